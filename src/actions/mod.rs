@@ -1,0 +1,37 @@
+//! What the service does, one verb a file: floor 2. JSON, MCP, forms and commands all come here.
+//!
+//! An action takes checked values, applies the rules, and hands back a plain value or a `Failure`.
+//! It knows neither HTTP nor SQL.
+
+mod failure;
+mod join_waitlist;
+mod newest_image;
+mod send_contact;
+mod start_download;
+
+use uuid::{NoContext, Timestamp, Uuid};
+
+use crate::clock::Clock;
+use crate::domain::time::Moment;
+use crate::store::Writer;
+
+pub use failure::Failure;
+pub use join_waitlist::join_waitlist;
+pub use newest_image::NewestImage;
+pub use send_contact::send_contact;
+pub use start_download::{StartedDownload, start_download};
+
+/// What actions need of the world.
+#[derive(Clone, Debug)]
+pub struct Service {
+    pub writer: Writer,
+    pub clock: Clock,
+    pub newest_image: NewestImage,
+}
+
+/// A name for something that happens at `at`; later ones sort behind earlier ones.
+fn new_id(at: Moment) -> Uuid {
+    let seconds = u64::try_from(at.unix_seconds()).unwrap_or_default();
+    let nanos = u32::try_from(at.unix_millis().rem_euclid(1000)).unwrap_or_default() * 1_000_000;
+    Uuid::new_v7(Timestamp::from_unix(NoContext, seconds, nanos))
+}

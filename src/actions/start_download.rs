@@ -1,0 +1,33 @@
+//! Somebody downloads the app.
+
+use super::{Failure, Service, new_id};
+use crate::domain::signup::DownloadOrder;
+use crate::store::{Act, SignupRecord};
+
+/// The way to the image, and whether this address had downloaded or joined the list before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StartedDownload {
+    pub url: String,
+    pub already: bool,
+}
+
+/// Records the download, and the opt-in if there is one, then says where the newest image is.
+///
+/// # Errors
+/// `Unavailable` without a trace when there is nothing to download, or when it cannot be recorded.
+pub async fn start_download(service: &Service, order: DownloadOrder) -> Result<StartedDownload, Failure> {
+    let url = service.newest_image.url()?.to_owned();
+    let at = service.clock.now();
+    let before = service
+        .writer
+        .sign_up(SignupRecord {
+            id: new_id(at),
+            act: Act::Download { updates: order.updates },
+            email: order.email,
+            source: order.source,
+            via: order.via,
+            at,
+        })
+        .await?;
+    Ok(StartedDownload { url, already: before.downloaded || before.joined })
+}

@@ -1,0 +1,43 @@
+//! `porchlight serve`
+
+use std::io::IsTerminal;
+
+use tokio::signal::unix::{SignalKind, signal};
+use tracing::Level;
+
+use super::{CommandFailure, tell};
+use crate::clock::Clock;
+use crate::config::Settings;
+use crate::serve::{Running, start};
+
+pub(super) fn run(settings: Settings) -> Result<(), CommandFailure> {
+    tracing_subscriber::fmt()
+        .with_max_level(Level::INFO)
+        .with_target(false)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr)
+        .init();
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+        let running = start(settings, Clock::System).await?;
+        greet(&running);
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tell("Stopping: finishing what is under way.");
+        running.stop().await;
+        Ok(())
+    })
+}
+
+fn greet(running: &Running) {
+    tell(&format!("Porchlight {} serves {}", env!("CARGO_PKG_VERSION"), running.base_url()));
+    tell(&format!("  listening on  {}", running.address()));
+    tell(&format!("  data folder   {}", running.data_dir().display()));
+    tell(&format!("  database      {}", running.database()));
+    for note in running.notes() {
+        tell(&format!("  not set up    {note}"));
+    }
+}

@@ -1,0 +1,253 @@
+//! Every setting, and the only reader of the environment.
+//!
+//! A setting has one name in three dresses: `base_url` in the file, `PORCHLIGHT_BASE_URL` in the
+//! environment, `--base-url` as a flag. A flag beats the environment, which beats the file, which
+//! beats the default. Whatever is wrong is told in one sentence that names the setting.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use url::Url;
+
+use crate::domain::base_url::BaseUrl;
+
+/// Settings as written, in whichever dress.
+#[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
+#[command(next_help_heading = "Settings (each also a line of porchlight.toml)")]
+#[serde(default)]
+pub struct Written {
+    /// Address and port to serve on [default: 127.0.0.1:8080]
+    #[arg(long, global = true, env = "PORCHLIGHT_LISTEN", value_name = "ADDRESS")]
+    pub listen: Option<String>,
+
+    /// The public address of the site, without a path; all absolute links start with it [default: http:// + listen]
+    #[arg(long, global = true, env = "PORCHLIGHT_BASE_URL", value_name = "URL")]
+    pub base_url: Option<String>,
+
+    /// Folder of the embedded database [default: ./data]
+    #[arg(long, global = true, env = "PORCHLIGHT_DATA_DIR", value_name = "FOLDER")]
+    pub data_dir: Option<String>,
+
+    /// sqlite:PATH or postgres://user:password@host/database [default: SQLite in data_dir]
+    #[arg(long, global = true, env = "PORCHLIGHT_DATABASE_URL", hide_env_values = true, value_name = "URL")]
+    pub database_url: Option<String>,
+
+    /// An address elsewhere that always leads to the newest disk image [default: none]
+    #[arg(long, global = true, env = "PORCHLIGHT_DOWNLOAD_URL", value_name = "URL")]
+    pub download_url: Option<String>,
+
+    /// Origins besides the site's own that may call /mcp from a browser, separated by commas [default: none]
+    #[arg(long, global = true, env = "PORCHLIGHT_ALLOWED_ORIGINS", value_name = "ORIGINS")]
+    pub allowed_origins: Option<String>,
+
+    /// Whether robots.txt allows training on the site: yes or no [default: no]
+    #[arg(long, global = true, env = "PORCHLIGHT_AI_TRAIN", value_name = "YES|NO")]
+    pub ai_train: Option<String>,
+}
+
+/// Settings that may hold a password: `PORCHLIGHT_X_FILE` may name a file that holds the value.
+const SECRETS: [&str; 1] = ["database_url"];
+
+/// The file that is read when none is named.
+const DEFAULT_FILE: &str = "porchlight.toml";
+
+/// Settings as understood.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    pub listen: SocketAddr,
+    /// `None`: wherever the listener turns out to be.
+    pub base_url: Option<BaseUrl>,
+    pub data_dir: PathBuf,
+    /// `None`: SQLite in `data_dir`.
+    pub database_url: Option<String>,
+    pub download_url: Option<String>,
+    pub allowed_origins: Vec<String>,
+    pub ai_train: bool,
+}
+
+/// One sentence that names the setting and says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct InvalidSettings(String);
+
+impl InvalidSettings {
+    #[must_use]
+    pub fn of(setting: &str, why: impl fmt::Display) -> Self {
+        Self(format!("The setting `{setting}` cannot be used: {why}."))
+    }
+}
+
+impl Settings {
+    /// Puts flags and environment (`given`, from the command line) over the file, and understands them.
+    ///
+    /// # Errors
+    /// With the first setting that is wrong.
+    pub fn load(file: Option<&Path>, given: &Written) -> Result<Self, InvalidSettings> {
+        let mut values = match file {
+            Some(path) => read_file(path)?,
+            None if Path::new(DEFAULT_FILE).exists() => read_file(Path::new(DEFAULT_FILE))?,
+            None => Values::new(),
+        };
+        for (name, value) in named(given) {
+            values.insert(name, value);
+        }
+        for name in SECRETS {
+            let env = format!("PORCHLIGHT_{}_FILE", name.to_uppercase());
+            if let Some(path) = environment(&env) {
+                if named(given).iter().any(|(given, _)| given == name) {
+                    return Err(InvalidSettings::of(name, format!("it is given itself and in {env}; keep one")));
+                }
+                let secret = std::fs::read_to_string(&path)
+                    .map_err(|error| InvalidSettings::of(name, format!("{env} names {path}: {error}")))?;
+                values.insert(name.to_owned(), secret.trim_end().to_owned());
+            }
+        }
+        Self::understand(|name| values.remove(name))
+    }
+
+    fn understand(mut take: impl FnMut(&str) -> Option<String>) -> Result<Self, InvalidSettings> {
+        let mut parse = |name: &'static str| take(name).map(|text| (name, text));
+        Ok(Self {
+            listen: match parse("listen") {
+                None => SocketAddr::from(([127, 0, 0, 1], 8080)),
+                Some((name, text)) => text
+                    .parse()
+                    .map_err(|_| InvalidSettings::of(name, "it is not an address and port such as 127.0.0.1:8080"))?,
+            },
+            base_url: parse("base_url")
+                .map(|(name, text)| BaseUrl::parse(&text).map_err(|why| InvalidSettings::of(name, why)))
+                .transpose()?,
+            data_dir: parse("data_dir").map_or_else(|| PathBuf::from("data"), |(_, text)| text.into()),
+            database_url: parse("database_url").map(|(_, text)| text),
+            download_url: parse("download_url")
+                .map(|(name, text)| web_address(&text).ok_or(InvalidSettings::of(name, "it is not an http address")))
+                .transpose()?,
+            allowed_origins: match parse("allowed_origins") {
+                None => Vec::new(),
+                Some((name, text)) => text
+                    .split(',')
+                    .map(str::trim)
+                    .filter(|origin| !origin.is_empty())
+                    .map(|origin| BaseUrl::parse(origin).map(|origin| origin.to_string()))
+                    .collect::<Result<_, _>>()
+                    .map_err(|why| InvalidSettings::of(name, format!("of one origin, {why}")))?,
+            },
+            ai_train: match parse("ai_train") {
+                None => false,
+                Some((name, text)) => match text.as_str() {
+                    "yes" => true,
+                    "no" => false,
+                    _ => return Err(InvalidSettings::of(name, "it is neither yes nor no")),
+                },
+            },
+        })
+    }
+}
+
+type Values = std::collections::BTreeMap<String, String>;
+
+fn web_address(text: &str) -> Option<String> {
+    let url = Url::parse(text).ok()?;
+    (matches!(url.scheme(), "http" | "https") && url.has_host()).then(|| url.to_string())
+}
+
+/// The settings that are given, by name.
+fn named(written: &Written) -> Vec<(String, String)> {
+    let Ok(serde_json::Value::Object(members)) = serde_json::to_value(written) else {
+        return Vec::new();
+    };
+    members.into_iter().filter_map(|(name, value)| Some((name, value.as_str()?.to_owned()))).collect()
+}
+
+fn names() -> Vec<String> {
+    match serde_json::to_value(Written::default()) {
+        Ok(serde_json::Value::Object(members)) => members.into_iter().map(|(name, _)| name).collect(),
+        _ => Vec::new(),
+    }
+}
+
+fn read_file(path: &Path) -> Result<Values, InvalidSettings> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| InvalidSettings(format!("The settings file {shown} could not be read: {error}.")))?;
+    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
+        InvalidSettings(format!("The settings file {shown} is not TOML: {}.", error.message()))
+    })?;
+    let known = names();
+    table
+        .into_iter()
+        .map(|(name, value)| {
+            if !known.contains(&name) {
+                return Err(InvalidSettings(format!(
+                    "The settings file {shown} has an unknown setting `{name}`. Known are {}.",
+                    known.join(", ")
+                )));
+            }
+            let text = as_text(&value).ok_or_else(|| InvalidSettings::of(&name, "it is not a plain value"))?;
+            Ok((name, text))
+        })
+        .collect()
+}
+
+/// Numbers and lists are welcome in the file; elsewhere everything is text.
+fn as_text(value: &toml::Value) -> Option<String> {
+    match value {
+        toml::Value::String(text) => Some(text.clone()),
+        toml::Value::Integer(number) => Some(number.to_string()),
+        toml::Value::Array(items) => items.iter().map(as_text).collect::<Option<Vec<_>>>().map(|items| items.join(",")),
+        _ => None,
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the place that the lint leads to")]
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(toml: &str, given: Written) -> Result<Settings, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("porchlight.toml");
+        std::fs::write(&file, toml).unwrap();
+        Settings::load(Some(&file), &given).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_given_beats_the_file_which_beats_the_default() {
+        let settings = load("listen = '127.0.0.1:1'\nai_train = 'yes'", Written::default()).unwrap();
+        assert_eq!(settings.listen.port(), 1);
+        assert!(settings.ai_train);
+        assert_eq!(settings.data_dir, Path::new("data"));
+
+        let given = Written { listen: Some("127.0.0.1:2".to_owned()), ..Written::default() };
+        assert_eq!(load("listen = '127.0.0.1:1'", given).unwrap().listen.port(), 2);
+    }
+
+    #[test]
+    fn a_wrong_setting_is_named() {
+        for (toml, name) in [
+            ("listen = 'here'", "`listen`"),
+            ("base_url = 'https://a.example/b'", "`base_url`"),
+            ("download_url = 'latest.dmg'", "`download_url`"),
+            ("allowed_origins = 'https://a.example, b'", "`allowed_origins`"),
+            ("ai_train = 'perhaps'", "`ai_train`"),
+            ("listen = { a = 1 }", "`listen`"),
+            ("lissen = '127.0.0.1:1'", "`lissen`"),
+        ] {
+            let sentence = load(toml, Written::default()).unwrap_err();
+            assert!(sentence.contains(name), "{toml}: {sentence}");
+        }
+    }
+
+    #[test]
+    fn origins_may_be_a_list_and_are_compared_in_one_form() {
+        let settings = load("allowed_origins = ['HTTPS://A.example:443', 'http://b.example']", Written::default());
+        assert_eq!(settings.unwrap().allowed_origins, ["https://a.example", "http://b.example"]);
+    }
+}

@@ -1,0 +1,132 @@
+//! The public address of the service. Every absolute link comes from it.
+
+use std::fmt;
+use std::net::SocketAddr;
+
+use url::{Host, Url};
+
+/// `https://troupe.example`: a scheme, a host and perhaps a port, in lower case, the scheme's own
+/// port left out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BaseUrl {
+    origin: String,
+    host: Host,
+    https: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidBaseUrl {
+    #[error("it is not an address such as https://troupe.example")]
+    Shape,
+    #[error("it has to start with http:// or https://")]
+    Scheme,
+    #[error("it has to end after the host: no path, query, user or password")]
+    MoreThanOrigin,
+}
+
+impl BaseUrl {
+    /// # Errors
+    /// Says why `text` is no address of a site.
+    pub fn parse(text: &str) -> Result<Self, InvalidBaseUrl> {
+        let url = Url::parse(text).map_err(|_| InvalidBaseUrl::Shape)?;
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(InvalidBaseUrl::Scheme);
+        }
+        let bare = url.path() == "/"
+            && url.query().is_none()
+            && url.fragment().is_none()
+            && url.username().is_empty()
+            && url.password().is_none();
+        if !bare {
+            return Err(InvalidBaseUrl::MoreThanOrigin);
+        }
+        Ok(Self {
+            origin: url.origin().ascii_serialization(),
+            host: url.host().ok_or(InvalidBaseUrl::Shape)?.to_owned(),
+            https: url.scheme() == "https",
+        })
+    }
+
+    /// The address of a site that is reached where it listens.
+    #[must_use]
+    pub fn of_listener(address: SocketAddr) -> Self {
+        let host = match address {
+            SocketAddr::V4(v4) => Host::Ipv4(*v4.ip()),
+            SocketAddr::V6(v6) => Host::Ipv6(*v6.ip()),
+        };
+        let port = match address.port() {
+            80 => String::new(),
+            port => format!(":{port}"),
+        };
+        Self { origin: format!("http://{host}{port}"), host, https: false }
+    }
+
+    /// Scheme, host and port: what a browser calls the origin.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.origin
+    }
+
+    /// The host without a port.
+    #[must_use]
+    pub fn host(&self) -> String {
+        self.host.to_string()
+    }
+
+    /// The absolute form of a path that starts with a slash.
+    #[must_use]
+    pub fn to(&self, path: &str) -> String {
+        format!("{}{path}", self.origin)
+    }
+
+    #[must_use]
+    pub const fn is_https(&self) -> bool {
+        self.https
+    }
+
+    /// Whether only this machine can reach it: then the service is a local preview.
+    #[must_use]
+    pub fn is_loopback(&self) -> bool {
+        match &self.host {
+            Host::Ipv4(ip) => ip.is_loopback(),
+            Host::Ipv6(ip) => ip.is_loopback(),
+            Host::Domain(name) => name == "localhost" || name.ends_with(".localhost"),
+        }
+    }
+}
+
+impl fmt::Display for BaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.origin)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn origins_are_lower_case_and_leave_the_default_port_out() {
+        assert_eq!(BaseUrl::parse("HTTPS://Troupe.Example:443/").unwrap().as_str(), "https://troupe.example");
+        assert_eq!(BaseUrl::parse("http://[::1]:8080").unwrap().as_str(), "http://[::1]:8080");
+    }
+
+    #[test]
+    fn anything_besides_the_origin_is_refused() {
+        for text in ["https://a.example/b", "https://a.example?x", "https://u:p@a.example", "https://a.example/#x"] {
+            assert_eq!(BaseUrl::parse(text), Err(InvalidBaseUrl::MoreThanOrigin), "{text}");
+        }
+        assert_eq!(BaseUrl::parse("ftp://a.example"), Err(InvalidBaseUrl::Scheme));
+        assert_eq!(BaseUrl::parse("a.example"), Err(InvalidBaseUrl::Shape));
+    }
+
+    #[test]
+    fn loopback_addresses_are_a_local_preview() {
+        for text in ["http://127.0.0.1:8080", "http://localhost", "http://[::1]", "http://127.9.9.9"] {
+            assert!(BaseUrl::parse(text).unwrap().is_loopback(), "{text}");
+        }
+        for text in ["http://troupe.example", "http://192.168.0.1", "http://0.0.0.0:8080", "http://localhost.example"] {
+            assert!(!BaseUrl::parse(text).unwrap().is_loopback(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! An email address as the service understands one.
+//!
+//! Whoever holds an `EmailAddress` need not check it again.
+
+use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
+
+use super::limits;
+
+/// What `parse` accepts, for schemas. It says yes to whatever `parse` does; for addresses of plain
+/// ASCII without `xn--` the two agree exactly, while only IDNA can judge the others.
+pub const PATTERN: &str = concat!(
+    r"^(?=[^@]{1,64}@)",
+    r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@",
+    r"([A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)+",
+    r"|[A-Za-z0-9.-]*[^\x00-\x7F][^\x00-,/:-@\[-`{-\x7F]*)$",
+);
+
+/// An address, kept as typed, with the form in which two spellings of it are compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EmailAddress {
+    typed: String,
+    key: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidEmail {
+    #[error("it has {0} characters, and an address has at most {max}", max = limits::EMAIL)]
+    TooLong(usize),
+    #[error("it is not of the form name@example.com")]
+    Shape,
+    #[error("the part before the @ has more than {max} characters", max = limits::LOCAL_PART)]
+    LocalPartTooLong,
+    #[error("the part before the @ may hold letters, digits, single dots and !#$%&'*+/=?^_`{{|}}~- only")]
+    LocalPart,
+    #[error("the part after the @ is not the name of a domain, such as example.com")]
+    Domain,
+}
+
+impl EmailAddress {
+    /// # Errors
+    /// Says why `typed` is no address.
+    pub fn parse(typed: &str) -> Result<Self, InvalidEmail> {
+        let length = typed.chars().count();
+        if length > limits::EMAIL {
+            return Err(InvalidEmail::TooLong(length));
+        }
+        let (local, domain) = typed.split_once('@').ok_or(InvalidEmail::Shape)?;
+        if local.is_empty() || domain.is_empty() {
+            return Err(InvalidEmail::Shape);
+        }
+        if local.len() > limits::LOCAL_PART {
+            return Err(InvalidEmail::LocalPartTooLong);
+        }
+        if !is_dot_atom(local) {
+            return Err(InvalidEmail::LocalPart);
+        }
+        let domain = ascii_domain(domain).ok_or(InvalidEmail::Domain)?;
+        Ok(Self { typed: typed.to_owned(), key: format!("{}@{domain}", local.to_ascii_lowercase()) })
+    }
+
+    #[must_use]
+    pub fn as_typed(&self) -> &str {
+        &self.typed
+    }
+
+    /// Equal for two spellings of one address.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        &self.key
+    }
+}
+
+fn is_dot_atom(local: &str) -> bool {
+    local.split('.').all(|atom| {
+        !atom.is_empty() && atom.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+/=?^_`{|}~-".contains(&b))
+    })
+}
+
+/// The domain in lower case and ASCII, if IDNA accepts it and it has at least two labels.
+fn ascii_domain(domain: &str) -> Option<String> {
+    let ascii = Uts46::new()
+        .to_ascii(domain.as_bytes(), AsciiDenyList::STD3, Hyphens::CheckFirstLast, DnsLength::Verify)
+        .ok()?;
+    ascii.contains('.').then(|| ascii.into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn ordinary_and_odd_addresses_are_accepted() {
+        for typed in [
+            "a@b.co",
+            "First.Last+tag@Example.COM",
+            "o'brien!#$%&*/=?^_`{|}~-@example.org",
+            "x@ab--cd.example",
+            "x@münchen.example",
+            "x@例え.テスト",
+            "x@xn--mnchen-3ya.example",
+            "x@1.2",
+        ] {
+            assert!(EmailAddress::parse(typed).is_ok(), "{typed}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_is_refused() {
+        for typed in [
+            "",
+            "@",
+            "a@",
+            "@b.co",
+            "a.b.co",
+            "a@b",
+            "a@@b.co",
+            "a@b@c.co",
+            ".a@b.co",
+            "a.@b.co",
+            "a..b@c.co",
+            " a@b.co",
+            "a@b.co ",
+            "a@b.co\n",
+            "a@b.co.",
+            "a@.b.co",
+            "a@b..co",
+            "a@-b.co",
+            "a@b-.co",
+            "a@b_c.co",
+            "a@[127.0.0.1]",
+            "\"a b\"@c.co",
+            "Ann <a@b.co>",
+            "a@b.co (home)",
+            "ä@b.co",
+            "a\0@b.co",
+            "a@xn--.co",
+            "a@b.co,c@d.co",
+        ] {
+            assert!(EmailAddress::parse(typed).is_err(), "{typed:?}");
+        }
+    }
+
+    #[test]
+    fn lengths_are_counted_as_published() {
+        let local = "l".repeat(64);
+        assert!(EmailAddress::parse(&format!("{local}@b.co")).is_ok());
+        assert_eq!(EmailAddress::parse(&format!("l{local}@b.co")), Err(InvalidEmail::LocalPartTooLong));
+
+        let label = "d".repeat(63);
+        let longest = format!("{local}@{label}.{label}.{}", "d".repeat(61));
+        assert_eq!(longest.len(), 254);
+        assert!(EmailAddress::parse(&longest).is_ok());
+        assert_eq!(EmailAddress::parse(&format!("{longest}d")), Err(InvalidEmail::TooLong(255)));
+        assert_eq!(EmailAddress::parse(&format!("a@{label}d.co")), Err(InvalidEmail::Domain));
+    }
+
+    #[test]
+    fn spellings_of_one_address_share_a_key() {
+        let key = |typed| EmailAddress::parse(typed).unwrap().key;
+        assert_eq!(key("Ann@Example.com"), key("ann@eXample.COM"));
+        assert_eq!(key("a@MÜNCHEN.example"), key("A@xn--mnchen-3ya.example"));
+        assert_ne!(key("a.b@example.com"), key("ab@example.com"));
+    }
+
+    fn pattern() -> fancy_regex::Regex {
+        fancy_regex::Regex::new(PATTERN).unwrap()
+    }
+
+    proptest! {
+        #[test]
+        fn pattern_and_parser_agree_on_ascii(typed in r"[ -~]{0,4}([a-z.-]{0,66}@)?[A-Za-z0-9._-]{0,66}(\.[a-z-]{1,4})?") {
+            prop_assume!(!typed.to_ascii_lowercase().contains("xn--"));
+            prop_assert_eq!(pattern().is_match(&typed).unwrap(), EmailAddress::parse(&typed).is_ok());
+        }
+
+        #[test]
+        fn the_pattern_accepts_whatever_the_parser_does(typed in r"[a-z.]{1,5}@[\PC]{1,12}\.[\PCa-z]{1,5}") {
+            if EmailAddress::parse(&typed).is_ok() {
+                prop_assert!(pattern().is_match(&typed).unwrap());
+            }
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! The words of the service as types: floor 0.
+//!
+//! Nothing here knows of HTTP, SQL, mail or the clock. A value that exists has been checked, and
+//! nobody above needs to check it again.
+
+pub mod base_url;
+pub mod consent;
+pub mod contact;
+pub mod email;
+pub mod limits;
+pub mod signup;
+pub mod text;
+pub mod time;

@@ -1,0 +1,36 @@
+//! Moments, as the store keeps them.
+
+use std::time::Duration;
+
+/// Milliseconds since the start of 1970, UTC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment(i64);
+
+impl Moment {
+    #[must_use]
+    pub const fn from_unix_millis(millis: i64) -> Self {
+        Self(millis)
+    }
+
+    #[must_use]
+    pub const fn unix_millis(self) -> i64 {
+        self.0
+    }
+
+    #[must_use]
+    pub const fn unix_seconds(self) -> i64 {
+        self.0.div_euclid(1000)
+    }
+
+    #[must_use]
+    pub fn after(self, span: Duration) -> Self {
+        let millis = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_add(millis))
+    }
+
+    /// The moment as RFC 3339 has it, to the second.
+    #[must_use]
+    pub fn rfc3339(self) -> String {
+        jiff::Timestamp::from_second(self.unix_seconds()).unwrap_or(jiff::Timestamp::MAX).to_string()
+    }
+}

@@ -1,0 +1,182 @@
+//! Opening the database, bringing it up to date, and making sure that a commit is on disk.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::time::Duration;
+
+use sqlx::migrate::Migrator;
+use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::{ConnectOptions, Executor};
+
+use super::StoreFailure;
+
+static SQLITE_MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
+static POSTGRES_MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
+
+/// How long a statement may wait for a lock, for a connection, or run: together under the five
+/// seconds within which a caller has its answer.
+const LOCK_WAIT: Duration = Duration::from_millis(1500);
+const CONNECT_WAIT: Duration = Duration::from_millis(1500);
+
+/// Where the data is kept.
+#[derive(Clone, Debug)]
+pub enum Database {
+    Sqlite(PathBuf),
+    Postgres(Box<PgConnectOptions>),
+}
+
+impl Database {
+    /// # Errors
+    /// With a sentence on what is wrong with the address.
+    pub fn parse(url: &str) -> Result<Self, String> {
+        if let Some(path) = url.strip_prefix("sqlite:") {
+            let path = path.strip_prefix("//").unwrap_or(path);
+            if path.is_empty() {
+                return Err("it names no file after sqlite:".to_owned());
+            }
+            return Ok(Self::Sqlite(path.into()));
+        }
+        if url.starts_with("postgres://") || url.starts_with("postgresql://") {
+            return PgConnectOptions::from_str(url)
+                .map(|options| Self::Postgres(Box::new(options)))
+                .map_err(|_| "it is not of the form postgres://user:password@host:5432/database".to_owned());
+        }
+        Err("it has to start with sqlite: or postgres://".to_owned())
+    }
+}
+
+/// Without user and password.
+impl fmt::Display for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Sqlite(path) => write!(f, "SQLite, {}", path.display()),
+            Self::Postgres(options) => {
+                write!(f, "PostgreSQL, {} at {}", options.get_database().unwrap_or("default"), options.get_host())
+            }
+        }
+    }
+}
+
+/// The open database.
+#[derive(Clone, Debug)]
+pub enum Store {
+    Sqlite(SqlitePool),
+    Postgres(PgPool),
+}
+
+impl Store {
+    /// Makes the pool of connections; nothing is connected yet.
+    ///
+    /// # Errors
+    /// When the folder of an embedded database cannot be made.
+    pub fn open(database: &Database) -> Result<Self, StoreFailure> {
+        match database {
+            Database::Sqlite(path) => open_sqlite(path),
+            Database::Postgres(options) => Ok(open_postgres(options)),
+        }
+    }
+
+    /// Brings the schema up to date and reads the durability settings back. Harmless to repeat.
+    ///
+    /// # Errors
+    /// `Unavailable` when it may work later, `Unusable` when somebody has to act.
+    pub async fn prepare(&self) -> Result<(), StoreFailure> {
+        match self {
+            Self::Sqlite(pool) => {
+                check_durability(pool).await?;
+                SQLITE_MIGRATIONS.run(pool).await?;
+            }
+            Self::Postgres(pool) => {
+                let patient = PgPoolOptions::new().max_connections(1).acquire_timeout(CONNECT_WAIT);
+                let patient = patient.connect_lazy_with(pool.connect_options().as_ref().clone());
+                POSTGRES_MIGRATIONS.run(&patient).await?;
+                patient.close().await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves what was committed from the log into the database file, away from the writer: gently,
+    /// or, when the log has grown large, by waiting for a moment without readers and emptying it.
+    pub(super) async fn checkpoint(&self) -> Result<(), StoreFailure> {
+        const LARGE_LOG_PAGES: i64 = 16_384;
+        if let Self::Sqlite(pool) = self {
+            let (_, log, done): (i64, i64, i64) =
+                sqlx::query_as("PRAGMA wal_checkpoint(PASSIVE)").fetch_one(pool).await?;
+            if log > LARGE_LOG_PAGES && done == log {
+                sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(pool).await?;
+            }
+        }
+        Ok(())
+    }
+
+    pub async fn close(&self) {
+        match self {
+            Self::Sqlite(pool) => pool.close().await,
+            Self::Postgres(pool) => pool.close().await,
+        }
+    }
+}
+
+fn open_sqlite(path: &Path) -> Result<Store, StoreFailure> {
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        make_private_folder(folder).map_err(|error| {
+            StoreFailure::Unusable(format!("The folder {} could not be made: {error}.", folder.display()))
+        })?;
+    }
+    let options = SqliteConnectOptions::new()
+        .filename(path)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .pragma("wal_autocheckpoint", "0")
+        .busy_timeout(LOCK_WAIT)
+        .disable_statement_logging();
+    let pool = SqlitePoolOptions::new().max_connections(4).acquire_timeout(CONNECT_WAIT).connect_lazy_with(options);
+    Ok(Store::Sqlite(pool))
+}
+
+/// Addresses and messages are nobody else's business on this machine.
+fn make_private_folder(folder: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+async fn check_durability(pool: &SqlitePool) -> Result<(), StoreFailure> {
+    let mut connection = pool.acquire().await?;
+    let (journal,): (String,) = sqlx::query_as("PRAGMA journal_mode").fetch_one(&mut *connection).await?;
+    let (synchronous,): (i64,) = sqlx::query_as("PRAGMA synchronous").fetch_one(&mut *connection).await?;
+    if journal == "wal" && synchronous == 2 {
+        return Ok(());
+    }
+    Err(StoreFailure::Unusable(format!(
+        "The database would not keep what it confirms (journal_mode {journal}, synchronous {synchronous} instead of wal \
+         and 2). Put it on a file system that supports WAL."
+    )))
+}
+
+fn open_postgres(options: &PgConnectOptions) -> Store {
+    let pool = PgPoolOptions::new()
+        .max_connections(8)
+        .acquire_timeout(CONNECT_WAIT)
+        .after_connect(|connection, _| {
+            Box::pin(async move {
+                connection
+                    .execute(
+                        "SET synchronous_commit = on; SET statement_timeout = '2500ms'; SET lock_timeout = '1500ms'; \
+                         SET default_transaction_isolation = 'read committed'",
+                    )
+                    .await?;
+                let (replica,): (bool,) =
+                    sqlx::query_as("SELECT pg_is_in_recovery()").fetch_one(&mut *connection).await?;
+                if replica {
+                    return Err(sqlx::Error::Protocol("this PostgreSQL takes no writes: it is a standby".to_owned()));
+                }
+                Ok(())
+            })
+        })
+        .connect_lazy_with(options.clone().application_name("porchlight").disable_statement_logging());
+    Store::Postgres(pool)
+}

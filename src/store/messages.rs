@@ -1,0 +1,94 @@
+//! Messages to the makers. The same words from the same sender within a day are one message.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use uuid::Uuid;
+
+use super::Store;
+use super::statement::{Statement, in_transaction, over_batch};
+use super::writer::Record;
+use crate::domain::contact::{ContactMessage, SAME_MESSAGE_WITHIN};
+use crate::domain::text::SenderName;
+use crate::domain::time::Moment;
+
+/// One message as it is stored.
+#[derive(Clone, Debug)]
+pub struct MessageRecord {
+    pub id: Uuid,
+    pub message: ContactMessage,
+    pub at: Moment,
+}
+
+/// Claims the digest for this message, unless another holds it still. The claim is atomic, so two
+/// instances that are sent the same words at once store them once.
+const CLAIM_DIGESTS: Statement = over_batch!(
+    "INSERT INTO message_digests (digest, message, at) SELECT batch.digest, batch.id, batch.at",
+    (digest text, id text, at bigint),
+    "ON CONFLICT (digest) DO UPDATE SET message = excluded.message, at = excluded.at \
+         WHERE message_digests.at <= excluded.at - $2 OR message_digests.message = excluded.message \
+     RETURNING digest"
+);
+
+const INSERT_MESSAGES: Statement = over_batch!(
+    "INSERT INTO messages (id, address, email, name, body, at) \
+     SELECT batch.id, batch.address, batch.email, batch.name, batch.body, batch.at",
+    (id text, address text, email text, name text, body text, at bigint),
+    "ON CONFLICT (id) DO NOTHING"
+);
+
+impl Record for MessageRecord {
+    type Answer = ();
+
+    async fn record(store: &Store, messages: &[Self]) -> Result<Vec<()>, sqlx::Error> {
+        let mut by_digest = BTreeMap::new();
+        for message in messages {
+            by_digest.entry(digest(&message.message)).or_insert(message);
+        }
+        let claims = claims_batch(&by_digest);
+        let window = i64::try_from(SAME_MESSAGE_WITHIN.as_millis()).unwrap_or(i64::MAX);
+
+        in_transaction!(store, |tx, words| {
+            let fresh: Vec<(String,)> =
+                sqlx::query_as(words(CLAIM_DIGESTS)).bind(&claims).bind(window).fetch_all(&mut *tx).await?;
+            if !fresh.is_empty() {
+                let messages = messages_batch(&by_digest, &fresh);
+                sqlx::query(words(INSERT_MESSAGES)).bind(&messages).execute(&mut *tx).await?;
+            }
+        });
+        Ok(vec![(); messages.len()])
+    }
+}
+
+/// The same for the same sender, name and words. The zero bytes keep the parts apart: none holds one.
+fn digest(message: &ContactMessage) -> String {
+    let mut hash = Sha256::new();
+    hash.update(message.email.key());
+    hash.update([0, u8::from(message.name.is_some())]);
+    hash.update(message.name.as_ref().map_or("", SenderName::as_str));
+    hash.update([0]);
+    hash.update(message.message.as_str());
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn claims_batch(by_digest: &BTreeMap<String, &MessageRecord>) -> String {
+    let rows = by_digest
+        .iter()
+        .map(|(digest, record)| json!({ "digest": digest, "id": record.id, "at": record.at.unix_millis() }));
+    serde_json::Value::from_iter(rows).to_string()
+}
+
+fn messages_batch(by_digest: &BTreeMap<String, &MessageRecord>, fresh: &[(String,)]) -> String {
+    let rows = fresh.iter().filter_map(|(digest,)| by_digest.get(digest)).map(|record| {
+        json!({
+            "id": record.id,
+            "address": record.message.email.key(),
+            "email": record.message.email.as_typed(),
+            "name": record.message.name.as_ref().map(SenderName::as_str),
+            "body": record.message.message.as_str(),
+            "at": record.at.unix_millis(),
+        })
+    });
+    serde_json::Value::from_iter(rows).to_string()
+}

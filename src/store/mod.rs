@@ -1,0 +1,17 @@
+//! The only room with SQL: one database, embedded or PostgreSQL, behind one face. Floor 1.
+//!
+//! Knows nothing of HTTP or mail and decides no rule of the service beyond what must hold in the
+//! data itself.
+
+mod connect;
+mod failure;
+mod messages;
+mod signups;
+mod statement;
+mod writer;
+
+pub use connect::{Database, Store};
+pub use failure::StoreFailure;
+pub use messages::MessageRecord;
+pub use signups::{Act, SignupRecord};
+pub use writer::Writer;

@@ -1,0 +1,198 @@
+//! Downloads and joins: many people in one transaction, each told what was known of them before.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use uuid::Uuid;
+
+use super::Store;
+use super::statement::{Statement, in_transaction, over_batch};
+use super::writer::Record;
+use crate::domain::consent::{self, Via};
+use crate::domain::email::EmailAddress;
+use crate::domain::signup::Standing;
+use crate::domain::text::Source;
+use crate::domain::time::Moment;
+
+/// What somebody did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Act {
+    Download { updates: bool },
+    Join,
+}
+
+/// One download or join. `id` tells it from all others, so that writing it twice is writing it once.
+#[derive(Clone, Debug)]
+pub struct SignupRecord {
+    pub id: Uuid,
+    pub act: Act,
+    pub email: EmailAddress,
+    pub source: Option<Source>,
+    pub via: Via,
+    pub at: Moment,
+}
+
+/// Keeps what stands: the address as first typed, the first download, the first join, and an
+/// opt-in that is on. So `updates` goes on and never off.
+const UPSERT_PEOPLE: Statement = over_batch!(
+    "INSERT INTO people (address, email, first_seen_at, first_download, first_join, opt_in) \
+     SELECT batch.address, batch.email, batch.at, batch.download, batch.joined, batch.opt_in",
+    (address text, email text, at bigint, download text, joined text, opt_in text),
+    "ON CONFLICT (address) DO UPDATE SET \
+         first_download = COALESCE(people.first_download, excluded.first_download), \
+         first_join = COALESCE(people.first_join, excluded.first_join), \
+         opt_in = COALESCE(people.opt_in, excluded.opt_in) \
+     RETURNING address, first_download, first_join, opt_in"
+);
+
+const INSERT_EVENTS: Statement = over_batch!(
+    "INSERT INTO events (id, address, kind, at, via, source) \
+     SELECT batch.id, batch.address, batch.kind, batch.at, batch.via, batch.source",
+    (id text, address text, kind text, at bigint, via text, source text),
+    "ON CONFLICT (id) DO NOTHING"
+);
+
+const INSERT_CONSENTS: Statement = over_batch!(
+    "INSERT INTO consents (id, address, at, via, source, wording) \
+     SELECT batch.id, batch.address, batch.at, batch.via, batch.source, batch.wording",
+    (id text, address text, at bigint, via text, source text, wording bigint),
+    "ON CONFLICT (id) DO NOTHING"
+);
+
+/// What one batch holds of one person, in the order in which it came.
+#[derive(Default)]
+struct Visit<'a> {
+    signups: Vec<(usize, &'a SignupRecord)>,
+    download: Option<&'a SignupRecord>,
+    join: Option<&'a SignupRecord>,
+    opt_in: Option<&'a SignupRecord>,
+}
+
+/// The row of a person after the batch: address, first download, first join, opt-in.
+type PersonRow = (String, Option<String>, Option<String>, Option<String>);
+
+impl Record for SignupRecord {
+    /// What was known of the address before.
+    type Answer = Standing;
+
+    async fn record(store: &Store, signups: &[Self]) -> Result<Vec<Standing>, sqlx::Error> {
+        let visits = by_person(signups);
+        let people = people_batch(&visits);
+        let events = events_batch(signups);
+
+        let rows: Vec<PersonRow> = in_transaction!(store, |tx, words| {
+            let rows: Vec<PersonRow> = sqlx::query_as(words(UPSERT_PEOPLE)).bind(&people).fetch_all(&mut *tx).await?;
+            sqlx::query(words(INSERT_EVENTS)).bind(&events).execute(&mut *tx).await?;
+            if let Some(consents) = consents_batch(&visits, &rows) {
+                sqlx::query(words(INSERT_CONSENTS)).bind(&consents).execute(&mut *tx).await?;
+            }
+            rows
+        });
+        Ok(standings(signups.len(), &visits, &rows))
+    }
+}
+
+/// Sorted by address, so that two instances take their locks in one order.
+fn by_person(signups: &[SignupRecord]) -> BTreeMap<&str, Visit<'_>> {
+    let mut visits: BTreeMap<&str, Visit<'_>> = BTreeMap::new();
+    for (place, signup) in signups.iter().enumerate() {
+        let visit = visits.entry(signup.email.key()).or_default();
+        visit.signups.push((place, signup));
+        match signup.act {
+            Act::Download { updates } => {
+                visit.download.get_or_insert(signup);
+                if updates {
+                    visit.opt_in.get_or_insert(signup);
+                }
+            }
+            Act::Join => {
+                visit.join.get_or_insert(signup);
+            }
+        }
+    }
+    visits
+}
+
+fn people_batch(visits: &BTreeMap<&str, Visit<'_>>) -> String {
+    let rows = visits.iter().filter_map(|(address, visit)| {
+        let (_, first) = visit.signups.first()?;
+        Some(json!({
+            "address": address,
+            "email": first.email.as_typed(),
+            "at": first.at.unix_millis(),
+            "download": visit.download.map(|signup| signup.id),
+            "joined": visit.join.map(|signup| signup.id),
+            "opt_in": visit.opt_in.map(|signup| signup.id),
+        }))
+    });
+    serde_json::Value::from_iter(rows).to_string()
+}
+
+fn events_batch(signups: &[SignupRecord]) -> String {
+    let rows = signups.iter().map(|signup| {
+        let kind = match signup.act {
+            Act::Download { .. } => "download",
+            Act::Join => "join",
+        };
+        let mut row = trace_of(signup);
+        row["kind"] = kind.into();
+        row
+    });
+    serde_json::Value::from_iter(rows).to_string()
+}
+
+/// The opt-ins that took effect: those whose own name now stands with the person.
+fn consents_batch(visits: &BTreeMap<&str, Visit<'_>>, people: &[PersonRow]) -> Option<String> {
+    let rows: Vec<_> = people
+        .iter()
+        .filter_map(|(address, _, _, opt_in)| {
+            let signup = visits.get(address.as_str())?.opt_in?;
+            is(opt_in.as_deref(), signup).then(|| {
+                let mut row = trace_of(signup);
+                row["wording"] = consent::WORDING.into();
+                row
+            })
+        })
+        .collect();
+    (!rows.is_empty()).then(|| serde_json::Value::from(rows).to_string())
+}
+
+/// What events and consents alike keep of a request.
+fn trace_of(signup: &SignupRecord) -> serde_json::Value {
+    json!({
+        "id": signup.id,
+        "address": signup.email.key(),
+        "at": signup.at.unix_millis(),
+        "via": signup.via.as_str(),
+        "source": signup.source.as_ref().map(Source::as_str),
+    })
+}
+
+/// Goes through each person's part of the batch in order: the second of two equal addresses finds
+/// what the first left.
+fn standings(count: usize, visits: &BTreeMap<&str, Visit<'_>>, people: &[PersonRow]) -> Vec<Standing> {
+    let mut standings = vec![Standing::default(); count];
+    for (address, first_download, first_join, _) in people {
+        let Some(visit) = visits.get(address.as_str()) else { continue };
+        let mut known = Standing {
+            downloaded: was_there_before(first_download.as_deref(), visit.download),
+            joined: was_there_before(first_join.as_deref(), visit.join),
+        };
+        for (place, signup) in &visit.signups {
+            standings[*place] = known;
+            match signup.act {
+                Act::Download { .. } => known.downloaded = true,
+                Act::Join => known.joined = true,
+            }
+        }
+    }
+    standings
+}
+
+fn was_there_before(first: Option<&str>, ours: Option<&SignupRecord>) -> bool {
+    first.is_some() && !ours.is_some_and(|signup| is(first, signup))
+}
+
+fn is(id: Option<&str>, signup: &SignupRecord) -> bool {
+    id.is_some_and(|id| Uuid::parse_str(id) == Ok(signup.id))
+}

@@ -1,0 +1,247 @@
+//! The one writer: takes what is waiting, records it in one transaction, and answers each caller
+//! after the commit.
+//!
+//! There is no timer: while one batch is on its way to the disk the next one gathers. A caller who
+//! goes away does not take the write along. The queue is bounded by how long it would take to
+//! reach its end; beyond that a caller is refused at once.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout};
+
+use super::{MessageRecord, SignupRecord, Store, StoreFailure};
+use crate::domain::signup::Standing;
+
+/// Most writes in one transaction.
+const BATCH: usize = 1024;
+/// Most writes waiting, whatever the estimate says.
+const QUEUE: usize = 16 * 1024;
+/// Longest wait that a new write may be facing.
+const LONGEST_WAIT: Duration = Duration::from_secs(2);
+/// Longest time for one batch, and for one caller. A caller is answered within five seconds.
+const BATCH_WITHIN: Duration = Duration::from_secs(4);
+const ANSWER_WITHIN: Duration = Duration::from_millis(4500);
+/// How often a transaction that ran into another one is tried.
+const TRIES: usize = 5;
+/// Shortest pause between two checkpoints of an embedded database.
+const CHECKPOINT_PAUSE: Duration = Duration::from_secs(1);
+
+/// A handle to the writer, cheap to copy. The writer ends when the last one is dropped.
+#[derive(Clone, Debug)]
+pub struct Writer {
+    queue: mpsc::Sender<Job>,
+    load: Arc<Load>,
+}
+
+#[derive(Debug)]
+enum Job {
+    Signup(Waiting<SignupRecord>),
+    Message(Waiting<MessageRecord>),
+}
+
+/// A write and the caller who waits for it.
+#[derive(Debug)]
+struct Waiting<R: Record> {
+    record: R,
+    caller: oneshot::Sender<Result<R::Answer, StoreFailure>>,
+}
+
+/// What the writer knows of a kind of write: how to store many of them at once.
+pub(super) trait Record: Sized {
+    type Answer: Send;
+
+    /// Stores all of them or none, and answers each in its place.
+    fn record(store: &Store, batch: &[Self]) -> impl Future<Output = Result<Vec<Self::Answer>, sqlx::Error>> + Send;
+}
+
+/// How much is waiting, and how fast it has gone lately.
+#[derive(Debug, Default)]
+struct Load {
+    waiting: AtomicUsize,
+    nanos_a_write: AtomicU64,
+}
+
+impl Load {
+    fn expected_wait(&self) -> Duration {
+        let waiting = u64::try_from(self.waiting.load(Ordering::Relaxed)).unwrap_or(u64::MAX);
+        Duration::from_nanos(waiting.saturating_mul(self.nanos_a_write.load(Ordering::Relaxed)))
+    }
+
+    fn learn(&self, took: Duration, writes: usize) {
+        let nanos = u64::try_from(took.as_nanos() / writes.max(1) as u128).unwrap_or(u64::MAX);
+        let before = self.nanos_a_write.load(Ordering::Relaxed);
+        self.nanos_a_write.store(before - before / 8 + nanos / 8, Ordering::Relaxed);
+    }
+}
+
+impl Writer {
+    /// Starts the writer. `prepared` says whether the store is known to be up to date; if not, the
+    /// first batch sees to it. The handle that comes back ends once everything is written.
+    #[must_use]
+    pub fn start(store: Store, prepared: bool) -> (Self, JoinHandle<()>) {
+        let (queue, jobs) = mpsc::channel(QUEUE);
+        let load = Arc::new(Load::default());
+        let task = tokio::spawn(run(store, jobs, Arc::clone(&load), prepared));
+        (Self { queue, load }, task)
+    }
+
+    /// Records a download or a join and says what was known of the address before.
+    ///
+    /// # Errors
+    /// `Unavailable`: it may or may not have been stored, and may be sent again. `Refused`: it was not.
+    pub async fn sign_up(&self, record: SignupRecord) -> Result<Standing, StoreFailure> {
+        self.write(record, Job::Signup).await
+    }
+
+    /// Stores a message to the makers.
+    ///
+    /// # Errors
+    /// As [`Self::sign_up`].
+    pub async fn take_message(&self, record: MessageRecord) -> Result<(), StoreFailure> {
+        self.write(record, Job::Message).await
+    }
+
+    async fn write<R: Record>(
+        &self,
+        record: R,
+        job: impl FnOnce(Waiting<R>) -> Job,
+    ) -> Result<R::Answer, StoreFailure> {
+        let overloaded = || StoreFailure::Unavailable("more is waiting to be written than can be soon".to_owned());
+        if self.load.expected_wait() > LONGEST_WAIT {
+            return Err(overloaded());
+        }
+        let (caller, answer) = oneshot::channel();
+        self.load.waiting.fetch_add(1, Ordering::Relaxed);
+        if self.queue.try_send(job(Waiting { record, caller })).is_err() {
+            self.load.waiting.fetch_sub(1, Ordering::Relaxed);
+            return Err(overloaded());
+        }
+        match timeout(ANSWER_WITHIN, answer).await {
+            Ok(Ok(result)) => result,
+            Ok(Err(_)) => Err(StoreFailure::Unavailable("the writer has stopped".to_owned())),
+            Err(_) => Err(StoreFailure::Unavailable("the write took too long".to_owned())),
+        }
+    }
+}
+
+async fn run(store: Store, mut queue: mpsc::Receiver<Job>, load: Arc<Load>, mut prepared: bool) {
+    let written = Arc::new(Notify::new());
+    let checkpoints = tokio::spawn(checkpoint_after_writes(store.clone(), Arc::clone(&written)));
+    let mut jobs = Vec::with_capacity(BATCH);
+    while queue.recv_many(&mut jobs, BATCH).await > 0 {
+        let (count, began) = (jobs.len(), Instant::now());
+        let (mut signups, mut messages) = (Vec::new(), Vec::new());
+        for job in jobs.drain(..) {
+            match job {
+                Job::Signup(waiting) => signups.push(waiting),
+                Job::Message(waiting) => messages.push(waiting),
+            }
+        }
+        let ready = if prepared { Ok(()) } else { store.prepare().await };
+        let outcome = match ready {
+            Ok(()) => {
+                prepared = true;
+                let signed_up = settle(&store, signups).await;
+                signed_up.and(settle(&store, messages).await)
+            }
+            Err(failure) => {
+                refuse_all(signups, &failure);
+                refuse_all(messages, &failure);
+                Err(failure)
+            }
+        };
+        load.waiting.fetch_sub(count, Ordering::Relaxed);
+        match outcome {
+            Ok(()) => load.learn(began.elapsed(), count),
+            Err(failure) => refuse_waiting(&mut queue, &load, &failure),
+        }
+        written.notify_one();
+    }
+    checkpoints.abort();
+    store.close().await;
+}
+
+/// Writes a batch and answers its callers. What the database refuses is tried again one by one, so
+/// that a single bad write fails alone.
+///
+/// # Errors
+/// When the database is not available; the callers have been told.
+async fn settle<R: Record>(store: &Store, batch: Vec<Waiting<R>>) -> Result<(), StoreFailure> {
+    if batch.is_empty() {
+        return Ok(());
+    }
+    let (records, callers): (Vec<R>, Vec<_>) = batch.into_iter().map(|job| (job.record, job.caller)).unzip();
+    match attempt(store, &records).await {
+        Ok(answers) => {
+            for (caller, answer) in callers.into_iter().zip(answers) {
+                let _ = caller.send(Ok(answer));
+            }
+            Ok(())
+        }
+        Err(StoreFailure::Refused(_)) if records.len() > 1 => {
+            for (one, caller) in records.into_iter().zip(callers) {
+                let alone = attempt(store, &[one]).await;
+                let _ = caller.send(alone.and_then(|mut answers| {
+                    answers.pop().ok_or_else(|| StoreFailure::Refused("no answer came back".to_owned()))
+                }));
+            }
+            Ok(())
+        }
+        Err(failure) => {
+            for caller in callers {
+                let _ = caller.send(Err(failure.clone()));
+            }
+            match failure {
+                StoreFailure::Refused(_) => Ok(()),
+                other => Err(other),
+            }
+        }
+    }
+}
+
+async fn attempt<R: Record>(store: &Store, records: &[R]) -> Result<Vec<R::Answer>, StoreFailure> {
+    let tries = async {
+        for _ in 1..TRIES {
+            match R::record(store, records).await {
+                Err(error) if StoreFailure::is_conflict(&error) => {}
+                outcome => return outcome,
+            }
+        }
+        R::record(store, records).await
+    };
+    match timeout(BATCH_WITHIN, tries).await {
+        Ok(outcome) => outcome.map_err(StoreFailure::from),
+        Err(_) => Err(StoreFailure::Unavailable("the database does not answer".to_owned())),
+    }
+}
+
+/// Whoever has queued behind a database that is away should not wait for it one batch after another.
+fn refuse_waiting(queue: &mut mpsc::Receiver<Job>, load: &Load, failure: &StoreFailure) {
+    while let Ok(job) = queue.try_recv() {
+        load.waiting.fetch_sub(1, Ordering::Relaxed);
+        match job {
+            Job::Signup(waiting) => refuse_all([waiting], failure),
+            Job::Message(waiting) => refuse_all([waiting], failure),
+        }
+    }
+}
+
+fn refuse_all<R: Record>(waiting: impl IntoIterator<Item = Waiting<R>>, failure: &StoreFailure) {
+    for job in waiting {
+        let _ = job.caller.send(Err(failure.clone()));
+    }
+}
+
+async fn checkpoint_after_writes(store: Store, written: Arc<Notify>) {
+    loop {
+        written.notified().await;
+        if let Err(failure) = store.checkpoint().await {
+            tracing::warn!(%failure, "the log of the database could not be moved into its file");
+        }
+        tokio::time::sleep(CHECKPOINT_PAUSE).await;
+    }
+}

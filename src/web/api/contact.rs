@@ -1,0 +1,68 @@
+//! `POST /api/contact`
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use serde::Serialize;
+use serde_json::json;
+
+use super::{Endpoint, OK, answer};
+use crate::actions::send_contact;
+use crate::domain::contact::ContactMessage;
+use crate::domain::limits;
+use crate::domain::text::SenderName;
+use crate::web::app::App;
+use crate::web::fields::{Fields, judge_message};
+use crate::web::problem::{ErrorCode, Problem};
+use crate::web::shape::{Field, Kind, Shape};
+
+const NAME: Field =
+    Field { name: "name", kind: Kind::Text(limits::NAME), required: false, about: "The sender's name." };
+const EMAIL: Field = Field { name: "email", kind: Kind::Email, required: true, about: "Where to send the answer." };
+const MESSAGE: Field =
+    Field { name: "message", kind: Kind::Message, required: true, about: "What the sender has to say, as plain text." };
+
+pub(crate) const CONTACT: Endpoint = Endpoint {
+    operation_id: "sendContactMessage",
+    path: "/api/contact",
+    summary: "Write to the makers",
+    description: "Hands a message to the makers, who answer by email to the address given. For questions, data \
+                  requests, press and security reports. Call it only when the person asked, with their own address.",
+    deprecated: false,
+    request: Shape {
+        name: "ContactRequest",
+        about: "Somebody writes to the makers.",
+        closed: true,
+        fields: &[NAME, EMAIL, MESSAGE],
+    },
+    result: Shape { name: "Ok", about: "The message is with the makers.", closed: false, fields: &[OK] },
+    refusals: &[
+        ErrorCode::InvalidJson,
+        ErrorCode::InvalidBody,
+        ErrorCode::InvalidEmail,
+        ErrorCode::EmptyMessage,
+        ErrorCode::MessageTooLong,
+    ],
+    request_example: || json!({ "name": "Ada", "email": "ada@example.com", "message": "Does it run on macOS 15?" }),
+};
+
+#[derive(Serialize)]
+struct ContactResult {
+    ok: bool,
+}
+
+/// Hands the message to the makers.
+pub(crate) async fn contact(State(app): State<App>, request: Request) -> Response {
+    answer(&app, request, async |fields| {
+        send_contact(app.service(), read(fields)?).await?;
+        Ok(ContactResult { ok: true })
+    })
+    .await
+}
+
+fn read(mut fields: Fields) -> Result<ContactMessage, Problem> {
+    let name = fields.text(&NAME, SenderName::parse);
+    let email = fields.email(&EMAIL);
+    let message = fields.string(&MESSAGE);
+    fields.finish()?;
+    Ok(ContactMessage { name, email: email.judge()?, message: judge_message(message.as_deref())? })
+}

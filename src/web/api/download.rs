@@ -1,0 +1,85 @@
+//! `POST /api/download`
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use serde::Serialize;
+use serde_json::json;
+
+use super::{EMAIL, Endpoint, OK, SOURCE, answer};
+use crate::actions::{StartedDownload, start_download};
+use crate::domain::consent::Via;
+use crate::domain::signup::DownloadOrder;
+use crate::domain::text::Source;
+use crate::web::app::App;
+use crate::web::fields::Fields;
+use crate::web::problem::{ErrorCode, Problem};
+use crate::web::shape::{Field, Kind, Shape};
+
+const UPDATES: Field = Field {
+    name: "updates",
+    kind: Kind::Flag,
+    required: false,
+    about: "`true` only when the person asked for one email a month about what is new.",
+};
+
+pub(crate) const DOWNLOAD: Endpoint = Endpoint {
+    operation_id: "startDownload",
+    path: "/api/download",
+    summary: "Start a download",
+    description: "Records the address and answers with the address of the newest disk image. Call it only when the \
+                  person asked to download, with their own address. Downloading twice is harmless.",
+    deprecated: false,
+    request: Shape {
+        name: "DownloadRequest",
+        about: "Somebody wants the app.",
+        closed: true,
+        fields: &[EMAIL, UPDATES, SOURCE],
+    },
+    result: Shape {
+        name: "DownloadResult",
+        about: "The way to the app.",
+        closed: false,
+        fields: &[
+            OK,
+            Field {
+                name: "url",
+                kind: Kind::Uri,
+                required: true,
+                about: "Where the disk image is; it always leads to the newest.",
+            },
+            Field {
+                name: "already",
+                kind: Kind::Boolean,
+                required: true,
+                about: "Whether this address had downloaded or joined the list before.",
+            },
+        ],
+    },
+    refusals: &[ErrorCode::InvalidJson, ErrorCode::InvalidBody, ErrorCode::InvalidEmail],
+    request_example: || json!({ "email": "ada@example.com", "updates": false, "source": "my-agent" }),
+};
+
+#[derive(Serialize)]
+struct DownloadResult {
+    ok: bool,
+    url: String,
+    already: bool,
+}
+
+/// Records the download, then says where the newest image is.
+pub(crate) async fn download(State(app): State<App>, request: Request) -> Response {
+    answer(&app, request, async |fields| {
+        let order = read(fields, Via::Api)?;
+        let StartedDownload { url, already } = start_download(app.service(), order).await?;
+        Ok(DownloadResult { ok: true, url, already })
+    })
+    .await
+}
+
+fn read(mut fields: Fields, via: Via) -> Result<DownloadOrder, Problem> {
+    let email = fields.email(&EMAIL);
+    let updates = fields.flag(&UPDATES);
+    let source = fields.text(&SOURCE, Source::parse);
+    fields.finish()?;
+    Ok(DownloadOrder { email: email.judge()?, updates, source, via })
+}

@@ -1,0 +1,25 @@
+//! `/.well-known/agent-skills/`: one skill that teaches an agent to use this site.
+
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+use crate::domain::base_url::BaseUrl;
+use crate::site::Skill;
+
+pub(super) fn path(skill: &Skill) -> String {
+    format!("/.well-known/agent-skills/{}/SKILL.md", skill.name)
+}
+
+pub(super) fn index(skill: &Skill, base_url: &BaseUrl) -> Value {
+    let digest: String = Sha256::digest(&skill.text).iter().map(|byte| format!("{byte:02x}")).collect();
+    json!({
+        "$schema": "https://schemas.agentskills.io/discovery/0.2.0/schema.json",
+        "skills": [{
+            "name": skill.name,
+            "type": "skill-md",
+            "description": skill.description,
+            "url": base_url.to(&path(skill)),
+            "digest": format!("sha256:{digest}"),
+        }],
+    })
+}

@@ -1,0 +1,70 @@
+//! What agents, crawlers and scanners look for: one file a resource.
+
+mod agent_skills;
+mod ai_catalog;
+mod api_catalog;
+mod openapi;
+mod robots;
+mod security;
+mod server_card;
+mod sitemap;
+
+use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, LINK};
+use serde_json::Value;
+
+use super::mcp::Hello;
+use super::pages::MARKDOWN;
+use super::representation::Draft;
+use crate::domain::base_url::BaseUrl;
+use crate::site::Site;
+
+pub(crate) use security::{SECURITY_TXT, security_txt};
+
+const API_CATALOG: &str = "/.well-known/api-catalog";
+const OPENAPI: &str = "/openapi.json";
+const SERVER_CARD: &str = "/.well-known/mcp/server-card.json";
+
+/// Every file that is made once, with its path.
+pub(crate) fn files(site: &Site, base_url: &BaseUrl, hello: &Hello, ai_train: bool) -> Vec<(String, Draft)> {
+    let card = server_card::card(base_url, hello);
+    let catalog = ai_catalog::catalog(&site.facts, base_url);
+    let plain = "text/plain; charset=utf-8";
+    let mut files = vec![
+        ("/llms.txt", Draft::file(plain, site.llms_txt.clone())),
+        ("/agents.md", Draft::file(MARKDOWN, site.agents_md.clone())),
+        ("/sitemap.xml", Draft::file("application/xml", sitemap::sitemap(site, base_url))),
+        ("/robots.txt", Draft::file(plain, robots::robots(&site.facts, base_url, ai_train))),
+        (OPENAPI, Draft::file("application/json", pretty(&openapi::document(&site.facts, base_url)))),
+        (API_CATALOG, api_catalog(base_url)),
+        (SERVER_CARD, server_card::served("application/json", &card)),
+        ("/mcp/server-card", server_card::served("application/mcp-server-card+json", &card)),
+        ("/.well-known/ai-catalog.json", Draft::file("application/ai-catalog+json", pretty(&catalog))),
+        ("/.well-known/ard.json", Draft::file("application/ai-catalog+json", pretty(&catalog))),
+        (
+            "/.well-known/agent-skills/index.json",
+            Draft::file("application/json", pretty(&agent_skills::index(&site.skill, base_url))),
+        ),
+    ]
+    .into_iter()
+    .map(|(path, draft)| (path.to_owned(), draft))
+    .collect::<Vec<_>>();
+    files.push((agent_skills::path(&site.skill), Draft::file(MARKDOWN, site.skill.text.clone())));
+    for (asset, media_type) in [(&site.style, "text/css; charset=utf-8"), (&site.icon, "image/svg+xml")] {
+        let draft = Draft::file(media_type, asset.bytes.clone());
+        files.push((asset.path.clone(), Draft { cache_control: "public, max-age=31536000, immutable", ..draft }));
+    }
+    files
+}
+
+fn api_catalog(base_url: &BaseUrl) -> Draft {
+    Draft::file(
+        "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"",
+        pretty(&api_catalog::linkset(base_url)),
+    )
+    .with(LINK, format!("<{}>; rel=\"api-catalog\"", base_url.to(API_CATALOG)))
+    .with(ACCESS_CONTROL_ALLOW_ORIGIN, "*")
+}
+
+fn pretty(value: &Value) -> String {
+    format!("{value:#}\n")
+}

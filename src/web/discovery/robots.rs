@@ -1,0 +1,16 @@
+//! `/robots.txt`: one group for all, since a crawler with a group of its own reads no other.
+
+use crate::domain::base_url::BaseUrl;
+use crate::site::Facts;
+
+pub(super) fn robots(facts: &Facts, base_url: &BaseUrl, ai_train: bool) -> String {
+    let agents: String = std::iter::once("*")
+        .chain(facts.crawlers.iter().map(String::as_str))
+        .map(|crawler| format!("User-agent: {crawler}\n"))
+        .collect();
+    let train = if ai_train { "yes" } else { "no" };
+    format!(
+        "{agents}Content-Signal: search=yes, ai-input=yes, ai-train={train}\nAllow: /\n\nSitemap: {}\n",
+        base_url.to("/sitemap.xml")
+    )
+}

@@ -1,0 +1,46 @@
+//! The MCP server card, at two addresses: name and version are those of `initialize`.
+
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS,
+};
+use serde_json::{Value, json};
+
+use super::pretty;
+use crate::domain::base_url::BaseUrl;
+use crate::web::mcp::{self, Hello};
+use crate::web::representation::Draft;
+
+pub(super) fn card(base_url: &BaseUrl, hello: &Hello) -> Value {
+    let server = hello.server();
+    let address = base_url.to(mcp::PATH);
+    json!({
+        "$schema": "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json",
+        "name": server["name"],
+        "version": server["version"],
+        "description": server["description"],
+        "title": server["title"],
+        "websiteUrl": server["websiteUrl"],
+        "icons": server["icons"],
+        "remotes": [{
+            "type": "streamable-http",
+            "url": address,
+            "supportedProtocolVersions": mcp::VERSIONS,
+        }],
+        // For scanners of earlier drafts.
+        "serverInfo": { "name": server["name"], "title": server["title"], "version": server["version"] },
+        "transport": { "type": "streamable-http", "endpoint": address },
+        "protocolVersion": mcp::VERSIONS[0],
+        "capabilities": { "tools": {} },
+        "authentication": { "required": false },
+    })
+}
+
+pub(super) fn served(media_type: &'static str, card: &Value) -> Draft {
+    let draft = Draft::file(media_type, pretty(card))
+        .with(ACCESS_CONTROL_ALLOW_ORIGIN, "*")
+        .with(ACCESS_CONTROL_ALLOW_METHODS, "GET")
+        .with(ACCESS_CONTROL_ALLOW_HEADERS, "Content-Type, If-None-Match")
+        .with(ACCESS_CONTROL_EXPOSE_HEADERS, "ETag");
+    Draft { cache_control: "public, max-age=3600", ..draft }
+}

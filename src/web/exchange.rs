@@ -1,0 +1,62 @@
+//! One request and its answer: what holds for all of them, whoever answers.
+
+use std::panic::AssertUnwindSafe;
+
+use axum::extract::Request;
+use axum::response::Response;
+use futures_util::FutureExt;
+use http::header::HOST;
+use http::{HeaderMap, StatusCode, Version};
+use tokio::time::Instant;
+use tower::ServiceExt;
+
+use super::app::App;
+use super::problem::{ErrorCode, Problem};
+use super::{headers, pages, routes};
+
+/// Answers a request, whatever it is, and writes one line about it.
+pub async fn exchange(app: App, router: axum::Router, request: Request) -> Response {
+    let began = Instant::now();
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let mut response = guarded(&app, &path, answer(&app, router, request)).await;
+    headers::add_everywhere(response.headers_mut(), app.base_url());
+    let (route, status) = (routes::name_of(&app, &path), response.status().as_u16());
+    let micros = began.elapsed().as_micros();
+    tracing::info!(%method, route, status, micros, "request");
+    response
+}
+
+/// Pages and files are found without the router.
+async fn answer(app: &App, router: axum::Router, request: Request) -> Response {
+    if !has_one_host(request.version(), request.headers()) {
+        return pages::text_response(StatusCode::BAD_REQUEST, "A request names its host once, in a Host header.\n");
+    }
+    let path = request.uri().path();
+    if !path.starts_with('/') {
+        return pages::text_response(StatusCode::BAD_REQUEST, "The address of a request starts with a slash.\n");
+    }
+    if let Some(served) = app.served_at(path) {
+        return served.respond(request.method(), request.headers());
+    }
+    match router.oneshot(request).await {
+        Ok(response) => response,
+        Err(never) => match never {},
+    }
+}
+
+/// A panic is our fault and this request's alone: it becomes a 500, and the rest goes on.
+async fn guarded(app: &App, path: &str, answer: impl Future<Output = Response>) -> Response {
+    AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| {
+        tracing::error!("a request made the service panic");
+        Problem::new(ErrorCode::ServerError, "The service failed to carry this out.").respond(app.base_url(), path)
+    })
+}
+
+fn has_one_host(version: Version, headers: &HeaderMap) -> bool {
+    let mut hosts = headers.get_all(HOST).into_iter();
+    match (hosts.next(), hosts.next()) {
+        (Some(_), None) => true,
+        (None, _) => version != Version::HTTP_11,
+        _ => false,
+    }
+}

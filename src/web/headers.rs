@@ -1,0 +1,38 @@
+//! Headers that every answer carries.
+
+use http::header::{
+    CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
+};
+use http::{HeaderMap, HeaderValue};
+
+use crate::domain::base_url::BaseUrl;
+
+const EVERYWHERE: [(HeaderName, HeaderValue); 6] = [
+    (
+        CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static(
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; \
+             connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+        ),
+    ),
+    (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
+    (REFERRER_POLICY, HeaderValue::from_static("strict-origin-when-cross-origin")),
+    (HeaderName::from_static("cross-origin-opener-policy"), HeaderValue::from_static("same-origin")),
+    (HeaderName::from_static("cross-origin-resource-policy"), HeaderValue::from_static("same-origin")),
+    (
+        HeaderName::from_static("permissions-policy"),
+        HeaderValue::from_static("camera=(), geolocation=(), microphone=(), payment=(), usb=()"),
+    ),
+];
+
+/// Two years. Only for sites that are reached through https, or a browser would lock itself out.
+const STRICT_TRANSPORT: HeaderValue = HeaderValue::from_static("max-age=63072000; includeSubDomains");
+
+pub(crate) fn add_everywhere(headers: &mut HeaderMap, base_url: &BaseUrl) {
+    for (name, value) in EVERYWHERE {
+        headers.insert(name, value);
+    }
+    if base_url.is_https() {
+        headers.insert(STRICT_TRANSPORT_SECURITY, STRICT_TRANSPORT);
+    }
+}

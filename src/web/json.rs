@@ -1,0 +1,183 @@
+//! JSON bodies, syntax first: one object, wholly well-formed, before anybody looks at its members.
+//!
+//! The body is skimmed rather than built, so numbers of any size pass as what they are: numbers.
+
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::domain::limits;
+
+/// Why a body is not a JSON object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NotAnObject {
+    NotUtf8,
+    Empty,
+    Malformed,
+    TooDeep,
+    LoneSurrogate,
+    Array,
+    OtherValue,
+}
+
+/// The members of an object in the order in which they were sent, doubled ones included.
+#[derive(Debug)]
+pub(crate) struct Members<'a>(pub Vec<(String, &'a RawValue)>);
+
+impl<'a> Members<'a> {
+    pub(crate) fn parse(body: &'a [u8]) -> Result<Self, NotAnObject> {
+        let text = std::str::from_utf8(body).map_err(|_| NotAnObject::NotUtf8)?;
+        if text.trim_ascii().is_empty() {
+            return Err(NotAnObject::Empty);
+        }
+        let whole: &RawValue = serde_json::from_str(text).map_err(|_| NotAnObject::Malformed)?;
+        check_depth_and_surrogates(whole.get())?;
+        Self::of(whole).ok_or(if whole.get().starts_with('[') { NotAnObject::Array } else { NotAnObject::OtherValue })
+    }
+
+    /// The members of a value that has been parsed before, if it is an object.
+    pub(crate) fn of(value: &'a RawValue) -> Option<Self> {
+        value.get().starts_with('{').then(|| serde_json::from_str(value.get()).ok()).flatten()
+    }
+
+    /// The value of a member that is there once.
+    pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
+        self.0.iter().find_map(|(given, value)| (given == name).then_some(*value))
+    }
+
+    pub(crate) fn has_doubles(&self) -> bool {
+        self.0.iter().enumerate().any(|(place, (name, _))| self.0[..place].iter().any(|(other, _)| other == name))
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Vec<(String, &'de RawValue)>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(members)
+            }
+        }
+        deserializer.deserialize_map(InOrder).map(Members)
+    }
+}
+
+/// A string value, decoded.
+pub(crate) fn as_string(value: &RawValue) -> Option<String> {
+    value.get().starts_with('"').then(|| serde_json::from_str(value.get()).ok()).flatten()
+}
+
+/// What skimming does not look at. `text` is known to be well-formed otherwise.
+fn check_depth_and_surrogates(text: &str) -> Result<(), NotAnObject> {
+    let mut depth = 0_usize;
+    let mut in_string = false;
+    let mut bytes = text.bytes().enumerate();
+    while let Some((place, byte)) = bytes.next() {
+        match byte {
+            b'"' => in_string = !in_string,
+            b'\\' => {
+                if let Some((_, b'u')) = bytes.next() {
+                    let unit = hex(text, place + 2);
+                    let pair = text.get(place + 6..place + 8) == Some("\\u")
+                        && (0xdc00..0xe000).contains(&hex(text, place + 8));
+                    match unit {
+                        0xd800..0xdc00 if pair => {
+                            bytes.nth(9);
+                        }
+                        0xd800..0xe000 => return Err(NotAnObject::LoneSurrogate),
+                        _ => {}
+                    }
+                }
+            }
+            b'{' | b'[' if !in_string => {
+                depth += 1;
+                if depth > limits::JSON_DEPTH {
+                    return Err(NotAnObject::TooDeep);
+                }
+            }
+            b'}' | b']' if !in_string => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn hex(text: &str, place: usize) -> u32 {
+    text.get(place..place + 4).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn parse(body: &str) -> Result<usize, NotAnObject> {
+        Members::parse(body.as_bytes()).map(|members| members.0.len())
+    }
+
+    #[test]
+    fn objects_are_told_from_everything_else() {
+        assert_eq!(parse(r#" {"a": 1, "b": [2], "a": null} "#), Ok(3));
+        assert_eq!(parse("{}"), Ok(0));
+        assert_eq!(parse(""), Err(NotAnObject::Empty));
+        assert_eq!(parse(" \n"), Err(NotAnObject::Empty));
+        assert_eq!(parse("[{}]"), Err(NotAnObject::Array));
+        for other in ["null", "1", "\"x\"", "true"] {
+            assert_eq!(parse(other), Err(NotAnObject::OtherValue), "{other}");
+        }
+        for broken in ["{", "{}{}", "{} x", "{'a':1}", "{\"a\":01}", "{\"a\":}", "{\"a\":\"\u{1}\"}", "\u{feff}{}"] {
+            assert_eq!(parse(broken), Err(NotAnObject::Malformed), "{broken}");
+        }
+        assert_eq!(Members::parse(b"{\"a\":\"\xff\"}").unwrap_err(), NotAnObject::NotUtf8);
+    }
+
+    #[test]
+    fn numbers_of_any_size_are_well_formed() {
+        assert_eq!(parse(r#"{"a": 1e999, "b": 123456789012345678901234567890}"#), Ok(2));
+    }
+
+    #[test]
+    fn nesting_ends_at_127() {
+        let nested = |depth: usize| format!("{{\"a\":{}{}}}", "[".repeat(depth - 1), "]".repeat(depth - 1));
+        assert_eq!(parse(&nested(127)), Ok(1));
+        assert_eq!(parse(&nested(128)), Err(NotAnObject::TooDeep));
+        assert_eq!(parse(&nested(30_000)), Err(NotAnObject::TooDeep));
+        assert_eq!(parse(&format!("{{\"a\":\"{}\"}}", "[".repeat(500))), Ok(1));
+    }
+
+    #[test]
+    fn lone_surrogates_are_found_wherever_they_are() {
+        for lone in [
+            r#"{"a":"\ud800"}"#,
+            r#"{"a":"\udc00"}"#,
+            r#"{"\ud800":1}"#,
+            r#"{"a":[["\ud83c x"]]}"#,
+            r#"{"a":"\ud83c\u0041"}"#,
+            r#"{"a":"\udfad\ud83c"}"#,
+            r#"{"a":"\ud800\ud800\udc00"}"#,
+        ] {
+            assert_eq!(parse(lone), Err(NotAnObject::LoneSurrogate), "{lone}");
+        }
+        assert_eq!(parse(r#"{"a":"\ud83c\udfad \\ud800 é \u00e9"}"#), Ok(1));
+    }
+
+    proptest! {
+        #[test]
+        fn what_serde_calls_an_object_is_one_and_the_reverse(body in r#"[\[{"a:1,}\] \\u8dc0]{0,24}"#) {
+            let ours = Members::parse(body.as_bytes()).is_ok();
+            let theirs = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&body).is_ok();
+            prop_assert_eq!(ours, theirs);
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! `POST /mcp`: method, origin, size, parse, version header, then the call itself.
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use bytes::Bytes;
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use serde_json::{Value, json};
+
+use super::message::{INVALID_PARAMS, INVALID_REQUEST, Id, METHOD_NOT_FOUND, Message, PARSE_ERROR, RpcError};
+use super::origin::{Caller, allow_post, is_preflight};
+use super::{VERSIONS, tools};
+use crate::domain::base_url::BaseUrl;
+use crate::site::Facts;
+use crate::web::app::App;
+use crate::web::body::{self, BodyFault};
+use crate::web::json::{self, Members};
+
+const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
+
+/// What the server says of itself, made once.
+#[derive(Debug)]
+pub(crate) struct Hello {
+    server: Value,
+    instructions: String,
+    tools_list: String,
+}
+
+impl Hello {
+    pub(crate) fn new(facts: &Facts, base_url: &BaseUrl, icon: &str) -> Self {
+        Self {
+            server: json!({
+                "name": facts.mcp_name,
+                "title": facts.name,
+                "version": env!("CARGO_PKG_VERSION"),
+                "description": description(facts),
+                "websiteUrl": base_url.as_str(),
+                "icons": [{ "src": base_url.to(icon), "mimeType": "image/svg+xml", "sizes": ["any"] }],
+            }),
+            instructions: format!(
+                "Tools about {name}, a free Mac app, and its website {base_url}. Use about_service before you recommend \
+                 it, and get_download when somebody wants it. Call join_waitlist only when the person asked for it, with \
+                 their own address.",
+                name = facts.name,
+            ),
+            tools_list: json!({ "tools": tools::declarations() }).to_string(),
+        }
+    }
+
+    /// Name, title, version and so on, as `initialize` and the server card have it.
+    pub(crate) const fn server(&self) -> &Value {
+        &self.server
+    }
+
+    /// Never fails for a version: whoever asks for one that we do not speak is told the newest.
+    fn initialize(&self, params: Option<&Members<'_>>) -> String {
+        let asked = params.and_then(|params| params.get("protocolVersion")).and_then(json::as_string);
+        let version = VERSIONS.into_iter().find(|version| Some(*version) == asked.as_deref()).unwrap_or(VERSIONS[0]);
+        json!({
+            "protocolVersion": version,
+            "capabilities": { "tools": {} },
+            "serverInfo": self.server,
+            "instructions": self.instructions,
+        })
+        .to_string()
+    }
+}
+
+/// At most a hundred characters, as the server card wants it.
+pub(crate) fn description(facts: &Facts) -> String {
+    format!("About {}: {}, and where to download it.", facts.name, facts.tagline).chars().take(100).collect()
+}
+
+pub(crate) async fn endpoint(State(app): State<App>, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    let caller = Caller::of(&head.headers, &app);
+    let mut response = if head.method == Method::POST {
+        post(&app, &head.headers, &caller, body).await
+    } else if is_preflight(&head.method, &head.headers) {
+        preflight(&caller)
+    } else {
+        let error = RpcError::new(INVALID_REQUEST, "Method not allowed: send one JSON-RPC message by POST");
+        let mut response = respond(StatusCode::METHOD_NOT_ALLOWED, Id::unknown().error(&error));
+        response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+        response
+    };
+    caller.mark(response.headers_mut());
+    response
+}
+
+async fn post(app: &App, headers: &HeaderMap, caller: &Caller, body: Body) -> Response {
+    if matches!(caller, Caller::Foreign) {
+        return forbidden();
+    }
+    let body = match body::read(headers, body).await {
+        Ok(body) => body,
+        Err(fault) => return respond(StatusCode::BAD_REQUEST, Id::unknown().error(&unreadable(fault))),
+    };
+    match dispatch(app, headers, &body).await {
+        Ok(Some(answer)) => respond(StatusCode::OK, answer),
+        Ok(None) => empty(StatusCode::ACCEPTED),
+        Err((id, error)) => respond(StatusCode::BAD_REQUEST, id.error(&error)),
+    }
+}
+
+/// `None` when no answer is wanted; an error for what is not a message we can take.
+async fn dispatch(app: &App, headers: &HeaderMap, body: &Bytes) -> Result<Option<String>, (Id, RpcError)> {
+    let message = Message::parse(body)?;
+    let echo = match &message {
+        Message::Request { id, .. } => id.clone(),
+        Message::NoAnswerWanted => Id::unknown(),
+    };
+    check_version(headers).map_err(|error| (echo, error))?;
+    let Message::Request { id, method, params } = message else {
+        return Ok(None);
+    };
+    let result = match method.as_str() {
+        "initialize" => Ok(app.hello().initialize(params.as_ref())),
+        "ping" => Ok("{}".to_owned()),
+        "tools/list" => list(app, params.as_ref()),
+        "tools/call" => tools::call(app, params.as_ref()).await,
+        _ => {
+            Err(RpcError::new(METHOD_NOT_FOUND, "Method not found: there are initialize, ping, tools/list, tools/call"))
+        }
+    };
+    Ok(Some(match result {
+        Ok(result) => id.result(&result),
+        Err(error) => id.error(&error),
+    }))
+}
+
+fn list(app: &App, params: Option<&Members<'_>>) -> Result<String, RpcError> {
+    match params.and_then(|params| params.get("cursor")) {
+        None => Ok(app.hello().tools_list.clone()),
+        Some(_) => Err(RpcError::new(INVALID_PARAMS, "Invalid params: the list has one page, so there are no cursors")),
+    }
+}
+
+fn check_version(headers: &HeaderMap) -> Result<(), RpcError> {
+    for version in headers.get_all(VERSION_HEADER) {
+        let version = String::from_utf8_lossy(version.as_bytes());
+        if !VERSIONS.contains(&version.as_ref()) {
+            return Err(RpcError::new(
+                INVALID_REQUEST,
+                format!(
+                    "Bad Request: Unsupported protocol version: {version} (supported versions: {})",
+                    VERSIONS.join(", ")
+                ),
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn preflight(caller: &Caller) -> Response {
+    if matches!(caller, Caller::Foreign) {
+        return forbidden();
+    }
+    let mut response = empty(StatusCode::NO_CONTENT);
+    allow_post(response.headers_mut());
+    response
+}
+
+fn forbidden() -> Response {
+    let error = RpcError::new(INVALID_REQUEST, "Forbidden: this Origin may not call the server from a browser");
+    respond(StatusCode::FORBIDDEN, Id::unknown().error(&error))
+}
+
+fn unreadable(fault: BodyFault) -> RpcError {
+    match fault {
+        BodyFault::TooLarge => RpcError::new(INVALID_REQUEST, "Invalid Request: the body is larger than 64 KiB"),
+        BodyFault::TooSlow | BodyFault::Broken => {
+            RpcError::new(PARSE_ERROR, "Parse error: the body did not arrive whole")
+        }
+    }
+}
+
+fn respond(status: StatusCode, body: String) -> Response {
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+fn empty(status: StatusCode) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}

@@ -1,0 +1,185 @@
+//! JSON-RPC 2.0 messages: told apart, and nothing else. What methods mean is not known here.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use crate::web::json::{self, Members, NotAnObject};
+
+pub(crate) const PARSE_ERROR: i32 = -32700;
+pub(crate) const INVALID_REQUEST: i32 = -32600;
+pub(crate) const METHOD_NOT_FOUND: i32 = -32601;
+pub(crate) const INVALID_PARAMS: i32 = -32602;
+
+#[derive(Debug)]
+pub(crate) enum Message<'a> {
+    Request {
+        id: Id,
+        method: String,
+        params: Option<Members<'a>>,
+    },
+    /// Notifications and responses: taken, and nothing is done.
+    NoAnswerWanted,
+}
+
+/// The id of a request as it was written, so that it comes back exactly.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Id(String);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RpcError {
+    pub code: i32,
+    pub message: Cow<'static, str>,
+}
+
+impl Id {
+    pub(crate) fn unknown() -> Self {
+        Self("null".to_owned())
+    }
+
+    fn read(value: &RawValue) -> Option<Self> {
+        let text = value.get();
+        (text.starts_with('"') || is_integer(text)).then(|| Self(text.to_owned()))
+    }
+
+    /// The whole message that answers this id.
+    pub(crate) fn result(&self, result: &str) -> String {
+        format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, self.0)
+    }
+
+    pub(crate) fn error(&self, error: &RpcError) -> String {
+        let message = serde_json::Value::from(error.message.as_ref());
+        format!(r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":{},"message":{message}}}}}"#, self.0, error.code)
+    }
+}
+
+impl RpcError {
+    pub(crate) fn new(code: i32, message: impl Into<Cow<'static, str>>) -> Self {
+        Self { code, message: message.into() }
+    }
+}
+
+impl<'a> Message<'a> {
+    /// On failure says what is wrong, and whom to tell if that could be read.
+    pub(crate) fn parse(body: &'a [u8]) -> Result<Self, (Id, RpcError)> {
+        let members = Members::parse(body).map_err(|why| (Id::unknown(), no_object(why)))?;
+        let id = members.get("id").map(Id::read);
+        let echo = id.clone().flatten().unwrap_or_else(Id::unknown);
+        Self::sort(members, id).map_err(|why| (echo, RpcError::new(INVALID_REQUEST, why)))
+    }
+
+    /// `id` is what the member of that name was read as, if it was there.
+    fn sort(members: Members<'a>, id: Option<Option<Id>>) -> Result<Self, &'static str> {
+        if members.has_doubles() {
+            return Err("Invalid Request: a member is there more than once");
+        }
+        if members.get("jsonrpc").and_then(json::as_string).as_deref() != Some("2.0") {
+            return Err("Invalid Request: jsonrpc has to be \"2.0\"");
+        }
+        if id == Some(None) {
+            return Err("Invalid Request: id has to be a string or an integer");
+        }
+        let params = match members.get("params") {
+            None => None,
+            Some(params) => Some(Members::of(params).ok_or("Invalid Request: params has to be an object")?),
+        };
+        let method = match members.get("method") {
+            None => None,
+            Some(method) => Some(json::as_string(method).ok_or("Invalid Request: method has to be a string")?),
+        };
+        let (id, result, error) = (id.flatten(), members.get("result"), members.get("error"));
+        match (id, method, result, error) {
+            (Some(id), Some(method), None, None) => Ok(Self::Request { id, method, params }),
+            (None, Some(_), None, None) => Ok(Self::NoAnswerWanted),
+            (Some(_), _, Some(result), None) if result.get().starts_with('{') => Ok(Self::NoAnswerWanted),
+            (Some(_), _, None, Some(error)) if is_error(error) => Ok(Self::NoAnswerWanted),
+            _ => Err("Invalid Request: this is neither a request, nor a notification, nor a response"),
+        }
+    }
+}
+
+fn no_object(why: NotAnObject) -> RpcError {
+    match why {
+        NotAnObject::Array => {
+            RpcError::new(INVALID_REQUEST, "Invalid Request: send one message a POST; batches are not taken")
+        }
+        NotAnObject::OtherValue => RpcError::new(INVALID_REQUEST, "Invalid Request: a message is a JSON object"),
+        _ => RpcError::new(PARSE_ERROR, "Parse error: the body is not JSON"),
+    }
+}
+
+fn is_error(error: &RawValue) -> bool {
+    Members::of(error).is_some_and(|error| {
+        error.get("code").is_some_and(|code| is_integer(code.get()))
+            && error.get("message").and_then(json::as_string).is_some()
+    })
+}
+
+fn is_integer(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_request(body: &str) -> bool {
+        matches!(Message::parse(body.as_bytes()), Ok(Message::Request { .. }))
+    }
+
+    fn is_taken(body: &str) -> bool {
+        matches!(Message::parse(body.as_bytes()), Ok(Message::NoAnswerWanted))
+    }
+
+    fn refusal(body: &str) -> (String, i32) {
+        let (id, error) = Message::parse(body.as_bytes()).unwrap_err();
+        (id.0, error.code)
+    }
+
+    #[test]
+    fn messages_are_told_apart() {
+        assert!(is_request(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#));
+        assert!(is_request(r#"{"jsonrpc":"2.0","id":"a","method":"x","params":{}}"#));
+        assert!(is_request(r#"{"jsonrpc":"2.0","id":123456789012345678901234567890,"method":"x"}"#));
+        assert!(is_taken(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#));
+        assert!(is_taken(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#));
+        assert!(is_taken(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"x"}}"#));
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused_with_its_id_where_readable() {
+        for (body, id, code) in [
+            ("nonsense", "null", PARSE_ERROR),
+            ("", "null", PARSE_ERROR),
+            ("[]", "null", INVALID_REQUEST),
+            ("1", "null", INVALID_REQUEST),
+            ("{}", "null", INVALID_REQUEST),
+            (r#"{"jsonrpc":"1.0","id":7,"method":"ping"}"#, "7", INVALID_REQUEST),
+            (r#"{"id":"a","method":"ping"}"#, "\"a\"", INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, "null", INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, "null", INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","id":true,"method":"ping"}"#, "null", INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":[]}"#, "1", INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"ping","params":null}"#, "1", INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","id":1,"method":2}"#, "1", INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","id":1}"#, "1", INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","method":"x","result":{}}"#, "null", INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","id":1,"result":1}"#, "1", INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","id":null,"result":{}}"#, "null", INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}"#, "1", INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","id":1,"error":{"code":"1","message":""}}"#, "1", INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","id":1,"error":{"code":1}}"#, "1", INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#, "1", INVALID_REQUEST),
+        ] {
+            assert_eq!(refusal(body), (id.to_owned(), code), "{body}");
+        }
+    }
+
+    #[test]
+    fn ids_come_back_as_they_were_written() {
+        let body = r#"{"jsonrpc":"2.0","id":"\u0041 \"b\"","method":"ping"}"#;
+        let Ok(Message::Request { id, .. }) = Message::parse(body.as_bytes()) else { panic!("no request") };
+        assert_eq!(id.result("{}"), r#"{"jsonrpc":"2.0","id":"\u0041 \"b\"","result":{}}"#);
+    }
+}

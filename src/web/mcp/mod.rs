@@ -1,0 +1,13 @@
+//! The MCP server: Streamable HTTP without state, one JSON-RPC message a POST.
+
+mod endpoint;
+mod message;
+mod origin;
+mod tools;
+
+pub(crate) use endpoint::{Hello, endpoint};
+pub(crate) use tools::listing;
+
+/// The revisions of the protocol that we speak, newest first.
+pub(crate) const VERSIONS: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
+pub(crate) const PATH: &str = "/mcp";

@@ -1,0 +1,183 @@
+//! Which form of a page a caller gets: by `Accept`, HTML or Markdown; by `Accept-Encoding`, how it
+//! is compressed. One bad range spoils nothing but itself.
+
+use http::HeaderMap;
+use http::header::{ACCEPT, ACCEPT_ENCODING, HeaderName};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Html,
+    Markdown,
+    /// The caller refuses both.
+    Neither,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Encoding {
+    Identity,
+    Brotli,
+    Zstd,
+    Gzip,
+}
+
+impl Encoding {
+    /// Smallest first: the one we prefer where the caller has no preference.
+    pub(crate) const COMPRESSED: [Self; 3] = [Self::Brotli, Self::Zstd, Self::Gzip];
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Identity => "identity",
+            Self::Brotli => "br",
+            Self::Zstd => "zstd",
+            Self::Gzip => "gzip",
+        }
+    }
+}
+
+/// Markdown for those who name it and like it at least as much as HTML; HTML for everybody else,
+/// unless they refuse it.
+pub(crate) fn form(headers: &HeaderMap) -> Form {
+    let ranges: Vec<_> = items(headers, &ACCEPT).collect();
+    let named = weight(&ranges, &["text/markdown"]);
+    let html = weight(&ranges, &["text/html", "text/*", "*/*"]);
+    let markdown = weight(&ranges, &["text/markdown", "text/*", "*/*"]);
+    let refused = |weight: Option<u16>| weight == Some(0);
+    if named.is_some_and(|named| named > 0 && named >= html.unwrap_or(0)) {
+        Form::Markdown
+    } else if !refused(html) {
+        Form::Html
+    } else if !refused(markdown) {
+        Form::Markdown
+    } else {
+        Form::Neither
+    }
+}
+
+/// The compression that the caller likes best. Who refuses everything gets it plain all the same.
+pub(crate) fn encoding(headers: &HeaderMap) -> Encoding {
+    let codings: Vec<_> = items(headers, &ACCEPT_ENCODING).collect();
+    let mut best = (Encoding::Identity, weight(&codings, &["identity"]).unwrap_or(0));
+    for encoding in Encoding::COMPRESSED {
+        let weight = weight(&codings, &[encoding.as_str(), "*"]).unwrap_or(0);
+        if weight > 0 && (weight > best.1 || (best.0 == Encoding::Identity && weight >= best.1)) {
+            best = (encoding, weight);
+        }
+    }
+    best.0
+}
+
+/// The weight of the first of `names`, most specific first, that the caller has given one.
+fn weight(items: &[(String, u16)], names: &[&str]) -> Option<u16> {
+    names.iter().find_map(|name| items.iter().filter(|(item, _)| item == name).map(|(_, weight)| *weight).max())
+}
+
+/// The items of a header with their weights in thousandths, parameters left out.
+fn items(headers: &HeaderMap, name: &HeaderName) -> impl Iterator<Item = (String, u16)> {
+    headers
+        .get_all(name)
+        .into_iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .filter_map(|item| {
+            let mut parts = item.split(';').map(str::trim);
+            let name = parts.next().filter(|name| !name.is_empty())?.to_ascii_lowercase();
+            let mut weight = 1000;
+            for parameter in parts {
+                if let Some((key, value)) = parameter.split_once('=')
+                    && key.trim().eq_ignore_ascii_case("q")
+                {
+                    weight = thousandths(value.trim())?;
+                }
+            }
+            Some((name, weight))
+        })
+}
+
+/// `0.75` is 750. Nothing but a weight as RFC 9110 writes it is one.
+fn thousandths(text: &str) -> Option<u16> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let whole: u16 = matches!(whole, "0" | "1").then(|| whole.parse().ok())??;
+    if fraction.len() > 3 || !fraction.bytes().all(|b| b.is_ascii_digit()) {
+        return None;
+    }
+    let weight = whole * 1000 + format!("{fraction:0<3}").parse::<u16>().ok()?;
+    (weight <= 1000).then_some(weight)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form_of(accept: &str) -> Form {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT, accept.parse().unwrap());
+        form(&headers)
+    }
+
+    fn encoding_of(accept: &str) -> Encoding {
+        let mut headers = HeaderMap::new();
+        headers.insert(ACCEPT_ENCODING, accept.parse().unwrap());
+        encoding(&headers)
+    }
+
+    #[test]
+    fn agents_that_ask_for_markdown_get_it() {
+        for accept in [
+            "text/markdown",
+            "text/markdown, text/html, */*",
+            "text/markdown, text/plain;q=0.9, */*;q=0.8",
+            "text/markdown;q=1.0, text/x-markdown;q=0.9, text/plain;q=0.8, text/html;q=0.7, */*;q=0.1",
+            "TEXT/Markdown; charset=utf-8",
+            "text/html;q=0.5, text/markdown;q=0.5",
+            "text/markdown;q=0.001",
+            "text/html;q=0",
+            "text/html;q=0, text/*;q=0.5",
+            "nonsense, ;q=1, text/markdown",
+        ] {
+            assert_eq!(form_of(accept), Form::Markdown, "{accept}");
+        }
+    }
+
+    #[test]
+    fn everybody_else_gets_html() {
+        assert_eq!(form(&HeaderMap::new()), Form::Html);
+        for accept in [
+            "*/*",
+            "text/*",
+            "text/html",
+            "text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8",
+            "text/html;q=1.0, text/plain;q=0.8, text/markdown;q=0.7",
+            "text/markdown;q=0.5, */*;q=0.8",
+            "text/markdown;q=0",
+            "text/markdown;q=0, */*",
+            "application/json",
+            "application/json;q=0",
+            "",
+            "text/markdown;q=high",
+            "text/markdown;q=0.1234",
+        ] {
+            assert_eq!(form_of(accept), Form::Html, "{accept}");
+        }
+    }
+
+    #[test]
+    fn only_who_refuses_both_gets_neither() {
+        for accept in ["*/*;q=0", "text/*;q=0", "text/html;q=0, text/markdown;q=0", "text/html;q=0, */*;q=0.0"] {
+            assert_eq!(form_of(accept), Form::Neither, "{accept}");
+        }
+        assert_eq!(form_of("*/*;q=0, text/html"), Form::Html);
+    }
+
+    #[test]
+    fn the_best_accepted_compression_is_chosen() {
+        assert_eq!(encoding(&HeaderMap::new()), Encoding::Identity);
+        assert_eq!(encoding_of("gzip, deflate, br, zstd"), Encoding::Brotli);
+        assert_eq!(encoding_of("gzip, zstd"), Encoding::Zstd);
+        assert_eq!(encoding_of("gzip;q=1, br;q=0.5"), Encoding::Gzip);
+        assert_eq!(encoding_of("br;q=0, gzip"), Encoding::Gzip);
+        assert_eq!(encoding_of("*"), Encoding::Brotli);
+        assert_eq!(encoding_of("*;q=0"), Encoding::Identity);
+        assert_eq!(encoding_of("identity, gzip;q=0.5"), Encoding::Identity);
+        assert_eq!(encoding_of("deflate"), Encoding::Identity);
+    }
+}

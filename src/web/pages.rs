@@ -1,0 +1,124 @@
+//! Pages and files that are made once: what is served where, in which form.
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::response::Response;
+use http::header::{ALLOW, CONTENT_TYPE, HeaderName, LINK, VARY};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+
+use super::app::App;
+use super::negotiate::{self, Form};
+use super::representation::{Draft, Representation};
+use crate::domain::base_url::BaseUrl;
+use crate::site::{Page, PageName};
+
+/// What one path answers with.
+#[derive(Debug)]
+pub(crate) enum Served {
+    /// HTML or Markdown, as the caller likes.
+    Page {
+        html: Representation,
+        markdown: Representation,
+    },
+    File(Representation),
+    /// Negotiated like a page, but a 404 whatever is asked for.
+    NotFound {
+        html: Representation,
+        markdown: Representation,
+    },
+}
+
+const HTML: &str = "text/html; charset=utf-8";
+pub(crate) const MARKDOWN: &str = "text/markdown; charset=utf-8";
+
+/// Relations of the home page: what an agent finds without reading it.
+const HOME_LINKS: &str = "</.well-known/api-catalog>; rel=\"api-catalog\"; type=\"application/linkset+json\", \
+                          </openapi.json>; rel=\"service-desc\"; type=\"application/json\", \
+                          </developers>; rel=\"service-doc\"; type=\"text/html\", \
+                          </llms.txt>; rel=\"describedby\"; type=\"text/plain\"";
+
+impl Served {
+    pub(crate) fn page(name: PageName, page: &Page, base_url: &BaseUrl) -> Self {
+        let mut links = format!("<{}>; rel=\"alternate\"; type=\"text/markdown\"", name.markdown_path());
+        if name == PageName::Home {
+            links = format!("{HOME_LINKS}, {links}");
+        }
+        let html = Draft { varies_by_accept: true, ..Draft::file(HTML, page.html.clone()) }.with(LINK, links);
+        let markdown = Draft { varies_by_accept: true, ..markdown(&page.markdown, name, base_url) };
+        Self::Page { html: html.into(), markdown: markdown.into() }
+    }
+
+    /// The Markdown of a page at its own address, whatever the caller accepts.
+    pub(crate) fn markdown_twin(name: PageName, page: &Page, base_url: &BaseUrl) -> Self {
+        Self::File(markdown(&page.markdown, name, base_url).into())
+    }
+
+    pub(crate) fn not_found(page: &Page) -> Self {
+        let missing = |draft: Draft| Draft {
+            status: StatusCode::NOT_FOUND,
+            cache_control: "no-cache",
+            varies_by_accept: true,
+            ..draft
+        };
+        Self::NotFound {
+            html: missing(Draft::file(HTML, page.html.clone())).into(),
+            markdown: missing(Draft::file(MARKDOWN, page.markdown.clone())).into(),
+        }
+    }
+
+    pub(crate) fn respond(&self, method: &Method, headers: &HeaderMap) -> Response {
+        if !matches!(self, Self::NotFound { .. }) && method != Method::GET && method != Method::HEAD {
+            return read_only();
+        }
+        match self {
+            Self::File(file) => file.respond(headers),
+            Self::Page { html, markdown } => match negotiate::form(headers) {
+                Form::Html => html.respond(headers),
+                Form::Markdown => markdown.respond(headers),
+                Form::Neither => not_acceptable(),
+            },
+            Self::NotFound { html, markdown } => match negotiate::form(headers) {
+                Form::Markdown => markdown.respond(headers),
+                Form::Html | Form::Neither => html.respond(headers),
+            },
+        }
+    }
+}
+
+fn markdown(text: &str, name: PageName, base_url: &BaseUrl) -> Draft {
+    Draft::file(MARKDOWN, text.to_owned())
+        .with(LINK, format!("<{}>; rel=\"canonical\"", base_url.to(name.path())))
+        .with(HeaderName::from_static("x-markdown-tokens"), tokens(text).to_string())
+}
+
+/// About how many tokens a language model makes of a text: a token is four characters or so.
+pub(crate) fn tokens(text: &str) -> usize {
+    text.chars().count().div_ceil(4)
+}
+
+/// Any path that nobody else answers.
+pub(crate) async fn unknown(State(app): State<App>, request: Request) -> Response {
+    app.not_found().respond(request.method(), request.headers())
+}
+
+pub(crate) fn text_response(status: StatusCode, text: &'static str) -> Response {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}
+
+fn read_only() -> Response {
+    let mut response = text_response(StatusCode::METHOD_NOT_ALLOWED, "This address takes GET and HEAD only.\n");
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+    response
+}
+
+fn not_acceptable() -> Response {
+    let mut response = text_response(
+        StatusCode::NOT_ACCEPTABLE,
+        "This page comes as text/html or text/markdown. Accept one of them, or send no Accept header.\n",
+    );
+    response.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
+    response
+}

@@ -1,0 +1,287 @@
+//! What went wrong, as RFC 9457 has it. The words here serve JSON, MCP and pages alike.
+
+use std::borrow::Cow;
+
+use axum::body::Body;
+use axum::response::Response;
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_TYPE, RETRY_AFTER};
+use http::{HeaderValue, StatusCode};
+use serde::Serialize;
+
+use super::shape::{Field, Kind, Shape};
+use crate::actions::Failure;
+use crate::domain::base_url::BaseUrl;
+
+/// The stable names of all errors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ErrorCode {
+    InvalidJson,
+    InvalidBody,
+    InvalidEmail,
+    EmptyMessage,
+    MessageTooLong,
+    NotFound,
+    MethodNotAllowed,
+    Unavailable,
+    ServerError,
+}
+
+impl ErrorCode {
+    pub(crate) const ALL: [Self; 9] = [
+        Self::InvalidJson,
+        Self::InvalidBody,
+        Self::InvalidEmail,
+        Self::EmptyMessage,
+        Self::MessageTooLong,
+        Self::NotFound,
+        Self::MethodNotAllowed,
+        Self::Unavailable,
+        Self::ServerError,
+    ];
+
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::InvalidJson => "invalid_json",
+            Self::InvalidBody => "invalid_body",
+            Self::InvalidEmail => "invalid_email",
+            Self::EmptyMessage => "empty_message",
+            Self::MessageTooLong => "message_too_long",
+            Self::NotFound => "not_found",
+            Self::MethodNotAllowed => "method_not_allowed",
+            Self::Unavailable => "unavailable",
+            Self::ServerError => "server_error",
+        }
+    }
+
+    pub(crate) const fn status(self) -> StatusCode {
+        match self {
+            Self::InvalidJson | Self::InvalidBody | Self::InvalidEmail | Self::EmptyMessage | Self::MessageTooLong => {
+                StatusCode::BAD_REQUEST
+            }
+            Self::NotFound => StatusCode::NOT_FOUND,
+            Self::MethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            Self::ServerError => StatusCode::INTERNAL_SERVER_ERROR,
+        }
+    }
+
+    pub(crate) const fn title(self) -> &'static str {
+        match self {
+            Self::InvalidJson => "The body is not a JSON object",
+            Self::InvalidBody => "The body does not fit this endpoint",
+            Self::InvalidEmail => "The email address is not valid",
+            Self::EmptyMessage => "The message is empty",
+            Self::MessageTooLong => "The message is too long",
+            Self::NotFound => "There is nothing at this address",
+            Self::MethodNotAllowed => "This address takes another method",
+            Self::Unavailable => "Temporarily unavailable",
+            Self::ServerError => "Something went wrong on our side",
+        }
+    }
+
+    /// When it happens, for the reference page.
+    pub(crate) const fn condition(self) -> &'static str {
+        match self {
+            Self::InvalidJson => {
+                "The body is empty, is not well-formed JSON in UTF-8, is JSON but not one object, or came without \
+                 `Content-Type: application/json`."
+            }
+            Self::InvalidBody => {
+                "The object has an unknown or doubled member, a member of the wrong type, a `source` or `name` that is \
+                 too long, or the body is over the size limit."
+            }
+            Self::InvalidEmail => "`email` is missing, is not a string, is too long, or is not an address.",
+            Self::EmptyMessage => "The contact `message` is missing, or nothing is left of it without blank space.",
+            Self::MessageTooLong => "The contact `message` is over its limit.",
+            Self::NotFound => "No endpoint has this address under `/api/`.",
+            Self::MethodNotAllowed => "The endpoint was called with a method other than the one in the `Allow` header.",
+            Self::Unavailable => {
+                "The request was fine and could not be carried out just now. It may have been stored, and sending it \
+                 again does no harm."
+            }
+            Self::ServerError => "The service failed. The request itself may have been fine.",
+        }
+    }
+
+    pub(crate) const fn resolution(self) -> &'static str {
+        match self {
+            Self::InvalidJson => {
+                "Send one JSON object, encoded as UTF-8, with the header Content-Type: application/json."
+            }
+            Self::InvalidBody => "Send only the documented members, each with the documented type and length.",
+            Self::InvalidEmail => "Send the person's own address in the form name@example.com.",
+            Self::EmptyMessage => "Send a message of at least 2 characters.",
+            Self::MessageTooLong => "Shorten the message to at most 4000 characters, or send it in parts.",
+            Self::NotFound => "Check the address against the list of endpoints in the documentation.",
+            Self::MethodNotAllowed => "Send the request again with the method named in the Allow header.",
+            Self::Unavailable => "Wait as long as the Retry-After header says, then send the same request again.",
+            Self::ServerError => "Try again shortly. If it keeps failing, tell the makers through the contact page.",
+        }
+    }
+
+    pub(crate) fn anchor(self) -> String {
+        format!("errors-{}", self.as_str().replace('_', "-"))
+    }
+}
+
+/// The body of a problem.
+pub(crate) const PROBLEM: Shape = Shape {
+    name: "Problem",
+    about: "What went wrong, as RFC 9457 has it. Decide by `code`.",
+    closed: false,
+    fields: &[
+        Field {
+            name: "type",
+            kind: Kind::Uri,
+            required: true,
+            about: "Identifies the kind of error, and documents it.",
+        },
+        Field { name: "title", kind: Kind::PlainText, required: true, about: "The kind of error in a few words." },
+        Field { name: "status", kind: Kind::Integer, required: true, about: "The HTTP status." },
+        Field { name: "detail", kind: Kind::PlainText, required: true, about: "What was wrong this time, for people." },
+        Field { name: "instance", kind: Kind::PlainText, required: false, about: "The path that was called." },
+        Field {
+            name: "code",
+            kind: Kind::OneOf(|| ErrorCode::ALL.map(ErrorCode::as_str).to_vec()),
+            required: true,
+            about: "The stable name of the error, for programs.",
+        },
+        Field {
+            name: "error",
+            kind: Kind::PlainText,
+            required: false,
+            about: "The same as `detail`, for older clients.",
+        },
+        Field { name: "resolution", kind: Kind::PlainText, required: true, about: "What to do next." },
+        Field {
+            name: "documentation_url",
+            kind: Kind::Uri,
+            required: false,
+            about: "Where all errors are documented.",
+        },
+        Field {
+            name: "errors",
+            kind: Kind::ListOf(&FAULT),
+            required: false,
+            about: "The members that are at fault, where single ones are.",
+        },
+    ],
+};
+
+const FAULT: Shape = Shape {
+    name: "Fault",
+    about: "One member that is at fault.",
+    closed: false,
+    fields: &[
+        Field {
+            name: "pointer",
+            kind: Kind::PlainText,
+            required: true,
+            about: "A JSON Pointer to it, as a fragment such as `#/email`.",
+        },
+        Field { name: "detail", kind: Kind::PlainText, required: true, about: "What is wrong with it." },
+    ],
+};
+
+/// One member of a body that is at fault. What was sent is never repeated.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct Fault {
+    pub pointer: Cow<'static, str>,
+    pub detail: String,
+}
+
+/// What went wrong with one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    pub code: ErrorCode,
+    pub detail: String,
+    pub resolution: &'static str,
+    pub faults: Vec<Fault>,
+}
+
+/// How long those are asked to wait who came at a bad time.
+const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("5");
+
+#[derive(Serialize)]
+struct ProblemBody<'a> {
+    r#type: String,
+    title: &'static str,
+    status: u16,
+    detail: &'a str,
+    instance: &'a str,
+    code: &'static str,
+    error: &'a str,
+    resolution: &'static str,
+    documentation_url: String,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    errors: &'a [Fault],
+}
+
+impl Problem {
+    pub(crate) fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
+        Self { code, detail: detail.into(), resolution: code.resolution(), faults: Vec::new() }
+    }
+
+    /// A problem with one member.
+    pub(crate) fn with_member(code: ErrorCode, member: &'static str, detail: impl Into<String>) -> Self {
+        let detail = detail.into();
+        let fault = Fault { pointer: format!("#/{member}").into(), detail: detail.clone() };
+        Self { faults: vec![fault], ..Self::new(code, detail) }
+    }
+
+    pub(crate) const fn resolved_by(mut self, resolution: &'static str) -> Self {
+        self.resolution = resolution;
+        self
+    }
+
+    pub(crate) fn json(&self, base_url: &BaseUrl, instance: &str) -> String {
+        let body = ProblemBody {
+            r#type: base_url.to(&format!("/developers#{}", self.code.anchor())),
+            title: self.code.title(),
+            status: self.code.status().as_u16(),
+            detail: &self.detail,
+            instance,
+            code: self.code.as_str(),
+            error: &self.detail,
+            resolution: self.resolution,
+            documentation_url: base_url.to("/developers#errors"),
+            errors: &self.faults,
+        };
+        serde_json::to_string_pretty(&body).unwrap_or_default()
+    }
+
+    pub(crate) fn respond(&self, base_url: &BaseUrl, instance: &str) -> Response {
+        let mut response = Response::new(Body::from(self.json(base_url, instance)));
+        *response.status_mut() = self.code.status();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(CONTENT_LANGUAGE, HeaderValue::from_static("en"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        match self.code {
+            ErrorCode::MethodNotAllowed => {
+                headers.insert(ALLOW, HeaderValue::from_static("POST"));
+            }
+            ErrorCode::Unavailable => {
+                headers.insert(RETRY_AFTER, RETRY_AFTER_SECONDS);
+            }
+            _ => {}
+        }
+        response
+    }
+}
+
+/// The cause goes to the log, once, and never to the caller.
+impl From<Failure> for Problem {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Unavailable(cause) => {
+                tracing::warn!(%cause, "a request could not be carried out");
+                Self::new(ErrorCode::Unavailable, "The service cannot do this just now.")
+            }
+            Failure::Broken(cause) => {
+                tracing::error!(%cause, "a request failed");
+                Self::new(ErrorCode::ServerError, "The service failed to carry this out.")
+            }
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! What pages say of the interface, taken from the code that keeps it, so that the two cannot drift.
+
+use serde_json::{Value, json};
+
+use super::api::{ENDPOINTS, Endpoint};
+use super::mcp;
+use super::problem::{ErrorCode, Problem};
+use crate::actions::Service;
+use crate::domain::base_url::BaseUrl;
+use crate::domain::consent;
+use crate::domain::limits;
+
+/// The version of the API, as the OpenAPI document has it.
+pub(crate) const API_VERSION: &str = "1.0.0";
+
+pub(crate) fn reference(base_url: &BaseUrl, service: &Service) -> Value {
+    json!({
+        "limits": {
+            "email": limits::EMAIL,
+            "local_part": limits::LOCAL_PART,
+            "source": limits::SOURCE,
+            "name": limits::NAME,
+            "message_min": limits::MESSAGE_MIN,
+            "message": limits::MESSAGE,
+            "body_kib": limits::BODY / 1024,
+        },
+        "errors": ErrorCode::ALL.iter().map(|code| error(*code)).collect::<Vec<_>>(),
+        "problem_example": Problem::with_member(
+            ErrorCode::InvalidEmail,
+            "email",
+            "`email` is not an email address: it is not of the form name@example.com.",
+        )
+        .json(base_url, "/api/download"),
+        "endpoints": ENDPOINTS.iter().map(|endpoint| describe(endpoint)).collect::<Vec<_>>(),
+        "tools": mcp::listing(),
+        "mcp_versions": mcp::VERSIONS,
+        "api_version": API_VERSION,
+        "opt_in_words": consent::WORDS,
+        "image_url": service.newest_image.url().unwrap_or("https://example.com/latest.dmg"),
+    })
+}
+
+fn error(code: ErrorCode) -> Value {
+    json!({
+        "code": code.as_str(),
+        "status": code.status().as_u16(),
+        "title": code.title(),
+        "anchor": code.anchor(),
+        "condition": code.condition(),
+        "resolution": code.resolution(),
+    })
+}
+
+fn describe(endpoint: &Endpoint) -> Value {
+    json!({
+        "operation_id": endpoint.operation_id,
+        "method": "POST",
+        "path": endpoint.path,
+        "summary": endpoint.summary,
+        "description": endpoint.description,
+        "deprecated": endpoint.deprecated,
+        "request": { "name": endpoint.request.name, "fields": endpoint.request.listing() },
+        "result": { "name": endpoint.result.name, "fields": endpoint.result.listing() },
+        "errors": endpoint.codes().map(ErrorCode::as_str).collect::<Vec<_>>(),
+    })
+}

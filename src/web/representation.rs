@@ -1,0 +1,156 @@
+//! Answers that are made once and handed out many times: in each encoding, with its own ETag.
+
+use std::io::Write;
+
+use axum::body::Body;
+use axum::response::Response;
+use bytes::Bytes;
+use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderName, IF_NONE_MATCH, VARY};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use sha2::{Digest, Sha256};
+
+use super::negotiate::{self, Encoding};
+
+/// One resource in one form.
+#[derive(Clone, Debug)]
+pub(crate) struct Representation {
+    status: StatusCode,
+    plain: Encoded,
+    compressed: Vec<(Encoding, Encoded)>,
+}
+
+#[derive(Clone, Debug)]
+struct Encoded {
+    headers: HeaderMap,
+    body: Bytes,
+}
+
+/// What is to be served, and how.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub status: StatusCode,
+    pub content_type: &'static str,
+    pub cache_control: &'static str,
+    /// Whether the same address has another form for another `Accept`.
+    pub varies_by_accept: bool,
+    pub headers: Vec<(HeaderName, String)>,
+    pub body: Bytes,
+}
+
+impl Draft {
+    /// A file that everybody may keep for a while.
+    pub(crate) fn file(content_type: &'static str, body: impl Into<Bytes>) -> Self {
+        Self {
+            status: StatusCode::OK,
+            content_type,
+            cache_control: "public, max-age=300",
+            varies_by_accept: false,
+            headers: Vec::new(),
+            body: body.into(),
+        }
+    }
+
+    pub(crate) fn with(mut self, name: HeaderName, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+}
+
+impl From<Draft> for Representation {
+    fn from(draft: Draft) -> Self {
+        let compressed = Encoding::COMPRESSED
+            .into_iter()
+            .filter_map(|encoding| Some((encoding, compress(encoding, &draft.body)?)))
+            .filter(|(_, body)| body.len() < draft.body.len())
+            .map(|(encoding, body)| (encoding, Encoded::new(&draft, encoding, body.into())))
+            .collect();
+        let plain = Encoded::new(&draft, Encoding::Identity, draft.body.clone());
+        Self { status: draft.status, plain, compressed }
+    }
+}
+
+impl Encoded {
+    fn new(draft: &Draft, encoding: Encoding, body: Bytes) -> Self {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(draft.content_type));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static(draft.cache_control));
+        headers.insert(
+            VARY,
+            HeaderValue::from_static(if draft.varies_by_accept {
+                "Accept, Accept-Encoding"
+            } else {
+                "Accept-Encoding"
+            }),
+        );
+        for (name, value) in &draft.headers {
+            if let Ok(value) = HeaderValue::from_str(value) {
+                headers.append(name, value);
+            }
+        }
+        if draft.status == StatusCode::OK
+            && let Ok(etag) = HeaderValue::from_str(&etag(&body))
+        {
+            headers.insert(ETAG, etag);
+        }
+        if encoding != Encoding::Identity {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding.as_str()));
+        }
+        Self { headers, body }
+    }
+}
+
+impl Representation {
+    /// The answer to GET; for HEAD the server leaves the body out.
+    pub(crate) fn respond(&self, asked: &HeaderMap) -> Response {
+        let wanted = negotiate::encoding(asked);
+        let chosen = self.compressed.iter().find(|(encoding, _)| *encoding == wanted).map_or(&self.plain, |(_, it)| it);
+        let mut response = Response::new(Body::empty());
+        *response.headers_mut() = chosen.headers.clone();
+        if chosen.headers.get(ETAG).is_some_and(|etag| is_known(asked, etag)) {
+            response.headers_mut().remove(CONTENT_TYPE);
+            response.headers_mut().remove(CONTENT_ENCODING);
+            *response.status_mut() = StatusCode::NOT_MODIFIED;
+        } else {
+            *response.status_mut() = self.status;
+            *response.body_mut() = Body::from(chosen.body.clone());
+        }
+        response
+    }
+}
+
+/// Different for different bytes, and so for different encodings of the same text.
+fn etag(body: &[u8]) -> String {
+    let digest: String = Sha256::digest(body).iter().take(12).map(|byte| format!("{byte:02x}")).collect();
+    format!("\"{digest}\"")
+}
+
+/// Whether the caller says that it has this version already.
+fn is_known(asked: &HeaderMap, etag: &HeaderValue) -> bool {
+    asked
+        .get_all(IF_NONE_MATCH)
+        .into_iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(','))
+        .any(|tag| {
+            let tag = tag.trim();
+            tag == "*" || tag.strip_prefix("W/").unwrap_or(tag).as_bytes() == etag.as_bytes()
+        })
+}
+
+/// Well compressed, but quickly enough to do it for the whole site at every start.
+fn compress(encoding: Encoding, body: &[u8]) -> Option<Vec<u8>> {
+    match encoding {
+        Encoding::Identity => None,
+        Encoding::Brotli => {
+            let mut writer = brotli::CompressorWriter::new(Vec::new(), 4096, 9, 20);
+            writer.write_all(body).ok()?;
+            Some(writer.into_inner())
+        }
+        Encoding::Zstd => zstd::bulk::compress(body, 15).ok(),
+        Encoding::Gzip => {
+            let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+            writer.write_all(body).ok()?;
+            writer.finish().ok()
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! The whole route table: what is served where.
+
+use std::collections::HashMap;
+
+use axum::Router;
+use axum::routing::{any, get};
+
+use super::app::App;
+use super::mcp::Hello;
+use super::pages::{self, Served};
+use super::{api, discovery, mcp};
+use crate::domain::base_url::BaseUrl;
+use crate::site::{PageName, Site};
+
+/// Addresses whose answer is made anew for each request.
+#[must_use]
+pub fn router(app: &App) -> Router {
+    Router::new()
+        // Callers' programs
+        .route(api::DOWNLOAD.path, any(api::download))
+        .route(api::WAITLIST.path, any(api::waitlist))
+        .route(api::CONTACT.path, any(api::contact))
+        .route("/api/", any(api::unknown))
+        .route("/api/{*rest}", any(api::unknown))
+        .route(mcp::PATH, any(mcp::endpoint))
+        // Scanners
+        .route(discovery::SECURITY_TXT, get(discovery::security_txt))
+        .fallback(pages::unknown)
+        .with_state(app.clone())
+}
+
+/// Addresses whose answer is made once, at the start.
+pub(crate) fn served(site: &Site, base_url: &BaseUrl, hello: &Hello, ai_train: bool) -> HashMap<String, Served> {
+    let mut served = HashMap::new();
+    for name in PageName::ALL {
+        let page = site.page(name);
+        served.insert(name.path().to_owned(), Served::page(name, page, base_url));
+        served.insert(name.markdown_path().to_owned(), Served::markdown_twin(name, page, base_url));
+    }
+    for (path, draft) in discovery::files(site, base_url, hello, ai_train) {
+        served.insert(path, Served::File(draft.into()));
+    }
+    served
+}
+
+/// What the log calls a request: the address, where it is one of ours, and nothing of it otherwise.
+pub(crate) fn name_of<'a>(app: &App, path: &'a str) -> &'a str {
+    let known = [api::DOWNLOAD.path, api::WAITLIST.path, api::CONTACT.path, mcp::PATH, discovery::SECURITY_TXT];
+    if known.contains(&path) || app.served_at(path).is_some() {
+        path
+    } else if path.starts_with("/api/") {
+        "/api/*"
+    } else {
+        "*"
+    }
+}

@@ -1,0 +1,146 @@
+//! The shapes of what goes over the wire, each written once: the decoder reads by them, and the
+//! OpenAPI document, the MCP tools and the reference page are made from them.
+
+use serde_json::{Map, Value, json};
+
+use crate::domain::{email, limits};
+
+/// A JSON object with a name.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    pub name: &'static str,
+    pub about: &'static str,
+    pub fields: &'static [Field],
+    /// Whether members besides the fields are refused.
+    pub closed: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Field {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub required: bool,
+    pub about: &'static str,
+}
+
+#[derive(Debug)]
+pub(crate) enum Kind {
+    Email,
+    /// A text of at most so many code points.
+    Text(usize),
+    /// What somebody writes to the makers.
+    Message,
+    /// Off unless it is sent.
+    Flag,
+    Boolean,
+    /// Always `true`.
+    True,
+    PlainText,
+    Uri,
+    Integer,
+    OneOf(fn() -> Vec<&'static str>),
+    /// An array of texts.
+    Texts,
+    /// An array of objects of one shape.
+    ListOf(&'static Shape),
+}
+
+impl Shape {
+    pub(crate) fn schema(&self) -> Value {
+        let properties: Map<_, _> = self.fields.iter().map(|field| (field.name.to_owned(), field.schema())).collect();
+        let required: Vec<_> = self.fields.iter().filter(|field| field.required).map(|field| field.name).collect();
+        let mut schema = json!({ "type": "object" });
+        if !self.about.is_empty() {
+            schema["description"] = self.about.into();
+        }
+        schema["properties"] = properties.into();
+        if !required.is_empty() {
+            schema["required"] = required.into();
+        }
+        if self.closed {
+            schema["additionalProperties"] = false.into();
+        }
+        schema
+    }
+
+    /// The schema with nothing besides the fields allowed, as MCP tools have it.
+    pub(crate) fn closed_schema(&self) -> Value {
+        let mut schema = self.schema();
+        schema["additionalProperties"] = false.into();
+        schema
+    }
+
+    /// The fields as the reference page lists them.
+    pub(crate) fn listing(&self) -> Value {
+        self.fields
+            .iter()
+            .map(|field| {
+                json!({
+                    "name": field.name,
+                    "type": field.kind.type_name(),
+                    "required": field.required,
+                    "constraints": field.kind.constraints(),
+                    "about": field.about,
+                })
+            })
+            .collect()
+    }
+}
+
+impl Field {
+    fn schema(&self) -> Value {
+        let mut schema = self.kind.schema();
+        schema["description"] = self.about.into();
+        schema
+    }
+}
+
+impl Kind {
+    fn schema(&self) -> Value {
+        match self {
+            Self::Email => json!({
+                "type": "string", "format": "email", "maxLength": limits::EMAIL, "pattern": email::PATTERN,
+            }),
+            Self::Text(max) => json!({ "type": "string", "maxLength": max }),
+            Self::Message => json!({
+                "type": "string", "minLength": limits::MESSAGE_MIN, "maxLength": limits::MESSAGE, "pattern": "\\S",
+            }),
+            Self::Flag => json!({ "type": "boolean", "default": false }),
+            Self::Boolean => json!({ "type": "boolean" }),
+            Self::True => json!({ "type": "boolean", "const": true }),
+            Self::PlainText => json!({ "type": "string" }),
+            Self::Uri => json!({ "type": "string", "format": "uri" }),
+            Self::Integer => json!({ "type": "integer" }),
+            Self::OneOf(values) => json!({ "type": "string", "enum": values() }),
+            Self::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+            Self::ListOf(shape) => json!({ "type": "array", "items": shape.schema() }),
+        }
+    }
+
+    const fn type_name(&self) -> &'static str {
+        match self {
+            Self::Email => "string, an email address",
+            Self::Uri => "string, an address",
+            Self::Text(_) | Self::Message | Self::PlainText | Self::OneOf(_) => "string",
+            Self::Flag | Self::Boolean | Self::True => "boolean",
+            Self::Integer => "integer",
+            Self::Texts | Self::ListOf(_) => "array",
+        }
+    }
+
+    fn constraints(&self) -> String {
+        match self {
+            Self::Email => format!("at most {} characters", limits::EMAIL),
+            Self::Text(max) => format!("at most {max} characters"),
+            Self::Message => format!("{} to {} characters", limits::MESSAGE_MIN, limits::MESSAGE),
+            Self::Flag => "`false` if left out".to_owned(),
+            Self::True => "always `true`".to_owned(),
+            Self::OneOf(values) => {
+                format!("one of {}", values().iter().map(|value| format!("`{value}`")).collect::<Vec<_>>().join(", "))
+            }
+            Self::Boolean | Self::PlainText | Self::Uri | Self::Integer | Self::Texts | Self::ListOf(_) => {
+                String::new()
+            }
+        }
+    }
+}
