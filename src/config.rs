@@ -31,7 +31,7 @@ pub struct Written {
     #[arg(long, global = true, env = "PORCHLIGHT_DATA_DIR", value_name = "FOLDER")]
     pub data_dir: Option<String>,
 
-    /// sqlite:PATH or postgres://user:password@host/database [default: SQLite in data_dir]
+    /// `sqlite:PATH` or `postgres://user:password@host/database` [default: SQLite in the data folder]
     #[arg(long, global = true, env = "PORCHLIGHT_DATABASE_URL", hide_env_values = true, value_name = "URL")]
     pub database_url: Option<String>,
 
@@ -211,21 +211,21 @@ fn environment(name: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn load(toml: &str, given: Written) -> Result<Settings, String> {
+    fn load(toml: &str, given: &Written) -> Result<Settings, String> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("porchlight.toml");
         std::fs::write(&file, toml).unwrap();
-        Settings::load(Some(&file), &given).map_err(|error| error.to_string())
+        Settings::load(Some(&file), given).map_err(|error| error.to_string())
     }
 
     #[test]
     fn what_is_given_beats_the_file_which_beats_the_default() {
-        let settings = load("listen = '127.0.0.1:1'\nai_train = 'yes'", Written::default()).unwrap();
+        let settings = load("listen = '127.0.0.1:1'\nai_train = 'yes'", &Written::default()).unwrap();
         assert_eq!(settings.listen.port(), 1);
         assert!(settings.ai_train);
         assert_eq!(settings.data_dir, Path::new("data"));
 
-        let given = Written { listen: Some("127.0.0.1:2".to_owned()), ..Written::default() };
+        let given = &Written { listen: Some("127.0.0.1:2".to_owned()), ..Written::default() };
         assert_eq!(load("listen = '127.0.0.1:1'", given).unwrap().listen.port(), 2);
     }
 
@@ -240,14 +240,14 @@ mod tests {
             ("listen = { a = 1 }", "`listen`"),
             ("lissen = '127.0.0.1:1'", "`lissen`"),
         ] {
-            let sentence = load(toml, Written::default()).unwrap_err();
+            let sentence = load(toml, &Written::default()).unwrap_err();
             assert!(sentence.contains(name), "{toml}: {sentence}");
         }
     }
 
     #[test]
     fn origins_may_be_a_list_and_are_compared_in_one_form() {
-        let settings = load("allowed_origins = ['HTTPS://A.example:443', 'http://b.example']", Written::default());
+        let settings = load("allowed_origins = ['HTTPS://A.example:443', 'http://b.example']", &Written::default());
         assert_eq!(settings.unwrap().allowed_origins, ["https://a.example", "http://b.example"]);
     }
 }

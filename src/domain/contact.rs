@@ -15,4 +15,4 @@ pub struct ContactMessage {
 
 /// For how long the same words from the same sender are one message, so that a caller who got no
 /// answer may repeat the request.
-pub const SAME_MESSAGE_WITHIN: Duration = Duration::from_secs(24 * 60 * 60);
+pub const SAME_MESSAGE_WITHIN: Duration = Duration::from_hours(24);

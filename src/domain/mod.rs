@@ -6,6 +6,7 @@
 pub mod base_url;
 pub mod consent;
 pub mod contact;
+pub mod digest;
 pub mod email;
 pub mod limits;
 pub mod signup;

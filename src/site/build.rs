@@ -4,11 +4,11 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, UndefinedBehavior};
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use super::markdown::{Anchored, Source};
 use super::{Content, Facts, Page, PageName, SiteFailure};
 use crate::domain::base_url::BaseUrl;
+use crate::domain::digest::Digest;
 
 /// The finished site.
 #[derive(Clone, Debug)]
@@ -97,11 +97,10 @@ impl Skill {
 impl Asset {
     fn read(content: Content, stem: &str, kind: &str) -> Result<Self, SiteFailure> {
         let bytes = content.bytes(&format!("assets/{stem}.{kind}"))?.into_owned();
-        let digest = Sha256::digest(&bytes);
-        let short: String = digest.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        let digest = Digest::of(&bytes);
         Ok(Self {
-            path: format!("/assets/{stem}.{short}.{kind}"),
-            integrity: format!("sha256-{}", base64(&digest)),
+            path: format!("/assets/{stem}.{}.{kind}", digest.short(12)),
+            integrity: format!("sha256-{}", digest.base64()),
             bytes,
         })
     }
@@ -217,8 +216,10 @@ fn render(file: &str, source: &str, context: &Value) -> Result<String, SiteFailu
     let mut environment = Environment::new();
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
     environment.set_syntax(page_syntax().map_err(|error| SiteFailure::template(file, &error))?);
-    environment
-        .set_auto_escape_callback(|name| if name.ends_with(".html") { AutoEscape::Html } else { AutoEscape::None });
+    environment.set_auto_escape_callback(|name| match name.rsplit_once('.') {
+        Some((_, "html")) => AutoEscape::Html,
+        _ => AutoEscape::None,
+    });
     environment.render_named_str(file, source, Serde(context)).map_err(|error| SiteFailure::template(file, &error))
 }
 
@@ -241,29 +242,4 @@ fn yaml(text: &str) -> String {
 fn capitalised(word: &str) -> String {
     let mut letters = word.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    bytes
-        .chunks(3)
-        .flat_map(|chunk| {
-            let group = chunk.iter().fold(0, |group, byte| group << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
-            (0..4).map(move |place| {
-                if place > chunk.len() { '=' } else { char::from(ALPHABET[(group >> (18 - 6 * place) & 63) as usize]) }
-            })
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::base64;
-
-    #[test]
-    fn integrity_is_written_in_base64() {
-        assert_eq!(base64(b"any carnal pleas"), "YW55IGNhcm5hbCBwbGVhcw==");
-        assert_eq!(base64(b"any carnal pleasu"), "YW55IGNhcm5hbCBwbGVhc3U=");
-        assert_eq!(base64(b"any carnal pleasur"), "YW55IGNhcm5hbCBwbGVhc3Vy");
-    }
 }

@@ -78,7 +78,7 @@ impl Anchored {
         let mut plugins = Plugins::default();
         plugins.render.heading_adapter = Some(&headings);
         comrak::markdown_to_html_with_plugins(&self.text, &options, &plugins)
-            .replace("<table>", "<div class=\"scroll\" role=\"region\" aria-label=\"Table\" tabindex=\"0\"><table>")
+            .replace("<table>", "<div class=\"scroll\" tabindex=\"0\"><table>")
             .replace("</table>", "</table></div>")
     }
 

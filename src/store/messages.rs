@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::json;
-use sha2::{Digest, Sha256};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Store;
 use super::statement::{Statement, in_transaction, over_batch};
 use super::writer::Record;
 use crate::domain::contact::{ContactMessage, SAME_MESSAGE_WITHIN};
+use crate::domain::digest::Digest;
 use crate::domain::text::SenderName;
 use crate::domain::time::Moment;
 
@@ -61,22 +61,17 @@ impl Record for MessageRecord {
     }
 }
 
-/// The same for the same sender, name and words. The zero bytes keep the parts apart: none holds one.
+/// The same for the same sender, name and words. The zeros keep the parts apart: none holds one.
 fn digest(message: &ContactMessage) -> String {
-    let mut hash = Sha256::new();
-    hash.update(message.email.key());
-    hash.update([0, u8::from(message.name.is_some())]);
-    hash.update(message.name.as_ref().map_or("", SenderName::as_str));
-    hash.update([0]);
-    hash.update(message.message.as_str());
-    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    let name = message.name.as_ref().map_or_else(String::new, |name| format!("{}\0", name.as_str()));
+    Digest::of(format!("{}\0{name}\0{}", message.email.key(), message.message.as_str()).as_bytes()).hex()
 }
 
 fn claims_batch(by_digest: &BTreeMap<String, &MessageRecord>) -> String {
     let rows = by_digest
         .iter()
         .map(|(digest, record)| json!({ "digest": digest, "id": record.id, "at": record.at.unix_millis() }));
-    serde_json::Value::from_iter(rows).to_string()
+    rows.collect::<Value>().to_string()
 }
 
 fn messages_batch(by_digest: &BTreeMap<String, &MessageRecord>, fresh: &[(String,)]) -> String {
@@ -90,5 +85,5 @@ fn messages_batch(by_digest: &BTreeMap<String, &MessageRecord>, fresh: &[(String
             "at": record.at.unix_millis(),
         })
     });
-    serde_json::Value::from_iter(rows).to_string()
+    rows.collect::<Value>().to_string()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Store;
@@ -125,7 +125,7 @@ fn people_batch(visits: &BTreeMap<&str, Visit<'_>>) -> String {
             "opt_in": visit.opt_in.map(|signup| signup.id),
         }))
     });
-    serde_json::Value::from_iter(rows).to_string()
+    rows.collect::<Value>().to_string()
 }
 
 fn events_batch(signups: &[SignupRecord]) -> String {
@@ -138,7 +138,7 @@ fn events_batch(signups: &[SignupRecord]) -> String {
         row["kind"] = kind.into();
         row
     });
-    serde_json::Value::from_iter(rows).to_string()
+    rows.collect::<Value>().to_string()
 }
 
 /// The opt-ins that took effect: those whose own name now stands with the person.
@@ -154,11 +154,11 @@ fn consents_batch(visits: &BTreeMap<&str, Visit<'_>>, people: &[PersonRow]) -> O
             })
         })
         .collect();
-    (!rows.is_empty()).then(|| serde_json::Value::from(rows).to_string())
+    (!rows.is_empty()).then(|| Value::from(rows).to_string())
 }
 
 /// What events and consents alike keep of a request.
-fn trace_of(signup: &SignupRecord) -> serde_json::Value {
+fn trace_of(signup: &SignupRecord) -> Value {
     json!({
         "id": signup.id,
         "address": signup.email.key(),

@@ -13,12 +13,13 @@ use tower::ServiceExt;
 use super::app::App;
 use super::problem::{ErrorCode, Problem};
 use super::{headers, pages, routes};
+use crate::domain::base_url::BaseUrl;
 
 /// Answers a request, whatever it is, and writes one line about it.
 pub async fn exchange(app: App, router: axum::Router, request: Request) -> Response {
     let began = Instant::now();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
-    let mut response = guarded(&app, &path, answer(&app, router, request)).await;
+    let mut response = guarded(app.base_url(), &path, answer(&app, router, request)).await;
     headers::add_everywhere(response.headers_mut(), app.base_url());
     let (route, status) = (routes::name_of(&app, &path), response.status().as_u16());
     let micros = began.elapsed().as_micros();
@@ -45,10 +46,10 @@ async fn answer(app: &App, router: axum::Router, request: Request) -> Response {
 }
 
 /// A panic is our fault and this request's alone: it becomes a 500, and the rest goes on.
-async fn guarded(app: &App, path: &str, answer: impl Future<Output = Response>) -> Response {
+async fn guarded(base_url: &BaseUrl, path: &str, answer: impl Future<Output = Response>) -> Response {
     AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| {
         tracing::error!("a request made the service panic");
-        Problem::new(ErrorCode::ServerError, "The service failed to carry this out.").respond(app.base_url(), path)
+        Problem::new(ErrorCode::ServerError, "The service failed to carry this out.").respond(base_url, path)
     })
 }
 
@@ -58,5 +59,18 @@ fn has_one_host(version: Version, headers: &HeaderMap) -> bool {
         (Some(_), None) => true,
         (None, _) => version != Version::HTTP_11,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_becomes_a_problem() {
+        let base_url = BaseUrl::parse("https://troupe.example").unwrap();
+        let response = guarded(&base_url, "/api/download", async { panic!("planted") }).await;
+        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(response.headers()["content-type"], "application/problem+json");
     }
 }

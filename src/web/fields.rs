@@ -53,13 +53,11 @@ impl Fields {
     }
 
     pub(crate) fn string(&mut self, field: &Field) -> Option<String> {
-        match self.take(field)? {
-            Given::Text(text) => Some(text),
-            _ => {
-                self.fault(field, format!("`{}` has to be a string.", field.name));
-                None
-            }
+        if let Given::Text(text) = self.take(field)? {
+            return Some(text);
         }
+        self.fault(field, format!("`{}` has to be a string.", field.name));
+        None
     }
 
     pub(crate) fn flag(&mut self, field: &Field) -> bool {

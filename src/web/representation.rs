@@ -1,4 +1,4 @@
-//! Answers that are made once and handed out many times: in each encoding, with its own ETag.
+//! Answers that are made once and handed out many times: in each encoding, with its own `ETag`.
 
 use std::io::Write;
 
@@ -7,9 +7,9 @@ use axum::response::Response;
 use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderName, IF_NONE_MATCH, VARY};
 use http::{HeaderMap, HeaderValue, StatusCode};
-use sha2::{Digest, Sha256};
 
 use super::negotiate::{self, Encoding};
+use crate::domain::digest::Digest;
 
 /// One resource in one form.
 #[derive(Clone, Debug)]
@@ -120,8 +120,7 @@ impl Representation {
 
 /// Different for different bytes, and so for different encodings of the same text.
 fn etag(body: &[u8]) -> String {
-    let digest: String = Sha256::digest(body).iter().take(12).map(|byte| format!("{byte:02x}")).collect();
-    format!("\"{digest}\"")
+    format!("\"{}\"", Digest::of(body).short(24))
 }
 
 /// Whether the caller says that it has this version already.

@@ -13,7 +13,6 @@ use crate::domain::base_url::BaseUrl;
 use crate::site::{PageName, Site};
 
 /// Addresses whose answer is made anew for each request.
-#[must_use]
 pub fn router(app: &App) -> Router {
     Router::new()
         // Callers' programs

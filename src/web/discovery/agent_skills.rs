@@ -1,9 +1,9 @@
 //! `/.well-known/agent-skills/`: one skill that teaches an agent to use this site.
 
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use crate::domain::base_url::BaseUrl;
+use crate::domain::digest::Digest;
 use crate::site::Skill;
 
 pub(super) fn path(skill: &Skill) -> String {
@@ -11,7 +11,6 @@ pub(super) fn path(skill: &Skill) -> String {
 }
 
 pub(super) fn index(skill: &Skill, base_url: &BaseUrl) -> Value {
-    let digest: String = Sha256::digest(&skill.text).iter().map(|byte| format!("{byte:02x}")).collect();
     json!({
         "$schema": "https://schemas.agentskills.io/discovery/0.2.0/schema.json",
         "skills": [{
@@ -19,7 +18,7 @@ pub(super) fn index(skill: &Skill, base_url: &BaseUrl) -> Value {
             "type": "skill-md",
             "description": skill.description,
             "url": base_url.to(&path(skill)),
-            "digest": format!("sha256:{digest}"),
+            "digest": format!("sha256:{}", Digest::of(skill.text.as_bytes()).hex()),
         }],
     })
 }

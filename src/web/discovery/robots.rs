@@ -4,13 +4,11 @@ use crate::domain::base_url::BaseUrl;
 use crate::site::Facts;
 
 pub(super) fn robots(facts: &Facts, base_url: &BaseUrl, ai_train: bool) -> String {
-    let agents: String = std::iter::once("*")
-        .chain(facts.crawlers.iter().map(String::as_str))
-        .map(|crawler| format!("User-agent: {crawler}\n"))
-        .collect();
+    let crawlers: Vec<_> = std::iter::once("*").chain(facts.crawlers.iter().map(String::as_str)).collect();
+    let agents = crawlers.join("\nUser-agent: ");
     let train = if ai_train { "yes" } else { "no" };
     format!(
-        "{agents}Content-Signal: search=yes, ai-input=yes, ai-train={train}\nAllow: /\n\nSitemap: {}\n",
+        "User-agent: {agents}\nContent-Signal: search=yes, ai-input=yes, ai-train={train}\nAllow: /\n\nSitemap: {}\n",
         base_url.to("/sitemap.xml")
     )
 }

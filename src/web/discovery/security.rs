@@ -14,7 +14,7 @@ use crate::web::app::App;
 pub(crate) const SECURITY_TXT: &str = "/.well-known/security.txt";
 
 /// How long a copy of the file may be trusted: under a year, as the RFC advises.
-const VALID_FOR: Duration = Duration::from_secs(180 * 24 * 60 * 60);
+const VALID_FOR: Duration = Duration::from_hours(180 * 24);
 
 pub(crate) async fn security_txt(State(app): State<App>) -> Response {
     let base_url = app.base_url();

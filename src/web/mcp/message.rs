@@ -63,20 +63,20 @@ impl<'a> Message<'a> {
     /// On failure says what is wrong, and whom to tell if that could be read.
     pub(crate) fn parse(body: &'a [u8]) -> Result<Self, (Id, RpcError)> {
         let members = Members::parse(body).map_err(|why| (Id::unknown(), no_object(why)))?;
-        let id = members.get("id").map(Id::read);
-        let echo = id.clone().flatten().unwrap_or_else(Id::unknown);
-        Self::sort(members, id).map_err(|why| (echo, RpcError::new(INVALID_REQUEST, why)))
+        let id = members.get("id").and_then(Id::read);
+        let echo = id.clone().unwrap_or_else(Id::unknown);
+        Self::sort(&members, id).map_err(|why| (echo, RpcError::new(INVALID_REQUEST, why)))
     }
 
-    /// `id` is what the member of that name was read as, if it was there.
-    fn sort(members: Members<'a>, id: Option<Option<Id>>) -> Result<Self, &'static str> {
+    /// `id` is what the member of that name was read as, if it could be.
+    fn sort(members: &Members<'a>, id: Option<Id>) -> Result<Self, &'static str> {
         if members.has_doubles() {
             return Err("Invalid Request: a member is there more than once");
         }
         if members.get("jsonrpc").and_then(json::as_string).as_deref() != Some("2.0") {
             return Err("Invalid Request: jsonrpc has to be \"2.0\"");
         }
-        if id == Some(None) {
+        if id.is_none() && members.get("id").is_some() {
             return Err("Invalid Request: id has to be a string or an integer");
         }
         let params = match members.get("params") {
@@ -87,8 +87,7 @@ impl<'a> Message<'a> {
             None => None,
             Some(method) => Some(json::as_string(method).ok_or("Invalid Request: method has to be a string")?),
         };
-        let (id, result, error) = (id.flatten(), members.get("result"), members.get("error"));
-        match (id, method, result, error) {
+        match (id, method, members.get("result"), members.get("error")) {
             (Some(id), Some(method), None, None) => Ok(Self::Request { id, method, params }),
             (None, Some(_), None, None) => Ok(Self::NoAnswerWanted),
             (Some(_), _, Some(result), None) if result.get().starts_with('{') => Ok(Self::NoAnswerWanted),

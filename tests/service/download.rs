@@ -1,0 +1,80 @@
+//! `POST /api/download`
+
+use porchlight::config::Written;
+use serde_json::json;
+
+use crate::harness::{on_each_database, on_each_database_with};
+
+const PATH: &str = "/api/download";
+
+#[tokio::test]
+async fn a_download_is_answered_with_the_way_to_the_newest_image() {
+    on_each_database(async |service| {
+        let result = service.post(PATH, &json!({ "email": "ada@example.com" })).await.is_ok();
+        let url = format!("{}/releases/latest/Troupe.dmg", service.base_url());
+        assert_eq!(result, json!({ "ok": true, "url": url, "already": false }));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_second_download_of_the_same_person_is_already_known() {
+    on_each_database(async |service| {
+        for (email, already) in [
+            ("ada@example.com", false),
+            ("ada@example.com", true),
+            ("ADA@Example.COM", true),
+            ("bob@example.com", false),
+        ] {
+            let result = service.post(PATH, &json!({ "email": email })).await.is_ok();
+            assert_eq!(result["already"], already, "{email}");
+        }
+        assert_eq!(
+            service.database.texts("SELECT email FROM people ORDER BY address").await,
+            ["ada@example.com", "bob@example.com"]
+        );
+        assert_eq!(service.database.count("events").await, 4);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_download_can_turn_updates_on_but_never_off() {
+    on_each_database(async |service| {
+        for (updates, on_afterwards) in [(json!(false), false), (json!(true), true), (json!(false), true)] {
+            service.post(PATH, &json!({ "email": "ada@example.com", "updates": updates })).await.is_ok();
+            assert_eq!(service.database.has_updates_on("ada@example.com").await, on_afterwards);
+        }
+        service.post(PATH, &json!({ "email": "ada@example.com" })).await.is_ok();
+        assert!(service.database.has_updates_on("ada@example.com").await);
+        assert_eq!(service.database.count("consents").await, 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_image_that_is_kept_elsewhere_is_handed_out() {
+    let written = Written {
+        base_url: Some("https://troupe.example".to_owned()),
+        download_url: Some("https://files.example/latest/Troupe.dmg".to_owned()),
+        ..Written::default()
+    };
+    on_each_database_with(written, async |service| {
+        let result = service.post(PATH, &json!({ "email": "ada@example.com" })).await.is_ok();
+        assert_eq!(result["url"], "https://files.example/latest/Troupe.dmg");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn with_nothing_to_hand_out_a_valid_request_is_503_and_leaves_no_trace() {
+    let written = Written { base_url: Some("https://troupe.example".to_owned()), ..Written::default() };
+    on_each_database_with(written, async |service| {
+        let answer = service.post(PATH, &json!({ "email": "ada@example.com", "updates": true })).await;
+        answer.is_problem(503, "unavailable");
+        assert!(!answer.header("retry-after").is_empty());
+        service.post(PATH, &json!({ "email": "nobody" })).await.is_problem(400, "invalid_email");
+        assert_eq!(service.database.traces().await, 0);
+    })
+    .await;
+}

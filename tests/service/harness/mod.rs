@@ -1,0 +1,162 @@
+//! Starts the service for one test and talks to it.
+
+mod database;
+mod postgres;
+mod program;
+mod wire;
+
+use std::time::Duration;
+
+use porchlight::clock::Clock;
+use porchlight::config::{Settings, Written};
+use porchlight::domain::time::Moment;
+use porchlight::serve::{self, Running};
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Method, StatusCode};
+use serde_json::Value;
+
+pub use database::Database;
+pub use program::Program;
+pub use wire::{Connection, raw};
+
+/// Noon of 15 November 2026: where the clock of every test stands until it is moved.
+const NOW: Moment = Moment::from_unix_millis(1_794_744_000_000);
+
+/// A service that runs for one test.
+pub struct Service {
+    running: Running,
+    client: reqwest::Client,
+    pub clock: Clock,
+    pub database: Database,
+}
+
+/// An answer, read to its end.
+#[derive(Debug)]
+pub struct Answer {
+    pub status: StatusCode,
+    pub headers: HeaderMap,
+    pub body: Vec<u8>,
+}
+
+/// Runs the same test on SQLite and on PostgreSQL.
+pub async fn on_each_database(test: impl AsyncFn(&Service)) {
+    on_each_database_with(Written::default(), test).await;
+}
+
+pub async fn on_each_database_with(written: Written, test: impl AsyncFn(&Service)) {
+    for database in [Database::sqlite(), Database::postgres().await] {
+        println!("on {database:?}");
+        let service = Service::start(written.clone(), database).await;
+        test(&service).await;
+        service.stop().await;
+    }
+}
+
+/// For what no database has a part in.
+pub async fn on_one_database(test: impl AsyncFn(&Service)) {
+    on_one_database_with(Written::default(), test).await;
+}
+
+pub async fn on_one_database_with(written: Written, test: impl AsyncFn(&Service)) {
+    let service = Service::start(written, Database::sqlite()).await;
+    test(&service).await;
+    service.stop().await;
+}
+
+impl Service {
+    pub async fn start(written: Written, database: Database) -> Self {
+        let written = Written {
+            listen: Some("127.0.0.1:0".to_owned()),
+            database_url: Some(database.url().to_owned()),
+            ..written
+        };
+        let settings = Settings::load(None, &written).expect("settings that can be used");
+        let clock = Clock::held_at(NOW);
+        let running = serve::start(settings, clock.clone()).await.expect("a service that starts");
+        let client = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(Duration::from_secs(30))
+            .build()
+            .expect("a client");
+        Self { running, client, clock, database }
+    }
+
+    pub async fn stop(self) {
+        self.running.stop().await;
+    }
+
+    pub fn address(&self) -> std::net::SocketAddr {
+        self.running.address()
+    }
+
+    /// The address as the service itself has it, which need not be where it listens.
+    pub fn base_url(&self) -> &str {
+        self.running.base_url().as_str()
+    }
+
+    pub async fn send(&self, method: Method, path: &str, headers: &[(&str, &str)], body: impl Into<Vec<u8>>) -> Answer {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            let name = HeaderName::from_bytes(name.as_bytes()).expect("a header name");
+            map.append(name, HeaderValue::from_str(value).expect("a header value"));
+        }
+        let url = format!("http://{}{path}", self.address());
+        let response = self.client.request(method, url).headers(map).body(body.into()).send().await.expect("an answer");
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = response.bytes().await.expect("a whole answer").to_vec();
+        Answer { status, headers, body }
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send(Method::GET, path, &[], "").await
+    }
+
+    pub async fn get_as(&self, path: &str, accept: &str) -> Answer {
+        self.send(Method::GET, path, &[("accept", accept)], "").await
+    }
+
+    /// Posts a JSON value, as callers do.
+    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.post_text(path, &body.to_string()).await
+    }
+
+    /// Posts a text that need not be JSON, and calls it JSON.
+    pub async fn post_text(&self, path: &str, body: &str) -> Answer {
+        self.send(Method::POST, path, &[("content-type", "application/json")], body).await
+    }
+}
+
+impl Answer {
+    pub fn text(&self) -> String {
+        String::from_utf8(self.body.clone()).expect("an answer in UTF-8")
+    }
+
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
+    }
+
+    /// A header that is there once, or an empty text.
+    pub fn header(&self, name: &str) -> &str {
+        assert!(self.headers.get_all(name).iter().count() < 2, "{name} is there more than once");
+        self.headers.get(name).map_or("", |value| value.to_str().expect("a readable header"))
+    }
+
+    /// Makes sure that this is a problem with this code, whole and as documented.
+    #[track_caller]
+    pub fn is_problem(&self, status: u16, code: &str) -> Value {
+        assert_eq!(self.status, status, "{}", self.text());
+        assert_eq!(self.header("content-type"), "application/problem+json");
+        let problem = self.json();
+        assert_eq!(problem["code"], code, "{problem:#}");
+        assert_eq!(problem["status"], status);
+        assert_eq!(problem["error"], problem["detail"]);
+        problem
+    }
+
+    #[track_caller]
+    pub fn is_ok(&self) -> Value {
+        assert_eq!(self.status, 200, "{}", self.text());
+        assert_eq!(self.header("content-type"), "application/json");
+        self.json()
+    }
+}

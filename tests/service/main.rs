@@ -1,0 +1,18 @@
+//! The service as its callers see it, on both databases.
+//!
+//! One file a subject. A database that is missing fails the tests; nothing is skipped.
+
+mod bodies;
+mod connections;
+mod contact;
+mod discovery;
+mod download;
+mod harness;
+mod lifecycle;
+mod links;
+mod mcp;
+mod pages;
+mod problems;
+mod settings;
+mod storage;
+mod waitlist;
