@@ -39,6 +39,10 @@ pub struct Written {
     #[arg(long, global = true, env = "PORCHLIGHT_DOWNLOAD_URL", value_name = "URL")]
     pub download_url: Option<String>,
 
+    /// Folder whose files replace those of the site that comes along, name by name [default: none]
+    #[arg(long, global = true, env = "PORCHLIGHT_SITE_DIR", value_name = "FOLDER")]
+    pub site_dir: Option<String>,
+
     /// Origins besides the site's own that may call /mcp from a browser, separated by commas [default: none]
     #[arg(long, global = true, env = "PORCHLIGHT_ALLOWED_ORIGINS", value_name = "ORIGINS")]
     pub allowed_origins: Option<String>,
@@ -64,6 +68,7 @@ pub struct Settings {
     /// `None`: SQLite in `data_dir`.
     pub database_url: Option<String>,
     pub download_url: Option<String>,
+    pub site_dir: Option<PathBuf>,
     pub allowed_origins: Vec<String>,
     pub ai_train: bool,
 }
@@ -125,6 +130,7 @@ impl Settings {
             download_url: parse("download_url")
                 .map(|(name, text)| web_address(&text).ok_or(InvalidSettings::of(name, "it is not an http address")))
                 .transpose()?,
+            site_dir: parse("site_dir").map(|(_, text)| text.into()),
             allowed_origins: match parse("allowed_origins") {
                 None => Vec::new(),
                 Some((name, text)) => text

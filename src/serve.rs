@@ -37,6 +37,9 @@ const LARGEST_HEAD: usize = 16 * 1024;
 const ANSWER_WITHIN: Duration = Duration::from_secs(8);
 const WRITE_WITHIN: Duration = Duration::from_millis(1500);
 
+/// How often the files of a site that is being worked on are looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(300);
+
 #[derive(Debug, thiserror::Error)]
 pub enum ServeFailure {
     #[error(transparent)]
@@ -61,6 +64,8 @@ pub struct Running {
     give_up: CancellationToken,
     tasks: TaskTracker,
     writer: JoinHandle<()>,
+    app: App,
+    content: Content,
 }
 
 /// Opens the database, makes the site and listens. The service answers once this returns.
@@ -88,15 +93,21 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
     let address = listener.local_addr().map_err(cannot_listen)?;
     let base_url = settings.base_url.clone().unwrap_or_else(|| BaseUrl::of_listener(address));
 
-    let facts = Facts::read(Content)?;
+    let content = settings.site_dir.as_deref().map_or_else(|| Ok(Content::default()), Content::with_folder)?;
+    let facts = Facts::read(&content)?;
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &facts.name);
     let notes = notes(&newest_image, &base_url, &settings);
     let (writer, writer_task) = Writer::start(store, prepared);
-    let app = App::new(&settings, base_url.clone(), Service { writer, clock, newest_image })?;
+    let app = App::new(&settings, base_url.clone(), Service { writer, clock, newest_image }, &content)?;
 
     let (stop, give_up, tasks) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
-    let house =
-        House { router: web::router(&app), app, stop: stop.clone(), give_up: give_up.clone(), tasks: tasks.clone() };
+    let house = House {
+        router: web::router(&app),
+        app: app.clone(),
+        stop: stop.clone(),
+        give_up: give_up.clone(),
+        tasks: tasks.clone(),
+    };
     tasks.spawn(accept(listener, house));
     Ok(Running {
         address,
@@ -108,6 +119,8 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
         give_up,
         tasks,
         writer: writer_task,
+        app,
+        content,
     })
 }
 
@@ -138,6 +151,11 @@ impl Running {
         &self.notes
     }
 
+    /// Has the site made anew whenever its files change, until the stop.
+    pub fn watch_site(&self) {
+        self.tasks.spawn(watch(self.content.clone(), self.app.clone(), self.stop.clone()));
+    }
+
     /// Takes no more connections, answers what is under way, writes what was promised. Within ten
     /// seconds it is over, whatever callers do.
     pub async fn stop(self) {
@@ -146,6 +164,8 @@ impl Running {
         if timeout(ANSWER_WITHIN, self.tasks.wait()).await.is_err() {
             self.give_up.cancel();
         }
+        // The writer ends when nobody is left who could ask it for anything.
+        drop(self.app);
         if timeout(WRITE_WITHIN, self.writer).await.is_err() {
             tracing::warn!("the last writes did not end in time");
         }
@@ -168,6 +188,22 @@ fn notes(newest_image: &NewestImage, base_url: &BaseUrl, settings: &Settings) ->
     }
     notes.push("Messages to the makers are stored, and not mailed to anybody.".to_owned());
     notes
+}
+
+/// Makes the site anew when its files change. A change that does not fit is told, and what was
+/// there goes on being served.
+async fn watch(content: Content, app: App, stop: CancellationToken) {
+    let mut seen = content.state();
+    while stop.run_until_cancelled(tokio::time::sleep(LOOK_EVERY)).await.is_some() {
+        let state = content.state();
+        if state != seen {
+            seen = state;
+            match app.remake(&content) {
+                Ok(()) => tracing::info!("the site changed"),
+                Err(failure) => tracing::warn!(%failure, "the change is not shown"),
+            }
+        }
+    }
 }
 
 /// What every connection needs.

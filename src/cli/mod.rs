@@ -38,7 +38,11 @@ file that holds the value, so that a password need not stand in the environment.
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Serve the site until told to stop
-    Serve,
+    Serve {
+        /// Show changes in `site_dir` as they are made
+        #[arg(long)]
+        watch: bool,
+    },
 }
 
 /// What a command could not do, in one sentence.
@@ -70,7 +74,7 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = Settings::load(cli.config.as_deref(), &cli.settings).map_err(CommandFailure::from).and_then(
         |settings| match cli.command {
-            Command::Serve => serve::run(settings),
+            Command::Serve { watch } => serve::run(settings, watch),
         },
     );
     match outcome {

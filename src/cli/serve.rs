@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::config::Settings;
 use crate::serve::{Running, start};
 
-pub(super) fn run(settings: Settings) -> Result<(), CommandFailure> {
+pub(super) fn run(settings: Settings, watch: bool) -> Result<(), CommandFailure> {
     tracing_subscriber::fmt()
         .with_max_level(Level::INFO)
         .with_target(false)
@@ -21,6 +21,9 @@ pub(super) fn run(settings: Settings) -> Result<(), CommandFailure> {
     runtime.block_on(async {
         let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
         let running = start(settings, Clock::System).await?;
+        if watch {
+            running.watch_site();
+        }
         greet(&running);
         tokio::select! {
             _ = terminate.recv() => {}

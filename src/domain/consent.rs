@@ -3,6 +3,8 @@
 /// The face of the service that a request came through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Via {
+    /// The site's own forms.
+    Site,
     Api,
     Mcp,
 }
@@ -11,6 +13,7 @@ impl Via {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Site => "site",
             Self::Api => "api",
             Self::Mcp => "mcp",
         }

@@ -1,26 +1,30 @@
 //! Makes the whole site from its files, once.
 
-use minijinja::syntax::SyntaxConfig;
-use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment, UndefinedBehavior};
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
+use super::assets::Assets;
+use super::json_ld::json_ld;
 use super::markdown::{Anchored, Source};
-use super::{Content, Facts, Page, PageName, SiteFailure};
+use super::templates::Templates;
+use super::{Content, Facts, Form, Page, PageName, SiteFailure};
 use crate::domain::base_url::BaseUrl;
-use crate::domain::digest::Digest;
 
 /// The finished site.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Site {
     pub facts: Facts,
-    pub not_found: Page,
+    pub assets: Arc<Assets>,
     pub llms_txt: String,
     pub agents_md: String,
     pub skill: Skill,
-    pub style: Asset,
-    pub icon: Asset,
+    pub not_found: Page,
+    /// Where a form leads that did what it was asked.
+    pub download_started: Page,
+    pub contact_sent: Page,
     pages: [Page; 5],
+    templates: Templates,
 }
 
 /// What an agent learns to use the site from.
@@ -31,57 +35,65 @@ pub struct Skill {
     pub text: String,
 }
 
-/// A file that pages refer to by a name that changes with its content.
-#[derive(Clone, Debug)]
-pub struct Asset {
-    pub path: String,
-    pub bytes: Vec<u8>,
-    integrity: String,
-}
-
 impl Site {
     /// `reference` holds what pages say of the interface; its members stand beside `app`,
     /// `base_url` and `pages` in every template.
     ///
     /// # Errors
     /// With the file and line that is at fault.
-    pub fn build(content: Content, base_url: &BaseUrl, reference: &Value) -> Result<Self, SiteFailure> {
+    pub fn build(content: &Content, base_url: &BaseUrl, reference: &Value) -> Result<Self, SiteFailure> {
         let facts = Facts::read(content)?;
-        let style = Asset::read(content, "style", "css")?;
-        let icon = Asset::read(content, "icon", "svg")?;
-        let mut shared = json!({ "app": facts, "base_url": base_url.as_str() });
+        let assets = Arc::new(Assets::read(content)?);
+        let templates = Templates::read(content, &assets)?;
+        let mut shared = json!({
+            "app": facts,
+            "base_url": base_url.as_str(),
+            "json_ld": json_ld(&facts, base_url),
+            "already": false,
+            "form": Form::default(),
+        });
         merge(&mut shared, reference);
 
-        let mut drafts = Vec::new();
-        for name in PageName::ALL {
-            drafts.push(Draft::read(content, &format!("pages/{}.md", name.as_str()), &shared)?);
-        }
-        shared["pages"] =
-            PageName::ALL.iter().zip(&drafts).map(|(name, draft)| listing(*name, draft, base_url)).collect();
+        let draft = |name: &str| Draft::read(content, &templates, &format!("pages/{name}.md"), &shared);
+        let drafts = PageName::ALL.map(|name| draft(name.as_str()));
+        let drafts = drafts.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let (not_found, started, sent) = (draft("not_found")?, draft("download_started")?, draft("contact_sent")?);
+        let listing = PageName::ALL.iter().zip(&drafts).map(|(name, draft)| listing(*name, draft, base_url)).collect();
+        shared["pages"] = listing;
 
-        let press = Press { content, base_url, shared: &shared, style: &style, icon: &icon };
-        let mut pages = Vec::new();
-        for (name, draft) in PageName::ALL.into_iter().zip(drafts) {
-            pages.push(press.print(draft, Some(name))?);
-        }
-        let pages = <[Page; 5]>::try_from(pages).map_err(|_| SiteFailure::Missing("pages".to_owned()))?;
-        let not_found = press.print(Draft::read(content, "pages/not_found.md", &shared)?, None)?;
-        let plain = |file: &str| render(file, &content.text(file)?, &shared);
+        let press = Press { base_url, templates: &templates, shared: &shared };
+        let pages =
+            PageName::ALL.into_iter().zip(drafts).map(|(name, draft)| press.print(draft, name.as_str(), Some(name)));
+        let pages = pages.collect::<Result<Vec<_>, _>>()?;
+        let plain = |file: &str| templates.fill_text(file, &content.text(file)?, &shared);
         Ok(Self {
-            pages,
-            not_found,
+            not_found: press.print(not_found, "not_found", None)?,
+            download_started: press.print(started, "download_started", None)?,
+            contact_sent: press.print(sent, "contact_sent", None)?,
+            pages: <[Page; 5]>::try_from(pages).map_err(|_| SiteFailure::Missing("pages".to_owned()))?,
             llms_txt: plain("agents/llms.txt")?,
             agents_md: plain("agents/agents.md")?,
             skill: Skill::read(plain("agents/skill.md")?)?,
             facts,
-            style,
-            icon,
+            assets,
+            templates,
         })
     }
 
     #[must_use]
     pub fn page(&self, name: PageName) -> &Page {
         &self.pages[name as usize]
+    }
+
+    /// A page whose form came back: with what was typed, and what was wrong with it.
+    ///
+    /// # Errors
+    /// When the template cannot show a form that came back.
+    pub fn with_form(&self, name: PageName, form: &Form) -> Result<String, SiteFailure> {
+        let page = self.page(name);
+        let mut context = page.context.clone();
+        context["form"] = json!(form);
+        self.templates.fill(&page.template, &context)
     }
 }
 
@@ -91,18 +103,6 @@ impl Skill {
         let source = Source::split(FILE, &text)?;
         let get = |key| source.get(FILE, key).map(str::to_owned);
         Ok(Self { name: get("name")?, description: get("description")?, text })
-    }
-}
-
-impl Asset {
-    fn read(content: Content, stem: &str, kind: &str) -> Result<Self, SiteFailure> {
-        let bytes = content.bytes(&format!("assets/{stem}.{kind}"))?.into_owned();
-        let digest = Digest::of(&bytes);
-        Ok(Self {
-            path: format!("/assets/{stem}.{}.{kind}", digest.short(12)),
-            integrity: format!("sha256-{}", digest.base64()),
-            bytes,
-        })
     }
 }
 
@@ -116,9 +116,9 @@ struct Draft {
 }
 
 impl Draft {
-    fn read(content: Content, file: &str, shared: &Value) -> Result<Self, SiteFailure> {
+    fn read(content: &Content, templates: &Templates, file: &str, shared: &Value) -> Result<Self, SiteFailure> {
         let source = Source::split(file, &content.text(file)?)?;
-        let filled = |key| render(file, source.get(file, key)?, shared);
+        let filled = |key| templates.fill_text(file, source.get(file, key)?, shared);
         Ok(Self {
             title: filled("title")?,
             description: filled("description")?,
@@ -131,29 +131,33 @@ impl Draft {
 
 /// What all pages are printed with.
 struct Press<'a> {
-    content: Content,
     base_url: &'a BaseUrl,
+    templates: &'a Templates,
     shared: &'a Value,
-    style: &'a Asset,
-    icon: &'a Asset,
 }
 
 impl Press<'_> {
-    /// A page without a name has no address of its own: the one for addresses that lead nowhere.
-    fn print(&self, draft: Draft, name: Option<PageName>) -> Result<Page, SiteFailure> {
-        let body = Anchored::new(&render(&draft.file, &draft.source.body, self.shared)?);
+    /// `place` is where the page stands among the five; others have no address of their own that
+    /// anybody should keep.
+    fn print(&self, draft: Draft, name: &str, place: Option<PageName>) -> Result<Page, SiteFailure> {
+        let body = Anchored::new(&self.templates.fill_text(&draft.file, &draft.source.body, self.shared)?);
+        let template = Some(format!("{name}.html")).filter(|template| self.templates.has(template));
+        let template = template.unwrap_or_else(|| "page.html".to_owned());
+        let context = self.context(&draft, name, place, &body);
         Ok(Page {
-            markdown: self.markdown(&draft, name, &body),
-            html: self.html(&draft, name, &body)?,
+            markdown: self.markdown(&draft, place, &body),
+            html: self.templates.fill(&template, &context)?,
             title: draft.title,
             description: draft.description,
             last_updated: draft.last_updated,
+            template,
+            context,
         })
     }
 
-    fn markdown(&self, draft: &Draft, name: Option<PageName>, body: &Anchored) -> String {
+    fn markdown(&self, draft: &Draft, place: Option<PageName>, body: &Anchored) -> String {
         let canonical =
-            name.map(|name| format!("canonical_url: {}\n", self.base_url.to(name.path()))).unwrap_or_default();
+            place.map(|place| format!("canonical_url: {}\n", self.base_url.to(place.path()))).unwrap_or_default();
         format!(
             "---\ntitle: {}\ndescription: {}\n{canonical}last_updated: {}\n---\n\n\
              > For agents: {} lists every page and endpoint.\n\n{}",
@@ -165,38 +169,28 @@ impl Press<'_> {
         )
     }
 
-    fn html(&self, draft: &Draft, name: Option<PageName>, body: &Anchored) -> Result<String, SiteFailure> {
-        const FILE: &str = "templates/page.html";
+    fn context(&self, draft: &Draft, name: &str, place: Option<PageName>, body: &Anchored) -> Value {
         let nav: Vec<_> = PageName::ALL
             .iter()
             .skip(1)
             .map(|page| {
-                json!({ "title": capitalised(page.as_str()), "path": page.path(), "current": Some(*page) == name })
+                json!({ "title": capitalised(page.as_str()), "path": page.path(), "current": Some(*page) == place })
             })
             .collect();
         let page = json!({
-            "name": name.map_or("not_found", PageName::as_str),
+            "name": name,
             "title": draft.title,
             "description": draft.description,
-            "path": name.map(PageName::path),
-            "canonical": name.map(|name| self.base_url.to(name.path())),
-            "markdown_url": name.map(PageName::markdown_path),
-            "noindex": name.is_none(),
+            "last_updated": draft.last_updated,
+            "path": place.map(PageName::path),
+            "canonical": place.map(|place| self.base_url.to(place.path())),
+            "markdown_url": place.map(PageName::markdown_path),
+            "noindex": place.is_none(),
         });
-        let source = self.content.text(FILE)?;
         let mut context = self.shared.clone();
-        merge(
-            &mut context,
-            &json!({
-                "page": page,
-                "nav": nav,
-                "body": body.to_html(),
-                "style_url": self.style.path,
-                "style_integrity": self.style.integrity,
-                "icon_url": self.icon.path,
-            }),
-        );
-        render(FILE, &source, &context)
+        merge(&mut context, &json!({ "page": page, "nav": nav }));
+        merge(&mut context, &json!(body.outline()));
+        context
     }
 }
 
@@ -209,23 +203,6 @@ fn listing(name: PageName, draft: &Draft, base_url: &BaseUrl) -> Value {
         "url": base_url.to(name.path()),
         "markdown_url": base_url.to(name.markdown_path()),
     })
-}
-
-/// Files that end in `.html` escape everything; a name that is not there is a fault, not a blank.
-fn render(file: &str, source: &str, context: &Value) -> Result<String, SiteFailure> {
-    let mut environment = Environment::new();
-    environment.set_undefined_behavior(UndefinedBehavior::Strict);
-    environment.set_syntax(page_syntax().map_err(|error| SiteFailure::template(file, &error))?);
-    environment.set_auto_escape_callback(|name| match name.rsplit_once('.') {
-        Some((_, "html")) => AutoEscape::Html,
-        _ => AutoEscape::None,
-    });
-    environment.render_named_str(file, source, Serde(context)).map_err(|error| SiteFailure::template(file, &error))
-}
-
-/// The usual signs, but for comments, which would take `{#anchor}` for their beginning.
-fn page_syntax() -> Result<SyntaxConfig, minijinja::Error> {
-    SyntaxConfig::builder().comment_delimiters("<#", "#>").keep_trailing_newline(true).build()
 }
 
 fn merge(into: &mut Value, from: &Value) {

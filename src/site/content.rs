@@ -1,6 +1,9 @@
-//! The files of the site.
+//! The files of the site: those built into the program, each replaced by the one of the same name
+//! in the makers' folder, if they have one.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use rust_embed::RustEmbed;
 
@@ -10,20 +13,128 @@ use super::SiteFailure;
 #[folder = "content"]
 struct Embedded;
 
-/// Where the files come from: those built into the program.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Content;
+#[derive(Clone, Debug, Default)]
+pub struct Content {
+    /// Resolved, so that it can be told what lies inside.
+    folder: Option<PathBuf>,
+}
 
 impl Content {
+    /// The embedded site with a folder laid over it.
+    ///
     /// # Errors
-    /// When there is no such file.
-    pub fn bytes(self, name: &str) -> Result<Cow<'static, [u8]>, SiteFailure> {
+    /// When the folder cannot be read.
+    pub fn with_folder(folder: &Path) -> Result<Self, SiteFailure> {
+        let resolved = folder.canonicalize().ok().filter(|folder| folder.is_dir());
+        let folder = resolved.ok_or_else(|| SiteFailure::NoFolder(folder.display().to_string()))?;
+        Ok(Self { folder: Some(folder) })
+    }
+
+    /// # Errors
+    /// When there is no such file, or it leads out of the makers' folder.
+    pub fn bytes(&self, name: &str) -> Result<Cow<'static, [u8]>, SiteFailure> {
+        if let Some(path) = self.own(name)? {
+            return std::fs::read(&path)
+                .map(Cow::Owned)
+                .map_err(|error| SiteFailure::fault(name, 1, error.to_string()));
+        }
         Embedded::get(name).map(|file| file.data).ok_or_else(|| SiteFailure::Missing(name.to_owned()))
     }
 
     /// # Errors
-    /// When there is no such file, or it is not UTF-8.
-    pub fn text(self, name: &str) -> Result<String, SiteFailure> {
+    /// As [`Self::bytes`], or when it is not UTF-8.
+    pub fn text(&self, name: &str) -> Result<String, SiteFailure> {
         String::from_utf8(self.bytes(name)?.into_owned()).map_err(|_| SiteFailure::fault(name, 1, "it is not UTF-8"))
+    }
+
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        matches!(self.own(name), Ok(Some(_))) || Embedded::get(name).is_some()
+    }
+
+    /// The names of all files whose name starts with `prefix`, such as `assets/`.
+    #[must_use]
+    pub fn names(&self, prefix: &str) -> BTreeSet<String> {
+        let embedded = Embedded::iter().map(Cow::into_owned);
+        let own = self.folder.iter().flat_map(|folder| files_below(folder, folder));
+        embedded.chain(own).filter(|name| name.starts_with(prefix)).collect()
+    }
+
+    /// A number that changes when a file of the makers' folder does.
+    #[must_use]
+    pub fn state(&self) -> u64 {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        let mut hasher = DefaultHasher::new();
+        if let Some(folder) = &self.folder {
+            for name in files_below(folder, folder) {
+                let metadata = std::fs::metadata(folder.join(&name)).ok();
+                let changed = metadata.as_ref().and_then(|metadata| metadata.modified().ok());
+                (name, changed, metadata.map(|metadata| metadata.len())).hash(&mut hasher);
+            }
+        }
+        hasher.finish()
+    }
+
+    /// Where the makers' own file of this name is, if they have one.
+    fn own(&self, name: &str) -> Result<Option<PathBuf>, SiteFailure> {
+        let Some(folder) = &self.folder else { return Ok(None) };
+        match folder.join(name).canonicalize() {
+            Ok(path) if path.starts_with(folder) => Ok(path.is_file().then_some(path)),
+            Ok(_) => Err(SiteFailure::fault(name, 1, "it leads out of the site's folder")),
+            Err(_) => Ok(None),
+        }
+    }
+}
+
+/// Names relative to `root`, hidden files left out.
+fn files_below(root: &Path, folder: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    for entry in entries.filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b".")) {
+        let path = entry.path();
+        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            names.extend(files_below(root, &path));
+        } else if let Some(name) = path.strip_prefix(root).ok().and_then(Path::to_str) {
+            names.push(name.to_owned());
+        }
+    }
+    names.sort();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_of_the_folder_replaces_the_one_that_comes_along() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("assets")).unwrap();
+        std::fs::write(folder.path().join("site.toml"), "mine").unwrap();
+        std::fs::write(folder.path().join("assets/extra.svg"), "<svg/>").unwrap();
+        let content = Content::with_folder(folder.path()).unwrap();
+        assert_eq!(content.text("site.toml").unwrap(), "mine");
+        assert_eq!(content.text("pages/home.md"), Content::default().text("pages/home.md"));
+        assert!(content.names("assets/").contains("assets/extra.svg"));
+        assert!(content.names("assets/").contains("assets/style.css"));
+    }
+
+    #[test]
+    fn nothing_outside_the_folder_is_reached() {
+        let outside = tempfile::tempdir().unwrap();
+        let secret = outside.path().join("secret.md");
+        std::fs::write(&secret, "secret").unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        std::os::unix::fs::symlink(&secret, folder.path().join("site.toml")).unwrap();
+        let content = Content::with_folder(folder.path()).unwrap();
+        assert!(content.text("site.toml").unwrap_err().to_string().contains("leads out of the site's folder"));
+        let up = format!("../{}/secret.md", outside.path().file_name().unwrap().to_str().unwrap());
+        assert!(content.text(&up).is_err());
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_named() {
+        let failure = Content::with_folder(Path::new("/no/such/folder")).unwrap_err();
+        assert!(failure.to_string().contains("/no/such/folder"));
     }
 }

@@ -27,7 +27,7 @@ pub struct Facts {
 impl Facts {
     /// # Errors
     /// With the line that is at fault.
-    pub fn read(content: Content) -> Result<Self, SiteFailure> {
+    pub fn read(content: &Content) -> Result<Self, SiteFailure> {
         let text = content.text(FILE)?;
         toml::from_str(&text).map_err(|error| {
             let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));

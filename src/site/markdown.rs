@@ -1,11 +1,14 @@
-//! Markdown as pages are written in: front matter, anchors on headings, links within the site.
+//! Markdown as pages are written in: front matter, anchors on headings, links within the site, and
+//! the outline that templates lay out.
 
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use comrak::adapters::{HeadingAdapter, HeadingMeta};
 use comrak::nodes::Sourcepos;
 use comrak::options::Plugins;
+use serde::Serialize;
 
 use super::SiteFailure;
 
@@ -44,53 +47,133 @@ impl Source {
     }
 }
 
-/// Markdown whose headings have lost their `{#anchor}`, and the anchors in order.
+/// Markdown whose headings have lost their `{#anchor}`, and the headings.
 #[derive(Debug)]
 pub(super) struct Anchored {
-    pub text: String,
-    anchors: Vec<String>,
+    lines: Vec<String>,
+    headings: Vec<Heading>,
+}
+
+#[derive(Debug)]
+struct Heading {
+    line: usize,
+    level: usize,
+    title: String,
+    anchor: String,
+}
+
+/// A page in the parts that templates lay out; all of it finished HTML but for the plain titles.
+#[derive(Debug, Serialize)]
+pub(super) struct Outline {
+    pub heading: String,
+    pub lead: String,
+    pub sections: Vec<Section>,
+    pub body: String,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct Section {
+    #[serde(flatten)]
+    own: Part,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Serialize)]
+struct Part {
+    id: String,
+    title: String,
+    title_html: String,
+    html: String,
 }
 
 impl Anchored {
     pub(super) fn new(body: &str) -> Self {
-        let mut anchors = Vec::new();
+        let (mut lines, mut headings) = (Vec::new(), Vec::new());
         let mut fenced = false;
-        let mut text = String::with_capacity(body.len());
         for line in body.lines() {
             fenced ^= line.trim_start().starts_with("```");
-            let mut line = line;
-            if !fenced && is_heading(line) {
-                let (title, anchor) = split_anchor(line);
-                anchors.push(anchor.map_or_else(|| slug(title), str::to_owned));
-                line = title;
+            let level = heading_level(line).filter(|_| !fenced);
+            lines.push(level.map_or(line, |_| split_anchor(line).0).to_owned());
+            if let Some(level) = level {
+                let (rest, anchor) = split_anchor(&line[level..]);
+                let title = rest.trim().to_owned();
+                let anchor = anchor.map_or_else(|| slug(&title), str::to_owned);
+                headings.push(Heading { line: lines.len() - 1, level, title, anchor });
             }
-            text.push_str(line);
-            text.push('\n');
         }
-        Self { text, anchors }
+        Self { lines, headings }
     }
 
-    pub(super) fn to_html(&self) -> String {
-        let mut options = comrak::Options::default();
-        options.extension.table = true;
-        options.extension.autolink = true;
-        let headings = Headings(Mutex::new(self.anchors.clone().into_iter()));
+    /// Everything under the first heading of level 1: what comes before the first of level 2, then
+    /// a section for each of those with a part for each of level 3.
+    pub(super) fn outline(&self) -> Outline {
+        let first = |level| self.headings.iter().find(|heading| heading.level == level);
+        let end = self.lines.len();
+        let top = first(1);
+        let lead = top.map_or(0, |top| top.line + 1)..first(2).map_or(end, |second| second.line);
+        let (mut sections, mut following) = (Vec::<Section>::new(), Vec::new());
+        for heading in self.headings.iter().filter(|heading| matches!(heading.level, 2 | 3)) {
+            following.push(heading);
+        }
+        for (place, heading) in following.iter().enumerate() {
+            let until = following.get(place + 1).map_or(end, |next| next.line);
+            let part = self.part(heading, heading.line + 1..until);
+            match sections.last_mut() {
+                Some(section) if heading.level == 3 => section.parts.push(part),
+                _ => sections.push(Section { own: part, parts: Vec::new() }),
+            }
+        }
+        Outline {
+            heading: top.map(|top| inline(&top.title)).unwrap_or_default(),
+            lead: self.html(lead),
+            sections,
+            body: self.html(0..end),
+        }
+    }
+
+    fn part(&self, heading: &Heading, lines: Range<usize>) -> Part {
+        Part {
+            id: heading.anchor.clone(),
+            title: heading.title.replace(['`', '*'], ""),
+            title_html: inline(&heading.title),
+            html: self.html(lines),
+        }
+    }
+
+    fn html(&self, lines: Range<usize>) -> String {
+        let inside = self.headings.iter().filter(|heading| lines.contains(&heading.line));
+        let anchors: Vec<_> = inside.map(|heading| heading.anchor.clone()).collect();
+        let headings = Headings(Mutex::new(anchors.into_iter()));
         let mut plugins = Plugins::default();
         plugins.render.heading_adapter = Some(&headings);
-        comrak::markdown_to_html_with_plugins(&self.text, &options, &plugins)
+        comrak::markdown_to_html_with_plugins(&self.lines[lines].join("\n"), &options(), &plugins)
             .replace("<table>", "<div class=\"scroll\" tabindex=\"0\"><table>")
             .replace("</table>", "</table></div>")
     }
 
     /// The Markdown with links within the site made absolute.
     pub(super) fn with_absolute_links(&self, base_url: &str) -> String {
-        self.text.replace("](/", &format!("]({base_url}/"))
+        (self.lines.join("\n") + "\n").replace("](/", &format!("]({base_url}/"))
     }
 }
 
-fn is_heading(line: &str) -> bool {
+fn options() -> comrak::Options<'static> {
+    let mut options = comrak::Options::default();
+    options.extension.table = true;
+    options.extension.autolink = true;
+    options
+}
+
+/// One line of Markdown as HTML, without a paragraph around it.
+fn inline(text: &str) -> String {
+    let html = comrak::markdown_to_html(text, &options());
+    let html = html.trim();
+    html.strip_prefix("<p>").and_then(|html| html.strip_suffix("</p>")).unwrap_or(html).to_owned()
+}
+
+fn heading_level(line: &str) -> Option<usize> {
     let level = line.bytes().take_while(|b| *b == b'#').count();
-    (1..=6).contains(&level) && line[level..].starts_with(' ')
+    ((1..=6).contains(&level) && line[level..].starts_with(' ')).then_some(level)
 }
 
 fn split_anchor(line: &str) -> (&str, Option<&str>) {
@@ -151,10 +234,24 @@ mod tests {
     fn headings_get_their_own_or_a_made_anchor() {
         let page =
             Anchored::new("# Hello, World\n\n```sh\n# no heading\n```\n\n## `invalid_json` {#errors-invalid-json}\n");
-        let html = page.to_html();
+        let html = page.outline().body;
         assert!(html.contains("<h1 id=\"hello-world\">Hello, World</h1>"), "{html}");
         assert!(html.contains("<h2 id=\"errors-invalid-json\"><code>invalid_json</code></h2>"), "{html}");
-        assert!(!page.text.contains("{#"));
+        assert!(!page.with_absolute_links("").contains("{#"));
+    }
+
+    #[test]
+    fn a_page_is_laid_out_by_its_headings() {
+        let outline =
+            Anchored::new("# Top\n\nLead.\n\n## One\n\nIntro.\n\n### `a` {#x}\n\nA.\n\n#### deep\n\n## Two\n")
+                .outline();
+        assert_eq!((outline.heading.as_str(), outline.lead.trim()), ("Top", "<p>Lead.</p>"));
+        let [one, two] = outline.sections.as_slice() else { panic!("{outline:?}") };
+        assert_eq!((one.own.id.as_str(), one.own.html.trim()), ("one", "<p>Intro.</p>"));
+        assert_eq!((one.parts[0].id.as_str(), one.parts[0].title.as_str()), ("x", "a"));
+        assert_eq!(one.parts[0].title_html, "<code>a</code>");
+        assert!(one.parts[0].html.contains("<h4 id=\"deep\">"));
+        assert!(two.parts.is_empty() && two.own.html.is_empty());
     }
 
     #[test]
@@ -168,6 +265,6 @@ mod tests {
 
     #[test]
     fn raw_html_in_markdown_is_left_out() {
-        assert!(!Anchored::new("a <script>alert(1)</script>").to_html().contains("<script"));
+        assert!(!Anchored::new("a <script>alert(1)</script>").outline().body.contains("<script"));
     }
 }

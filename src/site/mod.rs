@@ -3,15 +3,21 @@
 //! Knows nothing of HTTP. Whatever pages say of the interface (errors, limits, endpoints, tools) is
 //! handed in by those who know it.
 
+mod assets;
 mod build;
 mod content;
 mod facts;
 mod failure;
+mod form;
+mod json_ld;
 mod markdown;
 mod page;
+mod templates;
 
-pub use build::{Asset, Site, Skill};
+pub use assets::{Asset, Assets};
+pub use build::{Site, Skill};
 pub use content::Content;
 pub use facts::Facts;
 pub use failure::SiteFailure;
+pub use form::{Form, FormErrors, FormValues};
 pub use page::{Page, PageName};

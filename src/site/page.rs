@@ -63,4 +63,7 @@ pub struct Page {
     pub last_updated: String,
     pub markdown: String,
     pub html: String,
+    /// What it was printed with, for the day its form comes back.
+    pub(super) template: String,
+    pub(super) context: serde_json::Value,
 }

@@ -1,8 +1,7 @@
-//! What every handler can reach: the service behind the actions, the site, and what was made of
-//! them at the start.
+//! What every handler can reach: the service behind the actions, and what has been made of the site.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use super::mcp::Hello;
 use super::pages::Served;
@@ -20,26 +19,49 @@ pub struct App(Arc<Inner>);
 struct Inner {
     service: Service,
     base_url: BaseUrl,
-    site: Site,
-    hello: Hello,
-    served: HashMap<String, Served>,
-    not_found: Served,
     allowed_origins: Vec<String>,
+    ai_train: bool,
+    made: RwLock<Arc<Made>>,
+}
+
+/// What is made of the site's files: once, and again when they change.
+#[derive(Debug)]
+pub(crate) struct Made {
+    pub site: Site,
+    pub hello: Hello,
+    pub served: HashMap<String, Served>,
+    pub not_found: Served,
 }
 
 impl App {
-    /// Makes every page and file once.
+    /// Makes every page and file.
     ///
     /// # Errors
     /// When the site's files do not fit.
-    pub fn new(settings: &Settings, base_url: BaseUrl, service: Service) -> Result<Self, SiteFailure> {
-        let reference = reference::reference(&base_url, &service);
-        let site = Site::build(Content, &base_url, &reference)?;
-        let hello = Hello::new(&site.facts, &base_url, &site.icon.path);
-        let served = routes::served(&site, &base_url, &hello, settings.ai_train);
-        let not_found = Served::not_found(&site.not_found);
-        let allowed_origins = settings.allowed_origins.clone();
-        Ok(Self(Arc::new(Inner { service, base_url, site, hello, served, not_found, allowed_origins })))
+    pub fn new(
+        settings: &Settings,
+        base_url: BaseUrl,
+        service: Service,
+        content: &Content,
+    ) -> Result<Self, SiteFailure> {
+        let made = Made::new(content, &base_url, &service, settings.ai_train)?;
+        Ok(Self(Arc::new(Inner {
+            service,
+            base_url,
+            allowed_origins: settings.allowed_origins.clone(),
+            ai_train: settings.ai_train,
+            made: RwLock::new(Arc::new(made)),
+        })))
+    }
+
+    /// Makes every page and file anew; what is there stays if that fails.
+    ///
+    /// # Errors
+    /// When the site's files do not fit.
+    pub fn remake(&self, content: &Content) -> Result<(), SiteFailure> {
+        let made = Made::new(content, &self.0.base_url, &self.0.service, self.0.ai_train)?;
+        *self.0.made.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(made);
+        Ok(())
     }
 
     pub(crate) fn service(&self) -> &Service {
@@ -50,24 +72,24 @@ impl App {
         &self.0.base_url
     }
 
-    pub(crate) fn site(&self) -> &Site {
-        &self.0.site
-    }
-
-    pub(crate) fn hello(&self) -> &Hello {
-        &self.0.hello
-    }
-
-    /// What is made once and served at this very path.
-    pub(crate) fn served_at(&self, path: &str) -> Option<&Served> {
-        self.0.served.get(path)
-    }
-
-    pub(crate) fn not_found(&self) -> &Served {
-        &self.0.not_found
+    pub(crate) fn made(&self) -> Arc<Made> {
+        Arc::clone(&self.0.made.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn allows_origin(&self, origin: &str) -> bool {
         origin == self.0.base_url.as_str() || self.0.allowed_origins.iter().any(|allowed| allowed == origin)
+    }
+}
+
+impl Made {
+    fn new(content: &Content, base_url: &BaseUrl, service: &Service, ai_train: bool) -> Result<Self, SiteFailure> {
+        let site = Site::build(content, base_url, &reference::reference(base_url, service))?;
+        let hello = Hello::new(&site, base_url);
+        Ok(Self {
+            served: routes::served(&site, base_url, &hello, ai_train),
+            not_found: Served::not_found(&site.not_found),
+            hello,
+            site,
+        })
     }
 }

@@ -6,7 +6,7 @@ use axum::extract::Request;
 use axum::response::Response;
 use futures_util::FutureExt;
 use http::header::HOST;
-use http::{HeaderMap, StatusCode, Version};
+use http::{HeaderMap, Method, StatusCode, Version};
 use tokio::time::Instant;
 use tower::ServiceExt;
 
@@ -36,7 +36,9 @@ async fn answer(app: &App, router: axum::Router, request: Request) -> Response {
     if !path.starts_with('/') {
         return pages::text_response(StatusCode::BAD_REQUEST, "The address of a request starts with a slash.\n");
     }
-    if let Some(served) = app.served_at(path) {
+    if (request.method() == Method::GET || request.method() == Method::HEAD)
+        && let Some(served) = app.made().served.get(path)
+    {
         return served.respond(request.method(), request.headers());
     }
     match router.oneshot(request).await {

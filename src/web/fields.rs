@@ -14,6 +14,8 @@ use crate::domain::text::{InvalidMessage, MessageText, TooLong};
 enum Given {
     Text(String),
     Flag(bool),
+    /// A field of a form: a text, or a box that is ticked.
+    Typed(String),
     Other,
 }
 
@@ -42,6 +44,10 @@ impl Fields {
         Self { given, faults: Vec::new() }
     }
 
+    pub(crate) fn of_form(pairs: impl Iterator<Item = (String, String)>) -> Self {
+        Self { given: pairs.map(|(name, value)| (name, Given::Typed(value))).collect(), faults: Vec::new() }
+    }
+
     pub(crate) fn email(&mut self, field: &Field) -> UnjudgedEmail {
         UnjudgedEmail(self.take(field))
     }
@@ -53,7 +59,7 @@ impl Fields {
     }
 
     pub(crate) fn string(&mut self, field: &Field) -> Option<String> {
-        if let Given::Text(text) = self.take(field)? {
+        if let Given::Text(text) | Given::Typed(text) = self.take(field)? {
             return Some(text);
         }
         self.fault(field, format!("`{}` has to be a string.", field.name));
@@ -64,6 +70,7 @@ impl Fields {
         match self.take(field) {
             None => false,
             Some(Given::Flag(flag)) => flag,
+            Some(Given::Typed(text)) if text == "on" => true,
             Some(_) => {
                 self.fault(field, format!("`{}` has to be true or false.", field.name));
                 false
@@ -106,7 +113,7 @@ impl UnjudgedEmail {
         let refuse = |detail: String| Problem::with_member(ErrorCode::InvalidEmail, "email", detail);
         match self.0 {
             None => Err(refuse("`email` is missing.".to_owned())),
-            Some(Given::Text(text)) => {
+            Some(Given::Text(text) | Given::Typed(text)) => {
                 EmailAddress::parse(&text).map_err(|why| refuse(format!("`email` is not an email address: {why}.")))
             }
             Some(_) => Err(refuse("`email` has to be a string.".to_owned())),

@@ -1,7 +1,8 @@
 //! Headers that every answer carries.
 
 use http::header::{
-    CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use http::{HeaderMap, HeaderValue};
 
@@ -27,6 +28,12 @@ const EVERYWHERE: [(HeaderName, HeaderValue); 6] = [
 
 /// Two years. Only for sites that are reached through https, or a browser would lock itself out.
 const STRICT_TRANSPORT: HeaderValue = HeaderValue::from_static("max-age=63072000; includeSubDomains");
+
+/// For answers that belong to one person: no copy is kept, and no search engine lists them.
+pub(crate) fn keep_private(headers: &mut HeaderMap) {
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"));
+}
 
 pub(crate) fn add_everywhere(headers: &mut HeaderMap, base_url: &BaseUrl) {
     for (name, value) in EVERYWHERE {

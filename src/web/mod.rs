@@ -9,6 +9,7 @@ mod body;
 mod discovery;
 mod exchange;
 mod fields;
+mod forms;
 mod headers;
 mod json;
 mod mcp;

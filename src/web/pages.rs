@@ -28,7 +28,7 @@ pub(crate) enum Served {
     },
 }
 
-const HTML: &str = "text/html; charset=utf-8";
+pub(crate) const HTML: &str = "text/html; charset=utf-8";
 pub(crate) const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
 /// Relations of the home page: what an agent finds without reading it.
@@ -51,6 +51,12 @@ impl Served {
     /// The Markdown of a page at its own address, whatever the caller accepts.
     pub(crate) fn markdown_twin(name: PageName, page: &Page, base_url: &BaseUrl) -> Self {
         Self::File(markdown(&page.markdown, name, base_url).into())
+    }
+
+    /// Where a form leads that did what it was asked: for one person, once.
+    pub(crate) fn after_form(page: &Page) -> Self {
+        let private = Draft { cache_control: "no-store", ..Draft::file(HTML, page.html.clone()) };
+        Self::File(private.with(HeaderName::from_static("x-robots-tag"), "noindex").into())
     }
 
     pub(crate) fn not_found(page: &Page) -> Self {
@@ -96,9 +102,11 @@ pub(crate) fn tokens(text: &str) -> usize {
     text.chars().count().div_ceil(4)
 }
 
-/// Any path that nobody else answers.
+/// Any path that nobody else answers: unknown, or known for another method.
 pub(crate) async fn unknown(State(app): State<App>, request: Request) -> Response {
-    app.not_found().respond(request.method(), request.headers())
+    let made = app.made();
+    let served = made.served.get(request.uri().path()).unwrap_or(&made.not_found);
+    served.respond(request.method(), request.headers())
 }
 
 pub(crate) fn text_response(status: StatusCode, text: &'static str) -> Response {

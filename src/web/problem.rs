@@ -200,7 +200,7 @@ pub(crate) struct Problem {
 }
 
 /// How long those are asked to wait who came at a bad time.
-const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("5");
+pub(crate) const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("5");
 
 #[derive(Serialize)]
 struct ProblemBody<'a> {

@@ -8,7 +8,7 @@ use axum::routing::{any, get};
 use super::app::App;
 use super::mcp::Hello;
 use super::pages::{self, Served};
-use super::{api, discovery, mcp};
+use super::{api, discovery, forms, mcp};
 use crate::domain::base_url::BaseUrl;
 use crate::site::{PageName, Site};
 
@@ -22,6 +22,9 @@ pub fn router(app: &App) -> Router {
         .route("/api/", any(api::unknown))
         .route("/api/{*rest}", any(api::unknown))
         .route(mcp::PATH, any(mcp::endpoint))
+        // Browsers without JavaScript
+        .route(forms::DOWNLOAD, any(forms::download))
+        .route(PageName::Contact.path(), any(forms::contact))
         // Scanners
         .route(discovery::SECURITY_TXT, get(discovery::security_txt))
         .fallback(pages::unknown)
@@ -36,6 +39,8 @@ pub(crate) fn served(site: &Site, base_url: &BaseUrl, hello: &Hello, ai_train: b
         served.insert(name.path().to_owned(), Served::page(name, page, base_url));
         served.insert(name.markdown_path().to_owned(), Served::markdown_twin(name, page, base_url));
     }
+    served.insert(forms::DOWNLOAD_STARTED.to_owned(), Served::after_form(&site.download_started));
+    served.insert(forms::CONTACT_SENT.to_owned(), Served::after_form(&site.contact_sent));
     for (path, draft) in discovery::files(site, base_url, hello, ai_train) {
         served.insert(path, Served::File(draft.into()));
     }
@@ -44,8 +49,15 @@ pub(crate) fn served(site: &Site, base_url: &BaseUrl, hello: &Hello, ai_train: b
 
 /// What the log calls a request: the address, where it is one of ours, and nothing of it otherwise.
 pub(crate) fn name_of<'a>(app: &App, path: &'a str) -> &'a str {
-    let known = [api::DOWNLOAD.path, api::WAITLIST.path, api::CONTACT.path, mcp::PATH, discovery::SECURITY_TXT];
-    if known.contains(&path) || app.served_at(path).is_some() {
+    let known = [
+        api::DOWNLOAD.path,
+        api::WAITLIST.path,
+        api::CONTACT.path,
+        mcp::PATH,
+        forms::DOWNLOAD,
+        discovery::SECURITY_TXT,
+    ];
+    if known.contains(&path) || app.made().served.contains_key(path) {
         path
     } else if path.starts_with("/api/") {
         "/api/*"

@@ -53,13 +53,14 @@ struct ContactResult {
 /// Hands the message to the makers.
 pub(crate) async fn contact(State(app): State<App>, request: Request) -> Response {
     answer(&app, request, async |fields| {
-        send_contact(app.service(), read(fields)?).await?;
+        send_contact(app.service(), read_contact_message(fields)?).await?;
         Ok(ContactResult { ok: true })
     })
     .await
 }
 
-fn read(mut fields: Fields) -> Result<ContactMessage, Problem> {
+/// The same for JSON and for the site's form.
+pub(crate) fn read_contact_message(mut fields: Fields) -> Result<ContactMessage, Problem> {
     let name = fields.text(&NAME, SenderName::parse);
     let email = fields.email(&EMAIL);
     let message = fields.string(&MESSAGE);

@@ -69,14 +69,15 @@ struct DownloadResult {
 /// Records the download, then says where the newest image is.
 pub(crate) async fn download(State(app): State<App>, request: Request) -> Response {
     answer(&app, request, async |fields| {
-        let order = read(fields, Via::Api)?;
+        let order = read_download_order(fields, Via::Api)?;
         let StartedDownload { url, already } = start_download(app.service(), order).await?;
         Ok(DownloadResult { ok: true, url, already })
     })
     .await
 }
 
-fn read(mut fields: Fields, via: Via) -> Result<DownloadOrder, Problem> {
+/// The same for JSON and for the site's form.
+pub(crate) fn read_download_order(mut fields: Fields, via: Via) -> Result<DownloadOrder, Problem> {
     let email = fields.email(&EMAIL);
     let updates = fields.flag(&UPDATES);
     let source = fields.text(&SOURCE, Source::parse);

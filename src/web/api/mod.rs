@@ -19,8 +19,8 @@ use super::problem::{ErrorCode, Problem};
 use super::shape::{Field, Kind, Shape};
 use crate::domain::limits;
 
-pub(crate) use contact::{CONTACT, contact};
-pub(crate) use download::{DOWNLOAD, download};
+pub(crate) use contact::{CONTACT, contact, read_contact_message};
+pub(crate) use download::{DOWNLOAD, download, read_download_order};
 pub(crate) use waitlist::{WAITLIST, WaitlistResult, read_waitlist_order, waitlist};
 
 /// One JSON endpoint, as the document and the reference page describe it.

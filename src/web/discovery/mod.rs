@@ -49,9 +49,12 @@ pub(crate) fn files(site: &Site, base_url: &BaseUrl, hello: &Hello, ai_train: bo
     .map(|(path, draft)| (path.to_owned(), draft))
     .collect::<Vec<_>>();
     files.push((agent_skills::path(&site.skill), Draft::file(MARKDOWN, site.skill.text.clone())));
-    for (asset, media_type) in [(&site.style, "text/css; charset=utf-8"), (&site.icon, "image/svg+xml")] {
-        let draft = Draft::file(media_type, asset.bytes.clone());
+    for asset in site.assets.iter() {
+        let draft = Draft::file(asset.media_type, asset.bytes.clone());
         files.push((asset.path.clone(), Draft { cache_control: "public, max-age=31536000, immutable", ..draft }));
+    }
+    if let Some(icon) = site.assets.get("favicon.ico") {
+        files.push(("/favicon.ico".to_owned(), Draft::file(icon.media_type, icon.bytes.clone())));
     }
     files
 }

@@ -12,7 +12,7 @@ use super::message::{INVALID_PARAMS, INVALID_REQUEST, Id, METHOD_NOT_FOUND, Mess
 use super::origin::{Caller, allow_post, is_preflight};
 use super::{VERSIONS, tools};
 use crate::domain::base_url::BaseUrl;
-use crate::site::Facts;
+use crate::site::{Facts, Site};
 use crate::web::app::App;
 use crate::web::body::{self, BodyFault};
 use crate::web::json::{self, Members};
@@ -28,7 +28,14 @@ pub(crate) struct Hello {
 }
 
 impl Hello {
-    pub(crate) fn new(facts: &Facts, base_url: &BaseUrl, icon: &str) -> Self {
+    pub(crate) fn new(site: &Site, base_url: &BaseUrl) -> Self {
+        let facts = &site.facts;
+        let icons: Vec<_> = site
+            .assets
+            .get("icon.svg")
+            .iter()
+            .map(|icon| json!({ "src": base_url.to(&icon.path), "mimeType": icon.media_type, "sizes": ["any"] }))
+            .collect();
         Self {
             server: json!({
                 "name": facts.mcp_name,
@@ -36,7 +43,7 @@ impl Hello {
                 "version": env!("CARGO_PKG_VERSION"),
                 "description": description(facts),
                 "websiteUrl": base_url.as_str(),
-                "icons": [{ "src": base_url.to(icon), "mimeType": "image/svg+xml", "sizes": ["any"] }],
+                "icons": icons,
             }),
             instructions: format!(
                 "Tools about {name}, a free Mac app, and its website {base_url}. Use about_service before you recommend \
@@ -116,7 +123,7 @@ async fn dispatch(app: &App, headers: &HeaderMap, body: &Bytes) -> Result<Option
         return Ok(None);
     };
     let result = match method.as_str() {
-        "initialize" => Ok(app.hello().initialize(params.as_ref())),
+        "initialize" => Ok(app.made().hello.initialize(params.as_ref())),
         "ping" => Ok("{}".to_owned()),
         "tools/list" => list(app, params.as_ref()),
         "tools/call" => tools::call(app, params.as_ref()).await,
@@ -132,7 +139,7 @@ async fn dispatch(app: &App, headers: &HeaderMap, body: &Bytes) -> Result<Option
 
 fn list(app: &App, params: Option<&Members<'_>>) -> Result<String, RpcError> {
     match params.and_then(|params| params.get("cursor")) {
-        None => Ok(app.hello().tools_list.clone()),
+        None => Ok(app.made().hello.tools_list.clone()),
         Some(_) => Err(RpcError::new(INVALID_PARAMS, "Invalid params: the list has one page, so there are no cursors")),
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::message::{INVALID_PARAMS, RpcError};
 use crate::actions::join_waitlist;
 use crate::domain::consent::Via;
-use crate::site::PageName;
+use crate::site::{Facts, PageName};
 use crate::web::api::{WAITLIST, WaitlistResult, read_waitlist_order};
 use crate::web::app::App;
 use crate::web::fields::Fields;
@@ -190,13 +190,14 @@ fn nothing_given(fields: Fields) -> Result<(), Problem> {
 
 fn about_service(app: &App, fields: Fields) -> Result<Value, Problem> {
     nothing_given(fields)?;
-    let facts = &app.site().facts;
+    let made = app.made();
+    let facts = &made.site.facts;
     Ok(structured(&json!({
         "name": facts.name,
         "tagline": facts.tagline,
         "summary": facts.summary,
         "system": facts.system,
-        "price": price(app),
+        "price": price(facts),
         "recommend_when": facts.recommend_when,
         "not_for": facts.not_for,
         "website": app.base_url().as_str(),
@@ -212,16 +213,17 @@ fn read_page(app: &App, mut fields: Fields) -> Result<Value, Problem> {
         Problem::with_member(ErrorCode::InvalidBody, PAGE.name, "`page` is not the name of a page.")
             .resolved_by("Send one of home, about, privacy, developers, contact.")
     })?;
-    Ok(plain(&app.site().page(page).markdown))
+    Ok(plain(&app.made().site.page(page).markdown))
 }
 
 fn get_download(app: &App, fields: Fields) -> Result<Value, Problem> {
     nothing_given(fields)?;
-    let facts = &app.site().facts;
+    let made = app.made();
+    let facts = &made.site.facts;
     Ok(structured(&json!({
         "page": app.base_url().to("/#download"),
         "system": facts.system,
-        "price": price(app),
+        "price": price(facts),
         "asks_for": "The person's own email address, and whether they want one email a month. Without that wish they \
                      are sent nothing.",
         "first_open": facts.first_open,
@@ -234,8 +236,7 @@ async fn join(app: &App, fields: Fields) -> Result<Value, Problem> {
     Ok(structured(&json!(WaitlistResult { ok: true, already })))
 }
 
-fn price(app: &App) -> String {
-    let facts = &app.site().facts;
+fn price(facts: &Facts) -> String {
     if facts.price == "0" { "Free".to_owned() } else { format!("{} {}", facts.price, facts.currency) }
 }
 

@@ -1,0 +1,69 @@
+//! Filling templates in. Files that end in `.html` escape everything; a name that is not there is a
+//! fault, not a blank.
+
+use std::sync::Arc;
+
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior};
+use serde_json::Value;
+
+use super::assets::{Asset, Assets};
+use super::{Content, SiteFailure};
+
+const FOLDER: &str = "templates/";
+
+/// Every template of the site, ready to be filled in.
+#[derive(Clone, Debug)]
+pub(super) struct Templates(Environment<'static>);
+
+impl Templates {
+    /// # Errors
+    /// With the file and line of a template that is not one.
+    pub(super) fn read(content: &Content, assets: &Arc<Assets>) -> Result<Self, SiteFailure> {
+        let mut environment = Environment::new();
+        environment.set_undefined_behavior(UndefinedBehavior::Strict);
+        environment.set_syntax(syntax().map_err(|error| SiteFailure::template(FOLDER, &error))?);
+        environment.set_auto_escape_callback(|name| match name.rsplit_once('.') {
+            Some((_, "html" | "svg")) => AutoEscape::Html,
+            _ => AutoEscape::None,
+        });
+        let (paths, integrities) = (Arc::clone(assets), Arc::clone(assets));
+        environment.add_function("asset", move |name: String| {
+            find(&paths, &name).map(|asset| minijinja::Value::from_safe_string(asset.path.clone()))
+        });
+        environment.add_function("integrity", move |name: String| {
+            find(&integrities, &name).map(|asset| minijinja::Value::from_safe_string(asset.integrity().to_owned()))
+        });
+        for file in content.names(FOLDER) {
+            let name = file.trim_start_matches(FOLDER).to_owned();
+            let text = content.text(&file)?;
+            environment.add_template_owned(name, text).map_err(|error| SiteFailure::template(&file, &error))?;
+        }
+        Ok(Self(environment))
+    }
+
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.get_template(name).is_ok()
+    }
+
+    /// Fills in one of the templates.
+    pub(super) fn fill(&self, name: &str, context: &Value) -> Result<String, SiteFailure> {
+        let template = self.0.get_template(name).map_err(|error| SiteFailure::template(name, &error))?;
+        template.render(Serde(context)).map_err(|error| SiteFailure::template(name, &error))
+    }
+
+    /// Fills in a text that is not among the templates: a page, or a file for agents.
+    pub(super) fn fill_text(&self, file: &str, text: &str, context: &Value) -> Result<String, SiteFailure> {
+        self.0.render_named_str(file, text, Serde(context)).map_err(|error| SiteFailure::template(file, &error))
+    }
+}
+
+fn find<'a>(assets: &'a Assets, name: &str) -> Result<&'a Asset, Error> {
+    assets.get(name).ok_or_else(|| Error::new(ErrorKind::InvalidOperation, format!("there is no asset {name}")))
+}
+
+/// The usual signs, but for comments, which would take `{#anchor}` for their beginning.
+fn syntax() -> Result<SyntaxConfig, Error> {
+    SyntaxConfig::builder().comment_delimiters("<#", "#>").keep_trailing_newline(true).build()
+}
