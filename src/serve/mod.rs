@@ -1,24 +1,20 @@
 //! The life of the process: the listener, its connections, the writer, and an orderly stop. Floor 4.
 
-use std::convert::Infallible;
+mod connections;
+mod patience;
+
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::Body;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::connections::House;
 use crate::actions::{NewestImage, Service};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
@@ -27,12 +23,6 @@ use crate::site::{Content, Facts, SiteFailure};
 use crate::store::{Database, Store, StoreFailure, Writer};
 use crate::web::{self, App};
 
-/// Most connections at once; more wait in the system's queue until one ends.
-const MOST_CONNECTIONS: usize = 16 * 1024;
-/// How long the head of a request may take, and how long a connection may idle between two.
-const HEAD_WITHIN: Duration = Duration::from_secs(10);
-const MOST_HEADERS: usize = 64;
-const LARGEST_HEAD: usize = 16 * 1024;
 /// Of the ten seconds that a stop may take: for requests under way, and for the last writes.
 const ANSWER_WITHIN: Duration = Duration::from_secs(8);
 const WRITE_WITHIN: Duration = Duration::from_millis(1500);
@@ -108,7 +98,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
         give_up: give_up.clone(),
         tasks: tasks.clone(),
     };
-    tasks.spawn(accept(listener, house));
+    tasks.spawn(connections::accept(listener, house));
     Ok(Running {
         address,
         base_url,
@@ -203,84 +193,5 @@ async fn watch(content: Content, app: App, stop: CancellationToken) {
                 Err(failure) => tracing::warn!(%failure, "the change is not shown"),
             }
         }
-    }
-}
-
-/// What every connection needs.
-#[derive(Clone)]
-struct House {
-    app: App,
-    router: Router,
-    stop: CancellationToken,
-    give_up: CancellationToken,
-    tasks: TaskTracker,
-}
-
-async fn accept(listener: TcpListener, house: House) {
-    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
-    let next = async || {
-        let place = Arc::clone(&room).acquire_owned().await;
-        (listener.accept().await, place)
-    };
-    loop {
-        let (accepted, place) = tokio::select! {
-            biased;
-            () = house.stop.cancelled() => break,
-            next = next() => next,
-        };
-        match accepted {
-            Ok((stream, _)) => {
-                let talk = converse(stream, house.clone());
-                house.tasks.spawn(async move {
-                    let _place = place;
-                    talk.await;
-                });
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        }
-    }
-    answer_backlog(listener, &house);
-}
-
-/// Those who had connected before the stop are answered still.
-fn answer_backlog(listener: TcpListener, house: &House) {
-    let Ok(listener) = listener.into_std() else { return };
-    while let Ok((stream, _)) = listener.accept() {
-        if stream.set_nonblocking(true).is_ok()
-            && let Ok(stream) = TcpStream::from_std(stream)
-        {
-            house.tasks.spawn(converse(stream, house.clone()));
-        }
-    }
-}
-
-/// One connection, bounded in time and size from its first byte.
-async fn converse(stream: TcpStream, house: House) {
-    let House { app, router, stop, give_up, .. } = house;
-    let _ = stream.set_nodelay(true);
-    let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-        let exchange = web::exchange(app.clone(), router.clone(), request.map(Body::new));
-        async move { Ok::<_, Infallible>(exchange.await) }
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_WITHIN)
-        .max_headers(MOST_HEADERS)
-        .max_buf_size(LARGEST_HEAD)
-        .serve_connection(TokioIo::new(stream), service);
-    let mut connection = std::pin::pin!(connection);
-    // The connection goes first: a request that has arrived by now is read before we say goodbye.
-    tokio::select! {
-        biased;
-        _ = connection.as_mut() => return,
-        () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
-    }
-    tokio::select! {
-        biased;
-        _ = connection => {}
-        () = give_up.cancelled() => {}
     }
 }

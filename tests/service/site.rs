@@ -1,0 +1,103 @@
+//! A site of the makers' own: another app, from a folder.
+
+use std::fs;
+use std::path::Path;
+
+use porchlight::config::Written;
+use serde_json::json;
+
+use crate::harness::{Program, on_each_database_with, raw};
+
+/// What a maker does in the first ten minutes: the facts, one page, one colour.
+fn another_app(folder: &Path) {
+    let facts = include_str!("../../content/site.toml").replace("Troupe", "Lantern").replace("troupe", "lantern");
+    fs::create_dir_all(folder.join("pages")).unwrap();
+    fs::create_dir_all(folder.join("assets")).unwrap();
+    fs::write(folder.join("site.toml"), facts).unwrap();
+    fs::write(
+        folder.join("pages/about.md"),
+        "---\ntitle: About\ndescription: Lantern is a small lamp for your menu bar, and this page says so.\n\
+         last_updated: 2026-11-14\n---\n# About {{ app.name }}\n\nA lamp.\n\n## Why {#why}\n\n## How {#how}\n",
+    )
+    .unwrap();
+    let style = include_str!("../../content/assets/style.css");
+    fs::write(folder.join("assets/style.css"), format!("{style}\n/* lantern */")).unwrap();
+}
+
+fn written(folder: &Path) -> Written {
+    Written { site_dir: Some(folder.display().to_string()), ..Written::default() }
+}
+
+#[tokio::test]
+async fn a_folder_turns_the_site_into_that_of_another_app() {
+    let folder = tempfile::tempdir().unwrap();
+    another_app(folder.path());
+    on_each_database_with(written(folder.path()), async |service| {
+        let about = service.get("/about").await.text();
+        assert!(about.contains("About Lantern") && about.contains("id=\"why\""), "{about}");
+        assert!(service.get_as("/about", "text/markdown").await.text().contains("# About Lantern"));
+        for path in ["/", "/index.md", "/llms.txt", "/agents.md", "/developers", "/mcp/server-card", "/openapi.json"] {
+            let text = service.get(path).await.text();
+            assert!(text.contains("Lantern"), "{path}");
+            assert!(!text.contains("Troupe"), "{path} still speaks of the other app");
+        }
+        let url = service.post("/api/download", &json!({ "email": "a@b.co" })).await.is_ok()["url"].clone();
+        assert_eq!(url, format!("{}/releases/latest/Lantern.dmg", service.base_url()));
+        let (_, rest) = about.split_once("href=\"/assets/style.").expect("a style sheet");
+        let style = service.get(&format!("/assets/style.{}", rest.split('"').next().unwrap())).await;
+        assert!(style.text().contains("/* lantern */"));
+        let sitemap = service.get("/sitemap.xml").await.text();
+        assert!(sitemap.contains("/about</loc><lastmod>2026-11-14</lastmod>"), "{sitemap}");
+    })
+    .await;
+}
+
+#[test]
+fn a_fault_in_the_folder_stops_the_start_with_file_and_line() {
+    for (file, text, told) in [
+        ("site.toml", "name = \"Lantern\"\nnonsense = 1\n", "site.toml has a fault in line"),
+        ("pages/about.md", "# About\n", "pages/about.md has a fault in line 1"),
+        (
+            "pages/about.md",
+            "---\ntitle: a\ndescription: b\nlast_updated: c\n---\n# A\n\n{{ nobody }}\n",
+            "pages/about.md has a fault in line",
+        ),
+        ("templates/page.html", "<p>\n{% if %}\n", "page.html has a fault in line 2"),
+        ("assets/style.css", "\na { background: url(asset:none.png) }", "assets/style.css has a fault in line 2"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join(file).parent().unwrap()).unwrap();
+        fs::write(folder.path().join(file), text).unwrap();
+        let output = Program::command(folder.path(), &["serve", "--listen", "127.0.0.1:0", "--site-dir", "."]).output();
+        let output = output.expect("the program");
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{words}");
+        assert!(words.contains(told), "{file}: {words}");
+        assert_eq!(words.lines().count(), 1, "{words}");
+    }
+}
+
+#[tokio::test]
+async fn watching_shows_a_change_and_keeps_the_last_good_site() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = folder.path().join("site");
+    another_app(&site);
+    let arguments = ["serve", "--listen", "127.0.0.1:0", "--site-dir", "site", "--watch"];
+    let mut program = Program::start(Program::command(folder.path(), &arguments), "not set up");
+    let about = async |program: &Program| {
+        raw(program.address(), "GET /about HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await
+    };
+    assert!(about(&program).await.contains("A lamp."));
+
+    let page = fs::read_to_string(site.join("pages/about.md")).unwrap();
+    fs::write(site.join("pages/about.md"), page.replace("A lamp.", "A brighter lamp.")).unwrap();
+    program.hear("the site changed");
+    assert!(about(&program).await.contains("A brighter lamp."));
+
+    fs::write(site.join("pages/about.md"), "no front matter").unwrap();
+    program.hear("the change is not shown");
+    assert!(about(&program).await.contains("A brighter lamp."));
+    program.signal("TERM");
+    let (status, words) = program.end();
+    assert!(status.success() && words.contains("pages/about.md has a fault in line 1"), "{words}");
+}
