@@ -55,14 +55,14 @@ impl Fields {
     /// A text that a parser accepts.
     pub(crate) fn text<T>(&mut self, field: &Field, parse: impl FnOnce(&str) -> Result<T, TooLong>) -> Option<T> {
         let text = self.string(field)?;
-        parse(&text).map_err(|why| self.fault(field, format!("`{}` is too long: {why}.", field.name))).ok()
+        parse(&text).map_err(|why| self.fault(field, format!("{} is too long: {why}.", spoken(field)))).ok()
     }
 
     pub(crate) fn string(&mut self, field: &Field) -> Option<String> {
         if let Given::Text(text) | Given::Typed(text) = self.take(field)? {
             return Some(text);
         }
-        self.fault(field, format!("`{}` has to be a string.", field.name));
+        self.fault(field, format!("{} has to be a string.", spoken(field)));
         None
     }
 
@@ -72,7 +72,7 @@ impl Fields {
             Some(Given::Flag(flag)) => flag,
             Some(Given::Typed(text)) if text == "on" => true,
             Some(_) => {
-                self.fault(field, format!("`{}` has to be true or false.", field.name));
+                self.fault(field, format!("{} has to be true or false.", spoken(field)));
                 false
             }
         }
@@ -98,7 +98,7 @@ impl Fields {
         let mut mine: Vec<(String, Given)> = mine;
         let value = mine.pop().map(|(_, value)| value);
         if !mine.is_empty() {
-            self.fault(field, format!("`{}` is there more than once.", field.name));
+            self.fault(field, format!("{} is there more than once.", spoken(field)));
         }
         value
     }
@@ -112,12 +112,22 @@ impl UnjudgedEmail {
     pub(crate) fn judge(self) -> Result<EmailAddress, Problem> {
         let refuse = |detail: String| Problem::with_member(ErrorCode::InvalidEmail, "email", detail);
         match self.0 {
-            None => Err(refuse("`email` is missing.".to_owned())),
+            None => Err(refuse("The email address is missing.".to_owned())),
             Some(Given::Text(text) | Given::Typed(text)) => {
-                EmailAddress::parse(&text).map_err(|why| refuse(format!("`email` is not an email address: {why}.")))
+                EmailAddress::parse(&text).map_err(|why| refuse(format!("The email address is not valid: {why}.")))
             }
-            Some(_) => Err(refuse("`email` has to be a string.".to_owned())),
+            Some(_) => Err(refuse("The email address has to be a string.".to_owned())),
         }
+    }
+}
+
+/// What a field is called in a sentence that people may read beside it.
+fn spoken(field: &Field) -> String {
+    match field.name {
+        "email" => "The email address".to_owned(),
+        "name" => "The name".to_owned(),
+        "message" => "The message".to_owned(),
+        other => format!("`{other}`"),
     }
 }
 

@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::api::{ENDPOINTS, Endpoint};
+use super::api::{DOWNLOAD, ENDPOINTS, Endpoint, read_download_order};
+use super::fields::Fields;
 use super::mcp;
-use super::problem::{ErrorCode, Problem};
+use super::problem::ErrorCode;
 use crate::actions::Service;
 use crate::domain::base_url::BaseUrl;
-use crate::domain::consent;
+use crate::domain::consent::{self, Via};
 use crate::domain::limits;
 
 /// The version of the API, as the OpenAPI document has it.
@@ -25,12 +26,7 @@ pub(crate) fn reference(base_url: &BaseUrl, service: &Service) -> Value {
             "body_kib": limits::BODY / 1024,
         },
         "errors": ErrorCode::ALL.iter().map(|code| error(*code)).collect::<Vec<_>>(),
-        "problem_example": Problem::with_member(
-            ErrorCode::InvalidEmail,
-            "email",
-            "`email` is not an email address: it is not of the form name@example.com.",
-        )
-        .json(base_url, "/api/download"),
+        "problem_example": problem_example(base_url),
         "endpoints": ENDPOINTS.iter().map(|endpoint| describe(endpoint)).collect::<Vec<_>>(),
         "tools": mcp::listing(),
         "mcp_versions": mcp::VERSIONS,
@@ -38,6 +34,13 @@ pub(crate) fn reference(base_url: &BaseUrl, service: &Service) -> Value {
         "opt_in_words": consent::WORDS,
         "image_url": service.newest_image.url().unwrap_or("https://example.com/latest.dmg"),
     })
+}
+
+/// The answer to a request with a bad address, as it really is.
+fn problem_example(base_url: &BaseUrl) -> String {
+    let fields = Fields::of_body(br#"{"email":"nobody"}"#);
+    let refused = fields.and_then(|fields| read_download_order(fields, Via::Api)).err();
+    refused.map(|problem| problem.json(base_url, DOWNLOAD.path)).unwrap_or_default()
 }
 
 fn error(code: ErrorCode) -> Value {

@@ -51,8 +51,8 @@ async fn a_refused_form_comes_back_with_the_api_s_words_and_everything_typed() {
         assert_eq!(answer.header("cache-control"), "no-store");
         let page = answer.text();
         let api = service.post("/api/download", &serde_json::json!({ "email": "<nobody>" })).await.json();
-        let words = api["detail"].as_str().unwrap().replace('`', "").replace('\'', "&#x27;");
-        assert!(page.replace('`', "").contains(&words), "{words}\n{page}");
+        let words = api["detail"].as_str().unwrap();
+        assert!(page.contains(words), "{words}\n{page}");
         assert!(page.contains("value=\"&lt;nobody&gt;\""), "{page}");
         assert!(page.contains("checked"), "{page}");
 
