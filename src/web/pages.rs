@@ -3,7 +3,10 @@
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use http::header::{ALLOW, CONTENT_TYPE, HeaderName, LINK, VARY};
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ALLOW, CONTENT_TYPE, HeaderName, LINK, VARY,
+};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
 use super::app::App;
@@ -21,6 +24,8 @@ pub(crate) enum Served {
         markdown: Representation,
     },
     File(Representation),
+    /// A file that pages of other sites may read, too.
+    OpenFile(Representation),
     /// Negotiated like a page, but a 404 whatever is asked for.
     NotFound {
         html: Representation,
@@ -73,11 +78,16 @@ impl Served {
     }
 
     pub(crate) fn respond(&self, method: &Method, headers: &HeaderMap) -> Response {
-        if !matches!(self, Self::NotFound { .. }) && method != Method::GET && method != Method::HEAD {
-            return read_only();
-        }
+        let reads = method == Method::GET || method == Method::HEAD;
         match self {
+            Self::OpenFile(_) if method == Method::OPTIONS => open_to_all(),
+            Self::OpenFile(_) | Self::File(_) | Self::Page { .. } if !reads => read_only(),
             Self::File(file) => file.respond(headers),
+            Self::OpenFile(file) => {
+                let mut response = file.respond(headers);
+                add_cors(response.headers_mut());
+                response
+            }
             Self::Page { html, markdown } => match negotiate::form(headers) {
                 Form::Html => html.respond(headers),
                 Form::Markdown => markdown.respond(headers),
@@ -113,6 +123,22 @@ pub(crate) fn text_response(status: StatusCode, text: &'static str) -> Response 
     let mut response = Response::new(Body::from(text));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}
+
+/// What browsers need to know to hand a file to a page of another site.
+fn add_cors(headers: &mut HeaderMap) {
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET"));
+    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("Content-Type, If-None-Match"));
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("ETag"));
+}
+
+fn open_to_all() -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, OPTIONS"));
+    add_cors(response.headers_mut());
     response
 }
 

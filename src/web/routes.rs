@@ -41,8 +41,11 @@ pub(crate) fn served(site: &Site, base_url: &BaseUrl, hello: &Hello, ai_train: b
     }
     served.insert(forms::DOWNLOAD_STARTED.to_owned(), Served::after_form(&site.download_started));
     served.insert(forms::CONTACT_SENT.to_owned(), Served::after_form(&site.contact_sent));
-    for (path, draft) in discovery::files(site, base_url, hello, ai_train) {
+    for (path, draft) in discovery::files(site, base_url, ai_train) {
         served.insert(path, Served::File(draft.into()));
+    }
+    for (path, draft) in discovery::open_files(base_url, hello) {
+        served.insert(path.to_owned(), Served::OpenFile(draft.into()));
     }
     served
 }

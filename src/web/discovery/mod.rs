@@ -9,7 +9,7 @@ mod security;
 mod server_card;
 mod sitemap;
 
-use http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, LINK};
+use http::header::LINK;
 use serde_json::Value;
 
 use super::mcp::Hello;
@@ -25,8 +25,7 @@ const OPENAPI: &str = "/openapi.json";
 const SERVER_CARD: &str = "/.well-known/mcp/server-card.json";
 
 /// Every file that is made once, with its path.
-pub(crate) fn files(site: &Site, base_url: &BaseUrl, hello: &Hello, ai_train: bool) -> Vec<(String, Draft)> {
-    let card = server_card::card(base_url, hello);
+pub(crate) fn files(site: &Site, base_url: &BaseUrl, ai_train: bool) -> Vec<(String, Draft)> {
     let catalog = ai_catalog::catalog(&site.facts, base_url);
     let plain = "text/plain; charset=utf-8";
     let mut files = vec![
@@ -35,9 +34,6 @@ pub(crate) fn files(site: &Site, base_url: &BaseUrl, hello: &Hello, ai_train: bo
         ("/sitemap.xml", Draft::file("application/xml", sitemap::sitemap(site, base_url))),
         ("/robots.txt", Draft::file(plain, robots::robots(&site.facts, base_url, ai_train))),
         (OPENAPI, Draft::file("application/json", pretty(&openapi::document(&site.facts, base_url)))),
-        (API_CATALOG, api_catalog(base_url)),
-        (SERVER_CARD, server_card::served("application/json", &card)),
-        ("/mcp/server-card", server_card::served("application/mcp-server-card+json", &card)),
         ("/.well-known/ai-catalog.json", Draft::file("application/ai-catalog+json", pretty(&catalog))),
         ("/.well-known/ard.json", Draft::file("application/ai-catalog+json", pretty(&catalog))),
         (
@@ -59,13 +55,22 @@ pub(crate) fn files(site: &Site, base_url: &BaseUrl, hello: &Hello, ai_train: bo
     files
 }
 
+/// Those among them that pages of other sites may read.
+pub(crate) fn open_files(base_url: &BaseUrl, hello: &Hello) -> [(&'static str, Draft); 3] {
+    let card = server_card::card(base_url, hello);
+    [
+        (API_CATALOG, api_catalog(base_url)),
+        (SERVER_CARD, server_card::served("application/json", &card)),
+        ("/mcp/server-card", server_card::served("application/mcp-server-card+json", &card)),
+    ]
+}
+
 fn api_catalog(base_url: &BaseUrl) -> Draft {
     Draft::file(
         "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"",
         pretty(&api_catalog::linkset(base_url)),
     )
     .with(LINK, format!("<{}>; rel=\"api-catalog\"", base_url.to(API_CATALOG)))
-    .with(ACCESS_CONTROL_ALLOW_ORIGIN, "*")
 }
 
 fn pretty(value: &Value) -> String {

@@ -1,9 +1,5 @@
 //! The MCP server card, at two addresses: name and version are those of `initialize`.
 
-use http::header::{
-    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS,
-};
 use serde_json::{Value, json};
 
 use super::pretty;
@@ -37,10 +33,5 @@ pub(super) fn card(base_url: &BaseUrl, hello: &Hello) -> Value {
 }
 
 pub(super) fn served(media_type: &'static str, card: &Value) -> Draft {
-    let draft = Draft::file(media_type, pretty(card))
-        .with(ACCESS_CONTROL_ALLOW_ORIGIN, "*")
-        .with(ACCESS_CONTROL_ALLOW_METHODS, "GET")
-        .with(ACCESS_CONTROL_ALLOW_HEADERS, "Content-Type, If-None-Match")
-        .with(ACCESS_CONTROL_EXPOSE_HEADERS, "ETag");
-    Draft { cache_control: "public, max-age=3600", ..draft }
+    Draft { cache_control: "public, max-age=3600", ..Draft::file(media_type, pretty(card)) }
 }
