@@ -18,7 +18,7 @@ const JUDGES = {
   afdocs: {
     wanted: 99,
     judge: async () => {
-      const { results, scoring } = await json(module('afdocs/bin/afdocs.mjs'), 'check', base, '--format', 'json', '--score', '--sampling', 'none', '--quiet');
+      const { results, scoring } = await json(module('afdocs/bin/afdocs.mjs'), 'check', base, '--format', 'json', '--score', '--sampling', 'deterministic', '--quiet');
       const lost = results.filter(({ status }) => ['warn', 'fail', 'error'].includes(status));
       return { total: scoring.overall, lost: lost.map(({ id, message }) => `${id}: ${message}`) };
     },
