@@ -25,9 +25,10 @@ export async function runCases(base, imagePort, cases) {
       await run({ page, context, base, image });
       for (const open of context.pages()) await expectNothingKept(open);
       assert.deepEqual(await context.cookies(), [], 'cookies');
-      assert.deepEqual(complaints, [], 'what the browser complains about');
+      assert.equal(complaints.size, 0, 'the browser complains');
     } catch (error) {
-      failures.push(`${name}:\n${error instanceof assert.AssertionError ? error.message : error.stack}\n${complaints.join('\n')}`);
+      const what = error instanceof assert.AssertionError ? error.message : error.stack;
+      failures.push([`${name}:`, what, ...complaints].join('\n'));
     } finally {
       await context.close();
     }
@@ -47,21 +48,21 @@ export async function runCases(base, imagePort, cases) {
 }
 
 function watch(context, base, image, refused) {
-  const complaints = [];
+  const complaints = new Set();
   context.on('request', (request) => {
     const url = request.url();
-    if (new URL(url).origin !== base && url !== image) complaints.push(`a request to another host: ${url}`);
+    if (new URL(url).origin !== base && url !== image) complaints.add(`a request to another host: ${url}`);
   });
   context.on('response', (response) => {
     const { pathname } = new URL(response.url());
-    if (response.status() >= 400 && !refused.includes(pathname)) complaints.push(`${response.status()} for ${response.url()}`);
+    if (response.status() >= 400 && !refused.includes(pathname)) complaints.add(`${response.status()} for ${response.url()}`);
   });
   // Chromium's own line about an answer of 400 or more says nothing that the check above does not.
   context.on('console', (message) => {
     if (['error', 'warning'].includes(message.type()) && !message.text().startsWith('Failed to load resource'))
-      complaints.push(`console: ${message.text()}`);
+      complaints.add(`console: ${message.text()}`);
   });
-  context.on('weberror', (error) => complaints.push(`uncaught: ${error.error().message}`));
+  context.on('weberror', (error) => complaints.add(`uncaught: ${error.error().message}`));
   return complaints;
 }
 

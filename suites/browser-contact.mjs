@@ -43,6 +43,7 @@ export const contactCases = {
     await type(page, { message: 'x'.repeat(100) });
     assert.equal(await counter.isVisible(), false);
     await type(page, { message: '🎭'.repeat(LIMIT - 12) }); // counted as people count
+    await counter.waitFor();
     assert.match(await counter.innerText(), /^12 characters left/);
     await type(page, { message: 'x'.repeat(LIMIT + 34) });
     assert.match(await counter.innerText(), /^34 /);
