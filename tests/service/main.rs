@@ -4,6 +4,7 @@
 
 #![expect(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "this is how tests fail and say where")]
 
+mod addresses;
 mod bodies;
 mod connections;
 mod contact;
