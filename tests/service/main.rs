@@ -14,6 +14,7 @@ mod harness;
 mod lifecycle;
 mod links;
 mod mcp;
+mod outages;
 mod pages;
 mod problems;
 mod settings;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row, SqliteConnection};
 
 use super::postgres;
+use super::wire::WATCHDOG;
 
 /// Cheap to copy; the copies are one database.
 #[derive(Clone)]
@@ -57,6 +58,18 @@ impl Database {
     /// How many rows a table has.
     pub async fn count(&self, table: &str) -> i64 {
         self.number(&format!("SELECT COUNT(*) FROM {table}")).await
+    }
+
+    /// Waits until a table has so many rows; only rows that never come end it otherwise.
+    pub async fn comes_to(&self, table: &str, rows: i64) {
+        let arrival = async {
+            while self.count(table).await < rows {
+                tokio::task::yield_now().await;
+            }
+        };
+        if tokio::time::timeout(WATCHDOG, arrival).await.is_err() {
+            panic!("{table} has {} rows, never {rows}", self.count(table).await);
+        }
     }
 
     /// Rows in all tables together: zero as long as nothing has left a trace.
