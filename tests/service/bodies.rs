@@ -248,31 +248,31 @@ async fn lengths_count_code_points() {
 #[tokio::test]
 async fn a_body_has_64_kib_at_most_however_it_is_sent() {
     on_each_database(async |service| {
-        let chunked = async |path: &str, body: &str| {
-            let chunks: String = body
-                .as_bytes()
-                .chunks(10_000)
-                .map(|chunk| format!("{:x}\r\n{}\r\n", chunk.len(), String::from_utf8_lossy(chunk)))
-                .collect();
-            let head =
-                format!("POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json");
-            raw(service.address(), format!("{head}\r\nTransfer-Encoding: chunked\r\n\r\n{chunks}0\r\n\r\n")).await
+        let send = async |path: &str, length: &str, body: &str| {
+            let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n{length}");
+            raw(service.address(), format!("{head}\r\nContent-Type: application/json\r\n\r\n{body}")).await
+        };
+        let send_chunked = async |path: &str, body: &str| {
+            let mut chunks = String::new();
+            for chunk in body.as_bytes().chunks(10_000) {
+                let size = format!("{:x}\r\n", chunk.len());
+                chunks.extend([&size, &*String::from_utf8_lossy(chunk), "\r\n"]);
+            }
+            send(path, "Transfer-Encoding: chunked", &format!("{chunks}0\r\n\r\n")).await
         };
         for (path, example) in endpoints() {
             let too_large = padded(&example, LARGEST + 1);
             service.post_text(path, &too_large).await.is_problem(400, "invalid_body");
-            let answer = chunked(path, &too_large).await;
-            assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("\"invalid_body\""), "{answer}");
-            let head =
-                format!("POST {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json");
-            let answer = raw(service.address(), format!("{head}\r\nContent-Length: 99999999999\r\n\r\n{{")).await;
-            assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("\"invalid_body\""), "{answer}");
+            let announced = send(path, "Content-Length: 99999999999", "{").await;
+            for answer in [send_chunked(path, &too_large).await, announced] {
+                assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("\"invalid_body\""), "{answer}");
+            }
         }
         assert_eq!(service.database.traces().await, 0);
 
         all_take(service, &[JSON], |example| padded(example, LARGEST)).await;
         for (path, example) in endpoints() {
-            let answer = chunked(path, &padded(&example, LARGEST)).await;
+            let answer = send_chunked(path, &padded(&example, LARGEST)).await;
             assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
         }
     })

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use futures_util::future::join_all;
 use porchlight::config::Written;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::harness::{Database, Service, each_database, on_each_database};
 
@@ -204,24 +204,10 @@ async fn both_databases_have_the_same_tables_columns_and_indexes() {
     ];
     for [in_sqlite, in_postgres] in [columns, indexes] {
         let mut twins = [sqlite.texts(in_sqlite).await, postgres.texts(in_postgres).await];
-        twins.iter_mut().for_each(|lines| lines.sort());
+        for lines in &mut twins {
+            lines.sort();
+        }
         assert!(twins[0].len() > 5, "{twins:#?}");
         assert_eq!(twins[0], twins[1]);
     }
-}
-
-#[tokio::test]
-async fn an_event_keeps_when_and_through_what_it_came() {
-    on_each_database(async |service| {
-        let body = json!({ "email": "ada@example.com", "updates": true, "source": "my-agent" });
-        service.post("/api/download", &body).await.is_ok();
-        let now = service.clock.now().unix_millis();
-        for table in ["events", "consents"] {
-            let line = format!("SELECT address || ' ' || via || ' ' || source || ' ' || at FROM {table}");
-            assert_eq!(service.database.texts(&line).await, [format!("ada@example.com api my-agent {now}")]);
-        }
-        let wording: Value = service.database.number("SELECT wording FROM consents").await.into();
-        assert_eq!(wording, porchlight::domain::consent::WORDING);
-    })
-    .await;
 }

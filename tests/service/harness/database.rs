@@ -67,9 +67,8 @@ impl Database {
                 tokio::task::yield_now().await;
             }
         };
-        if tokio::time::timeout(WATCHDOG, arrival).await.is_err() {
-            panic!("{table} has {} rows, never {rows}", self.count(table).await);
-        }
+        let arrived = tokio::time::timeout(WATCHDOG, arrival).await.is_ok();
+        assert!(arrived, "{table} has {} rows, never {rows}", self.count(table).await);
     }
 
     /// Rows in all tables together: zero as long as nothing has left a trace.
