@@ -89,6 +89,8 @@ async fn converse(stream: TcpStream, house: House) {
         .header_read_timeout(HEAD_WITHIN)
         .max_headers(MOST_HEADERS)
         .max_buf_size(LARGEST_HEAD)
+        // Whoever has sent a whole request may hang up: it is carried out all the same.
+        .half_close(true)
         .serve_connection(TokioIo::new(Patience::new(stream, STALL)), service);
     let mut connection = std::pin::pin!(connection);
     // The connection goes first: a request that has arrived by now is read before we say goodbye.
