@@ -73,7 +73,6 @@ impl Anchored {
     pub(super) fn to_html(&self) -> String {
         let mut options = comrak::Options::default();
         options.extension.table = true;
-        options.extension.autolink = true;
         let headings = Headings(Mutex::new(self.anchors.clone().into_iter()));
         let mut plugins = Plugins::default();
         plugins.render.heading_adapter = Some(&headings);
