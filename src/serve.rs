@@ -43,6 +43,8 @@ pub enum ServeFailure {
     Settings(#[from] InvalidSettings),
     #[error(transparent)]
     Store(#[from] StoreFailure),
+    #[error("The database ({0}) cannot be used: {1}.")]
+    Database(Database, StoreFailure),
     #[error(transparent)]
     Site(#[from] SiteFailure),
     #[error("The setting `listen` cannot be used: {0} cannot be listened on: {1}.")]
@@ -80,7 +82,8 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
             tracing::warn!(%cause, "the database is away; pages are served, writes wait until it is back");
             false
         }
-        Err(failure) => return Err(failure.into()),
+        Err(unusable @ StoreFailure::Unusable(_)) => return Err(unusable.into()),
+        Err(failure) => return Err(ServeFailure::Database(database, failure)),
     };
 
     let cannot_listen = |error| ServeFailure::Listen(settings.listen, error);
