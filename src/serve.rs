@@ -13,7 +13,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -36,6 +36,8 @@ const LARGEST_HEAD: usize = 16 * 1024;
 /// Of the ten seconds that a stop may take: for requests under way, and for the last writes.
 const ANSWER_WITHIN: Duration = Duration::from_secs(8);
 const WRITE_WITHIN: Duration = Duration::from_millis(1500);
+/// How long after a stop a connection that has not asked for anything yet may still do so.
+const ASK_WITHIN: Duration = Duration::from_secs(3);
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServeFailure {
@@ -228,7 +230,10 @@ fn answer_backlog(listener: TcpListener, house: &House) {
 async fn converse(stream: TcpStream, house: House) {
     let House { app, router, stop, give_up, .. } = house;
     let _ = stream.set_nodelay(true);
+    let asked = Arc::new(Notify::new());
+    let asks = Arc::clone(&asked);
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
+        asks.notify_one();
         let exchange = web::exchange(app.clone(), router.clone(), request.map(Body::new));
         async move { Ok::<_, Infallible>(exchange.await) }
     });
@@ -243,8 +248,16 @@ async fn converse(stream: TcpStream, house: House) {
     tokio::select! {
         biased;
         _ = connection.as_mut() => return,
-        () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
+        () = stop.cancelled() => {}
     }
+    // Saying goodbye to a connection that has not asked for anything yet would hang up on it.
+    tokio::select! {
+        biased;
+        _ = connection.as_mut() => return,
+        () = asked.notified() => {}
+        () = tokio::time::sleep(ASK_WITHIN) => {}
+    }
+    connection.as_mut().graceful_shutdown();
     tokio::select! {
         biased;
         _ = connection => {}
