@@ -1,5 +1,7 @@
 //! The floors of the house: each may use those below it, never those above, nor its neighbours.
 
+#![expect(clippy::expect_used, clippy::panic, reason = "this is how tests fail and say where")]
+
 use std::path::{Path, PathBuf};
 
 use fancy_regex::Regex;
@@ -28,14 +30,14 @@ fn floor(room: &str) -> u8 {
 
 /// Every file of the source with the room it belongs to, tests beneath it left out.
 fn sources() -> Vec<(String, PathBuf, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let mut waiting = vec![root.clone()];
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut waiting = vec![source.clone()];
     let mut sources = Vec::new();
     while let Some(path) = waiting.pop() {
         if path.is_dir() {
             waiting.extend(std::fs::read_dir(&path).expect("a folder").map(|entry| entry.expect("an entry").path()));
         } else if path.extension().is_some_and(|kind| kind == "rs") {
-            let file = path.strip_prefix(&root).expect("a file of ours").to_owned();
+            let file = path.strip_prefix(&source).expect("a file of ours").to_owned();
             let room = file.iter().next().expect("a name").to_str().expect("UTF-8").trim_end_matches(".rs").to_owned();
             let text = std::fs::read_to_string(&path).expect("a text");
             let text = text.split("#[cfg(test)]").next().expect("a beginning").to_owned();

@@ -139,15 +139,16 @@ async fn robots_txt_is_one_group_for_all_with_a_content_signal_and_the_sitemap()
 #[tokio::test]
 async fn the_sitemap_has_the_canonical_pages_with_the_day_of_their_content() {
     on_one_database_with(live(), async |service| {
-        let mut expected = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
-                            <urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n"
-            .to_owned();
+        let mut urls = String::new();
         for page in PAGES {
             let markdown = service.get_as(page, "text/markdown").await.text();
             let updated = markdown.lines().find_map(|line| line.strip_prefix("last_updated: ")).expect("a date");
-            expected += &format!("  <url><loc>{BASE}{page}</loc><lastmod>{updated}</lastmod></url>\n");
+            urls = format!("{urls}  <url><loc>{BASE}{page}</loc><lastmod>{updated}</lastmod></url>\n");
         }
-        expected += "</urlset>\n";
+        let expected = format!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+             <urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n{urls}</urlset>\n"
+        );
         assert_eq!(text(service, "/sitemap.xml").await, expected);
     })
     .await;

@@ -144,9 +144,9 @@ async fn initialize_says_who_answers_and_what_it_can() {
         assert_eq!(server["websiteUrl"], service.base_url());
         let icon = &server["icons"][0];
         let path = icon["src"].as_str().and_then(|src| src.strip_prefix(service.base_url())).expect("our icon");
-        let served = service.get(path).await;
-        assert_eq!(served.status, 200);
-        assert_eq!(served.header("content-type"), icon["mimeType"].as_str().expect("its type"));
+        let image = service.get(path).await;
+        assert_eq!(image.status, 200);
+        assert_eq!(image.header("content-type"), icon["mimeType"].as_str().expect("its type"));
     })
     .await;
 }

@@ -96,10 +96,7 @@ async fn a_preflight_lets_welcome_origins_send_what_clients_send() {
             assert_eq!((answer.status.as_u16(), answer.body.len()), (204, 0), "{origin}");
             assert_eq!(answer.header("access-control-allow-origin"), origin);
             assert_eq!(answer.header("access-control-allow-methods"), "POST");
-            assert_eq!(
-                answer.header("access-control-allow-headers"),
-                "content-type, accept, mcp-protocol-version"
-            );
+            assert_eq!(answer.header("access-control-allow-headers"), "content-type, accept, mcp-protocol-version");
             assert_eq!(answer.header("vary"), "Origin");
         }
         for origin in FOREIGN {
