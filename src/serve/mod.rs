@@ -36,6 +36,8 @@ pub enum ServeFailure {
     Settings(#[from] InvalidSettings),
     #[error(transparent)]
     Store(#[from] StoreFailure),
+    #[error("The database ({0}) cannot be used: {1}.")]
+    Database(Database, String),
     #[error(transparent)]
     Site(#[from] SiteFailure),
     #[error("The setting `listen` cannot be used: {0} cannot be listened on: {1}.")]
@@ -74,6 +76,9 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
         Err(StoreFailure::Unavailable(cause)) if matches!(database, Database::Postgres(_)) => {
             tracing::warn!(%cause, "the database is away; pages are served, writes wait until it is back");
             false
+        }
+        Err(StoreFailure::Unavailable(why) | StoreFailure::Refused(why)) => {
+            return Err(ServeFailure::Database(database, why));
         }
         Err(failure) => return Err(failure.into()),
     };

@@ -5,10 +5,10 @@ use sqlx::migrate::MigrateError;
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreFailure {
     /// The database is away, locked, full or slow: later it may work.
-    #[error("The database is not available: {0}.")]
+    #[error("the database is not available: {0}")]
     Unavailable(String),
     /// The database refused the statement itself: trying again will not help.
-    #[error("The database refused a write: {0}.")]
+    #[error("the database refused a write: {0}")]
     Refused(String),
     /// Settings or schema do not fit: somebody has to act.
     #[error("{0}")]

@@ -1,6 +1,7 @@
 //! Starts the service for one test and talks to it.
 
 mod database;
+pub mod markup;
 mod postgres;
 mod program;
 mod wire;
@@ -133,6 +134,10 @@ impl Service {
         self.send(Method::GET, path, &[("accept", accept)], "").await
     }
 
+    pub async fn head(&self, path: &str) -> Answer {
+        self.send(Method::HEAD, path, &[], "").await
+    }
+
     /// Posts a JSON value, as callers do.
     pub async fn post(&self, path: &str, body: &Value) -> Answer {
         self.post_text(path, &body.to_string()).await
@@ -157,6 +162,11 @@ impl Answer {
     pub fn header(&self, name: &str) -> &str {
         assert!(self.headers.get_all(name).iter().count() < 2, "{name} is there more than once");
         self.headers.get(name).map_or("", |value| value.to_str().expect("a readable header"))
+    }
+
+    /// The Content-Type without its parameters.
+    pub fn media_type(&self) -> &str {
+        self.header("content-type").split(';').next().unwrap_or_default()
     }
 
     /// Makes sure that this is a problem with this code, whole and as documented.
