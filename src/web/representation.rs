@@ -141,11 +141,11 @@ fn compress(encoding: Encoding, body: &[u8]) -> Option<Vec<u8>> {
     match encoding {
         Encoding::Identity => None,
         Encoding::Brotli => {
-            let mut writer = brotli::CompressorWriter::new(Vec::new(), 4096, 9, 20);
+            let mut writer = brotli::CompressorWriter::new(Vec::new(), 4096, 6, 18);
             writer.write_all(body).ok()?;
             Some(writer.into_inner())
         }
-        Encoding::Zstd => zstd::bulk::compress(body, 15).ok(),
+        Encoding::Zstd => zstd::bulk::compress(body, 12).ok(),
         Encoding::Gzip => {
             let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
             writer.write_all(body).ok()?;

@@ -2,7 +2,13 @@
 //!
 //! One file a subject. A database that is missing fails the tests; nothing is skipped.
 
-#![expect(clippy::expect_used, clippy::panic, clippy::print_stdout, reason = "this is how tests fail and say where")]
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "this is how tests fail and say where"
+)]
 
 mod addresses;
 mod bodies;

@@ -1,7 +1,6 @@
 //! The database behind a service under test, and a look into it where no public face shows what
 //! was stored.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row, SqliteConnection};
@@ -49,10 +48,6 @@ impl Database {
 
     pub fn is_postgres(&self) -> bool {
         matches!(self.kind, Kind::Postgres)
-    }
-
-    pub fn file(&self) -> PathBuf {
-        self.url.trim_start_matches("sqlite:").into()
     }
 
     /// How many rows a table has.
