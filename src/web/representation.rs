@@ -60,6 +60,7 @@ impl From<Draft> for Representation {
     fn from(draft: Draft) -> Self {
         let compressed = Encoding::COMPRESSED
             .into_iter()
+            .filter(|_| is_text(draft.content_type))
             .filter_map(|encoding| Some((encoding, compress(encoding, &draft.body)?)))
             .filter(|(_, body)| body.len() < draft.body.len())
             .map(|(encoding, body)| (encoding, Encoded::new(&draft, encoding, body.into())))
@@ -134,6 +135,11 @@ fn is_known(asked: &HeaderMap, etag: &HeaderValue) -> bool {
             let tag = tag.trim();
             tag == "*" || tag.strip_prefix("W/").unwrap_or(tag).as_bytes() == etag.as_bytes()
         })
+}
+
+/// Pictures and fonts are compressed already.
+fn is_text(content_type: &str) -> bool {
+    content_type.starts_with("text/") || ["json", "xml"].iter().any(|kind| content_type.contains(kind))
 }
 
 /// Well compressed, but quickly enough to do it for the whole site at every start.
