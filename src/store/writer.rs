@@ -186,13 +186,20 @@ async fn settle<R: Record>(store: &Store, batch: Vec<Waiting<R>>) -> Result<(), 
             Ok(())
         }
         Err(StoreFailure::Refused(_)) if records.len() > 1 => {
+            let mut away = Ok(());
             for (one, caller) in records.into_iter().zip(callers) {
-                let alone = attempt(store, &[one]).await;
+                let alone = match &away {
+                    Ok(()) => attempt(store, &[one]).await,
+                    Err(failure) => Err(StoreFailure::clone(failure)),
+                };
+                if let Err(failure @ StoreFailure::Unavailable(_)) = &alone {
+                    away = Err(failure.clone());
+                }
                 let _ = caller.send(alone.and_then(|mut answers| {
                     answers.pop().ok_or_else(|| StoreFailure::Refused("no answer came back".to_owned()))
                 }));
             }
-            Ok(())
+            away
         }
         Err(failure) => {
             for caller in callers {
