@@ -8,27 +8,34 @@ use crate::domain::base_url::BaseUrl;
 pub enum NewestImage {
     /// Always leads to the newest image.
     At(String),
+    /// Looks as the real address will, and leads nowhere until releases can be published.
+    Placeholder(String),
     /// There is nothing to hand out yet.
     Nothing,
 }
 
 impl NewestImage {
-    /// An address elsewhere if the makers named one; in a local preview a placeholder, which looks
-    /// as the real address will and leads nowhere until releases can be published; else nothing.
+    /// An address elsewhere if the makers named one; in a local preview a placeholder; else nothing.
     #[must_use]
     pub fn choose(download_url: Option<&str>, base_url: &BaseUrl, app: &str) -> Self {
         match download_url {
             Some(url) => Self::At(url.to_owned()),
-            None if base_url.is_loopback() => Self::At(base_url.to(&format!("/releases/latest/{app}.dmg"))),
+            None if base_url.is_loopback() => Self::Placeholder(base_url.to(&format!("/releases/latest/{app}.dmg"))),
             None => Self::Nothing,
         }
+    }
+
+    /// Whether a browser that follows the address finds an image there.
+    #[must_use]
+    pub const fn is_there(&self) -> bool {
+        matches!(self, Self::At(_))
     }
 
     /// # Errors
     /// `Unavailable` while there is nothing to hand out.
     pub fn url(&self) -> Result<&str, Failure> {
         match self {
-            Self::At(url) => Ok(url),
+            Self::At(url) | Self::Placeholder(url) => Ok(url),
             Self::Nothing => Err(Failure::Unavailable("no disk image has been published yet".to_owned())),
         }
     }
@@ -43,7 +50,7 @@ mod tests {
         let choose = |url, base| NewestImage::choose(url, &BaseUrl::parse(base).unwrap(), "Troupe");
         assert_eq!(
             choose(None, "http://127.0.0.1:8080"),
-            NewestImage::At("http://127.0.0.1:8080/releases/latest/Troupe.dmg".to_owned())
+            NewestImage::Placeholder("http://127.0.0.1:8080/releases/latest/Troupe.dmg".to_owned())
         );
         assert_eq!(choose(None, "https://troupe.example"), NewestImage::Nothing);
         assert_eq!(

@@ -10,7 +10,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -23,6 +23,8 @@ const MOST_CONNECTIONS: usize = 16 * 1024;
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
 const MOST_HEADERS: usize = 64;
 const LARGEST_HEAD: usize = 16 * 1024;
+/// How long after a stop a connection that has not asked for anything yet may still do so.
+const ASK_WITHIN: Duration = Duration::from_secs(3);
 /// How long a caller may take nothing of an answer before the connection is closed.
 const STALL: Duration = Duration::from_secs(30);
 
@@ -80,7 +82,10 @@ fn answer_backlog(listener: TcpListener, house: &House) {
 async fn converse(stream: TcpStream, house: House) {
     let House { app, router, stop, give_up, .. } = house;
     let _ = stream.set_nodelay(true);
+    let asked = Arc::new(Notify::new());
+    let asks = Arc::clone(&asked);
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
+        asks.notify_one();
         let exchange = web::exchange(app.clone(), router.clone(), request.map(Body::new));
         async move { Ok::<_, Infallible>(exchange.await) }
     });
@@ -89,14 +94,24 @@ async fn converse(stream: TcpStream, house: House) {
         .header_read_timeout(HEAD_WITHIN)
         .max_headers(MOST_HEADERS)
         .max_buf_size(LARGEST_HEAD)
+        // Whoever has sent a whole request may hang up: it is carried out all the same.
+        .half_close(true)
         .serve_connection(TokioIo::new(Patience::new(stream, STALL)), service);
     let mut connection = std::pin::pin!(connection);
     // The connection goes first: a request that has arrived by now is read before we say goodbye.
     tokio::select! {
         biased;
         _ = connection.as_mut() => return,
-        () = stop.cancelled() => connection.as_mut().graceful_shutdown(),
+        () = stop.cancelled() => {}
     }
+    // Saying goodbye to a connection that has not asked for anything yet would hang up on it.
+    tokio::select! {
+        biased;
+        _ = connection.as_mut() => return,
+        () = asked.notified() => {}
+        () = tokio::time::sleep(ASK_WITHIN) => {}
+    }
+    connection.as_mut().graceful_shutdown();
     tokio::select! {
         biased;
         _ = connection => {}

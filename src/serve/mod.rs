@@ -36,6 +36,8 @@ pub enum ServeFailure {
     Settings(#[from] InvalidSettings),
     #[error(transparent)]
     Store(#[from] StoreFailure),
+    #[error("The database ({0}) cannot be used: {1}.")]
+    Database(Database, String),
     #[error(transparent)]
     Site(#[from] SiteFailure),
     #[error("The setting `listen` cannot be used: {0} cannot be listened on: {1}.")]
@@ -75,6 +77,9 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
             tracing::warn!(%cause, "the database is away; pages are served, writes wait until it is back");
             false
         }
+        Err(StoreFailure::Unavailable(why) | StoreFailure::Refused(why)) => {
+            return Err(ServeFailure::Database(database, why));
+        }
         Err(failure) => return Err(failure.into()),
     };
 
@@ -86,7 +91,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
     let content = settings.site_dir.as_deref().map_or_else(|| Ok(Content::default()), Content::with_folder)?;
     let facts = Facts::read(&content)?;
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &facts.name);
-    let notes = notes(&newest_image, &base_url, &settings);
+    let notes = notes(&newest_image, &base_url);
     let (writer, writer_task) = Writer::start(store, prepared);
     let app = App::new(&settings, base_url.clone(), Service { writer, clock, newest_image }, &content)?;
 
@@ -162,7 +167,7 @@ impl Running {
     }
 }
 
-fn notes(newest_image: &NewestImage, base_url: &BaseUrl, settings: &Settings) -> Vec<String> {
+fn notes(newest_image: &NewestImage, base_url: &BaseUrl) -> Vec<String> {
     let mut notes = Vec::new();
     if base_url.is_loopback() {
         notes.push("This is a local preview. Set `base_url` to the public address to go live.".to_owned());
@@ -171,7 +176,7 @@ fn notes(newest_image: &NewestImage, base_url: &BaseUrl, settings: &Settings) ->
         NewestImage::Nothing => notes.push(
             "There is no disk image to hand out, so downloads are answered with 503. Set `download_url`.".to_owned(),
         ),
-        NewestImage::At(url) if settings.download_url.is_none() => {
+        NewestImage::Placeholder(url) => {
             notes.push(format!("Downloads are given {url}, which leads nowhere yet. Set `download_url`."));
         }
         NewestImage::At(_) => {}

@@ -160,7 +160,7 @@ impl Anchored {
 fn options() -> comrak::Options<'static> {
     let mut options = comrak::Options::default();
     options.extension.table = true;
-    options.extension.autolink = true;
+    options.parse.smart = true;
     options
 }
 

@@ -5,10 +5,10 @@ use sqlx::migrate::MigrateError;
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreFailure {
     /// The database is away, locked, full or slow: later it may work.
-    #[error("The database is not available: {0}.")]
+    #[error("the database is not available: {0}")]
     Unavailable(String),
     /// The database refused the statement itself: trying again will not help.
-    #[error("The database refused a write: {0}.")]
+    #[error("the database refused a write: {0}")]
     Refused(String),
     /// Settings or schema do not fit: somebody has to act.
     #[error("{0}")]
@@ -69,12 +69,13 @@ fn code(error: &sqlx::Error) -> Option<String> {
     error.as_database_error()?.code().map(Into::into)
 }
 
-/// Codes of troubles that pass. PostgreSQL's have five characters; SQLite's extended codes are
-/// numbers whose low byte is the kind: busy, locked, out of memory, read-only, I/O, full, cannot open.
+/// Codes of troubles that pass. PostgreSQL's have five characters, and 55000 is how it says that a
+/// database takes no connections just now. SQLite's extended codes are numbers whose low byte is the
+/// kind: busy, locked, out of memory, read-only, I/O, full, cannot open.
 fn is_passing(code: &str) -> bool {
     if code.len() == 5 {
         return ["08", "40", "53", "57", "58"].iter().any(|class| code.starts_with(class))
-            || matches!(code, "25006" | "55P03");
+            || matches!(code, "25006" | "55000" | "55P03");
     }
     code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6 | 7 | 8 | 10 | 13 | 14))
 }

@@ -62,19 +62,22 @@ pub(super) trait Record: Sized {
 #[derive(Debug, Default)]
 struct Load {
     waiting: AtomicUsize,
-    nanos_a_write: AtomicU64,
+    nanos_a_batch: AtomicU64,
 }
 
 impl Load {
+    /// Counted in batches: most of the time of a small one goes to the disk, so what a single write
+    /// took says nothing of many.
     fn expected_wait(&self) -> Duration {
-        let waiting = u64::try_from(self.waiting.load(Ordering::Relaxed)).unwrap_or(u64::MAX);
-        Duration::from_nanos(waiting.saturating_mul(self.nanos_a_write.load(Ordering::Relaxed)))
+        let batches = self.waiting.load(Ordering::Relaxed).div_ceil(BATCH);
+        let batches = u64::try_from(batches).unwrap_or(u64::MAX);
+        Duration::from_nanos(batches.saturating_mul(self.nanos_a_batch.load(Ordering::Relaxed)))
     }
 
-    fn learn(&self, took: Duration, writes: usize) {
-        let nanos = u64::try_from(took.as_nanos() / writes.max(1) as u128).unwrap_or(u64::MAX);
-        let before = self.nanos_a_write.load(Ordering::Relaxed);
-        self.nanos_a_write.store(before - before / 8 + nanos / 8, Ordering::Relaxed);
+    fn learn(&self, took: Duration) {
+        let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
+        let before = self.nanos_a_batch.load(Ordering::Relaxed);
+        self.nanos_a_batch.store(before - before / 8 + nanos / 8, Ordering::Relaxed);
     }
 }
 
@@ -156,7 +159,7 @@ async fn run(store: Store, mut queue: mpsc::Receiver<Job>, load: Arc<Load>, mut 
         };
         load.waiting.fetch_sub(count, Ordering::Relaxed);
         match outcome {
-            Ok(()) => load.learn(began.elapsed(), count),
+            Ok(()) => load.learn(began.elapsed()),
             Err(failure) => refuse_waiting(&mut queue, &load, &failure),
         }
         written.notify_one();
@@ -183,13 +186,20 @@ async fn settle<R: Record>(store: &Store, batch: Vec<Waiting<R>>) -> Result<(), 
             Ok(())
         }
         Err(StoreFailure::Refused(_)) if records.len() > 1 => {
+            let mut away = Ok(());
             for (one, caller) in records.into_iter().zip(callers) {
-                let alone = attempt(store, &[one]).await;
+                let alone = match &away {
+                    Ok(()) => attempt(store, &[one]).await,
+                    Err(failure) => Err(StoreFailure::clone(failure)),
+                };
+                if let Err(failure @ StoreFailure::Unavailable(_)) = &alone {
+                    away = Err(failure.clone());
+                }
                 let _ = caller.send(alone.and_then(|mut answers| {
                     answers.pop().ok_or_else(|| StoreFailure::Refused("no answer came back".to_owned()))
                 }));
             }
-            Ok(())
+            away
         }
         Err(failure) => {
             for caller in callers {
@@ -243,5 +253,28 @@ async fn checkpoint_after_writes(store: Store, written: Arc<Notify>) {
             tracing::warn!(%failure, "the log of the database could not be moved into its file");
         }
         tokio::time::sleep(CHECKPOINT_PAUSE).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(batch_takes: Duration, waiting: usize) -> Load {
+        let load = Load::default();
+        (0..100).for_each(|_| load.learn(batch_takes));
+        load.waiting.store(waiting, Ordering::Relaxed);
+        load
+    }
+
+    #[test]
+    fn a_burst_after_quiet_times_on_a_slow_disk_is_no_overload() {
+        assert!(load(Duration::from_millis(50), BATCH).expected_wait() < LONGEST_WAIT);
+    }
+
+    #[test]
+    fn more_than_can_be_written_soon_is_overload() {
+        assert!(load(Duration::from_millis(250), 10 * BATCH).expected_wait() > LONGEST_WAIT);
+        assert!(load(Duration::from_secs(3), 1).expected_wait() > LONGEST_WAIT);
     }
 }

@@ -32,6 +32,7 @@ pub(crate) fn reference(base_url: &BaseUrl, service: &Service) -> Value {
         "mcp_versions": mcp::VERSIONS,
         "api_version": API_VERSION,
         "opt_in_words": consent::WORDS,
+        "image_ready": service.newest_image.is_there(),
         "image_url": service.newest_image.url().unwrap_or("https://example.com/latest.dmg"),
     })
 }

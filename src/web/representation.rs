@@ -60,6 +60,7 @@ impl From<Draft> for Representation {
     fn from(draft: Draft) -> Self {
         let compressed = Encoding::COMPRESSED
             .into_iter()
+            .filter(|_| is_text(draft.content_type))
             .filter_map(|encoding| Some((encoding, compress(encoding, &draft.body)?)))
             .filter(|(_, body)| body.len() < draft.body.len())
             .map(|(encoding, body)| (encoding, Encoded::new(&draft, encoding, body.into())))
@@ -136,16 +137,21 @@ fn is_known(asked: &HeaderMap, etag: &HeaderValue) -> bool {
         })
 }
 
+/// Pictures and fonts are compressed already.
+fn is_text(content_type: &str) -> bool {
+    content_type.starts_with("text/") || ["json", "xml"].iter().any(|kind| content_type.contains(kind))
+}
+
 /// Well compressed, but quickly enough to do it for the whole site at every start.
 fn compress(encoding: Encoding, body: &[u8]) -> Option<Vec<u8>> {
     match encoding {
         Encoding::Identity => None,
         Encoding::Brotli => {
-            let mut writer = brotli::CompressorWriter::new(Vec::new(), 4096, 9, 20);
+            let mut writer = brotli::CompressorWriter::new(Vec::new(), 4096, 6, 18);
             writer.write_all(body).ok()?;
             Some(writer.into_inner())
         }
-        Encoding::Zstd => zstd::bulk::compress(body, 15).ok(),
+        Encoding::Zstd => zstd::bulk::compress(body, 12).ok(),
         Encoding::Gzip => {
             let mut writer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
             writer.write_all(body).ok()?;

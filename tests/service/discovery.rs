@@ -1,1 +1,237 @@
-//! (to be written)
+//! What agents, crawlers and scanners look for, each in its exact shape.
+
+mod machines;
+
+use porchlight::config::Written;
+use porchlight::domain::digest::Digest;
+use serde_json::{Value, json};
+
+use crate::harness::{Service, on_one_database, on_one_database_with};
+
+const BASE: &str = "https://troupe.example";
+const PAGES: [&str; 5] = ["/", "/about", "/privacy", "/developers", "/contact"];
+
+fn live() -> Written {
+    Written { base_url: Some(BASE.to_owned()), ..Written::default() }
+}
+
+async fn text(service: &Service, path: &str) -> String {
+    let answer = service.get(path).await;
+    assert_eq!(answer.status, 200, "{path}");
+    answer.text()
+}
+
+#[tokio::test]
+async fn every_resource_has_its_media_type_and_may_be_kept_for_a_while() {
+    on_one_database(async |service| {
+        for (path, content_type, max_age) in [
+            ("/llms.txt", "text/plain; charset=utf-8", 300),
+            ("/agents.md", "text/markdown; charset=utf-8", 300),
+            ("/sitemap.xml", "application/xml", 300),
+            ("/robots.txt", "text/plain; charset=utf-8", 300),
+            ("/openapi.json", "application/json", 300),
+            (
+                "/.well-known/api-catalog",
+                "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"",
+                300,
+            ),
+            ("/.well-known/mcp/server-card.json", "application/json", 3600),
+            ("/mcp/server-card", "application/mcp-server-card+json", 3600),
+            ("/.well-known/security.txt", "text/plain; charset=utf-8", 86400),
+            ("/.well-known/agent-skills/index.json", "application/json", 300),
+            ("/.well-known/agent-skills/troupe-site/SKILL.md", "text/markdown; charset=utf-8", 300),
+            ("/.well-known/ai-catalog.json", "application/ai-catalog+json", 300),
+            ("/.well-known/ard.json", "application/ai-catalog+json", 300),
+        ] {
+            let answer = service.get_as(path, "text/html").await;
+            assert_eq!((answer.status.as_u16(), answer.header("content-type")), (200, content_type), "{path}");
+            assert_eq!(answer.header("cache-control"), format!("public, max-age={max_age}"), "{path}");
+            assert!(!answer.body.is_empty());
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn addresses_of_sign_in_are_plain_404s() {
+    on_one_database(async |service| {
+        for path in [
+            "/.well-known/oauth-protected-resource",
+            "/.well-known/oauth-protected-resource/mcp",
+            "/.well-known/oauth-authorization-server",
+            "/.well-known/oauth-authorization-server/mcp",
+            "/.well-known/openid-configuration",
+            "/.well-known/openid-configuration/mcp",
+            "/mcp/.well-known/openid-configuration",
+            "/register",
+            "/authorize",
+        ] {
+            let answer = service.get_as(path, "application/json").await;
+            assert_eq!((answer.status.as_u16(), answer.header("www-authenticate")), (404, ""), "{path}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn llms_txt_has_a_title_a_summary_and_lists_of_markdown_that_exists() {
+    on_one_database_with(live(), async |service| {
+        let llms = text(service, "/llms.txt").await;
+        let blocks: Vec<_> = llms.split("\n\n").collect();
+        assert_eq!(blocks[0], "# Troupe");
+        assert!(blocks[1].starts_with("> ") && !blocks[1].contains('\n'), "{}", blocks[1]);
+        assert!(!blocks[2].starts_with(['#', '-', '>']), "a paragraph on when to use what");
+        assert!(llms.contains("deprecated: prefer download"), "which of the two to prefer");
+        assert_eq!(llms.lines().filter(|line| line.starts_with("# ")).count(), 1);
+        assert!(llms.lines().filter(|line| line.starts_with("## ")).count() >= 2);
+
+        let (_, sections) = llms.split_once("\n## ").expect("sections");
+        let mut listed = Vec::new();
+        for line in sections.lines().skip(1).filter(|line| !line.is_empty() && !line.starts_with("## ")) {
+            let item = line.strip_prefix("- [").unwrap_or_else(|| panic!("not a link: {line}"));
+            let (name, rest) = item.split_once("](").expect("a link");
+            let (address, note) = rest.split_once("): ").expect("a note");
+            assert!(!name.is_empty() && !note.is_empty(), "{line}");
+            let path = address.strip_prefix(BASE).unwrap_or_else(|| panic!("{address} is elsewhere"));
+            assert_eq!(service.get(path).await.media_type(), "text/markdown", "{path}");
+            listed.push(path.to_owned());
+        }
+        listed.sort();
+        let all = ["/about.md", "/agents.md", "/contact.md", "/developers.md", "/index.md", "/privacy.md"];
+        assert_eq!(listed, all);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn robots_txt_is_one_group_for_all_with_a_content_signal_and_the_sitemap() {
+    for (ai_train, signal) in [(None, "no"), (Some("no"), "no"), (Some("yes"), "yes")] {
+        let written = Written { ai_train: ai_train.map(str::to_owned), ..live() };
+        on_one_database_with(written, async |service| {
+            let robots = text(service, "/robots.txt").await;
+            let (group, rest) = robots.split_once("\n\n").expect("one group");
+            assert_eq!(rest, format!("Sitemap: {BASE}/sitemap.xml\n"));
+            let agents: Vec<_> = group.lines().map_while(|line| line.strip_prefix("User-agent: ")).collect();
+            assert_eq!(agents[0], "*");
+            for crawler in [
+                "GPTBot",
+                "OAI-SearchBot",
+                "ChatGPT-User",
+                "ClaudeBot",
+                "Claude-User",
+                "Claude-SearchBot",
+                "Google-Extended",
+                "Applebot-Extended",
+                "PerplexityBot",
+                "CCBot",
+            ] {
+                assert!(agents.contains(&crawler), "{crawler}");
+            }
+            assert_eq!(
+                group.lines().skip(agents.len()).collect::<Vec<_>>(),
+                [&format!("Content-Signal: search=yes, ai-input=yes, ai-train={signal}"), "Allow: /"]
+            );
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn the_sitemap_has_the_canonical_pages_with_the_day_of_their_content() {
+    on_one_database_with(live(), async |service| {
+        let mut urls = String::new();
+        for page in PAGES {
+            let markdown = service.get_as(page, "text/markdown").await.text();
+            let updated = markdown.lines().find_map(|line| line.strip_prefix("last_updated: ")).expect("a date");
+            urls = format!("{urls}  <url><loc>{BASE}{page}</loc><lastmod>{updated}</lastmod></url>\n");
+        }
+        let expected = format!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
+             <urlset xmlns=\"http://www.sitemaps.org/schemas/sitemap/0.9\">\n{urls}</urlset>\n"
+        );
+        assert_eq!(text(service, "/sitemap.xml").await, expected);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn security_txt_never_expires_and_leads_to_the_contact_page() {
+    on_one_database_with(live(), async |service| {
+        for _ in 0..2 {
+            let file = text(service, "/.well-known/security.txt").await;
+            let fields: Vec<_> = file.lines().map(|line| line.split_once(": ").expect("a field")).collect();
+            let values = |name: &str| {
+                fields.iter().filter(|(field, _)| *field == name).map(|(_, value)| *value).collect::<Vec<_>>()
+            };
+            assert_eq!(values("Contact"), [format!("{BASE}/contact")]);
+            assert_eq!(values("Canonical"), [format!("{BASE}/.well-known/security.txt")]);
+            assert_eq!(values("Preferred-Languages"), ["en"]);
+            let [expires] = values("Expires")[..] else { panic!("one Expires: {file}") };
+            let expires: jiff::Timestamp = expires.parse().expect("a moment");
+            let ahead = expires.as_second() - service.clock.now().unix_seconds();
+            assert!((1..365 * 24 * 3600).contains(&ahead), "{ahead} seconds ahead");
+            service.clock.advance(std::time::Duration::from_hours(400 * 24));
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_skill_is_indexed_with_the_digest_of_what_is_served() {
+    on_one_database_with(live(), async |service| {
+        let index: Value = text(service, "/.well-known/agent-skills/index.json").await.parse().expect("JSON");
+        let skill = &index["skills"][0];
+        let path = skill["url"].as_str().and_then(|url| url.strip_prefix(BASE)).expect("our own skill");
+        let served = service.get(path).await;
+        let text = served.text();
+        let front_matter = |name: &str| {
+            let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+            line.unwrap_or_else(|| panic!("no {name}")).to_owned()
+        };
+        let (name, description) = (front_matter("name"), front_matter("description"));
+        assert!(text.starts_with("---\n"));
+        assert!(name.len() <= 64 && name.bytes().all(|b| b.is_ascii_lowercase() || b == b'-'), "{name}");
+        assert!((1..=1024).contains(&description.chars().count()));
+        assert_eq!(
+            index,
+            json!({
+                "$schema": "https://schemas.agentskills.io/discovery/0.2.0/schema.json",
+                "skills": [{
+                    "name": name,
+                    "type": "skill-md",
+                    "description": description,
+                    "url": format!("{BASE}/.well-known/agent-skills/{name}/SKILL.md"),
+                    "digest": format!("sha256:{}", Digest::of(&served.body).hex()),
+                }],
+            })
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_ai_catalog_names_the_mcp_server_at_both_its_addresses() {
+    on_one_database_with(live(), async |service| {
+        let catalog = service.get("/.well-known/ai-catalog.json").await;
+        assert_eq!(catalog.body, service.get("/.well-known/ard.json").await.body);
+        let catalog = catalog.json();
+        let queries = catalog["entries"][0]["representativeQueries"].clone();
+        assert!((2..=5).contains(&queries.as_array().expect("queries").len()));
+        assert_eq!(
+            catalog,
+            json!({
+                "specVersion": "1.0",
+                "host": { "displayName": "Troupe", "identifier": "troupe.example" },
+                "entries": [{
+                    "identifier": "urn:air:troupe.example:mcp:troupe",
+                    "displayName": "Troupe",
+                    "type": "application/mcp-server-card+json",
+                    "url": format!("{BASE}/mcp/server-card"),
+                    "representativeQueries": queries,
+                }],
+            })
+        );
+        assert_eq!(service.get("/mcp/server-card").await.header("content-type"), "application/mcp-server-card+json");
+    })
+    .await;
+}

@@ -1,6 +1,7 @@
 //! `POST /api/download`
 
 use porchlight::config::Written;
+use porchlight::domain::consent::WORDING;
 use serde_json::json;
 
 use crate::harness::{on_each_database, on_each_database_with};
@@ -48,6 +49,40 @@ async fn a_download_can_turn_updates_on_but_never_off() {
         service.post(PATH, &json!({ "email": "ada@example.com" })).await.is_ok();
         assert!(service.database.has_updates_on("ada@example.com").await);
         assert_eq!(service.database.count("consents").await, 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_opt_in_is_kept_with_what_it_was_given_through() {
+    on_each_database(async |service| {
+        let first = json!({ "email": "ada@example.com", "updates": true, "source": "my-agent" });
+        let later = json!({ "email": "ada@example.com", "updates": true, "source": "another" });
+        for body in [&first, &later] {
+            service.post(PATH, body).await.is_ok();
+        }
+        let now = service.clock.now().unix_millis();
+        let line = "SELECT address || ' ' || via || ' ' || source || ' ' || at || ' ' || wording FROM consents";
+        assert_eq!(
+            service.database.texts(line).await,
+            [format!("ada@example.com api my-agent {now} {WORDING}")],
+            "the opt-in that turned the email on"
+        );
+        assert_eq!(
+            service.database.texts("SELECT kind || ' ' || source FROM events ORDER BY source").await,
+            ["download another", "download my-agent"]
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn only_the_address_is_needed_and_nothing_else_is_made_up() {
+    on_each_database(async |service| {
+        service.post(PATH, &json!({ "email": "ada@example.com" })).await.is_ok();
+        assert!(!service.database.has_updates_on("ada@example.com").await);
+        assert_eq!(service.database.number("SELECT COUNT(*) FROM events WHERE source IS NULL").await, 1);
+        assert_eq!(service.database.traces().await, 2, "one person, one event");
     })
     .await;
 }

@@ -1,1 +1,184 @@
-//! (to be written)
+//! The real program from its start to its end.
+
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::Command;
+
+use crate::harness::{Connection, Program, raw};
+
+/// The last line of the greeting.
+const UP: &str = "not mailed to anybody";
+
+fn serve(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Program::command(folder, &["serve", "--listen", "127.0.0.1:0"]);
+    command.args(arguments);
+    command
+}
+
+fn post(path: &str, body: &str, more: &str) -> String {
+    let length = body.len();
+    format!(
+        "POST {path} HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n{more}\r\n{body}"
+    )
+}
+
+#[tokio::test]
+async fn it_starts_in_an_empty_folder_without_any_settings() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = Program::start(serve(folder.path(), &[]), UP);
+    let base_url = format!("http://{}", program.address());
+    let data = folder.path().join("data");
+    for word in [
+        &format!("Porchlight {}", env!("CARGO_PKG_VERSION")),
+        &base_url,
+        &data.display().to_string(),
+        "SQLite",
+        "not set up    This is a local preview",
+        "not set up    Downloads",
+    ] {
+        assert!(program.said().contains(word), "{word}: {}", program.said());
+    }
+    let mode = std::fs::metadata(&data).expect("the data folder").permissions().mode();
+    assert_eq!(mode & 0o777, 0o700);
+    assert!(data.join("porchlight.db").is_file());
+
+    let page = raw(program.address(), "GET /robots.txt HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
+    assert!(page.contains(&format!("Sitemap: {base_url}/sitemap.xml")), "{page}");
+    let joined =
+        raw(program.address(), post("/api/waitlist", r#"{"email":"ada@example.com"}"#, "Connection: close\r\n"));
+    assert!(joined.await.ends_with(r#"{"ok":true,"already":false}"#));
+}
+
+#[tokio::test]
+async fn what_was_stored_is_there_after_the_next_start() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for already in [false, true] {
+        let program = Program::start(serve(folder.path(), &[]), UP);
+        let request = post("/api/waitlist", r#"{"email":"ada@example.com"}"#, "Connection: close\r\n");
+        let answer = raw(program.address(), request).await;
+        assert!(answer.ends_with(&format!(r#"{{"ok":true,"already":{already}}}"#)), "{answer}");
+        program.signal("TERM");
+        assert_eq!(program.end().0.code(), Some(0));
+    }
+}
+
+#[tokio::test]
+async fn either_signal_ends_it_once_what_is_under_way_is_answered() {
+    for signal in ["TERM", "INT"] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut program = Program::start(serve(folder.path(), &[]), UP);
+        let body = r#"{"email":"ada@example.com"}"#;
+        let head = post("/api/waitlist", body, "Expect: 100-continue\r\n");
+        let head = head.strip_suffix(body).expect("the head");
+
+        let mut under_way = Connection::open(program.address()).await;
+        under_way.send(head).await;
+        under_way.read_until("100 Continue\r\n\r\n").await;
+        under_way.send(&body[..10]).await;
+        program.signal(signal);
+        program.hear("Stopping");
+        under_way.send(&body[10..]).await;
+        let answer = under_way.read_to_end().await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{signal}: {answer}");
+
+        let (status, said) = program.end();
+        assert_eq!(status.code(), Some(0), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn a_connection_made_before_the_signal_is_answered_after_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut program = Program::start(serve(folder.path(), &[]), UP);
+    let mut early = Vec::new();
+    for _ in 0..8 {
+        early.push(Connection::open(program.address()).await);
+    }
+    program.signal("TERM");
+    program.hear("Stopping");
+    for connection in &mut early {
+        connection.send("GET /robots.txt HTTP/1.1\r\nHost: x\r\n\r\n").await;
+    }
+    for connection in &mut early {
+        let answer = connection.read_to_end().await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer:?}");
+    }
+    let (status, said) = program.end();
+    assert_eq!(status.code(), Some(0), "{said}");
+}
+
+#[tokio::test]
+async fn connections_that_idle_do_not_keep_it_up() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = Program::start(serve(folder.path(), &[]), UP);
+    let mut idle = Connection::open(program.address()).await;
+    idle.send("GET /robots.txt HTTP/1.1\r\nHost: x\r\n\r\n").await;
+    idle.read_until("sitemap.xml\n").await;
+    let silent = Connection::open(program.address()).await;
+    program.signal("TERM");
+    let (status, said) = program.end();
+    assert_eq!(status.code(), Some(0), "{said}");
+    assert_eq!(idle.read_to_end().await, "");
+    drop(silent);
+}
+
+#[tokio::test]
+async fn a_request_is_one_line_without_anything_a_person_sent() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = Program::start(serve(folder.path(), &[]), UP);
+    let close = "Connection: close\r\n";
+    let contact = r#"{"name":"Secretname","email":"secret@example.com","message":"secret message"}"#;
+    let call = r#"{"jsonrpc":"2.0","id":"secret","method":"tools/call","params":{"name":"join_waitlist","arguments":{"email":"secret@example.com"}}}"#;
+    let requests = [
+        (post("/api/contact?secret=1", contact, close), "method=POST route=\"/api/contact\" status=200"),
+        (post("/api/download", r#"{"email":"secret"}"#, close), "method=POST route=\"/api/download\" status=400"),
+        (post("/api/secret", "{}", close), "method=POST route=\"/api/*\" status=404"),
+        (post("/mcp", call, close), "method=POST route=\"/mcp\" status=200"),
+        (
+            format!("GET /about?secret HTTP/1.1\r\nHost: secret\r\n{close}\r\n"),
+            "method=GET route=\"/about\" status=200",
+        ),
+        (format!("GET /unsubscribe/secret HTTP/1.1\r\nHost: x\r\n{close}\r\n"), "method=GET route=\"*\" status=404"),
+    ];
+    for (request, _) in &requests {
+        raw(program.address(), request).await;
+    }
+    program.signal("TERM");
+    let (_, said) = program.end();
+    let lines: Vec<_> = said.lines().filter(|line| line.contains("status=")).collect();
+    assert_eq!(lines.len(), requests.len(), "{said}");
+    for ((_, expected), line) in requests.iter().zip(lines) {
+        assert!(line.contains(expected), "{line}");
+    }
+    assert!(!said.to_lowercase().contains("secret"), "{said}");
+}
+
+#[test]
+fn what_is_in_the_way_is_said_in_one_sentence() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let taken = taken.local_addr().map(|address| (address.to_string(), taken)).expect("its address");
+    std::fs::write(folder.path().join("file"), "not a folder").expect("a file");
+    std::fs::create_dir(folder.path().join("garbled")).expect("a folder");
+    std::fs::write(folder.path().join("garbled/porchlight.db"), "no database ".repeat(1000)).expect("a file");
+    for (arguments, says) in [
+        (["--listen", taken.0.as_str()], taken.0.as_str()),
+        (["--data-dir", "file"], "file"),
+        (["--data-dir", "file/data"], "file/data"),
+        (["--data-dir", "garbled"], "garbled"),
+    ] {
+        let mut command = Program::command(folder.path(), &["serve"]);
+        if arguments[0] != "--listen" {
+            command.args(["--listen", "127.0.0.1:0"]);
+        }
+        let (code, said) = Program::run({
+            command.args(arguments).env("RUST_BACKTRACE", "1");
+            command
+        });
+        assert_eq!(code, 1, "{said}");
+        assert_eq!(said.trim_end().lines().count(), 1, "{said}");
+        assert!(said.contains(says) && said.trim_end().ends_with('.'), "{said}");
+        assert!(!said.contains("panicked") && !said.contains("backtrace"), "{said}");
+    }
+}

@@ -2,6 +2,15 @@
 //!
 //! One file a subject. A database that is missing fails the tests; nothing is skipped.
 
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "this is how tests fail and say where"
+)]
+
+mod addresses;
 mod bodies;
 mod connections;
 mod contact;
@@ -12,6 +21,7 @@ mod harness;
 mod lifecycle;
 mod links;
 mod mcp;
+mod outages;
 mod pages;
 mod problems;
 mod settings;

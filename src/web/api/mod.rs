@@ -111,7 +111,8 @@ fn check_media_type(headers: &HeaderMap) -> Result<(), Problem> {
     if !media_type.to_str().is_ok_and(is_json) {
         return refuse("The Content-Type is not application/json.");
     }
-    if headers.get(CONTENT_ENCODING).is_some_and(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+    let mut codings = headers.get_all(CONTENT_ENCODING).into_iter();
+    if codings.any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
         return Err(Problem::new(ErrorCode::InvalidJson, "The body is compressed.")
             .resolved_by("Send the JSON object plain, without a Content-Encoding header."));
     }

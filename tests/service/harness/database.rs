@@ -1,20 +1,24 @@
 //! The database behind a service under test, and a look into it where no public face shows what
 //! was stored.
 
-use std::path::PathBuf;
+use std::sync::Arc;
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row, SqliteConnection};
 
 use super::postgres;
+use super::wire::WATCHDOG;
 
+/// Cheap to copy; the copies are one database.
+#[derive(Clone)]
 pub struct Database {
     url: String,
     kind: Kind,
 }
 
+#[derive(Clone)]
 enum Kind {
-    /// The folder goes with the value.
-    Sqlite(#[expect(dead_code, reason = "held for its end")] tempfile::TempDir),
+    /// The folder goes with the last copy.
+    Sqlite(#[expect(dead_code, reason = "held for its end")] Arc<tempfile::TempDir>),
     Postgres,
 }
 
@@ -31,7 +35,7 @@ impl Database {
     pub fn sqlite() -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let url = format!("sqlite:{}", folder.path().join("porchlight.db").display());
-        Self { url, kind: Kind::Sqlite(folder) }
+        Self { url, kind: Kind::Sqlite(Arc::new(folder)) }
     }
 
     pub async fn postgres() -> Self {
@@ -46,13 +50,20 @@ impl Database {
         matches!(self.kind, Kind::Postgres)
     }
 
-    pub fn file(&self) -> PathBuf {
-        self.url.trim_start_matches("sqlite:").into()
-    }
-
     /// How many rows a table has.
     pub async fn count(&self, table: &str) -> i64 {
         self.number(&format!("SELECT COUNT(*) FROM {table}")).await
+    }
+
+    /// Waits until a table has so many rows; only rows that never come end it otherwise.
+    pub async fn comes_to(&self, table: &str, rows: i64) {
+        let arrival = async {
+            while self.count(table).await < rows {
+                tokio::task::yield_now().await;
+            }
+        };
+        let arrived = tokio::time::timeout(WATCHDOG, arrival).await.is_ok();
+        assert!(arrived, "{table} has {} rows, never {rows}", self.count(table).await);
     }
 
     /// Rows in all tables together: zero as long as nothing has left a trace.
@@ -94,11 +105,69 @@ impl Database {
         }
     }
 
+    /// Does something to the data that no public face can do.
+    pub async fn execute(&self, statements: &str) {
+        let statements = AssertSqlSafe(statements);
+        match self.kind {
+            Kind::Sqlite(_) => drop(self.sqlite_connection().await.execute(statements).await.expect("to be done")),
+            Kind::Postgres => drop(self.postgres_connection().await.execute(statements).await.expect("to be done")),
+        }
+    }
+
+    /// Keeps everybody else from writing until it is released.
+    pub async fn lock(&self) -> Lock {
+        match self.kind {
+            Kind::Sqlite(_) => {
+                let mut connection = self.sqlite_connection().await;
+                connection.execute("BEGIN EXCLUSIVE").await.expect("the only writer's place");
+                Lock::Sqlite(connection)
+            }
+            Kind::Postgres => {
+                let mut connection = self.postgres_connection().await;
+                connection.execute("BEGIN; LOCK TABLE people, message_digests").await.expect("the tables alone");
+                Lock::Postgres(connection)
+            }
+        }
+    }
+
+    /// PostgreSQL alone: ends every connection and lets nobody in.
+    pub async fn close_the_door(&self) {
+        let name = self.name();
+        postgres::at(self.url(), &format!("ALTER DATABASE {name} ALLOW_CONNECTIONS false")).await;
+        let rest = format!("SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = '{name}'");
+        postgres::at(self.url(), &rest).await;
+    }
+
+    pub async fn open_the_door(&self) {
+        postgres::at(self.url(), &format!("ALTER DATABASE {} ALLOW_CONNECTIONS true", self.name())).await;
+    }
+
+    /// What PostgreSQL calls this database.
+    pub fn name(&self) -> &str {
+        self.url.rsplit('/').next().expect("a name")
+    }
+
     pub async fn sqlite_connection(&self) -> SqliteConnection {
         SqliteConnection::connect(&self.url).await.expect("the embedded database")
     }
 
     pub async fn postgres_connection(&self) -> PgConnection {
         PgConnection::connect(&self.url).await.expect("the database server")
+    }
+}
+
+/// Writes wait as long as this is held.
+pub enum Lock {
+    Sqlite(SqliteConnection),
+    Postgres(PgConnection),
+}
+
+impl Lock {
+    pub async fn release(self) {
+        match self {
+            Self::Sqlite(mut connection) => connection.execute("ROLLBACK").await.map(drop),
+            Self::Postgres(mut connection) => connection.execute("ROLLBACK").await.map(drop),
+        }
+        .expect("to let go");
     }
 }

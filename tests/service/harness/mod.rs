@@ -1,6 +1,7 @@
 //! Starts the service for one test and talks to it.
 
 mod database;
+pub mod markup;
 mod postgres;
 mod program;
 mod wire;
@@ -10,10 +11,10 @@ use std::time::Duration;
 use porchlight::clock::Clock;
 use porchlight::config::{Settings, Written};
 use porchlight::domain::time::Moment;
-use porchlight::serve::{self, Running};
+use porchlight::serve::{self, Running, ServeFailure};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 pub use database::Database;
 pub use program::Program;
@@ -44,12 +45,26 @@ pub async fn on_each_database(test: impl AsyncFn(&Service)) {
 }
 
 pub async fn on_each_database_with(written: Written, test: impl AsyncFn(&Service)) {
-    for database in [Database::sqlite(), Database::postgres().await] {
+    for database in each_database().await {
         println!("on {database:?}");
         let service = Service::start(written.clone(), database).await;
         test(&service).await;
         service.stop().await;
     }
+}
+
+/// For tests that start the service themselves.
+pub async fn each_database() -> [Database; 2] {
+    [Database::sqlite(), Database::postgres().await]
+}
+
+/// The JSON endpoints, each with a request that it takes.
+pub fn endpoints() -> [(&'static str, Value); 3] {
+    [
+        ("/api/download", json!({ "email": "ada@example.com", "updates": true, "source": "tests" })),
+        ("/api/waitlist", json!({ "email": "ada@example.com", "source": "tests" })),
+        ("/api/contact", json!({ "name": "Ada", "email": "ada@example.com", "message": "Hello" })),
+    ]
 }
 
 /// For what no database has a part in.
@@ -65,6 +80,10 @@ pub async fn on_one_database_with(written: Written, test: impl AsyncFn(&Service)
 
 impl Service {
     pub async fn start(written: Written, database: Database) -> Self {
+        Self::try_start(written, database).await.expect("a service that starts")
+    }
+
+    pub async fn try_start(written: Written, database: Database) -> Result<Self, ServeFailure> {
         let written = Written {
             listen: Some("127.0.0.1:0".to_owned()),
             database_url: Some(database.url().to_owned()),
@@ -72,13 +91,13 @@ impl Service {
         };
         let settings = Settings::load(None, &written).expect("settings that can be used");
         let clock = Clock::held_at(NOW);
-        let running = serve::start(settings, clock.clone()).await.expect("a service that starts");
+        let running = serve::start(settings, clock.clone()).await?;
         let client = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .timeout(Duration::from_secs(30))
             .build()
             .expect("a client");
-        Self { running, client, clock, database }
+        Ok(Self { running, client, clock, database })
     }
 
     pub async fn stop(self) {
@@ -115,6 +134,10 @@ impl Service {
         self.send(Method::GET, path, &[("accept", accept)], "").await
     }
 
+    pub async fn head(&self, path: &str) -> Answer {
+        self.send(Method::HEAD, path, &[], "").await
+    }
+
     /// Posts a JSON value, as callers do.
     pub async fn post(&self, path: &str, body: &Value) -> Answer {
         self.post_text(path, &body.to_string()).await
@@ -139,6 +162,11 @@ impl Answer {
     pub fn header(&self, name: &str) -> &str {
         assert!(self.headers.get_all(name).iter().count() < 2, "{name} is there more than once");
         self.headers.get(name).map_or("", |value| value.to_str().expect("a readable header"))
+    }
+
+    /// The Content-Type without its parameters.
+    pub fn media_type(&self) -> &str {
+        self.header("content-type").split(';').next().unwrap_or_default()
     }
 
     /// Makes sure that this is a problem with this code, whole and as documented.

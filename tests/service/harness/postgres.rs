@@ -46,9 +46,15 @@ pub async fn new_database() -> String {
     let server = SERVER.get_or_init(start);
     let name = format!("test_{}", MADE.fetch_add(1, Ordering::Relaxed));
     let address = |database: &str| format!("postgres://tests@127.0.0.1:{}/{database}", server.port);
-    let mut connection = PgConnection::connect(&address("postgres")).await.expect("the database server");
-    connection.execute(AssertSqlSafe(format!("CREATE DATABASE {name}"))).await.expect("a new database");
+    at(&address(&name), &format!("CREATE DATABASE {name}")).await;
     address(&name)
+}
+
+/// Does something to the database at `url` from outside of it.
+pub async fn at(url: &str, statement: &str) {
+    let (server, _) = url.rsplit_once('/').expect("a server and a database");
+    let mut connection = PgConnection::connect(&format!("{server}/postgres")).await.expect("the database server");
+    connection.execute(AssertSqlSafe(statement)).await.expect("to be done");
 }
 
 fn start() -> Server {

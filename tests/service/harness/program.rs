@@ -40,10 +40,21 @@ impl Program {
         }
     }
 
+    pub fn said(&self) -> &str {
+        &self.said
+    }
+
     /// The address it says it listens on.
     pub fn address(&self) -> std::net::SocketAddr {
         let (_, rest) = self.said.split_once("listening on").expect("where it listens");
         rest.split_whitespace().next().expect("an address").parse().expect("an address")
+    }
+
+    /// Runs a command that ends by itself; gives the exit code and all that it said.
+    pub fn run(mut command: Command) -> (i32, String) {
+        let output = command.output().expect("the program");
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.code().expect("an exit code"), String::from_utf8(said).expect("words in UTF-8"))
     }
 
     pub fn signal(&self, signal: &str) {

@@ -8,7 +8,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 /// Far longer than anything here takes: only a hang gets there.
-const WATCHDOG: Duration = Duration::from_secs(60);
+pub const WATCHDOG: Duration = Duration::from_mins(1);
 
 pub struct Connection(TcpStream);
 
@@ -19,6 +19,11 @@ impl Connection {
 
     pub async fn send(&mut self, bytes: impl AsRef<[u8]>) {
         self.0.write_all(bytes.as_ref()).await.expect("to send");
+    }
+
+    /// Says that nothing more will be sent; answers can still be read.
+    pub async fn end_sending(&mut self) {
+        self.0.shutdown().await.expect("to close our side");
     }
 
     /// Everything until the other side closes.

@@ -1,0 +1,138 @@
+//! The database is away, locked or slow: pages go on, writes are 503, and all is well afterwards.
+
+use futures_util::future::join_all;
+use porchlight::config::Written;
+use serde_json::json;
+
+use crate::harness::{Connection, Database, Service, endpoints, on_each_database};
+
+/// No write goes through, each says when to come back, and pages do not notice.
+async fn writes_are_unavailable_and_pages_go_on(service: &Service) {
+    let writes = endpoints().map(|(path, example)| async move { (path, service.post(path, &example).await) });
+    for (path, answer) in join_all(writes).await {
+        println!("{path}");
+        answer.is_problem(503, "unavailable");
+        let seconds: u32 = answer.header("retry-after").parse().expect("seconds");
+        assert!((1..=60).contains(&seconds));
+    }
+    for page in ["/", "/developers", "/contact.md", "/openapi.json"] {
+        assert_eq!(service.get(page).await.status, 200, "{page}");
+    }
+    let refused = service.post("/api/download", &json!({ "email": "nobody" })).await;
+    refused.is_problem(400, "invalid_email");
+}
+
+/// Each endpoint takes its example, which nobody had sent before in vain.
+async fn writes_work(service: &Service) {
+    for (path, example) in endpoints() {
+        service.post(path, &example).await.is_ok();
+    }
+    assert_eq!(service.database.texts("SELECT address FROM people").await, ["ada@example.com"]);
+    assert_eq!(service.database.texts("SELECT kind FROM events ORDER BY kind").await, ["download", "join"]);
+    assert_eq!(service.database.texts("SELECT body FROM messages").await, ["Hello"]);
+}
+
+#[tokio::test]
+async fn while_the_database_is_locked_writes_are_503_and_pages_go_on() {
+    on_each_database(async |service| {
+        let lock = service.database.lock().await;
+        writes_are_unavailable_and_pages_go_on(service).await;
+        lock.release().await;
+        writes_work(service).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_postgres_that_goes_away_and_comes_back_is_noticed_at_once() {
+    let service = Service::start(Written::default(), Database::postgres().await).await;
+    service.post("/api/waitlist", &json!({ "email": "nobody" })).await.is_problem(400, "invalid_email");
+    service.database.close_the_door().await;
+    writes_are_unavailable_and_pages_go_on(&service).await;
+    service.database.open_the_door().await;
+    writes_work(&service).await;
+
+    // Now with connections that were in use before.
+    service.database.close_the_door().await;
+    writes_are_unavailable_and_pages_go_on(&service).await;
+    service.database.open_the_door().await;
+    let result = service.post("/api/download", &json!({ "email": "ada@example.com" })).await.is_ok();
+    assert_eq!(result["already"], true);
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn connections_that_postgres_ended_meanwhile_fail_no_request() {
+    let service = Service::start(Written::default(), Database::postgres().await).await;
+    service.post("/api/download", &json!({ "email": "bob@example.com" })).await.is_ok();
+    service.database.close_the_door().await;
+    service.database.open_the_door().await;
+    service.post("/api/download", &json!({ "email": "ada@example.com" })).await.is_ok();
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn a_service_that_starts_before_its_postgres_writes_once_it_is_there() {
+    let database = Database::postgres().await;
+    database.close_the_door().await;
+    let service = Service::start(Written::default(), database.clone()).await;
+    writes_are_unavailable_and_pages_go_on(&service).await;
+    database.open_the_door().await;
+    writes_work(&service).await;
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn what_was_refused_while_locked_may_be_sent_again_without_harm() {
+    on_each_database(async |service| {
+        let letter = json!({ "email": "ada@example.com", "message": "Hello" });
+        let lock = service.database.lock().await;
+        service.post("/api/contact", &letter).await.is_problem(503, "unavailable");
+        lock.release().await;
+        for _ in 0..2 {
+            service.post("/api/contact", &letter).await.is_ok();
+        }
+        assert_eq!(service.database.count("messages").await, 1);
+    })
+    .await;
+}
+
+/// The whole of a download, as bytes.
+fn download(email: &str) -> String {
+    let body = json!({ "email": email }).to_string();
+    let head = format!("Host: x\r\nContent-Type: application/json\r\nContent-Length: {}", body.len());
+    format!("POST /api/download HTTP/1.1\r\n{head}\r\n\r\n{body}")
+}
+
+#[tokio::test]
+async fn a_caller_who_hangs_up_does_not_take_the_write_along() {
+    on_each_database(async |service| {
+        for number in 0..20 {
+            let mut connection = Connection::open(service.address()).await;
+            connection.send(download(&format!("p{number}@example.com"))).await;
+            drop(connection);
+        }
+        service.database.comes_to("people", 20).await;
+
+        // And so when the write is certain to be still under way.
+        let lock = service.database.lock().await;
+        let mut connection = Connection::open(service.address()).await;
+        connection.send(download("ada@example.com")).await;
+        drop(connection);
+        lock.release().await;
+        service.database.comes_to("people", 21).await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_caller_who_closes_its_own_side_is_answered() {
+    on_each_database(async |service| {
+        let mut connection = Connection::open(service.address()).await;
+        connection.send(download("ada@example.com")).await;
+        connection.end_sending().await;
+        let answer = connection.read_to_end().await;
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer:?}");
+    })
+    .await;
+}
