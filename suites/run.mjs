@@ -1,15 +1,11 @@
 // The runner behind suites/run: starts the service, runs the suites one after the other, ends it.
-import { spawn } from 'node:child_process';
-import { createServer } from 'node:net';
-import { mkdir, mkdtemp, open, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { setTimeout as delay } from 'node:timers/promises';
+import { savePages } from './pages.mjs';
+import { Failed, freePort, killAll, Service, tool } from './processes.mjs';
 
 const HERE = import.meta.dirname;
-const START_TRIES = 600; // every 50 ms
-const SUITE_LIMIT = 15 * 60_000; // a hanging tool is ended after this
-const EXIT_LIMIT = 10_000; // SIGTERM to exit
 
 const SUITES = {
   conformance: async ({ base, tmp, node }) => {
@@ -50,19 +46,38 @@ const SUITES = {
     python('-m', 'schemathesis.cli', 'run', `${base}/openapi.json`, '--max-examples', '200', '--generation-deterministic',
       '--continue-on-failure', '--workers', '1', '--no-color'),
 
-  'html-validate': async ({ base, tmp, node }) => {
-    const pages = { home: '/', about: '/about', privacy: '/privacy', developers: '/developers', contact: '/contact', 'not-found': '/no-such-page' };
-    const files = [];
-    for (const [name, path] of Object.entries(pages)) {
-      const file = join(tmp, 'pages', `${name}.html`);
-      await download(base + path, file, name === 'not-found' ? 404 : 200, 'text/html');
-      files.push(file);
-    }
-    await node(module('html-validate/bin/html-validate.mjs'), '--config', join(HERE, 'html-validate.json'), '--max-warnings', '0', ...files);
+  'html-validate': async ({ base, tmp, node }) =>
+    node(module('html-validate/bin/html-validate.mjs'), '--config', join(HERE, 'html-validate.json'), '--max-warnings', '0',
+      ...(await savePages(base, join(tmp, 'pages')))),
+
+  nu: async ({ base, tmp, java }) => {
+    const jar = module('vnu-jar/build/dist/vnu.jar');
+    await java('-jar', jar, '--Werror', ...(await savePages(base, join(tmp, 'pages'))));
+    const style = /<link rel="stylesheet" href="([^"]+)"/.exec(await readFile(join(tmp, 'pages', 'home.html'), 'utf8'))?.[1];
+    if (!style) throw new Failed('the home page names no stylesheet');
+    const file = join(tmp, 'style.css');
+    await download(base + style, file, 200, 'text/css');
+    await java('-jar', jar, '--Werror', '--css', file);
   },
+
+  browser: (context) => inBrowser('browser.mjs', context),
+  axe: (context) => inBrowser('axe.mjs', context),
+  lighthouse: ({ base, node }) => telling(node(join(HERE, 'lighthouse.mjs'), base)),
+  agents: ({ base, node }) => telling(node(join(HERE, 'agents.mjs'), base)),
+  observatory: async ({ serve, node }) =>
+    telling(node(join(HERE, 'observatory.mjs'), await serve({ PORCHLIGHT_BASE_URL: 'https://troupe.example' }), 'troupe.example')),
+  weight: ({ base, node }) => telling(node(join(HERE, 'weight.mjs'), base)),
 };
 
-class Failed extends Error {}
+/** A suite that drives a browser, and the service handing out a disk image that the suite itself serves elsewhere. */
+async function inBrowser(script, { serve, node }) {
+  const port = await freePort();
+  const base = await serve({ PORCHLIGHT_DOWNLOAD_URL: `http://127.0.0.1:${port}/latest` });
+  return node(join(HERE, script), base, port);
+}
+
+/** What a suite measured stands behind its name. */
+const telling = async (output) => ({ note: (await output).trim() });
 
 const module = (path) => join(HERE, 'node_modules', path);
 
@@ -87,53 +102,6 @@ async function download(url, file, status, type, change = (text) => text) {
     throw new Failed(`GET ${url}: expected ${status} ${type}, got ${answer.status} ${got}`);
   await mkdir(resolve(file, '..'), { recursive: true });
   await writeFile(file, change(await answer.text()));
-}
-
-const freePort = () =>
-  new Promise((done, fail) => {
-    const probe = createServer().once('error', fail);
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address();
-      probe.close(() => done(port));
-    });
-  });
-
-// Everything started here leads a process group of its own, so that none of its children outlives it.
-const groups = new Set();
-const kill = (pid, signal) => {
-  try {
-    process.kill(pid, signal);
-  } catch (error) {
-    if (error.code !== 'ESRCH') throw error;
-  }
-};
-const killAll = () => groups.forEach((pid) => kill(-pid, 'SIGKILL'));
-
-function start(command, args, options) {
-  const child = spawn(command, args, { detached: true, ...options });
-  if (child.pid) groups.add(child.pid);
-  child.ended = new Promise((done) => {
-    child.once('error', (error) => done({ error }));
-    child.once('close', (code, signal) => done({ code, signal }));
-  });
-  return child;
-}
-
-const verdict = ({ error, code, signal }) => (error ? error.message : signal ? `ended by ${signal}` : `exit code ${code}`);
-
-async function tool(command, args, options) {
-  const child = start(command, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream?.setEncoding('utf8').on('data', (chunk) => (output += chunk));
-  const limit = setTimeout(() => kill(-child.pid, 'SIGKILL'), SUITE_LIMIT);
-  const end = await child.ended;
-  clearTimeout(limit);
-  if (child.pid) {
-    kill(-child.pid, 'SIGKILL');
-    groups.delete(child.pid);
-  }
-  if (end.code !== 0) throw new Failed(`${output.trimEnd()}\n(${verdict(end)})`);
-  return output;
 }
 
 async function main(binary, names) {
@@ -163,9 +131,9 @@ async function runAll(binary, names, tmp) {
   let failed = 0;
   const judge = async (name, work) => {
     try {
-      await work();
+      const result = await work();
       passed += 1;
-      console.log(`ok  ${name}`);
+      console.log(`ok  ${name}${result?.note ? `: ${result.note}` : ''}`);
     } catch (error) {
       failed += 1;
       console.log(`FAILED ${name}\n${error instanceof Failed ? error.message : error.stack}`);
@@ -183,54 +151,40 @@ async function runAll(binary, names, tmp) {
   };
   delete quiet.FORCE_COLOR;
 
-  const port = await freePort();
-  const base = `http://127.0.0.1:${port}`;
-  const data = join(tmp, 'data');
-  await mkdir(data);
-  const logFile = join(tmp, 'server.log');
-  const log = await open(logFile, 'w');
-  const server = start(binary, ['serve'], {
-    cwd: tmp,
-    stdio: ['ignore', log.fd, log.fd],
-    env: { ...inherited, PORCHLIGHT_LISTEN: `127.0.0.1:${port}`, PORCHLIGHT_OPS_LISTEN: 'off', PORCHLIGHT_DATA_DIR: data, RUST_BACKTRACE: '1' },
-  });
-  await log.close();
-  let ended = null;
-  server.ended.then((end) => (ended = end));
-  const serverLog = async () => `the service's log ends:\n${(await readFile(logFile, 'utf8')).split('\n').slice(-40).join('\n')}`;
-
+  const service = await Service.start(binary, join(tmp, 'service'), inherited);
+  const { base } = service;
+  const others = [];
   const context = {
     base,
     tmp,
     node: (...args) => tool(process.execPath, args, { cwd: tmp, env: quiet }),
     python: (...args) => tool(join(HERE, '.venv/bin/python'), args, { cwd: tmp, env: quiet }),
+    java: (...args) => tool('java', args, { cwd: tmp, env: quiet }),
     openapi: async () => {
       const file = join(tmp, 'openapi.json');
       // one member a line, so that the linters' line numbers say something
       await download(`${base}/openapi.json`, file, 200, 'application/', (text) => JSON.stringify(JSON.parse(text), null, 2));
       return file;
     },
+    /** One more service, with settings of its own, until the run ends; gives its address. */
+    serve: async (settings) => {
+      const other = await Service.start(binary, join(tmp, `service-${others.length + 1}`), { ...inherited, ...settings });
+      others.push(other);
+      await other.expectAlive();
+      return other.base;
+    },
   };
 
-  let up = false;
-  for (let tries = 0; !up && !ended && tries < START_TRIES; tries += 1) {
-    up = await fetch(base, { signal: AbortSignal.timeout(1000) }).then((answer) => answer.status === 200, () => false);
-    if (!up) await delay(50);
-  }
-
-  if (up) {
+  if (service.up) {
     for (const name of names)
       await judge(name, async () => {
-        await SUITES[name](context);
-        if (ended) throw new Failed(`the service is gone: ${verdict(ended)}\n${await serverLog()}`);
+        const result = await SUITES[name](context);
+        await service.expectAlive();
+        return result;
       });
   }
   await judge('server', async () => {
-    if (!up) throw new Failed(`GET / was never answered with 200${ended ? `: ${verdict(ended)}` : ''}\n${await serverLog()}`);
-    kill(server.pid, 'SIGTERM');
-    await Promise.race([server.ended, delay(EXIT_LIMIT, null, { ref: false })]);
-    if (ended?.code !== 0) throw new Failed(`after SIGTERM: ${ended ? verdict(ended) : 'still running'}\n${await serverLog()}`);
-    if ((await readFile(logFile, 'utf8')).includes('panicked at')) throw new Failed(`the service panicked\n${await serverLog()}`);
+    for (const each of [service, ...others]) await each.end();
   });
   console.log(`${passed} passed, ${failed} failed`);
   return failed ? 1 : 0;

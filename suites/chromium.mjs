@@ -1,0 +1,22 @@
+// Debian's Chromium, driven by Playwright; it ends with this process, however that ends.
+import { chromium } from 'playwright-core';
+
+const EXECUTABLE = process.env.CHROME_PATH ?? '/usr/bin/chromium';
+const FLAGS = [
+  '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync',
+];
+
+export const launch = (...flags) =>
+  chromium.launch({ executablePath: EXECUTABLE, headless: true, chromiumSandbox: false, args: [...FLAGS, ...flags] });
+
+/** A page that has settled: style, script, fonts and pictures are there. */
+export async function open(page, url) {
+  const answer = await page.goto(url, { waitUntil: 'load' });
+  await settle(page);
+  return answer;
+}
+
+export async function settle(page) {
+  await page.waitForLoadState('load');
+  await page.evaluate(() => document.fonts.ready.then(() => {}));
+}
