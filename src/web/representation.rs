@@ -1,6 +1,7 @@
-//! Answers that are made once and handed out many times: in each encoding, with its own `ETag`.
+//! Answers that are made once and handed out many times: each encoding with its own `ETag`.
 
 use std::io::Write;
+use std::sync::OnceLock;
 
 use axum::body::Body;
 use axum::response::Response;
@@ -11,15 +12,16 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use super::negotiate::{self, Encoding};
 use crate::domain::digest::Digest;
 
-/// One resource in one form.
-#[derive(Clone, Debug)]
+/// One resource in one form. Each encoding is made when it is first asked for, and kept: most are
+/// never asked for, and a start need not wait for them.
+#[derive(Debug)]
 pub(crate) struct Representation {
-    status: StatusCode,
+    draft: Draft,
     plain: Encoded,
-    compressed: Vec<(Encoding, Encoded)>,
+    compressed: [(Encoding, OnceLock<Option<Encoded>>); 3],
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 struct Encoded {
     headers: HeaderMap,
     body: Bytes,
@@ -58,15 +60,11 @@ impl Draft {
 
 impl From<Draft> for Representation {
     fn from(draft: Draft) -> Self {
-        let compressed = Encoding::COMPRESSED
-            .into_iter()
-            .filter(|_| is_text(draft.content_type))
-            .filter_map(|encoding| Some((encoding, compress(encoding, &draft.body)?)))
-            .filter(|(_, body)| body.len() < draft.body.len())
-            .map(|(encoding, body)| (encoding, Encoded::new(&draft, encoding, body.into())))
-            .collect();
-        let plain = Encoded::new(&draft, Encoding::Identity, draft.body.clone());
-        Self { status: draft.status, plain, compressed }
+        Self {
+            plain: Encoded::new(&draft, Encoding::Identity, draft.body.clone()),
+            compressed: Encoding::COMPRESSED.map(|encoding| (encoding, OnceLock::new())),
+            draft,
+        }
     }
 }
 
@@ -103,8 +101,7 @@ impl Encoded {
 impl Representation {
     /// The answer to GET; for HEAD the server leaves the body out.
     pub(crate) fn respond(&self, asked: &HeaderMap) -> Response {
-        let wanted = negotiate::encoding(asked);
-        let chosen = self.compressed.iter().find(|(encoding, _)| *encoding == wanted).map_or(&self.plain, |(_, it)| it);
+        let chosen = self.encoded(negotiate::encoding(asked));
         let mut response = Response::new(Body::empty());
         *response.headers_mut() = chosen.headers.clone();
         if chosen.headers.get(ETAG).is_some_and(|etag| is_known(asked, etag)) {
@@ -112,10 +109,23 @@ impl Representation {
             response.headers_mut().remove(CONTENT_ENCODING);
             *response.status_mut() = StatusCode::NOT_MODIFIED;
         } else {
-            *response.status_mut() = self.status;
+            *response.status_mut() = self.draft.status;
             *response.body_mut() = Body::from(chosen.body.clone());
         }
         response
+    }
+
+    /// In this encoding, or plain where that would gain nothing.
+    fn encoded(&self, wanted: Encoding) -> &Encoded {
+        let place = self.compressed.iter().find(|(encoding, _)| *encoding == wanted);
+        let made = place.and_then(|(encoding, made)| made.get_or_init(|| self.compress(*encoding)).as_ref());
+        made.unwrap_or(&self.plain)
+    }
+
+    fn compress(&self, encoding: Encoding) -> Option<Encoded> {
+        let draft = &self.draft;
+        let body = is_text(draft.content_type).then(|| compress(encoding, &draft.body)).flatten()?;
+        (body.len() < draft.body.len()).then(|| Encoded::new(draft, encoding, body.into()))
     }
 }
 
@@ -142,7 +152,7 @@ fn is_text(content_type: &str) -> bool {
     content_type.starts_with("text/") || ["json", "xml"].iter().any(|kind| content_type.contains(kind))
 }
 
-/// Well compressed, but quickly enough to do it for the whole site at every start.
+/// Well compressed, but quickly enough for the caller who asks first.
 fn compress(encoding: Encoding, body: &[u8]) -> Option<Vec<u8>> {
     match encoding {
         Encoding::Identity => None,

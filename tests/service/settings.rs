@@ -5,8 +5,8 @@ use std::process::Command;
 
 use crate::harness::{Program, raw};
 
-const NAMES: [&str; 7] =
-    ["listen", "base_url", "data_dir", "database_url", "download_url", "allowed_origins", "ai_train"];
+const NAMES: [&str; 8] =
+    ["listen", "base_url", "data_dir", "database_url", "download_url", "site_dir", "allowed_origins", "ai_train"];
 const UP: &str = "not mailed to anybody";
 
 fn environment_name(setting: &str) -> String {
