@@ -32,6 +32,7 @@ pub(crate) fn files(site: &Site, base_url: &BaseUrl, ai_train: bool) -> Vec<(Str
         ("/llms.txt", Draft::file(plain, site.llms_txt.clone())),
         ("/agents.md", Draft::file(MARKDOWN, site.agents_md.clone())),
         ("/sitemap.xml", Draft::file("application/xml", sitemap::sitemap(site, base_url))),
+        ("/sitemap.md", Draft::file(MARKDOWN, sitemap::sitemap_md(site, base_url))),
         ("/robots.txt", Draft::file(plain, robots::robots(&site.facts, base_url, ai_train))),
         (OPENAPI, Draft::file("application/json", pretty(&openapi::document(&site.facts, base_url)))),
         ("/.well-known/ai-catalog.json", Draft::file("application/ai-catalog+json", pretty(&catalog))),

@@ -1,4 +1,5 @@
-//! `/sitemap.xml`: the pages at their canonical addresses, with the day their content last changed.
+//! `/sitemap.xml`: the pages at their canonical addresses, with the day their content last changed;
+//! and the same as Markdown.
 
 use std::fmt::Write;
 
@@ -19,4 +20,15 @@ pub(super) fn sitemap(site: &Site, base_url: &BaseUrl) -> String {
     }
     xml.push_str("</urlset>\n");
     xml
+}
+
+pub(super) fn sitemap_md(site: &Site, base_url: &BaseUrl) -> String {
+    let mut markdown = format!("# Pages of {}\n\n", site.facts.name);
+    for name in PageName::ALL {
+        let page = site.page(name);
+        let address = base_url.to(name.markdown_path());
+        let _ =
+            writeln!(markdown, "- [{}]({address}): {} Changed {}.", page.title, page.description, page.last_updated);
+    }
+    markdown
 }
