@@ -7,6 +7,7 @@ use super::json::{self, Members, NotAnObject};
 use super::problem::{ErrorCode, Fault, Problem};
 use super::shape::Field;
 use crate::domain::email::EmailAddress;
+use crate::domain::limits;
 use crate::domain::text::{InvalidMessage, MessageText, TooLong};
 
 /// A value as it was given.
@@ -157,7 +158,10 @@ fn not_an_object(why: NotAnObject) -> Problem {
         NotAnObject::NotUtf8 => "The body is not UTF-8.",
         NotAnObject::Empty => "The body is empty.",
         NotAnObject::Malformed => "The body is not well-formed JSON.",
-        NotAnObject::TooDeep => "The body nests deeper than 127 levels.",
+        NotAnObject::TooDeep => {
+            let levels = limits::JSON_DEPTH;
+            return Problem::new(ErrorCode::InvalidJson, format!("The body nests deeper than {levels} levels."));
+        }
         NotAnObject::LoneSurrogate => "The body has a string with half of a surrogate pair.",
         NotAnObject::Array => "The body is a JSON array, not an object.",
         NotAnObject::OtherValue => "The body is a JSON value, but not an object.",

@@ -195,7 +195,7 @@ pub(crate) struct Fault {
 pub(crate) struct Problem {
     pub code: ErrorCode,
     pub detail: String,
-    pub resolution: &'static str,
+    pub resolution: Cow<'static, str>,
     pub faults: Vec<Fault>,
 }
 
@@ -211,7 +211,7 @@ struct ProblemBody<'a> {
     instance: &'a str,
     code: &'static str,
     error: &'a str,
-    resolution: &'static str,
+    resolution: &'a str,
     documentation_url: String,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     errors: &'a [Fault],
@@ -219,7 +219,7 @@ struct ProblemBody<'a> {
 
 impl Problem {
     pub(crate) fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), resolution: code.resolution(), faults: Vec::new() }
+        Self { code, detail: detail.into(), resolution: code.resolution().into(), faults: Vec::new() }
     }
 
     /// A problem with one member.
@@ -229,9 +229,8 @@ impl Problem {
         Self { faults: vec![fault], ..Self::new(code, detail) }
     }
 
-    pub(crate) const fn resolved_by(mut self, resolution: &'static str) -> Self {
-        self.resolution = resolution;
-        self
+    pub(crate) fn resolved_by(self, resolution: impl Into<Cow<'static, str>>) -> Self {
+        Self { resolution: resolution.into(), ..self }
     }
 
     pub(crate) fn json(&self, base_url: &BaseUrl, instance: &str) -> String {
@@ -243,7 +242,7 @@ impl Problem {
             instance,
             code: self.code.as_str(),
             error: &self.detail,
-            resolution: self.resolution,
+            resolution: &self.resolution,
             documentation_url: base_url.to("/developers#errors"),
             errors: &self.faults,
         };
@@ -282,6 +281,30 @@ impl From<Failure> for Problem {
                 tracing::error!(%cause, "a request failed");
                 Self::new(ErrorCode::ServerError, "The service failed to carry this out.")
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::limits;
+
+    #[test]
+    fn the_words_name_the_limits_that_hold() {
+        let names = |code: ErrorCode, limit: usize| code.resolution().contains(&format!(" {limit} characters"));
+        assert!(names(ErrorCode::EmptyMessage, limits::MESSAGE_MIN));
+        assert!(names(ErrorCode::MessageTooLong, limits::MESSAGE));
+    }
+
+    #[test]
+    fn titles_codes_and_anchors_tell_errors_apart() {
+        for (place, code) in ErrorCode::ALL.into_iter().enumerate() {
+            for other in &ErrorCode::ALL[..place] {
+                assert_ne!(code.as_str(), other.as_str());
+                assert_ne!(code.title(), other.title());
+            }
+            assert!(!code.anchor().contains('_'));
         }
     }
 }

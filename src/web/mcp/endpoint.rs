@@ -12,6 +12,7 @@ use super::message::{INVALID_PARAMS, INVALID_REQUEST, Id, METHOD_NOT_FOUND, Mess
 use super::origin::{Caller, allow_post, is_preflight};
 use super::{VERSIONS, tools};
 use crate::domain::base_url::BaseUrl;
+use crate::domain::limits;
 use crate::site::{Facts, Site};
 use crate::web::app::App;
 use crate::web::body::{self, BodyFault};
@@ -176,7 +177,10 @@ fn forbidden() -> Response {
 
 fn unreadable(fault: BodyFault) -> RpcError {
     match fault {
-        BodyFault::TooLarge => RpcError::new(INVALID_REQUEST, "Invalid Request: the body is larger than 64 KiB"),
+        BodyFault::TooLarge => RpcError::new(
+            INVALID_REQUEST,
+            format!("Invalid Request: the body is larger than {} KiB", limits::BODY / 1024),
+        ),
         BodyFault::TooSlow | BodyFault::Broken => {
             RpcError::new(PARSE_ERROR, "Parse error: the body did not arrive whole")
         }

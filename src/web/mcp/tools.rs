@@ -175,9 +175,8 @@ pub(super) async fn call(app: &App, params: Option<&Members<'_>>) -> Result<Stri
         "get_download" => get_download(app, fields),
         "join_waitlist" => join(app, fields).await,
         _ => {
-            return Err(invalid(
-                "Invalid params: unknown tool; there are about_service, read_page, get_download, join_waitlist",
-            ));
+            let names = TOOLS.map(|tool| tool.name).join(", ");
+            return Err(RpcError::new(INVALID_PARAMS, format!("Invalid params: unknown tool; there are {names}")));
         }
     };
     Ok(outcome.unwrap_or_else(|problem| refused(&problem)).to_string())
@@ -211,7 +210,7 @@ fn read_page(app: &App, mut fields: Fields) -> Result<Value, Problem> {
     fields.finish()?;
     let page = page.as_deref().and_then(PageName::parse).ok_or_else(|| {
         Problem::with_member(ErrorCode::InvalidBody, PAGE.name, "`page` is not the name of a page.")
-            .resolved_by("Send one of home, about, privacy, developers, contact.")
+            .resolved_by(format!("Send one of {}.", PageName::ALL.map(PageName::as_str).join(", ")))
     })?;
     Ok(plain(&app.made().site.page(page).markdown))
 }
@@ -254,7 +253,7 @@ fn structured(content: &Value) -> Value {
 fn refused(problem: &Problem) -> Value {
     let next = match problem.code {
         ErrorCode::Unavailable => "Call the tool again in a few seconds.",
-        _ => problem.resolution,
+        _ => &problem.resolution,
     };
     let mut result = plain(&format!("{} {next}", problem.detail));
     result["isError"] = true.into();
