@@ -100,11 +100,12 @@ fn fields(pairs: Vec<(String, String)>) -> Result<Fields, Problem> {
 /// A page of another site may not send our forms for its visitors. Who does not say where the form
 /// comes from is let in: old browsers, and tools.
 fn check_sender(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
-    let foreign_origin =
-        headers.get(ORIGIN).is_some_and(|origin| origin.as_bytes() != app.base_url().as_str().as_bytes());
-    let foreign_fetch = !headers.contains_key(ORIGIN)
-        && headers.get(SEC_FETCH_SITE).is_some_and(|site| !matches!(site.as_bytes(), b"same-origin" | b"none"));
-    if foreign_origin || foreign_fetch {
+    let foreign = match headers.get(SEC_FETCH_SITE) {
+        // The browser's own word: it knows by which of its names the site was reached.
+        Some(site) => !matches!(site.as_bytes(), b"same-origin" | b"none"),
+        None => headers.get(ORIGIN).is_some_and(|origin| origin.as_bytes() != app.base_url().as_str().as_bytes()),
+    };
+    if foreign {
         return Err(refusal("This form was sent from another site. Please fill it in here and send it again."));
     }
     if headers.get(CONTENT_TYPE).is_some_and(|kind| !kind.as_bytes().starts_with(b"application/x-www-form-urlencoded"))
