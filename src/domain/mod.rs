@@ -7,6 +7,7 @@ pub mod base_url;
 pub mod consent;
 pub mod contact;
 pub mod digest;
+pub mod disk_image;
 pub mod email;
 pub mod limits;
 pub mod signup;

@@ -1,0 +1,168 @@
+//! Tells an Apple disk image (UDIF) by its trailer: the 512 bytes at the end of the file that say
+//! where in it everything else is.
+//!
+//! Only the trailer is looked at, never the volume inside. Files are read by those who have them.
+
+use std::ops::Range;
+
+pub const TRAILER: usize = 512;
+
+const SIGNATURE: &[u8] = b"koly";
+const VERSION: u64 = 4;
+
+/// Reasons that complete a sentence such as "Troupe.dmg cannot be published: … .".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotADiskImage {
+    #[error("it has {0} bytes, and a disk image has more than {TRAILER}")]
+    TooShort(u64),
+    #[error("it does not end as a disk image does: it is something else, or its end is missing")]
+    NoTrailer,
+    #[error(
+        "it is a disk image of version {version} with a trailer of {size} bytes, and only version {VERSION} with \
+         {TRAILER} is known: make it again with `hdiutil convert`"
+    )]
+    UnknownVersion { version: u64, size: u64 },
+    #[error("its {part} reaches beyond the end of the file: some of the image is missing")]
+    Incomplete { part: &'static str },
+}
+
+/// What the trailer points at: the name, and where its offset and its length stand.
+const PARTS: [(&str, usize, usize); 3] =
+    [("data", 0x18, 0x20), ("resource fork", 0x28, 0x30), ("property list", 0xd8, 0xe0)];
+
+/// Checks the last bytes of a file of `file_length` bytes. Of a file that is shorter than a trailer,
+/// whatever stands in `trailer` is not looked at.
+///
+/// # Errors
+/// Says why the file is no whole disk image.
+pub fn check(trailer: &[u8; TRAILER], file_length: u64) -> Result<(), NotADiskImage> {
+    let room = match file_length.checked_sub(TRAILER as u64) {
+        None | Some(0) => return Err(NotADiskImage::TooShort(file_length)),
+        Some(room) => room,
+    };
+    if !trailer.starts_with(SIGNATURE) {
+        return Err(NotADiskImage::NoTrailer);
+    }
+    let (version, size) = (number(trailer, 4..8), number(trailer, 8..12));
+    if (version, size) != (VERSION, TRAILER as u64) {
+        return Err(NotADiskImage::UnknownVersion { version, size });
+    }
+    for (part, offset, length) in PARTS {
+        let (offset, length) = (number(trailer, offset..offset + 8), number(trailer, length..length + 8));
+        if offset.checked_add(length).is_none_or(|end| end > room) {
+            return Err(NotADiskImage::Incomplete { part });
+        }
+    }
+    Ok(())
+}
+
+fn number(trailer: &[u8; TRAILER], place: Range<usize>) -> u64 {
+    trailer[place].iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const DATA: u64 = 9000;
+    const PROPERTY_LIST: u64 = 1000;
+    const WHOLE: u64 = DATA + PROPERTY_LIST + TRAILER as u64;
+
+    fn put(trailer: &mut [u8; TRAILER], place: usize, number: u64) {
+        trailer[place..place + 8].copy_from_slice(&number.to_be_bytes());
+    }
+
+    /// The trailer of an image with some data, then a property list.
+    fn trailer() -> [u8; TRAILER] {
+        let mut trailer = [0; TRAILER];
+        trailer[..12].copy_from_slice(b"koly\0\0\0\x04\0\0\x02\0");
+        put(&mut trailer, 0x20, DATA);
+        put(&mut trailer, 0xd8, DATA);
+        put(&mut trailer, 0xe0, PROPERTY_LIST);
+        trailer
+    }
+
+    #[test]
+    fn a_whole_image_is_one() {
+        assert_eq!(check(&trailer(), WHOLE), Ok(()));
+        assert_eq!(check(&trailer(), WHOLE + 5000), Ok(()), "a signature may stand before the trailer");
+    }
+
+    #[test]
+    fn what_is_no_longer_than_a_trailer_is_no_image() {
+        for length in [0, 1, 511, 512] {
+            assert_eq!(check(&trailer(), length), Err(NotADiskImage::TooShort(length)));
+        }
+    }
+
+    #[test]
+    fn another_file_or_one_without_its_end_is_no_image() {
+        assert_eq!(check(&[0; TRAILER], WHOLE), Err(NotADiskImage::NoTrailer));
+        let mut late = trailer();
+        late.rotate_right(1);
+        assert_eq!(check(&late, WHOLE), Err(NotADiskImage::NoTrailer));
+    }
+
+    #[test]
+    fn versions_that_nobody_makes_are_refused() {
+        let mut five = trailer();
+        five[7] = 5;
+        assert_eq!(check(&five, WHOLE), Err(NotADiskImage::UnknownVersion { version: 5, size: 512 }));
+        let mut longer = trailer();
+        longer[8] = 1;
+        assert_eq!(check(&longer, WHOLE), Err(NotADiskImage::UnknownVersion { version: 4, size: 0x0100_0200 }));
+    }
+
+    #[test]
+    fn an_image_that_lost_some_of_its_middle_is_refused() {
+        assert_eq!(check(&trailer(), WHOLE - 1), Err(NotADiskImage::Incomplete { part: "property list" }));
+        assert_eq!(check(&trailer(), WHOLE - 5000), Err(NotADiskImage::Incomplete { part: "data" }));
+        let mut forked = trailer();
+        put(&mut forked, 0x28, DATA);
+        put(&mut forked, 0x30, 1001);
+        assert_eq!(check(&forked, WHOLE), Err(NotADiskImage::Incomplete { part: "resource fork" }));
+    }
+
+    #[test]
+    fn reasons_complete_a_sentence() {
+        let sentence = |why: NotADiskImage| format!("Troupe.dmg cannot be published: {why}.");
+        assert_eq!(
+            sentence(NotADiskImage::TooShort(7)),
+            "Troupe.dmg cannot be published: it has 7 bytes, and a disk image has more than 512."
+        );
+        assert_eq!(
+            sentence(NotADiskImage::Incomplete { part: "data" }),
+            "Troupe.dmg cannot be published: its data reaches beyond the end of the file: some of the image is missing."
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_trailer_leads_astray(
+            rest in proptest::collection::vec(any::<u8>(), TRAILER),
+            signed in any::<bool>(),
+            file_length in any::<u64>(),
+        ) {
+            let mut bytes: [u8; TRAILER] = rest.try_into().unwrap();
+            if signed {
+                bytes[..12].copy_from_slice(&trailer()[..12]);
+            }
+            prop_assert!(check(&bytes, file_length).is_err() || signed);
+        }
+
+        #[test]
+        fn an_accepted_image_holds_all_that_its_trailer_points_at(
+            places in proptest::array::uniform6(prop_oneof![0..2000_u64, any::<u64>()]),
+            file_length in prop_oneof![0..4000_u64, any::<u64>()],
+        ) {
+            let mut bytes = trailer();
+            for (place, number) in [0x18, 0x20, 0x28, 0x30, 0xd8, 0xe0].into_iter().zip(places) {
+                put(&mut bytes, place, number);
+            }
+            let ends = places.chunks(2).map(|part| u128::from(part[0]) + u128::from(part[1]));
+            let fits = file_length > 512 && ends.max().unwrap() + 512 <= u128::from(file_length);
+            prop_assert_eq!(check(&bytes, file_length).is_ok(), fits);
+        }
+    }
+}
