@@ -31,6 +31,10 @@ pub struct Written {
     #[arg(long, global = true, env = "PORCHLIGHT_DATA_DIR", value_name = "FOLDER")]
     pub data_dir: Option<String>,
 
+    /// Folder of the published disk images; several instances share it [default: releases in the data folder]
+    #[arg(long, global = true, env = "PORCHLIGHT_RELEASES_DIR", value_name = "FOLDER")]
+    pub releases_dir: Option<String>,
+
     /// `sqlite:PATH` or `postgres://user:password@host/database` [default: SQLite in the data folder]
     #[arg(long, global = true, env = "PORCHLIGHT_DATABASE_URL", hide_env_values = true, value_name = "URL")]
     pub database_url: Option<String>,
@@ -47,13 +51,21 @@ pub struct Written {
     #[arg(long, global = true, env = "PORCHLIGHT_ALLOWED_ORIGINS", value_name = "ORIGINS")]
     pub allowed_origins: Option<String>,
 
+    /// Address and port for the makers' own eyes (/healthz, /readyz), or off [default: 127.0.0.1:8081]
+    #[arg(long, global = true, env = "PORCHLIGHT_OPS_LISTEN", value_name = "ADDRESS|off")]
+    pub ops_listen: Option<String>,
+
+    /// What who asks there has to know; needed when `ops_listen` is not loopback [default: none]
+    #[arg(long, global = true, env = "PORCHLIGHT_OPS_TOKEN", hide_env_values = true, value_name = "TOKEN")]
+    pub ops_token: Option<String>,
+
     /// Whether robots.txt allows training on the site: yes or no [default: no]
     #[arg(long, global = true, env = "PORCHLIGHT_AI_TRAIN", value_name = "YES|NO")]
     pub ai_train: Option<String>,
 }
 
 /// Settings that may hold a password: `PORCHLIGHT_X_FILE` may name a file that holds the value.
-const SECRETS: [&str; 1] = ["database_url"];
+const SECRETS: [&str; 2] = ["database_url", "ops_token"];
 
 /// The file that is read when none is named.
 const DEFAULT_FILE: &str = "porchlight.toml";
@@ -65,12 +77,29 @@ pub struct Settings {
     /// `None`: wherever the listener turns out to be.
     pub base_url: Option<BaseUrl>,
     pub data_dir: PathBuf,
+    pub releases_dir: PathBuf,
     /// `None`: SQLite in `data_dir`.
     pub database_url: Option<String>,
     pub download_url: Option<String>,
     pub site_dir: Option<PathBuf>,
     pub allowed_origins: Vec<String>,
+    pub ops: Ops,
     pub ai_train: bool,
+}
+
+/// The listener for the makers' own eyes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ops {
+    pub listen: OpsListen,
+    pub token: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpsListen {
+    Off,
+    /// Nobody asked for it: it is left out if the port is taken.
+    IfFree(SocketAddr),
+    At(SocketAddr),
 }
 
 /// One sentence that names the setting and says what to do.
@@ -115,7 +144,10 @@ impl Settings {
 
     fn understand(mut take: impl FnMut(&str) -> Option<String>) -> Result<Self, InvalidSettings> {
         let mut parse = |name: &'static str| take(name).map(|text| (name, text));
+        let data_dir = parse("data_dir").map_or_else(|| PathBuf::from("data"), |(_, text)| text.into());
         Ok(Self {
+            releases_dir: parse("releases_dir").map_or_else(|| data_dir.join("releases"), |(_, text)| text.into()),
+            ops: Ops::understand(parse("ops_listen"), parse("ops_token"))?,
             listen: match parse("listen") {
                 None => SocketAddr::from(([127, 0, 0, 1], 8080)),
                 Some((name, text)) => text
@@ -125,7 +157,7 @@ impl Settings {
             base_url: parse("base_url")
                 .map(|(name, text)| BaseUrl::parse(&text).map_err(|why| InvalidSettings::of(name, why)))
                 .transpose()?,
-            data_dir: parse("data_dir").map_or_else(|| PathBuf::from("data"), |(_, text)| text.into()),
+            data_dir,
             database_url: parse("database_url").map(|(_, text)| text),
             download_url: parse("download_url")
                 .map(|(name, text)| web_address(&text).ok_or(InvalidSettings::of(name, "it is not an http address")))
@@ -153,9 +185,38 @@ impl Settings {
     }
 }
 
+impl Ops {
+    fn understand(
+        listen: Option<(&'static str, String)>,
+        token: Option<(&'static str, String)>,
+    ) -> Result<Self, InvalidSettings> {
+        let token = match token {
+            Some((name, text)) if text.len() < 16 => {
+                return Err(InvalidSettings::of(name, "it is shorter than 16 characters, and could be guessed"));
+            }
+            token => token.map(|(_, text)| text),
+        };
+        let listen = match listen {
+            None => OpsListen::IfFree(SocketAddr::from(([127, 0, 0, 1], 8081))),
+            Some((_, text)) if text == "off" => OpsListen::Off,
+            Some((name, text)) => {
+                let address: SocketAddr = text
+                    .parse()
+                    .map_err(|_| InvalidSettings::of(name, "it is neither off nor an address such as 127.0.0.1:8081"))?;
+                if !address.ip().is_loopback() && token.is_none() {
+                    return Err(InvalidSettings::of(name, "others could reach it; set `ops_token` as well"));
+                }
+                OpsListen::At(address)
+            }
+        };
+        Ok(Self { listen, token })
+    }
+}
+
 type Values = std::collections::BTreeMap<String, String>;
 
-fn web_address(text: &str) -> Option<String> {
+/// The address, if a browser could follow it.
+pub(crate) fn web_address(text: &str) -> Option<String> {
     let url = Url::parse(text).ok()?;
     (matches!(url.scheme(), "http" | "https") && url.has_host()).then(|| url.to_string())
 }
@@ -243,6 +304,9 @@ mod tests {
             ("download_url = 'latest.dmg'", "`download_url`"),
             ("allowed_origins = 'https://a.example, b'", "`allowed_origins`"),
             ("ai_train = 'perhaps'", "`ai_train`"),
+            ("ops_listen = 'here'", "`ops_listen`"),
+            ("ops_listen = '0.0.0.0:8081'", "`ops_token`"),
+            ("ops_token = 'short'", "`ops_token`"),
             ("listen = { a = 1 }", "`listen`"),
             ("lissen = '127.0.0.1:1'", "`lissen`"),
         ] {

@@ -7,6 +7,9 @@ pub enum Failure {
     /// 503: nothing wrong with the request; it may be sent again shortly.
     #[error("{0}")]
     Unavailable(String),
+    /// 503: there is nothing to hand out yet.
+    #[error("no disk image has been published yet")]
+    NothingPublished,
     /// 500: our fault, and trying again at once is unlikely to help.
     #[error("{0}")]
     Broken(String),

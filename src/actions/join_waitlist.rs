@@ -22,5 +22,5 @@ pub async fn join_waitlist(service: &Service, order: WaitlistOrder) -> Result<bo
             at,
         })
         .await?;
-    Ok(before.joined)
+    Ok(before.unwrap_or_default().joined)
 }

@@ -3,11 +3,15 @@
 //! An action takes checked values, applies the rules, and hands back a plain value or a `Failure`.
 //! It knows neither HTTP nor SQL.
 
+mod catalogue;
 mod failure;
 mod join_waitlist;
 mod newest_image;
+mod publish_release;
+mod readiness;
 mod send_contact;
 mod start_download;
+mod withdraw_release;
 
 use uuid::{NoContext, Timestamp, Uuid};
 
@@ -15,11 +19,15 @@ use crate::clock::Clock;
 use crate::domain::time::Moment;
 use crate::store::Writer;
 
+pub use catalogue::{Catalogue, Changes};
 pub use failure::Failure;
 pub use join_waitlist::join_waitlist;
-pub use newest_image::NewestImage;
+pub use newest_image::{NewestImage, latest_path};
+pub use publish_release::{Image, Publication, PublishFailure, Shelf, publish_release};
+pub use readiness::{Part, readiness};
 pub use send_contact::send_contact;
 pub use start_download::{StartedDownload, start_download};
+pub use withdraw_release::{WithdrawFailure, withdraw_release};
 
 /// What actions need of the world.
 #[derive(Clone, Debug)]
@@ -27,6 +35,7 @@ pub struct Service {
     pub writer: Writer,
     pub clock: Clock,
     pub newest_image: NewestImage,
+    pub catalogue: Catalogue,
 }
 
 /// A name for something that happens at `at`; later ones sort behind earlier ones.

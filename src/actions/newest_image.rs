@@ -1,44 +1,54 @@
 //! Where the newest disk image is.
 
-use super::Failure;
 use crate::domain::base_url::BaseUrl;
+use crate::domain::release::{Releases, file_stem};
 
-/// The address handed out to those who download.
+/// The address handed out to those who download. It stays the same from release to release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewestImage {
-    /// Always leads to the newest image.
-    At(String),
-    /// Looks as the real address will, and leads nowhere until releases can be published.
-    Placeholder(String),
-    /// There is nothing to hand out yet.
-    Nothing,
+    /// The makers keep their releases at another host.
+    Elsewhere(String),
+    /// A local preview: the newest release, and a sample while there is none.
+    Preview(String),
+    /// The newest release; nothing while there is none.
+    Published(String),
 }
 
 impl NewestImage {
-    /// An address elsewhere if the makers named one; in a local preview a placeholder; else nothing.
     #[must_use]
     pub fn choose(download_url: Option<&str>, base_url: &BaseUrl, app: &str) -> Self {
+        let latest = || base_url.to(&latest_path(app));
         match download_url {
-            Some(url) => Self::At(url.to_owned()),
-            None if base_url.is_loopback() => Self::Placeholder(base_url.to(&format!("/releases/latest/{app}.dmg"))),
-            None => Self::Nothing,
+            Some(url) => Self::Elsewhere(url.to_owned()),
+            None if base_url.is_loopback() => Self::Preview(latest()),
+            None => Self::Published(latest()),
         }
     }
 
-    /// Whether a browser that follows the address finds an image there.
     #[must_use]
-    pub const fn is_there(&self) -> bool {
-        matches!(self, Self::At(_))
-    }
-
-    /// # Errors
-    /// `Unavailable` while there is nothing to hand out.
-    pub fn url(&self) -> Result<&str, Failure> {
+    pub fn url(&self) -> &str {
         match self {
-            Self::At(url) | Self::Placeholder(url) => Ok(url),
-            Self::Nothing => Err(Failure::Unavailable("no disk image has been published yet".to_owned())),
+            Self::Elsewhere(url) | Self::Preview(url) | Self::Published(url) => url,
         }
     }
+
+    /// Whether who follows the address finds an image there.
+    #[must_use]
+    pub fn is_there(&self, releases: &Releases) -> bool {
+        !self.is_of_release() || releases.newest().is_some()
+    }
+
+    /// Whether the address leads nowhere as long as there is no release.
+    #[must_use]
+    pub const fn is_of_release(&self) -> bool {
+        matches!(self, Self::Published(_))
+    }
+}
+
+/// Where the newest release is to be had, whichever it is.
+#[must_use]
+pub fn latest_path(app: &str) -> String {
+    format!("/releases/latest/{}.dmg", file_stem(app))
 }
 
 #[cfg(test)]
@@ -46,16 +56,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_local_preview_makes_an_address_up() {
-        let choose = |url, base| NewestImage::choose(url, &BaseUrl::parse(base).unwrap(), "Troupe");
-        assert_eq!(
-            choose(None, "http://127.0.0.1:8080"),
-            NewestImage::Placeholder("http://127.0.0.1:8080/releases/latest/Troupe.dmg".to_owned())
-        );
-        assert_eq!(choose(None, "https://troupe.example"), NewestImage::Nothing);
-        assert_eq!(
-            choose(Some("https://files.example/latest.dmg"), "https://troupe.example"),
-            NewestImage::At("https://files.example/latest.dmg".to_owned())
-        );
+    fn without_a_release_only_a_preview_and_an_address_elsewhere_have_an_image() {
+        let choose = |url, base| NewestImage::choose(url, &BaseUrl::parse(base).unwrap(), "Tea Time");
+        let (nothing, latest) = (Releases::default(), "/releases/latest/Tea-Time.dmg");
+
+        let preview = choose(None, "http://127.0.0.1:8080");
+        assert_eq!(preview.url(), format!("http://127.0.0.1:8080{latest}"));
+        assert!(preview.is_there(&nothing));
+
+        let published = choose(None, "https://tea.example");
+        assert_eq!(published.url(), format!("https://tea.example{latest}"));
+        assert!(!published.is_there(&nothing));
+
+        let elsewhere = choose(Some("https://files.example/latest.dmg"), "https://tea.example");
+        assert_eq!(elsewhere.url(), "https://files.example/latest.dmg");
+        assert!(elsewhere.is_there(&nothing));
     }
 }

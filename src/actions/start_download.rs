@@ -14,20 +14,22 @@ pub struct StartedDownload {
 /// Records the download, and the opt-in if there is one, then says where the newest image is.
 ///
 /// # Errors
-/// `Unavailable` without a trace when there is nothing to download, or when it cannot be recorded.
+/// `NothingPublished`, without a trace, when there is nothing to download; `Unavailable` when it
+/// cannot be recorded.
 pub async fn start_download(service: &Service, order: DownloadOrder) -> Result<StartedDownload, Failure> {
-    let url = service.newest_image.url()?.to_owned();
     let at = service.clock.now();
     let before = service
         .writer
         .sign_up(SignupRecord {
             id: new_id(at),
-            act: Act::Download { updates: order.updates },
+            act: Act::Download { updates: order.updates, of_release: service.newest_image.is_of_release() },
             email: order.email,
             source: order.source,
             via: order.via,
             at,
         })
-        .await?;
+        .await?
+        .ok_or(Failure::NothingPublished)?;
+    let url = service.newest_image.url().to_owned();
     Ok(StartedDownload { url, already: before.downloaded || before.joined })
 }

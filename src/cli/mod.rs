@@ -1,14 +1,19 @@
 //! The command line: floor 5. One file a command.
 
+mod release;
 mod serve;
 
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use self::release::{ReleaseCommand, ReleaseFailure};
 use crate::config::{InvalidSettings, Settings, Written};
 use crate::serve::ServeFailure;
+use crate::site::SiteFailure;
+use crate::store::{Database, StoreFailure};
 
 /// The website service of a native Mac app: pages for people and agents, downloads, contact, MCP.
 #[derive(Debug, Parser)]
@@ -31,6 +36,8 @@ Examples:
       A local preview at http://127.0.0.1:8080, data in ./data
   porchlight serve --listen 0.0.0.0:80 --base-url https://troupe.example
       The real thing, behind a proxy that speaks https
+  porchlight release publish Troupe.dmg --version 1.4.0
+      The newest disk image, from this moment on
 
 A flag beats the environment, which beats porchlight.toml. PORCHLIGHT_DATABASE_URL_FILE may name a
 file that holds the value, so that a password need not stand in the environment.";
@@ -43,6 +50,9 @@ enum Command {
         #[arg(long)]
         watch: bool,
     },
+    /// Publish disk images, list them, take them back
+    #[command(subcommand)]
+    Release(ReleaseCommand),
 }
 
 /// What a command could not do, in one sentence.
@@ -54,6 +64,21 @@ enum CommandFailure {
     /// Exit 2 for settings, 1 otherwise.
     #[error(transparent)]
     Serve(#[from] ServeFailure),
+    /// Exit 2: it would have to ask, and nobody is there to answer.
+    #[error("This cannot be undone, and there is no terminal to ask at. Add --yes if you mean it.")]
+    Unasked,
+    /// Exit 1.
+    #[error(transparent)]
+    Release(#[from] ReleaseFailure),
+    /// Exit 1.
+    #[error(transparent)]
+    Site(#[from] SiteFailure),
+    /// Exit 1.
+    #[error("The database ({0}) cannot be used: {1}.")]
+    Database(Database, String),
+    /// Exit 1.
+    #[error("Nothing was done: {0}.")]
+    Store(#[from] StoreFailure),
     /// Exit 1.
     #[error("The program could not start: {0}.")]
     Runtime(#[from] std::io::Error),
@@ -62,8 +87,8 @@ enum CommandFailure {
 impl CommandFailure {
     const fn exit_code(&self) -> u8 {
         match self {
-            Self::Settings(_) | Self::Serve(ServeFailure::Settings(_)) => 2,
-            Self::Serve(_) | Self::Runtime(_) => 1,
+            Self::Settings(_) | Self::Serve(ServeFailure::Settings(_)) | Self::Unasked => 2,
+            _ => 1,
         }
     }
 }
@@ -75,6 +100,7 @@ pub fn main() -> ExitCode {
     let outcome = Settings::load(cli.config.as_deref(), &cli.settings).map_err(CommandFailure::from).and_then(
         |settings| match cli.command {
             Command::Serve { watch } => serve::run(settings, watch),
+            Command::Release(command) => release::run(command, &settings),
         },
     );
     match outcome {
@@ -90,6 +116,30 @@ pub fn main() -> ExitCode {
 #[expect(clippy::print_stderr, reason = "this is the one place that speaks to the person")]
 fn tell(line: &str) {
     eprintln!("{line}");
+}
+
+/// Writes data, for people and programs alike. Who stops reading has seen enough.
+fn say(line: &str) {
+    let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// Asks before what cannot be undone.
+fn confirm(question: &str, yes: bool) -> Result<bool, CommandFailure> {
+    if yes {
+        return Ok(true);
+    }
+    if !std::io::stdin().is_terminal() {
+        return Err(CommandFailure::Unasked);
+    }
+    tell(&format!("{question} Type yes to go on:"));
+    let mut answer = String::new();
+    std::io::stdin().read_line(&mut answer)?;
+    Ok(answer.trim().eq_ignore_ascii_case("yes"))
+}
+
+/// Runs a command that works on the database itself.
+fn at_work(command: impl Future<Output = Result<(), CommandFailure>>) -> Result<(), CommandFailure> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(command)
 }
 
 #[cfg(test)]

@@ -38,6 +38,9 @@ pub(super) fn run(settings: Settings, watch: bool) -> Result<(), CommandFailure>
 fn greet(running: &Running) {
     tell(&format!("Porchlight {} serves {}", env!("CARGO_PKG_VERSION"), running.base_url()));
     tell(&format!("  listening on  {}", running.address()));
+    if let Some(address) = running.ops_address() {
+        tell(&format!("  health        http://{address}/readyz"));
+    }
     tell(&format!("  data folder   {}", running.data_dir().display()));
     tell(&format!("  database      {}", running.database()));
     for note in running.notes() {

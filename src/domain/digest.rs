@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use sha2::{Digest as _, Sha256};
 
+use super::base64;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest([u8; 32]);
 
@@ -11,6 +13,25 @@ impl Digest {
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
+    }
+
+    /// Reads it back from 64 hexadecimal digits.
+    #[must_use]
+    pub fn from_hex(hex: &str) -> Option<Self> {
+        let digits = hex.as_bytes();
+        if digits.len() != 64 || !digits.iter().all(u8::is_ascii_hexdigit) {
+            return None;
+        }
+        let mut bytes = [0; 32];
+        for (byte, place) in bytes.iter_mut().zip((0..).step_by(2)) {
+            *byte = u8::from_str_radix(&hex[place..place + 2], 16).ok()?;
+        }
+        Some(Self(bytes))
+    }
+
+    #[must_use]
+    pub const fn bytes(&self) -> &[u8; 32] {
+        &self.0
     }
 
     #[must_use]
@@ -29,22 +50,28 @@ impl Digest {
 
     #[must_use]
     pub fn base64(&self) -> String {
-        const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        let mut text = String::with_capacity(44);
-        for chunk in self.0.chunks(3) {
-            let group = chunk.iter().fold(0, |group, byte| group << 8 | usize::from(*byte)) << (8 * (3 - chunk.len()));
-            for place in 0..4 {
-                let digit = ALPHABET[group >> (18 - 6 * place) & 63];
-                text.push(if place > chunk.len() { '=' } else { char::from(digit) });
-            }
-        }
-        text
+        base64::encode(&self.0)
+    }
+}
+
+/// Takes in bytes piece by piece.
+#[derive(Clone, Debug, Default)]
+pub struct Digesting(Sha256);
+
+impl Digesting {
+    pub fn take_in(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    #[must_use]
+    pub fn finish(self) -> Digest {
+        Digest(self.0.finalize().into())
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Digest;
+    use super::*;
 
     #[test]
     fn digests_are_written_as_others_write_them() {
@@ -52,5 +79,17 @@ mod tests {
         assert_eq!(digest.hex(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         assert_eq!(digest.short(8), "ba7816bf");
         assert_eq!(digest.base64(), "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=");
+    }
+
+    #[test]
+    fn a_digest_is_the_same_in_pieces_and_read_back() {
+        let mut digesting = Digesting::default();
+        digesting.take_in(b"a");
+        digesting.take_in(b"bc");
+        assert_eq!(digesting.finish(), Digest::of(b"abc"));
+        assert_eq!(Digest::from_hex(&Digest::of(b"abc").hex()), Some(Digest::of(b"abc")));
+        for wrong in ["", "ab", &"g".repeat(64), &"é".repeat(32)] {
+            assert_eq!(Digest::from_hex(wrong), None, "{wrong}");
+        }
     }
 }

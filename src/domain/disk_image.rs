@@ -8,7 +8,6 @@ use std::ops::Range;
 pub const TRAILER: usize = 512;
 
 const SIGNATURE: &[u8] = b"koly";
-const VERSION: u64 = 4;
 
 /// Reasons that complete a sentence such as "Troupe.dmg cannot be published: … .".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,11 +16,6 @@ pub enum NotADiskImage {
     TooShort(u64),
     #[error("it does not end as a disk image does: it is something else, or its end is missing")]
     NoTrailer,
-    #[error(
-        "it is a disk image of version {version} with a trailer of {size} bytes, and only version {VERSION} with \
-         {TRAILER} is known: make it again with `hdiutil convert`"
-    )]
-    UnknownVersion { version: u64, size: u64 },
     #[error("its {part} reaches beyond the end of the file: some of the image is missing")]
     Incomplete { part: &'static str },
 }
@@ -42,10 +36,6 @@ pub fn check(trailer: &[u8; TRAILER], file_length: u64) -> Result<(), NotADiskIm
     };
     if !trailer.starts_with(SIGNATURE) {
         return Err(NotADiskImage::NoTrailer);
-    }
-    let (version, size) = (number(trailer, 4..8), number(trailer, 8..12));
-    if (version, size) != (VERSION, TRAILER as u64) {
-        return Err(NotADiskImage::UnknownVersion { version, size });
     }
     for (part, offset, length) in PARTS {
         let (offset, length) = (number(trailer, offset..offset + 8), number(trailer, length..length + 8));
@@ -102,16 +92,6 @@ mod tests {
         let mut late = trailer();
         late.rotate_right(1);
         assert_eq!(check(&late, WHOLE), Err(NotADiskImage::NoTrailer));
-    }
-
-    #[test]
-    fn versions_that_nobody_makes_are_refused() {
-        let mut five = trailer();
-        five[7] = 5;
-        assert_eq!(check(&five, WHOLE), Err(NotADiskImage::UnknownVersion { version: 5, size: 512 }));
-        let mut longer = trailer();
-        longer[8] = 1;
-        assert_eq!(check(&longer, WHOLE), Err(NotADiskImage::UnknownVersion { version: 4, size: 0x0100_0200 }));
     }
 
     #[test]

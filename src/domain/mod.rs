@@ -3,6 +3,7 @@
 //! Nothing here knows of HTTP, SQL, mail or the clock. A value that exists has been checked, and
 //! nobody above needs to check it again.
 
+pub mod base64;
 pub mod base_url;
 pub mod consent;
 pub mod contact;
@@ -10,6 +11,8 @@ pub mod digest;
 pub mod disk_image;
 pub mod email;
 pub mod limits;
+pub mod release;
 pub mod signup;
 pub mod text;
 pub mod time;
+pub mod version;

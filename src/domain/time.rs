@@ -28,6 +28,19 @@ impl Moment {
         Self(self.0.saturating_add(millis))
     }
 
+    /// The day in UTC, as `2026-11-15`.
+    #[must_use]
+    pub fn date(self) -> String {
+        self.rfc3339().split('T').next().unwrap_or_default().to_owned()
+    }
+
+    /// The moment as feeds have it: `Sun, 15 Nov 2026 12:00:00 +0000`.
+    #[must_use]
+    pub fn rfc2822(self) -> String {
+        let moment = jiff::Timestamp::from_second(self.unix_seconds()).unwrap_or(jiff::Timestamp::MAX);
+        jiff::fmt::rfc2822::to_string(&moment.to_zoned(jiff::tz::TimeZone::UTC)).unwrap_or_default()
+    }
+
     /// The moment as RFC 3339 has it, to the second.
     #[must_use]
     pub fn rfc3339(self) -> String {

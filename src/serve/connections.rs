@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use axum::extract::Request;
+use axum::response::Response;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -15,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::patience::Patience;
+use crate::web::ops::{self, Access};
 use crate::web::{self, App};
 
 /// Most connections at once; more wait in the system's queue until one ends.
@@ -31,11 +34,26 @@ const STALL: Duration = Duration::from_secs(30);
 /// What every connection needs.
 #[derive(Clone)]
 pub(super) struct House {
-    pub app: App,
-    pub router: Router,
+    pub face: Face,
     pub stop: CancellationToken,
     pub give_up: CancellationToken,
     pub tasks: TaskTracker,
+}
+
+/// Who is spoken to.
+#[derive(Clone)]
+pub(super) enum Face {
+    Everybody(App, Router),
+    Makers(App, Access),
+}
+
+impl Face {
+    async fn answer(self, request: Request) -> Response {
+        match self {
+            Self::Everybody(app, router) => web::exchange(app, router, request).await,
+            Self::Makers(app, access) => ops::exchange(app, access, request).await,
+        }
+    }
 }
 
 pub(super) async fn accept(listener: TcpListener, house: House) {
@@ -80,14 +98,14 @@ fn answer_backlog(listener: TcpListener, house: &House) {
 }
 
 async fn converse(stream: TcpStream, house: House) {
-    let House { app, router, stop, give_up, .. } = house;
+    let House { face, stop, give_up, .. } = house;
     let _ = stream.set_nodelay(true);
     let asked = Arc::new(Notify::new());
     let asks = Arc::clone(&asked);
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
         asks.notify_one();
-        let exchange = web::exchange(app.clone(), router.clone(), request.map(Body::new));
-        async move { Ok::<_, Infallible>(exchange.await) }
+        let answer = face.clone().answer(request.map(Body::new));
+        async move { Ok::<_, Infallible>(answer.await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

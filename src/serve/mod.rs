@@ -2,6 +2,7 @@
 
 mod connections;
 mod patience;
+mod releases;
 
 use std::io;
 use std::net::SocketAddr;
@@ -14,13 +15,15 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::connections::House;
-use crate::actions::{NewestImage, Service};
+use self::connections::{Face, House};
+use crate::actions::{Catalogue, NewestImage, Service};
 use crate::clock::Clock;
-use crate::config::{InvalidSettings, Settings};
+use crate::config::{InvalidSettings, OpsListen, Settings};
 use crate::domain::base_url::BaseUrl;
+use crate::domain::release::Releases;
 use crate::site::{Content, Facts, SiteFailure};
 use crate::store::{Database, Store, StoreFailure, Writer};
+use crate::web::ops::Access;
 use crate::web::{self, App};
 
 /// Of the ten seconds that a stop may take: for requests under way, and for the last writes.
@@ -40,14 +43,15 @@ pub enum ServeFailure {
     Database(Database, String),
     #[error(transparent)]
     Site(#[from] SiteFailure),
-    #[error("The setting `listen` cannot be used: {0} cannot be listened on: {1}.")]
-    Listen(SocketAddr, io::Error),
+    #[error("The setting `{0}` cannot be used: {1} cannot be listened on: {2}.")]
+    Listen(&'static str, SocketAddr, io::Error),
 }
 
 /// A service that is up. Dropping it without `stop` leaves it to the end of the runtime.
 #[derive(Debug)]
 pub struct Running {
     address: SocketAddr,
+    ops_address: Option<SocketAddr>,
     base_url: BaseUrl,
     data_dir: PathBuf,
     database: Database,
@@ -66,10 +70,7 @@ pub struct Running {
 /// With one sentence on what is in the way. A database that is merely away is not: pages are served
 /// without it, and writes begin when it is back.
 pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFailure> {
-    let database = match &settings.database_url {
-        Some(url) => Database::parse(url).map_err(|why| InvalidSettings::of("database_url", why))?,
-        None => Database::Sqlite(settings.data_dir.join("porchlight.db")),
-    };
+    let database = Database::of(&settings)?;
     let store = Store::open(&database)?;
     let prepared = match store.prepare().await {
         Ok(()) => true,
@@ -83,7 +84,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
         Err(failure) => return Err(failure.into()),
     };
 
-    let cannot_listen = |error| ServeFailure::Listen(settings.listen, error);
+    let cannot_listen = |error| ServeFailure::Listen("listen", settings.listen, error);
     let listener = TcpListener::bind(settings.listen).await.map_err(cannot_listen)?;
     let address = listener.local_addr().map_err(cannot_listen)?;
     let base_url = settings.base_url.clone().unwrap_or_else(|| BaseUrl::of_listener(address));
@@ -91,21 +92,32 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
     let content = settings.site_dir.as_deref().map_or_else(|| Ok(Content::default()), Content::with_folder)?;
     let facts = Facts::read(&content)?;
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &facts.name);
-    let notes = notes(&newest_image, &base_url);
+    let catalogue = Catalogue::new(store.clone(), settings.releases_dir.clone());
+    let releases = catalogue.current().await;
+    let mut notes = notes(&newest_image, &releases, &base_url);
     let (writer, writer_task) = Writer::start(store, prepared);
-    let app = App::new(&settings, base_url.clone(), Service { writer, clock, newest_image }, &content)?;
+    let service = Service { writer, clock, newest_image, catalogue };
+    let app = App::new(&settings, base_url.clone(), service, &content)?;
 
     let (stop, give_up, tasks) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
-    let house = House {
-        router: web::router(&app),
-        app: app.clone(),
-        stop: stop.clone(),
-        give_up: give_up.clone(),
-        tasks: tasks.clone(),
-    };
-    tasks.spawn(connections::accept(listener, house));
+    let house = |face| House { face, stop: stop.clone(), give_up: give_up.clone(), tasks: tasks.clone() };
+    tasks.spawn(connections::accept(listener, house(Face::Everybody(app.clone(), web::router(&app)))));
+    let mut ops_address = None;
+    match ops_listener(settings.ops.listen).await? {
+        Some(listener) => {
+            ops_address = listener.local_addr().ok();
+            let access = Access::new(settings.ops.token.as_deref());
+            tasks.spawn(connections::accept(listener, house(Face::Makers(app.clone(), access))));
+        }
+        None if settings.ops.listen != OpsListen::Off => notes.push(
+            "Health is not served: the port of `ops_listen` is taken. Set another, or `off`.".to_owned(),
+        ),
+        None => {}
+    }
+    tasks.spawn(releases::keep_up(content.clone(), app.clone(), stop.clone()));
     Ok(Running {
         address,
+        ops_address,
         base_url,
         data_dir: std::path::absolute(&settings.data_dir).unwrap_or(settings.data_dir),
         database,
@@ -123,6 +135,12 @@ impl Running {
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Where the makers see how it goes.
+    #[must_use]
+    pub const fn ops_address(&self) -> Option<SocketAddr> {
+        self.ops_address
     }
 
     #[must_use]
@@ -167,19 +185,34 @@ impl Running {
     }
 }
 
-fn notes(newest_image: &NewestImage, base_url: &BaseUrl) -> Vec<String> {
+/// `None`: nobody wants it, or nobody asked for it and the port is taken.
+async fn ops_listener(listen: OpsListen) -> Result<Option<TcpListener>, ServeFailure> {
+    match listen {
+        OpsListen::Off => Ok(None),
+        OpsListen::IfFree(address) => Ok(TcpListener::bind(address).await.ok()),
+        OpsListen::At(address) => {
+            let bound = TcpListener::bind(address).await;
+            bound.map(Some).map_err(|error| ServeFailure::Listen("ops_listen", address, error))
+        }
+    }
+}
+
+fn notes(newest_image: &NewestImage, releases: &Releases, base_url: &BaseUrl) -> Vec<String> {
     let mut notes = Vec::new();
     if base_url.is_loopback() {
         notes.push("This is a local preview. Set `base_url` to the public address to go live.".to_owned());
     }
     match newest_image {
-        NewestImage::Nothing => notes.push(
-            "There is no disk image to hand out, so downloads are answered with 503. Set `download_url`.".to_owned(),
+        NewestImage::Preview(_) if releases.newest().is_none() => notes.push(
+            "Downloads get a sample disk image. `porchlight release publish FILE.dmg --version 1.0.0` puts up your own."
+                .to_owned(),
         ),
-        NewestImage::Placeholder(url) => {
-            notes.push(format!("Downloads are given {url}, which leads nowhere yet. Set `download_url`."));
-        }
-        NewestImage::At(_) => {}
+        NewestImage::Published(_) if releases.newest().is_none() => notes.push(
+            "No disk image has been published, so downloads are answered with 503. Publish one with \
+             `porchlight release publish FILE.dmg --version 1.0.0`, or set `download_url`."
+                .to_owned(),
+        ),
+        _ => {}
     }
     notes.push("Messages to the makers are stored, and not mailed to anybody.".to_owned());
     notes

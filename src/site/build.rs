@@ -11,6 +11,8 @@ use super::templates::Templates;
 use super::{Content, Facts, Form, Page, PageName, SiteFailure};
 use crate::domain::base_url::BaseUrl;
 
+const APPCAST: &str = "appcast.xml";
+
 /// The finished site.
 #[derive(Debug)]
 pub struct Site {
@@ -23,7 +25,9 @@ pub struct Site {
     /// Where a form leads that did what it was asked.
     pub download_started: Page,
     pub contact_sent: Page,
-    pages: [Page; 5],
+    /// A list of releases that the makers made and signed themselves.
+    pub appcast: Option<Vec<u8>>,
+    pages: [Page; 6],
     templates: Templates,
 }
 
@@ -48,7 +52,7 @@ impl Site {
         let mut shared = json!({
             "app": facts,
             "base_url": base_url.as_str(),
-            "json_ld": json_ld(&facts, base_url),
+            "json_ld": json_ld(&facts, base_url, &reference["release"]),
             "already": false,
             "form": Form::default(),
         });
@@ -70,10 +74,11 @@ impl Site {
             not_found: press.print(not_found, "not_found", None)?,
             download_started: press.print(started, "download_started", None)?,
             contact_sent: press.print(sent, "contact_sent", None)?,
-            pages: <[Page; 5]>::try_from(pages).map_err(|_| SiteFailure::Missing("pages".to_owned()))?,
+            pages: <[Page; 6]>::try_from(pages).map_err(|_| SiteFailure::Missing("pages".to_owned()))?,
             llms_txt: plain("agents/llms.txt")?,
             agents_md: plain("agents/agents.md")?,
             skill: Skill::read(plain("agents/skill.md")?)?,
+            appcast: if content.has(APPCAST) { Some(content.bytes(APPCAST)?.into_owned()) } else { None },
             facts,
             assets,
             templates,
@@ -170,7 +175,7 @@ impl Press<'_> {
     }
 
     fn context(&self, draft: &Draft, name: &str, place: Option<PageName>, body: &Anchored) -> Value {
-        let nav: Vec<_> = PageName::ALL
+        let nav: Vec<_> = PageName::MAIN
             .iter()
             .skip(1)
             .map(|page| {

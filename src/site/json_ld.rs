@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 use super::Facts;
 use crate::domain::base_url::BaseUrl;
 
-pub(super) fn json_ld(facts: &Facts, base_url: &BaseUrl) -> String {
+pub(super) fn json_ld(facts: &Facts, base_url: &BaseUrl, release: &Value) -> String {
     let (site, maker) = (base_url.to("/"), base_url.to("/#maker"));
-    let graph: Value = json!({
+    let mut graph = json!({
         "@context": "https://schema.org",
         "@graph": [
             {
@@ -38,6 +38,20 @@ pub(super) fn json_ld(facts: &Facts, base_url: &BaseUrl) -> String {
             },
         ],
     });
+    if !release.is_null()
+        && let Some(software) = graph["@graph"][2].as_object_mut()
+    {
+        software.insert("softwareVersion".to_owned(), release["version"].clone());
+        software.insert("datePublished".to_owned(), release["date"].clone());
+        software.insert("fileSize".to_owned(), release["size"].clone());
+        let image = json!({
+            "@type": "MediaObject",
+            "encodingFormat": "application/x-apple-diskimage",
+            "contentSize": release["length"].to_string(),
+            "sha256": release["sha256"],
+        });
+        software.insert("encoding".to_owned(), image);
+    }
     // In HTML a script ends at `</script`, whatever it holds.
     graph.to_string().replace('<', "\\u003c")
 }

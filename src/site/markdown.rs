@@ -97,7 +97,7 @@ impl Anchored {
             if let Some(level) = level {
                 let (rest, anchor) = split_anchor(&line[level..]);
                 let title = rest.trim().to_owned();
-                let anchor = anchor.map_or_else(|| slug(&title), str::to_owned);
+                let anchor = anchor.map_or_else(|| free(&slug(&title), &headings), str::to_owned);
                 headings.push(Heading { line: lines.len() - 1, level, title, anchor });
             }
         }
@@ -164,6 +164,12 @@ fn options() -> comrak::Options<'static> {
     options
 }
 
+/// What is new in a release, as HTML for those who read it elsewhere.
+#[must_use]
+pub fn notes_html(notes: &str) -> String {
+    comrak::markdown_to_html(notes, &options())
+}
+
 /// One line of Markdown as HTML, without a paragraph around it.
 fn inline(text: &str) -> String {
     let html = comrak::markdown_to_html(text, &options());
@@ -181,6 +187,13 @@ fn split_anchor(line: &str) -> (&str, Option<&str>) {
         .strip_suffix('}')
         .and_then(|line| line.rsplit_once(" {#"))
         .map_or((line, None), |(title, anchor)| (title.trim_end(), Some(anchor)))
+}
+
+/// The anchor, or with a number behind it if another heading has it.
+fn free(anchor: &str, headings: &[Heading]) -> String {
+    let is_free = |anchor: &String| headings.iter().all(|heading| heading.anchor != *anchor);
+    let numbered = (2..).map(|number| format!("{anchor}-{number}"));
+    std::iter::once(anchor.to_owned()).chain(numbered).find(is_free).unwrap_or_default()
 }
 
 /// Lower case, each run of what is neither letter nor digit one hyphen.

@@ -12,6 +12,7 @@ mod form;
 mod json_ld;
 mod markdown;
 mod page;
+mod sample_image;
 mod templates;
 
 pub use assets::{Asset, Assets};
@@ -19,5 +20,7 @@ pub use build::{Site, Skill};
 pub use content::Content;
 pub use facts::Facts;
 pub use failure::SiteFailure;
+pub use markdown::notes_html;
 pub use form::{Form, FormErrors, FormValues};
 pub use page::{Page, PageName};
+pub use sample_image::sample_image;

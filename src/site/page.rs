@@ -1,6 +1,6 @@
 //! The pages of the site.
 
-/// The five pages that every site has.
+/// The pages that every site has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageName {
     Home,
@@ -8,10 +8,15 @@ pub enum PageName {
     Privacy,
     Developers,
     Contact,
+    Releases,
 }
 
 impl PageName {
-    pub const ALL: [Self; 5] = [Self::Home, Self::About, Self::Privacy, Self::Developers, Self::Contact];
+    pub const ALL: [Self; 6] =
+        [Self::Home, Self::About, Self::Privacy, Self::Developers, Self::Contact, Self::Releases];
+
+    /// Those that say what there is to say; the others list what has been.
+    pub const MAIN: [Self; 5] = [Self::Home, Self::About, Self::Privacy, Self::Developers, Self::Contact];
 
     #[must_use]
     pub const fn as_str(self) -> &'static str {
@@ -21,12 +26,14 @@ impl PageName {
             Self::Privacy => "privacy",
             Self::Developers => "developers",
             Self::Contact => "contact",
+            Self::Releases => "releases",
         }
     }
 
+    /// One of the five main pages.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|page| page.as_str() == name)
+        Self::MAIN.into_iter().find(|page| page.as_str() == name)
     }
 
     /// Where people find it.
@@ -38,6 +45,7 @@ impl PageName {
             Self::Privacy => "/privacy",
             Self::Developers => "/developers",
             Self::Contact => "/contact",
+            Self::Releases => "/releases",
         }
     }
 
@@ -50,6 +58,7 @@ impl PageName {
             Self::Privacy => "/privacy.md",
             Self::Developers => "/developers.md",
             Self::Contact => "/contact.md",
+            Self::Releases => "/releases.md",
         }
     }
 }

@@ -11,6 +11,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePo
 use sqlx::{ConnectOptions, Executor};
 
 use super::StoreFailure;
+use crate::config::{InvalidSettings, Settings};
 
 static SQLITE_MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
 static POSTGRES_MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
@@ -28,6 +29,17 @@ pub enum Database {
 }
 
 impl Database {
+    /// What the settings name, or SQLite in the data folder.
+    ///
+    /// # Errors
+    /// When `database_url` cannot be used.
+    pub fn of(settings: &Settings) -> Result<Self, InvalidSettings> {
+        match &settings.database_url {
+            Some(url) => Self::parse(url).map_err(|why| InvalidSettings::of("database_url", why)),
+            None => Ok(Self::Sqlite(settings.data_dir.join("porchlight.db"))),
+        }
+    }
+
     /// # Errors
     /// With a sentence on what is wrong with the address.
     pub fn parse(url: &str) -> Result<Self, String> {

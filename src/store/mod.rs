@@ -6,6 +6,7 @@
 mod connect;
 mod failure;
 mod messages;
+mod releases;
 mod signups;
 mod statement;
 mod writer;
@@ -13,5 +14,6 @@ mod writer;
 pub use connect::{Database, Store};
 pub use failure::StoreFailure;
 pub use messages::MessageRecord;
+pub use releases::ReleasesState;
 pub use signups::{Act, SignupRecord};
 pub use writer::Writer;

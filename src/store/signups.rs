@@ -17,7 +17,11 @@ use crate::domain::time::Moment;
 /// What somebody did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Act {
-    Download { updates: bool },
+    /// `of_release`: only if a release is on offer at that moment.
+    Download {
+        updates: bool,
+        of_release: bool,
+    },
     Join,
 }
 
@@ -59,6 +63,8 @@ const INSERT_CONSENTS: Statement = over_batch!(
     "ON CONFLICT (id) DO NOTHING"
 );
 
+const COUNT_RELEASES_ON_OFFER: &str = "SELECT count(*) FROM releases WHERE withdrawn IS NULL AND prerelease = 0";
+
 /// What one batch holds of one person, in the order in which it came.
 #[derive(Default)]
 struct Visit<'a> {
@@ -72,34 +78,43 @@ struct Visit<'a> {
 type PersonRow = (String, Option<String>, Option<String>, Option<String>);
 
 impl Record for SignupRecord {
-    /// What was known of the address before.
-    type Answer = Standing;
+    /// What was known of the address before. `None`: there is no release to download, and nothing
+    /// was recorded.
+    type Answer = Option<Standing>;
 
-    async fn record(store: &Store, signups: &[Self]) -> Result<Vec<Standing>, sqlx::Error> {
-        let visits = by_person(signups);
-        let people = people_batch(&visits);
-        let events = events_batch(signups);
-
-        let rows: Vec<PersonRow> = in_transaction!(store, |tx, words| {
+    async fn record(store: &Store, signups: &[Self]) -> Result<Vec<Option<Standing>>, sqlx::Error> {
+        let of_release = |signup: &Self| matches!(signup.act, Act::Download { of_release: true, .. });
+        let standings = in_transaction!(store, |tx, words| {
+            let mut recorded: Vec<_> = signups.iter().enumerate().collect();
+            if signups.iter().any(of_release) {
+                let (on_offer,): (i64,) = sqlx::query_as(COUNT_RELEASES_ON_OFFER).fetch_one(&mut *tx).await?;
+                recorded.retain(|(_, signup)| on_offer > 0 || !of_release(signup));
+            }
+            let visits = by_person(&recorded);
+            let people = people_batch(&visits);
             let rows: Vec<PersonRow> = sqlx::query_as(words(UPSERT_PEOPLE)).bind(&people).fetch_all(&mut *tx).await?;
+            let events = events_batch(&recorded);
             sqlx::query(words(INSERT_EVENTS)).bind(&events).execute(&mut *tx).await?;
             if let Some(consents) = consents_batch(&visits, &rows) {
                 sqlx::query(words(INSERT_CONSENTS)).bind(&consents).execute(&mut *tx).await?;
             }
-            rows
+            standings(signups.len(), &visits, &rows)
         });
-        Ok(standings(signups.len(), &visits, &rows))
+        Ok(standings)
     }
 }
 
+/// Signups, each with its place in the batch.
+type Placed<'a> = [(usize, &'a SignupRecord)];
+
 /// Sorted by address, so that two instances take their locks in one order.
-fn by_person(signups: &[SignupRecord]) -> BTreeMap<&str, Visit<'_>> {
+fn by_person<'a>(signups: &Placed<'a>) -> BTreeMap<&'a str, Visit<'a>> {
     let mut visits: BTreeMap<&str, Visit<'_>> = BTreeMap::new();
-    for (place, signup) in signups.iter().enumerate() {
+    for &(place, signup) in signups {
         let visit = visits.entry(signup.email.key()).or_default();
         visit.signups.push((place, signup));
         match signup.act {
-            Act::Download { updates } => {
+            Act::Download { updates, .. } => {
                 visit.download.get_or_insert(signup);
                 if updates {
                     visit.opt_in.get_or_insert(signup);
@@ -128,8 +143,8 @@ fn people_batch(visits: &BTreeMap<&str, Visit<'_>>) -> String {
     rows.collect::<Value>().to_string()
 }
 
-fn events_batch(signups: &[SignupRecord]) -> String {
-    let rows = signups.iter().map(|signup| {
+fn events_batch(signups: &Placed<'_>) -> String {
+    let rows = signups.iter().map(|(_, signup)| {
         let kind = match signup.act {
             Act::Download { .. } => "download",
             Act::Join => "join",
@@ -170,8 +185,8 @@ fn trace_of(signup: &SignupRecord) -> Value {
 
 /// Goes through each person's part of the batch in order: the second of two equal addresses finds
 /// what the first left.
-fn standings(count: usize, visits: &BTreeMap<&str, Visit<'_>>, people: &[PersonRow]) -> Vec<Standing> {
-    let mut standings = vec![Standing::default(); count];
+fn standings(count: usize, visits: &BTreeMap<&str, Visit<'_>>, people: &[PersonRow]) -> Vec<Option<Standing>> {
+    let mut standings = vec![None; count];
     for (address, first_download, first_join, _) in people {
         let Some(visit) = visits.get(address.as_str()) else { continue };
         let mut known = Standing {
@@ -179,7 +194,7 @@ fn standings(count: usize, visits: &BTreeMap<&str, Visit<'_>>, people: &[PersonR
             joined: was_there_before(first_join.as_deref(), visit.join),
         };
         for (place, signup) in &visit.signups {
-            standings[*place] = known;
+            standings[*place] = Some(known);
             match signup.act {
                 Act::Download { .. } => known.downloaded = true,
                 Act::Join => known.joined = true,

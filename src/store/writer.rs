@@ -92,11 +92,12 @@ impl Writer {
         (Self { queue, load }, task)
     }
 
-    /// Records a download or a join and says what was known of the address before.
+    /// Records a download or a join and says what was known of the address before. `None`: there is
+    /// no release to download, and nothing was recorded.
     ///
     /// # Errors
     /// `Unavailable`: it may or may not have been stored, and may be sent again. `Refused`: it was not.
-    pub async fn sign_up(&self, record: SignupRecord) -> Result<Standing, StoreFailure> {
+    pub async fn sign_up(&self, record: SignupRecord) -> Result<Option<Standing>, StoreFailure> {
         self.write(record, Job::Signup).await
     }
 

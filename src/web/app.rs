@@ -6,7 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use super::mcp::Hello;
 use super::pages::Served;
 use super::{reference, routes};
-use crate::actions::Service;
+use crate::actions::{Catalogue, Service};
 use crate::config::Settings;
 use crate::domain::base_url::BaseUrl;
 use crate::site::{Content, Site, SiteFailure};
@@ -64,6 +64,10 @@ impl App {
         Ok(())
     }
 
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.0.service.catalogue
+    }
+
     pub(crate) fn service(&self) -> &Service {
         &self.0.service
     }
@@ -83,10 +87,11 @@ impl App {
 
 impl Made {
     fn new(content: &Content, base_url: &BaseUrl, service: &Service, ai_train: bool) -> Result<Self, SiteFailure> {
-        let site = Site::build(content, base_url, &reference::reference(base_url, service))?;
+        let releases = service.catalogue.known();
+        let site = Site::build(content, base_url, &reference::reference(base_url, service, &releases))?;
         let hello = Hello::new(&site, base_url);
         Ok(Self {
-            served: routes::served(&site, base_url, &hello, ai_train),
+            served: routes::served(&site, base_url, &hello, ai_train, service, &releases),
             not_found: Served::not_found(&site.not_found),
             hello,
             site,

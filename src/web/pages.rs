@@ -119,8 +119,8 @@ pub(crate) async fn unknown(State(app): State<App>, request: Request) -> Respons
     served.respond(request.method(), request.headers())
 }
 
-pub(crate) fn text_response(status: StatusCode, text: &'static str) -> Response {
-    let mut response = Response::new(Body::from(text));
+pub(crate) fn text_response(status: StatusCode, text: impl Into<Body>) -> Response {
+    let mut response = Response::new(text.into());
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response

@@ -277,6 +277,9 @@ impl From<Failure> for Problem {
                 tracing::warn!(%cause, "a request could not be carried out");
                 Self::new(ErrorCode::Unavailable, "The service cannot do this just now.")
             }
+            Failure::NothingPublished => {
+                Self::new(ErrorCode::Unavailable, "There is no disk image to download yet: none has been published.")
+            }
             Failure::Broken(cause) => {
                 tracing::error!(%cause, "a request failed");
                 Self::new(ErrorCode::ServerError, "The service failed to carry this out.")

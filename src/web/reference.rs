@@ -6,15 +6,17 @@ use super::api::{DOWNLOAD, ENDPOINTS, Endpoint, read_download_order};
 use super::fields::Fields;
 use super::mcp;
 use super::problem::ErrorCode;
+use super::releases::{newest, offered};
 use crate::actions::Service;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::consent::{self, Via};
 use crate::domain::limits;
+use crate::domain::release::Releases;
 
 /// The version of the API, as the OpenAPI document has it.
 pub(crate) const API_VERSION: &str = "1.0.0";
 
-pub(crate) fn reference(base_url: &BaseUrl, service: &Service) -> Value {
+pub(crate) fn reference(base_url: &BaseUrl, service: &Service, releases: &Releases) -> Value {
     json!({
         "limits": {
             "email": limits::EMAIL,
@@ -32,8 +34,11 @@ pub(crate) fn reference(base_url: &BaseUrl, service: &Service) -> Value {
         "mcp_versions": mcp::VERSIONS,
         "api_version": API_VERSION,
         "opt_in_words": consent::WORDS,
-        "image_ready": service.newest_image.is_there(),
-        "image_url": service.newest_image.url().unwrap_or("https://example.com/latest.dmg"),
+        "image_ready": service.newest_image.is_there(releases),
+        "image_url": service.newest_image.url(),
+        "release": newest(releases, base_url),
+        "releases": offered(releases, base_url),
+        "last_release": releases.offered().map(|release| release.published.date()).max().unwrap_or_default(),
     })
 }
 

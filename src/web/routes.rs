@@ -8,8 +8,10 @@ use axum::routing::{any, get};
 use super::app::App;
 use super::mcp::Hello;
 use super::pages::{self, Served};
-use super::{api, discovery, forms, mcp};
+use super::{api, discovery, forms, mcp, releases};
+use crate::actions::Service;
 use crate::domain::base_url::BaseUrl;
+use crate::domain::release::Releases;
 use crate::site::{PageName, Site};
 
 /// Addresses whose answer is made anew for each request.
@@ -25,6 +27,9 @@ pub fn router(app: &App) -> Router {
         // Browsers without JavaScript
         .route(forms::DOWNLOAD, any(forms::download))
         .route(PageName::Contact.path(), any(forms::contact))
+        // Downloads
+        .route(releases::LATEST, get(releases::latest))
+        .route(releases::IMAGE, get(releases::image))
         // Scanners
         .route(discovery::SECURITY_TXT, get(discovery::security_txt))
         .fallback(pages::unknown)
@@ -32,7 +37,14 @@ pub fn router(app: &App) -> Router {
 }
 
 /// Addresses whose answer is made once, at the start.
-pub(crate) fn served(site: &Site, base_url: &BaseUrl, hello: &Hello, ai_train: bool) -> HashMap<String, Served> {
+pub(crate) fn served(
+    site: &Site,
+    base_url: &BaseUrl,
+    hello: &Hello,
+    ai_train: bool,
+    service: &Service,
+    releases: &Releases,
+) -> HashMap<String, Served> {
     let mut served = HashMap::new();
     for name in PageName::ALL {
         let page = site.page(name);
@@ -42,6 +54,9 @@ pub(crate) fn served(site: &Site, base_url: &BaseUrl, hello: &Hello, ai_train: b
     served.insert(forms::DOWNLOAD_STARTED.to_owned(), Served::after_form(&site.download_started));
     served.insert(forms::CONTACT_SENT.to_owned(), Served::after_form(&site.contact_sent));
     for (path, draft) in discovery::files(site, base_url, ai_train) {
+        served.insert(path, Served::File(draft.into()));
+    }
+    for (path, draft) in releases::files(site, base_url, service, releases) {
         served.insert(path, Served::File(draft.into()));
     }
     for (path, draft) in discovery::open_files(base_url, hello) {
@@ -60,7 +75,9 @@ pub(crate) fn name_of<'a>(app: &App, path: &'a str) -> &'a str {
         forms::DOWNLOAD,
         discovery::SECURITY_TXT,
     ];
-    if known.contains(&path) || app.made().served.contains_key(path) {
+    if path.starts_with("/releases/") {
+        "/releases/*"
+    } else if known.contains(&path) || app.made().served.contains_key(path) {
         path
     } else if path.starts_with("/api/") {
         "/api/*"

@@ -11,6 +11,7 @@ use crate::web::app::App;
 use crate::web::fields::Fields;
 use crate::web::json::{self, Members};
 use crate::web::problem::{ErrorCode, Problem};
+use crate::web::releases::newest;
 use crate::web::shape::{Field, Kind, Shape};
 
 #[derive(Debug)]
@@ -25,7 +26,7 @@ pub(crate) struct Tool {
 
 const PAGE: Field = Field {
     name: "page",
-    kind: Kind::OneOf(|| PageName::ALL.map(PageName::as_str).to_vec()),
+    kind: Kind::OneOf(|| PageName::MAIN.map(PageName::as_str).to_vec()),
     required: true,
     about: "Which page.",
 };
@@ -61,11 +62,19 @@ const WAY_TO_DOWNLOAD: Shape = Shape {
         text("price", "What it costs."),
         text("asks_for", "What the page asks the person for."),
         texts("first_open", "What to do when macOS refuses to open the app the first time."),
+        if_published("version", "The newest version."),
+        if_published("date", "When it was published."),
+        if_published("size", "How large its disk image is."),
+        if_published("sha256", "The SHA-256 of its disk image, in hexadecimal digits."),
     ],
 };
 
 const fn text(name: &'static str, about: &'static str) -> Field {
     Field { name, kind: Kind::PlainText, required: true, about }
+}
+
+const fn if_published(name: &'static str, about: &'static str) -> Field {
+    Field { required: false, ..text(name, about) }
 }
 
 const fn texts(name: &'static str, about: &'static str) -> Field {
@@ -210,7 +219,7 @@ fn read_page(app: &App, mut fields: Fields) -> Result<Value, Problem> {
     fields.finish()?;
     let page = page.as_deref().and_then(PageName::parse).ok_or_else(|| {
         Problem::with_member(ErrorCode::InvalidBody, PAGE.name, "`page` is not the name of a page.")
-            .resolved_by(format!("Send one of {}.", PageName::ALL.map(PageName::as_str).join(", ")))
+            .resolved_by(format!("Send one of {}.", PageName::MAIN.map(PageName::as_str).join(", ")))
     })?;
     Ok(plain(&app.made().site.page(page).markdown))
 }
@@ -219,14 +228,21 @@ fn get_download(app: &App, fields: Fields) -> Result<Value, Problem> {
     nothing_given(fields)?;
     let made = app.made();
     let facts = &made.site.facts;
-    Ok(structured(&json!({
+    let mut way = json!({
         "page": app.base_url().to("/#download"),
         "system": facts.system,
         "price": price(facts),
         "asks_for": "The person's own email address, and whether they want one email a month. Without that wish they \
                      are sent nothing.",
         "first_open": facts.first_open,
-    })))
+    });
+    let release = newest(&app.service().catalogue.known(), app.base_url());
+    for fact in ["version", "date", "size", "sha256"] {
+        if let Some(value) = release.get(fact) {
+            way[fact] = value.clone();
+        }
+    }
+    Ok(structured(&way))
 }
 
 async fn join(app: &App, fields: Fields) -> Result<Value, Problem> {

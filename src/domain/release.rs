@@ -1,0 +1,291 @@
+//! What has been published: disk images of the app, and which of them is the newest.
+//!
+//! Nothing here knows where the images lie or how they are sent.
+
+use super::digest::Digest;
+use super::time::Moment;
+use super::version::{Build, SystemVersion, Version};
+
+/// One version of the app that people can, or could, download.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Release {
+    pub version: Version,
+    /// The name under which the image is served.
+    pub file: String,
+    /// Where the image lies if not in the folder of releases.
+    pub elsewhere: Option<String>,
+    pub length: u64,
+    pub sha256: Digest,
+    pub notes: Notes,
+    pub build: Option<Build>,
+    /// The `EdDSA` signature that Sparkle checks.
+    pub signature: Option<Signature>,
+    pub minimum_macos: Option<SystemVersion>,
+    /// For those who want it early: never the newest for the public.
+    pub prerelease: bool,
+    pub published: Moment,
+    pub withdrawn: Option<Moment>,
+}
+
+/// Why a release cannot be taken in.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnwelcomeRelease {
+    #[error("version {0} has been published before, and a version is used once; choose a higher one")]
+    VersionUsed(Version),
+    #[error("version {0} was withdrawn, and a withdrawn version is never used again; choose a higher one")]
+    VersionWithdrawn(Version),
+    #[error("the name {0} has been used before; choose a higher version")]
+    NameUsed(String),
+    #[error("{0} is not newer than {1}; add --force to publish it all the same, which does not make it the newest")]
+    NotNewer(Version, Version),
+    #[error("{0} calls itself an early version; add --prerelease to publish it for those who want it early")]
+    EarlyWithoutSaying(Version),
+}
+
+/// Everything that has ever been published, the highest version first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Releases(Vec<Release>);
+
+impl Releases {
+    #[must_use]
+    pub fn new(mut releases: Vec<Release>) -> Self {
+        releases.sort_by(|a, b| b.version.cmp(&a.version));
+        Self(releases)
+    }
+
+    /// All of them, withdrawn ones too.
+    pub fn iter(&self) -> impl Iterator<Item = &Release> {
+        self.0.iter()
+    }
+
+    /// Those that are handed out.
+    pub fn offered(&self) -> impl Iterator<Item = &Release> {
+        self.0.iter().filter(|release| release.withdrawn.is_none())
+    }
+
+    /// The one that the public gets.
+    #[must_use]
+    pub fn newest(&self) -> Option<&Release> {
+        self.offered().find(|release| !release.prerelease)
+    }
+
+    #[must_use]
+    pub fn with_version(&self, version: &Version) -> Option<&Release> {
+        self.0.iter().find(|release| release.version == *version)
+    }
+
+    #[must_use]
+    pub fn with_file(&self, file: &str) -> Option<&Release> {
+        self.0.iter().find(|release| release.file == file)
+    }
+
+    /// Whether a release of this version may join.
+    ///
+    /// # Errors
+    /// With what is in the way.
+    pub fn admit(&self, version: &Version, file: &str, prerelease: bool, force: bool) -> Result<(), UnwelcomeRelease> {
+        if let Some(known) = self.with_version(version) {
+            return Err(match known.withdrawn {
+                Some(_) => UnwelcomeRelease::VersionWithdrawn(version.clone()),
+                None => UnwelcomeRelease::VersionUsed(version.clone()),
+            });
+        }
+        if self.with_file(file).is_some() {
+            return Err(UnwelcomeRelease::NameUsed(file.to_owned()));
+        }
+        if version.is_early() && !prerelease {
+            return Err(UnwelcomeRelease::EarlyWithoutSaying(version.clone()));
+        }
+        let highest = self.offered().find(|release| prerelease || !release.prerelease);
+        match highest {
+            Some(highest) if !force && highest.version > *version => {
+                Err(UnwelcomeRelease::NotNewer(version.clone(), highest.version.clone()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What the app's disk images are called: its name, made fit for an address and a file system.
+#[must_use]
+pub fn file_stem(app: &str) -> String {
+    let words = app.split_whitespace().collect::<Vec<_>>().join("-");
+    let stem: String = words.chars().filter(|c| c.is_ascii_alphanumeric() || ['-', '_'].contains(c)).collect();
+    if stem.is_empty() { "App".to_owned() } else { stem }
+}
+
+#[must_use]
+pub fn file_name(app: &str, version: &Version) -> String {
+    format!("{}-{version}.dmg", file_stem(app))
+}
+
+/// What is new in a release, as Markdown. Holds nothing that a feed could not carry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notes(String);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("they are over {} KiB; keep the essence and link to the rest", Notes::MOST_BYTES / 1024)]
+pub struct NotesTooLong;
+
+impl Notes {
+    const MOST_BYTES: usize = 64 * 1024;
+
+    /// # Errors
+    /// When there is too much of it.
+    pub fn parse(text: &str) -> Result<Self, NotesTooLong> {
+        if text.len() > Self::MOST_BYTES {
+            return Err(NotesTooLong);
+        }
+        let carried = |c: &char| !c.is_control() || ['\n', '\t'].contains(c);
+        let text: String = text.trim_start_matches('\u{feff}').chars().filter(carried).collect();
+        Ok(Self(text.replace(['\u{fffe}', '\u{ffff}'], "").trim().to_owned()))
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The notes as part of a page whose own headings go down to the second level. Headings that
+    /// are underlined get the form of the others.
+    #[must_use]
+    pub fn below_second_heading(&self) -> String {
+        let mut lines: Vec<String> = Vec::new();
+        let mut fenced = false;
+        for line in self.0.lines() {
+            let bare = line.trim();
+            fenced ^= bare.starts_with("```") || bare.starts_with("~~~");
+            let above = lines.last_mut().filter(|above| !fenced && above.starts_with(char::is_alphanumeric));
+            match (above, bare.trim_matches('='), bare.trim_matches('-')) {
+                (Some(above), "", _) if !bare.is_empty() => *above = format!("### {above}"),
+                (Some(above), _, "") if !bare.is_empty() => *above = format!("#### {above}"),
+                _ if !fenced && bare.starts_with('#') => {
+                    let level = bare.bytes().take_while(|byte| *byte == b'#').count();
+                    let deeper = if bare[level..].starts_with(char::is_whitespace) { 2 } else { 0 };
+                    lines.push(format!("{}{}", "#".repeat((level + deeper).min(6)), &bare[level..]));
+                }
+                _ => lines.push(line.to_owned()),
+            }
+        }
+        lines.join("\n")
+    }
+}
+
+/// An `EdDSA` signature as Sparkle's `sign_update` prints it: 64 bytes in base64.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature(String);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is not a signature as Sparkle's sign_update prints it (88 characters that end in ==)")]
+pub struct InvalidSignature;
+
+impl Signature {
+    /// # Errors
+    /// When `text` cannot be 64 bytes in base64.
+    pub fn parse(text: &str) -> Result<Self, InvalidSignature> {
+        let digits = text.strip_suffix("==").ok_or(InvalidSignature)?;
+        let fits = digits.len() == 86
+            && digits.bytes().all(|digit| digit.is_ascii_alphanumeric() || [b'+', b'/'].contains(&digit));
+        if fits { Ok(Self(text.to_owned())) } else { Err(InvalidSignature) }
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(text: &str) -> Version {
+        Version::parse(text).unwrap()
+    }
+
+    fn release(text: &str) -> Release {
+        Release {
+            version: version(text),
+            file: file_name("Troupe", &version(text)),
+            elsewhere: None,
+            length: 1,
+            sha256: Digest::of(b"image"),
+            notes: Notes::default(),
+            build: None,
+            signature: None,
+            minimum_macos: None,
+            prerelease: version(text).is_early(),
+            published: Moment::from_unix_millis(0),
+            withdrawn: None,
+        }
+    }
+
+    fn admit(releases: &Releases, text: &str, prerelease: bool, force: bool) -> Result<(), UnwelcomeRelease> {
+        releases.admit(&version(text), &file_name("Troupe", &version(text)), prerelease, force)
+    }
+
+    #[test]
+    fn the_newest_is_the_highest_that_is_neither_withdrawn_nor_early() {
+        let withdrawn = Release { withdrawn: Some(Moment::from_unix_millis(1)), ..release("1.11.0") };
+        let releases = Releases::new(vec![release("1.9.3"), withdrawn, release("2.0.0-beta.1"), release("1.10.0")]);
+        assert_eq!(releases.newest().unwrap().version, version("1.10.0"));
+        assert_eq!(releases.offered().count(), 3);
+        assert_eq!(Releases::new(vec![release("2.0.0-beta.1")]).newest(), None);
+    }
+
+    #[test]
+    fn a_version_is_used_once_and_has_to_be_newer() {
+        let withdrawn = Release { withdrawn: Some(Moment::from_unix_millis(1)), ..release("1.5.0") };
+        let releases = Releases::new(vec![release("1.4.0"), withdrawn, release("2.0.0-beta.2")]);
+        assert_eq!(admit(&releases, "1.4.1", false, false), Ok(()));
+        assert_eq!(
+            admit(&releases, "1.4.0", false, true),
+            Err(UnwelcomeRelease::VersionUsed(version("1.4.0")))
+        );
+        assert_eq!(
+            admit(&releases, "1.5.0", false, true),
+            Err(UnwelcomeRelease::VersionWithdrawn(version("1.5.0")))
+        );
+        assert_eq!(
+            admit(&releases, "1.3.9", false, false),
+            Err(UnwelcomeRelease::NotNewer(version("1.3.9"), version("1.4.0")))
+        );
+        assert_eq!(admit(&releases, "1.3.9", false, true), Ok(()));
+        assert_eq!(
+            admit(&releases, "2.0.0-beta.1", true, false),
+            Err(UnwelcomeRelease::NotNewer(version("2.0.0-beta.1"), version("2.0.0-beta.2")))
+        );
+        assert_eq!(
+            admit(&releases, "2.0.0-beta.3", false, false),
+            Err(UnwelcomeRelease::EarlyWithoutSaying(version("2.0.0-beta.3")))
+        );
+        let other_name = releases.admit(&version("1.6.0"), "Troupe-1.4.0.dmg", false, false);
+        assert_eq!(other_name, Err(UnwelcomeRelease::NameUsed("Troupe-1.4.0.dmg".to_owned())));
+    }
+
+    #[test]
+    fn names_of_images_fit_into_an_address() {
+        assert_eq!(file_name("Troupe", &version("1.4.0")), "Troupe-1.4.0.dmg");
+        assert_eq!(file_stem("Tea & Biscuits /2"), "Tea--Biscuits-2");
+        assert_eq!(file_stem("茶"), "App");
+    }
+
+    #[test]
+    fn notes_carry_no_control_characters_and_their_headings_stay_below_the_pages() {
+        let notes = Notes::parse("\u{feff}# New\r\n\u{0}\u{1b}text\n```\n# code\n```\n#### Deep\n#hash\n").unwrap();
+        assert_eq!(notes.as_str(), "# New\ntext\n```\n# code\n```\n#### Deep\n#hash");
+        assert_eq!(notes.below_second_heading(), "### New\ntext\n```\n# code\n```\n###### Deep\n#hash");
+        let underlined = Notes::parse("New\n===\ntext\n\nFixed\n---\n- one\n---\n   # Told").unwrap();
+        assert_eq!(underlined.below_second_heading(), "### New\ntext\n\n#### Fixed\n- one\n---\n### Told");
+        assert_eq!(Notes::parse(&"x".repeat(65 * 1024)), Err(NotesTooLong));
+    }
+
+    #[test]
+    fn signatures_are_64_bytes_in_base64() {
+        let good = format!("{}==", "aB3+/x".repeat(15).chars().take(86).collect::<String>());
+        assert_eq!(Signature::parse(&good).unwrap().as_str(), good);
+        for bad in ["", "==", "abc", &good[1..], &good.replace('+', "-")] {
+            assert_eq!(Signature::parse(bad), Err(InvalidSignature), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Versions of the app, ordered as semantic versioning orders them.
+
+use std::fmt;
+
+/// `1.4.0`, or `2.0.0-beta.1`. Build numbers (`+7`) are left out: they would not tell two apart.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version(semver::Version);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidVersion {
+    #[error("it is not of the form 1.4.0 or 2.0.0-beta.1")]
+    Shape,
+    #[error("it has a build number behind a plus sign; leave that out")]
+    Build,
+}
+
+impl Version {
+    /// # Errors
+    /// Says why `text` is no version.
+    pub fn parse(text: &str) -> Result<Self, InvalidVersion> {
+        let version = semver::Version::parse(text).map_err(|_| InvalidVersion::Shape)?;
+        if version.build.is_empty() { Ok(Self(version)) } else { Err(InvalidVersion::Build) }
+    }
+
+    /// Whether it says of itself that it comes before the real one.
+    #[must_use]
+    pub fn is_early(&self) -> bool {
+        !self.0.pre.is_empty()
+    }
+}
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// A version of macOS, as `14` or `14.6.1`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SystemVersion(String);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is not a version of macOS such as 14.0")]
+pub struct InvalidSystemVersion;
+
+impl SystemVersion {
+    /// # Errors
+    /// When `text` is not one to three numbers with dots between them.
+    pub fn parse(text: &str) -> Result<Self, InvalidSystemVersion> {
+        let numbers: Vec<_> = text.split('.').collect();
+        let fits = numbers.len() <= 3
+            && numbers.iter().all(|number| {
+                (1..=3).contains(&number.len()) && number.bytes().all(|digit| digit.is_ascii_digit())
+            });
+        if fits { Ok(Self(text.to_owned())) } else { Err(InvalidSystemVersion) }
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// What the app itself calls this build (`CFBundleVersion`), where that is not its version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Build(String);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is not a build number such as 1042")]
+pub struct InvalidBuild;
+
+impl Build {
+    /// # Errors
+    /// When `text` is not up to 32 digits, letters and dots.
+    pub fn parse(text: &str) -> Result<Self, InvalidBuild> {
+        let fits = (1..=32).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.');
+        if fits { Ok(Self(text.to_owned())) } else { Err(InvalidBuild) }
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_ordered_by_number_and_early_ones_come_first() {
+        let texts = ["1.4.0-beta.2", "1.4.0-beta.10", "1.4.0", "1.9.3", "1.10.0"];
+        let versions = texts.map(|text| Version::parse(text).unwrap());
+        assert!(versions.is_sorted());
+        assert_eq!(versions.map(|version| version.to_string()), texts);
+    }
+
+    #[test]
+    fn what_is_no_version_is_refused() {
+        for text in ["", "1", "1.4", "v1.4.0", "1.4.0.0", "01.4.0", "1.4.0 ", "1.4.0/x", "latest"] {
+            assert_eq!(Version::parse(text), Err(InvalidVersion::Shape), "{text}");
+        }
+        assert_eq!(Version::parse("1.4.0+7"), Err(InvalidVersion::Build));
+    }
+
+    #[test]
+    fn systems_have_one_to_three_numbers() {
+        for text in ["14", "14.0", "14.6.1"] {
+            assert_eq!(SystemVersion::parse(text).unwrap().as_str(), text);
+        }
+        for text in ["", "14.", ".1", "14.x", "1.2.3.4", "macOS 14", "1400.0"] {
+            assert_eq!(SystemVersion::parse(text), Err(InvalidSystemVersion), "{text}");
+        }
+    }
+
+    #[test]
+    fn builds_are_digits_letters_and_dots() {
+        assert_eq!(Build::parse("1042.b2").unwrap().as_str(), "1042.b2");
+        for text in ["", "10 42", "<1>", &"1".repeat(33)] {
+            assert_eq!(Build::parse(text), Err(InvalidBuild), "{text}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What has been published.
+
+use sqlx::FromRow;
+
+use super::statement::on_either;
+use super::{Store, StoreFailure};
+use crate::domain::digest::Digest;
+use crate::domain::release::{Notes, Release, Releases, Signature};
+use crate::domain::time::Moment;
+use crate::domain::version::{Build, SystemVersion, Version};
+
+/// Differs whenever the releases differ: a row is never deleted and changes once, when withdrawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReleasesState {
+    published: i64,
+    withdrawn: i64,
+}
+
+#[derive(FromRow)]
+struct Row {
+    version: String,
+    file: String,
+    elsewhere: Option<String>,
+    length: i64,
+    sha256: String,
+    notes: String,
+    build: Option<String>,
+    signature: Option<String>,
+    minimum_macos: Option<String>,
+    prerelease: i64,
+    published: i64,
+    withdrawn: Option<i64>,
+}
+
+impl Store {
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn releases_state(&self) -> Result<ReleasesState, StoreFailure> {
+        const COUNT: &str = "SELECT count(*), count(withdrawn) FROM releases";
+        let (published, withdrawn) = on_either!(self, |pool| sqlx::query_as(COUNT).fetch_one(pool).await?);
+        Ok(ReleasesState { published, withdrawn })
+    }
+
+    /// # Errors
+    /// When the database does not answer, or holds what no version of this program wrote.
+    pub async fn releases(&self) -> Result<Releases, StoreFailure> {
+        const ALL: &str = "SELECT * FROM releases";
+        let rows: Vec<Row> = on_either!(self, |pool| sqlx::query_as(ALL).fetch_all(pool).await?);
+        let releases = rows.into_iter().map(|row| {
+            let version = row.version.clone();
+            row.understood().ok_or_else(|| {
+                StoreFailure::Unusable(format!("The database holds a release {version} that makes no sense."))
+            })
+        });
+        Ok(Releases::new(releases.collect::<Result<_, _>>()?))
+    }
+
+    /// Records a release, unless its version or its name has been used: then nothing changes and the
+    /// answer is `false`.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn add_release(&self, release: &Release) -> Result<bool, StoreFailure> {
+        const INSERT: &str = "INSERT INTO releases (version, file, elsewhere, length, sha256, notes, build, signature, \
+                              minimum_macos, prerelease, published) \
+                              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING";
+        let done = on_either!(self, |pool| sqlx::query(INSERT)
+            .bind(release.version.to_string())
+            .bind(&release.file)
+            .bind(&release.elsewhere)
+            .bind(i64::try_from(release.length).unwrap_or(i64::MAX))
+            .bind(release.sha256.hex())
+            .bind(release.notes.as_str())
+            .bind(release.build.as_ref().map(Build::as_str))
+            .bind(release.signature.as_ref().map(Signature::as_str))
+            .bind(release.minimum_macos.as_ref().map(SystemVersion::as_str))
+            .bind(i64::from(release.prerelease))
+            .bind(release.published.unix_millis())
+            .execute(pool)
+            .await?
+            .rows_affected());
+        Ok(done > 0)
+    }
+
+    /// Takes a release back. The answer is `false` when it is not on offer.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn withdraw_release(&self, version: &Version, at: Moment) -> Result<bool, StoreFailure> {
+        const WITHDRAW: &str = "UPDATE releases SET withdrawn = $2 WHERE version = $1 AND withdrawn IS NULL";
+        let done = on_either!(self, |pool| sqlx::query(WITHDRAW)
+            .bind(version.to_string())
+            .bind(at.unix_millis())
+            .execute(pool)
+            .await?
+            .rows_affected());
+        Ok(done > 0)
+    }
+}
+
+impl Row {
+    /// `None` when no release was ever written like this.
+    fn understood(self) -> Option<Release> {
+        Some(Release {
+            version: Version::parse(&self.version).ok()?,
+            file: self.file,
+            elsewhere: self.elsewhere,
+            length: u64::try_from(self.length).ok()?,
+            sha256: Digest::from_hex(&self.sha256)?,
+            notes: Notes::parse(&self.notes).ok()?,
+            build: self.build.map(|text| Build::parse(&text)).transpose().ok()?,
+            signature: self.signature.map(|text| Signature::parse(&text)).transpose().ok()?,
+            minimum_macos: self.minimum_macos.map(|text| SystemVersion::parse(&text)).transpose().ok()?,
+            prerelease: self.prerelease != 0,
+            published: Moment::from_unix_millis(self.published),
+            withdrawn: self.withdrawn.map(Moment::from_unix_millis),
+        })
+    }
+}

@@ -1,0 +1,107 @@
+//! Who may ask.
+
+use std::net::IpAddr;
+
+use axum::response::Response;
+use http::header::{AUTHORIZATION, HOST, WWW_AUTHENTICATE};
+use http::uri::Authority;
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+use crate::domain::base64;
+use crate::domain::digest::Digest;
+use crate::web::pages::text_response;
+
+/// With a token, whoever knows it. Without, whoever reaches the listener by its number: a page that
+/// had its own name lead here would come under that name.
+#[derive(Clone, Debug)]
+pub struct Access {
+    token: Option<Digest>,
+}
+
+impl Access {
+    #[must_use]
+    pub fn new(token: Option<&str>) -> Self {
+        Self { token: token.map(|token| Digest::of(token.as_bytes())) }
+    }
+
+    pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), Response> {
+        match &self.token {
+            Some(token) if given(headers).is_some_and(|given| same(&Digest::of(&given), token)) => Ok(()),
+            Some(_) => Err(unauthorized()),
+            None if is_by_number(headers) => Ok(()),
+            None => Err(text_response(
+                StatusCode::MISDIRECTED_REQUEST,
+                "Ask for this by address, as 127.0.0.1, or as localhost.\n",
+            )),
+        }
+    }
+}
+
+/// Digests are compared to their ends: how long it takes says nothing of where they differ.
+fn same(a: &Digest, b: &Digest) -> bool {
+    a.bytes().iter().zip(b.bytes()).fold(0, |differences, (a, b)| differences | (a ^ b)) == 0
+}
+
+/// The token of `Bearer`, or the password of `Basic`, which browsers ask for.
+fn given(headers: &HeaderMap) -> Option<Vec<u8>> {
+    let (scheme, value) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    if scheme.eq_ignore_ascii_case("bearer") {
+        return Some(value.trim().as_bytes().to_vec());
+    }
+    if !scheme.eq_ignore_ascii_case("basic") {
+        return None;
+    }
+    let decoded = base64::decode(value.trim())?;
+    let colon = decoded.iter().position(|byte| *byte == b':')?;
+    Some(decoded[colon + 1..].to_vec())
+}
+
+fn is_by_number(headers: &HeaderMap) -> bool {
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
+    host.is_some_and(|host| {
+        let name = host.host().trim_start_matches('[').trim_end_matches(']');
+        name == "localhost" || name.parse::<IpAddr>().is_ok()
+    })
+}
+
+fn unauthorized() -> Response {
+    let mut response = text_response(StatusCode::UNAUTHORIZED, "Send `ops_token` as a bearer token, or as a password.\n");
+    response
+        .headers_mut()
+        .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"porchlight\", charset=\"UTF-8\""));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        pairs.iter().map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value))).collect()
+    }
+
+    #[test]
+    fn without_a_token_only_a_number_or_localhost_is_answered() {
+        let open = Access::new(None);
+        for host in ["127.0.0.1:8081", "[::1]:8081", "localhost:8081", "localhost"] {
+            assert!(open.check(&headers(&[("host", host)])).is_ok(), "{host}");
+        }
+        for host in ["evil.example", "localhost.evil.example:8081", "127.0.0.1.evil.example", "user@host:x"] {
+            assert!(open.check(&headers(&[("host", host)])).is_err(), "{host}");
+        }
+        assert!(open.check(&HeaderMap::new()).is_err());
+    }
+
+    #[test]
+    fn with_a_token_only_who_knows_it_is_answered() {
+        let guarded = Access::new(Some("a token that is long"));
+        let good = ["Bearer a token that is long", "Basic bWU6YSB0b2tlbiB0aGF0IGlzIGxvbmc="];
+        for value in good {
+            assert!(guarded.check(&headers(&[("authorization", value)])).is_ok(), "{value}");
+        }
+        for value in ["Bearer a token that is lon", "Basic bWU6", "Basic ?", "Bearer", "a token that is long"] {
+            assert!(guarded.check(&headers(&[("authorization", value), ("host", "localhost")])).is_err(), "{value}");
+        }
+        assert!(guarded.check(&HeaderMap::new()).is_err());
+    }
+}

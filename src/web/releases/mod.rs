@@ -1,0 +1,126 @@
+//! The disk images: where the newest is, each version for good, and lists of them for people, Sparkle,
+//! feed readers and programs.
+
+mod feeds;
+mod image;
+mod listing;
+
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::response::Response;
+use http::header::{ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, LOCATION, RETRY_AFTER};
+use http::{HeaderValue, StatusCode};
+
+use super::app::App;
+use super::pages::{self, text_response};
+use super::representation::Draft;
+use crate::actions::{NewestImage, Service, latest_path};
+use crate::domain::base_url::BaseUrl;
+use crate::domain::release::{Releases, file_stem};
+use crate::site::{PageName, Site, sample_image};
+
+pub(crate) use listing::{newest, offered};
+
+pub(crate) const LATEST: &str = "/releases/latest/{file}";
+pub(crate) const IMAGE: &str = "/releases/{file}";
+
+const DISK_IMAGE: &str = "application/x-apple-diskimage";
+
+/// The files about releases, and in a preview without any the sample, with their paths.
+pub(crate) fn files(
+    site: &Site,
+    base_url: &BaseUrl,
+    service: &Service,
+    releases: &Releases,
+) -> Vec<(String, Draft)> {
+    let facts = &site.facts;
+    let listed = listing::releases_json(&facts.name, releases, base_url);
+    let made = &site.page(PageName::Releases).last_updated;
+    let appcast = site.appcast.clone().unwrap_or_else(|| feeds::appcast(facts, releases, base_url).into_bytes());
+    let mut files = vec![
+        (listing::RELEASES_JSON.to_owned(), fresh("application/json", format!("{listed:#}\n").into_bytes())),
+        (feeds::APPCAST.to_owned(), fresh("application/rss+xml", appcast)),
+        (
+            feeds::ATOM.to_owned(),
+            fresh("application/atom+xml", feeds::atom(facts, releases, base_url, made).into_bytes()),
+        ),
+    ];
+    if matches!(service.newest_image, NewestImage::Preview(_)) && releases.newest().is_none() {
+        let sample = fresh(DISK_IMAGE, sample_image(&facts.name))
+            .with(CONTENT_DISPOSITION, attachment(&sample_name(&facts.name)))
+            .with(ACCEPT_RANGES, "none");
+        files.push((format!("/releases/{}", sample_name(&facts.name)), sample));
+    }
+    files
+}
+
+/// Changes with the next release: everybody asks again.
+fn fresh(content_type: &'static str, body: Vec<u8>) -> Draft {
+    Draft { cache_control: "no-cache", ..Draft::file(content_type, body) }
+}
+
+fn sample_name(app: &str) -> String {
+    format!("{}-sample.dmg", file_stem(app))
+}
+
+fn attachment(file: &str) -> String {
+    format!("attachment; filename=\"{file}\"")
+}
+
+/// Leads to the newest image, whichever that is.
+pub(crate) async fn latest(State(app): State<App>, request: Request) -> Response {
+    let made = app.made();
+    let name = &made.site.facts.name;
+    if request.uri().path() != latest_path(name) {
+        return pages::unknown(State(app), request).await;
+    }
+    let releases = app.service().catalogue.current().await;
+    match (&app.service().newest_image, releases.newest()) {
+        (NewestImage::Elsewhere(url), _) => lead_to(url),
+        (_, Some(release)) => lead_to(release.elsewhere.as_deref().unwrap_or(&listing::path(release))),
+        (NewestImage::Preview(_), None) => lead_to(&format!("/releases/{}", sample_name(name))),
+        (NewestImage::Published(_), None) => not_yet("No disk image has been published yet. Please come back later.\n"),
+    }
+}
+
+/// The image of one version.
+pub(crate) async fn image(State(app): State<App>, Path(file): Path<String>, request: Request) -> Response {
+    let releases = app.service().catalogue.current().await;
+    let Some(release) = releases.with_file(&file).filter(|release| request.uri().path() == listing::path(release)) else {
+        return pages::unknown(State(app), request).await;
+    };
+    if release.withdrawn.is_some() {
+        let latest = app.service().newest_image.url();
+        return text_response(
+            StatusCode::GONE,
+            format!("{file} has been withdrawn. The newest version is at {latest}\n"),
+        );
+    }
+    if let Some(url) = &release.elsewhere {
+        return lead_to(url);
+    }
+    match app.service().catalogue.open(release).await {
+        Ok(opened) => image::respond(opened, release, request.headers()),
+        Err(why) => {
+            tracing::warn!(file, %why, "a published image cannot be read");
+            not_yet("This disk image cannot be read just now. Please try again in a moment.\n")
+        }
+    }
+}
+
+fn lead_to(address: &str) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::FOUND;
+    if let Ok(address) = HeaderValue::from_str(address) {
+        response.headers_mut().insert(LOCATION, address);
+    }
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
+}
+
+fn not_yet(words: &'static str) -> Response {
+    let mut response = text_response(StatusCode::SERVICE_UNAVAILABLE, words);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("60"));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
