@@ -4,6 +4,8 @@ use std::fmt::Write;
 
 use sha2::{Digest as _, Sha256};
 
+use super::base64;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Digest([u8; 32]);
 
@@ -29,16 +31,7 @@ impl Digest {
 
     #[must_use]
     pub fn base64(&self) -> String {
-        const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-        let mut text = String::with_capacity(44);
-        for chunk in self.0.chunks(3) {
-            let group = chunk.iter().fold(0, |group, byte| group << 8 | usize::from(*byte)) << (8 * (3 - chunk.len()));
-            for place in 0..4 {
-                let digit = ALPHABET[group >> (18 - 6 * place) & 63];
-                text.push(if place > chunk.len() { '=' } else { char::from(digit) });
-            }
-        }
-        text
+        base64::encode(&self.0)
     }
 }
 

@@ -3,6 +3,7 @@
 //! Nothing here knows of HTTP, SQL, mail or the clock. A value that exists has been checked, and
 //! nobody above needs to check it again.
 
+pub mod base64;
 pub mod base_url;
 pub mod consent;
 pub mod contact;

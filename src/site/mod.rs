@@ -12,6 +12,7 @@ mod form;
 mod json_ld;
 mod markdown;
 mod page;
+mod sample_image;
 mod templates;
 
 pub use assets::{Asset, Assets};
@@ -21,3 +22,4 @@ pub use facts::Facts;
 pub use failure::SiteFailure;
 pub use form::{Form, FormErrors, FormValues};
 pub use page::{Page, PageName};
+pub use sample_image::sample_image;
