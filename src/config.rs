@@ -200,9 +200,9 @@ impl Ops {
             None => OpsListen::IfFree(SocketAddr::from(([127, 0, 0, 1], 8081))),
             Some((_, text)) if text == "off" => OpsListen::Off,
             Some((name, text)) => {
-                let address: SocketAddr = text
-                    .parse()
-                    .map_err(|_| InvalidSettings::of(name, "it is neither off nor an address such as 127.0.0.1:8081"))?;
+                let address: SocketAddr = text.parse().map_err(|_| {
+                    InvalidSettings::of(name, "it is neither off nor an address such as 127.0.0.1:8081")
+                })?;
                 if !address.ip().is_loopback() && token.is_none() {
                     return Err(InvalidSettings::of(name, "others could reach it; set `ops_token` as well"));
                 }

@@ -80,9 +80,8 @@ pub async fn publish_release(
     progress: impl FnMut(u64, u64) + Send + 'static,
 ) -> Result<Release, PublishFailure> {
     let file = file_name(shelf.app, &publication.version);
-    let admit = |releases: &Releases| {
-        releases.admit(&publication.version, &file, publication.prerelease, publication.force)
-    };
+    let admit =
+        |releases: &Releases| releases.admit(&publication.version, &file, publication.prerelease, publication.force);
     admit(&shelf.store.releases().await?)?;
     match publication.image {
         Image::Elsewhere { ref url, length, sha256 } => {
@@ -148,8 +147,7 @@ fn check(path: &Path) -> Result<(), PublishFailure> {
         file.seek(SeekFrom::Start(about.len() - TRAILER as u64)).map_err(unreadable)?;
         file.read_exact(&mut trailer).map_err(unreadable)?;
     }
-    disk_image::check(&trailer, about.len())
-        .map_err(|why| PublishFailure::NotAnImage { path: path.to_owned(), why })
+    disk_image::check(&trailer, about.len()).map_err(|why| PublishFailure::NotAnImage { path: path.to_owned(), why })
 }
 
 /// A place in the folder of releases that nobody else writes to as long as we hold it.
@@ -170,12 +168,7 @@ impl Place {
             TryLockError::WouldBlock => PublishFailure::Busy(folder.to_owned()),
             TryLockError::Error(why) => unwritable(why),
         })?;
-        Ok(Self {
-            folder: folder.to_owned(),
-            partial: folder.join(".partial"),
-            whole: folder.join(file),
-            _lock: lock,
-        })
+        Ok(Self { folder: folder.to_owned(), partial: folder.join(".partial"), whole: folder.join(file), _lock: lock })
     }
 
     fn unwritable(&self, why: io::Error) -> PublishFailure {

@@ -25,7 +25,10 @@ async fn missing_image(service: &Service) -> Option<String> {
     if release.elsewhere.is_some() {
         return None;
     }
-    service.catalogue.open(release).await.err().map(|why| {
-        format!("{} cannot be read here ({why}); all instances have to share `releases_dir`", release.file)
-    })
+    service
+        .catalogue
+        .open(release)
+        .await
+        .err()
+        .map(|why| format!("{} cannot be read here ({why}); all instances have to share `releases_dir`", release.file))
 }

@@ -17,9 +17,5 @@ pub enum WithdrawFailure {
 /// # Errors
 /// When there is no such release on offer, or the database does not answer.
 pub async fn withdraw_release(store: &Store, version: &Version, at: Moment) -> Result<(), WithdrawFailure> {
-    if store.withdraw_release(version, at).await? {
-        Ok(())
-    } else {
-        Err(WithdrawFailure::NotOffered(version.clone()))
-    }
+    if store.withdraw_release(version, at).await? { Ok(()) } else { Err(WithdrawFailure::NotOffered(version.clone())) }
 }

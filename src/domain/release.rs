@@ -238,14 +238,8 @@ mod tests {
         let withdrawn = Release { withdrawn: Some(Moment::from_unix_millis(1)), ..release("1.5.0") };
         let releases = Releases::new(vec![release("1.4.0"), withdrawn, release("2.0.0-beta.2")]);
         assert_eq!(admit(&releases, "1.4.1", false, false), Ok(()));
-        assert_eq!(
-            admit(&releases, "1.4.0", false, true),
-            Err(UnwelcomeRelease::VersionUsed(version("1.4.0")))
-        );
-        assert_eq!(
-            admit(&releases, "1.5.0", false, true),
-            Err(UnwelcomeRelease::VersionWithdrawn(version("1.5.0")))
-        );
+        assert_eq!(admit(&releases, "1.4.0", false, true), Err(UnwelcomeRelease::VersionUsed(version("1.4.0"))));
+        assert_eq!(admit(&releases, "1.5.0", false, true), Err(UnwelcomeRelease::VersionWithdrawn(version("1.5.0"))));
         assert_eq!(
             admit(&releases, "1.3.9", false, false),
             Err(UnwelcomeRelease::NotNewer(version("1.3.9"), version("1.4.0")))

@@ -49,9 +49,9 @@ impl SystemVersion {
     pub fn parse(text: &str) -> Result<Self, InvalidSystemVersion> {
         let numbers: Vec<_> = text.split('.').collect();
         let fits = numbers.len() <= 3
-            && numbers.iter().all(|number| {
-                (1..=3).contains(&number.len()) && number.bytes().all(|digit| digit.is_ascii_digit())
-            });
+            && numbers
+                .iter()
+                .all(|number| (1..=3).contains(&number.len()) && number.bytes().all(|digit| digit.is_ascii_digit()));
         if fits { Ok(Self(text.to_owned())) } else { Err(InvalidSystemVersion) }
     }
 

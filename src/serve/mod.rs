@@ -109,9 +109,9 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
             let access = Access::new(settings.ops.token.as_deref());
             tasks.spawn(connections::accept(listener, house(Face::Makers(app.clone(), access))));
         }
-        None if settings.ops.listen != OpsListen::Off => notes.push(
-            "Health is not served: the port of `ops_listen` is taken. Set another, or `off`.".to_owned(),
-        ),
+        None if settings.ops.listen != OpsListen::Off => {
+            notes.push("Health is not served: the port of `ops_listen` is taken. Set another, or `off`.".to_owned())
+        }
         None => {}
     }
     tasks.spawn(releases::keep_up(content.clone(), app.clone(), stop.clone()));

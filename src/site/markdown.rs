@@ -147,6 +147,7 @@ impl Anchored {
         let mut plugins = Plugins::default();
         plugins.render.heading_adapter = Some(&headings);
         comrak::markdown_to_html_with_plugins(&self.lines[lines].join("\n"), &options(), &plugins)
+            .replace(LEFT_OUT, "")
             .replace("<table>", "<div class=\"scroll\" tabindex=\"0\"><table>")
             .replace("</table>", "</table></div>")
     }
@@ -167,8 +168,11 @@ fn options() -> comrak::Options<'static> {
 /// What is new in a release, as HTML for those who read it elsewhere.
 #[must_use]
 pub fn notes_html(notes: &str) -> String {
-    comrak::markdown_to_html(notes, &options())
+    comrak::markdown_to_html(notes, &options()).replace(LEFT_OUT, "")
 }
+
+/// What the renderer puts where it left raw HTML out.
+const LEFT_OUT: &str = "<!-- raw HTML omitted -->";
 
 /// One line of Markdown as HTML, without a paragraph around it.
 fn inline(text: &str) -> String {

@@ -20,7 +20,7 @@ pub use build::{Site, Skill};
 pub use content::Content;
 pub use facts::Facts;
 pub use failure::SiteFailure;
-pub use markdown::notes_html;
 pub use form::{Form, FormErrors, FormValues};
+pub use markdown::notes_html;
 pub use page::{Page, PageName};
 pub use sample_image::sample_image;

@@ -24,6 +24,7 @@ mod mcp;
 mod outages;
 mod pages;
 mod problems;
+mod releases;
 mod settings;
 mod site;
 mod storage;

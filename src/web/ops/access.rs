@@ -65,7 +65,8 @@ fn is_by_number(headers: &HeaderMap) -> bool {
 }
 
 fn unauthorized() -> Response {
-    let mut response = text_response(StatusCode::UNAUTHORIZED, "Send `ops_token` as a bearer token, or as a password.\n");
+    let mut response =
+        text_response(StatusCode::UNAUTHORIZED, "Send `ops_token` as a bearer token, or as a password.\n");
     response
         .headers_mut()
         .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"porchlight\", charset=\"UTF-8\""));

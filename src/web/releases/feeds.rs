@@ -29,7 +29,8 @@ pub(crate) fn appcast(facts: &Facts, releases: &Releases, base_url: &BaseUrl) ->
              <sparkle:shortVersionString>{version}</sparkle:shortVersionString>\n",
             version = release.version,
             date = release.published.rfc2822(),
-            build = release.build.as_ref().map_or_else(|| release.version.to_string(), |build| build.as_str().to_owned()),
+            build =
+                release.build.as_ref().map_or_else(|| release.version.to_string(), |build| build.as_str().to_owned()),
         );
         if let Some(system) = &release.minimum_macos {
             let system = system.as_str();

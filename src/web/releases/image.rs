@@ -1,6 +1,5 @@
 //! Sends a disk image from disk: whole or in parts, a piece at a time.
 
-
 use axum::body::Body;
 use axum::response::Response;
 use http::HeaderMap;

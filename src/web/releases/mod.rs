@@ -27,12 +27,7 @@ pub(crate) const IMAGE: &str = "/releases/{file}";
 const DISK_IMAGE: &str = "application/x-apple-diskimage";
 
 /// The files about releases, and in a preview without any the sample, with their paths.
-pub(crate) fn files(
-    site: &Site,
-    base_url: &BaseUrl,
-    service: &Service,
-    releases: &Releases,
-) -> Vec<(String, Draft)> {
+pub(crate) fn files(site: &Site, base_url: &BaseUrl, service: &Service, releases: &Releases) -> Vec<(String, Draft)> {
     let facts = &site.facts;
     let listed = listing::releases_json(&facts.name, releases, base_url);
     let made = &site.page(PageName::Releases).last_updated;
@@ -86,7 +81,8 @@ pub(crate) async fn latest(State(app): State<App>, request: Request) -> Response
 /// The image of one version.
 pub(crate) async fn image(State(app): State<App>, Path(file): Path<String>, request: Request) -> Response {
     let releases = app.service().catalogue.current().await;
-    let Some(release) = releases.with_file(&file).filter(|release| request.uri().path() == listing::path(release)) else {
+    let Some(release) = releases.with_file(&file).filter(|release| request.uri().path() == listing::path(release))
+    else {
         return pages::unknown(State(app), request).await;
     };
     if release.withdrawn.is_some() {

@@ -116,15 +116,25 @@ impl Database {
 
     /// Keeps everybody else from writing until it is released.
     pub async fn lock(&self) -> Lock {
+        self.lock_tables("people, message_digests").await
+    }
+
+    /// Keeps everybody else from publishing until it is released.
+    pub async fn lock_releases(&self) -> Lock {
+        self.lock_tables("releases IN SHARE MODE").await
+    }
+
+    async fn lock_tables(&self, tables: &str) -> Lock {
         match self.kind {
             Kind::Sqlite(_) => {
                 let mut connection = self.sqlite_connection().await;
-                connection.execute("BEGIN EXCLUSIVE").await.expect("the only writer's place");
+                connection.execute("BEGIN IMMEDIATE").await.expect("the only writer's place");
                 Lock::Sqlite(connection)
             }
             Kind::Postgres => {
                 let mut connection = self.postgres_connection().await;
-                connection.execute("BEGIN; LOCK TABLE people, message_digests").await.expect("the tables alone");
+                let lock = AssertSqlSafe(format!("BEGIN; LOCK TABLE {tables}"));
+                connection.execute(lock).await.expect("the tables alone");
                 Lock::Postgres(connection)
             }
         }

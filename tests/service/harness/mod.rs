@@ -4,6 +4,7 @@ mod database;
 pub mod markup;
 mod postgres;
 mod program;
+mod releases;
 mod wire;
 
 use std::time::Duration;
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 
 pub use database::Database;
 pub use program::Program;
+pub use releases::disk_image;
 pub use wire::{Connection, raw};
 
 /// Noon of 15 November 2026: where the clock of every test stands until it is moved.
@@ -27,6 +29,8 @@ const NOW: Moment = Moment::from_unix_millis(1_794_744_000_000);
 pub struct Service {
     running: Running,
     client: reqwest::Client,
+    /// Where this service alone keeps what is no database.
+    folder: tempfile::TempDir,
     pub clock: Clock,
     pub database: Database,
 }
@@ -84,9 +88,12 @@ impl Service {
     }
 
     pub async fn try_start(written: Written, database: Database) -> Result<Self, ServeFailure> {
+        let folder = tempfile::tempdir().expect("a folder");
         let written = Written {
             listen: Some("127.0.0.1:0".to_owned()),
+            ops_listen: Some(written.ops_listen.unwrap_or_else(|| "off".to_owned())),
             database_url: Some(database.url().to_owned()),
+            data_dir: Some(written.data_dir.unwrap_or_else(|| folder.path().display().to_string())),
             ..written
         };
         let settings = Settings::load(None, &written).expect("settings that can be used");
@@ -97,7 +104,7 @@ impl Service {
             .timeout(Duration::from_secs(30))
             .build()
             .expect("a client");
-        Ok(Self { running, client, clock, database })
+        Ok(Self { running, client, folder, clock, database })
     }
 
     pub async fn stop(self) {
@@ -106,6 +113,11 @@ impl Service {
 
     pub fn address(&self) -> std::net::SocketAddr {
         self.running.address()
+    }
+
+    /// Where the makers' own eyes look.
+    pub fn ops_address(&self) -> std::net::SocketAddr {
+        self.running.ops_address().expect("a listener for the makers")
     }
 
     /// The address as the service itself has it, which need not be where it listens.

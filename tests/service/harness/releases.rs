@@ -1,0 +1,78 @@
+//! Disk images, and the command that publishes them beside a running service.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{Database, Program, Service};
+
+/// The bytes of a file that calls itself a disk image: `seed` tells one from another.
+pub fn disk_image(length: usize, seed: u8) -> Vec<u8> {
+    let data = length - 512;
+    let mut image: Vec<u8> = (0..data).map(|place| (place % 251) as u8 ^ seed).collect();
+    image.extend(trailer(data as u64));
+    image
+}
+
+/// The last 512 bytes of an image that holds so many bytes of data before them.
+pub fn trailer(data: u64) -> [u8; 512] {
+    let mut trailer = [0; 512];
+    trailer[..12].copy_from_slice(b"koly\0\0\0\x04\0\0\x02\0");
+    trailer[0x20..0x28].copy_from_slice(&data.to_be_bytes());
+    trailer
+}
+
+impl Service {
+    /// A file in this service's own folder.
+    pub fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.folder.path().join(name);
+        std::fs::write(&path, contents).expect("a file");
+        path
+    }
+
+    pub fn releases_dir(&self) -> PathBuf {
+        self.folder.path().join("releases")
+    }
+
+    /// `porchlight release …` as a maker types it on this machine.
+    pub fn release_command(&self, arguments: &[&str]) -> Command {
+        release_command(&self.database, &self.releases_dir(), arguments)
+    }
+
+    /// Runs it; gives the exit code and all that it said.
+    pub fn release(&self, arguments: &[&str]) -> (i32, String) {
+        Program::run(self.release_command(arguments))
+    }
+
+    /// Publishes an image of that version, and gives its bytes.
+    pub fn publish(&self, version: &str) -> Vec<u8> {
+        self.publish_with(version, &[])
+    }
+
+    pub fn publish_with(&self, version: &str, more: &[&str]) -> Vec<u8> {
+        let seed = version.bytes().fold(0, |seed, byte| seed ^ byte.rotate_left(3));
+        let image = disk_image(20_000, seed);
+        let path = self.file("image.dmg", &image);
+        let path = path.to_str().expect("a path in UTF-8");
+        let arguments = [&["publish", path, "--version", version], more].concat();
+        let (code, said) = self.release(&arguments);
+        assert_eq!(code, 0, "{said}");
+        image
+    }
+
+    /// Waits until a page says `words`; pages are made anew within a second or so.
+    pub async fn comes_to_say(&self, path: &str, words: &str) -> String {
+        loop {
+            let text = self.get(path).await.text();
+            if text.contains(words) {
+                return text;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+pub fn release_command(database: &Database, folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Program::command(folder.parent().expect("a folder above"), &["release"]);
+    command.args(arguments).arg("--database-url").arg(database.url()).arg("--releases-dir").arg(folder);
+    command
+}

@@ -1,0 +1,356 @@
+//! Publishing: what a maker may put up, when it is the newest, and who is told.
+
+mod feeds;
+mod instances;
+mod interrupted;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Service, disk_image, on_each_database, on_each_database_with, on_one_database};
+use porchlight::config::Written;
+
+const LATEST: &str = "/releases/latest/Troupe.dmg";
+
+/// Settings of a site that is no preview: nothing is made up.
+pub(super) fn live() -> Written {
+    Written { base_url: Some("https://troupe.example".to_owned()), ..Written::default() }
+}
+
+async fn leads_to(service: &Service) -> String {
+    let answer = service.head(LATEST).await;
+    assert_eq!(answer.status, 302);
+    assert_eq!(answer.header("cache-control"), "no-cache");
+    answer.header("location").to_owned()
+}
+
+fn listed(service: &Service) -> Value {
+    let output = service.release_command(&["list", "--json"]).output().expect("the program");
+    assert!(output.status.success());
+    serde_json::from_slice(&output.stdout).expect("JSON and nothing else")
+}
+
+#[tokio::test]
+async fn the_newest_is_handed_out_the_moment_it_is_published() {
+    on_each_database_with(live(), async |service| {
+        service.publish("1.9.3");
+        assert_eq!(leads_to(service).await, "/releases/Troupe-1.9.3.dmg");
+        let image = service.publish("1.10.0");
+        assert_eq!(leads_to(service).await, "/releases/Troupe-1.10.0.dmg");
+        assert_eq!(service.get(LATEST).await.status, 302);
+
+        let answer = service.get("/releases/Troupe-1.10.0.dmg").await;
+        assert_eq!(answer.status, 200);
+        assert!(answer.body == image);
+
+        let started = service.post("/api/download", &json!({ "email": "ada@example.com" })).await.is_ok();
+        assert_eq!(started["url"], "https://troupe.example/releases/latest/Troupe.dmg");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_withdrawn_version_is_gone_for_good_and_the_one_before_is_the_newest_again() {
+    on_each_database_with(live(), async |service| {
+        service.publish("1.4.0");
+        service.publish("1.5.0");
+        let (code, said) = service.release(&["withdraw", "1.5.0"]);
+        assert_eq!((code, leads_to(service).await.as_str()), (2, "/releases/Troupe-1.5.0.dmg"), "{said}");
+        assert!(said.contains("--yes"), "{said}");
+
+        let (code, said) = service.release(&["withdraw", "1.5.0", "--yes"]);
+        assert_eq!(code, 0, "{said}");
+        assert_eq!(leads_to(service).await, "/releases/Troupe-1.4.0.dmg");
+        let gone = service.get("/releases/Troupe-1.5.0.dmg").await;
+        assert_eq!(gone.status, 410);
+        assert!(gone.text().contains(LATEST), "{}", gone.text());
+        assert!(!service.comes_to_say("/releases.json", "\"latest\": \"1.4.0\"").await.contains("1.5.0"));
+
+        let (code, said) = service.release(&["withdraw", "1.5.0", "--yes"]);
+        assert_eq!(code, 1);
+        assert!(said.contains("no release 1.5.0 to withdraw"), "{said}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_cannot_be_published_is_refused_with_one_sentence_and_nothing_changed() {
+    on_each_database_with(live(), async |service| {
+        service.publish("1.4.0");
+        service.publish("1.5.0");
+        service.release(&["withdraw", "1.5.0", "--yes"]);
+        let whole = disk_image(9_000, 7);
+        let good = service.file("good.dmg", &whole);
+        let short = service.file("short.dmg", &whole[..8_000]);
+        let holed = service.file("holed.dmg", [&whole[..4_000], &whole[5_000..]].concat());
+        let text = service.file("notes.md", "What is new\n".repeat(100));
+        let long = service.file("long.md", "x".repeat(65 * 1024));
+        let binary = service.file("binary.md", [0xff, 0xfe, 0x00]);
+        let [good, short, holed, text, long, binary] =
+            [&good, &short, &holed, &text, &long, &binary].map(|path| path.to_str().unwrap());
+        let before = (listed(service), std::fs::read_dir(service.releases_dir()).unwrap().count());
+        for (arguments, code, words) in [
+            (vec![text, "--version", "1.6.0"], 1, "does not end as a disk image does"),
+            (vec![short, "--version", "1.6.0"], 1, "its end is missing"),
+            (vec![holed, "--version", "1.6.0"], 1, "some of the image is missing"),
+            (vec!["nowhere.dmg", "--version", "1.6.0"], 1, "nowhere.dmg cannot be read"),
+            (vec![".", "--version", "1.6.0"], 1, "cannot be read"),
+            (vec![good, "--version", "1.4.0"], 1, "has been published before"),
+            (vec![good, "--version", "1.4.0", "--force"], 1, "has been published before"),
+            (vec![good, "--version", "1.5.0", "--force"], 1, "was withdrawn"),
+            (vec![good, "--version", "1.3.9"], 1, "1.3.9 is not newer than 1.4.0; add --force"),
+            (vec![good, "--version", "1.6.0-beta.1"], 1, "add --prerelease"),
+            (vec![good, "--version", "1.6.0", "--notes", long], 1, "over 64 KiB"),
+            (vec![good, "--version", "1.6.0", "--notes", binary], 1, "The notes in"),
+            (vec![good, "--version", "1.6"], 2, "1.4.0 or 2.0.0-beta.1"),
+            (vec![good, "--version", "v1.6.0"], 2, "1.4.0 or 2.0.0-beta.1"),
+            (vec![good, "--version", "1.6.0", "--ed-signature", "abc"], 2, "sign_update"),
+            (vec![good, "--version", "1.6.0", "--minimum-macos", "Sonoma"], 2, "such as 14.0"),
+            (vec!["--version", "1.6.0"], 2, "FILE"),
+        ] {
+            let (found, said) = service.release(&[&["publish"], arguments.as_slice()].concat());
+            assert_eq!(found, code, "{arguments:?}: {said}");
+            assert!(said.contains(words), "{arguments:?}: {said}");
+            if code == 1 {
+                assert_eq!(said.trim().lines().count(), 1, "{arguments:?}: {said}");
+            }
+            let after = (listed(service), std::fs::read_dir(service.releases_dir()).unwrap().count());
+            assert_eq!(before, after, "{arguments:?}");
+        }
+        assert_eq!(leads_to(service).await, "/releases/Troupe-1.4.0.dmg");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_older_version_can_be_forced_in_and_does_not_become_the_newest() {
+    on_each_database_with(live(), async |service| {
+        service.publish("1.4.0");
+        service.publish_with("1.3.9", &["--force"]);
+        assert_eq!(leads_to(service).await, "/releases/Troupe-1.4.0.dmg");
+        assert_eq!(service.get("/releases/Troupe-1.3.9.dmg").await.status, 200);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_early_version_is_for_those_who_ask_for_it_and_never_the_newest() {
+    on_each_database_with(live(), async |service| {
+        service.publish_with("2.0.0-beta.1", &["--prerelease"]);
+        assert_eq!(service.get(LATEST).await.status, 503);
+        service.post("/api/download", &json!({ "email": "ada@example.com" })).await.is_problem(503, "unavailable");
+        service.publish("1.4.0");
+        service.publish_with("2.0.0-beta.2", &["--prerelease"]);
+        assert_eq!(leads_to(service).await, "/releases/Troupe-1.4.0.dmg");
+        assert_eq!(service.get("/releases/Troupe-2.0.0-beta.2.dmg").await.status, 200);
+        let home = service.comes_to_say("/index.md", "1.4.0").await;
+        assert!(!home.contains("beta"), "{home}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_image_at_another_host_is_recorded_and_led_to() {
+    on_each_database_with(live(), async |service| {
+        let (url, sha256) = ("https://files.example/t/Troupe-1.4.0.dmg?x=1", "ab".repeat(32));
+        let (code, said) = service.release(&[
+            "publish",
+            "--url",
+            url,
+            "--length",
+            "48213504",
+            "--sha256",
+            &sha256,
+            "--version",
+            "1.4.0",
+        ]);
+        assert_eq!(code, 0, "{said}");
+        assert_eq!(leads_to(service).await, url);
+        assert_eq!(service.get("/releases/Troupe-1.4.0.dmg").await.header("location"), url);
+        let started = service.post("/api/download", &json!({ "email": "ada@example.com" })).await.is_ok();
+        assert_eq!(started["url"], "https://troupe.example/releases/latest/Troupe.dmg");
+        let listed = service.comes_to_say("/releases.json", "48213504").await;
+        assert!(listed.contains(url) && listed.contains(&sha256), "{listed}");
+
+        for missing in [&["--length", "1"][..], &["--sha256", &sha256], &[]] {
+            let (code, said) = service.release(&[&["publish", "--url", url, "--version", "1.5.0"], missing].concat());
+            assert_eq!(code, 2, "{said}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn without_a_release_a_live_site_has_no_download_and_nobody_is_recorded() {
+    on_each_database_with(live(), async |service| {
+        let empty_handed = async || {
+            let answer = service.get(LATEST).await;
+            assert_eq!(answer.status, 503);
+            assert!(!answer.header("retry-after").is_empty());
+            let order = json!({ "email": "ada@example.com", "updates": true });
+            let problem = service.post("/api/download", &order).await.is_problem(503, "unavailable");
+            assert!(problem["detail"].as_str().unwrap().contains("none has been published"), "{problem:#}");
+            service.post("/api/download", &json!({ "email": "ada" })).await.is_problem(400, "invalid_email");
+            assert_eq!(service.database.traces().await, 0);
+        };
+        empty_handed().await;
+        service.publish("1.0.0");
+        service.release(&["withdraw", "1.0.0", "--yes"]);
+        empty_handed().await;
+        service.post("/api/waitlist", &json!({ "email": "ada@example.com" })).await.is_ok();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_preview_without_a_release_hands_out_a_sample_until_there_is_one() {
+    on_one_database(async |service| {
+        let sample = leads_to(service).await;
+        assert_eq!(sample, "/releases/Troupe-sample.dmg");
+        let answer = service.get(&sample).await;
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.header("content-type"), "application/x-apple-diskimage");
+        assert_eq!(answer.header("content-disposition"), "attachment; filename=\"Troupe-sample.dmg\"");
+        assert_eq!(answer.body[answer.body.len() - 512..][..4], *b"koly");
+        service.post("/api/download", &json!({ "email": "ada@example.com" })).await.is_ok();
+
+        service.publish("1.0.0");
+        assert_eq!(leads_to(service).await, "/releases/Troupe-1.0.0.dmg");
+        service.comes_to_say("/releases.json", "1.0.0").await;
+        assert_eq!(service.get(&sample).await.status, 404);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn makers_who_keep_their_releases_elsewhere_need_publish_nothing() {
+    let elsewhere = "https://files.example/latest.dmg";
+    let written = Written { download_url: Some(elsewhere.to_owned()), ..live() };
+    on_each_database_with(written, async |service| {
+        let started = service.post("/api/download", &json!({ "email": "ada@example.com" })).await.is_ok();
+        assert_eq!(started["url"], elsewhere);
+        assert_eq!(leads_to(service).await, elsewhere);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn pages_agents_and_search_engines_are_told_about_the_newest_and_only_the_newest() {
+    on_each_database(async |service| {
+        service.publish("1.4.77");
+        service.comes_to_say("/index.md", "1.4.77").await;
+        service.publish("1.5.77");
+        let sha256 = listed(service)[0]["sha256"].as_str().unwrap().to_owned();
+        let date = listed(service)[0]["published"].as_str().unwrap()[..10].to_owned();
+        service.comes_to_say("/index.md", "1.5.77").await;
+        for path in ["/", "/index.md", "/llms.txt", "/download/started"] {
+            let text = service.get(path).await.text();
+            for fact in ["1.5.77", "20 KB", &sha256, &date] {
+                assert!(text.contains(fact), "{path} says nothing of {fact}");
+            }
+            assert!(!text.contains("1.4.77"), "{path}");
+        }
+        let home = service.get("/").await.text();
+        let (_, json_ld) = home.split_once("application/ld+json\">").unwrap();
+        let json_ld: Value = serde_json::from_str(json_ld.split_once("</script>").unwrap().0).unwrap();
+        let software = &json_ld["@graph"][2];
+        assert_eq!(software["softwareVersion"], "1.5.77");
+        assert_eq!(software["datePublished"], date);
+        assert_eq!(software["fileSize"], "20 KB");
+        assert_eq!(software["encoding"]["sha256"], sha256);
+
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "get_download" } });
+        let way = &service.post("/mcp", &call).await.is_ok()["result"]["structuredContent"];
+        assert_eq!(way["version"], "1.5.77");
+        assert_eq!(way["date"], date);
+        assert_eq!(way["size"], "20 KB");
+        assert_eq!(way["sha256"], sha256);
+        assert!(!way.to_string().contains(".dmg"), "{way:#}");
+
+        let sitemap = service.get("/sitemap.xml").await.text();
+        assert!(sitemap.contains(&format!("/releases</loc><lastmod>{date}</lastmod>")), "{sitemap}");
+        for version in ["1.5.77", "1.4.77"] {
+            service.release(&["withdraw", version, "--yes"]);
+        }
+        assert!(!service.comes_to_say("/releases.md", "Nothing has been published").await.contains("1.5.77"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_page_of_releases_has_the_notes_of_every_version() {
+    on_one_database(async |service| {
+        let notes =
+            service.file("notes.md", "# Faster\n\nBots <script>alert(1)</script> answer *sooner*.\n\n## Fixed\n");
+        let notes = notes.to_str().unwrap();
+        service.publish_with("1.4.0", &["--notes", notes, "--minimum-macos", "14.0"]);
+        service.publish_with("1.5.0", &["--notes", notes]);
+        let html = service.comes_to_say("/releases", "Troupe 1.5.0").await;
+        for part in ["id=\"v1-5-0\"", "id=\"v1-4-0\"", "<em>sooner</em>", "macOS 14.0 or later"] {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+        assert!(!html.contains("<script>alert") && !html.contains("omitted"), "{html}");
+        assert_eq!(html.matches("id=\"faster").count(), 2);
+        assert_eq!(html.matches("id=\"faster\"").count(), 1, "an anchor is there once");
+        let markdown = service.get_as("/releases", "text/markdown").await.text();
+        assert_eq!(markdown, service.get("/releases.md").await.text());
+        assert!(markdown.contains("### Faster") && markdown.contains("## Troupe 1.4.0"), "{markdown}");
+        let footer = service.get("/about").await.text();
+        assert!(footer.split_once("<footer").unwrap().1.contains("href=\"/releases\""));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn lists_are_for_people_and_programs() {
+    on_each_database_with(live(), async |service| {
+        assert_eq!(listed(service), json!([]));
+        let (code, said) = service.release(&["show"]);
+        assert_eq!(code, 1);
+        assert!(said.contains("Nothing has been published yet"), "{said}");
+
+        let signature = format!("{}==", "aB3+/x".repeat(15).chars().take(86).collect::<String>());
+        let notes = service.file("notes.md", "New\n");
+        service.publish_with(
+            "1.4.0",
+            &[
+                "--notes",
+                notes.to_str().unwrap(),
+                "--ed-signature",
+                &signature,
+                "--minimum-macos",
+                "14.0",
+                "--build",
+                "77",
+            ],
+        );
+        service.publish("1.5.0");
+        let (code, said) = service.release(&["list"]);
+        assert_eq!(code, 0);
+        let lines: Vec<_> = said.lines().collect();
+        assert_eq!(lines.len(), 2, "{said}");
+        assert!(lines[0].starts_with("1.5.0 ") && lines[0].ends_with("newest"), "{said}");
+
+        let output = service.release_command(&["show", "1.4.0", "--json"]).output().unwrap();
+        let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(shown, listed(service)[1]);
+        for (member, value) in [
+            ("version", json!("1.4.0")),
+            ("newest", json!(false)),
+            ("file", json!("Troupe-1.4.0.dmg")),
+            ("length", json!(20_000)),
+            ("notes", json!("New")),
+            ("build", json!("77")),
+            ("ed_signature", json!(signature)),
+            ("minimum_macos", json!("14.0")),
+            ("withdrawn", json!(null)),
+        ] {
+            assert_eq!(shown[member], value, "{shown:#}");
+        }
+        let (code, said) = service.release(&["show", "9.9.9"]);
+        assert_eq!(
+            (code, said.trim()),
+            (1, "There is no release 9.9.9. `porchlight release list` shows what there is.")
+        );
+    })
+    .await;
+}

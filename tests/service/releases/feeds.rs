@@ -1,0 +1,130 @@
+//! Releases as Sparkle, feed readers and programs subscribe to them.
+
+use porchlight::config::Written;
+use roxmltree::{Document, Node};
+
+use super::live;
+use crate::harness::{Service, on_one_database_with};
+
+const SPARKLE: &str = "http://www.andymatuschak.org/xml-namespaces/sparkle";
+const ATOM: &str = "http://www.w3.org/2005/Atom";
+
+fn child<'a>(node: Node<'a, 'a>, namespace: Option<&str>, name: &str) -> Node<'a, 'a> {
+    let is_it = |child: &Node<'_, '_>| child.tag_name().name() == name && child.tag_name().namespace() == namespace;
+    node.children().find(is_it).unwrap_or_else(|| panic!("no {name}"))
+}
+
+fn words<'a>(node: Node<'a, 'a>, namespace: Option<&str>, name: &str) -> &'a str {
+    child(node, namespace, name).text().unwrap_or_default()
+}
+
+fn signature() -> String {
+    format!("{}==", "aB3+/x".repeat(15).chars().take(86).collect::<String>())
+}
+
+async fn publish_three(service: &Service) {
+    let notes = service.file("notes.md", "**Faster** & \"better\" <b>than</b> ]]> before");
+    let signature = signature();
+    service.publish_with(
+        "1.4.0",
+        &["--notes", notes.to_str().unwrap(), "--ed-signature", &signature, "--minimum-macos", "14.0", "--build", "77"],
+    );
+    service.publish("1.5.0");
+    service.publish_with("2.0.0-beta.1", &["--prerelease"]);
+    service.comes_to_say("/releases.json", "2.0.0-beta.1").await;
+}
+
+#[tokio::test]
+async fn sparkle_finds_every_version_with_its_signature() {
+    on_one_database_with(live(), async |service| {
+        publish_three(service).await;
+        let answer = service.get("/appcast.xml").await;
+        assert_eq!(answer.media_type(), "application/rss+xml");
+        let text = answer.text();
+        let appcast = Document::parse(&text).unwrap();
+        assert_eq!(appcast.root_element().tag_name().name(), "rss");
+        let channel = child(appcast.root_element(), None, "channel");
+        let items: Vec<_> = channel.children().filter(|node| node.has_tag_name("item")).collect();
+        let versions: Vec<_> = items.iter().map(|item| words(*item, Some(SPARKLE), "shortVersionString")).collect();
+        assert_eq!(versions, ["2.0.0-beta.1", "1.5.0", "1.4.0"]);
+        assert_eq!(words(items[0], Some(SPARKLE), "channel"), "beta");
+        assert!(!items[1].children().any(|node| node.has_tag_name((SPARKLE, "channel"))));
+        assert_eq!(words(items[1], Some(SPARKLE), "version"), "1.5.0");
+
+        let signed = items[2];
+        assert_eq!(words(signed, Some(SPARKLE), "version"), "77");
+        assert_eq!(words(signed, Some(SPARKLE), "minimumSystemVersion"), "14.0");
+        assert_eq!(
+            words(signed, None, "description").trim(),
+            "<p><strong>Faster</strong> &amp; \u{201c}better\u{201d} than ]]&gt; before</p>"
+        );
+        assert!(words(signed, None, "pubDate").ends_with(" +0000"));
+        let enclosure = child(signed, None, "enclosure");
+        assert_eq!(enclosure.attribute("url"), Some("https://troupe.example/releases/Troupe-1.4.0.dmg"));
+        assert_eq!(enclosure.attribute("length"), Some("20000"));
+        assert_eq!(enclosure.attribute("type"), Some("application/octet-stream"));
+        assert_eq!(enclosure.attribute((SPARKLE, "edSignature")), Some(signature().as_str()));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_appcast_that_the_makers_signed_themselves_is_served_byte_for_byte() {
+    let site = tempfile::tempdir().unwrap();
+    let own = b"\xef\xbb\xbf<?xml version=\"1.0\"?>\r\n<rss/>\r\n<!-- sparkle-signatures: edSignature: x -->\r\n";
+    std::fs::write(site.path().join("appcast.xml"), own).unwrap();
+    let written = Written { site_dir: Some(site.path().display().to_string()), ..live() };
+    on_one_database_with(written, async |service| {
+        service.publish("1.4.0");
+        service.comes_to_say("/releases.json", "1.4.0").await;
+        assert_eq!(service.get("/appcast.xml").await.body, own);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn feed_readers_get_an_entry_for_every_version() {
+    on_one_database_with(live(), async |service| {
+        let text = service.get("/releases.atom").await.text();
+        assert_eq!(words(Document::parse(&text).unwrap().root_element(), Some(ATOM), "title"), "Releases of Troupe");
+        publish_three(service).await;
+        let answer = service.get("/releases.atom").await;
+        assert_eq!(answer.media_type(), "application/atom+xml");
+        let text = answer.text();
+        let feed = Document::parse(&text).unwrap();
+        let feed = feed.root_element();
+        for name in ["id", "title", "updated", "author"] {
+            child(feed, Some(ATOM), name);
+        }
+        let entries: Vec<_> = feed.children().filter(|node| node.has_tag_name((ATOM, "entry"))).collect();
+        assert_eq!(entries.len(), 3);
+        let oldest = entries[2];
+        assert_eq!(words(oldest, Some(ATOM), "title"), "Troupe 1.4.0");
+        assert_eq!(words(oldest, Some(ATOM), "id"), "https://troupe.example/releases#v1-4-0");
+        assert_eq!(child(oldest, Some(ATOM), "content").attribute("type"), Some("html"));
+        let page = service.get("/releases").await.text();
+        assert!(page.contains("id=\"v1-4-0\""));
+        assert!(page.contains("type=\"application/atom+xml\" href=\"/releases.atom\""));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn programs_get_the_same_as_json() {
+    on_one_database_with(live(), async |service| {
+        publish_three(service).await;
+        let answer = service.get("/releases.json").await;
+        assert_eq!(answer.header("cache-control"), "no-cache");
+        let listed = answer.json();
+        assert_eq!(listed["app"], "Troupe");
+        assert_eq!(listed["latest"], "1.5.0");
+        let oldest = &listed["releases"][2];
+        assert_eq!(oldest["version"], "1.4.0");
+        assert_eq!(oldest["length"], 20_000);
+        assert_eq!(oldest["url"], "https://troupe.example/releases/Troupe-1.4.0.dmg");
+        assert_eq!(oldest["sha256"].as_str().unwrap().len(), 64);
+        assert!(oldest["notes"].as_str().unwrap().starts_with("**Faster**"));
+        assert!(oldest["date"].as_str().unwrap().ends_with('Z'));
+    })
+    .await;
+}
