@@ -11,11 +11,16 @@ mod exchange;
 mod fields;
 mod forms;
 mod headers;
+mod http_date;
 mod json;
 mod mcp;
+#[cfg_attr(not(test), expect(dead_code, reason = "waits for the releases that will be served by it"))]
+mod multipart;
 mod negotiate;
 mod pages;
 mod problem;
+#[cfg_attr(not(test), expect(dead_code, reason = "waits for the releases that will be served by it"))]
+mod ranges;
 mod reference;
 mod representation;
 mod routes;
