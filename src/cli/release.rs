@@ -12,6 +12,7 @@ use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::digest::Digest;
 use crate::domain::release::{Notes, Release, Releases, Signature};
+use crate::domain::time::Moment;
 use crate::domain::version::{Build, SystemVersion, Version};
 use crate::site::{Content, Facts};
 use crate::store::{Database, Store, StoreFailure};
@@ -68,7 +69,7 @@ pub(super) struct Publish {
     #[arg(long, value_name = "FILE")]
     notes: Option<PathBuf>,
 
-    /// The build number of the app (CFBundleVersion), for Sparkle, if it is not the version
+    /// The build number of the app (`CFBundleVersion`), for Sparkle, if it is not the version
     #[arg(long, value_name = "BUILD", value_parser = |text: &str| Build::parse(text))]
     build: Option<Build>,
 
@@ -135,7 +136,10 @@ pub(super) fn run(command: ReleaseCommand, settings: &Settings) -> Result<(), Co
         store.prepare().await.map_err(|failure| away(database, failure))?;
         let done = match command {
             ReleaseCommand::Publish(publish) => publish.run(settings, &store).await,
-            ReleaseCommand::List { json } => list(&store.releases().await?, json),
+            ReleaseCommand::List { json } => {
+                list(&store.releases().await?, json);
+                Ok(())
+            }
             ReleaseCommand::Show { version, json } => show(&store.releases().await?, version, json),
             ReleaseCommand::Withdraw { version, yes } => withdraw(&store, version, yes).await,
         };
@@ -155,7 +159,7 @@ impl Publish {
     async fn run(self, settings: &Settings, store: &Store) -> Result<(), CommandFailure> {
         let content = settings.site_dir.as_deref().map_or_else(|| Ok(Content::default()), Content::with_folder)?;
         let facts = Facts::read(&content)?;
-        let shelf = Shelf { store, folder: &settings.releases_dir, app: &facts.name };
+        let place = Shelf { store, folder: &settings.releases_dir, app: &facts.name };
         let bar = ProgressBar::new(0).with_style(bar_style());
         let progress = {
             let bar = bar.clone();
@@ -164,7 +168,7 @@ impl Publish {
                 bar.set_position(done);
             }
         };
-        let published = publish_release(&shelf, self.publication()?, Clock::System.now(), progress).await;
+        let published = publish_release(&place, self.publication()?, Clock::System.now(), progress).await;
         bar.finish_and_clear();
         let release = published.map_err(ReleaseFailure::from)?;
         let newest = store.releases().await?.newest().map(|newest| newest.version.clone());
@@ -209,11 +213,10 @@ fn bar_style() -> ProgressStyle {
         .unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
-fn list(releases: &Releases, as_json: bool) -> Result<(), CommandFailure> {
+fn list(releases: &Releases, as_json: bool) {
     if as_json {
         let all: Value = releases.iter().map(|release| described(release, releases)).collect();
-        say(&format!("{all:#}"));
-        return Ok(());
+        return say(&format!("{all:#}"));
     }
     if releases.iter().next().is_none() {
         tell(&ReleaseFailure::Nothing.to_string());
@@ -223,7 +226,6 @@ fn list(releases: &Releases, as_json: bool) -> Result<(), CommandFailure> {
         let (date, state) = (release.published.date(), state(release, releases));
         say(format!("{version:<16} {date}  {:>14} bytes  {state}", release.length).trim_end());
     }
-    Ok(())
 }
 
 fn show(releases: &Releases, version: Option<Version>, as_json: bool) -> Result<(), CommandFailure> {
@@ -279,7 +281,7 @@ fn described(release: &Release, releases: &Releases) -> Value {
         "newest": releases.newest() == Some(release),
         "prerelease": release.prerelease,
         "published": release.published.rfc3339(),
-        "withdrawn": release.withdrawn.map(|at| at.rfc3339()),
+        "withdrawn": release.withdrawn.map(Moment::rfc3339),
         "file": release.file,
         "url": release.elsewhere,
         "length": release.length,

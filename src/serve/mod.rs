@@ -110,7 +110,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
             tasks.spawn(connections::accept(listener, house(Face::Makers(app.clone(), access))));
         }
         None if settings.ops.listen != OpsListen::Off => {
-            notes.push("Health is not served: the port of `ops_listen` is taken. Set another, or `off`.".to_owned())
+            notes.push("Health is not served: the port of `ops_listen` is taken. Set another, or `off`.".to_owned());
         }
         None => {}
     }

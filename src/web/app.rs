@@ -64,6 +64,7 @@ impl App {
         Ok(())
     }
 
+    #[must_use]
     pub fn catalogue(&self) -> &Catalogue {
         &self.0.service.catalogue
     }

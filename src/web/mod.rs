@@ -14,13 +14,11 @@ mod headers;
 mod http_date;
 mod json;
 mod mcp;
-#[cfg_attr(not(test), expect(dead_code, reason = "waits for the releases that will be served by it"))]
 mod multipart;
 mod negotiate;
 pub mod ops;
 mod pages;
 mod problem;
-#[cfg_attr(not(test), expect(dead_code, reason = "waits for the releases that will be served by it"))]
 mod ranges;
 mod reference;
 mod releases;

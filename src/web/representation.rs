@@ -135,7 +135,7 @@ fn etag(body: &[u8]) -> String {
 }
 
 /// Whether the caller says that it has this version already.
-fn is_known(asked: &HeaderMap, etag: &HeaderValue) -> bool {
+pub(crate) fn is_known(asked: &HeaderMap, etag: &HeaderValue) -> bool {
     asked
         .get_all(IF_NONE_MATCH)
         .into_iter()

@@ -24,12 +24,13 @@ impl Access {
         Self { token: token.map(|token| Digest::of(token.as_bytes())) }
     }
 
-    pub(super) fn check(&self, headers: &HeaderMap) -> Result<(), Response> {
+    /// The answer to those who may not.
+    pub(super) fn refusal(&self, headers: &HeaderMap) -> Option<Response> {
         match &self.token {
-            Some(token) if given(headers).is_some_and(|given| same(&Digest::of(&given), token)) => Ok(()),
-            Some(_) => Err(unauthorized()),
-            None if is_by_number(headers) => Ok(()),
-            None => Err(text_response(
+            Some(token) if given(headers).is_some_and(|given| same(&Digest::of(&given), token)) => None,
+            Some(_) => Some(unauthorized()),
+            None if is_by_number(headers) => None,
+            None => Some(text_response(
                 StatusCode::MISDIRECTED_REQUEST,
                 "Ask for this by address, as 127.0.0.1, or as localhost.\n",
             )),
@@ -85,12 +86,12 @@ mod tests {
     fn without_a_token_only_a_number_or_localhost_is_answered() {
         let open = Access::new(None);
         for host in ["127.0.0.1:8081", "[::1]:8081", "localhost:8081", "localhost"] {
-            assert!(open.check(&headers(&[("host", host)])).is_ok(), "{host}");
+            assert!(open.refusal(&headers(&[("host", host)])).is_none(), "{host}");
         }
         for host in ["evil.example", "localhost.evil.example:8081", "127.0.0.1.evil.example", "user@host:x"] {
-            assert!(open.check(&headers(&[("host", host)])).is_err(), "{host}");
+            assert!(open.refusal(&headers(&[("host", host)])).is_some(), "{host}");
         }
-        assert!(open.check(&HeaderMap::new()).is_err());
+        assert!(open.refusal(&HeaderMap::new()).is_some());
     }
 
     #[test]
@@ -98,11 +99,11 @@ mod tests {
         let guarded = Access::new(Some("a token that is long"));
         let good = ["Bearer a token that is long", "Basic bWU6YSB0b2tlbiB0aGF0IGlzIGxvbmc="];
         for value in good {
-            assert!(guarded.check(&headers(&[("authorization", value)])).is_ok(), "{value}");
+            assert!(guarded.refusal(&headers(&[("authorization", value)])).is_none(), "{value}");
         }
         for value in ["Bearer a token that is lon", "Basic bWU6", "Basic ?", "Bearer", "a token that is long"] {
-            assert!(guarded.check(&headers(&[("authorization", value), ("host", "localhost")])).is_err(), "{value}");
+            assert!(guarded.refusal(&headers(&[("authorization", value), ("host", "localhost")])).is_some(), "{value}");
         }
-        assert!(guarded.check(&HeaderMap::new()).is_err());
+        assert!(guarded.refusal(&HeaderMap::new()).is_some());
     }
 }

@@ -17,9 +17,9 @@ pub use access::Access;
 
 /// Answers a request of a maker, or of the makers' programs.
 pub async fn exchange(app: App, access: Access, request: Request) -> Response {
-    let mut response = match access.check(request.headers()) {
-        Ok(()) => answer(&app, request.method(), request.uri().path()).await,
-        Err(refusal) => refusal,
+    let mut response = match access.refusal(request.headers()) {
+        None => answer(&app, request.method(), request.uri().path()).await,
+        Some(refusal) => refusal,
     };
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response

@@ -96,7 +96,7 @@ pub(crate) async fn image(State(app): State<App>, Path(file): Path<String>, requ
         return lead_to(url);
     }
     match app.service().catalogue.open(release).await {
-        Ok(opened) => image::respond(opened, release, request.headers()),
+        Ok(opened) => image::respond(opened, release, request.method(), request.headers()),
         Err(why) => {
             tracing::warn!(file, %why, "a published image cannot be read");
             not_yet("This disk image cannot be read just now. Please try again in a moment.\n")

@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 
 pub use database::Database;
 pub use program::Program;
-pub use releases::disk_image;
+pub use releases::{disk_image, trailer};
 pub use wire::{Connection, raw};
 
 /// Noon of 15 November 2026: where the clock of every test stands until it is moved.

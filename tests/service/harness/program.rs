@@ -57,6 +57,10 @@ impl Program {
         (output.status.code().expect("an exit code"), String::from_utf8(said).expect("words in UTF-8"))
     }
 
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     pub fn signal(&self, signal: &str) {
         let sent = Command::new("kill").args([&format!("-{signal}"), &self.child.id().to_string()]).status();
         assert!(sent.expect("kill").success());

@@ -8,7 +8,7 @@ use super::{Database, Program, Service};
 /// The bytes of a file that calls itself a disk image: `seed` tells one from another.
 pub fn disk_image(length: usize, seed: u8) -> Vec<u8> {
     let data = length - 512;
-    let mut image: Vec<u8> = (0..data).map(|place| (place % 251) as u8 ^ seed).collect();
+    let mut image: Vec<u8> = (0..=250).map(|byte| byte ^ seed).cycle().take(data).collect();
     image.extend(trailer(data as u64));
     image
 }
