@@ -1,9 +1,9 @@
 // usage: node axe.mjs BASE_URL IMAGE_PORT
 // axe-core over every page and every state of the forms, light and dark, narrow and wide.
 import { AxeBuilder } from '@axe-core/playwright';
-import { launch, open, settle } from './chromium.mjs';
+import { launch } from './chromium.mjs';
 import { serveImage } from './image.mjs';
-import { PAGES } from './pages.mjs';
+import { PLAIN_STATES, STATES, withoutScript } from './states.mjs';
 
 const [, , base, imagePort] = process.argv;
 const WIDTHS = [320, 1280];
@@ -16,63 +16,17 @@ const OPTIONS = {
 const WORKERS = 2;
 const PATIENCE = 10_000;
 
-/** Opens a page, fills in its form and sends it. */
-const send = async (page, path, fields) => {
-  await open(page, base + path);
-  for (const [name, value] of Object.entries(fields)) await page.locator(`main form [name=${name}]`).fill(value);
-  await page.locator('main form [type=submit]').click();
-};
-const shown = (page, selector) => page.locator(selector).first().waitFor();
-
-const states = {
-  ...Object.fromEntries(Object.entries(PAGES).map(([name, path]) => [name, (page) => open(page, base + path)])),
-  'download, refused': async (page) => {
-    await send(page, '/', { email: 'nobody' });
-    await shown(page, '[name=email][aria-invalid=true]');
-  },
-  'download, started': async (page) => {
-    await send(page, '/', { email: 'axe@example.com' });
-    await shown(page, 'main [role=status]');
-  },
-  'contact, refused': async (page) => {
-    await send(page, '/contact', { name: 'Ada', email: 'ada@example.com', message: ' ' });
-    await shown(page, '[name=message][aria-invalid=true]');
-  },
-  'contact, over the limit': async (page) => {
-    await open(page, `${base}/contact`);
-    await page.locator('main form [name=message]').fill('x'.repeat(4001));
-  },
-  'contact, sent': async (page) => {
-    await send(page, '/contact', { name: 'Ada', email: 'ada@example.com', message: 'Hello' });
-    await shown(page, 'main [role=status]');
-  },
-};
-// What a browser itself lets through and the service refuses.
-const plainStates = {
-  'download, refused without JavaScript': async (page) => {
-    await send(page, '/', { email: 'nobody@localhost' });
-    await shown(page, '[name=email][aria-invalid=true]');
-    await settle(page);
-  },
-  'contact, refused without JavaScript': async (page) => {
-    await send(page, '/contact', { email: 'nobody@localhost', message: 'Hello' });
-    await shown(page, '[name=email][aria-invalid=true]');
-    await settle(page);
-  },
-};
-
 const endImage = await serveImage(imagePort);
 const browser = await launch();
 const findings = [];
 
 async function judge([name, reach, scripted]) {
   const context = await browser.newContext({ reducedMotion: 'reduce' });
-  // axe itself is JavaScript, so only the site's own is kept away
-  if (!scripted) await context.route('**/*.js', (route) => route.abort());
+  if (!scripted) await withoutScript(context);
   context.setDefaultTimeout(PATIENCE);
   const page = await context.newPage();
   try {
-    await reach(page);
+    await reach(page, base);
     for (const colorScheme of SCHEMES) {
       for (const width of WIDTHS) {
         await page.emulateMedia({ colorScheme });
@@ -91,8 +45,8 @@ async function judge([name, reach, scripted]) {
 }
 
 const waiting = [
-  ...Object.entries(states).map((state) => [...state, true]),
-  ...Object.entries(plainStates).map((state) => [...state, false]),
+  ...Object.entries(STATES).map((state) => [...state, true]),
+  ...Object.entries(PLAIN_STATES).map((state) => [...state, false]),
 ];
 await Promise.all(
   Array.from({ length: WORKERS }, async () => {

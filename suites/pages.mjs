@@ -6,6 +6,7 @@ export const FIVE = { home: '/', about: '/about', privacy: '/privacy', developer
 
 export const PAGES = {
   ...FIVE,
+  releases: '/releases',
   'not-found': '/no-such-page',
   'download-started': '/download/started',
   'contact-sent': '/contact/sent',

@@ -1,7 +1,7 @@
 // Programs that the suites start: tools, and the service itself. None outlives the run.
 import { spawn } from 'node:child_process';
 import { createServer } from 'node:net';
-import { mkdir, open, readFile } from 'node:fs/promises';
+import { mkdir, open, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 
@@ -60,6 +60,26 @@ export const freePort = () =>
     });
   });
 
+const NOTES = `# A quicker cast
+
+Bots answer **sooner**, and a routine can be put off until tomorrow.
+
+## Fixed
+
+- A colleague who was let go no longer writes back.
+- \`troupe --version\` says which version it is.
+`;
+
+/** Publishes two versions of something that ends as a disk image does. */
+async function publish(binary, folder, env) {
+  const image = join(folder, 'image.dmg');
+  const notes = join(folder, 'notes.md');
+  await writeFile(image, Buffer.concat([Buffer.alloc(1 << 20), Buffer.from('koly'.padEnd(512, '\0'))]));
+  await writeFile(notes, NOTES);
+  for (const version of ['1.3.0', '1.4.0'])
+    await tool(binary, ['release', 'publish', image, '--version', version, '--notes', notes, '--minimum-macos', '14.0'], { cwd: folder, env });
+}
+
 /** The service on a free port, with its data in a folder of its own, and what can be said of it. */
 export class Service {
   #child;
@@ -73,15 +93,13 @@ export class Service {
     service.base = `http://127.0.0.1:${port}`;
     service.#log = join(folder, 'server.log');
     await mkdir(join(folder, 'data'), { recursive: true });
+    const settings = {
+      PORCHLIGHT_LISTEN: `127.0.0.1:${port}`, PORCHLIGHT_OPS_LISTEN: 'off', PORCHLIGHT_DATA_DIR: join(folder, 'data'),
+      RUST_BACKTRACE: '1', ...env,
+    };
+    await publish(binary, folder, settings);
     const log = await open(service.#log, 'w');
-    service.#child = start(binary, ['serve'], {
-      cwd: folder,
-      stdio: ['ignore', log.fd, log.fd],
-      env: {
-        PORCHLIGHT_LISTEN: `127.0.0.1:${port}`, PORCHLIGHT_OPS_LISTEN: 'off', PORCHLIGHT_DATA_DIR: join(folder, 'data'),
-        RUST_BACKTRACE: '1', ...env,
-      },
-    });
+    service.#child = start(binary, ['serve'], { cwd: folder, stdio: ['ignore', log.fd, log.fd], env: settings });
     await log.close();
     service.#child.ended.then((end) => (service.#end = end));
     for (let tries = 0; !service.up && !service.#end && tries < START_TRIES; tries += 1) {

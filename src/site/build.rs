@@ -53,7 +53,6 @@ impl Site {
             "app": facts,
             "base_url": base_url.as_str(),
             "json_ld": json_ld(&facts, base_url, &reference["release"]),
-            "already": false,
             "form": Form::default(),
         });
         merge(&mut shared, reference);

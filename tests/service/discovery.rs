@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::harness::{Service, on_one_database, on_one_database_with};
 
 const BASE: &str = "https://troupe.example";
-const PAGES: [&str; 5] = ["/", "/about", "/privacy", "/developers", "/contact"];
+const PAGES: [&str; 6] = ["/", "/about", "/privacy", "/developers", "/contact", "/releases"];
 
 fn live() -> Written {
     Written { base_url: Some(BASE.to_owned()), ..Written::default() }
@@ -97,7 +97,7 @@ async fn llms_txt_has_a_title_a_summary_and_lists_of_markdown_that_exists() {
             listed.push(path.to_owned());
         }
         listed.sort();
-        let all = ["/about.md", "/agents.md", "/contact.md", "/developers.md", "/index.md", "/privacy.md"];
+        let all = ["/about.md", "/agents.md", "/contact.md", "/developers.md", "/index.md", "/privacy.md", "/releases.md"];
         assert_eq!(listed, all);
     })
     .await;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::harness::markup::{addresses, attributes, code_blocks};
 use crate::harness::{Answer, Service, on_each_database, on_one_database};
 
-const PAGES: [&str; 6] = ["/", "/about", "/privacy", "/developers", "/contact", "/nothing-here"];
+const PAGES: [&str; 7] = ["/", "/about", "/privacy", "/developers", "/contact", "/releases", "/nothing-here"];
 /// Addresses that answer POST alone.
 const ENDPOINTS: [&str; 4] = ["/api/download", "/api/waitlist", "/api/contact", "/mcp"];
 
@@ -50,13 +50,9 @@ async fn crawl(service: &Service, start: &str, answer: &Answer) -> BTreeSet<Stri
             path => path.to_owned(),
         };
         assert!(path.starts_with('/'), "{page} links to {link}, which is elsewhere");
-        // The latest image: there is none until releases can be published.
-        if std::path::Path::new(&path).extension().is_some_and(|kind| kind == "dmg") {
-            continue;
-        }
         if !anchors.contains_key(&path) {
             let answer = service.get(&path).await;
-            if answer.status == 303 {
+            if [302, 303].contains(&answer.status.as_u16()) {
                 waiting.push((page.clone(), answer.header("location").to_owned()));
                 continue;
             }

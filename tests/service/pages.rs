@@ -10,12 +10,13 @@ use reqwest::Method;
 use crate::harness::{Answer, on_one_database, raw};
 
 /// Where a page is, and where its Markdown is.
-const PAGES: [(&str, &str); 5] = [
+const PAGES: [(&str, &str); 6] = [
     ("/", "/index.md"),
     ("/about", "/about.md"),
     ("/privacy", "/privacy.md"),
     ("/developers", "/developers.md"),
     ("/contact", "/contact.md"),
+    ("/releases", "/releases.md"),
 ];
 const HTML: &str = "text/html; charset=utf-8";
 const MARKDOWN: &str = "text/markdown; charset=utf-8";

@@ -5,8 +5,19 @@ use std::process::Command;
 
 use crate::harness::{Program, raw};
 
-const NAMES: [&str; 8] =
-    ["listen", "base_url", "data_dir", "database_url", "download_url", "site_dir", "allowed_origins", "ai_train"];
+const NAMES: [&str; 11] = [
+    "listen",
+    "base_url",
+    "data_dir",
+    "releases_dir",
+    "database_url",
+    "download_url",
+    "site_dir",
+    "allowed_origins",
+    "ops_listen",
+    "ops_token",
+    "ai_train",
+];
 const UP: &str = "not mailed to anybody";
 
 fn environment_name(setting: &str) -> String {
@@ -104,6 +115,8 @@ fn a_bad_value_in_any_dress_stops_the_start_and_names_the_setting() {
         ("download_url", "latest.dmg"),
         ("allowed_origins", "https://a.example, b.example"),
         ("ai_train", "perhaps"),
+        ("ops_listen", "8081"),
+        ("ops_token", "short"),
     ] {
         let folder = tempfile::tempdir().expect("a folder");
         let without_listen = || Program::command(folder.path(), &["serve"]);
