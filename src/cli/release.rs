@@ -209,7 +209,7 @@ impl Publish {
 }
 
 fn bar_style() -> ProgressStyle {
-    ProgressStyle::with_template("  copying {bar:32} {bytes} of {total_bytes}, {eta} left")
+    ProgressStyle::with_template("  copying {bar:32} {decimal_bytes} of {decimal_total_bytes}, {eta} left")
         .unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 

@@ -97,7 +97,8 @@ async fn llms_txt_has_a_title_a_summary_and_lists_of_markdown_that_exists() {
             listed.push(path.to_owned());
         }
         listed.sort();
-        let all = ["/about.md", "/agents.md", "/contact.md", "/developers.md", "/index.md", "/privacy.md", "/releases.md"];
+        let all =
+            ["/about.md", "/agents.md", "/contact.md", "/developers.md", "/index.md", "/privacy.md", "/releases.md"];
         assert_eq!(listed, all);
     })
     .await;
