@@ -13,6 +13,7 @@ mod json_ld;
 mod markdown;
 mod page;
 mod sample_image;
+mod stationery;
 mod templates;
 
 pub use assets::{Asset, Assets};
@@ -24,3 +25,4 @@ pub use form::{Form, FormErrors, FormValues};
 pub use markdown::notes_html;
 pub use page::{Page, PageName};
 pub use sample_image::sample_image;
+pub use stationery::{Addressee, Stationery, Written};
