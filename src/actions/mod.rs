@@ -4,6 +4,7 @@
 //! It knows neither HTTP nor SQL.
 
 mod failure;
+mod forward_messages;
 mod join_waitlist;
 mod newest_image;
 mod send_contact;
@@ -16,6 +17,7 @@ use crate::domain::time::Moment;
 use crate::store::Writer;
 
 pub use failure::Failure;
+pub use forward_messages::{Forwarder, Step};
 pub use join_waitlist::join_waitlist;
 pub use newest_image::NewestImage;
 pub use send_contact::send_contact;

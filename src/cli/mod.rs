@@ -32,8 +32,9 @@ Examples:
   porchlight serve --listen 0.0.0.0:80 --base-url https://troupe.example
       The real thing, behind a proxy that speaks https
 
-A flag beats the environment, which beats porchlight.toml. PORCHLIGHT_DATABASE_URL_FILE may name a
-file that holds the value, so that a password need not stand in the environment.";
+A flag beats the environment, which beats porchlight.toml. PORCHLIGHT_DATABASE_URL_FILE and
+PORCHLIGHT_SMTP_URL_FILE may name a file that holds the value, so that a password need not stand in
+the environment.";
 
 #[derive(Debug, Subcommand)]
 enum Command {

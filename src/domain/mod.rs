@@ -9,6 +9,8 @@ pub mod contact;
 pub mod digest;
 pub mod email;
 pub mod limits;
+pub mod mailbox;
+pub mod relay;
 pub mod signup;
 pub mod text;
 pub mod time;

@@ -1,6 +1,7 @@
 //! The life of the process: the listener, its connections, the writer, and an orderly stop. Floor 4.
 
 mod connections;
+mod forwarding;
 mod patience;
 
 use std::io;
@@ -15,10 +16,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::connections::House;
-use crate::actions::{NewestImage, Service};
+use crate::actions::{Forwarder, NewestImage, Service};
 use crate::clock::Clock;
-use crate::config::{InvalidSettings, Settings};
+use crate::config::{InvalidSettings, MailSettings, Settings};
 use crate::domain::base_url::BaseUrl;
+use crate::domain::relay::Relay;
+use crate::mail::{Correspondent, Postmaster};
 use crate::site::{Content, Facts, SiteFailure};
 use crate::store::{Database, Store, StoreFailure, Writer};
 use crate::web::{self, App};
@@ -51,6 +54,7 @@ pub struct Running {
     base_url: BaseUrl,
     data_dir: PathBuf,
     database: Database,
+    relay: Option<Relay>,
     notes: Vec<String>,
     stop: CancellationToken,
     give_up: CancellationToken,
@@ -91,8 +95,13 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
     let content = settings.site_dir.as_deref().map_or_else(|| Ok(Content::default()), Content::with_folder)?;
     let facts = Facts::read(&content)?;
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &facts.name);
-    let notes = notes(&newest_image, &base_url);
+    let mut notes = notes(&newest_image, &base_url);
+    let forwarder = settings.mail.as_ref().map(|mail| forwarder(mail, &store, &clock)).transpose()?;
+    if forwarder.is_none() {
+        notes.push("Messages to the makers are stored, and not mailed to anybody. Set `smtp_url`.".to_owned());
+    }
     let (writer, writer_task) = Writer::start(store, prepared);
+    let new_messages = writer.new_messages();
     let app = App::new(&settings, base_url.clone(), Service { writer, clock, newest_image }, &content)?;
 
     let (stop, give_up, tasks) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
@@ -104,11 +113,16 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
         tasks: tasks.clone(),
     };
     tasks.spawn(connections::accept(listener, house));
+    if let Some(forwarder) = forwarder {
+        let (stop, give_up) = (stop.clone(), give_up.clone());
+        tasks.spawn(forwarding::forward_messages(forwarder, prepared, new_messages, stop, give_up));
+    }
     Ok(Running {
         address,
         base_url,
         data_dir: std::path::absolute(&settings.data_dir).unwrap_or(settings.data_dir),
         database,
+        relay: settings.mail.map(|mail| mail.relay),
         notes,
         stop,
         give_up,
@@ -138,6 +152,12 @@ impl Running {
     #[must_use]
     pub const fn database(&self) -> &Database {
         &self.database
+    }
+
+    /// The mail server that takes our mail, if there is one.
+    #[must_use]
+    pub const fn relay(&self) -> Option<&Relay> {
+        self.relay.as_ref()
     }
 
     /// What a maker may want to set up yet, a sentence each.
@@ -181,8 +201,17 @@ fn notes(newest_image: &NewestImage, base_url: &BaseUrl) -> Vec<String> {
         }
         NewestImage::At(_) => {}
     }
-    notes.push("Messages to the makers are stored, and not mailed to anybody.".to_owned());
     notes
+}
+
+fn forwarder(mail: &MailSettings, store: &Store, clock: &Clock) -> Result<Forwarder, InvalidSettings> {
+    Ok(Forwarder {
+        store: store.clone(),
+        postmaster: Postmaster::new(mail.relay.clone(), &mail.from)
+            .map_err(|why| InvalidSettings::of("mail_from", why))?,
+        to: Correspondent::new(&mail.contact_to).map_err(|why| InvalidSettings::of("contact_to", why))?,
+        clock: clock.clone(),
+    })
 }
 
 /// Makes the site anew when its files change. A change that does not fit is told, and what was

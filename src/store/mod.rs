@@ -6,12 +6,13 @@
 mod connect;
 mod failure;
 mod messages;
+mod outbox;
 mod signups;
 mod statement;
 mod writer;
 
 pub use connect::{Database, Store};
 pub use failure::StoreFailure;
-pub use messages::MessageRecord;
+pub use outbox::{Claim, DueMessage, InboxEntry, Setback};
 pub use signups::{Act, SignupRecord};
 pub use writer::Writer;

@@ -55,4 +55,14 @@ macro_rules! in_transaction {
     };
 }
 
-pub(super) use {in_transaction, over_batch};
+/// Runs one statement that is the same for both on whichever database the store has.
+macro_rules! on_pool {
+    ($store:expr, |$pool:ident| $body:expr) => {
+        match $store {
+            $crate::store::Store::Sqlite($pool) => $body,
+            $crate::store::Store::Postgres($pool) => $body,
+        }
+    };
+}
+
+pub(super) use {in_transaction, on_pool, over_batch};

@@ -20,6 +20,7 @@ mod forms;
 mod harness;
 mod lifecycle;
 mod links;
+mod mail;
 mod mcp;
 mod outages;
 mod pages;

@@ -4,6 +4,7 @@ mod database;
 pub mod markup;
 mod postgres;
 mod program;
+mod smtp;
 mod wire;
 
 use std::time::Duration;
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 
 pub use database::Database;
 pub use program::Program;
+pub use smtp::{MailServer, TakenMail};
 pub use wire::{Connection, raw};
 
 /// Noon of 15 November 2026: where the clock of every test stands until it is moved.
