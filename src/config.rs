@@ -57,7 +57,7 @@ pub struct Written {
     #[arg(long, global = true, env = "PORCHLIGHT_SMTP_URL", hide_env_values = true, value_name = "URL")]
     pub smtp_url: Option<String>,
 
-    /// Sender of all mail: an address, or Name <address>; needed with `smtp_url` [default: none]
+    /// Sender of all mail: an address, or `Name <address>`; needed with `smtp_url` [default: none]
     #[arg(long, global = true, env = "PORCHLIGHT_MAIL_FROM", value_name = "SENDER")]
     pub mail_from: Option<String>,
 
