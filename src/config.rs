@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use crate::domain::base_url::BaseUrl;
+use crate::domain::mailbox::Mailbox;
+use crate::domain::relay::Relay;
 
 /// Settings as written, in whichever dress.
 #[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
@@ -62,10 +64,22 @@ pub struct Written {
     /// Whether robots.txt allows training on the site: yes or no [default: no]
     #[arg(long, global = true, env = "PORCHLIGHT_AI_TRAIN", value_name = "YES|NO")]
     pub ai_train: Option<String>,
+
+    /// Mail server that takes our mail: smtps:// or smtp://, with user and password [default: none, mail waits]
+    #[arg(long, global = true, env = "PORCHLIGHT_SMTP_URL", hide_env_values = true, value_name = "URL")]
+    pub smtp_url: Option<String>,
+
+    /// Sender of all mail: an address, or `Name <address>`; needed with `smtp_url` [default: none]
+    #[arg(long, global = true, env = "PORCHLIGHT_MAIL_FROM", value_name = "SENDER")]
+    pub mail_from: Option<String>,
+
+    /// Where contact messages are forwarded; needed with `smtp_url` [default: none]
+    #[arg(long, global = true, env = "PORCHLIGHT_CONTACT_TO", value_name = "ADDRESS")]
+    pub contact_to: Option<String>,
 }
 
 /// Settings that may hold a password: `PORCHLIGHT_X_FILE` may name a file that holds the value.
-const SECRETS: [&str; 2] = ["database_url", "ops_token"];
+const SECRETS: [&str; 3] = ["database_url", "ops_token", "smtp_url"];
 
 /// The file that is read when none is named.
 const DEFAULT_FILE: &str = "porchlight.toml";
@@ -85,6 +99,16 @@ pub struct Settings {
     pub allowed_origins: Vec<String>,
     pub ops: Ops,
     pub ai_train: bool,
+    /// `None`: mail waits in the store.
+    pub mail: Option<MailSettings>,
+}
+
+/// What sending mail takes: all of it, or nothing.
+#[derive(Clone, Debug)]
+pub struct MailSettings {
+    pub relay: Relay,
+    pub from: Mailbox,
+    pub contact_to: Mailbox,
 }
 
 /// The listener for the makers' own eyes.
@@ -181,6 +205,7 @@ impl Settings {
                     _ => return Err(InvalidSettings::of(name, "it is neither yes nor no")),
                 },
             },
+            mail: MailSettings::understand(&mut take)?,
         })
     }
 }
@@ -210,6 +235,25 @@ impl Ops {
             }
         };
         Ok(Self { listen, token })
+    }
+}
+
+impl MailSettings {
+    fn understand(mut take: impl FnMut(&str) -> Option<String>) -> Result<Option<Self>, InvalidSettings> {
+        let relay = take("smtp_url")
+            .map(|text| Relay::parse(&text).map_err(|why| InvalidSettings::of("smtp_url", why)))
+            .transpose()?;
+        let mut mailbox = |name| {
+            take(name).map(|text| Mailbox::parse(&text).map_err(|why| InvalidSettings::of(name, why))).transpose()
+        };
+        let (from, contact_to) = (mailbox("mail_from")?, mailbox("contact_to")?);
+        let Some(relay) = relay else { return Ok(None) };
+        let missing = |name| move || InvalidSettings::of(name, "it is missing, and `smtp_url` is set");
+        Ok(Some(Self {
+            relay,
+            from: from.ok_or_else(missing("mail_from"))?,
+            contact_to: contact_to.ok_or_else(missing("contact_to"))?,
+        }))
     }
 }
 
@@ -307,6 +351,10 @@ mod tests {
             ("ops_listen = 'here'", "`ops_listen`"),
             ("ops_listen = '0.0.0.0:8081'", "`ops_token`"),
             ("ops_token = 'short'", "`ops_token`"),
+            ("smtp_url = 'mail.example'", "`smtp_url`"),
+            ("smtp_url = 'smtp://mail.example'\ncontact_to = 'a@b.example'", "`mail_from`"),
+            ("smtp_url = 'smtp://mail.example'\nmail_from = 'a@b.example'", "`contact_to`"),
+            ("contact_to = 'makers'", "`contact_to`"),
             ("listen = { a = 1 }", "`listen`"),
             ("lissen = '127.0.0.1:1'", "`lissen`"),
         ] {

@@ -1,13 +1,14 @@
 //! Porchlight: the website service of a native Mac app.
 //!
-//! Floors, each using only those below it: `cli` 5, [`serve`] 4, [`web`] 3, [`actions`] 2, [`store`]
-//! and [`site`] 1, [`domain`], [`config`] and [`clock`] 0. `ARCHITECTURE.md` has the map.
+//! Floors, each using only those below it: `cli` 5, [`serve`] 4, [`web`] 3, [`actions`] 2, [`store`],
+//! [`mail`] and [`site`] 1, [`domain`], [`config`] and [`clock`] 0. `ARCHITECTURE.md` has the map.
 
 pub mod actions;
 pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod domain;
+pub mod mail;
 pub mod serve;
 pub mod site;
 pub mod store;

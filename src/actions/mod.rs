@@ -5,6 +5,7 @@
 
 mod catalogue;
 mod failure;
+mod forward_messages;
 mod join_waitlist;
 mod newest_image;
 mod publish_release;
@@ -21,6 +22,7 @@ use crate::store::Writer;
 
 pub use catalogue::{Catalogue, Changes};
 pub use failure::Failure;
+pub use forward_messages::{Forwarder, Step};
 pub use join_waitlist::join_waitlist;
 pub use newest_image::{NewestImage, latest_path};
 pub use publish_release::{Image, Publication, PublishFailure, Shelf, publish_release};

@@ -1,14 +1,13 @@
 //! Somebody writes to the makers.
 
 use super::{Failure, Service, new_id};
-use crate::domain::contact::ContactMessage;
-use crate::store::MessageRecord;
+use crate::domain::contact::{ContactMessage, ReceivedMessage};
 
-/// Stores the message for the makers. The same words again within a day are stored once.
+/// Stores the message for the makers, on its way to their mailbox. The same words again within a day are stored once.
 ///
 /// # Errors
 /// `Unavailable` when it cannot be stored.
 pub async fn send_contact(service: &Service, message: ContactMessage) -> Result<(), Failure> {
     let at = service.clock.now();
-    Ok(service.writer.take_message(MessageRecord { id: new_id(at), message, at }).await?)
+    Ok(service.writer.take_message(ReceivedMessage { id: new_id(at), message, at }).await?)
 }

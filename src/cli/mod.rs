@@ -39,8 +39,9 @@ Examples:
   porchlight release publish Troupe.dmg --version 1.4.0
       The newest disk image, from this moment on
 
-A flag beats the environment, which beats porchlight.toml. PORCHLIGHT_DATABASE_URL_FILE may name a
-file that holds the value, so that a password need not stand in the environment.";
+A flag beats the environment, which beats porchlight.toml. PORCHLIGHT_DATABASE_URL_FILE and
+PORCHLIGHT_SMTP_URL_FILE may name a file that holds the value, so that a password need not stand in
+the environment.";
 
 #[derive(Debug, Subcommand)]
 enum Command {

@@ -43,6 +43,9 @@ fn greet(running: &Running) {
     }
     tell(&format!("  data folder   {}", running.data_dir().display()));
     tell(&format!("  database      {}", running.database()));
+    if let Some(relay) = running.relay() {
+        tell(&format!("  mail          through {relay}"));
+    }
     for note in running.notes() {
         tell(&format!("  not set up    {note}"));
     }

@@ -87,11 +87,16 @@ impl BaseUrl {
     /// Whether only this machine can reach it: then the service is a local preview.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
-        match &self.host {
-            Host::Ipv4(ip) => ip.is_loopback(),
-            Host::Ipv6(ip) => ip.is_loopback(),
-            Host::Domain(name) => name == "localhost" || name.ends_with(".localhost"),
-        }
+        is_loopback(&self.host)
+    }
+}
+
+/// Whether what is sent to this host stays on this machine.
+pub(super) fn is_loopback(host: &Host) -> bool {
+    match host {
+        Host::Ipv4(ip) => ip.is_loopback(),
+        Host::Ipv6(ip) => ip.is_loopback(),
+        Host::Domain(name) => name == "localhost" || name.ends_with(".localhost"),
     }
 }
 

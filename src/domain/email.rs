@@ -68,6 +68,21 @@ impl EmailAddress {
     pub fn key(&self) -> &str {
         &self.key
     }
+
+    /// The address in the form that every mail server takes: as typed, with the domain in ASCII.
+    #[must_use]
+    pub fn in_ascii(&self) -> String {
+        match self.typed.split_once('@') {
+            Some((local, domain)) if !domain.is_ascii() => format!("{local}@{}", self.domain()),
+            _ => self.typed.clone(),
+        }
+    }
+
+    /// What stands after the @, in lower case and ASCII.
+    #[must_use]
+    pub fn domain(&self) -> &str {
+        self.key.split_once('@').map_or("", |(_, domain)| domain)
+    }
 }
 
 fn is_dot_atom(local: &str) -> bool {
@@ -161,6 +176,13 @@ mod tests {
         assert_eq!(key("Ann@Example.com"), key("ann@eXample.COM"));
         assert_eq!(key("a@MÜNCHEN.example"), key("A@xn--mnchen-3ya.example"));
         assert_ne!(key("a.b@example.com"), key("ab@example.com"));
+    }
+
+    #[test]
+    fn mail_servers_are_given_the_domain_in_ascii() {
+        let in_ascii = |typed| EmailAddress::parse(typed).unwrap().in_ascii();
+        assert_eq!(in_ascii("Ann@MÜNCHEN.example"), "Ann@xn--mnchen-3ya.example");
+        assert_eq!(in_ascii("Ann@Example.com"), "Ann@Example.com");
     }
 
     fn pattern() -> fancy_regex::Regex {

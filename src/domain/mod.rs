@@ -12,6 +12,8 @@ pub mod disk_image;
 pub mod email;
 pub mod letter;
 pub mod limits;
+pub mod mailbox;
+pub mod relay;
 pub mod release;
 pub mod signup;
 pub mod text;

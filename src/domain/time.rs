@@ -28,6 +28,18 @@ impl Moment {
         Self(self.0.saturating_add(millis))
     }
 
+    #[must_use]
+    pub fn before(self, span: Duration) -> Self {
+        let millis = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+        Self(self.0.saturating_sub(millis))
+    }
+
+    /// How long it is until then: nothing if that is over.
+    #[must_use]
+    pub fn until(self, later: Self) -> Duration {
+        Duration::from_millis(u64::try_from(later.0.saturating_sub(self.0)).unwrap_or_default())
+    }
+
     /// The day in UTC, as `2026-11-15`.
     #[must_use]
     pub fn date(self) -> String {

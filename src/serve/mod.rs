@@ -1,6 +1,7 @@
 //! The life of the process: the listener, its connections, the writer, and an orderly stop. Floor 4.
 
 mod connections;
+mod forwarding;
 mod patience;
 mod releases;
 
@@ -16,11 +17,13 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::connections::{Face, House};
-use crate::actions::{Catalogue, NewestImage, Service};
+use crate::actions::{Catalogue, Forwarder, NewestImage, Service};
 use crate::clock::Clock;
-use crate::config::{InvalidSettings, OpsListen, Settings};
+use crate::config::{InvalidSettings, MailSettings, OpsListen, Settings};
 use crate::domain::base_url::BaseUrl;
+use crate::domain::relay::Relay;
 use crate::domain::release::Releases;
+use crate::mail::{Correspondent, Postmaster};
 use crate::site::{Content, Facts, SiteFailure};
 use crate::store::{Database, Store, StoreFailure, Writer};
 use crate::web::ops::Access;
@@ -55,6 +58,7 @@ pub struct Running {
     base_url: BaseUrl,
     data_dir: PathBuf,
     database: Database,
+    relay: Option<Relay>,
     notes: Vec<String>,
     stop: CancellationToken,
     give_up: CancellationToken,
@@ -95,7 +99,12 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
     let catalogue = Catalogue::new(store.clone(), settings.releases_dir.clone());
     let releases = catalogue.current().await;
     let mut notes = notes(&newest_image, &releases, &base_url);
+    let forwarder = settings.mail.as_ref().map(|mail| forwarder(mail, &store, &clock)).transpose()?;
+    if forwarder.is_none() {
+        notes.push("Messages to the makers are stored, and not mailed to anybody. Set `smtp_url`.".to_owned());
+    }
     let (writer, writer_task) = Writer::start(store, prepared);
+    let new_messages = writer.new_messages();
     let service = Service { writer, clock, newest_image, catalogue };
     let app = App::new(&settings, base_url.clone(), service, &content)?;
 
@@ -115,12 +124,17 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
         None => {}
     }
     tasks.spawn(releases::keep_up(content.clone(), app.clone(), stop.clone()));
+    if let Some(forwarder) = forwarder {
+        let (stop, give_up) = (stop.clone(), give_up.clone());
+        tasks.spawn(forwarding::forward_messages(forwarder, prepared, new_messages, stop, give_up));
+    }
     Ok(Running {
         address,
         ops_address,
         base_url,
         data_dir: std::path::absolute(&settings.data_dir).unwrap_or(settings.data_dir),
         database,
+        relay: settings.mail.map(|mail| mail.relay),
         notes,
         stop,
         give_up,
@@ -156,6 +170,12 @@ impl Running {
     #[must_use]
     pub const fn database(&self) -> &Database {
         &self.database
+    }
+
+    /// The mail server that takes our mail, if there is one.
+    #[must_use]
+    pub const fn relay(&self) -> Option<&Relay> {
+        self.relay.as_ref()
     }
 
     /// What a maker may want to set up yet, a sentence each.
@@ -214,8 +234,17 @@ fn notes(newest_image: &NewestImage, releases: &Releases, base_url: &BaseUrl) ->
         ),
         _ => {}
     }
-    notes.push("Messages to the makers are stored, and not mailed to anybody.".to_owned());
     notes
+}
+
+fn forwarder(mail: &MailSettings, store: &Store, clock: &Clock) -> Result<Forwarder, InvalidSettings> {
+    Ok(Forwarder {
+        store: store.clone(),
+        postmaster: Postmaster::new(mail.relay.clone(), &mail.from)
+            .map_err(|why| InvalidSettings::of("mail_from", why))?,
+        to: Correspondent::new(&mail.contact_to).map_err(|why| InvalidSettings::of("contact_to", why))?,
+        clock: clock.clone(),
+    })
 }
 
 /// Makes the site anew when its files change. A change that does not fit is told, and what was

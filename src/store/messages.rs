@@ -1,25 +1,15 @@
-//! Messages to the makers. The same words from the same sender within a day are one message.
+//! Messages to the makers, each with its place in the outbox. The same words from the same sender
+//! within a day are one message.
 
 use std::collections::BTreeMap;
-
-use serde_json::{Value, json};
-use uuid::Uuid;
 
 use super::Store;
 use super::statement::{Statement, in_transaction, over_batch};
 use super::writer::Record;
-use crate::domain::contact::{ContactMessage, SAME_MESSAGE_WITHIN};
+use crate::domain::contact::{ContactMessage, ReceivedMessage, SAME_MESSAGE_WITHIN};
 use crate::domain::digest::Digest;
 use crate::domain::text::SenderName;
-use crate::domain::time::Moment;
-
-/// One message as it is stored.
-#[derive(Clone, Debug)]
-pub struct MessageRecord {
-    pub id: Uuid,
-    pub message: ContactMessage,
-    pub at: Moment,
-}
+use serde_json::{Value, json};
 
 /// Claims the digest for this message, unless another holds it still. The claim is atomic, so two
 /// instances that are sent the same words at once store them once.
@@ -38,7 +28,13 @@ const INSERT_MESSAGES: Statement = over_batch!(
     "ON CONFLICT (id) DO NOTHING"
 );
 
-impl Record for MessageRecord {
+const ENQUEUE_MESSAGES: Statement = over_batch!(
+    "INSERT INTO outbox (message, state, at, tries) SELECT batch.id, 'waiting', batch.at, 0",
+    (id text, at bigint),
+    "ON CONFLICT (message) DO NOTHING"
+);
+
+impl Record for ReceivedMessage {
     type Answer = ();
 
     async fn record(store: &Store, messages: &[Self]) -> Result<Vec<()>, sqlx::Error> {
@@ -55,6 +51,7 @@ impl Record for MessageRecord {
             if !fresh.is_empty() {
                 let messages = messages_batch(&by_digest, &fresh);
                 sqlx::query(words(INSERT_MESSAGES)).bind(&messages).execute(&mut *tx).await?;
+                sqlx::query(words(ENQUEUE_MESSAGES)).bind(&messages).execute(&mut *tx).await?;
             }
         });
         Ok(vec![(); messages.len()])
@@ -67,14 +64,14 @@ fn digest(message: &ContactMessage) -> String {
     Digest::of(format!("{}\0{name}\0{}", message.email.key(), message.message.as_str()).as_bytes()).hex()
 }
 
-fn claims_batch(by_digest: &BTreeMap<String, &MessageRecord>) -> String {
+fn claims_batch(by_digest: &BTreeMap<String, &ReceivedMessage>) -> String {
     let rows = by_digest
         .iter()
         .map(|(digest, record)| json!({ "digest": digest, "id": record.id, "at": record.at.unix_millis() }));
     rows.collect::<Value>().to_string()
 }
 
-fn messages_batch(by_digest: &BTreeMap<String, &MessageRecord>, fresh: &[(String,)]) -> String {
+fn messages_batch(by_digest: &BTreeMap<String, &ReceivedMessage>, fresh: &[(String,)]) -> String {
     let rows = fresh.iter().filter_map(|(digest,)| by_digest.get(digest)).map(|record| {
         json!({
             "id": record.id,

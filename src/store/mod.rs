@@ -6,6 +6,7 @@
 mod connect;
 mod failure;
 mod messages;
+mod outbox;
 mod releases;
 mod signups;
 mod statement;
@@ -13,7 +14,7 @@ mod writer;
 
 pub use connect::{Database, Store};
 pub use failure::StoreFailure;
-pub use messages::MessageRecord;
+pub use outbox::{Claim, DueMessage, InboxEntry, Setback};
 pub use releases::ReleasesState;
 pub use signups::{Act, SignupRecord};
 pub use writer::Writer;

@@ -2,7 +2,7 @@
 
 use sqlx::FromRow;
 
-use super::statement::on_either;
+use super::statement::on_pool;
 use super::{Store, StoreFailure};
 use crate::domain::digest::Digest;
 use crate::domain::release::{Notes, Release, Releases, Signature};
@@ -37,7 +37,7 @@ impl Store {
     /// When the database does not answer.
     pub async fn releases_state(&self) -> Result<ReleasesState, StoreFailure> {
         const COUNT: &str = "SELECT count(*), count(withdrawn) FROM releases";
-        let (published, withdrawn) = on_either!(self, |pool| sqlx::query_as(COUNT).fetch_one(pool).await?);
+        let (published, withdrawn) = on_pool!(self, |pool| sqlx::query_as(COUNT).fetch_one(pool).await?);
         Ok(ReleasesState { published, withdrawn })
     }
 
@@ -45,7 +45,7 @@ impl Store {
     /// When the database does not answer, or holds what no version of this program wrote.
     pub async fn releases(&self) -> Result<Releases, StoreFailure> {
         const ALL: &str = "SELECT * FROM releases";
-        let rows: Vec<Row> = on_either!(self, |pool| sqlx::query_as(ALL).fetch_all(pool).await?);
+        let rows: Vec<Row> = on_pool!(self, |pool| sqlx::query_as(ALL).fetch_all(pool).await?);
         let releases = rows.into_iter().map(|row| {
             let version = row.version.clone();
             row.understood().ok_or_else(|| {
@@ -64,7 +64,7 @@ impl Store {
         const INSERT: &str = "INSERT INTO releases (version, file, elsewhere, length, sha256, notes, build, signature, \
                               minimum_macos, prerelease, published) \
                               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING";
-        let done = on_either!(self, |pool| sqlx::query(INSERT)
+        let done = on_pool!(self, |pool| sqlx::query(INSERT)
             .bind(release.version.to_string())
             .bind(&release.file)
             .bind(&release.elsewhere)
@@ -88,7 +88,7 @@ impl Store {
     /// When the database does not answer.
     pub async fn withdraw_release(&self, version: &Version, at: Moment) -> Result<bool, StoreFailure> {
         const WITHDRAW: &str = "UPDATE releases SET withdrawn = $2 WHERE version = $1 AND withdrawn IS NULL";
-        let done = on_either!(self, |pool| sqlx::query(WITHDRAW)
+        let done = on_pool!(self, |pool| sqlx::query(WITHDRAW)
             .bind(version.to_string())
             .bind(at.unix_millis())
             .execute(pool)

@@ -55,8 +55,8 @@ macro_rules! in_transaction {
     };
 }
 
-/// Runs one and the same expression on whichever database the store has.
-macro_rules! on_either {
+/// Runs one statement that is the same for both on whichever database the store has.
+macro_rules! on_pool {
     ($store:expr, |$pool:ident| $body:expr) => {
         match $store {
             $crate::store::Store::Sqlite($pool) => $body,
@@ -65,4 +65,4 @@ macro_rules! on_either {
     };
 }
 
-pub(super) use {in_transaction, on_either, over_batch};
+pub(super) use {in_transaction, on_pool, over_batch};

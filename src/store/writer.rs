@@ -13,7 +13,8 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
-use super::{MessageRecord, SignupRecord, Store, StoreFailure};
+use super::{SignupRecord, Store, StoreFailure};
+use crate::domain::contact::ReceivedMessage;
 use crate::domain::signup::Standing;
 
 /// Most writes in one transaction.
@@ -35,12 +36,13 @@ const CHECKPOINT_PAUSE: Duration = Duration::from_secs(1);
 pub struct Writer {
     queue: mpsc::Sender<Job>,
     load: Arc<Load>,
+    new_messages: Arc<Notify>,
 }
 
 #[derive(Debug)]
 enum Job {
     Signup(Waiting<SignupRecord>),
-    Message(Waiting<MessageRecord>),
+    Message(Waiting<ReceivedMessage>),
 }
 
 /// A write and the caller who waits for it.
@@ -87,9 +89,15 @@ impl Writer {
     #[must_use]
     pub fn start(store: Store, prepared: bool) -> (Self, JoinHandle<()>) {
         let (queue, jobs) = mpsc::channel(QUEUE);
-        let load = Arc::new(Load::default());
-        let task = tokio::spawn(run(store, jobs, Arc::clone(&load), prepared));
-        (Self { queue, load }, task)
+        let (load, new_messages) = (Arc::new(Load::default()), Arc::new(Notify::new()));
+        let task = tokio::spawn(run(store, jobs, Arc::clone(&load), Arc::clone(&new_messages), prepared));
+        (Self { queue, load, new_messages }, task)
+    }
+
+    /// Rings after messages to the makers were stored.
+    #[must_use]
+    pub fn new_messages(&self) -> Arc<Notify> {
+        Arc::clone(&self.new_messages)
     }
 
     /// Records a download or a join and says what was known of the address before. `None`: there is
@@ -105,7 +113,7 @@ impl Writer {
     ///
     /// # Errors
     /// As [`Self::sign_up`].
-    pub async fn take_message(&self, record: MessageRecord) -> Result<(), StoreFailure> {
+    pub async fn take_message(&self, record: ReceivedMessage) -> Result<(), StoreFailure> {
         self.write(record, Job::Message).await
     }
 
@@ -132,7 +140,13 @@ impl Writer {
     }
 }
 
-async fn run(store: Store, mut queue: mpsc::Receiver<Job>, load: Arc<Load>, mut prepared: bool) {
+async fn run(
+    store: Store,
+    mut queue: mpsc::Receiver<Job>,
+    load: Arc<Load>,
+    new_messages: Arc<Notify>,
+    mut prepared: bool,
+) {
     let written = Arc::new(Notify::new());
     let checkpoints = tokio::spawn(checkpoint_after_writes(store.clone(), Arc::clone(&written)));
     let mut jobs = Vec::with_capacity(BATCH);
@@ -145,6 +159,7 @@ async fn run(store: Store, mut queue: mpsc::Receiver<Job>, load: Arc<Load>, mut 
                 Job::Message(waiting) => messages.push(waiting),
             }
         }
+        let has_messages = !messages.is_empty();
         let ready = if prepared { Ok(()) } else { store.prepare().await };
         let outcome = match ready {
             Ok(()) => {
@@ -164,6 +179,9 @@ async fn run(store: Store, mut queue: mpsc::Receiver<Job>, load: Arc<Load>, mut 
             Err(failure) => refuse_waiting(&mut queue, &load, &failure),
         }
         written.notify_one();
+        if has_messages {
+            new_messages.notify_one();
+        }
     }
     checkpoints.abort();
     store.close().await;

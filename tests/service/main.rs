@@ -21,6 +21,7 @@ mod harness;
 mod images;
 mod lifecycle;
 mod links;
+mod mail;
 mod mcp;
 mod outages;
 mod pages;

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::harness::{Program, raw};
 
-const NAMES: [&str; 11] = [
+const NAMES: [&str; 14] = [
     "listen",
     "base_url",
     "data_dir",
@@ -17,6 +17,9 @@ const NAMES: [&str; 11] = [
     "ops_listen",
     "ops_token",
     "ai_train",
+    "smtp_url",
+    "mail_from",
+    "contact_to",
 ];
 const UP: &str = "not mailed to anybody";
 
@@ -61,7 +64,7 @@ fn help_names_every_setting_in_each_dress() {
         assert!(said.contains("porchlight.toml"));
     }
     let (_, said) = Program::run(Program::command(folder.path(), &["--help"]));
-    assert!(said.contains("Examples:") && said.contains("PORCHLIGHT_DATABASE_URL_FILE"), "{said}");
+    assert!(said.contains("Examples:") && said.contains("PORCHLIGHT_SMTP_URL_FILE"), "{said}");
 }
 
 #[tokio::test]
@@ -117,6 +120,11 @@ fn a_bad_value_in_any_dress_stops_the_start_and_names_the_setting() {
         ("ai_train", "perhaps"),
         ("ops_listen", "8081"),
         ("ops_token", "short"),
+        ("smtp_url", "mail.example"),
+        ("smtp_url", "https://mail.example"),
+        ("smtp_url", "smtps://user@mail.example"),
+        ("mail_from", "Troupe"),
+        ("contact_to", "makers@troupe.example, others@troupe.example"),
     ] {
         let folder = tempfile::tempdir().expect("a folder");
         let without_listen = || Program::command(folder.path(), &["serve"]);
@@ -129,6 +137,17 @@ fn a_bad_value_in_any_dress_stops_the_start_and_names_the_setting() {
         }
         std::fs::write(folder.path().join("porchlight.toml"), format!("{setting} = '{value}'")).expect("a file");
         assert!(refusal(without_listen()).contains(&format!("`{setting}`")), "{setting}");
+    }
+}
+
+#[test]
+fn sending_mail_takes_a_sender_and_a_recipient() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (given, missing) in [("--mail-from", "contact_to"), ("--contact-to", "mail_from")] {
+        let mut command = serve(folder.path());
+        command.args(["--smtp-url", "smtp://localhost", given, "makers@troupe.example"]);
+        let said = refusal(command);
+        assert!(said.contains(&format!("`{missing}`")) && said.contains("`smtp_url`"), "{said}");
     }
 }
 
@@ -179,6 +198,13 @@ fn a_secret_may_stand_in_a_file_of_its_own() {
 
     let said = refusal(with_file("missing"));
     assert!(said.contains("`database_url`") && said.contains("missing"), "{said}");
+
+    std::fs::write(folder.path().join("mail"), "smtps://maker:hunter2@mail.example\n").expect("a file");
+    let mut command = serve(folder.path());
+    command.env("PORCHLIGHT_SMTP_URL_FILE", "mail");
+    command.args(["--mail-from", "hello@troupe.example", "--contact-to", "makers@troupe.example"]);
+    let program = Program::start(command, "through mail.example:465");
+    assert!(!program.said().contains("hunter2") && !program.said().contains(UP), "{}", program.said());
 }
 
 #[test]
@@ -186,14 +212,21 @@ fn secrets_are_never_said() {
     let folder = tempfile::tempdir().expect("a folder");
     let away = "postgres://maker:hunter2@127.0.0.1:1/site";
     let mut help = Program::command(folder.path(), &["--help"]);
-    help.env("PORCHLIGHT_DATABASE_URL", away);
+    help.env("PORCHLIGHT_DATABASE_URL", away).env("PORCHLIGHT_SMTP_URL", "smtps://maker:hunter2@mail.example");
     assert!(!Program::run(help).1.contains("hunter2"));
 
-    for wrong in ["mysql://maker:hunter2@localhost/site", "postgres://maker:hunter2@[/site", "hunter2"] {
+    for (setting, wrong) in [
+        ("database_url", "mysql://maker:hunter2@localhost/site"),
+        ("database_url", "postgres://maker:hunter2@[/site"),
+        ("database_url", "hunter2"),
+        ("smtp_url", "smtps://maker:hunter2@mail.example/path"),
+        ("smtp_url", "smtps://maker:hunter2@[mail"),
+        ("smtp_url", "hunter2"),
+    ] {
         let mut command = serve(folder.path());
-        command.args(["--database-url", wrong]);
+        command.args([flag(setting), wrong.to_owned()]);
         let said = refusal(command);
-        assert!(said.contains("`database_url`") && !said.contains("hunter2"), "{said}");
+        assert!(said.contains(&format!("`{setting}`")) && !said.contains("hunter2"), "{said}");
     }
 
     let mut command = serve(folder.path());

@@ -38,6 +38,12 @@ impl Database {
         Self { url, kind: Kind::Sqlite(Arc::new(folder)) }
     }
 
+    /// The database of a program that was started in a folder of its own.
+    pub fn sqlite_at(file: &std::path::Path) -> Self {
+        let folder = Arc::new(tempfile::tempdir().expect("a folder"));
+        Self { url: format!("sqlite:{}", file.display()), kind: Kind::Sqlite(folder) }
+    }
+
     pub async fn postgres() -> Self {
         Self { url: postgres::new_database().await, kind: Kind::Postgres }
     }
@@ -69,7 +75,7 @@ impl Database {
     /// Rows in all tables together: zero as long as nothing has left a trace.
     pub async fn traces(&self) -> i64 {
         let mut traces = 0;
-        for table in ["people", "events", "consents", "messages", "message_digests"] {
+        for table in ["people", "events", "consents", "messages", "message_digests", "outbox"] {
             traces += self.count(table).await;
         }
         traces

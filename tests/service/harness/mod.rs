@@ -5,6 +5,7 @@ pub mod markup;
 mod postgres;
 mod program;
 mod releases;
+mod smtp;
 mod wire;
 
 use std::time::Duration;
@@ -20,6 +21,7 @@ use serde_json::{Value, json};
 pub use database::Database;
 pub use program::Program;
 pub use releases::{disk_image, trailer};
+pub use smtp::{MailServer, TakenMail};
 pub use wire::{Connection, raw};
 
 /// Noon of 15 November 2026: where the clock of every test stands until it is moved.

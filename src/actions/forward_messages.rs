@@ -1,0 +1,225 @@
+//! Messages to the makers go on to their mailbox, at least once each.
+//!
+//! A mail is claimed for a short time, and the claim is kept up while the mail server is spoken to.
+//! Then what happened is noted:
+//!
+//! - taken: done;
+//! - certainly not taken: its messages wait, and go in whatever mail comes next;
+//! - nobody knows, because the connection broke or we died: its messages wait, and go again in the
+//!   very same mail, whose Message-ID tells mail readers that it is the same.
+//!
+//! A mail server that refuses a mail for good may be set up wrongly, so that is no reason to give
+//! up earlier. A digest that is refused for good is halved next time, so that a message which the
+//! server does not like in the end fails alone.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::time::sleep;
+use uuid::Uuid;
+
+use super::{Failure, new_id};
+use crate::clock::Clock;
+use crate::domain::contact::{MOST_IN_DIGEST, MOST_MAILED_SINGLY, TRIED_FOR, pause_after, pause_between_mails};
+use crate::domain::time::Moment;
+use crate::mail::{Connection, Correspondent, Mail, Postmaster, Trouble};
+use crate::store::{Claim, DueMessage, Setback, Store};
+
+/// How long a claim holds without being kept up, and how often it is.
+const LEASE: Duration = Duration::from_mins(1);
+const RENEW_EVERY: Duration = Duration::from_secs(20);
+/// Over which time the mails are counted that make the next one wait.
+const AN_HOUR: Duration = Duration::from_hours(1);
+
+/// Forwards messages, a few mails at a time.
+#[derive(Clone, Debug)]
+pub struct Forwarder {
+    pub store: Store,
+    pub postmaster: Postmaster,
+    pub to: Correspondent,
+    pub clock: Clock,
+}
+
+/// What came of a step.
+#[derive(Debug)]
+pub enum Step {
+    /// Mails were handed over, and there may be more to do.
+    Sent,
+    /// A mail was not handed over; it will be tried again.
+    Stuck(Trouble),
+    /// Nothing is to be done until then, or until a new message comes.
+    Idle(Option<Moment>),
+}
+
+/// What is to be done next.
+enum Next {
+    HandOver(Claimed),
+    WaitUntil(Option<Moment>),
+}
+
+/// A mail that is ours to hand over.
+struct Claimed {
+    lease: Uuid,
+    mail: Mail,
+    messages: usize,
+    /// How often the least tried of its messages was tried before.
+    tries: u32,
+}
+
+impl Forwarder {
+    /// Hands over what is due, a handful of mails at most, over one connection.
+    ///
+    /// # Errors
+    /// `Unavailable` when the database is. A mail that was handed over and could not be noted goes
+    /// again, as the same mail.
+    pub async fn step(&self) -> Result<Step, Failure> {
+        let mut connection = None;
+        let step = self.step_over(&mut connection).await;
+        if let Some(connection) = connection {
+            connection.close().await;
+        }
+        step
+    }
+
+    async fn step_over(&self, connection: &mut Option<Connection>) -> Result<Step, Failure> {
+        for sent in 0..MOST_MAILED_SINGLY {
+            let claimed = match self.next().await? {
+                Next::HandOver(claimed) => claimed,
+                Next::WaitUntil(then) if sent == 0 => return Ok(Step::Idle(then)),
+                Next::WaitUntil(_) => break,
+            };
+            match self.hand_over(connection, &claimed).await {
+                Ok(()) => self.store.mark_sent(claimed.lease, self.clock.now()).await?,
+                Err(trouble) => {
+                    self.store.mark_setback(claimed.lease, &self.setback(&claimed, &trouble)).await?;
+                    return Ok(Step::Stuck(trouble));
+                }
+            }
+        }
+        Ok(Step::Sent)
+    }
+
+    /// Claims the next mail, unless there is none or it is too early for another.
+    async fn next(&self) -> Result<Next, Failure> {
+        let now = self.clock.now();
+        let (recent, last) = self.store.mails_sent_since(now.before(AN_HOUR)).await?;
+        if let Some(open_at) = last.map(|last| last.after(pause_between_mails(recent))).filter(|then| *then > now) {
+            return Ok(Next::WaitUntil(Some(open_at)));
+        }
+        let due = self.store.due_messages(now, MOST_IN_DIGEST).await?;
+        let Some((mail, messages)) = bundle(&due, new_id(now)) else {
+            return Ok(Next::WaitUntil(self.store.next_due().await?));
+        };
+        let claim = Claim {
+            lease: new_id(now),
+            mail,
+            messages: messages.iter().map(|message| message.id).collect(),
+            at: now,
+            until: now.after(LEASE),
+        };
+        let Some(received) = self.store.claim_messages(&claim).await? else {
+            return Ok(Next::WaitUntil(Some(now)));
+        };
+        Ok(Next::HandOver(Claimed {
+            lease: claim.lease,
+            mail: match received.as_slice() {
+                [alone] if alone.id == mail => self.postmaster.forward(alone, &self.to, now),
+                together => self.postmaster.forward_digest(mail, together, &self.to, now),
+            },
+            messages: received.len(),
+            tries: messages.iter().map(|message| message.tries).min().unwrap_or_default(),
+        }))
+    }
+
+    /// Speaks to the mail server, and keeps the claim up for as long as that takes.
+    async fn hand_over(&self, connection: &mut Option<Connection>, claimed: &Claimed) -> Result<(), Trouble> {
+        let mut talk = pin!(async {
+            let mut open = match connection.take() {
+                Some(open) => open,
+                None => self.postmaster.connect().await?,
+            };
+            open.send(&claimed.mail).await?;
+            *connection = Some(open);
+            Ok(())
+        });
+        loop {
+            tokio::select! {
+                biased;
+                outcome = &mut talk => return outcome,
+                () = sleep(RENEW_EVERY) => {}
+            }
+            if let Err(failure) = self.store.renew_lease(claimed.lease, self.clock.now().after(LEASE)).await {
+                tracing::warn!(%failure, "a mail that is under way may be sent again by somebody else");
+            }
+        }
+    }
+
+    fn setback(&self, claimed: &Claimed, trouble: &Trouble) -> Setback {
+        let at = self.clock.now();
+        let disliked = matches!(trouble, Trouble::Refused { for_good: true, .. });
+        Setback {
+            at,
+            again_at: at.after(pause_after(claimed.tries.saturating_add(1))),
+            given_up_since: at.before(TRIED_FOR),
+            may_have_arrived: matches!(trouble, Trouble::Uncertain(_)),
+            most_together: disliked.then(|| (claimed.messages / 2).max(1)),
+            trouble: trouble.to_string(),
+        }
+    }
+}
+
+/// Chooses what goes in the next mail, and the mail's name. A message by itself gives its own name to
+/// the mail; `name` is for a digest.
+fn bundle(due: &[DueMessage], name: Uuid) -> Option<(Uuid, Vec<DueMessage>)> {
+    let first = due.first()?;
+    if let Some(mail) = first.mail {
+        return Some((mail, due.iter().filter(|message| message.mail == Some(mail)).copied().collect()));
+    }
+    let mut alike: Vec<_> =
+        due.iter().filter(|message| message.most_together == first.most_together).copied().collect();
+    let together = if alike.len() > MOST_MAILED_SINGLY { first.most_together.unwrap_or(MOST_IN_DIGEST) } else { 1 };
+    alike.truncate(together);
+    Some((if alike.len() == 1 { first.id } else { name }, alike))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn waiting(count: usize) -> Vec<DueMessage> {
+        let at = Moment::from_unix_millis(0);
+        (0..count).map(|_| DueMessage { id: new_id(at), mail: None, most_together: None, tries: 0 }).collect()
+    }
+
+    fn sizes(due: &[DueMessage]) -> (usize, bool) {
+        let name = Uuid::nil();
+        bundle(due, name).map_or((0, false), |(mail, messages)| (messages.len(), mail == name))
+    }
+
+    #[test]
+    fn more_than_a_handful_become_a_digest() {
+        assert_eq!(sizes(&[]), (0, false));
+        assert_eq!(sizes(&waiting(1)), (1, false));
+        assert_eq!(sizes(&waiting(5)), (1, false));
+        assert_eq!(sizes(&waiting(6)), (6, true));
+        assert_eq!(sizes(&waiting(MOST_IN_DIGEST + 1)), (MOST_IN_DIGEST, true));
+    }
+
+    #[test]
+    fn what_may_have_arrived_goes_again_in_the_same_mail_and_in_no_other() {
+        let mail = Uuid::max();
+        let mut due = waiting(9);
+        due[..2].iter_mut().for_each(|message| message.mail = Some(mail));
+        let (again, messages) = bundle(&due, Uuid::nil()).unwrap();
+        assert_eq!((again, messages.as_slice()), (mail, &due[..2]));
+    }
+
+    #[test]
+    fn what_was_refused_goes_in_smaller_company_and_apart_from_the_rest() {
+        let mut due = waiting(20);
+        due[..8].iter_mut().for_each(|message| message.most_together = Some(4));
+        assert_eq!(bundle(&due, Uuid::nil()).unwrap().1, &due[..4]);
+        due[..8].iter_mut().for_each(|message| message.most_together = Some(1));
+        assert_eq!(bundle(&due, Uuid::nil()).unwrap(), (due[0].id, vec![due[0]]));
+    }
+}

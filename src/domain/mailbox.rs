@@ -1,0 +1,92 @@
+//! Who a mail comes from or goes to, as makers write it: an address, with or without a name.
+
+use std::fmt;
+
+use super::email::{EmailAddress, InvalidEmail};
+
+/// `hello@troupe.example`, or `Troupe <hello@troupe.example>`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mailbox {
+    name: Option<String>,
+    email: EmailAddress,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidMailbox {
+    #[error("it is neither an address nor of the form Name <name@example.com>")]
+    Shape,
+    #[error("the name before the address may hold no control characters, quotes or angle brackets")]
+    Name,
+    #[error("of the address, {0}")]
+    Email(#[from] InvalidEmail),
+}
+
+impl Mailbox {
+    /// # Errors
+    /// Says why `text` names nobody.
+    pub fn parse(text: &str) -> Result<Self, InvalidMailbox> {
+        let text = text.trim();
+        let Some(inner) = text.strip_suffix('>') else {
+            return Ok(Self { name: None, email: EmailAddress::parse(text)? });
+        };
+        let (name, email) = inner.rsplit_once('<').ok_or(InvalidMailbox::Shape)?;
+        let name = name.trim();
+        let name = name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name);
+        if name.contains(|c: char| c.is_control() || matches!(c, '"' | '<' | '>')) {
+            return Err(InvalidMailbox::Name);
+        }
+        let name = (!name.is_empty()).then(|| name.to_owned());
+        Ok(Self { name, email: EmailAddress::parse(email)? })
+    }
+
+    #[must_use]
+    pub fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
+    #[must_use]
+    pub const fn email(&self) -> &EmailAddress {
+        &self.email
+    }
+}
+
+impl fmt::Display for Mailbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(f, "{name} <{}>", self.email.as_typed()),
+            None => f.write_str(self.email.as_typed()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_may_stand_before_the_address() {
+        for (text, shown) in [
+            ("hello@troupe.example", "hello@troupe.example"),
+            (" <hello@troupe.example> ", "hello@troupe.example"),
+            ("Troupe <hello@troupe.example>", "Troupe <hello@troupe.example>"),
+            ("\"Troupe, the makers\" <hello@troupe.example>", "Troupe, the makers <hello@troupe.example>"),
+        ] {
+            assert_eq!(Mailbox::parse(text).unwrap().to_string(), shown);
+        }
+    }
+
+    #[test]
+    fn what_names_nobody_or_more_than_one_is_refused() {
+        for text in [
+            "",
+            "Troupe",
+            "Troupe <hello>",
+            "hello@troupe.example>",
+            "hello@troupe.example, makers@troupe.example",
+            "A <a@b.example>, B <b@b.example>",
+            "Troupe\r\nBcc: x@b.example <hello@troupe.example>",
+        ] {
+            assert!(Mailbox::parse(text).is_err(), "{text}");
+        }
+    }
+}

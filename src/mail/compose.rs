@@ -1,0 +1,106 @@
+//! The head and frame of every mail, and who sends it.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use lettre::Address;
+use lettre::message::header::{Date, From, HeaderName, HeaderValue, Headers, MIME_VERSION_1_0, MessageId, Subject, To};
+use lettre::message::{Mailbox as Named, Mailboxes, SinglePart};
+use uuid::Uuid;
+
+use crate::domain::email::EmailAddress;
+use crate::domain::mailbox::Mailbox;
+use crate::domain::relay::Relay;
+use crate::domain::time::Moment;
+
+/// Whoever makes mails: knows the sender of all of them, and the mail server that takes them.
+#[derive(Clone, Debug)]
+pub struct Postmaster {
+    pub(super) relay: Relay,
+    pub(super) from: Correspondent,
+    /// The domain by which we introduce ourselves and name our mails.
+    pub(super) domain: String,
+}
+
+/// Somebody to whom mail can be sent.
+#[derive(Clone, Debug)]
+pub struct Correspondent(Named);
+
+/// An address that is right, and that mail servers do not take all the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("no mail server would take this address")]
+pub struct Unmailable;
+
+/// A mail, made and addressed.
+#[derive(Clone, Debug)]
+pub struct Mail {
+    pub(super) from: Address,
+    pub(super) to: Address,
+    pub(super) bytes: Vec<u8>,
+}
+
+impl Correspondent {
+    /// # Errors
+    /// When it is nobody to whom mail can be sent.
+    pub fn new(mailbox: &Mailbox) -> Result<Self, Unmailable> {
+        let address = mailbox.email().in_ascii().parse().map_err(|_| Unmailable)?;
+        Ok(Self(Named::new(mailbox.name().map(str::to_owned), address)))
+    }
+}
+
+impl Postmaster {
+    /// # Errors
+    /// When nobody can send mail as `from`.
+    pub fn new(relay: Relay, from: &Mailbox) -> Result<Self, Unmailable> {
+        Ok(Self { relay, from: Correspondent::new(from)?, domain: from.email().domain().to_owned() })
+    }
+
+    /// A mail of plain text. The same `id` makes the same Message-ID, so that a repeated mail is known
+    /// as such. `reply_to` is the only part of the head that a stranger may have typed; an address
+    /// that mail readers might take for an encoded text is left out rather than trusted.
+    pub(super) fn write(&self, letter: Letter<'_>) -> Mail {
+        let Letter { id, to: Correspondent(to), subject, reply_to, at, text } = letter;
+        let Correspondent(from) = &self.from;
+        let since = Duration::from_millis(u64::try_from(at.unix_millis()).unwrap_or_default());
+        let mut head = Headers::new();
+        head.set(From::from(Mailboxes::from(from.clone())));
+        head.set(To::from(Mailboxes::from(to.clone())));
+        if let Some(address) = reply_to.map(EmailAddress::in_ascii).filter(|address| !looks_encoded(address)) {
+            head.insert_raw(header("Reply-To", address));
+        }
+        head.set(Subject::from(subject));
+        head.set(Date::new(UNIX_EPOCH + since));
+        head.set(MessageId::from(format!("<{id}@{}>", self.domain)));
+        // So that no machine answers it.
+        head.insert_raw(header("Auto-Submitted", "auto-generated".to_owned()));
+        head.set(MIME_VERSION_1_0);
+        let body = SinglePart::plain(with_one_kind_of_line_end(text)).formatted();
+        // The last line ends where the conversation with the mail server has it end.
+        let body = body.strip_suffix(b"\r\n").unwrap_or(&body);
+        let bytes = [head.to_string().as_bytes(), body].concat();
+        Mail { from: from.email.clone(), to: to.email.clone(), bytes }
+    }
+}
+
+/// What a mail is made from.
+pub(super) struct Letter<'a> {
+    pub id: Uuid,
+    pub to: &'a Correspondent,
+    pub subject: String,
+    pub reply_to: Option<&'a EmailAddress>,
+    pub at: Moment,
+    pub text: &'a str,
+}
+
+/// Whether a mail reader that is not careful would read something else: `=?utf-8?q?text?=`.
+fn looks_encoded(address: &str) -> bool {
+    address.split_once("=?").is_some_and(|(_, rest)| rest.contains("?="))
+}
+
+/// A line feed, which becomes what ends a line in mail: a lone carriage return has no place there.
+fn with_one_kind_of_line_end(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\r', "\n")
+}
+
+fn header(name: &'static str, value: String) -> HeaderValue {
+    HeaderValue::new(HeaderName::new_from_ascii_str(name), value)
+}

@@ -1,0 +1,136 @@
+//! A conversation with the mail server: one connection, some mails, goodbye.
+//!
+//! Each part has its time. What went wrong is told by what it means for the mail: that it was not
+//! taken for certain, or that nobody knows.
+
+use std::time::Duration;
+
+use lettre::transport::smtp::Error;
+use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
+use lettre::transport::smtp::client::{AsyncSmtpConnection, TlsParameters};
+use lettre::transport::smtp::commands::{Data, Mail as MailFrom, Rcpt};
+use lettre::transport::smtp::extension::ClientId;
+use tokio::time::timeout;
+
+use super::compose::{Mail, Postmaster};
+use crate::domain::relay::Security;
+
+/// For reaching the server, encrypting and logging in.
+const CONNECT_WITHIN: Duration = Duration::from_mins(1);
+/// For who sends to whom.
+const ADDRESS_WITHIN: Duration = Duration::from_mins(1);
+/// For the mail itself up to the server's yes. Servers may think long about it, and whoever hangs up
+/// early gets it sent twice.
+const TAKE_WITHIN: Duration = Duration::from_mins(5);
+const GOODBYE_WITHIN: Duration = Duration::from_secs(2);
+
+/// Why a mail was not handed over.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Trouble {
+    /// The server is away, or wants nothing from us. The mail itself was not shown to it.
+    #[error("{0}")]
+    Away(String),
+    /// The server has seen the mail and does not take it, now or ever.
+    #[error("{said}")]
+    Refused { for_good: bool, said: String },
+    /// The connection broke while the mail was under way: it may have arrived.
+    #[error("{0}")]
+    Uncertain(String),
+}
+
+impl Trouble {
+    /// For the log: what kind of trouble, without anything that was said, which may name people.
+    #[must_use]
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Away(_) => "the mail server is away or lets us hand nothing over",
+            Self::Refused { .. } => "the mail server refused a mail",
+            Self::Uncertain(_) => "the connection broke while a mail was under way",
+        }
+    }
+}
+
+/// An open conversation.
+#[expect(missing_debug_implementations, reason = "it holds a stream and nothing to show")]
+pub struct Connection(AsyncSmtpConnection);
+
+impl Postmaster {
+    /// Reaches the mail server, and proves who we are where that is asked for.
+    ///
+    /// # Errors
+    /// [`Trouble::Away`]
+    pub async fn connect(&self) -> Result<Connection, Trouble> {
+        match timeout(CONNECT_WITHIN, self.open()).await {
+            Ok(opened) => opened.map(Connection).map_err(|error| away(&error)),
+            Err(_) => Err(Trouble::Away("the mail server does not answer".to_owned())),
+        }
+    }
+
+    async fn open(&self) -> Result<AsyncSmtpConnection, Error> {
+        let relay = &self.relay;
+        let us = ClientId::Domain(self.domain.clone());
+        let at_once = (relay.security() == Security::Tls).then(|| self.tls()).transpose()?;
+        let server = (relay.host(), relay.port());
+        let mut smtp = AsyncSmtpConnection::connect_tokio1(server, Some(CONNECT_WITHIN), &us, at_once, None).await?;
+        let starts_tls = match relay.security() {
+            Security::Tls => false,
+            Security::StartTls => true,
+            Security::StartTlsIfOffered => smtp.can_starttls(),
+        };
+        if starts_tls {
+            smtp.starttls(self.tls()?, &us).await?;
+        }
+        if let Some(login) = relay.login() {
+            let credentials = Credentials::new(login.user.clone(), login.password.clone());
+            smtp.auth(DEFAULT_MECHANISMS, &credentials).await?;
+        }
+        Ok(smtp)
+    }
+
+    /// The certificate has to be one that this system trusts, except where the connection does not
+    /// leave the machine.
+    fn tls(&self) -> Result<TlsParameters, Error> {
+        let anything_goes = self.relay.is_loopback();
+        TlsParameters::builder(self.relay.host())
+            .dangerous_accept_invalid_certs(anything_goes)
+            .dangerous_accept_invalid_hostnames(anything_goes)
+            .build()
+    }
+}
+
+impl Connection {
+    /// Hands a mail over. After any trouble the connection is of no further use.
+    ///
+    /// # Errors
+    /// As [`Trouble`] tells.
+    pub async fn send(&mut self, mail: &Mail) -> Result<(), Trouble> {
+        match timeout(ADDRESS_WITHIN, self.address(mail)).await {
+            Ok(addressed) => addressed.map_err(|error| away(&error))?,
+            Err(_) => return Err(Trouble::Away("the mail server does not answer".to_owned())),
+        }
+        match timeout(TAKE_WITHIN, self.0.message(&mail.bytes)).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) if error.is_transient() || error.is_permanent() => {
+                Err(Trouble::Refused { for_good: error.is_permanent(), said: error.to_string() })
+            }
+            Ok(Err(error)) => Err(Trouble::Uncertain(error.to_string())),
+            Err(_) => Err(Trouble::Uncertain("the mail server did not say whether it took the mail".to_owned())),
+        }
+    }
+
+    async fn address(&mut self, mail: &Mail) -> Result<(), Error> {
+        self.0.command(MailFrom::new(Some(mail.from.clone()), Vec::new())).await?;
+        self.0.command(Rcpt::new(mail.to.clone(), Vec::new())).await?;
+        self.0.command(Data).await?;
+        Ok(())
+    }
+
+    /// Says goodbye, if the server listens.
+    pub async fn close(mut self) {
+        let _ = timeout(GOODBYE_WITHIN, self.0.quit()).await;
+    }
+}
+
+fn away(error: &Error) -> Trouble {
+    Trouble::Away(error.to_string())
+}

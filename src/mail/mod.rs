@@ -1,0 +1,10 @@
+//! The only room with SMTP: makes mails and hands them to the makers' mail server. Floor 1.
+//!
+//! Knows nothing of databases, and decides neither who is mailed nor when to try again.
+
+mod compose;
+mod forwarded;
+mod hand_over;
+
+pub use compose::{Correspondent, Mail, Postmaster, Unmailable};
+pub use hand_over::{Connection, Trouble};

@@ -1,0 +1,68 @@
+//! Has messages forwarded for as long as the service runs: at once when one comes, and again when it
+//! is time to.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::actions::{Failure, Forwarder, Step};
+
+/// How often another instance's leftovers are looked for.
+const LOOK_EVERY: Duration = Duration::from_secs(30);
+/// Shortest pause when there was nothing to do, and when something went wrong.
+const BREATH: Duration = Duration::from_secs(1);
+const AFTER_TROUBLE: Duration = Duration::from_secs(5);
+
+/// Runs until the stop, and ends what is under way unless that is given up on. `prepared` says
+/// whether the store is known to be up to date.
+pub(super) async fn forward_messages(
+    forwarder: Forwarder,
+    mut prepared: bool,
+    new_messages: Arc<Notify>,
+    stop: CancellationToken,
+    give_up: CancellationToken,
+) {
+    while !stop.is_cancelled() {
+        let Some(pause) = give_up.run_until_cancelled(work(&forwarder, &mut prepared)).await else { return };
+        let wait = async {
+            sleep(pause.at_least).await;
+            let _ = timeout(pause.at_most, new_messages.notified()).await;
+        };
+        stop.run_until_cancelled(wait).await;
+    }
+}
+
+/// How long to wait before the next step: so long in any case, and then for a message to come.
+struct Pause {
+    at_least: Duration,
+    at_most: Duration,
+}
+
+async fn work(forwarder: &Forwarder, prepared: &mut bool) -> Pause {
+    match step(forwarder, prepared).await {
+        Ok(Step::Sent) => Pause { at_least: Duration::ZERO, at_most: Duration::ZERO },
+        Ok(Step::Idle(then)) => {
+            let until = then.map_or(LOOK_EVERY, |then| forwarder.clock.now().until(then));
+            Pause { at_least: Duration::ZERO, at_most: until.clamp(BREATH, LOOK_EVERY) }
+        }
+        Ok(Step::Stuck(trouble)) => {
+            tracing::warn!("{}; it will be tried again", trouble.kind());
+            Pause { at_least: AFTER_TROUBLE, at_most: Duration::ZERO }
+        }
+        Err(failure) => {
+            tracing::warn!(%failure, "messages could not be forwarded; they wait");
+            Pause { at_least: AFTER_TROUBLE, at_most: Duration::ZERO }
+        }
+    }
+}
+
+async fn step(forwarder: &Forwarder, prepared: &mut bool) -> Result<Step, Failure> {
+    if !*prepared {
+        forwarder.store.prepare().await?;
+        *prepared = true;
+    }
+    Box::pin(forwarder.step()).await
+}

@@ -1,0 +1,99 @@
+//! The real program with a mail server beside it.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::harness::{Database, MailServer, Program, raw};
+
+use super::{FROM, TO, letter, letters_in};
+
+/// `porchlight serve` with mail, in a folder of its own.
+pub fn serve(folder: &Path, smtp_url: &str) -> Command {
+    let mut command = Program::command(folder, &["serve", "--listen", "127.0.0.1:0"]);
+    command.args(["--smtp-url", smtp_url, "--mail-from", FROM, "--contact-to", TO]);
+    command
+}
+
+/// Posts a letter and has it answered with 200.
+pub async fn contact(program: &Program, number: usize) {
+    let body = letter(number).to_string();
+    let head = format!("Host: x\r\nContent-Type: application/json\r\nContent-Length: {}", body.len());
+    let request = format!("POST /api/contact HTTP/1.1\r\n{head}\r\nConnection: close\r\n\r\n{body}");
+    let answer = raw(program.address(), request).await;
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+}
+
+#[tokio::test]
+async fn a_message_is_answered_at_once_and_mailed_when_the_mail_server_has_time() {
+    let mut server = MailServer::start().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = Program::start(serve(folder.path(), &server.url()), "through 127.0.0.1");
+    assert!(!program.said().contains("not mailed"), "{}", program.said());
+    server.order("hold").await;
+    for number in 1..=3 {
+        contact(&program, number).await;
+    }
+    server.hear("held").await;
+    server.order("go").await;
+    let mut letters = Vec::new();
+    while letters.len() < 3 {
+        letters.extend(letters_in(&server.next_mail().await));
+    }
+    assert_eq!(letters, [1, 2, 3]);
+    program.signal("TERM");
+    let (status, said) = program.end();
+    assert_eq!(status.code(), Some(0), "{said}");
+    assert!(!said.contains("example.com") && !said.contains("Letter"), "{said}");
+}
+
+#[tokio::test]
+async fn a_program_that_is_killed_while_it_mails_mails_again_after_the_next_start() {
+    let mut server = MailServer::start().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = Program::start(serve(folder.path(), &server.url()), "through 127.0.0.1");
+    server.order("hold").await;
+    contact(&program, 1).await;
+    server.hear("held").await;
+    program.signal("KILL");
+    program.end();
+    server.order("take").await;
+
+    let database = Database::sqlite_at(&folder.path().join("data/porchlight.db"));
+    assert_eq!(database.texts("SELECT state FROM outbox").await, ["leased"]);
+    let [name] = database.texts("SELECT mail FROM outbox").await.try_into().expect("one mail");
+    database.execute("UPDATE outbox SET at = 0").await;
+    let _program = Program::start(serve(folder.path(), &server.url()), "through 127.0.0.1");
+    let mail = server.next_mail().await;
+    assert_eq!((letters_in(&mail), mail.header("message-id")), (vec![1], format!("<{name}@troupe.example>").as_str()));
+}
+
+#[tokio::test]
+async fn a_mail_server_that_takes_its_time_does_not_keep_the_program_from_ending() {
+    let mut server = MailServer::start().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = Program::start(serve(folder.path(), &server.url()), "through 127.0.0.1");
+    server.order("hold").await;
+    contact(&program, 1).await;
+    server.hear("held").await;
+    program.signal("TERM");
+    let (status, said) = program.end();
+    assert_eq!(status.code(), Some(0), "{said}");
+}
+
+#[tokio::test]
+async fn a_mail_server_that_is_away_is_told_once_a_try_and_nothing_is_lost() {
+    let mut server = MailServer::start().await;
+    server.order("away").await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut program = Program::start(serve(folder.path(), &server.url()), "through 127.0.0.1");
+    contact(&program, 1).await;
+    program.hear("the mail server is away");
+    server.order("back").await;
+    contact(&program, 2).await;
+    let mut letters = Vec::new();
+    while letters.len() < 2 {
+        letters.extend(letters_in(&server.next_mail().await));
+    }
+    letters.sort_unstable();
+    assert_eq!(letters, [1, 2]);
+}
