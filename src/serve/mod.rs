@@ -186,7 +186,9 @@ impl Running {
 
     /// Has the site made anew whenever its files change, until the stop.
     pub fn watch_site(&self) {
-        self.tasks.spawn(watch(self.content.clone(), self.app.clone(), self.stop.clone()));
+        // Looked at here and not in the task, which may run only after the first change.
+        let seen = self.content.state();
+        self.tasks.spawn(watch(self.content.clone(), seen, self.app.clone(), self.stop.clone()));
     }
 
     /// Takes no more connections, answers what is under way, writes what was promised. Within ten
@@ -249,8 +251,7 @@ fn forwarder(mail: &MailSettings, store: &Store, clock: &Clock) -> Result<Forwar
 
 /// Makes the site anew when its files change. A change that does not fit is told, and what was
 /// there goes on being served.
-async fn watch(content: Content, app: App, stop: CancellationToken) {
-    let mut seen = content.state();
+async fn watch(content: Content, mut seen: u64, app: App, stop: CancellationToken) {
     while stop.run_until_cancelled(tokio::time::sleep(LOOK_EVERY)).await.is_some() {
         let state = content.state();
         if state != seen {
