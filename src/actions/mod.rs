@@ -9,12 +9,15 @@ mod join_waitlist;
 mod newest_image;
 mod send_contact;
 mod start_download;
+mod suppress;
+mod unsubscribe;
+mod unsubscribe_tokens;
 
 use uuid::{NoContext, Timestamp, Uuid};
 
 use crate::clock::Clock;
 use crate::domain::time::Moment;
-use crate::store::Writer;
+use crate::store::{Store, Writer};
 
 pub use failure::Failure;
 pub use forward_messages::{Forwarder, Step};
@@ -22,10 +25,14 @@ pub use join_waitlist::join_waitlist;
 pub use newest_image::NewestImage;
 pub use send_contact::send_contact;
 pub use start_download::{StartedDownload, start_download};
+pub use suppress::{suppress, unsuppress};
+pub use unsubscribe::{can_unsubscribe, unsubscribe};
+pub use unsubscribe_tokens::unsubscribe_tokens;
 
 /// What actions need of the world.
 #[derive(Clone, Debug)]
 pub struct Service {
+    pub store: Store,
     pub writer: Writer,
     pub clock: Clock,
     pub newest_image: NewestImage,

@@ -15,10 +15,7 @@ impl Digest {
 
     #[must_use]
     pub fn hex(&self) -> String {
-        self.0.iter().fold(String::with_capacity(64), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        })
+        hex(&self.0)
     }
 
     /// The first `length` digits: enough to tell the files of one site apart.
@@ -40,6 +37,13 @@ impl Digest {
         }
         text
     }
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }
 
 #[cfg(test)]

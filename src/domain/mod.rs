@@ -8,6 +8,7 @@ pub mod consent;
 pub mod contact;
 pub mod digest;
 pub mod email;
+pub mod leaving;
 pub mod limits;
 pub mod mailbox;
 pub mod relay;

@@ -12,6 +12,7 @@ mod fields;
 mod forms;
 mod headers;
 mod json;
+mod leaving;
 mod mcp;
 mod negotiate;
 mod pages;

@@ -8,8 +8,9 @@ use axum::routing::{any, get};
 use super::app::App;
 use super::mcp::Hello;
 use super::pages::{self, Served};
-use super::{api, discovery, forms, mcp};
+use super::{api, discovery, forms, leaving, mcp};
 use crate::domain::base_url::BaseUrl;
+use crate::domain::leaving::UNSUBSCRIBE;
 use crate::site::{PageName, Site};
 
 /// Addresses whose answer is made anew for each request.
@@ -25,6 +26,8 @@ pub fn router(app: &App) -> Router {
         // Browsers without JavaScript
         .route(forms::DOWNLOAD, any(forms::download))
         .route(PageName::Contact.path(), any(forms::contact))
+        // Readers of the monthly email, and their mail programs
+        .route(leaving::ROUTE, any(leaving::leaving))
         // Scanners
         .route(discovery::SECURITY_TXT, get(discovery::security_txt))
         .fallback(pages::unknown)
@@ -64,6 +67,8 @@ pub(crate) fn name_of<'a>(app: &App, path: &'a str) -> &'a str {
         path
     } else if path.starts_with("/api/") {
         "/api/*"
+    } else if path.starts_with(UNSUBSCRIBE) {
+        leaving::NAME
     } else {
         "*"
     }

@@ -18,6 +18,7 @@ mod discovery;
 mod download;
 mod forms;
 mod harness;
+mod leaving;
 mod lifecycle;
 mod links;
 mod mail;
