@@ -12,13 +12,16 @@ mod publish_release;
 mod readiness;
 mod send_contact;
 mod start_download;
+mod suppress;
+mod unsubscribe;
+mod unsubscribe_tokens;
 mod withdraw_release;
 
 use uuid::{NoContext, Timestamp, Uuid};
 
 use crate::clock::Clock;
 use crate::domain::time::Moment;
-use crate::store::Writer;
+use crate::store::{Store, Writer};
 
 pub use catalogue::{Catalogue, Changes};
 pub use failure::Failure;
@@ -29,11 +32,15 @@ pub use publish_release::{Image, Publication, PublishFailure, Shelf, publish_rel
 pub use readiness::{Part, readiness};
 pub use send_contact::send_contact;
 pub use start_download::{StartedDownload, start_download};
+pub use suppress::{suppress, unsuppress};
+pub use unsubscribe::{can_unsubscribe, unsubscribe};
+pub use unsubscribe_tokens::unsubscribe_tokens;
 pub use withdraw_release::{WithdrawFailure, withdraw_release};
 
 /// What actions need of the world.
 #[derive(Clone, Debug)]
 pub struct Service {
+    pub store: Store,
     pub writer: Writer,
     pub clock: Clock,
     pub newest_image: NewestImage,

@@ -36,10 +36,7 @@ impl Digest {
 
     #[must_use]
     pub fn hex(&self) -> String {
-        self.0.iter().fold(String::with_capacity(64), |mut hex, byte| {
-            let _ = write!(hex, "{byte:02x}");
-            hex
-        })
+        hex(&self.0)
     }
 
     /// The first `length` digits: enough to tell the files of one site apart.
@@ -67,6 +64,13 @@ impl Digesting {
     pub fn finish(self) -> Digest {
         Digest(self.0.finalize().into())
     }
+}
+
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut hex, byte| {
+        let _ = write!(hex, "{byte:02x}");
+        hex
+    })
 }
 
 #[cfg(test)]

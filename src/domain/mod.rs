@@ -10,6 +10,7 @@ pub mod contact;
 pub mod digest;
 pub mod disk_image;
 pub mod email;
+pub mod leaving;
 pub mod letter;
 pub mod limits;
 pub mod mailbox;

@@ -103,9 +103,9 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
     if forwarder.is_none() {
         notes.push("Messages to the makers are stored, and not mailed to anybody. Set `smtp_url`.".to_owned());
     }
-    let (writer, writer_task) = Writer::start(store, prepared);
+    let (writer, writer_task) = Writer::start(store.clone(), prepared);
     let new_messages = writer.new_messages();
-    let service = Service { writer, clock, newest_image, catalogue };
+    let service = Service { store, writer, clock, newest_image, catalogue };
     let app = App::new(&settings, base_url.clone(), service, &content)?;
 
     let (stop, give_up, tasks) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());

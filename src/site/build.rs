@@ -27,6 +27,10 @@ pub struct Site {
     pub contact_sent: Page,
     /// A list of releases that the makers made and signed themselves.
     pub appcast: Option<Vec<u8>>,
+    /// Leaving the monthly email: before it, and after it.
+    pub unsubscribe: Page,
+    pub unsubscribed: Page,
+    pub never_again: Page,
     pages: [Page; 6],
     templates: Templates,
 }
@@ -61,6 +65,7 @@ impl Site {
         let drafts = PageName::ALL.map(|name| draft(name.as_str()));
         let drafts = drafts.into_iter().collect::<Result<Vec<_>, _>>()?;
         let (not_found, started, sent) = (draft("not_found")?, draft("download_started")?, draft("contact_sent")?);
+        let (leave, left, never) = (draft("unsubscribe")?, draft("unsubscribed")?, draft("never_again")?);
         let listing = PageName::ALL.iter().zip(&drafts).map(|(name, draft)| listing(*name, draft, base_url)).collect();
         shared["pages"] = listing;
 
@@ -73,6 +78,9 @@ impl Site {
             not_found: press.print(not_found, "not_found", None)?,
             download_started: press.print(started, "download_started", None)?,
             contact_sent: press.print(sent, "contact_sent", None)?,
+            unsubscribe: press.print(leave, "unsubscribe", None)?,
+            unsubscribed: press.print(left, "unsubscribed", None)?,
+            never_again: press.print(never, "never_again", None)?,
             pages: <[Page; 6]>::try_from(pages).map_err(|_| SiteFailure::Missing("pages".to_owned()))?,
             llms_txt: plain("agents/llms.txt")?,
             agents_md: plain("agents/agents.md")?,

@@ -5,6 +5,7 @@
 
 mod connect;
 mod failure;
+mod leaving;
 mod messages;
 mod outbox;
 mod releases;
@@ -14,6 +15,7 @@ mod writer;
 
 pub use connect::{Database, Store};
 pub use failure::StoreFailure;
+pub use leaving::Recipient;
 pub use outbox::{Claim, DueMessage, InboxEntry, Setback};
 pub use releases::ReleasesState;
 pub use signups::{Act, SignupRecord};

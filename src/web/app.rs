@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
+use super::leaving::Farewell;
 use super::mcp::Hello;
 use super::pages::Served;
 use super::{reference, routes};
@@ -31,6 +32,7 @@ pub(crate) struct Made {
     pub hello: Hello,
     pub served: HashMap<String, Served>,
     pub not_found: Served,
+    pub farewell: Farewell,
 }
 
 impl App {
@@ -94,6 +96,7 @@ impl Made {
         Ok(Self {
             served: routes::served(&site, base_url, &hello, ai_train, service, &releases),
             not_found: Served::not_found(&site.not_found),
+            farewell: Farewell::new(&site),
             hello,
             site,
         })

@@ -13,6 +13,7 @@ mod forms;
 mod headers;
 mod http_date;
 mod json;
+mod leaving;
 mod mcp;
 mod multipart;
 mod negotiate;

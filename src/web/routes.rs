@@ -8,9 +8,10 @@ use axum::routing::{any, get};
 use super::app::App;
 use super::mcp::Hello;
 use super::pages::{self, Served};
-use super::{api, discovery, forms, mcp, releases};
+use super::{api, discovery, forms, leaving, mcp, releases};
 use crate::actions::Service;
 use crate::domain::base_url::BaseUrl;
+use crate::domain::leaving::UNSUBSCRIBE;
 use crate::domain::release::Releases;
 use crate::site::{PageName, Site};
 
@@ -30,6 +31,8 @@ pub fn router(app: &App) -> Router {
         // Downloads
         .route(releases::LATEST, get(releases::latest))
         .route(releases::IMAGE, get(releases::image))
+        // Readers of the monthly email, and their mail programs
+        .route(leaving::ROUTE, any(leaving::leaving))
         // Scanners
         .route(discovery::SECURITY_TXT, get(discovery::security_txt))
         .fallback(pages::unknown)
@@ -81,6 +84,8 @@ pub(crate) fn name_of<'a>(app: &App, path: &'a str) -> &'a str {
         path
     } else if path.starts_with("/api/") {
         "/api/*"
+    } else if path.starts_with(UNSUBSCRIBE) {
+        leaving::NAME
     } else {
         "*"
     }

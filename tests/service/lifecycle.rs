@@ -139,7 +139,11 @@ async fn a_request_is_one_line_without_anything_a_person_sent() {
             format!("GET /about?secret HTTP/1.1\r\nHost: secret\r\n{close}\r\n"),
             "method=GET route=\"/about\" status=200",
         ),
-        (format!("GET /unsubscribe/secret HTTP/1.1\r\nHost: x\r\n{close}\r\n"), "method=GET route=\"*\" status=404"),
+        (
+            format!("GET /unsubscribe/secret HTTP/1.1\r\nHost: x\r\n{close}\r\n"),
+            "method=GET route=\"/unsubscribe/*\" status=404",
+        ),
+        (format!("GET /secret HTTP/1.1\r\nHost: x\r\n{close}\r\n"), "method=GET route=\"*\" status=404"),
     ];
     for (request, _) in &requests {
         raw(program.address(), request).await;

@@ -19,6 +19,7 @@ mod download;
 mod forms;
 mod harness;
 mod images;
+mod leaving;
 mod lifecycle;
 mod links;
 mod mail;

@@ -194,11 +194,11 @@ async fn both_databases_have_the_same_tables_columns_and_indexes() {
     ];
     // A primary key is an index as well; each database gives it a name of its own.
     let indexes = [
-        "SELECT t.name || ' ' || i.\"unique\" || ' ' || group_concat(c.name ORDER BY c.seqno) AS line \
+        "SELECT t.name || ' ' || i.\"unique\" || ' ' || group_concat(c.name, ',' ORDER BY c.seqno) AS line \
          FROM sqlite_schema t, pragma_index_list(t.name) i, pragma_index_info(i.name) c \
          WHERE t.type = 'table' AND t.name <> '_sqlx_migrations' GROUP BY t.name, i.name",
-        "SELECT c.relname || ' ' || CASE WHEN i.indisunique THEN 1 ELSE 0 END || ' ' || string_agg(a.attname, ',' \
-             ORDER BY array_position(i.indkey::int2[], a.attnum)) \
+        "SELECT c.relname || ' ' || CASE WHEN i.indisunique THEN 1 ELSE 0 END || ' ' || \
+             string_agg(a.attname, ',' ORDER BY array_position(i.indkey::int2[], a.attnum)) \
          FROM pg_index i JOIN pg_class c ON c.oid = i.indrelid JOIN pg_namespace n ON n.oid = c.relnamespace \
          JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = ANY (i.indkey) \
          WHERE n.nspname = 'public' AND c.relname <> '_sqlx_migrations' GROUP BY c.relname, i.indexrelid, i.indisunique",

@@ -75,7 +75,9 @@ impl Database {
     /// Rows in all tables together: zero as long as nothing has left a trace.
     pub async fn traces(&self) -> i64 {
         let mut traces = 0;
-        for table in ["people", "events", "consents", "messages", "message_digests", "outbox"] {
+        for table in
+            ["people", "events", "consents", "messages", "message_digests", "outbox", "withdrawals", "suppressions"]
+        {
             traces += self.count(table).await;
         }
         traces

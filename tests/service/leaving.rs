@@ -1,0 +1,360 @@
+//! Leaving the monthly email, and who is left to be mailed.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use porchlight::actions;
+use porchlight::config::Written;
+use porchlight::domain::email::EmailAddress;
+use porchlight::domain::leaving::Suppression;
+use porchlight::store::{Database as StoredIn, Store};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use reqwest::Method;
+use serde_json::json;
+
+use crate::harness::{Answer, Database, Service, on_each_database, on_one_database};
+
+const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
+
+fn store(service: &Service) -> Store {
+    Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store")
+}
+
+fn address(email: &str) -> EmailAddress {
+    EmailAddress::parse(email).expect("an address")
+}
+
+async fn download(service: &Service, email: &str, updates: bool) {
+    let body = json!({ "email": email, "updates": updates, "source": "tests" });
+    service.post("/api/download", &body).await.is_ok();
+}
+
+/// The link in a letter to this person.
+async fn link(service: &Service, email: &str) -> String {
+    let store = store(service);
+    let email = address(email);
+    let tokens =
+        actions::unsubscribe_tokens(&store, std::slice::from_ref(&email), service.clock.now()).await.expect("tokens");
+    store.close().await;
+    tokens[email.key()].path()
+}
+
+/// Somebody who opted in, and the link in a letter to them.
+async fn reader(service: &Service, email: &str) -> String {
+    download(service, email, true).await;
+    link(service, email).await
+}
+
+async fn mailed(service: &Service) -> Vec<String> {
+    let store = store(service);
+    let recipients = store.recipients().await.expect("recipients");
+    store.close().await;
+    recipients.iter().map(|recipient| recipient.email.key().to_owned()).collect()
+}
+
+async fn post(service: &Service, path: &str, body: &str) -> Answer {
+    service.send(Method::POST, path, &[FORM], body).await
+}
+
+#[tokio::test]
+async fn looking_changes_nothing_and_the_button_does_it() {
+    on_each_database(async |service| {
+        let link = reader(service, "Ada@Example.com").await;
+        for answer in [service.get(&link).await, service.head(&link).await, service.get(&format!("{link}?x")).await] {
+            assert_eq!(answer.status, 200);
+        }
+        let page = service.get(&link).await.text();
+        assert_eq!(page.matches("<button").count(), 1, "one button");
+        assert!(page.contains("<form method=\"post\"") && page.contains("value=\"not-me\""), "{page}");
+        assert_eq!(mailed(service).await, ["ada@example.com"]);
+
+        let left = post(service, &link, "").await;
+        assert_eq!(left.status, 200);
+        assert!(left.text().contains("You are unsubscribed"), "{}", left.text());
+        assert!(mailed(service).await.is_empty());
+        assert_eq!(service.database.count("suppressions").await, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_mail_program_leaves_with_one_click() {
+    on_each_database(async |service| {
+        let multipart = ("content-type", "multipart/form-data; boundary=b");
+        let in_parts = "--b\r\nContent-Disposition: form-data; name=\"List-Unsubscribe\"\r\n\r\nOne-Click\r\n--b--\r\n";
+        for (kind, body) in [(FORM, "List-Unsubscribe=One-Click"), (multipart, in_parts)] {
+            let link = reader(service, "ada@example.com").await;
+            assert_eq!(mailed(service).await, ["ada@example.com"]);
+            let headers = [kind, ("origin", "https://mail.example"), ("sec-fetch-site", "cross-site")];
+            let answer = service.send(Method::POST, &link, &headers, body).await;
+            assert_eq!(answer.status, 200, "no redirect: {}", answer.text());
+            assert!(mailed(service).await.is_empty());
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn leaving_twice_is_leaving_once() {
+    on_each_database(async |service| {
+        let link = reader(service, "ada@example.com").await;
+        for _ in 0..3 {
+            assert_eq!(post(service, &link, "List-Unsubscribe=One-Click").await.status, 200);
+        }
+        assert!(mailed(service).await.is_empty());
+        let kept = "SELECT w.address || ' ' || w.how || ' ' || w.at || ' ' || c.via \
+                    FROM withdrawals w JOIN consents c ON c.id = w.consent";
+        let now = service.clock.now().unix_millis();
+        assert_eq!(service.database.texts(kept).await, [format!("ada@example.com unsubscribe {now} api")]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_wrong_link_is_an_address_like_any_other_that_leads_nowhere() {
+    on_one_database(async |service| {
+        let link = reader(service, "ada@example.com").await;
+        let swapped = if link.ends_with('0') { "1" } else { "0" };
+        let almost = format!("{}{swapped}", &link[..link.len() - 1]);
+        let nowhere = service.get("/no-such-page").await;
+        for path in [
+            &almost,
+            &link.to_uppercase().replace("/UNSUBSCRIBE/", "/unsubscribe/"),
+            &format!("{link}/"),
+            &format!("{link}0"),
+            "/unsubscribe/",
+            "/unsubscribe",
+            "/unsubscribe/ada@example.com",
+        ] {
+            let answer = service.get(path).await;
+            assert_eq!((answer.status, &answer.body), (nowhere.status, &nowhere.body), "{path}");
+            assert_eq!(post(service, path, "reason=not-me").await.status, 404, "{path}");
+        }
+        assert_eq!(service.get_as(&almost, "text/markdown").await.media_type(), "text/markdown");
+        let other = service.send(Method::PUT, &link, &[], "").await;
+        assert_eq!((other.status.as_u16(), other.header("allow")), (405, "GET, HEAD, POST"));
+        assert_eq!(mailed(service).await, ["ada@example.com"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_later_opt_in_turns_it_on_again_and_nothing_else_does() {
+    on_each_database(async |service| {
+        let first = reader(service, "ada@example.com").await;
+        post(service, &first, "").await;
+        download(service, "ada@example.com", false).await;
+        service.post("/api/waitlist", &json!({ "email": "ada@example.com" })).await.is_ok();
+        assert!(mailed(service).await.is_empty());
+
+        service.clock.advance(Duration::from_hours(24));
+        let again = reader(service, "ada@example.com").await;
+        assert_eq!(again, first, "the link of an old letter is the link of the next");
+        assert_eq!(mailed(service).await, ["ada@example.com"]);
+        assert_eq!(service.database.count("consents").await, 2);
+
+        service.clock.advance(Duration::from_hours(24 * 365 * 10));
+        assert_eq!(post(service, &first, "List-Unsubscribe=One-Click").await.status, 200, "years later");
+        assert!(mailed(service).await.is_empty());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn it_was_not_me_holds_whoever_opts_in() {
+    on_each_database(async |service| {
+        let link = reader(service, "ada@example.com").await;
+        let left = post(service, &link, "reason=not-me").await;
+        assert_eq!(left.status, 200);
+        assert!(left.text().contains("We will not write to you again"), "{}", left.text());
+        for spelling in ["ada@example.com", "ADA@example.COM"] {
+            download(service, spelling, true).await;
+            assert!(mailed(service).await.is_empty(), "{spelling}");
+        }
+        post(service, &link, "").await;
+        download(service, "ada@example.com", true).await;
+        assert!(mailed(service).await.is_empty(), "an ordinary unsubscribe does not undo it");
+
+        let kept = service.database.texts("SELECT hash || ' ' || reason FROM suppressions").await;
+        assert!(matches!(kept.as_slice(), [kept] if kept.len() == 71 && kept.ends_with(" not-me")), "{kept:?}");
+
+        let store = store(service);
+        let ada = address("Ada@Example.com");
+        assert!(actions::unsuppress(&store, &ada).await.expect("to be done"));
+        assert!(!actions::unsuppress(&store, &ada).await.expect("to be done"));
+        store.close().await;
+        assert_eq!(mailed(service).await, ["ada@example.com"], "she opted in since, and the makers allow it");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_address_may_be_suppressed_before_anybody_enters_it() {
+    on_each_database(async |service| {
+        let store = store(service);
+        let now = service.clock.now();
+        for (email, why) in [("ada@example.com", Suppression::Makers), ("bob@example.com", Suppression::NoMailbox)] {
+            for _ in 0..2 {
+                actions::suppress(&store, &address(email), why, now).await.expect("to be done");
+            }
+            download(service, email, true).await;
+        }
+        download(service, "eve@example.com", true).await;
+        store.close().await;
+        assert_eq!(mailed(service).await, ["eve@example.com"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn each_database_remembers_in_its_own_way() {
+    let mut kept = Vec::new();
+    for _ in 0..2 {
+        let service = Service::start(Written::default(), Database::sqlite()).await;
+        let link = reader(&service, "ada@example.com").await;
+        post(&service, &link, "reason=not-me").await;
+        kept.extend(service.database.texts("SELECT hash FROM suppressions").await);
+        kept.push(link);
+        service.stop().await;
+    }
+    assert_ne!(kept[0], kept[2], "the key of the hashes is not the same everywhere");
+    assert_ne!(kept[1], kept[3]);
+}
+
+#[tokio::test]
+async fn the_pages_are_for_one_person_and_tell_nothing_of_them() {
+    on_one_database(async |service| {
+        let link = reader(service, "ada@example.com").await;
+        let token = link.rsplit('/').next().expect("a token");
+        let pages =
+            [service.get(&link).await, post(service, &link, "").await, post(service, &link, "reason=not-me").await];
+        for page in pages {
+            assert_eq!((page.header("cache-control"), page.header("x-robots-tag")), ("no-store", "noindex"));
+            assert_eq!(page.media_type(), "text/html");
+            assert!(page.header("content-security-policy").contains("form-action 'self'"));
+            let text = page.text();
+            assert!(text.contains("<meta name=\"robots\" content=\"noindex\">"));
+            assert!(!text.contains(token) && !text.to_lowercase().contains("ada@"), "{text}");
+        }
+        let sitemap = service.get("/sitemap.xml").await.text();
+        assert!(!sitemap.contains("unsubscribe"), "{sitemap}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn while_the_database_is_locked_leaving_is_503_and_may_be_tried_again() {
+    on_each_database(async |service| {
+        let link = reader(service, "ada@example.com").await;
+        let lock = service.database.lock().await;
+        let answer = post(service, &link, "reason=not-me").await;
+        assert_eq!(answer.status, 503);
+        assert_eq!((answer.header("retry-after"), answer.header("cache-control")), ("5", "no-store"));
+        lock.release().await;
+        assert_eq!(mailed(service).await, ["ada@example.com"]);
+        assert_eq!(post(service, &link, "reason=not-me").await.status, 200);
+        assert!(mailed(service).await.is_empty());
+    })
+    .await;
+}
+
+/// Something that happens to one of a few people.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Download,
+    OptIn,
+    Join,
+    Look,
+    Unsubscribe,
+    NotMe,
+    Suppress,
+    Unsuppress,
+}
+
+/// What is to be known of a person, in the plainest way.
+#[derive(Default)]
+struct Person {
+    known: bool,
+    opted_in: bool,
+    suppressed: bool,
+}
+
+fn histories() -> impl Strategy<Value = Vec<(usize, Event)>> {
+    use Event::{Download, Join, Look, NotMe, OptIn, Suppress, Unsubscribe, Unsuppress};
+    let event = prop_oneof![
+        3 => Just(OptIn),
+        2 => Just(Unsubscribe),
+        1 => Just(Download),
+        1 => Just(Join),
+        1 => Just(Look),
+        1 => Just(NotMe),
+        1 => Just(Suppress),
+        1 => Just(Unsuppress),
+    ];
+    prop::collection::vec((0..3_usize, event), 1..25)
+}
+
+async fn happen(service: &Service, store: &Store, email: &str, event: Event, person: &mut Person) {
+    let now = service.clock.now();
+    match event {
+        Event::Download | Event::OptIn => {
+            let opts_in = matches!(event, Event::OptIn);
+            download(service, email, opts_in).await;
+            person.known = true;
+            person.opted_in |= opts_in;
+        }
+        Event::Join => {
+            service.post("/api/waitlist", &json!({ "email": email })).await.is_ok();
+            person.known = true;
+        }
+        Event::Look | Event::Unsubscribe | Event::NotMe if !person.known => {}
+        Event::Look => assert_eq!(service.get(&link(service, email).await).await.status, 200),
+        Event::Unsubscribe => {
+            assert_eq!(post(service, &link(service, email).await, "List-Unsubscribe=One-Click").await.status, 200);
+            person.opted_in = false;
+        }
+        Event::NotMe => {
+            assert_eq!(post(service, &link(service, email).await, "reason=not-me").await.status, 200);
+            (person.opted_in, person.suppressed) = (false, true);
+        }
+        Event::Suppress => {
+            actions::suppress(store, &address(email), Suppression::Makers, now).await.expect("to be done");
+            person.suppressed = true;
+        }
+        Event::Unsuppress => {
+            let was = actions::unsuppress(store, &address(email)).await.expect("to be done");
+            assert_eq!(was, person.suppressed);
+            person.suppressed = false;
+        }
+    }
+}
+
+#[tokio::test]
+async fn whatever_happens_only_those_are_mailed_who_asked_and_have_not_left() {
+    on_each_database(async |service| {
+        let store = store(service);
+        let mut runner = TestRunner::default();
+        let mut people: BTreeMap<String, Person> = BTreeMap::new();
+        for case in 0..25 {
+            let history = histories().new_tree(&mut runner).expect("a history").current();
+            for (who, event) in &history {
+                service.clock.advance(Duration::from_millis(1));
+                let email = format!("p{who}-{case}@example.com");
+                let person = people.entry(email.clone()).or_default();
+                happen(service, &store, &email, *event, person).await;
+            }
+            let expected: Vec<_> = people
+                .iter()
+                .filter(|(_, person)| person.opted_in && !person.suppressed)
+                .map(|(email, _)| email.clone())
+                .collect();
+            let mut recipients = mailed(service).await;
+            recipients.sort();
+            assert_eq!(recipients, expected, "{history:?}");
+        }
+        store.close().await;
+    })
+    .await;
+}
