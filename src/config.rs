@@ -61,6 +61,14 @@ pub struct Written {
     #[arg(long, global = true, env = "PORCHLIGHT_OPS_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     pub ops_token: Option<String>,
 
+    /// Printed in the monthly letter, as the law of many countries wants; needed to send one [default: none]
+    #[arg(long, global = true, env = "PORCHLIGHT_POSTAL_ADDRESS", value_name = "ADDRESS")]
+    pub postal_address: Option<String>,
+
+    /// How many letters go out in a second [default: 10]
+    #[arg(long, global = true, env = "PORCHLIGHT_LETTER_RATE", value_name = "NUMBER")]
+    pub letter_rate: Option<String>,
+
     /// Whether robots.txt allows training on the site: yes or no [default: no]
     #[arg(long, global = true, env = "PORCHLIGHT_AI_TRAIN", value_name = "YES|NO")]
     pub ai_train: Option<String>,
@@ -99,6 +107,9 @@ pub struct Settings {
     pub allowed_origins: Vec<String>,
     pub ops: Ops,
     pub ai_train: bool,
+    pub postal_address: Option<String>,
+    /// Letters a second.
+    pub letter_rate: u32,
     /// `None`: mail waits in the store.
     pub mail: Option<MailSettings>,
 }
@@ -171,6 +182,17 @@ impl Settings {
         let data_dir = parse("data_dir").map_or_else(|| PathBuf::from("data"), |(_, text)| text.into());
         Ok(Self {
             releases_dir: parse("releases_dir").map_or_else(|| data_dir.join("releases"), |(_, text)| text.into()),
+            postal_address: parse("postal_address")
+                .map(|(_, text)| text.trim().to_owned())
+                .filter(|text| !text.is_empty()),
+            letter_rate: match parse("letter_rate") {
+                None => 10,
+                Some((name, text)) => text
+                    .parse()
+                    .ok()
+                    .filter(|rate| (1..=1000).contains(rate))
+                    .ok_or_else(|| InvalidSettings::of(name, "it is not a number from 1 to 1000"))?,
+            },
             ops: Ops::understand(parse("ops_listen"), parse("ops_token"))?,
             listen: match parse("listen") {
                 None => SocketAddr::from(([127, 0, 0, 1], 8080)),
@@ -348,6 +370,7 @@ mod tests {
             ("download_url = 'latest.dmg'", "`download_url`"),
             ("allowed_origins = 'https://a.example, b'", "`allowed_origins`"),
             ("ai_train = 'perhaps'", "`ai_train`"),
+            ("letter_rate = 0", "`letter_rate`"),
             ("ops_listen = 'here'", "`ops_listen`"),
             ("ops_listen = '0.0.0.0:8081'", "`ops_token`"),
             ("ops_token = 'short'", "`ops_token`"),

@@ -1,5 +1,6 @@
 //! The command line: floor 5. One file a command.
 
+mod letter;
 mod release;
 mod serve;
 
@@ -9,11 +10,12 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use self::letter::{LetterCommand, LetterCommandFailure};
 use self::release::{ReleaseCommand, ReleaseFailure};
 use crate::config::{InvalidSettings, Settings, Written};
 use crate::serve::ServeFailure;
 use crate::site::SiteFailure;
-use crate::store::{Database, StoreFailure};
+use crate::store::{Database, Store, StoreFailure};
 
 /// The website service of a native Mac app: pages for people and agents, downloads, contact, MCP.
 #[derive(Debug, Parser)]
@@ -54,6 +56,9 @@ enum Command {
     /// Publish disk images, list them, take them back
     #[command(subcommand)]
     Release(ReleaseCommand),
+    /// Write to those who asked for one email a month
+    #[command(subcommand)]
+    Letter(LetterCommand),
 }
 
 /// What a command could not do, in one sentence.
@@ -71,6 +76,9 @@ enum CommandFailure {
     /// Exit 1.
     #[error(transparent)]
     Release(#[from] ReleaseFailure),
+    /// Exit 1.
+    #[error(transparent)]
+    Letter(#[from] LetterCommandFailure),
     /// Exit 1.
     #[error(transparent)]
     Site(#[from] SiteFailure),
@@ -102,6 +110,7 @@ pub fn main() -> ExitCode {
         |settings| match cli.command {
             Command::Serve { watch } => serve::run(settings, watch),
             Command::Release(command) => release::run(command, &settings),
+            Command::Letter(command) => letter::run(command, &settings),
         },
     );
     match outcome {
@@ -136,6 +145,19 @@ fn confirm(question: &str, yes: bool) -> Result<bool, CommandFailure> {
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
     Ok(answer.trim().eq_ignore_ascii_case("yes"))
+}
+
+/// The database of the settings, up to date.
+async fn open_store(settings: &Settings) -> Result<Store, CommandFailure> {
+    let database = Database::of(settings)?;
+    let store = Store::open(&database)?;
+    match store.prepare().await {
+        Ok(()) => Ok(store),
+        Err(StoreFailure::Unavailable(why) | StoreFailure::Refused(why)) => {
+            Err(CommandFailure::Database(database, why))
+        }
+        Err(failure @ StoreFailure::Unusable(_)) => Err(failure.into()),
+    }
 }
 
 /// Runs a command that works on the database itself.

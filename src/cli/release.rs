@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
-use super::{CommandFailure, at_work, confirm, say, tell};
+use super::{CommandFailure, at_work, confirm, open_store, say, tell};
 use crate::actions::{Image, Publication, PublishFailure, Shelf, WithdrawFailure, publish_release, withdraw_release};
 use crate::clock::Clock;
 use crate::config::Settings;
@@ -15,7 +15,7 @@ use crate::domain::release::{Notes, Release, Releases, Signature};
 use crate::domain::time::Moment;
 use crate::domain::version::{Build, SystemVersion, Version};
 use crate::site::{Content, Facts};
-use crate::store::{Database, Store, StoreFailure};
+use crate::store::Store;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ReleaseCommand {
@@ -131,9 +131,7 @@ pub(super) enum ReleaseFailure {
 
 pub(super) fn run(command: ReleaseCommand, settings: &Settings) -> Result<(), CommandFailure> {
     at_work(async {
-        let database = Database::of(settings)?;
-        let store = Store::open(&database)?;
-        store.prepare().await.map_err(|failure| away(database, failure))?;
+        let store = open_store(settings).await?;
         let done = match command {
             ReleaseCommand::Publish(publish) => publish.run(settings, &store).await,
             ReleaseCommand::List { json } => {
@@ -146,13 +144,6 @@ pub(super) fn run(command: ReleaseCommand, settings: &Settings) -> Result<(), Co
         store.close().await;
         done
     })
-}
-
-fn away(database: Database, failure: StoreFailure) -> CommandFailure {
-    match failure {
-        StoreFailure::Unavailable(why) | StoreFailure::Refused(why) => CommandFailure::Database(database, why),
-        failure @ StoreFailure::Unusable(_) => failure.into(),
-    }
 }
 
 impl Publish {

@@ -40,6 +40,12 @@ impl Moment {
         Duration::from_millis(u64::try_from(later.0.saturating_sub(self.0)).unwrap_or_default())
     }
 
+    /// The calendar month in UTC, as `2026-11`.
+    #[must_use]
+    pub fn month(self) -> String {
+        self.date().rsplit_once('-').map(|(month, _)| month.to_owned()).unwrap_or_default()
+    }
+
     /// The day in UTC, as `2026-11-15`.
     #[must_use]
     pub fn date(self) -> String {

@@ -39,6 +39,14 @@ pub struct Mail {
 }
 
 impl Correspondent {
+    /// Somebody of whom we know the address alone.
+    ///
+    /// # Errors
+    /// When it is nobody to whom mail can be sent.
+    pub fn at(email: &EmailAddress) -> Result<Self, Unmailable> {
+        Ok(Self(Named::new(None, email.in_ascii().parse().map_err(|_| Unmailable)?)))
+    }
+
     /// # Errors
     /// When it is nobody to whom mail can be sent.
     pub fn new(mailbox: &Mailbox) -> Result<Self, Unmailable> {
@@ -58,24 +66,38 @@ impl Postmaster {
     /// as such. `reply_to` is the only part of the head that a stranger may have typed; an address
     /// that mail readers might take for an encoded text is left out rather than trusted.
     pub(super) fn write(&self, letter: Letter<'_>) -> Mail {
-        let Letter { id, to: Correspondent(to), subject, reply_to, at, text } = letter;
+        let Letter { id, to, subject, reply_to, at, text } = letter;
+        let reply_to = reply_to.map(EmailAddress::in_ascii).filter(|address| !looks_encoded(address));
+        // So that no machine answers it.
+        let unanswered = header("Auto-Submitted", "auto-generated".to_owned());
+        let more = reply_to.map(|address| header("Reply-To", address)).into_iter().chain([unanswered]);
+        self.frame(id, to, &subject, at, more, &SinglePart::plain(with_one_kind_of_line_end(text)).formatted())
+    }
+
+    /// The head that all mails have, `more` of it, and a body that has its own part of the head.
+    pub(super) fn frame(
+        &self,
+        id: Uuid,
+        Correspondent(to): &Correspondent,
+        subject: &str,
+        at: Moment,
+        more: impl IntoIterator<Item = HeaderValue>,
+        body: &[u8],
+    ) -> Mail {
         let Correspondent(from) = &self.from;
         let since = Duration::from_millis(u64::try_from(at.unix_millis()).unwrap_or_default());
         let mut head = Headers::new();
         head.set(From::from(Mailboxes::from(from.clone())));
         head.set(To::from(Mailboxes::from(to.clone())));
-        if let Some(address) = reply_to.map(EmailAddress::in_ascii).filter(|address| !looks_encoded(address)) {
-            head.insert_raw(header("Reply-To", address));
-        }
-        head.set(Subject::from(subject));
+        head.set(Subject::from(subject.to_owned()));
         head.set(Date::new(UNIX_EPOCH + since));
         head.set(MessageId::from(format!("<{id}@{}>", self.domain)));
-        // So that no machine answers it.
-        head.insert_raw(header("Auto-Submitted", "auto-generated".to_owned()));
+        for header in more {
+            head.insert_raw(header);
+        }
         head.set(MIME_VERSION_1_0);
-        let body = SinglePart::plain(with_one_kind_of_line_end(text)).formatted();
         // The last line ends where the conversation with the mail server has it end.
-        let body = body.strip_suffix(b"\r\n").unwrap_or(&body);
+        let body = body.strip_suffix(b"\r\n").unwrap_or(body);
         let bytes = [head.to_string().as_bytes(), body].concat();
         Mail { from: from.email.clone(), to: to.email.clone(), bytes }
     }
@@ -97,10 +119,10 @@ fn looks_encoded(address: &str) -> bool {
 }
 
 /// A line feed, which becomes what ends a line in mail: a lone carriage return has no place there.
-fn with_one_kind_of_line_end(text: &str) -> String {
+pub(super) fn with_one_kind_of_line_end(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
-fn header(name: &'static str, value: String) -> HeaderValue {
+pub(super) fn header(name: &'static str, value: String) -> HeaderValue {
     HeaderValue::new(HeaderName::new_from_ascii_str(name), value)
 }

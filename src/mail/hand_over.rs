@@ -3,6 +3,7 @@
 //! Each part has its time. What went wrong is told by what it means for the mail: that it was not
 //! taken for certain, or that nobody knows.
 
+use std::fmt;
 use std::time::Duration;
 
 use lettre::transport::smtp::Error;
@@ -30,6 +31,9 @@ pub enum Trouble {
     /// The server is away, or wants nothing from us. The mail itself was not shown to it.
     #[error("{0}")]
     Away(String),
+    /// The server takes nothing for this recipient, now or ever. The mail itself was not shown to it.
+    #[error("{said}")]
+    NotForThem { for_good: bool, said: String },
     /// The server has seen the mail and does not take it, now or ever.
     #[error("{said}")]
     Refused { for_good: bool, said: String },
@@ -39,11 +43,24 @@ pub enum Trouble {
 }
 
 impl Trouble {
+    /// Whether the server says that there is no such mailbox: an enhanced status code 5.1.x.
+    #[must_use]
+    pub fn is_about_the_mailbox(&self) -> bool {
+        let (Self::NotForThem { for_good: true, said } | Self::Refused { for_good: true, said }) = self else {
+            return false;
+        };
+        said.split_whitespace().any(|word| {
+            word.strip_prefix("5.1.")
+                .is_some_and(|rest| (1..=3).contains(&rest.len()) && rest.bytes().all(|b| b.is_ascii_digit()))
+        })
+    }
+
     /// For the log: what kind of trouble, without anything that was said, which may name people.
     #[must_use]
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::Away(_) => "the mail server is away or lets us hand nothing over",
+            Self::NotForThem { .. } => "the mail server takes nothing for a recipient",
             Self::Refused { .. } => "the mail server refused a mail",
             Self::Uncertain(_) => "the connection broke while a mail was under way",
         }
@@ -51,8 +68,14 @@ impl Trouble {
 }
 
 /// An open conversation.
-#[expect(missing_debug_implementations, reason = "it holds a stream and nothing to show")]
 pub struct Connection(AsyncSmtpConnection);
+
+/// It holds a stream, and nothing to show.
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Connection")
+    }
+}
 
 impl Postmaster {
     /// Reaches the mail server, and proves who we are where that is asked for.
@@ -105,7 +128,7 @@ impl Connection {
     /// As [`Trouble`] tells.
     pub async fn send(&mut self, mail: &Mail) -> Result<(), Trouble> {
         match timeout(ADDRESS_WITHIN, self.address(mail)).await {
-            Ok(addressed) => addressed.map_err(|error| away(&error))?,
+            Ok(addressed) => addressed?,
             Err(_) => return Err(Trouble::Away("the mail server does not answer".to_owned())),
         }
         match timeout(TAKE_WITHIN, self.0.message(&mail.bytes)).await {
@@ -118,10 +141,17 @@ impl Connection {
         }
     }
 
-    async fn address(&mut self, mail: &Mail) -> Result<(), Error> {
-        self.0.command(MailFrom::new(Some(mail.from.clone()), Vec::new())).await?;
-        self.0.command(Rcpt::new(mail.to.clone(), Vec::new())).await?;
-        self.0.command(Data).await?;
+    async fn address(&mut self, mail: &Mail) -> Result<(), Trouble> {
+        let from = MailFrom::new(Some(mail.from.clone()), Vec::new());
+        self.0.command(from).await.map_err(|error| away(&error))?;
+        let to = Rcpt::new(mail.to.clone(), Vec::new());
+        self.0.command(to).await.map_err(|error| match error {
+            error if error.is_transient() || error.is_permanent() => {
+                Trouble::NotForThem { for_good: error.is_permanent(), said: error.to_string() }
+            }
+            error => away(&error),
+        })?;
+        self.0.command(Data).await.map_err(|error| away(&error))?;
         Ok(())
     }
 

@@ -5,6 +5,8 @@
 mod compose;
 mod forwarded;
 mod hand_over;
+mod monthly;
 
 pub use compose::{Correspondent, Mail, Postmaster, Unmailable};
 pub use hand_over::{Connection, Trouble};
+pub use monthly::MonthlyMail;

@@ -19,7 +19,7 @@ pub struct Recipient {
     pub source: Option<String>,
 }
 
-const SELECT_KEY: &str = "SELECT value FROM secrets WHERE name = 'addresses'";
+pub(super) const SELECT_KEY: &str = "SELECT value FROM secrets WHERE name = 'addresses'";
 
 const INSERT_TOKENS: Statement = over_batch!(
     "INSERT INTO unsubscribe_tokens (token, address, at) SELECT batch.token, batch.address, $2",
@@ -159,11 +159,11 @@ impl Store {
     }
 }
 
-fn read_key(text: &str) -> Result<AddressKey, StoreFailure> {
+pub(super) fn read_key(text: &str) -> Result<AddressKey, StoreFailure> {
     AddressKey::parse(text).ok_or_else(|| StoreFailure::Refused("the key of the addresses is not one".to_owned()))
 }
 
-fn stored(email: &str) -> Result<EmailAddress, StoreFailure> {
+pub(super) fn stored(email: &str) -> Result<EmailAddress, StoreFailure> {
     EmailAddress::parse(email)
         .map_err(|_| StoreFailure::Refused("an address is not of a form that was ever stored".to_owned()))
 }

@@ -6,6 +6,7 @@
 mod connect;
 mod failure;
 mod leaving;
+mod letters;
 mod messages;
 mod outbox;
 mod releases;
@@ -16,6 +17,7 @@ mod writer;
 pub use connect::{Database, Store};
 pub use failure::StoreFailure;
 pub use leaving::Recipient;
+pub use letters::{Claimed, LetterClaim, LetterOutcome, StartedLetter};
 pub use outbox::{Claim, DueMessage, InboxEntry, Setback};
 pub use releases::ReleasesState;
 pub use signups::{Act, SignupRecord};

@@ -20,6 +20,7 @@ mod forms;
 mod harness;
 mod images;
 mod leaving;
+mod letters;
 mod lifecycle;
 mod links;
 mod mail;

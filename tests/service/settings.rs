@@ -5,7 +5,9 @@ use std::process::Command;
 
 use crate::harness::{Program, raw};
 
-const NAMES: [&str; 14] = [
+const NAMES: [&str; 16] = [
+    "postal_address",
+    "letter_rate",
     "listen",
     "base_url",
     "data_dir",

@@ -30,11 +30,16 @@ def read(content):
         headers = mail.get_all(name, [])
         return [address.addr_spec for header in headers for address in header.addresses]
 
+    def body(kind):
+        part = mail.get_body((kind,))
+        return part.get_content().replace("\r\n", "\n") if part else ""
+
     return {
         "head": [[name, str(value)] for name, value in mail.items()],
         "to": addresses("to"),
         "reply_to": addresses("reply-to"),
-        "text": mail.get_content().replace("\r\n", "\n"),
+        "text": body("plain"),
+        "html": body("html"),
         "defects": [str(defect) for defect in mail.defects],
     }
 
@@ -44,6 +49,7 @@ class Behaviour:
 
     def __init__(self):
         self.replies = {}
+        self.disliked = {}
         self.dropped = None
         self.poison = None
         self.go = asyncio.Event()
@@ -55,6 +61,8 @@ class Behaviour:
                 self.__init__()
             case ["reply", stage, *reply]:
                 self.replies = {stage: " ".join(reply)}
+            case ["dislike", word, *reply]:
+                self.disliked[word] = " ".join(reply)
             case ["drop", stage]:
                 self.dropped = stage
             case ["poison", word]:
@@ -77,6 +85,9 @@ class Behaviour:
     async def handle_RCPT(self, server, session, envelope, address, options):
         if "recipient" in self.replies:
             return self.replies["recipient"]
+        for word, reply in self.disliked.items():
+            if word in address:
+                return reply
         envelope.rcpt_tos.append(address)
         return "250 OK"
 

@@ -122,6 +122,15 @@ impl Database {
         }
     }
 
+    /// Whether the database does not let that happen.
+    pub async fn refuses(&self, statement: &str) -> bool {
+        let statement = AssertSqlSafe(statement);
+        match self.kind {
+            Kind::Sqlite(_) => self.sqlite_connection().await.execute(statement).await.is_err(),
+            Kind::Postgres => self.postgres_connection().await.execute(statement).await.is_err(),
+        }
+    }
+
     /// Keeps everybody else from writing until it is released.
     pub async fn lock(&self) -> Lock {
         self.lock_tables("people, message_digests").await

@@ -32,6 +32,7 @@ pub struct TakenMail {
     pub to: Vec<String>,
     pub reply_to: Vec<String>,
     pub text: String,
+    pub html: String,
     pub defects: Vec<String>,
 }
 

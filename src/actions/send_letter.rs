@@ -1,0 +1,214 @@
+//! The monthly letter goes out, to each person at most once.
+//!
+//! Somebody is claimed, and the claim is on disk, before the mail server hears of it. Then what
+//! happened is noted: taken, put off, refused. If nobody knows, or we die, the claim stays as it is,
+//! and that person is never tried again by itself.
+
+use std::time::Duration;
+
+use super::{Failure, new_id, unsubscribe_tokens};
+use crate::clock::Clock;
+use crate::domain::base_url::BaseUrl;
+use crate::domain::consent::Via;
+use crate::domain::email::EmailAddress;
+use crate::domain::leaving::{Suppression, UnsubscribeToken};
+use crate::domain::letter::Letter;
+use crate::domain::time::Moment;
+use crate::mail::{Connection, Correspondent, Mail, MonthlyMail, Postmaster, Trouble};
+use crate::site::{Addressee, SiteFailure, Stationery};
+use crate::store::{LetterClaim, LetterOutcome, Recipient, Store};
+
+/// How long somebody is put off whom the mail server does not take now, by how often it was so.
+const PAUSES: [Duration; 3] = [Duration::from_secs(5), Duration::from_secs(30), Duration::from_mins(2)];
+/// For those who were put off too often: until the command is run again.
+const ANOTHER_DAY: Duration = Duration::from_hours(24);
+/// So many refusals one after the other are the mail server's own trouble.
+const REFUSALS_IN_A_ROW: u32 = 5;
+
+/// A letter on its way.
+#[derive(Debug)]
+pub struct LetterSender {
+    pub store: Store,
+    pub postmaster: Postmaster,
+    pub stationery: Stationery,
+    pub base_url: BaseUrl,
+    pub letter: Letter,
+    pub clock: Clock,
+    connection: Option<Connection>,
+    refused_in_a_row: u32,
+}
+
+/// What came of a step.
+#[derive(Debug)]
+pub enum LetterStep {
+    /// One person has it, or is out of the question: whom nobody has to think of any more.
+    Settled,
+    /// One person is tried again later.
+    PutOff,
+    /// The mail server is away, or wants nothing from us now. Nobody was lost by that.
+    Away(String),
+    /// Nobody is due before then.
+    WaitUntil(Moment),
+    Done,
+}
+
+/// Why a letter does not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum LetterFailure {
+    #[error("The database does not answer: {0}")]
+    Store(#[from] Failure),
+    #[error(transparent)]
+    Site(#[from] SiteFailure),
+    #[error("The mail server refused {REFUSALS_IN_A_ROW} letters one after the other, lastly with: {0}")]
+    Refusing(String),
+}
+
+impl LetterSender {
+    #[must_use]
+    pub fn new(
+        store: Store,
+        postmaster: Postmaster,
+        stationery: Stationery,
+        base_url: BaseUrl,
+        letter: Letter,
+        clock: Clock,
+    ) -> Self {
+        Self { store, postmaster, stationery, base_url, letter, clock, connection: None, refused_in_a_row: 0 }
+    }
+
+    /// Writes down whom the letter goes to, if that has not been done, and gives everybody a way out.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn start(&self, to: &[Recipient]) -> Result<(), LetterFailure> {
+        let now = self.clock.now();
+        let people: Vec<EmailAddress> = to.iter().map(|recipient| recipient.email.clone()).collect();
+        unsubscribe_tokens(&self.store, &people, now).await?;
+        self.store.start_letter(&self.letter, to, now).await.map_err(Failure::from)?;
+        Ok(())
+    }
+
+    /// Sends the letter to one person, or finds that it must not.
+    ///
+    /// # Errors
+    /// When it makes no sense to go on: whoever was claimed is either noted or uncertain.
+    pub async fn step(&mut self) -> Result<LetterStep, LetterFailure> {
+        let claimed_at = self.clock.now();
+        // Reached before anybody is claimed, so that a server that is away leaves nobody uncertain.
+        let mut connection = match self.connection().await {
+            Ok(connection) => connection,
+            Err(trouble) => return Ok(LetterStep::Away(trouble.to_string())),
+        };
+        let claim = self.store.claim_recipient(&self.letter.id, claimed_at).await.map_err(Failure::from)?;
+        let claimed = match claim {
+            LetterClaim::Claimed(claimed) => claimed,
+            other => {
+                self.connection = Some(connection);
+                return Ok(match other {
+                    LetterClaim::Later(then) => LetterStep::WaitUntil(then),
+                    LetterClaim::Done => LetterStep::Done,
+                    LetterClaim::Claimed(_) | LetterClaim::Skipped => LetterStep::Settled,
+                });
+            }
+        };
+        let email = &claimed.recipient.email;
+        let mail = self.write(&claimed.recipient, &claimed.token, claimed_at)?;
+        let handed_over = match mail {
+            Some(mail) => connection.send(&mail).await,
+            None => {
+                Err(Trouble::NotForThem { for_good: true, said: "no mail server would take this address".to_owned() })
+            }
+        };
+        if handed_over.is_ok() {
+            self.connection = Some(connection);
+        }
+        let now = self.clock.now();
+        let (outcome, step) = match handed_over {
+            Ok(()) => {
+                self.refused_in_a_row = 0;
+                (LetterOutcome::Sent, Ok(LetterStep::Settled))
+            }
+            // It stays uncertain: nobody knows.
+            Err(Trouble::Uncertain(_)) => return Ok(LetterStep::Settled),
+            Err(Trouble::Away(said)) => {
+                (LetterOutcome::PutOff { at: now, trouble: said.clone() }, Ok(LetterStep::Away(said)))
+            }
+            Err(trouble @ (Trouble::NotForThem { for_good: true, .. } | Trouble::Refused { for_good: true, .. })) => {
+                if trouble.is_about_the_mailbox() {
+                    let kept = self.store.suppress(email, Suppression::NoMailbox, now).await;
+                    kept.map_err(Failure::from)?;
+                }
+                self.refused_in_a_row += 1;
+                let refused = LetterOutcome::Refused { trouble: trouble.to_string() };
+                if self.refused_in_a_row < REFUSALS_IN_A_ROW {
+                    (refused, Ok(LetterStep::Settled))
+                } else {
+                    (refused, Err(LetterFailure::Refusing(trouble.to_string())))
+                }
+            }
+            Err(trouble) => {
+                let pause = PAUSES.get(claimed.tries as usize).copied().unwrap_or(ANOTHER_DAY);
+                (LetterOutcome::PutOff { at: now.after(pause), trouble: trouble.to_string() }, Ok(LetterStep::PutOff))
+            }
+        };
+        let noted = self.store.settle_recipient(&self.letter.id, email, claimed_at, &outcome, now).await;
+        noted.map_err(Failure::from)?;
+        step
+    }
+
+    /// Says goodbye to the mail server.
+    pub async fn close(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            connection.close().await;
+        }
+    }
+
+    async fn connection(&mut self) -> Result<Connection, Trouble> {
+        match self.connection.take() {
+            Some(connection) => Ok(connection),
+            None => self.postmaster.connect().await,
+        }
+    }
+
+    /// `None`: nobody can be mailed there.
+    fn write(&self, to: &Recipient, token: &UnsubscribeToken, at: Moment) -> Result<Option<Mail>, SiteFailure> {
+        let addressee = Addressee {
+            opted_in: to.opted_in_at.date(),
+            through: through(&to.via, to.source.as_deref()),
+            unsubscribe_url: self.base_url.to(&token.path()),
+        };
+        self.copy_for(&to.email, &addressee, at)
+    }
+
+    /// The letter as one person gets it.
+    ///
+    /// # Errors
+    /// When a template cannot be filled in.
+    pub fn copy_for(&self, email: &EmailAddress, to: &Addressee, at: Moment) -> Result<Option<Mail>, SiteFailure> {
+        let written = self.stationery.write(&self.letter, to)?;
+        let Ok(correspondent) = Correspondent::at(email) else { return Ok(None) };
+        Ok(Some(self.postmaster.monthly(&MonthlyMail {
+            id: new_id(at),
+            to: &correspondent,
+            subject: &self.letter.subject,
+            text: &written.text,
+            html: &written.html,
+            unsubscribe_url: &to.unsubscribe_url,
+            at,
+        })))
+    }
+}
+
+/// Where an opt-in came from, in words. What a caller says of itself is quoted, without what could
+/// pass for words of ours.
+fn through(via: &str, source: Option<&str>) -> String {
+    let face = match via {
+        via if via == Via::Site.as_str() => "the site",
+        via if via == Via::Mcp.as_str() => "an assistant",
+        _ => "a program",
+    };
+    match source.map(|source| source.replace(['<', '>', '"', '\n'], " ")) {
+        Some(source) if !source.trim().is_empty() => format!("{face} (“{}”)", source.trim()),
+        _ => face.to_owned(),
+    }
+}

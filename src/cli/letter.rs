@@ -1,0 +1,324 @@
+//! `porchlight letter`
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::Subcommand;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
+
+use super::{CommandFailure, at_work, confirm, open_store, say, tell};
+use crate::actions::{LetterFailure, LetterSender, LetterStep};
+use crate::clock::Clock;
+use crate::config::{InvalidSettings, Settings};
+use crate::domain::base_url::BaseUrl;
+use crate::domain::email::EmailAddress;
+use crate::domain::letter::Letter;
+use crate::mail::Postmaster;
+use crate::site::{Addressee, Content, Stationery};
+use crate::store::{StartedLetter, Store};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum LetterCommand {
+    /// Write the letter's HTML and text beside the file, as they will arrive; nothing is sent
+    #[command(before_help = "Example:\n  porchlight letter preview november.md")]
+    Preview { file: PathBuf },
+    /// Send the letter to one address, to see it arrive; nobody else gets it, and nothing is noted
+    #[command(before_help = "Example:\n  porchlight letter test november.md --to me@troupe.example")]
+    Test {
+        file: PathBuf,
+        /// Where to
+        #[arg(long, value_name = "ADDRESS", value_parser = address)]
+        to: EmailAddress,
+    },
+    /// Send the letter to everybody who asked for it, at most once a month each
+    ///
+    /// Stop it whenever you like: the same command with the same file goes on where it was.
+    #[command(before_help = "Example:\n  porchlight letter send november.md")]
+    Send {
+        file: PathBuf,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Say how a letter goes: the one in the file, or the latest
+    #[command(before_help = "Example:\n  porchlight letter status --json")]
+    Status {
+        file: Option<PathBuf>,
+        /// As JSON, for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the letters, the latest first
+    #[command(before_help = "Example:\n  porchlight letter list")]
+    List {
+        /// As JSON, for programs
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+fn address(text: &str) -> Result<EmailAddress, String> {
+    EmailAddress::parse(text).map_err(|why| why.to_string())
+}
+
+/// What a command about letters could not do, in one sentence.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum LetterCommandFailure {
+    #[error("The letter in {0} cannot be sent: {1}.")]
+    Letter(String, String),
+    #[error("The preview cannot be written to {0}: {1}.")]
+    Preview(String, std::io::Error),
+    #[error("The test was not sent: {0}.")]
+    Test(String),
+    #[error("{0}. {1} The same command goes on with those who wait.")]
+    Stopped(String, String),
+    #[error("No letter has been sent yet. `porchlight letter send --help` shows how.")]
+    None,
+    #[error("That letter has not been sent yet. `porchlight letter list` shows what there is.")]
+    Unknown,
+}
+
+pub(super) fn run(command: LetterCommand, settings: &Settings) -> Result<(), CommandFailure> {
+    at_work(async {
+        match command {
+            LetterCommand::Preview { file } => preview(settings, &file),
+            LetterCommand::Test { file, to } => test(settings, &file, &to).await,
+            LetterCommand::Send { file, yes } => send(settings, &file, yes).await,
+            LetterCommand::Status { file, json } => status(settings, file.as_deref(), json).await,
+            LetterCommand::List { json } => list(settings, json).await,
+        }
+    })
+}
+
+fn read(file: &Path) -> Result<Letter, LetterCommandFailure> {
+    let unusable = |why: String| LetterCommandFailure::Letter(file.display().to_string(), why);
+    let text = std::fs::read_to_string(file).map_err(|error| unusable(error.to_string()))?;
+    Letter::parse(&text).map_err(|why| unusable(why.to_string()))
+}
+
+fn base_url(settings: &Settings) -> BaseUrl {
+    settings.base_url.clone().unwrap_or_else(|| BaseUrl::of_listener(settings.listen))
+}
+
+fn stationery(settings: &Settings, postal_address: &str) -> Result<Stationery, CommandFailure> {
+    let content = settings.site_dir.as_deref().map_or_else(|| Ok(Content::default()), Content::with_folder)?;
+    Ok(Stationery::read(&content, base_url(settings), postal_address)?)
+}
+
+/// Somebody who looks at a letter before others get it.
+fn proofreader(settings: &Settings) -> Addressee {
+    Addressee {
+        opted_in: Clock::System.now().date(),
+        through: "a look at it before it goes out".to_owned(),
+        unsubscribe_url: base_url(settings).to("/unsubscribe/…"),
+    }
+}
+
+fn preview(settings: &Settings, file: &Path) -> Result<(), CommandFailure> {
+    let letter = read(file)?;
+    let postal_address = settings.postal_address.as_deref().unwrap_or("(The setting `postal_address` goes here.)");
+    let written = stationery(settings, postal_address)?.write(&letter, &proofreader(settings))?;
+    tell(&format!("Subject: {}", letter.subject));
+    for (kind, text) in [("html", written.html), ("txt", written.text)] {
+        let path = file.with_extension(kind);
+        std::fs::write(&path, text)
+            .map_err(|error| LetterCommandFailure::Preview(path.display().to_string(), error))?;
+        say(&path.display().to_string());
+    }
+    Ok(())
+}
+
+fn sender(settings: &Settings, store: Store, letter: Letter) -> Result<LetterSender, CommandFailure> {
+    let missing = |name, why: &str| InvalidSettings::of(name, why);
+    let postal_address = settings
+        .postal_address
+        .as_deref()
+        .ok_or_else(|| missing("postal_address", "it is missing, and every letter has to name it"))?;
+    let mail = settings.mail.as_ref().ok_or_else(|| missing("smtp_url", "it is missing, and letters go by mail"))?;
+    let postmaster =
+        Postmaster::new(mail.relay.clone(), &mail.from).map_err(|why| InvalidSettings::of("mail_from", why))?;
+    let stationery = stationery(settings, postal_address)?;
+    Ok(LetterSender::new(store, postmaster, stationery, base_url(settings), letter, Clock::System))
+}
+
+async fn test(settings: &Settings, file: &Path, to: &EmailAddress) -> Result<(), CommandFailure> {
+    let mut letter = read(file)?;
+    letter.subject = format!("[Test] {}", letter.subject);
+    let store = open_store(settings).await?;
+    let sender = sender(settings, store, letter)?;
+    let not_sent = |why: String| LetterCommandFailure::Test(why);
+    let mail = sender.copy_for(to, &proofreader(settings), Clock::System.now())?;
+    let mail = mail.ok_or_else(|| not_sent("no mail server would take this address".to_owned()))?;
+    let mut connection = sender.postmaster.connect().await.map_err(|trouble| not_sent(trouble.to_string()))?;
+    connection.send(&mail).await.map_err(|trouble| not_sent(trouble.to_string()))?;
+    connection.close().await;
+    tell(&format!("The letter is on its way to {}. Nobody else got it.", to.as_typed()));
+    Ok(())
+}
+
+async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), CommandFailure> {
+    let letter = read(file)?;
+    let id = letter.id.hex();
+    let store = open_store(settings).await?;
+    let mut sender = sender(settings, store.clone(), letter)?;
+    let started = find(&store, &id).await?;
+    let to = if started.is_some() { Vec::new() } else { store.recipients().await? };
+    let count = started.as_ref().map_or(to.len() as u64, |letter| letter.tally.waiting);
+    let people = if count == 1 { "1 person".to_owned() } else { format!("{count} people") };
+    if !confirm(&format!("Send “{}” to {people}?", sender.letter.subject), yes)? {
+        tell("Nothing was sent.");
+        return Ok(());
+    }
+    sender.start(&to).await.map_err(|failure| stopped(&failure, started.as_ref()))?;
+    let outcome = Sending::new(settings.letter_rate, count)?.run(&mut sender).await;
+    sender.close().await;
+    let now = find(&store, &id).await?;
+    if let Some(letter) = &now {
+        tell(&tally(letter));
+    }
+    outcome.map_err(|why| LetterCommandFailure::Stopped(why, waiting(now.as_ref())).into())
+}
+
+fn stopped(failure: &LetterFailure, letter: Option<&StartedLetter>) -> LetterCommandFailure {
+    LetterCommandFailure::Stopped(failure.to_string(), waiting(letter))
+}
+
+fn waiting(letter: Option<&StartedLetter>) -> String {
+    match letter.map_or(0, |letter| letter.tally.waiting) {
+        1 => "1 waits.".to_owned(),
+        count => format!("{count} wait."),
+    }
+}
+
+/// Everything around the steps: the pace, the bar, patience with the mail server, and stopping.
+struct Sending {
+    pace: Interval,
+    bar: ProgressBar,
+    interrupt: Signal,
+    terminate: Signal,
+}
+
+/// How long to wait for a mail server that is away, one time after the other.
+const PATIENCE: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
+/// Longest wait for somebody who was put off; whoever has to wait longer is left for another run.
+const LONGEST_WAIT: Duration = Duration::from_mins(5);
+
+impl Sending {
+    fn new(rate: u32, count: u64) -> Result<Self, CommandFailure> {
+        let mut pace = interval(Duration::from_secs(1) / rate);
+        pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let style = ProgressStyle::with_template("  sending {bar:32} {pos} of {len}, {per_sec}, {eta} left")
+            .unwrap_or_else(|_| ProgressStyle::default_bar());
+        Ok(Self {
+            pace,
+            bar: ProgressBar::new(count).with_style(style),
+            interrupt: signal(SignalKind::interrupt())?,
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// Sends until nobody is left, or says why it stops. Whoever was claimed is settled first.
+    async fn run(mut self, sender: &mut LetterSender) -> Result<(), String> {
+        let mut patience = PATIENCE.iter();
+        loop {
+            self.wait_for_pace().await?;
+            match sender.step().await.map_err(|failure| failure.to_string())? {
+                LetterStep::Settled => {
+                    patience = PATIENCE.iter();
+                    self.bar.inc(1);
+                }
+                LetterStep::PutOff => patience = PATIENCE.iter(),
+                LetterStep::Away(said) => match patience.next() {
+                    Some(pause) => self.wait(*pause).await?,
+                    None => return Err(format!("The mail server cannot be used: {said}")),
+                },
+                LetterStep::WaitUntil(then) => {
+                    sender.close().await;
+                    let pause = Clock::System.now().until(then);
+                    if pause > LONGEST_WAIT {
+                        return Err("The mail server did not take some letters now".to_owned());
+                    }
+                    self.wait(pause.max(Duration::from_millis(100))).await?;
+                }
+                LetterStep::Done => {
+                    self.bar.finish_and_clear();
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    async fn wait_for_pace(&mut self) -> Result<(), String> {
+        tokio::select! {
+            biased;
+            _ = self.interrupt.recv() => Err("Stopped".to_owned()),
+            _ = self.terminate.recv() => Err("Stopped".to_owned()),
+            _ = self.pace.tick() => Ok(()),
+        }
+    }
+
+    async fn wait(&mut self, pause: Duration) -> Result<(), String> {
+        tokio::select! {
+            biased;
+            _ = self.interrupt.recv() => Err("Stopped".to_owned()),
+            _ = self.terminate.recv() => Err("Stopped".to_owned()),
+            () = sleep(pause) => Ok(()),
+        }
+    }
+}
+
+async fn find(store: &Store, id: &str) -> Result<Option<StartedLetter>, CommandFailure> {
+    Ok(store.letters().await?.into_iter().find(|letter| letter.id == id))
+}
+
+async fn status(settings: &Settings, file: Option<&Path>, as_json: bool) -> Result<(), CommandFailure> {
+    let id = file.map(|file| read(file).map(|letter| letter.id.hex())).transpose()?;
+    let letters = open_store(settings).await?.letters().await?;
+    let letter = match &id {
+        Some(id) => letters.iter().find(|letter| letter.id == *id).ok_or(LetterCommandFailure::Unknown)?,
+        None => letters.first().ok_or(LetterCommandFailure::None)?,
+    };
+    say(&if as_json { format!("{:#}", described(letter)) } else { tally(letter) });
+    Ok(())
+}
+
+async fn list(settings: &Settings, as_json: bool) -> Result<(), CommandFailure> {
+    let letters = open_store(settings).await?.letters().await?;
+    if as_json {
+        say(&format!("{:#}", letters.iter().map(described).collect::<Value>()));
+        return Ok(());
+    }
+    if letters.is_empty() {
+        tell(&LetterCommandFailure::None.to_string());
+    }
+    for letter in &letters {
+        say(&format!("{}  {}", letter.started_at.date(), tally(letter)));
+    }
+    Ok(())
+}
+
+fn tally(letter: &StartedLetter) -> String {
+    let tally = &letter.tally;
+    format!(
+        "“{}”: {} recipients, {} sent, {} waiting, {} uncertain, {} refused, {} skipped",
+        letter.subject, tally.recipients, tally.sent, tally.waiting, tally.uncertain, tally.refused, tally.skipped
+    )
+}
+
+fn described(letter: &StartedLetter) -> Value {
+    let tally = &letter.tally;
+    json!({
+        "id": letter.id,
+        "subject": letter.subject,
+        "started": letter.started_at.rfc3339(),
+        "recipients": tally.recipients,
+        "sent": tally.sent,
+        "waiting": tally.waiting,
+        "uncertain": tally.uncertain,
+        "refused": tally.refused,
+        "skipped": tally.skipped,
+    })
+}

@@ -1,0 +1,248 @@
+//! Monthly letters: whom each goes to, and what came of it.
+//!
+//! A recipient is claimed in one transaction, which reads opt-in and suppression once more and takes
+//! the person's only place in that month; only then does the mail server hear of it. Whatever happens
+//! in between, a claim is never made twice.
+
+use serde_json::{Value, json};
+
+use super::leaving::{Recipient, SELECT_KEY, read_key, stored};
+use super::statement::{Statement, in_transaction, on_pool, over_batch};
+use super::{Store, StoreFailure};
+use crate::domain::digest::Digest;
+use crate::domain::email::EmailAddress;
+use crate::domain::leaving::UnsubscribeToken;
+use crate::domain::letter::{Letter, Tally};
+use crate::domain::time::Moment;
+
+/// What trying to claim somebody came to.
+#[derive(Debug)]
+pub enum LetterClaim {
+    /// Ours to send to, and counted as uncertain from now on.
+    Claimed(Box<Claimed>),
+    /// Not to be sent to after all.
+    Skipped,
+    /// Nobody is due before then.
+    Later(Moment),
+    /// Nobody is left.
+    Done,
+}
+
+/// Somebody to whom a letter goes now.
+#[derive(Clone, Debug)]
+pub struct Claimed {
+    pub recipient: Recipient,
+    pub token: UnsubscribeToken,
+    /// How often the mail server put it off before.
+    pub tries: u32,
+}
+
+/// What came of a claim.
+#[derive(Clone, Debug)]
+pub enum LetterOutcome {
+    Sent,
+    /// Certainly not taken: it goes out after `at`.
+    PutOff {
+        at: Moment,
+        trouble: String,
+    },
+    /// Certainly not taken, and never will be.
+    Refused {
+        trouble: String,
+    },
+}
+
+/// A letter that has been started.
+#[derive(Clone, Debug)]
+pub struct StartedLetter {
+    pub id: String,
+    pub subject: String,
+    pub started_at: Moment,
+    pub tally: Tally,
+}
+
+const INSERT_LETTER: &str = "INSERT INTO letters (id, subject, started_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
+
+const INSERT_RECIPIENTS: Statement = over_batch!(
+    "INSERT INTO letter_recipients (letter, address, state, at, tries) SELECT $2, batch.address, 'waiting', $3, 0",
+    (address text),
+    "ON CONFLICT DO NOTHING"
+);
+
+/// Who was put off before is tried again by whoever runs the command again.
+const FRESH_START: &str =
+    "UPDATE letter_recipients SET at = $2, tries = 0 WHERE letter = $1 AND state = 'waiting' AND at > $2";
+
+const SELECT_DUE: Statement = Statement {
+    sqlite: "SELECT address, tries FROM letter_recipients WHERE letter = $1 AND state = 'waiting' AND at <= $2 \
+             ORDER BY at, address LIMIT 1",
+    postgres: "SELECT address, tries FROM letter_recipients WHERE letter = $1 AND state = 'waiting' AND at <= $2 \
+               ORDER BY at, address LIMIT 1 FOR UPDATE SKIP LOCKED",
+};
+
+const SELECT_NEXT: &str = "SELECT MIN(at) FROM letter_recipients WHERE letter = $1 AND state = 'waiting'";
+
+/// Held until the end of the transaction, so that nobody leaves in between.
+const SELECT_OPTED_IN: Statement = Statement {
+    sqlite: "SELECT p.email, c.at, c.via, c.source, t.token FROM people p JOIN consents c ON c.id = p.opt_in \
+             JOIN unsubscribe_tokens t ON t.address = p.address WHERE p.address = $1",
+    postgres: "SELECT p.email, c.at, c.via, c.source, t.token FROM people p JOIN consents c ON c.id = p.opt_in \
+               JOIN unsubscribe_tokens t ON t.address = p.address WHERE p.address = $1 FOR UPDATE OF p",
+};
+
+const COUNT_SUPPRESSIONS: &str = "SELECT COUNT(*) FROM suppressions WHERE hash = $1";
+
+const TAKE_MONTH: &str =
+    "INSERT INTO letter_months (hash, month, letter) VALUES ($1, $2, $3) ON CONFLICT (hash, month) DO NOTHING";
+
+const GIVE_MONTH_BACK: &str = "DELETE FROM letter_months WHERE hash = $1 AND month = $2 AND letter = $3";
+
+const SET_STATE: &str =
+    "UPDATE letter_recipients SET state = $3, at = $4, trouble = $5 WHERE letter = $1 AND address = $2";
+
+const PUT_OFF: &str = "UPDATE letter_recipients SET state = 'waiting', at = $3, trouble = $4, tries = tries + 1 \
+                       WHERE letter = $1 AND address = $2";
+
+const SELECT_LETTERS: &str = "SELECT id, subject, started_at FROM letters ORDER BY started_at DESC, id";
+
+const COUNT_STATES: &str =
+    "SELECT letter, state, COUNT(*) FROM letter_recipients GROUP BY letter, state ORDER BY letter, state";
+
+type OptedIn = (String, i64, String, Option<String>, String);
+
+impl Store {
+    /// Writes down whom the letter goes to, unless that has been done: then it goes on, and who was
+    /// put off is due again.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn start_letter(&self, letter: &Letter, to: &[Recipient], at: Moment) -> Result<(), StoreFailure> {
+        let (id, at) = (letter.id.hex(), at.unix_millis());
+        let batch = to.iter().map(|recipient| json!({ "address": recipient.email.key() }));
+        let batch = batch.collect::<Value>().to_string();
+        in_transaction!(self, |tx, words| {
+            let new = sqlx::query(INSERT_LETTER).bind(&id).bind(&letter.subject).bind(at).execute(&mut *tx).await?;
+            if new.rows_affected() > 0 {
+                sqlx::query(words(INSERT_RECIPIENTS)).bind(&batch).bind(&id).bind(at).execute(&mut *tx).await?;
+            } else {
+                sqlx::query(FRESH_START).bind(&id).bind(at).execute(&mut *tx).await?;
+            }
+        });
+        Ok(())
+    }
+
+    /// Claims the next recipient for the calendar month of `now`.
+    ///
+    /// # Errors
+    /// When the database does not answer: then nobody was claimed, or somebody is uncertain.
+    pub async fn claim_recipient(&self, letter: &Digest, now: Moment) -> Result<LetterClaim, StoreFailure> {
+        let (id, month, at) = (letter.hex(), now.month(), now.unix_millis());
+        let claim = in_transaction!(self, |tx, words| {
+            let due: Option<(String, i64)> =
+                sqlx::query_as(words(SELECT_DUE)).bind(&id).bind(at).fetch_optional(&mut *tx).await?;
+            let Some((address, tries)) = due else {
+                let (next,): (Option<i64>,) = sqlx::query_as(SELECT_NEXT).bind(&id).fetch_one(&mut *tx).await?;
+                return Ok(next.map_or(LetterClaim::Done, |next| LetterClaim::Later(Moment::from_unix_millis(next))));
+            };
+            let opted_in: Option<OptedIn> =
+                sqlx::query_as(words(SELECT_OPTED_IN)).bind(&address).fetch_optional(&mut *tx).await?;
+            let (key,): (String,) = sqlx::query_as(SELECT_KEY).fetch_one(&mut *tx).await?;
+            let mut refusal = Some("opted out since");
+            let mut claimed = None;
+            if let Some((email, opted_in_at, via, source, token)) = opted_in {
+                let email = stored(&email)?;
+                let hash = read_key(&key)?.hash(&email);
+                let (suppressed,): (i64,) = sqlx::query_as(COUNT_SUPPRESSIONS).bind(&hash).fetch_one(&mut *tx).await?;
+                if suppressed == 0 {
+                    let taken = sqlx::query(TAKE_MONTH).bind(&hash).bind(&month).bind(&id).execute(&mut *tx).await?;
+                    refusal = (taken.rows_affected() == 0).then_some("had a letter this month");
+                }
+                let recipient = Recipient { email, opted_in_at: Moment::from_unix_millis(opted_in_at), via, source };
+                claimed = UnsubscribeToken::parse(&token).map(|token| Claimed {
+                    recipient,
+                    token,
+                    tries: u32::try_from(tries).unwrap_or_default(),
+                });
+            }
+            let state = if refusal.is_some() || claimed.is_none() { "skipped" } else { "uncertain" };
+            let mark = sqlx::query(SET_STATE).bind(&id).bind(&address).bind(state).bind(at).bind(refusal);
+            mark.execute(&mut *tx).await?;
+            match claimed.filter(|_| refusal.is_none()) {
+                Some(claimed) => LetterClaim::Claimed(Box::new(claimed)),
+                None => LetterClaim::Skipped,
+            }
+        });
+        Ok(claim)
+    }
+
+    /// Notes what came of a claim that was made at `claimed_at`. Who was certainly not mailed has
+    /// the month free again.
+    ///
+    /// # Errors
+    /// When the database does not answer: then the recipient stays uncertain.
+    pub async fn settle_recipient(
+        &self,
+        letter: &Digest,
+        email: &EmailAddress,
+        claimed_at: Moment,
+        outcome: &LetterOutcome,
+        at: Moment,
+    ) -> Result<(), StoreFailure> {
+        let (id, address, month) = (letter.hex(), email.key(), claimed_at.month());
+        in_transaction!(self, |tx, _words| {
+            let (key,): (String,) = sqlx::query_as(SELECT_KEY).fetch_one(&mut *tx).await?;
+            if !matches!(outcome, LetterOutcome::Sent) {
+                let hash = read_key(&key)?.hash(email);
+                sqlx::query(GIVE_MONTH_BACK).bind(&hash).bind(&month).bind(&id).execute(&mut *tx).await?;
+            }
+            let at = at.unix_millis();
+            match outcome {
+                LetterOutcome::Sent => {
+                    sqlx::query(SET_STATE).bind(&id).bind(address).bind("sent").bind(at).bind(None::<&str>)
+                }
+                LetterOutcome::Refused { trouble } => {
+                    sqlx::query(SET_STATE).bind(&id).bind(address).bind("refused").bind(at).bind(Some(trouble.as_str()))
+                }
+                LetterOutcome::PutOff { at, trouble } => {
+                    sqlx::query(PUT_OFF).bind(&id).bind(address).bind(at.unix_millis()).bind(trouble)
+                }
+            }
+            .execute(&mut *tx)
+            .await?;
+        });
+        Ok(())
+    }
+
+    /// Every letter that has been started, the latest first.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn letters(&self) -> Result<Vec<StartedLetter>, StoreFailure> {
+        let letters: Vec<(String, String, i64)> =
+            on_pool!(self, |pool| sqlx::query_as(SELECT_LETTERS).fetch_all(pool).await?);
+        let counts: Vec<(String, String, i64)> =
+            on_pool!(self, |pool| sqlx::query_as(COUNT_STATES).fetch_all(pool).await?);
+        let started = letters.into_iter().map(|(id, subject, started_at)| {
+            let mut tally = Tally::default();
+            for (_, state, count) in counts.iter().filter(|(letter, ..)| *letter == id) {
+                tally.add(state, u64::try_from(*count).unwrap_or_default());
+            }
+            StartedLetter { id, subject, started_at: Moment::from_unix_millis(started_at), tally }
+        });
+        Ok(started.collect())
+    }
+}
+
+impl Tally {
+    fn add(&mut self, state: &str, count: u64) {
+        let place = match state {
+            "sent" => &mut self.sent,
+            "waiting" => &mut self.waiting,
+            "uncertain" => &mut self.uncertain,
+            "refused" => &mut self.refused,
+            _ => &mut self.skipped,
+        };
+        *place += count;
+        self.recipients += count;
+    }
+}

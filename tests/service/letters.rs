@@ -1,0 +1,250 @@
+//! The monthly letter, from the maker's command to the mailbox and the way out.
+
+mod interrupted;
+mod refusals;
+
+use std::process::Command;
+
+use porchlight::config::Written;
+use serde_json::{Value, json};
+
+use crate::harness::{Database, MailServer, Program, Service, each_database};
+
+const LETTER: &str = "# What is new in November\n\nBots answer *sooner*. [Read on](/releases).\n";
+
+/// A service, a mail server, and a maker who writes letters.
+pub(super) struct Desk {
+    pub service: Service,
+    pub server: MailServer,
+}
+
+async fn on_each_database(test: impl AsyncFn(&mut Desk)) {
+    for database in each_database().await {
+        println!("on {database:?}");
+        let mut desk = Desk::open(database).await;
+        test(&mut desk).await;
+        desk.service.stop().await;
+    }
+}
+
+impl Desk {
+    async fn open(database: Database) -> Self {
+        let server = MailServer::start().await;
+        let service = Service::start(Written::default(), database).await;
+        Self { service, server }
+    }
+
+    /// Somebody downloads, with or without the tick for the monthly email.
+    async fn download(&self, email: &str, updates: bool) {
+        let order = json!({ "email": email, "updates": updates, "source": "a <friend>" });
+        self.service.post("/api/download", &order).await.is_ok();
+    }
+
+    fn file(&self, name: &str, text: &str) -> String {
+        self.service.file(name, text).display().to_string()
+    }
+
+    /// `porchlight letter …` as a maker types it on this machine.
+    fn command(&self, arguments: &[&str]) -> Command {
+        let folder = self.service.releases_dir();
+        let mut command = Program::command(folder.parent().expect("a folder"), &["letter"]);
+        command.args(arguments).args(["--database-url", self.service.database.url()]).args([
+            "--base-url",
+            self.service.base_url(),
+            "--smtp-url",
+            &self.server.url(),
+            "--mail-from",
+            "Troupe <hello@troupe.example>",
+            "--contact-to",
+            "makers@troupe.example",
+            "--postal-address",
+            "1 Lamp Street, Oldtown",
+            "--letter-rate",
+            "1000",
+        ]);
+        command
+    }
+
+    fn run(&self, arguments: &[&str]) -> (i32, String) {
+        Program::run(self.command(arguments))
+    }
+
+    fn send(&self, file: &str) -> (i32, String) {
+        self.run(&["send", file, "--yes"])
+    }
+
+    fn status(&self) -> Value {
+        let output = self.command(&["status", "--json"]).output().expect("the program");
+        let status: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
+        let counts = ["sent", "waiting", "uncertain", "refused", "skipped"].map(|name| status[name].as_u64().unwrap());
+        assert_eq!(status["recipients"], counts.iter().sum::<u64>(), "{status:#}");
+        status
+    }
+
+    /// Recipients of all mails since last asked, in order of the address.
+    async fn recipients(&mut self) -> Vec<String> {
+        let mails = self.server.mails().await;
+        let mut to: Vec<_> = mails.into_iter().flat_map(|mail| mail.recipients).collect();
+        to.sort();
+        to
+    }
+}
+
+#[tokio::test]
+async fn a_letter_reaches_exactly_those_who_asked_for_it() {
+    on_each_database(async |desk| {
+        desk.download("Ada@Example.com", true).await;
+        desk.download("bob@example.com", false).await;
+        desk.service.post("/api/waitlist", &json!({ "email": "cyd@example.com" })).await.is_ok();
+        let file = desk.file("november.md", LETTER);
+        let (code, said) = desk.run(&["send", &file]);
+        assert_eq!((code, desk.server.mails().await.len()), (2, 0), "{said}");
+        assert!(said.contains("--yes"), "{said}");
+
+        let (code, said) = desk.send(&file);
+        assert_eq!(code, 0, "{said}");
+        let mails = desk.server.mails().await;
+        assert_eq!(mails.len(), 1, "{mails:#?}");
+        let mail = &mails[0];
+        assert_eq!(mail.recipients, ["Ada@Example.com"], "as first typed");
+        assert_eq!(mail.sender, "hello@troupe.example");
+        assert!(mail.defects.is_empty(), "{mail:#?}");
+        assert_eq!(mail.header("subject"), "What is new in November");
+        assert_eq!(mail.header("from"), "Troupe <hello@troupe.example>");
+        assert!(mail.header("content-type").starts_with("multipart/alternative"));
+        assert_eq!(mail.header("list-unsubscribe-post"), "List-Unsubscribe=One-Click");
+        let way_out = mail.header("list-unsubscribe").trim_matches(['<', '>']).to_owned();
+        let path = way_out.strip_prefix(desk.service.base_url()).expect("an address of ours").to_owned();
+        for part in [&mail.text, &mail.html] {
+            for words in ["sooner", "1 Lamp Street, Oldtown", "2026-11-15", "a program", "friend", &way_out] {
+                assert!(part.contains(words), "{words}: {part}");
+            }
+            assert!(!part.contains("<friend>"), "{part}");
+        }
+        assert!(mail.html.contains(&format!("href=\"{}/releases\"", desk.service.base_url())), "{}", mail.html);
+        assert_eq!(
+            desk.status(),
+            json!({
+                "id": desk.status()["id"], "subject": "What is new in November", "started": desk.status()["started"],
+                "recipients": 1, "sent": 1, "waiting": 0, "uncertain": 0, "refused": 0, "skipped": 0,
+            })
+        );
+
+        let form = [("content-type", "application/x-www-form-urlencoded")];
+        let left = desk.service.send(reqwest::Method::POST, &path, &form, "List-Unsubscribe=One-Click").await;
+        assert!(left.status.is_success() || left.status.is_redirection(), "{}", left.status);
+        assert!(!desk.service.database.has_updates_on("ada@example.com").await);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn nobody_gets_two_letters_in_one_month() {
+    on_each_database(async |desk| {
+        desk.download("ada@example.com", true).await;
+        let (first, second) = (desk.file("a.md", LETTER), desk.file("b.md", "# Another\n\nMore.\n"));
+        assert_eq!(desk.send(&first).0, 0);
+        assert_eq!(desk.recipients().await, ["ada@example.com"]);
+        assert_eq!(desk.send(&first).0, 0, "the same file again has nothing left to do");
+        assert!(desk.recipients().await.is_empty());
+
+        desk.download("bob@example.com", true).await;
+        assert_eq!(desk.send(&second).0, 0);
+        assert_eq!(desk.recipients().await, ["bob@example.com"], "another file goes to those who had none");
+        let status = desk.status();
+        assert_eq!((&status["sent"], &status["skipped"]), (&json!(1), &json!(1)));
+        assert_eq!(desk.service.database.count("letter_months").await, 2);
+        let output = desk.command(&["list", "--json"]).output().unwrap();
+        let listed: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(listed.as_array().unwrap().len(), 2);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_database_itself_refuses_a_second_place_in_a_month() {
+    on_each_database(async |desk| {
+        desk.download("ada@example.com", true).await;
+        desk.send(&desk.file("a.md", LETTER));
+        let again = "INSERT INTO letter_months (hash, month, letter) SELECT hash, month, 'other' FROM letter_months";
+        assert!(desk.service.database.refuses(again).await);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_leaves_after_the_letter_was_started_is_not_mailed() {
+    on_each_database(async |desk| {
+        for name in ["ada", "bob"] {
+            desk.download(&format!("{name}@example.com"), true).await;
+        }
+        let file = desk.file("a.md", LETTER);
+        desk.server.order("away").await;
+        let (code, said) = desk.send(&file);
+        assert_eq!(code, 1);
+        assert!(said.contains("The mail server cannot be used") && said.contains("2 wait"), "{said}");
+        assert_eq!(desk.status()["waiting"], 2);
+
+        desk.service.database.execute("UPDATE people SET opt_in = NULL WHERE address = 'ada@example.com'").await;
+        desk.download("cyd@example.com", true).await;
+        desk.server.order("back").await;
+        assert_eq!(desk.send(&file).0, 0);
+        assert_eq!(desk.recipients().await, ["bob@example.com"], "recipients were written down at the start");
+        assert_eq!(desk.status()["skipped"], 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_preview_and_a_test_bother_nobody() {
+    on_each_database(async |desk| {
+        desk.download("ada@example.com", true).await;
+        let file = desk.file("november.md", LETTER);
+        let (code, said) = desk.run(&["preview", &file]);
+        assert_eq!(code, 0, "{said}");
+        let html = std::fs::read_to_string(file.replace(".md", ".html")).unwrap();
+        let text = std::fs::read_to_string(file.replace(".md", ".txt")).unwrap();
+        assert!(html.contains("<em>sooner</em>") && text.contains("*sooner*"));
+
+        let (code, said) = desk.run(&["test", &file, "--to", "me@troupe.example"]);
+        assert_eq!(code, 0, "{said}");
+        let mails = desk.server.mails().await;
+        assert_eq!(mails.len(), 1);
+        assert_eq!(mails[0].recipients, ["me@troupe.example"]);
+        assert_eq!(mails[0].header("subject"), "[Test] What is new in November");
+        assert_eq!(desk.service.database.count("letters").await, 0);
+        assert_eq!(desk.run(&["status"]).0, 1, "no letter has been sent");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_letter_that_cannot_be_sent_says_why() {
+    let desk = Desk::open(Database::sqlite()).await;
+    let good = desk.file("good.md", LETTER);
+    let empty = desk.file("empty.md", "\n");
+    let picture = desk.file("picture.md", "# A\n\n![b](/c.png)\n");
+    for (arguments, code, words) in [
+        (vec!["send", &empty, "--yes"], 1, "it says nothing"),
+        (vec!["send", &picture, "--yes"], 1, "tells on the reader"),
+        (vec!["send", "nowhere.md", "--yes"], 1, "nowhere.md cannot be sent"),
+        (vec!["test", &good, "--to", "nobody"], 2, "name@example.com"),
+        (vec!["status", &good], 1, "has not been sent yet"),
+    ] {
+        let (found, said) = desk.run(&arguments);
+        assert_eq!(found, code, "{said}");
+        assert!(said.contains(words), "{said}");
+    }
+    for (setting, name) in [("--postal-address", "postal_address"), ("--smtp-url", "smtp_url")] {
+        let whole = desk.command(&["send", &good, "--yes"]);
+        let mut arguments: Vec<_> = whole.get_args().collect();
+        let place = arguments.iter().position(|argument| *argument == setting).unwrap();
+        arguments.drain(place..place + 2);
+        let mut command = Program::command(whole.get_current_dir().unwrap(), &[]);
+        command.args(arguments);
+        let (code, said) = Program::run(command);
+        assert_eq!(code, 2, "{said}");
+        assert!(said.contains(&format!("`{name}`")), "{said}");
+    }
+    desk.service.stop().await;
+}
