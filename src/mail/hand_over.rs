@@ -3,6 +3,7 @@
 //! Each part has its time. What went wrong is told by what it means for the mail: that it was not
 //! taken for certain, or that nobody knows.
 
+use std::fmt;
 use std::time::Duration;
 
 use lettre::transport::smtp::Error;
@@ -10,6 +11,7 @@ use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
 use lettre::transport::smtp::client::{AsyncSmtpConnection, TlsParameters};
 use lettre::transport::smtp::commands::{Data, Mail as MailFrom, Rcpt};
 use lettre::transport::smtp::extension::ClientId;
+use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
 use super::compose::{Mail, Postmaster};
@@ -28,25 +30,52 @@ const GOODBYE_WITHIN: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Trouble {
     /// The server is away, or wants nothing from us. The mail itself was not shown to it.
-    #[error("{0}")]
-    Away(String),
+    #[error("the mail server cannot be used: {0}")]
+    Away(Cause),
     /// The server has seen the mail and does not take it, now or ever.
-    #[error("{said}")]
-    Refused { for_good: bool, said: String },
+    #[error("the mail server refused a mail: {cause}")]
+    Refused { for_good: bool, cause: Cause },
     /// The connection broke while the mail was under way: it may have arrived.
-    #[error("{0}")]
-    Uncertain(String),
+    #[error("the connection broke while a mail was under way: {0}")]
+    Uncertain(Cause),
+}
+
+/// What was behind it. Shown, it leaves out what the server said, which may name people, and gives
+/// the number alone.
+#[derive(Clone, Debug)]
+pub struct Cause {
+    pub in_full: String,
+    code: Option<String>,
 }
 
 impl Trouble {
-    /// For the log: what kind of trouble, without anything that was said, which may name people.
+    /// Everything that is known of it, for the makers alone.
     #[must_use]
-    pub const fn kind(&self) -> &'static str {
+    pub fn in_full(&self) -> &str {
         match self {
-            Self::Away(_) => "the mail server is away or lets us hand nothing over",
-            Self::Refused { .. } => "the mail server refused a mail",
-            Self::Uncertain(_) => "the connection broke while a mail was under way",
+            Self::Away(cause) | Self::Refused { cause, .. } | Self::Uncertain(cause) => &cause.in_full,
         }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.code {
+            Some(code) => write!(f, "it said {code}"),
+            None => f.write_str(&self.in_full),
+        }
+    }
+}
+
+impl From<Error> for Cause {
+    fn from(error: Error) -> Self {
+        Self { in_full: error.to_string(), code: error.status().map(|code| code.to_string()) }
+    }
+}
+
+impl From<Elapsed> for Cause {
+    fn from(_: Elapsed) -> Self {
+        Self { in_full: "it does not answer".to_owned(), code: None }
     }
 }
 
@@ -61,8 +90,9 @@ impl Postmaster {
     /// [`Trouble::Away`]
     pub async fn connect(&self) -> Result<Connection, Trouble> {
         match timeout(CONNECT_WITHIN, self.open()).await {
-            Ok(opened) => opened.map(Connection).map_err(|error| away(&error)),
-            Err(_) => Err(Trouble::Away("the mail server does not answer".to_owned())),
+            Ok(Ok(opened)) => Ok(Connection(opened)),
+            Ok(Err(error)) => Err(Trouble::Away(error.into())),
+            Err(elapsed) => Err(Trouble::Away(elapsed.into())),
         }
     }
 
@@ -105,16 +135,17 @@ impl Connection {
     /// As [`Trouble`] tells.
     pub async fn send(&mut self, mail: &Mail) -> Result<(), Trouble> {
         match timeout(ADDRESS_WITHIN, self.address(mail)).await {
-            Ok(addressed) => addressed.map_err(|error| away(&error))?,
-            Err(_) => return Err(Trouble::Away("the mail server does not answer".to_owned())),
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => return Err(Trouble::Away(error.into())),
+            Err(elapsed) => return Err(Trouble::Away(elapsed.into())),
         }
         match timeout(TAKE_WITHIN, self.0.message(&mail.bytes)).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) if error.is_transient() || error.is_permanent() => {
-                Err(Trouble::Refused { for_good: error.is_permanent(), said: error.to_string() })
+                Err(Trouble::Refused { for_good: error.is_permanent(), cause: error.into() })
             }
-            Ok(Err(error)) => Err(Trouble::Uncertain(error.to_string())),
-            Err(_) => Err(Trouble::Uncertain("the mail server did not say whether it took the mail".to_owned())),
+            Ok(Err(error)) => Err(Trouble::Uncertain(error.into())),
+            Err(elapsed) => Err(Trouble::Uncertain(elapsed.into())),
         }
     }
 
@@ -129,8 +160,4 @@ impl Connection {
     pub async fn close(mut self) {
         let _ = timeout(GOODBYE_WITHIN, self.0.quit()).await;
     }
-}
-
-fn away(error: &Error) -> Trouble {
-    Trouble::Away(error.to_string())
 }

@@ -7,4 +7,4 @@ mod forwarded;
 mod hand_over;
 
 pub use compose::{Correspondent, Mail, Postmaster, Unmailable};
-pub use hand_over::{Connection, Trouble};
+pub use hand_over::{Cause, Connection, Trouble};
