@@ -152,8 +152,8 @@ async fn test(settings: &Settings, file: &Path, to: &EmailAddress) -> Result<(),
     let not_sent = |why: String| LetterCommandFailure::Test(why);
     let mail = sender.copy_for(to, &proofreader(settings), Clock::System.now())?;
     let mail = mail.ok_or_else(|| not_sent("no mail server would take this address".to_owned()))?;
-    let mut connection = sender.postmaster.connect().await.map_err(|trouble| not_sent(trouble.to_string()))?;
-    connection.send(&mail).await.map_err(|trouble| not_sent(trouble.to_string()))?;
+    let mut connection = sender.postmaster.connect().await.map_err(|trouble| not_sent(trouble.in_full().to_owned()))?;
+    connection.send(&mail).await.map_err(|trouble| not_sent(trouble.in_full().to_owned()))?;
     connection.close().await;
     tell(&format!("The letter is on its way to {}. Nobody else got it.", to.as_typed()));
     Ok(())
