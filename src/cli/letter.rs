@@ -113,7 +113,7 @@ fn proofreader(settings: &Settings) -> Addressee {
     Addressee {
         opted_in: Clock::System.now().date(),
         through: "a look at it before it goes out".to_owned(),
-        unsubscribe_url: base_url(settings).to("/unsubscribe/…"),
+        unsubscribe_url: base_url(settings).to("/unsubscribe/nobody"),
     }
 }
 
@@ -166,6 +166,10 @@ async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), Command
     let mut sender = sender(settings, store.clone(), letter)?;
     let started = find(&store, &id).await?;
     let to = if started.is_some() { Vec::new() } else { store.recipients().await? };
+    if started.is_none() && to.is_empty() {
+        tell("Nobody has asked for the monthly email yet, so nothing was sent.");
+        return Ok(());
+    }
     let count = started.as_ref().map_or(to.len() as u64, |letter| letter.tally.waiting);
     let people = if count == 1 { "1 person".to_owned() } else { format!("{count} people") };
     if !confirm(&format!("Send “{}” to {people}?", sender.letter.subject), yes)? {
