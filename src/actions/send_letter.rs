@@ -203,16 +203,29 @@ impl LetterSender {
     }
 }
 
-/// Where an opt-in came from, in words. What a caller says of itself is quoted, without what could
-/// pass for words of ours.
+/// Where an opt-in came from, in words. The site's script calls itself `site`. What another caller
+/// says of itself is quoted, without what could pass for words of ours.
 fn through(via: &str, source: Option<&str>) -> String {
-    let face = match via {
-        via if via == Via::Site.as_str() => "the site",
-        via if via == Via::Mcp.as_str() => "an assistant",
-        _ => "a program",
-    };
+    if via == Via::Site.as_str() || source == Some(Via::Site.as_str()) {
+        return "the site".to_owned();
+    }
+    let face = if via == Via::Mcp.as_str() { "an assistant" } else { "a program" };
     match source.map(|source| source.replace(['<', '>', '"', '\n'], " ")) {
         Some(source) if !source.trim().is_empty() => format!("{face} (“{}”)", source.trim()),
         _ => face.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::through;
+
+    #[test]
+    fn where_an_opt_in_came_from_is_told_in_words() {
+        assert_eq!(through("site", None), "the site");
+        assert_eq!(through("api", Some("site")), "the site");
+        assert_eq!(through("api", Some("my <agent>")), "a program (“my  agent”)");
+        assert_eq!(through("api", Some(" ")), "a program");
+        assert_eq!(through("mcp", None), "an assistant");
     }
 }
