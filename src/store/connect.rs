@@ -20,6 +20,7 @@ static POSTGRES_MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
 /// seconds within which a caller has its answer.
 const LOCK_WAIT: Duration = Duration::from_millis(1500);
 const CONNECT_WAIT: Duration = Duration::from_millis(1500);
+const FIRST_CONNECT_WAIT: Duration = Duration::from_secs(30);
 
 /// Where the data is kept.
 #[derive(Clone, Debug)]
@@ -97,8 +98,12 @@ impl Store {
     pub async fn prepare(&self) -> Result<(), StoreFailure> {
         match self {
             Self::Sqlite(pool) => {
-                check_durability(pool).await?;
-                SQLITE_MIGRATIONS.run(pool).await?;
+                // Nobody waits for an answer yet, and making the file takes a slow disk a while.
+                let patient = SqlitePoolOptions::new().max_connections(1).acquire_timeout(FIRST_CONNECT_WAIT);
+                let patient = patient.connect_lazy_with(pool.connect_options().as_ref().clone());
+                check_durability(&patient).await?;
+                SQLITE_MIGRATIONS.run(&patient).await?;
+                patient.close().await;
             }
             Self::Postgres(pool) => {
                 let patient = PgPoolOptions::new().max_connections(1).acquire_timeout(CONNECT_WAIT);
