@@ -30,7 +30,7 @@ pub use forward_messages::{Forwarder, Step};
 pub use join_waitlist::join_waitlist;
 pub use newest_image::{NewestImage, latest_path};
 pub use publish_release::{Image, Publication, PublishFailure, Shelf, publish_release};
-pub use readiness::{Part, readiness};
+pub use readiness::{Part, missing_image, readiness};
 pub use send_contact::send_contact;
 pub use send_letter::{LetterFailure, LetterSender, LetterStep};
 pub use start_download::{StartedDownload, start_download};

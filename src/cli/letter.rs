@@ -9,11 +9,10 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 
-use super::{CommandFailure, at_work, confirm, open_store, say, tell};
+use super::{CommandFailure, at_work, base_url, confirm, open_store, say, tell};
 use crate::actions::{LetterFailure, LetterSender, LetterStep};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
-use crate::domain::base_url::BaseUrl;
 use crate::domain::email::EmailAddress;
 use crate::domain::letter::Letter;
 use crate::mail::Postmaster;
@@ -97,10 +96,6 @@ fn read(file: &Path) -> Result<Letter, LetterCommandFailure> {
     let unusable = |why: String| LetterCommandFailure::Letter(file.display().to_string(), why);
     let text = std::fs::read_to_string(file).map_err(|error| unusable(error.to_string()))?;
     Letter::parse(&text).map_err(|why| unusable(why.to_string()))
-}
-
-fn base_url(settings: &Settings) -> BaseUrl {
-    settings.base_url.clone().unwrap_or_else(|| BaseUrl::of_listener(settings.listen))
 }
 
 fn stationery(settings: &Settings, postal_address: &str) -> Result<Stationery, CommandFailure> {

@@ -1,5 +1,6 @@
 //! The command line: floor 5. One file a command.
 
+mod check;
 mod letter;
 mod release;
 mod serve;
@@ -10,9 +11,11 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use self::check::CheckFailure;
 use self::letter::{LetterCommand, LetterCommandFailure};
 use self::release::{ReleaseCommand, ReleaseFailure};
 use crate::config::{InvalidSettings, Settings, Written};
+use crate::domain::base_url::BaseUrl;
 use crate::serve::ServeFailure;
 use crate::site::SiteFailure;
 use crate::store::{Database, Store, StoreFailure};
@@ -53,6 +56,13 @@ enum Command {
         #[arg(long)]
         watch: bool,
     },
+    /// See whether everything is set up: settings, database, disk, site, release, mail
+    #[command(before_help = "Example:\n  porchlight check --config /etc/porchlight.toml")]
+    Check {
+        /// As JSON, for programs
+        #[arg(long)]
+        json: bool,
+    },
     /// Publish disk images, list them, take them back
     #[command(subcommand)]
     Release(ReleaseCommand),
@@ -73,6 +83,9 @@ enum CommandFailure {
     /// Exit 2: it would have to ask, and nobody is there to answer.
     #[error("This cannot be undone, and there is no terminal to ask at. Add --yes if you mean it.")]
     Unasked,
+    /// Exit 1.
+    #[error(transparent)]
+    Check(#[from] CheckFailure),
     /// Exit 1.
     #[error(transparent)]
     Release(#[from] ReleaseFailure),
@@ -106,19 +119,22 @@ impl CommandFailure {
 #[must_use]
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    let outcome = Settings::load(cli.config.as_deref(), &cli.settings).map_err(CommandFailure::from).and_then(
-        |settings| match cli.command {
-            Command::Serve { watch } => serve::run(settings, watch),
-            Command::Release(command) => release::run(command, &settings),
-            Command::Letter(command) => letter::run(command, &settings),
-        },
-    );
-    match outcome {
+    match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             tell(&failure.to_string());
             ExitCode::from(failure.exit_code())
         }
+    }
+}
+
+fn run(cli: Cli) -> Result<(), CommandFailure> {
+    let settings = Settings::load(cli.config.as_deref(), &cli.settings);
+    match cli.command {
+        Command::Serve { watch } => serve::run(settings?, watch),
+        Command::Check { json } => check::run(settings, json),
+        Command::Release(command) => release::run(command, &settings?),
+        Command::Letter(command) => letter::run(command, &settings?),
     }
 }
 
@@ -131,6 +147,11 @@ fn tell(line: &str) {
 /// Writes data, for people and programs alike. Who stops reading has seen enough.
 fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// Where the site is to be found, as far as that is known before anybody listens.
+fn base_url(settings: &Settings) -> BaseUrl {
+    settings.base_url.clone().unwrap_or_else(|| BaseUrl::of_listener(settings.listen))
 }
 
 /// Asks before what cannot be undone.

@@ -13,8 +13,8 @@ use sqlx::{ConnectOptions, Executor};
 use super::StoreFailure;
 use crate::config::{InvalidSettings, Settings};
 
-static SQLITE_MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
-static POSTGRES_MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
+pub(super) static SQLITE_MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
+pub(super) static POSTGRES_MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
 
 /// How long a statement may wait for a lock, for a connection, or run: together under the five
 /// seconds within which a caller has its answer.
@@ -161,7 +161,7 @@ fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-async fn check_durability(pool: &SqlitePool) -> Result<(), StoreFailure> {
+pub(super) async fn check_durability(pool: &SqlitePool) -> Result<(), StoreFailure> {
     let mut connection = pool.acquire().await?;
     let (journal,): (String,) = sqlx::query_as("PRAGMA journal_mode").fetch_one(&mut *connection).await?;
     let (synchronous,): (i64,) = sqlx::query_as("PRAGMA synchronous").fetch_one(&mut *connection).await?;

@@ -3,6 +3,7 @@
 //! Knows nothing of HTTP or mail and decides no rule of the service beyond what must hold in the
 //! data itself.
 
+mod condition;
 mod connect;
 mod failure;
 mod leaving;
@@ -14,6 +15,7 @@ mod signups;
 mod statement;
 mod writer;
 
+pub use condition::Condition;
 pub use connect::{Database, Store};
 pub use failure::StoreFailure;
 pub use leaving::Recipient;

@@ -27,6 +27,6 @@ mod representation;
 mod routes;
 mod shape;
 
-pub use app::App;
+pub use app::{App, try_making};
 pub use exchange::exchange;
 pub use routes::router;

@@ -12,6 +12,7 @@
 
 mod addresses;
 mod bodies;
+mod check;
 mod connections;
 mod contact;
 mod discovery;

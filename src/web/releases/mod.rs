@@ -14,7 +14,7 @@ use http::{HeaderValue, StatusCode};
 use super::app::App;
 use super::pages::{self, text_response};
 use super::representation::Draft;
-use crate::actions::{NewestImage, Service, latest_path};
+use crate::actions::{NewestImage, latest_path};
 use crate::domain::base_url::BaseUrl;
 use crate::domain::release::{Releases, file_stem};
 use crate::site::{PageName, Site, sample_image};
@@ -27,7 +27,12 @@ pub(crate) const IMAGE: &str = "/releases/{file}";
 const DISK_IMAGE: &str = "application/x-apple-diskimage";
 
 /// The files about releases, and in a preview without any the sample, with their paths.
-pub(crate) fn files(site: &Site, base_url: &BaseUrl, service: &Service, releases: &Releases) -> Vec<(String, Draft)> {
+pub(crate) fn files(
+    site: &Site,
+    base_url: &BaseUrl,
+    newest_image: &NewestImage,
+    releases: &Releases,
+) -> Vec<(String, Draft)> {
     let facts = &site.facts;
     let listed = listing::releases_json(&facts.name, releases, base_url);
     let made = &site.page(PageName::Releases).last_updated;
@@ -40,7 +45,7 @@ pub(crate) fn files(site: &Site, base_url: &BaseUrl, service: &Service, releases
             fresh("application/atom+xml", feeds::atom(facts, releases, base_url, made).into_bytes()),
         ),
     ];
-    if matches!(service.newest_image, NewestImage::Preview(_)) && releases.newest().is_none() {
+    if matches!(newest_image, NewestImage::Preview(_)) && releases.newest().is_none() {
         let sample = fresh(DISK_IMAGE, sample_image(&facts.name))
             .with(CONTENT_DISPOSITION, attachment(&sample_name(&facts.name)))
             .with(ACCEPT_RANGES, "none");
