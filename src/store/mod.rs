@@ -4,6 +4,7 @@
 //! data itself.
 
 mod connect;
+mod counts;
 mod failure;
 mod leaving;
 mod letters;

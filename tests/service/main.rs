@@ -14,6 +14,7 @@ mod addresses;
 mod bodies;
 mod connections;
 mod contact;
+mod counts;
 mod discovery;
 mod download;
 mod forms;
