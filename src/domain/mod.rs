@@ -5,8 +5,10 @@
 
 pub mod base64;
 pub mod base_url;
+pub mod calendar;
 pub mod consent;
 pub mod contact;
+pub mod counts;
 pub mod digest;
 pub mod disk_image;
 pub mod email;

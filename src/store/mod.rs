@@ -5,6 +5,7 @@
 
 mod condition;
 mod connect;
+mod counts;
 mod failure;
 mod leaving;
 mod letters;

@@ -15,6 +15,7 @@ mod bodies;
 mod check;
 mod connections;
 mod contact;
+mod counts;
 mod discovery;
 mod download;
 mod forms;
