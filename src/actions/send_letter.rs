@@ -205,6 +205,7 @@ fn through(via: &str, source: Option<&str>) -> String {
     let face = match via {
         via if via == Via::Site.as_str() => "the site",
         via if via == Via::Mcp.as_str() => "an assistant",
+        via if via == Via::Import.as_str() => "an earlier list",
         _ => "a program",
     };
     match source.map(|source| source.replace(['<', '>', '"', '\n'], " ")) {

@@ -99,7 +99,7 @@ fn read(file: &Path) -> Result<Letter, LetterCommandFailure> {
     Letter::parse(&text).map_err(|why| unusable(why.to_string()))
 }
 
-fn base_url(settings: &Settings) -> BaseUrl {
+pub(super) fn base_url(settings: &Settings) -> BaseUrl {
     settings.base_url.clone().unwrap_or_else(|| BaseUrl::of_listener(settings.listen))
 }
 

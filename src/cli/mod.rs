@@ -1,6 +1,8 @@
 //! The command line: floor 5. One file a command.
 
+mod inbox;
 mod letter;
+mod people;
 mod release;
 mod serve;
 
@@ -10,7 +12,9 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use self::inbox::{InboxCommand, InboxFailure};
 use self::letter::{LetterCommand, LetterCommandFailure};
+use self::people::{PeopleCommand, PeopleFailure};
 use self::release::{ReleaseCommand, ReleaseFailure};
 use crate::config::{InvalidSettings, Settings, Written};
 use crate::serve::ServeFailure;
@@ -59,6 +63,12 @@ enum Command {
     /// Write to those who asked for one email a month
     #[command(subcommand)]
     Letter(LetterCommand),
+    /// See, list, export, import and erase people
+    #[command(subcommand)]
+    People(PeopleCommand),
+    /// Read what people wrote to you
+    #[command(subcommand)]
+    Inbox(InboxCommand),
 }
 
 /// What a command could not do, in one sentence.
@@ -79,6 +89,12 @@ enum CommandFailure {
     /// Exit 1.
     #[error(transparent)]
     Letter(#[from] LetterCommandFailure),
+    /// Exit 1.
+    #[error(transparent)]
+    People(#[from] PeopleFailure),
+    /// Exit 1.
+    #[error(transparent)]
+    Inbox(#[from] InboxFailure),
     /// Exit 1.
     #[error(transparent)]
     Site(#[from] SiteFailure),
@@ -111,6 +127,8 @@ pub fn main() -> ExitCode {
             Command::Serve { watch } => serve::run(settings, watch),
             Command::Release(command) => release::run(command, &settings),
             Command::Letter(command) => letter::run(command, &settings),
+            Command::People(command) => people::run(command, &settings),
+            Command::Inbox(command) => inbox::run(command, &settings),
         },
     );
     match outcome {

@@ -4,21 +4,29 @@
 //! data itself.
 
 mod connect;
+mod erasure;
 mod failure;
+mod import;
+mod inbox;
 mod leaving;
 mod letters;
 mod messages;
 mod outbox;
+mod people;
 mod releases;
 mod signups;
 mod statement;
 mod writer;
 
 pub use connect::{Database, Store};
+pub use erasure::Erased;
 pub use failure::StoreFailure;
+pub use import::ImportedPerson;
+pub use inbox::{InboxEntry, Progress, Which};
 pub use leaving::Recipient;
 pub use letters::{Claimed, LetterClaim, LetterOutcome, StartedLetter};
-pub use outbox::{Claim, DueMessage, InboxEntry, Setback};
+pub use outbox::{Claim, DueMessage, Setback};
+pub use people::{Held, HeldConsent, HeldEvent, HeldLetter};
 pub use releases::ReleasesState;
 pub use signups::{Act, SignupRecord};
 pub use writer::Writer;
