@@ -4,8 +4,10 @@
 //! It knows neither HTTP nor SQL.
 
 mod catalogue;
+mod erase_person;
 mod failure;
 mod forward_messages;
+mod import_people;
 mod join_waitlist;
 mod newest_image;
 mod publish_release;
@@ -25,8 +27,10 @@ use crate::domain::time::Moment;
 use crate::store::{Store, Writer};
 
 pub use catalogue::{Catalogue, Changes};
+pub use erase_person::erase_person;
 pub use failure::Failure;
 pub use forward_messages::{Forwarder, Step};
+pub use import_people::import_people;
 pub use join_waitlist::join_waitlist;
 pub use newest_image::{NewestImage, latest_path};
 pub use publish_release::{Image, Publication, PublishFailure, Shelf, publish_release};

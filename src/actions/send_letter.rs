@@ -209,7 +209,11 @@ fn through(via: &str, source: Option<&str>) -> String {
     if via == Via::Site.as_str() || source == Some(Via::Site.as_str()) {
         return "the site".to_owned();
     }
-    let face = if via == Via::Mcp.as_str() { "an assistant" } else { "a program" };
+    let face = match via {
+        via if via == Via::Mcp.as_str() => "an assistant",
+        via if via == Via::Import.as_str() => "an earlier list",
+        _ => "a program",
+    };
     match source.map(|source| source.replace(['<', '>', '"', '\n'], " ")) {
         Some(source) if !source.trim().is_empty() => format!("{face} (“{}”)", source.trim()),
         _ => face.to_owned(),

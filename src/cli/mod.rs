@@ -1,7 +1,9 @@
 //! The command line: floor 5. One file a command.
 
 mod check;
+mod inbox;
 mod letter;
+mod people;
 mod release;
 mod serve;
 
@@ -12,7 +14,9 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 
 use self::check::CheckFailure;
+use self::inbox::{InboxCommand, InboxFailure};
 use self::letter::{LetterCommand, LetterCommandFailure};
+use self::people::{PeopleCommand, PeopleFailure};
 use self::release::{ReleaseCommand, ReleaseFailure};
 use crate::config::{InvalidSettings, Settings, Written};
 use crate::domain::base_url::BaseUrl;
@@ -69,6 +73,12 @@ enum Command {
     /// Write to those who asked for one email a month
     #[command(subcommand)]
     Letter(LetterCommand),
+    /// See, list, export, import and erase people
+    #[command(subcommand)]
+    People(PeopleCommand),
+    /// Read what people wrote to you
+    #[command(subcommand)]
+    Inbox(InboxCommand),
 }
 
 /// What a command could not do, in one sentence.
@@ -92,6 +102,12 @@ enum CommandFailure {
     /// Exit 1.
     #[error(transparent)]
     Letter(#[from] LetterCommandFailure),
+    /// Exit 1.
+    #[error(transparent)]
+    People(#[from] PeopleFailure),
+    /// Exit 1.
+    #[error(transparent)]
+    Inbox(#[from] InboxFailure),
     /// Exit 1.
     #[error(transparent)]
     Site(#[from] SiteFailure),
@@ -135,6 +151,8 @@ fn run(cli: Cli) -> Result<(), CommandFailure> {
         Command::Check { json } => check::run(settings, json),
         Command::Release(command) => release::run(command, &settings?),
         Command::Letter(command) => letter::run(command, &settings?),
+        Command::People(command) => people::run(command, &settings?),
+        Command::Inbox(command) => inbox::run(command, &settings?),
     }
 }
 

@@ -83,6 +83,14 @@ pub enum Suppression {
 }
 
 impl Suppression {
+    pub const ALL: [Self; 3] = [Self::NotMe, Self::NoMailbox, Self::Makers];
+
+    /// Reads it back; anything else is none.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|why| why.as_str() == text)
+    }
+
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

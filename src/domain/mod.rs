@@ -16,6 +16,7 @@ pub mod leaving;
 pub mod letter;
 pub mod limits;
 pub mod mailbox;
+pub mod person;
 pub mod relay;
 pub mod release;
 pub mod signup;

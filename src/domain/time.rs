@@ -12,6 +12,13 @@ impl Moment {
         Self(millis)
     }
 
+    /// Reads a moment as RFC 3339 has it, or a day as `2026-11-15`, which begins in UTC.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let moment = text.parse::<jiff::Timestamp>().or_else(|_| format!("{text}T00:00:00Z").parse()).ok()?;
+        Some(Self(moment.as_millisecond()))
+    }
+
     #[must_use]
     pub const fn unix_millis(self) -> i64 {
         self.0
@@ -63,5 +70,21 @@ impl Moment {
     #[must_use]
     pub fn rfc3339(self) -> String {
         jiff::Timestamp::from_second(self.unix_seconds()).unwrap_or(jiff::Timestamp::MAX).to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_and_days_are_read_and_nothing_else_is() {
+        let noon = Moment::from_unix_millis(1_794_744_000_000);
+        assert_eq!(Moment::parse(&noon.rfc3339()), Some(noon));
+        assert_eq!(Moment::parse("2026-11-15T13:00:00+01:00"), Some(noon));
+        assert_eq!(Moment::parse("2026-11-15"), Some(noon.before(Duration::from_hours(12))));
+        for wrong in ["", "soon", "15.11.2026", "2026-11-31", "2026-11-15T13:00:00"] {
+            assert_eq!(Moment::parse(wrong), None, "{wrong}");
+        }
     }
 }

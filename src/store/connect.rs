@@ -129,6 +129,15 @@ impl Store {
         Ok(())
     }
 
+    /// Has what was deleted leave the files of an embedded database, too. Whoever reads just then may
+    /// keep the log from being emptied; then it is overwritten by what is written next.
+    pub(super) async fn forget_deleted(&self) -> Result<(), StoreFailure> {
+        if let Self::Sqlite(pool) = self {
+            sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(pool).await?;
+        }
+        Ok(())
+    }
+
     pub async fn close(&self) {
         match self {
             Self::Sqlite(pool) => pool.close().await,
@@ -149,6 +158,7 @@ fn open_sqlite(path: &Path) -> Result<Store, StoreFailure> {
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .pragma("wal_autocheckpoint", "0")
+        .pragma("secure_delete", "ON")
         .busy_timeout(LOCK_WAIT)
         .disable_statement_logging();
     let pool = SqlitePoolOptions::new().max_connections(4).acquire_timeout(CONNECT_WAIT).connect_lazy_with(options);

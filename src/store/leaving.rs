@@ -27,7 +27,7 @@ pub(super) const SELECT_KEY: &str = "SELECT value FROM secrets WHERE name = 'add
 const INSERT_TOKENS: Statement = over_batch!(
     "INSERT INTO unsubscribe_tokens (token, address, at) SELECT batch.token, batch.address, $2",
     (token text, address text),
-    "ON CONFLICT (address) DO NOTHING"
+    "AND batch.address IN (SELECT address FROM people) ON CONFLICT (address) DO NOTHING"
 );
 
 const SELECT_TOKENS: Statement = over_batch!(
@@ -63,10 +63,11 @@ const SELECT_OPTED_IN: &str = "SELECT p.email, c.at, c.via, c.source FROM people
      JOIN consents c ON c.id = p.opt_in AND c.address = p.address ORDER BY p.address";
 
 impl Store {
-    /// The token of each of these people: the one they have, or the fresh one that comes along.
+    /// The token of each of these people: the one they have, or the fresh one that comes along. Who
+    /// was erased meanwhile gets none.
     ///
     /// # Errors
-    /// When the database does not answer, or one of them is not known.
+    /// When the database does not answer.
     pub async fn unsubscribe_tokens(
         &self,
         fresh: &[(EmailAddress, UnsubscribeToken)],
@@ -162,7 +163,7 @@ impl Store {
         Ok(recipients)
     }
 
-    async fn address_key(&self) -> Result<AddressKey, StoreFailure> {
+    pub(super) async fn address_key(&self) -> Result<AddressKey, StoreFailure> {
         let (key,): (String,) = on_pool!(self, |pool| sqlx::query_as(SELECT_KEY).fetch_one(pool).await?);
         read_key(&key)
     }

@@ -66,7 +66,7 @@ const INSERT_LETTER: &str = "INSERT INTO letters (id, subject, started_at) VALUE
 const INSERT_RECIPIENTS: Statement = over_batch!(
     "INSERT INTO letter_recipients (letter, address, state, at, tries) SELECT $2, batch.address, 'waiting', $3, 0",
     (address text),
-    "ON CONFLICT DO NOTHING"
+    "AND batch.address IN (SELECT address FROM people) ON CONFLICT DO NOTHING"
 );
 
 /// Who was put off before is tried again by whoever runs the command again.
@@ -112,7 +112,7 @@ type OptedIn = (String, i64, String, Option<String>, String);
 
 impl Store {
     /// Writes down whom the letter goes to, unless that has been done: then it goes on, and who was
-    /// put off is due again.
+    /// put off is due again. Who was erased meanwhile is left out.
     ///
     /// # Errors
     /// When the database does not answer.

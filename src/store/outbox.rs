@@ -49,16 +49,6 @@ pub struct Setback {
     pub trouble: String,
 }
 
-/// A message with how far it has come, for the makers to read.
-#[derive(Clone, Debug)]
-pub struct InboxEntry {
-    pub received: ReceivedMessage,
-    pub state: String,
-    pub since: Moment,
-    pub tries: u32,
-    pub trouble: Option<String>,
-}
-
 /// Those of one mail stand together, and before all that is in none, so that a limit cuts no mail.
 const SELECT_DUE: &str = "SELECT message, mail, most_together, tries FROM outbox \
      WHERE state IN ('waiting', 'leased') AND at <= $1 \
@@ -95,29 +85,13 @@ const MARK_SETBACK: &str = "UPDATE outbox SET \
          tries = tries + 1, lease = NULL, trouble = $7 \
      WHERE lease = $1";
 
-const RETRY: &str = "UPDATE outbox SET state = 'waiting', at = $1, tries = 0, first_tried_at = NULL, mail = NULL \
-     WHERE state = 'failed'";
-
-const SELECT_INBOX: &str = "SELECT m.id, m.email, m.name, m.body, m.at, o.state, o.at AS since, o.tries, o.trouble \
-     FROM messages m JOIN outbox o ON o.message = m.id ORDER BY m.id";
-
 #[derive(FromRow)]
-struct MessageRow {
-    id: String,
-    email: String,
-    name: Option<String>,
-    body: String,
-    at: i64,
-}
-
-#[derive(FromRow)]
-struct InboxRow {
-    #[sqlx(flatten)]
-    message: MessageRow,
-    state: String,
-    since: i64,
-    tries: i64,
-    trouble: Option<String>,
+pub(super) struct MessageRow {
+    pub id: String,
+    pub email: String,
+    pub name: Option<String>,
+    pub body: String,
+    pub at: i64,
 }
 
 impl Store {
@@ -232,40 +206,13 @@ impl Store {
         });
         Ok(())
     }
-
-    /// Has all that was given up on tried again, as if it were new.
-    ///
-    /// # Errors
-    /// When the database does not answer.
-    pub async fn retry_failed_messages(&self, now: Moment) -> Result<u64, StoreFailure> {
-        Ok(on_pool!(self, |pool| { sqlx::query(RETRY).bind(now.unix_millis()).execute(pool).await?.rows_affected() }))
-    }
-
-    /// Every message, mailed or not, oldest first.
-    ///
-    /// # Errors
-    /// When the database does not answer.
-    pub async fn inbox(&self) -> Result<Vec<InboxEntry>, StoreFailure> {
-        let rows: Vec<InboxRow> = on_pool!(self, |pool| sqlx::query_as(SELECT_INBOX).fetch_all(pool).await?);
-        rows.into_iter()
-            .map(|row| {
-                Ok(InboxEntry {
-                    received: received(&row.message)?,
-                    state: row.state,
-                    since: Moment::from_unix_millis(row.since),
-                    tries: u32::try_from(row.tries).unwrap_or(u32::MAX),
-                    trouble: row.trouble,
-                })
-            })
-            .collect()
-    }
 }
 
 fn name(text: &str) -> Result<Uuid, StoreFailure> {
     Uuid::parse_str(text).map_err(|_| unreadable("the name of a message"))
 }
 
-fn received(row: &MessageRow) -> Result<ReceivedMessage, StoreFailure> {
+pub(super) fn received(row: &MessageRow) -> Result<ReceivedMessage, StoreFailure> {
     let name_of_sender = row.name.as_deref().map(SenderName::parse).transpose();
     Ok(ReceivedMessage {
         id: name(&row.id)?,
@@ -278,6 +225,6 @@ fn received(row: &MessageRow) -> Result<ReceivedMessage, StoreFailure> {
     })
 }
 
-fn unreadable(what: &str) -> StoreFailure {
+pub(super) fn unreadable(what: &str) -> StoreFailure {
     StoreFailure::Refused(format!("{what} is not of a form that was ever stored"))
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use porchlight::actions::Step;
 use porchlight::mail::Trouble;
+use porchlight::store::Which;
 
 use super::{letter, letters_in, on_each_database, on_one_database};
 
@@ -26,14 +27,15 @@ async fn a_message_is_tried_for_a_week_with_growing_pauses_and_then_kept_as_fail
         assert!(began.until(post.service.clock.now()) >= Duration::from_hours(7 * 24));
         assert_eq!(post.states().await, ["failed"]);
 
-        let [entry] = post.forwarder.store.inbox().await.expect("a list").try_into().expect("one message");
-        assert_eq!((entry.state.as_str(), entry.received.message.message.as_str()), ("failed", "Letter 1."));
+        let failed = post.forwarder.store.inbox_page(Which::Failed, None, 10).await.expect("a list");
+        let [entry] = failed.try_into().expect("one message");
+        assert_eq!((entry.progress.as_str(), entry.received.message.message.as_str()), ("failed", "Letter 1."));
         assert!(entry.trouble.is_some() && entry.tries > 10, "{entry:?}");
 
         post.server.order("back").await;
         assert!(matches!(post.step().await, Step::Idle(None)), "nobody has asked for another try");
         let now = post.service.clock.now();
-        assert_eq!(post.forwarder.store.retry_failed_messages(now).await.expect("to be done"), 1);
+        assert_eq!(post.forwarder.store.retry_messages(None, now).await.expect("to be done"), 1);
         post.run().await;
         assert_eq!(letters_in(&post.server.next_mail().await), [1]);
         assert_eq!(post.states().await, ["sent"]);

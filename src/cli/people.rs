@@ -1,0 +1,295 @@
+//! `porchlight people`
+
+mod cells;
+mod file;
+pub(super) mod show;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use self::file::BadRow;
+use super::{CommandFailure, at_work, confirm, open_store, say, tell};
+use crate::actions::{Failure, erase_person, suppress, unsuppress};
+use crate::clock::Clock;
+use crate::config::Settings;
+use crate::domain::email::EmailAddress;
+use crate::domain::leaving::Suppression;
+use crate::domain::person::Person;
+use crate::store::{Held, Store, StoreFailure};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum PeopleCommand {
+    /// Show everything held of a person: the answer to a data request
+    #[command(before_help = "Example:\n  porchlight people show ada@example.com --json")]
+    Show {
+        #[arg(value_parser = address)]
+        email: EmailAddress,
+        /// As JSON, for programs and for the person
+        #[arg(long)]
+        json: bool,
+    },
+    /// List everybody who downloaded the app or joined the list
+    #[command(before_help = "Example:\n  porchlight people list --updates")]
+    List {
+        /// As JSON, for programs
+        #[arg(long)]
+        json: bool,
+        /// So many at most
+        #[arg(long, value_name = "N")]
+        limit: Option<usize>,
+        /// Only those to whom the monthly email would go
+        #[arg(long)]
+        updates: bool,
+    },
+    /// Write everybody to a CSV file, or to standard output
+    #[command(before_help = "Example:\n  porchlight people export people.csv")]
+    Export { file: Option<PathBuf> },
+    /// Add people from a CSV file; who is there already stays as they are
+    ///
+    /// The first line names the columns. Only `email` is needed; nobody gets the monthly email unless a
+    /// column `updates` says so.
+    #[command(before_help = "Example:\n  porchlight people import people.csv --all-or-nothing")]
+    Import {
+        file: PathBuf,
+        /// Take nobody if any row is bad
+        #[arg(long)]
+        all_or_nothing: bool,
+    },
+    /// Remove everything held of a person
+    ///
+    /// Only hashes are kept: that the address is never to be mailed, and that it had this month's letter.
+    #[command(before_help = "Example:\n  porchlight people erase ada@example.com")]
+    Erase {
+        #[arg(value_parser = address)]
+        email: EmailAddress,
+        /// Do not ask
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Never mail an address, known or not, whoever opts in
+    #[command(before_help = "Example:\n  porchlight people suppress ada@example.com")]
+    Suppress {
+        #[arg(value_parser = address)]
+        email: EmailAddress,
+    },
+    /// Let a suppressed address be mailed again, if its owner opted in
+    #[command(before_help = "Example:\n  porchlight people unsuppress ada@example.com")]
+    Unsuppress {
+        #[arg(value_parser = address)]
+        email: EmailAddress,
+    },
+}
+
+fn address(text: &str) -> Result<EmailAddress, String> {
+    EmailAddress::parse(text).map_err(|why| why.to_string())
+}
+
+/// What a command about people could not do, in one sentence.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum PeopleFailure {
+    #[error("Nothing is held of {0}.")]
+    NothingHeld(String),
+    #[error("Nothing is held of {0}, except, as a hash, that a letter went there this month.")]
+    MonthAlone(String),
+    #[error("{0} is not suppressed.")]
+    NotSuppressed(String),
+    #[error("Nothing was changed: {0}.")]
+    Action(#[from] Failure),
+    #[error("The people cannot be written to {0}: {1}.")]
+    Export(String, std::io::Error),
+    #[error("{0} cannot be read: {1}.")]
+    File(String, String),
+    #[error("{0} of {1} rows are bad, so nobody was imported. Mend them and run the command again.")]
+    NoneTaken(usize, usize),
+    #[error("{0} of {1} rows were left out. Mend them and run the command again: who is there by now stays.")]
+    SomeLeftOut(usize, usize),
+    #[error("The import stopped after {0} people: {1}. Run the command again: who is there by now stays.")]
+    Stopped(u64, Failure),
+}
+
+pub(super) fn run(command: PeopleCommand, settings: &Settings) -> Result<(), CommandFailure> {
+    at_work(async {
+        let store = open_store(settings).await?;
+        let done = match command {
+            PeopleCommand::Show { email, json } => show(settings, &store, &email, json).await,
+            PeopleCommand::List { json, limit, updates } => {
+                list(&store, json, limit.unwrap_or(usize::MAX), updates).await
+            }
+            PeopleCommand::Export { file } => file::export(&store, file.as_deref()).await,
+            PeopleCommand::Import { file, all_or_nothing } => import(&store, &file, all_or_nothing).await,
+            PeopleCommand::Erase { email, yes } => erase(&store, &email, yes).await,
+            PeopleCommand::Suppress { email } => never_mail(&store, &email).await,
+            PeopleCommand::Unsuppress { email } => may_mail(&store, &email).await,
+        };
+        store.close().await;
+        done
+    })
+}
+
+async fn show(settings: &Settings, store: &Store, email: &EmailAddress, as_json: bool) -> Result<(), CommandFailure> {
+    let held = held(store, email).await?;
+    if as_json {
+        say(&format!("{:#}", show::described(&held, &super::base_url(settings))));
+    } else {
+        say(&show::lines(&held).join("\n"));
+    }
+    Ok(())
+}
+
+/// All that is held, if that is anything. What only a hash of this month's letter tells is of no use
+/// to anybody, and goes by itself.
+async fn held(store: &Store, email: &EmailAddress) -> Result<Held, CommandFailure> {
+    let held = store.held(email).await?;
+    let known = held.first_seen.is_some() || !held.messages.is_empty() || held.suppression.is_some();
+    let typed = || email.as_typed().to_owned();
+    match (known, held.months.is_empty()) {
+        (true, _) => Ok(held),
+        (false, false) => Err(PeopleFailure::MonthAlone(typed()).into()),
+        (false, true) => Err(PeopleFailure::NothingHeld(typed()).into()),
+    }
+}
+
+/// So many are asked for at once, so that the longest list takes little memory and no long statement.
+const PAGE: usize = 1000;
+
+/// Everybody in order of the address, a page at a time.
+struct Pages<'a> {
+    store: &'a Store,
+    opted_in_only: bool,
+    last: Option<EmailAddress>,
+}
+
+impl Pages<'_> {
+    /// The next few; none when there are no more.
+    async fn next(&mut self) -> Result<Vec<Person>, StoreFailure> {
+        let people = self.store.people_page(self.opted_in_only, self.last.as_ref(), PAGE).await?;
+        self.last = people.last().map(|person| person.email.clone()).or(self.last.take());
+        Ok(people)
+    }
+}
+
+async fn list(store: &Store, as_json: bool, limit: usize, updates: bool) -> Result<(), CommandFailure> {
+    let mut pages = Pages { store, opted_in_only: updates, last: None };
+    let mut out = std::io::stdout().lock();
+    let mut listed = 0;
+    let mut next = if limit == 0 { Vec::new() } else { pages.next().await? };
+    while !next.is_empty() && listed < limit {
+        for person in next.iter().filter(|person| !updates || person.is_mailed()).take(limit - listed) {
+            let line = match (as_json, listed) {
+                (true, 0) => format!("[\n  {}", in_list(person)),
+                (true, _) => format!(",\n  {}", in_list(person)),
+                (false, _) => format!("{}\n", line(person)),
+            };
+            if out.write_all(line.as_bytes()).is_err() {
+                return Ok(());
+            }
+            listed += 1;
+        }
+        next = pages.next().await?;
+    }
+    let _ = match (as_json, listed) {
+        (true, 0) => writeln!(out, "[]"),
+        (true, _) => writeln!(out, "\n]"),
+        (false, _) => Ok(()),
+    };
+    if listed == 0 {
+        tell("Nobody is there yet.");
+    }
+    Ok(())
+}
+
+fn in_list(person: &Person) -> Value {
+    json!({
+        "email": person.email.as_typed(),
+        "updates": person.is_mailed(),
+        "waitlist": person.waitlist,
+        "downloads": person.downloads,
+        "suppressed": person.suppressed.is_some(),
+        "first_seen": person.first_seen.rfc3339(),
+    })
+}
+
+fn line(person: &Person) -> String {
+    let state = match (person.suppressed, person.is_mailed()) {
+        (Some(_), _) => "suppressed",
+        (None, true) => "updates",
+        (None, false) => "",
+    };
+    let waitlist = if person.waitlist { "waitlist" } else { "" };
+    let (date, email) = (person.first_seen.date(), person.email.as_typed());
+    format!("{date}  {:>4} downloads  {waitlist:<8}  {state:<10}  {email}", person.downloads)
+}
+
+async fn import(store: &Store, path: &Path, all_or_nothing: bool) -> Result<(), CommandFailure> {
+    let now = Clock::System.now();
+    if all_or_nothing {
+        let (good, bad) = file::check(path, now)?;
+        report(&bad);
+        if !bad.is_empty() {
+            return Err(PeopleFailure::NoneTaken(bad.len(), good + bad.len()).into());
+        }
+    }
+    let imported = file::import(store, path, now).await?;
+    report(&imported.bad);
+    let people = |count| if count == 1 { "1 person was".to_owned() } else { format!("{count} people were") };
+    let there = imported.good as u64 - imported.added;
+    tell(&format!("{} added, {there} were there already.", people(imported.added)));
+    if imported.bad.is_empty() {
+        return Ok(());
+    }
+    Err(PeopleFailure::SomeLeftOut(imported.bad.len(), imported.good + imported.bad.len()).into())
+}
+
+fn report(bad: &[BadRow]) {
+    for row in bad {
+        tell(&row.to_string());
+    }
+}
+
+async fn erase(store: &Store, email: &EmailAddress, yes: bool) -> Result<(), CommandFailure> {
+    let typed = email.as_typed();
+    held(store, email).await?;
+    if !confirm(&format!("Erase everything held of {typed}?"), yes)? {
+        tell("Nothing was erased.");
+        return Ok(());
+    }
+    let erased = erase_person(store, email, Clock::System.now()).await.map_err(PeopleFailure::from)?;
+    tell(&format!(
+        "{typed} is erased: {} downloads and joins, {} opt-ins, {} messages, {} letters.",
+        erased.events, erased.consents, erased.messages, erased.letters
+    ));
+    let left = store.held(email).await?;
+    if left.suppression.is_some() {
+        tell("Kept as a hash: that the address is never to be mailed.");
+    }
+    if !left.months.is_empty() {
+        tell("Kept as a hash: that it had this month's letter.");
+    }
+    tell("Backups, exported lists and mails that reached your mailbox are not touched.");
+    Ok(())
+}
+
+async fn never_mail(store: &Store, email: &EmailAddress) -> Result<(), CommandFailure> {
+    let done = suppress(store, email, Suppression::Makers, Clock::System.now()).await;
+    done.map_err(PeopleFailure::from)?;
+    let typed = email.as_typed();
+    tell(&format!("{typed} is never mailed again. `porchlight people unsuppress {typed}` undoes it."));
+    Ok(())
+}
+
+async fn may_mail(store: &Store, email: &EmailAddress) -> Result<(), CommandFailure> {
+    let typed = email.as_typed();
+    if !unsuppress(store, email).await.map_err(PeopleFailure::from)? {
+        return Err(PeopleFailure::NotSuppressed(typed.to_owned()).into());
+    }
+    let mailed = store.held(email).await?.consents.iter().any(|consent| consent.stands);
+    tell(&if mailed {
+        format!("{typed} is suppressed no longer, and gets the monthly email: an opt-in stands.")
+    } else {
+        format!("{typed} is suppressed no longer. It gets no email until its owner opts in.")
+    });
+    Ok(())
+}

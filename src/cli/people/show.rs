@@ -1,0 +1,126 @@
+//! Everything held of a person, as JSON and as lines to read.
+
+use serde_json::{Value, json};
+
+use crate::domain::base_url::BaseUrl;
+use crate::domain::contact::reference;
+use crate::domain::text::{SenderName, Source};
+use crate::domain::time::Moment;
+use crate::store::{Held, HeldConsent, HeldEvent, HeldLetter, InboxEntry};
+
+fn is_mailed(held: &Held) -> bool {
+    held.suppression.is_none() && held.consents.iter().any(|consent| consent.stands)
+}
+
+fn has(held: &Held, kind: &str) -> usize {
+    held.events.iter().filter(|event| event.kind == kind).count()
+}
+
+/// The whole answer to a data request; `docs/people.md` says what each member means.
+pub(super) fn described(held: &Held, base_url: &BaseUrl) -> Value {
+    json!({
+        "email": held.email.as_typed(),
+        "first_seen": held.first_seen.map(Moment::rfc3339),
+        "updates": is_mailed(held),
+        "waitlist": has(held, "join") > 0,
+        "downloads": has(held, "download"),
+        "suppressed": held.suppression.is_some(),
+        "suppression": held.suppression.map(|(at, why)| json!({ "at": at.rfc3339(), "reason": why.as_str() })),
+        "events": held.events.iter().map(event).collect::<Value>(),
+        "consents": held.consents.iter().map(consent).collect::<Value>(),
+        "messages": held.messages.iter().map(message).collect::<Value>(),
+        "letters": held.letters.iter().map(letter).collect::<Value>(),
+        "letter_months": held.months,
+        "unsubscribe_url": held.token.as_ref().map(|token| base_url.to(&token.path())),
+    })
+}
+
+fn event(event: &HeldEvent) -> Value {
+    json!({ "kind": event.kind, "at": event.at.rfc3339(), "via": event.via, "source": event.source })
+}
+
+fn consent(consent: &HeldConsent) -> Value {
+    let opt_in = &consent.opt_in;
+    json!({
+        "at": opt_in.at.rfc3339(),
+        "via": opt_in.via.as_str(),
+        "source": opt_in.source.as_ref().map(Source::as_str),
+        "wording": opt_in.wording,
+        "stands": consent.stands,
+        "withdrawn": consent.withdrawn.as_ref().map(|(at, how)| json!({ "at": at.rfc3339(), "how": how })),
+    })
+}
+
+/// A message with its place in the outbox, the same wherever it is shown.
+pub(in crate::cli) fn message(entry: &InboxEntry) -> Value {
+    let received = &entry.received;
+    json!({
+        "id": received.id,
+        "reference": reference(received.id),
+        "at": received.at.rfc3339(),
+        "email": received.message.email.as_typed(),
+        "name": received.message.name.as_ref().map(SenderName::as_str),
+        "message": received.message.message.as_str(),
+        "state": entry.progress.as_str(),
+        "since": entry.at.rfc3339(),
+        "tries": entry.tries,
+        "trouble": entry.trouble,
+    })
+}
+
+fn letter(letter: &HeldLetter) -> Value {
+    json!({
+        "letter": letter.letter,
+        "subject": letter.subject,
+        "state": letter.state,
+        "at": letter.at.rfc3339(),
+        "tries": letter.tries,
+        "trouble": letter.trouble,
+    })
+}
+
+/// The same in fewer words.
+pub(super) fn lines(held: &Held) -> Vec<String> {
+    let yes_or_no = |yes| if yes { "yes" } else { "no" };
+    let suppressed = match held.suppression {
+        Some((at, why)) => format!("since {} ({})", at.date(), why.as_str()),
+        None => "no".to_owned(),
+    };
+    let mut lines = vec![
+        format!("email       {}", held.email.as_typed()),
+        format!("first seen  {}", held.first_seen.map_or_else(|| "never".to_owned(), Moment::rfc3339)),
+        format!("updates     {}", yes_or_no(is_mailed(held))),
+        format!("waitlist    {}", yes_or_no(has(held, "join") > 0)),
+        format!("downloads   {}", has(held, "download")),
+        format!("suppressed  {suppressed}"),
+    ];
+    let from = |via: &str, source: Option<&str>| match source {
+        Some(source) => format!("{via}, {source:?}"),
+        None => via.to_owned(),
+    };
+    lines.extend(held.events.iter().map(|event| {
+        format!("{}  {} ({})", event.at.rfc3339(), event.kind, from(&event.via, event.source.as_deref()))
+    }));
+    for HeldConsent { opt_in, withdrawn, .. } in &held.consents {
+        let through = from(opt_in.via.as_str(), opt_in.source.as_ref().map(Source::as_str));
+        lines.push(format!("{}  opt-in ({through}, wording {})", opt_in.at.rfc3339(), opt_in.wording));
+        lines.extend(withdrawn.iter().map(|(at, how)| format!("{}  opt-in taken back ({how})", at.rfc3339())));
+    }
+    lines.extend(
+        held.letters
+            .iter()
+            .map(|letter| format!("{}  letter {:?}: {}", letter.at.rfc3339(), letter.subject, letter.state)),
+    );
+    lines.extend(held.months.iter().map(|month| format!("{month}  the month's letter is taken")));
+    for entry in &held.messages {
+        let received = &entry.received;
+        lines.push(format!(
+            "{}  message {} ({}): {:?}",
+            received.at.rfc3339(),
+            reference(received.id),
+            entry.progress.as_str(),
+            received.message.message.as_str()
+        ));
+    }
+    lines
+}

@@ -1,0 +1,25 @@
+//! Somebody who downloaded the app or joined the older list.
+
+use super::consent::OptIn;
+use super::email::EmailAddress;
+use super::leaving::Suppression;
+use super::time::Moment;
+
+/// What a list of people says of one of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Person {
+    pub email: EmailAddress,
+    pub first_seen: Moment,
+    pub downloads: u32,
+    pub waitlist: bool,
+    pub opt_in: Option<OptIn>,
+    pub suppressed: Option<Suppression>,
+}
+
+impl Person {
+    /// Whether the monthly email would go there now.
+    #[must_use]
+    pub const fn is_mailed(&self) -> bool {
+        self.opt_in.is_some() && self.suppressed.is_none()
+    }
+}

@@ -1,0 +1,120 @@
+//! People from a list, many in one transaction. Who is there already stays as they are.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::leaving::{SELECT_KEY, read_key};
+use super::statement::{Statement, in_transaction, over_batch};
+use super::{Store, StoreFailure};
+use crate::domain::consent::Via;
+use crate::domain::person::Person;
+use crate::domain::text::Source;
+use crate::domain::time::Moment;
+
+/// A person and names for all that is to be written down of them.
+#[derive(Clone, Debug)]
+pub struct ImportedPerson {
+    pub person: Person,
+    pub downloads: Vec<Uuid>,
+    pub join: Option<Uuid>,
+    pub opt_in: Option<Uuid>,
+}
+
+const INSERT_PEOPLE: Statement = over_batch!(
+    "INSERT INTO people (address, email, first_seen_at, first_download, first_join, opt_in) \
+     SELECT batch.address, batch.email, batch.at, batch.download, batch.joined, batch.opt_in",
+    (address text, email text, at bigint, download text, joined text, opt_in text),
+    "ON CONFLICT (address) DO NOTHING RETURNING address"
+);
+
+const INSERT_EVENTS: Statement = over_batch!(
+    "INSERT INTO events (id, address, kind, at, via) \
+     SELECT batch.id, batch.address, batch.kind, batch.at, batch.via",
+    (id text, address text, kind text, at bigint, via text),
+    "ON CONFLICT (id) DO NOTHING"
+);
+
+const INSERT_CONSENTS: Statement = over_batch!(
+    "INSERT INTO consents (id, address, at, via, source, wording) \
+     SELECT batch.id, batch.address, batch.at, batch.via, batch.source, batch.wording",
+    (id text, address text, at bigint, via text, source text, wording bigint),
+    "ON CONFLICT (id) DO NOTHING"
+);
+
+const SUPPRESS: Statement = over_batch!(
+    "INSERT INTO suppressions (hash, at, reason) SELECT batch.hash, $2, batch.reason",
+    (hash text, reason text),
+    "ON CONFLICT (hash) DO NOTHING"
+);
+
+impl Store {
+    /// Adds those who are not there yet, and says how many that were. Whom the list calls suppressed
+    /// is, there or not.
+    ///
+    /// # Errors
+    /// When the database does not answer: then none of them was added.
+    pub async fn import(&self, people: &[ImportedPerson], at: Moment) -> Result<u64, StoreFailure> {
+        // Sorted by address, so that two who write take their locks in one order.
+        let mut by_address = BTreeMap::new();
+        for person in people {
+            by_address.entry(person.person.email.key()).or_insert(person);
+        }
+        let everybody = by_address.values().map(|person| person_row(person)).collect::<Value>().to_string();
+        Ok(in_transaction!(self, |tx, words| {
+            let new: Vec<(String,)> = sqlx::query_as(words(INSERT_PEOPLE)).bind(&everybody).fetch_all(&mut *tx).await?;
+            let new: Vec<_> = new.iter().filter_map(|(address,)| by_address.get(address.as_str())).copied().collect();
+            let events = new.iter().flat_map(|person| event_rows(person)).collect::<Value>().to_string();
+            sqlx::query(words(INSERT_EVENTS)).bind(&events).execute(&mut *tx).await?;
+            let consents = new.iter().filter_map(|person| consent_row(person)).collect::<Value>().to_string();
+            sqlx::query(words(INSERT_CONSENTS)).bind(&consents).execute(&mut *tx).await?;
+            let (key,): (String,) = sqlx::query_as(SELECT_KEY).fetch_one(&mut *tx).await?;
+            let key = read_key(&key)?;
+            let suppressed: BTreeMap<_, _> = people
+                .iter()
+                .filter_map(|ImportedPerson { person, .. }| Some((key.hash(&person.email), person.suppressed?)))
+                .collect();
+            let suppressed = suppressed.iter().map(|(hash, why)| json!({ "hash": hash, "reason": why.as_str() }));
+            let suppressed = suppressed.collect::<Value>().to_string();
+            sqlx::query(words(SUPPRESS)).bind(&suppressed).bind(at.unix_millis()).execute(&mut *tx).await?;
+            new.len() as u64
+        }))
+    }
+}
+
+fn person_row(imported: &ImportedPerson) -> Value {
+    json!({
+        "address": imported.person.email.key(),
+        "email": imported.person.email.as_typed(),
+        "at": imported.person.first_seen.unix_millis(),
+        "download": imported.downloads.first(),
+        "joined": imported.join,
+        "opt_in": imported.opt_in,
+    })
+}
+
+fn event_rows(imported: &ImportedPerson) -> impl Iterator<Item = Value> {
+    let downloads = imported.downloads.iter().map(|id| (id, "download"));
+    downloads.chain(imported.join.iter().map(|id| (id, "join"))).map(|(id, kind)| {
+        json!({
+            "id": id,
+            "address": imported.person.email.key(),
+            "kind": kind,
+            "at": imported.person.first_seen.unix_millis(),
+            "via": Via::Import.as_str(),
+        })
+    })
+}
+
+fn consent_row(imported: &ImportedPerson) -> Option<Value> {
+    let opt_in = imported.person.opt_in.as_ref()?;
+    Some(json!({
+        "id": imported.opt_in?,
+        "address": imported.person.email.key(),
+        "at": opt_in.at.unix_millis(),
+        "via": opt_in.via.as_str(),
+        "source": opt_in.source.as_ref().map(Source::as_str),
+        "wording": opt_in.wording,
+    }))
+}

@@ -1,0 +1,252 @@
+//! All that is held of people: of one, whole; of many, a page at a time.
+
+use std::collections::HashMap;
+
+use serde_json::{Value, json};
+use sqlx::FromRow;
+
+use super::leaving::stored;
+use super::outbox::unreadable;
+use super::statement::{Statement, on_pool, over_batch};
+use super::{InboxEntry, Store, StoreFailure};
+use crate::domain::consent::{OptIn, Via};
+use crate::domain::email::EmailAddress;
+use crate::domain::leaving::{Suppression, UnsubscribeToken};
+use crate::domain::person::Person;
+use crate::domain::text::Source;
+use crate::domain::time::Moment;
+
+/// Everything held of one address.
+#[derive(Clone, Debug)]
+pub struct Held {
+    /// As first typed.
+    pub email: EmailAddress,
+    pub first_seen: Option<Moment>,
+    pub events: Vec<HeldEvent>,
+    pub consents: Vec<HeldConsent>,
+    pub messages: Vec<InboxEntry>,
+    pub letters: Vec<HeldLetter>,
+    pub token: Option<UnsubscribeToken>,
+    /// Kept as a hash alone.
+    pub suppression: Option<(Moment, Suppression)>,
+    /// The months of letters, kept as hashes alone.
+    pub months: Vec<String>,
+}
+
+/// A download or a join.
+#[derive(Clone, Debug)]
+pub struct HeldEvent {
+    pub kind: String,
+    pub at: Moment,
+    pub via: String,
+    pub source: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct HeldConsent {
+    pub opt_in: OptIn,
+    /// Whether it is the one that stands now.
+    pub stands: bool,
+    /// When and how it was taken back.
+    pub withdrawn: Option<(Moment, String)>,
+}
+
+/// What became of a monthly letter to this person.
+#[derive(Clone, Debug)]
+pub struct HeldLetter {
+    pub letter: String,
+    pub subject: String,
+    pub state: String,
+    pub at: Moment,
+    pub tries: i64,
+    pub trouble: Option<String>,
+}
+
+const SELECT_PERSON: &str = "SELECT email, first_seen_at, opt_in FROM people WHERE address = $1";
+
+const SELECT_EVENTS: &str = "SELECT kind, at, via, source FROM events WHERE address = $1 ORDER BY at, id";
+
+const SELECT_CONSENTS: &str = "SELECT c.id, c.at, c.via, c.source, c.wording, w.at AS withdrawn_at, w.how \
+     FROM consents c LEFT JOIN withdrawals w ON w.consent = c.id WHERE c.address = $1 ORDER BY c.at, c.id";
+
+const SELECT_LETTERS: &str = "SELECT r.letter, l.subject, r.state, r.at, r.tries, r.trouble \
+     FROM letter_recipients r JOIN letters l ON l.id = r.letter WHERE r.address = $1 ORDER BY l.started_at, l.id";
+
+const SELECT_TOKEN: &str = "SELECT token FROM unsubscribe_tokens WHERE address = $1";
+
+const SELECT_SUPPRESSION: &str = "SELECT at, reason FROM suppressions WHERE hash = $1";
+
+const SELECT_MONTHS: &str = "SELECT month FROM letter_months WHERE hash = $1 ORDER BY month";
+
+macro_rules! select_page {
+    ($condition:literal) => {
+        concat!(
+            "SELECT p.email, p.first_seen_at, p.first_join, c.at, c.via, c.source, c.wording, \
+                 (SELECT COUNT(*) FROM events e WHERE e.address = p.address AND e.kind = 'download') AS downloads \
+             FROM people p LEFT JOIN consents c ON c.id = p.opt_in WHERE p.address > $1 ",
+            $condition,
+            "ORDER BY p.address LIMIT $2"
+        )
+    };
+}
+
+const PAGE_OF_ALL: &str = select_page!("");
+
+const PAGE_OF_OPTED_IN: &str = select_page!("AND p.opt_in IS NOT NULL ");
+
+const SELECT_SUPPRESSED: Statement = over_batch!(
+    "SELECT hash, reason FROM suppressions WHERE hash IN (SELECT batch.hash",
+    (hash text),
+    ")"
+);
+
+#[derive(FromRow)]
+struct PersonRow {
+    email: String,
+    first_seen_at: i64,
+    first_join: Option<String>,
+    at: Option<i64>,
+    via: Option<String>,
+    source: Option<String>,
+    wording: Option<i64>,
+    downloads: i64,
+}
+
+#[derive(FromRow)]
+struct ConsentRow {
+    id: String,
+    at: i64,
+    via: String,
+    source: Option<String>,
+    wording: i64,
+    withdrawn_at: Option<i64>,
+    how: Option<String>,
+}
+
+impl Store {
+    /// Everything held of an address; all empty when that is nothing.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn held(&self, email: &EmailAddress) -> Result<Held, StoreFailure> {
+        type EventRow = (String, i64, String, Option<String>);
+        type LetterRow = (String, String, String, i64, i64, Option<String>);
+        let (address, hash) = (email.key(), self.address_key().await?.hash(email));
+        let person: Option<(String, i64, Option<String>)> =
+            on_pool!(self, |pool| sqlx::query_as(SELECT_PERSON).bind(address).fetch_optional(pool).await?);
+        let events: Vec<EventRow> =
+            on_pool!(self, |pool| sqlx::query_as(SELECT_EVENTS).bind(address).fetch_all(pool).await?);
+        let consents: Vec<ConsentRow> =
+            on_pool!(self, |pool| sqlx::query_as(SELECT_CONSENTS).bind(address).fetch_all(pool).await?);
+        let messages = self.messages_of(address).await?;
+        let letters: Vec<LetterRow> =
+            on_pool!(self, |pool| sqlx::query_as(SELECT_LETTERS).bind(address).fetch_all(pool).await?);
+        let token: Option<(String,)> =
+            on_pool!(self, |pool| sqlx::query_as(SELECT_TOKEN).bind(address).fetch_optional(pool).await?);
+        let suppression: Option<(i64, String)> =
+            on_pool!(self, |pool| sqlx::query_as(SELECT_SUPPRESSION).bind(&hash).fetch_optional(pool).await?);
+        let months: Vec<(String,)> =
+            on_pool!(self, |pool| sqlx::query_as(SELECT_MONTHS).bind(&hash).fetch_all(pool).await?);
+
+        let stands = person.as_ref().and_then(|(_, _, opt_in)| opt_in.as_deref());
+        let typed = match (&person, messages.first()) {
+            (Some((typed, ..)), _) => stored(typed)?,
+            (None, Some(message)) => message.received.message.email.clone(),
+            (None, None) => email.clone(),
+        };
+        Ok(Held {
+            email: typed,
+            first_seen: person.as_ref().map(|(_, at, _)| Moment::from_unix_millis(*at)),
+            events: events
+                .into_iter()
+                .map(|(kind, at, via, source)| HeldEvent { kind, at: Moment::from_unix_millis(at), via, source })
+                .collect(),
+            consents: consents.into_iter().map(|row| held_consent(row, stands)).collect::<Result<_, _>>()?,
+            messages,
+            letters: letters
+                .into_iter()
+                .map(|(letter, subject, state, at, tries, trouble)| HeldLetter {
+                    letter,
+                    subject,
+                    state,
+                    at: Moment::from_unix_millis(at),
+                    tries,
+                    trouble,
+                })
+                .collect(),
+            token: token.and_then(|(token,)| UnsubscribeToken::parse(&token)),
+            suppression: suppression
+                .map(|(at, why)| Ok::<_, StoreFailure>((Moment::from_unix_millis(at), reason(&why)?)))
+                .transpose()?,
+            months: months.into_iter().map(|(month,)| month).collect(),
+        })
+    }
+
+    /// At most so many people after that one, in order of the address: all, or those with an opt-in
+    /// that stands.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn people_page(
+        &self,
+        opted_in_only: bool,
+        after: Option<&EmailAddress>,
+        most: usize,
+    ) -> Result<Vec<Person>, StoreFailure> {
+        let page = if opted_in_only { PAGE_OF_OPTED_IN } else { PAGE_OF_ALL };
+        let after = after.map_or("", EmailAddress::key);
+        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let rows: Vec<PersonRow> =
+            on_pool!(self, |pool| sqlx::query_as(page).bind(after).bind(most).fetch_all(pool).await?);
+        let mut people = rows.into_iter().map(person).collect::<Result<Vec<_>, _>>()?;
+
+        let key = self.address_key().await?;
+        let hashes: Vec<String> = people.iter().map(|person| key.hash(&person.email)).collect();
+        let batch = hashes.iter().map(|hash| json!({ "hash": hash })).collect::<Value>().to_string();
+        let suppressed: Vec<(String, String)> = match self {
+            Self::Sqlite(pool) => sqlx::query_as(SELECT_SUPPRESSED.sqlite).bind(&batch).fetch_all(pool).await?,
+            Self::Postgres(pool) => sqlx::query_as(SELECT_SUPPRESSED.postgres).bind(&batch).fetch_all(pool).await?,
+        };
+        let suppressed: HashMap<String, String> = suppressed.into_iter().collect();
+        for (person, hash) in people.iter_mut().zip(&hashes) {
+            person.suppressed = suppressed.get(hash).map(|why| reason(why)).transpose()?;
+        }
+        Ok(people)
+    }
+}
+
+fn held_consent(row: ConsentRow, stands: Option<&str>) -> Result<HeldConsent, StoreFailure> {
+    Ok(HeldConsent {
+        stands: stands == Some(row.id.as_str()),
+        opt_in: opt_in(row.at, &row.via, row.source.as_deref(), row.wording)?,
+        withdrawn: row.withdrawn_at.map(Moment::from_unix_millis).zip(row.how),
+    })
+}
+
+fn person(row: PersonRow) -> Result<Person, StoreFailure> {
+    let opted_in = match (row.at, row.via, row.wording) {
+        (Some(at), Some(via), Some(wording)) => Some(opt_in(at, &via, row.source.as_deref(), wording)?),
+        _ => None,
+    };
+    Ok(Person {
+        email: stored(&row.email)?,
+        first_seen: Moment::from_unix_millis(row.first_seen_at),
+        downloads: u32::try_from(row.downloads).unwrap_or(u32::MAX),
+        waitlist: row.first_join.is_some(),
+        opt_in: opted_in,
+        suppressed: None,
+    })
+}
+
+fn opt_in(at: i64, via: &str, source: Option<&str>, wording: i64) -> Result<OptIn, StoreFailure> {
+    Ok(OptIn {
+        at: Moment::from_unix_millis(at),
+        via: Via::parse(via).ok_or_else(|| unreadable("the way of an opt-in"))?,
+        source: source.map(Source::parse).transpose().map_err(|_| unreadable("the source of an opt-in"))?,
+        wording,
+    })
+}
+
+fn reason(text: &str) -> Result<Suppression, StoreFailure> {
+    Suppression::parse(text).ok_or_else(|| unreadable("the reason of a suppression"))
+}

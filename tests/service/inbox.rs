@@ -1,0 +1,100 @@
+//! What makers do about messages at a terminal, beside a running service.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Service, on_each_database};
+use crate::people::{data, json_of, run};
+
+async fn write(service: &Service, email: &str, words: &str) {
+    service.clock.advance(Duration::from_secs(1));
+    service.post("/api/contact", &json!({ "name": "Ada", "email": email, "message": words })).await.is_ok();
+}
+
+fn listed(service: &Service, more: &[&str]) -> Vec<String> {
+    let list = json_of(service, &[&["inbox", "list", "--json"], more].concat());
+    list.as_array().unwrap().iter().map(|message| message["message"].as_str().unwrap().to_owned()).collect()
+}
+
+async fn set(service: &Service, words: &str, state: &str, more: &str) {
+    let messages = format!("SELECT id FROM messages WHERE body = '{words}'");
+    service
+        .database
+        .execute(&format!("UPDATE outbox SET state = '{state}' {more} WHERE message IN ({messages})"))
+        .await;
+}
+
+#[tokio::test]
+async fn every_message_is_listed_and_shown_whole() {
+    on_each_database(async |service| {
+        assert_eq!(data(service, &["inbox", "list", "--json"]), "[]\n");
+        let long = "First line\n\u{1b}[31mred\u{7} and \u{202e}more ".repeat(80);
+        write(service, "ada@example.com", &long).await;
+        write(service, "bob@example.com", "Second").await;
+        write(service, "cyd@example.com", "Third").await;
+        set(service, "Second", "failed", ", tries = 56, trouble = 'no such user'").await;
+        set(service, "Third", "sent", "").await;
+
+        assert_eq!(listed(service, &[]), [long.as_str(), "Second", "Third"]);
+        assert_eq!(listed(service, &["--waiting"]), [long.as_str()]);
+        assert_eq!(listed(service, &["--failed"]), ["Second"]);
+        assert_eq!(listed(service, &["--limit", "2"]), [long.as_str(), "Second"]);
+        assert_eq!(run(service, &["inbox", "list", "--failed", "--waiting"]).0, 2);
+        let lines = data(service, &["inbox", "list"]);
+        assert_eq!(lines.lines().count(), 3);
+        assert!(!lines.contains('\u{1b}'), "{lines}");
+
+        let all = json_of(service, &["inbox", "list", "--json"]);
+        let (id, reference) = (all[0]["id"].as_str().unwrap(), all[0]["reference"].as_str().unwrap());
+        for name in [id, reference, &id.to_uppercase(), &id.replace('-', "")] {
+            assert_eq!(json_of(service, &["inbox", "show", name, "--json"]), all[0]);
+        }
+        let text = data(service, &["inbox", "show", reference]);
+        assert!(
+            text.contains("Ada <ada@example.com>") && text.contains(&long.replace(['\u{1b}', '\u{7}'], "\u{fffd}"))
+        );
+        let failed = data(service, &["inbox", "show", all[1]["reference"].as_str().unwrap()]);
+        assert!(failed.contains("after 56 tries") && failed.contains("no such user"), "{failed}");
+        let (code, said) = run(service, &["inbox", "show", "00000000"]);
+        assert!(code == 1 && said.contains("There is no message 00000000"), "{said}");
+        assert_eq!(run(service, &["inbox", "show", "%"]).0, 2);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn messages_are_tried_again_when_the_makers_say_so() {
+    on_each_database(async |service| {
+        for words in ["One", "Two", "Three", "Four"] {
+            write(service, "ada@example.com", words).await;
+        }
+        let later = ", at = 4000000000000, tries = 3";
+        set(service, "One", "failed", later).await;
+        set(service, "Two", "failed", later).await;
+        set(service, "Three", "waiting", later).await;
+        set(service, "Four", "sent", "").await;
+        let all = json_of(service, &["inbox", "list", "--json"]);
+        let reference = |place: usize| all[place]["reference"].as_str().unwrap().to_owned();
+        let states = || -> Vec<Value> {
+            let all = json_of(service, &["inbox", "list", "--json"]);
+            all.as_array().unwrap().iter().map(|message| message["state"].clone()).collect()
+        };
+
+        assert_eq!(run(service, &["inbox", "retry"]).0, 2, "which?");
+        assert_eq!(run(service, &["inbox", "retry", &reference(0), "--all"]).0, 2);
+        let (code, said) = run(service, &["inbox", "retry", &reference(0)]);
+        assert!(code == 0 && said.contains("1 message goes"), "{said}");
+        assert_eq!(states(), ["waiting", "failed", "waiting", "sent"]);
+        let (code, said) = run(service, &["inbox", "retry", &reference(3)]);
+        assert!(code == 1 && said.contains("was mailed on"), "{said}");
+
+        let (code, said) = run(service, &["inbox", "retry", "--all"]);
+        assert!(code == 0 && said.contains("2 messages go"), "{said}");
+        assert_eq!(states(), ["waiting", "waiting", "waiting", "sent"]);
+        let late = "SELECT COUNT(*) FROM outbox WHERE at = 4000000000000";
+        assert_eq!(service.database.number(late).await, 0, "nothing waits any longer");
+        assert!(run(service, &["inbox", "retry", "--all"]).1.contains("No message had to wait"));
+    })
+    .await;
+}

@@ -1,0 +1,229 @@
+//! What makers do about people at a terminal, beside a running service.
+
+mod erasure;
+mod lists;
+
+use std::process::Command;
+use std::time::Duration;
+
+use porchlight::config::Written;
+use serde_json::{Value, json};
+
+use crate::harness::{Database, Program, Service, on_each_database};
+
+/// `porchlight …` as a maker types it on this machine.
+pub(super) fn command(service: &Service, arguments: &[&str]) -> Command {
+    let folder = service.releases_dir();
+    let mut command = Program::command(folder.parent().expect("a folder"), arguments);
+    command.args(["--database-url", service.database.url(), "--base-url", service.base_url()]);
+    command
+}
+
+/// Runs it; gives the exit code and all that it said.
+pub(super) fn run(service: &Service, arguments: &[&str]) -> (i32, String) {
+    Program::run(command(service, arguments))
+}
+
+/// Runs it; gives its data, which is all that stands on standard output.
+pub(super) fn data(service: &Service, arguments: &[&str]) -> String {
+    let output = command(service, arguments).output().expect("the program");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+pub(super) fn json_of(service: &Service, arguments: &[&str]) -> Value {
+    serde_json::from_str(&data(service, arguments)).expect("JSON and nothing else")
+}
+
+fn shown(service: &Service, email: &str) -> Value {
+    json_of(service, &["people", "show", email, "--json"])
+}
+
+async fn download(service: &Service, email: &str, updates: bool) -> bool {
+    let order = json!({ "email": email, "updates": updates, "source": "tests" });
+    service.post("/api/download", &order).await.is_ok()["already"].as_bool().expect("an answer")
+}
+
+async fn join(service: &Service, email: &str) -> bool {
+    let order = json!({ "email": email });
+    service.post("/api/waitlist", &order).await.is_ok()["already"].as_bool().expect("an answer")
+}
+
+async fn write(service: &Service, email: &str, words: &str) {
+    service.post("/api/contact", &json!({ "name": "Ada", "email": email, "message": words })).await.is_ok();
+}
+
+#[tokio::test]
+async fn a_data_request_is_answered_with_everything_held() {
+    on_each_database(async |service| {
+        download(service, "Ada@Example.com", true).await;
+        service.clock.advance(Duration::from_millis(1));
+        download(service, "ada@example.com", true).await;
+        service.clock.advance(Duration::from_millis(1));
+        join(service, "ada@example.com").await;
+        write(service, "ADA@example.com", "Hello\nthere").await;
+        download(service, "bob@example.com", true).await;
+        let at = service.clock.now().rfc3339();
+
+        let all = shown(service, "ada@EXAMPLE.com");
+        let message = &all["messages"][0];
+        let event = |kind: &str, source: Value| json!({ "kind": kind, "at": at, "via": "api", "source": source });
+        assert_eq!(
+            all,
+            json!({
+                "email": "Ada@Example.com",
+                "first_seen": at,
+                "updates": true,
+                "waitlist": true,
+                "downloads": 2,
+                "suppressed": false,
+                "suppression": null,
+                "events": [event("download", json!("tests")), event("download", json!("tests")), event("join", Value::Null)],
+                "consents": [{
+                    "at": at, "via": "api", "source": "tests", "wording": 1, "stands": true, "withdrawn": null,
+                }],
+                "messages": [{
+                    "id": message["id"], "reference": message["reference"], "at": at, "email": "ADA@example.com",
+                    "name": "Ada", "message": "Hello\nthere", "state": "waiting", "since": at, "tries": 0, "trouble": null,
+                }],
+                "letters": [],
+                "letter_months": [],
+                "unsubscribe_url": null,
+            })
+        );
+        let lines = data(service, &["people", "show", "ada@example.com"]);
+        for words in ["Ada@Example.com", "updates     yes", "downloads   2", "opt-in (api", "Hello\\nthere"] {
+            assert!(lines.contains(words), "{words}: {lines}");
+        }
+        assert!(!all.to_string().contains("bob") && !lines.contains("bob"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn asking_twice_gives_the_same_bytes() {
+    on_each_database(async |service| {
+        for number in 0..12 {
+            download(service, "ada@example.com", number % 3 == 0).await;
+            write(service, "ada@example.com", &format!("Message {number}")).await;
+        }
+        for arguments in [
+            &["people", "show", "ada@example.com", "--json"][..],
+            &["people", "list", "--json"],
+            &["people", "export"],
+            &["inbox", "list", "--json"],
+        ] {
+            assert_eq!(data(service, arguments), data(service, arguments), "{arguments:?}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_left_and_came_back_shows_both() {
+    on_each_database(async |service| {
+        download(service, "ada@example.com", true).await;
+        service.database.execute("INSERT INTO withdrawals (consent, address, at, how) SELECT opt_in, address, 5, 'unsubscribe' FROM people").await;
+        service.database.execute("UPDATE people SET opt_in = NULL").await;
+        assert_eq!(shown(service, "ada@example.com")["updates"], false);
+        service.clock.advance(Duration::from_secs(1));
+        download(service, "ada@example.com", true).await;
+        let all = shown(service, "ada@example.com");
+        assert_eq!(all["updates"], true);
+        assert_eq!(all["consents"][0]["withdrawn"], json!({ "at": "1970-01-01T00:00:00Z", "how": "unsubscribe" }));
+        assert_eq!((&all["consents"][0]["stands"], &all["consents"][1]["stands"]), (&json!(false), &json!(true)));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn of_whom_nothing_is_held_nothing_is_shown() {
+    on_each_database(async |service| {
+        download(service, "bob@example.com", true).await;
+        for arguments in
+            [&["people", "show", "ada@example.com", "--json"][..], &["people", "erase", "ada@example.com", "--yes"]]
+        {
+            let output = command(service, arguments).output().expect("the program");
+            assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
+            assert!(String::from_utf8_lossy(&output.stderr).contains("Nothing is held of ada@example.com"));
+        }
+        assert_eq!(run(service, &["people", "show", "nobody"]).0, 2, "that is no address");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_only_wrote_is_shown_too() {
+    on_each_database(async |service| {
+        write(service, "Ada@example.com", "Hello").await;
+        let all = shown(service, "ada@example.com");
+        assert_eq!((&all["email"], &all["first_seen"]), (&json!("Ada@example.com"), &Value::Null));
+        assert_eq!(all["messages"].as_array().unwrap().len(), 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_suppression_stops_the_email_and_can_be_lifted_by_the_makers_alone() {
+    on_each_database(async |service| {
+        let (code, said) = run(service, &["people", "suppress", "Ada@example.com"]);
+        assert_eq!(code, 0, "{said}");
+        let all = shown(service, "ada@example.com");
+        assert_eq!(
+            (&all["suppressed"], &all["suppression"]["reason"]),
+            (&json!(true), &json!("makers")),
+            "by hash alone"
+        );
+        assert_eq!(service.database.count("people").await, 0, "nothing else is held");
+
+        download(service, "ada@example.com", true).await;
+        assert_eq!(shown(service, "ada@example.com")["updates"], false);
+        assert_eq!(json_of(service, &["people", "list", "--json", "--updates"]), json!([]));
+        let (code, said) = run(service, &["people", "unsuppress", "ada@example.com"]);
+        assert!(code == 0 && said.contains("gets the monthly email"), "{said}");
+        assert_eq!(shown(service, "ada@example.com")["updates"], true);
+        let (code, said) = run(service, &["people", "unsuppress", "ada@example.com"]);
+        assert!(code == 1 && said.contains("is not suppressed"), "{said}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn everybody_is_listed_unless_fewer_are_asked_for() {
+    on_each_database(async |service| {
+        assert_eq!(data(service, &["people", "list", "--json"]), "[]\n");
+        download(service, "Cyd@example.com", true).await;
+        join(service, "ada@example.com").await;
+        download(service, "bob@example.com", false).await;
+        let at = service.clock.now().rfc3339();
+        let everybody = json_of(service, &["people", "list", "--json"]);
+        assert_eq!(
+            everybody,
+            json!([
+                { "email": "ada@example.com", "updates": false, "waitlist": true, "downloads": 0, "suppressed": false, "first_seen": at },
+                { "email": "bob@example.com", "updates": false, "waitlist": false, "downloads": 1, "suppressed": false, "first_seen": at },
+                { "email": "Cyd@example.com", "updates": true, "waitlist": false, "downloads": 1, "suppressed": false, "first_seen": at },
+            ])
+        );
+        let emails = |more: &[&str]| -> Vec<String> {
+            let listed = json_of(service, &[&["people", "list", "--json"], more].concat());
+            listed.as_array().unwrap().iter().map(|person| person["email"].as_str().unwrap().to_owned()).collect()
+        };
+        assert_eq!(emails(&["--limit", "2"]), ["ada@example.com", "bob@example.com"]);
+        assert!(emails(&["--limit", "0"]).is_empty());
+        assert_eq!(emails(&["--updates"]), ["Cyd@example.com"]);
+        assert_eq!(data(service, &["people", "list"]).lines().count(), 3);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_database_that_is_away_is_a_sentence() {
+    let service = Service::start(Written::default(), Database::sqlite()).await;
+    let mut command = Program::command(service.releases_dir().parent().unwrap(), &["people", "list"]);
+    command.args(["--database-url", "postgres://nobody@127.0.0.1:1/nothing"]);
+    let (code, said) = Program::run(command);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("cannot be used") && said.lines().count() == 1, "{said}");
+    service.stop().await;
+}

@@ -1,0 +1,278 @@
+//! A person is erased, and new again.
+
+use std::time::Duration;
+
+use porchlight::actions::{self, Forwarder, Step};
+use porchlight::domain::email::EmailAddress;
+use porchlight::domain::mailbox::Mailbox;
+use porchlight::domain::relay::Relay;
+use porchlight::mail::{Correspondent, Postmaster};
+use porchlight::store::{Database as StoredIn, Store};
+use serde_json::json;
+
+use super::{download, join, run, shown, write};
+use crate::harness::{MailServer, Service, on_each_database};
+
+const TABLES: [&str; 9] = [
+    "people",
+    "events",
+    "consents",
+    "withdrawals",
+    "messages",
+    "outbox",
+    "message_digests",
+    "letter_recipients",
+    "unsubscribe_tokens",
+];
+
+fn erase(service: &Service, email: &str) -> String {
+    let (code, said) = run(service, &["people", "erase", email, "--yes"]);
+    assert_eq!(code, 0, "{said}");
+    said
+}
+
+fn store(service: &Service) -> Store {
+    Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store")
+}
+
+fn address(email: &str) -> EmailAddress {
+    EmailAddress::parse(email).expect("an address")
+}
+
+/// Sends a letter to everybody who asked.
+fn send_letter(service: &Service, server: &MailServer, text: &str) -> (i32, String) {
+    let file = service.file("letter.md", text).display().to_string();
+    let mut command = super::command(service, &["letter", "send", &file, "--yes"]);
+    command.args(["--smtp-url", &server.url(), "--mail-from", "hello@troupe.example"]);
+    command.args([
+        "--contact-to",
+        "makers@troupe.example",
+        "--postal-address",
+        "1 Lamp Street",
+        "--letter-rate",
+        "1000",
+    ]);
+    crate::harness::Program::run(command)
+}
+
+async fn recipients(server: &mut MailServer) -> Vec<String> {
+    server.mails().await.into_iter().flat_map(|mail| mail.recipients).collect()
+}
+
+#[tokio::test]
+async fn no_trace_is_left_and_the_person_is_new_again() {
+    on_each_database(async |service| {
+        let mut server = MailServer::start().await;
+        for email in ["Ada@example.com", "bob@example.com"] {
+            download(service, email, true).await;
+            join(service, email).await;
+            write(service, email, "Hello").await;
+        }
+        assert_eq!(send_letter(service, &server, "# One\n\nNews.\n").0, 0);
+        assert_eq!(recipients(&mut server).await.len(), 2);
+        let link = shown(service, "ada@example.com")["unsubscribe_url"].as_str().unwrap().to_owned();
+        let path = link.strip_prefix(service.base_url()).unwrap();
+        let form = [("content-type", "application/x-www-form-urlencoded")];
+        service.send(reqwest::Method::POST, path, &form, "").await;
+        service
+            .database
+            .execute(
+                "INSERT INTO letter_months (hash, month, letter) SELECT hash, '2020-01', letter FROM letter_months",
+            )
+            .await;
+        let all = shown(service, "ada@example.com");
+        assert_eq!((&all["letters"][0]["state"], &all["letters"][0]["subject"]), (&json!("sent"), &json!("One")));
+        assert_eq!(all["letter_months"].as_array().unwrap().len(), 2);
+
+        let (code, said) = run(service, &["people", "erase", "ada@EXAMPLE.com"]);
+        assert!(code == 2 && said.contains("--yes"), "{said}");
+        assert_eq!(shown(service, "ada@example.com"), all);
+        let said = erase(service, "ada@EXAMPLE.com");
+        for words in ["2 downloads and joins, 1 opt-ins, 1 messages, 1 letters", "this month's letter", "Backups"] {
+            assert!(said.contains(words), "{said}");
+        }
+        for table in TABLES.iter().filter(|table| **table != "withdrawals") {
+            let left = if *table == "events" { 2 } else { 1 };
+            assert_eq!(service.database.count(table).await, left, "bob alone is left in {table}");
+        }
+        assert_eq!(service.database.count("withdrawals").await, 0);
+        assert_eq!(service.database.count("letter_months").await, 3, "what was long ago is not remembered");
+        let (code, said) = run(service, &["people", "show", "ada@example.com"]);
+        assert!(code == 1 && said.contains("Nothing is held of ada@example.com, except"), "{said}");
+        assert_eq!(service.get(path).await.status, 404);
+
+        assert!(!download(service, "ada@example.com", true).await, "nobody knows her any more");
+        assert!(!join(service, "ada@example.com").await);
+        write(service, "ada@example.com", "Hello").await;
+        let all = shown(service, "ada@example.com");
+        assert_eq!((&all["updates"], &all["downloads"]), (&json!(true), &json!(1)));
+        assert_eq!(all["messages"].as_array().unwrap().len(), 1, "the same words are a new message");
+        assert_eq!(send_letter(service, &server, "# Two\n\nMore.\n").0, 0);
+        assert!(recipients(&mut server).await.is_empty(), "no second letter this month");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_is_never_to_be_mailed_is_not_after_erasure_either() {
+    on_each_database(async |service| {
+        download(service, "ada@example.com", true).await;
+        run(service, &["people", "suppress", "ada@example.com"]);
+        assert!(erase(service, "ada@example.com").contains("never to be mailed"));
+        for table in TABLES {
+            assert_eq!(service.database.count(table).await, 0, "{table}");
+        }
+        assert!(!download(service, "ada@example.com", true).await);
+        let all = shown(service, "ada@example.com");
+        assert_eq!((&all["suppressed"], &all["updates"]), (&json!(true), &json!(false)));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn nothing_stays_in_the_files_of_an_embedded_database() {
+    on_each_database(async |service| {
+        if service.database.is_postgres() {
+            return;
+        }
+        for number in 0..50 {
+            download(service, &format!("somebody-{number}@example.com"), true).await;
+        }
+        download(service, "unforgettable@example.com", true).await;
+        write(service, "unforgettable@example.com", "Inimitable words").await;
+        erase(service, "unforgettable@example.com");
+        let file = service.database.url().strip_prefix("sqlite:").unwrap().to_owned();
+        for name in [file.clone(), format!("{file}-wal")] {
+            let bytes = std::fs::read(name).unwrap_or_default();
+            for words in ["unforgettable", "Inimitable"] {
+                assert!(!bytes.windows(words.len()).any(|window| window == words.as_bytes()), "{words}");
+            }
+        }
+    })
+    .await;
+}
+
+/// What is never there without the other.
+const HALVES: [(&str, &str); 8] = [
+    ("events WHERE address", "SELECT address FROM people"),
+    ("consents WHERE address", "SELECT address FROM people"),
+    ("people WHERE first_download IS NOT NULL AND first_download", "SELECT id FROM events"),
+    ("people WHERE first_join IS NOT NULL AND first_join", "SELECT id FROM events"),
+    ("people WHERE opt_in IS NOT NULL AND opt_in", "SELECT id FROM consents"),
+    ("message_digests WHERE message", "SELECT id FROM messages"),
+    ("messages WHERE id", "SELECT message FROM message_digests"),
+    ("messages WHERE id", "SELECT message FROM outbox"),
+];
+
+#[tokio::test]
+async fn whoever_is_written_down_at_that_moment_is_there_whole_or_not_at_all() {
+    on_each_database(async |service| {
+        let store = store(service);
+        let ada = address("ada@example.com");
+        for round in 0..40 {
+            let now = service.clock.now();
+            let words = format!("Hello {round}");
+            tokio::join!(
+                async {
+                    for _ in 0..3 {
+                        store.erase(&ada, now).await.expect("to be erased");
+                        tokio::task::yield_now().await;
+                    }
+                },
+                async {
+                    download(service, "ada@example.com", true).await;
+                    join(service, "ada@example.com").await;
+                },
+                write(service, "ada@example.com", &words),
+            );
+            for (what, missing) in HALVES {
+                assert_eq!(
+                    service.database.count(&format!("{what} NOT IN ({missing})")).await,
+                    0,
+                    "{what}, in round {round}"
+                );
+            }
+        }
+        store.close().await;
+    })
+    .await;
+}
+
+fn forwarder(service: &Service, server: &MailServer) -> Forwarder {
+    let relay = Relay::parse(&server.url()).expect("a mail server");
+    let mailbox = Mailbox::parse("makers@troupe.example").expect("a mailbox");
+    Forwarder {
+        store: store(service),
+        postmaster: Postmaster::new(relay, &mailbox).expect("a sender"),
+        to: Correspondent::new(&mailbox).expect("a recipient"),
+        clock: service.clock.clone(),
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_is_being_mailed_arrives_and_leaves_no_trace() {
+    on_each_database(async |service| {
+        let mut server = MailServer::start().await;
+        let forwarder = forwarder(service, &server);
+        for number in 0..7 {
+            write(service, &format!("p{number}@example.com"), "Hello").await;
+        }
+        server.order("hold").await;
+        let (step, ()) = tokio::join!(forwarder.step(), async {
+            server.hear("held").await;
+            erase(service, "p3@example.com");
+            server.order("go").await;
+        });
+        assert!(matches!(step.expect("a step"), Step::Sent));
+        assert_eq!(server.next_mail().await.text.matches("Hello").count(), 7, "it was on its way");
+        assert_eq!(service.database.count("outbox WHERE state = 'sent'").await, 6);
+        assert_eq!((service.database.count("outbox").await, service.database.count("messages").await), (6, 6));
+        forwarder.store.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_erased_message_is_not_mailed_again_though_nobody_knows_whether_it_arrived() {
+    on_each_database(async |service| {
+        let mut server = MailServer::start().await;
+        let forwarder = forwarder(service, &server);
+        for number in 0..7 {
+            write(service, &format!("p{number}@example.com"), "Hello").await;
+        }
+        server.order("drop answer").await;
+        assert!(matches!(forwarder.step().await.expect("a step"), Step::Stuck(_)));
+        assert_eq!(server.next_mail().await.text.matches("Hello").count(), 7);
+        erase(service, "p3@example.com");
+        server.order("take").await;
+        service.clock.advance(Duration::from_hours(1));
+        while let Step::Sent = forwarder.step().await.expect("a step") {}
+        let again = server.next_mail().await;
+        assert_eq!(again.text.matches("Hello").count(), 6);
+        assert!(!again.text.contains("p3@"), "{}", again.text);
+        forwarder.store.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_letter_leaves_out_who_was_erased_before_it_was_started() {
+    on_each_database(async |service| {
+        let store = store(service);
+        for email in ["ada@example.com", "bob@example.com"] {
+            download(service, email, true).await;
+        }
+        let to = store.recipients().await.expect("recipients");
+        assert_eq!(to.len(), 2);
+        erase(service, "ada@example.com");
+        let now = service.clock.now();
+        let people: Vec<_> = to.iter().map(|recipient| recipient.email.clone()).collect();
+        let tokens = actions::unsubscribe_tokens(&store, &people, now).await.expect("tokens");
+        assert_eq!(tokens.len(), 1);
+        let letter = porchlight::domain::letter::Letter::parse("# News\n\nNone.\n").expect("a letter");
+        store.start_letter(&letter, &to, now).await.expect("to be started");
+        assert_eq!(service.database.texts("SELECT address FROM letter_recipients").await, ["bob@example.com"]);
+        store.close().await;
+    })
+    .await;
+}

@@ -1,0 +1,192 @@
+//! People as a CSV file, out and in again.
+
+use std::fmt::Write;
+
+use porchlight::config::Written;
+use serde_json::json;
+
+use super::{data, download, join, json_of, run, shown};
+use crate::harness::{Service, each_database, on_each_database};
+
+fn file(service: &Service, text: &str) -> String {
+    service.file("people.csv", text).display().to_string()
+}
+
+#[tokio::test]
+async fn a_list_survives_the_way_out_and_in_again() {
+    for (from, to) in each_database().await.into_iter().zip({
+        let [sqlite, postgres] = each_database().await;
+        [postgres, sqlite]
+    }) {
+        println!("from {from:?} to {to:?}");
+        let (old, new) = (Service::start(Written::default(), from).await, Service::start(Written::default(), to).await);
+        download(&old, "=cmd@example.com", true).await;
+        download(&old, "'=cmd@example.com", false).await;
+        download(&old, "+1@example.com", true).await;
+        let sources = ["=HYPERLINK(\"x\")", "@x, y; z", "\t\"quoted\"\r\nlines", " spaced "];
+        for (number, source) in sources.into_iter().enumerate() {
+            let order = json!({ "email": format!("p{number}@example.com"), "updates": true, "source": source });
+            old.post("/api/download", &order).await.is_ok();
+        }
+        for _ in 0..3 {
+            download(&old, "Bob@Example.com", false).await;
+        }
+        join(&old, "cyd@münchen.example").await;
+        download(&old, "dan@example.com", true).await;
+        assert_eq!(run(&old, &["people", "suppress", "dan@example.com"]).0, 0);
+
+        let list = new.file("people.csv", "").display().to_string();
+        assert_eq!(run(&old, &["people", "export", &list]).0, 0);
+        let exported = std::fs::read_to_string(&list).unwrap();
+        assert_eq!(exported, data(&old, &["people", "export"]));
+        for row in exported.split(['\n', ',']) {
+            assert!(!row.trim_start_matches('"').starts_with(['=', '+', '-', '@', '\t', '\r']), "{row:?}");
+        }
+        let (code, said) = run(&new, &["people", "import", &list, "--all-or-nothing"]);
+        assert!(code == 0 && said.contains("10 people were added"), "{said}");
+        assert_eq!(data(&new, &["people", "export"]), exported);
+        let listed = |service| json_of(service, &["people", "list", "--json"]);
+        assert_eq!(listed(&old), listed(&new));
+        let bob = shown(&new, "bob@example.com");
+        assert_eq!((&bob["downloads"], &bob["updates"], &bob["consents"]), (&json!(3), &json!(false), &json!([])));
+        assert!(download(&new, "bob@example.com", false).await, "whoever was there before is known");
+        assert!(join(&new, "CYD@münchen.example").await);
+        let (code, said) = run(&new, &["people", "import", &list]);
+        assert!(code == 0 && said.contains("0 people were added, 10 were there already"), "{said}");
+        old.stop().await;
+        new.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn nobody_is_opted_in_unless_a_column_says_so() {
+    on_each_database(async |service| {
+        let list = file(
+            service,
+            "\u{feff}Email,opted_in_at,updates,plan\r\n\
+             ada@example.com,2024-05-01,,gold\r\n\
+             bob@example.com,2024-05-01,no,\r\n\
+             cyd@example.com,2024-05-01,yes,\r\n",
+        );
+        let (code, said) = run(service, &["people", "import", &list]);
+        assert_eq!(code, 0, "{said}");
+        assert!(said.contains("\"plan\" is not one of ours"), "{said}");
+        let mailed = json_of(service, &["people", "list", "--json", "--updates"]);
+        assert_eq!(mailed.as_array().unwrap().len(), 1);
+        let cyd = shown(service, "cyd@example.com");
+        let consent = json!([{
+            "at": "2024-05-01T00:00:00Z", "via": "import", "source": null, "wording": 0, "stands": true, "withdrawn": null,
+        }]);
+        assert_eq!((&cyd["consents"], &cyd["first_seen"]), (&consent, &json!("2024-05-01T00:00:00Z")));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_is_there_already_stays_as_they_are() {
+    on_each_database(async |service| {
+        download(service, "Ada@example.com", true).await;
+        download(service, "bob@example.com", false).await;
+        run(service, &["people", "suppress", "eve@example.com"]);
+        let before = data(service, &["people", "export"]);
+        let list = file(
+            service,
+            "email,updates,downloads,waitlist,suppressed\n\
+             ada@example.com,false,9,true,false\n\
+             BOB@example.com,true,9,true,false\n\
+             eve@example.com,true,0,false,false\n",
+        );
+        let (code, said) = run(service, &["people", "import", &list]);
+        assert!(code == 0 && said.contains("1 person was added, 2 were there already"), "{said}");
+        let eve = shown(service, "eve@example.com");
+        assert_eq!(
+            (&eve["suppressed"], &eve["updates"]),
+            (&json!(true), &json!(false)),
+            "no list undoes a suppression"
+        );
+        let after = data(service, &["people", "export"]);
+        let kept: Vec<_> = after.lines().filter(|line| !line.starts_with("eve@")).collect();
+        assert_eq!(kept, before.lines().collect::<Vec<_>>());
+
+        let list = file(service, "email,suppressed\nada@example.com,true\n");
+        assert_eq!(run(service, &["people", "import", &list]).0, 0);
+        assert_eq!(shown(service, "ada@example.com")["updates"], false, "a list may suppress whoever is there");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn bad_rows_are_told_by_line_and_left_out_or_keep_the_whole_file_out() {
+    on_each_database(async |service| {
+        let mut text = b"email,source,updates\n\
+            ada@example.com,\"two\nlines\",true\n\
+            nobody,,true\n\
+            bob@example.com,,perhaps\n\
+            cyd@example.com\n\
+            dan@example.com,\xff,\n\
+            \n\
+            eve@example.com,,\n"
+            .to_vec();
+        let list = service.file("people.csv", &text).display().to_string();
+        let lines = [
+            "Line 4: email is \"nobody\"",
+            "Line 5: updates is \"perhaps\"",
+            "Line 6: it has 1 cells",
+            "Line 7: it is not in UTF-8",
+        ];
+
+        let (code, said) = run(service, &["people", "import", &list, "--all-or-nothing"]);
+        assert_eq!((code, service.database.count("people").await), (1, 0), "{said}");
+        assert!(lines.iter().all(|line| said.contains(line)) && said.contains("4 of 6 rows are bad"), "{said}");
+
+        let (code, said) = run(service, &["people", "import", &list]);
+        assert_eq!((code, service.database.count("people").await), (1, 2), "{said}");
+        assert!(lines.iter().all(|line| said.contains(line)) && said.contains("4 of 6 rows were left out"), "{said}");
+
+        text.clear();
+        for (text, words) in
+            [("", "names no column"), ("name\nAda\n", "names no column \"email\""), ("email,email\n", "twice")]
+        {
+            let (code, said) = run(service, &["people", "import", &file(service, text)]);
+            assert!(code == 1 && said.contains(words), "{said}");
+        }
+        let (code, said) = run(service, &["people", "import", "nowhere.csv"]);
+        assert!(code == 1 && said.contains("nowhere.csv cannot be read"), "{said}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_long_list_is_taken_while_the_service_goes_on() {
+    on_each_database(async |service| {
+        let mut text = "email,updates,downloads\n".to_owned();
+        for number in 0..20_000 {
+            let _ = writeln!(text, "p{number}@example.com,{},1", number % 2 == 0);
+        }
+        text.push_str("P7@example.com,true,1\n");
+        let list = file(service, &text);
+        let import = {
+            let command = super::command(service, &["people", "import", &list]);
+            tokio::task::spawn_blocking(move || crate::harness::Program::run(command))
+        };
+        let mut number = 0;
+        while !import.is_finished() {
+            number += 1;
+            download(service, &format!("p{}@example.com", number % 50), false).await;
+        }
+        let (code, said) = import.await.unwrap();
+        assert_eq!(code, 0, "{said}");
+        assert_eq!(service.database.count("people").await, 20_000);
+        assert_eq!(
+            service
+                .database
+                .number(
+                    "SELECT COUNT(*) FROM people WHERE opt_in IS NOT NULL AND opt_in NOT IN (SELECT id FROM consents)"
+                )
+                .await,
+            0
+        );
+        assert_eq!(data(service, &["people", "list"]).lines().count(), 20_000);
+    })
+    .await;
+}
