@@ -3,6 +3,7 @@
 mod letter;
 mod release;
 mod serve;
+mod stats;
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use clap::{Parser, Subcommand};
 
 use self::letter::{LetterCommand, LetterCommandFailure};
 use self::release::{ReleaseCommand, ReleaseFailure};
+use self::stats::StatsArguments;
 use crate::config::{InvalidSettings, Settings, Written};
 use crate::serve::ServeFailure;
 use crate::site::SiteFailure;
@@ -59,6 +61,9 @@ enum Command {
     /// Write to those who asked for one email a month
     #[command(subcommand)]
     Letter(LetterCommand),
+    /// Show how the launch goes: downloads, people, opt-ins, joins, messages
+    #[command(before_help = stats::EXAMPLES)]
+    Stats(StatsArguments),
 }
 
 /// What a command could not do, in one sentence.
@@ -111,6 +116,7 @@ pub fn main() -> ExitCode {
             Command::Serve { watch } => serve::run(settings, watch),
             Command::Release(command) => release::run(command, &settings),
             Command::Letter(command) => letter::run(command, &settings),
+            Command::Stats(arguments) => stats::run(&arguments, &settings),
         },
     );
     match outcome {

@@ -19,6 +19,7 @@ pub mod mailbox;
 pub mod relay;
 pub mod release;
 pub mod signup;
+pub mod statistics;
 pub mod text;
 pub mod time;
 pub mod version;
