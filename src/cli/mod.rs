@@ -6,6 +6,7 @@ mod letter;
 mod people;
 mod release;
 mod serve;
+mod stats;
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ use self::inbox::{InboxCommand, InboxFailure};
 use self::letter::{LetterCommand, LetterCommandFailure};
 use self::people::{PeopleCommand, PeopleFailure};
 use self::release::{ReleaseCommand, ReleaseFailure};
+use self::stats::StatsArguments;
 use crate::config::{InvalidSettings, Settings, Written};
 use crate::domain::base_url::BaseUrl;
 use crate::serve::ServeFailure;
@@ -79,6 +81,9 @@ enum Command {
     /// Read what people wrote to you
     #[command(subcommand)]
     Inbox(InboxCommand),
+    /// Show how the launch goes: downloads, people, opt-ins, joins, messages
+    #[command(before_help = stats::EXAMPLES)]
+    Stats(StatsArguments),
 }
 
 /// What a command could not do, in one sentence.
@@ -153,6 +158,7 @@ fn run(cli: Cli) -> Result<(), CommandFailure> {
         Command::Letter(command) => letter::run(command, &settings?),
         Command::People(command) => people::run(command, &settings?),
         Command::Inbox(command) => inbox::run(command, &settings?),
+        Command::Stats(arguments) => stats::run(&arguments, &settings?),
     }
 }
 

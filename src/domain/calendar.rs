@@ -110,11 +110,11 @@ impl Period {
     /// quarter of weeks, a year of months.
     #[must_use]
     pub fn look_back(self, today: Day) -> Day {
-        self.start(match self {
+        match self {
             Self::Day => today.before(29),
-            Self::Week => today.before(12 * 7),
-            Self::Month => today.before(334),
-        })
+            Self::Week => self.start(today).before(12 * 7),
+            Self::Month => Day::at(today.civil().first_of_month().saturating_sub(11.months())),
+        }
     }
 
     /// The first days of all periods from that of one day to that of another.

@@ -24,6 +24,22 @@ pub enum Counted {
 }
 
 impl Counted {
+    pub const ALL: [Self; 8] = [
+        Self::Download,
+        Self::Person,
+        Self::OptIn,
+        Self::Join,
+        Self::Message,
+        Self::Unsubscribe,
+        Self::Tool,
+        Self::Image,
+    ];
+
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|what| what.as_str() == text)
+    }
+
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {

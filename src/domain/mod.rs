@@ -20,6 +20,7 @@ pub mod person;
 pub mod relay;
 pub mod release;
 pub mod signup;
+pub mod statistics;
 pub mod text;
 pub mod time;
 pub mod version;

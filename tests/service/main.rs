@@ -35,5 +35,6 @@ mod problems;
 mod releases;
 mod settings;
 mod site;
+mod stats;
 mod storage;
 mod waitlist;
