@@ -1,6 +1,7 @@
 //! Leaving the monthly email, and who is left to be mailed.
 
-use std::collections::BTreeMap;
+mod histories;
+
 use std::time::Duration;
 
 use porchlight::actions;
@@ -8,9 +9,6 @@ use porchlight::config::Written;
 use porchlight::domain::email::EmailAddress;
 use porchlight::domain::leaving::Suppression;
 use porchlight::store::{Database as StoredIn, Store};
-use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 use reqwest::Method;
 use serde_json::json;
 
@@ -259,105 +257,6 @@ async fn while_the_database_is_locked_leaving_is_503_and_may_be_tried_again() {
         assert_eq!(mailed(service).await, ["ada@example.com"]);
         assert_eq!(post(service, &link, "reason=not-me").await.status, 200);
         assert!(mailed(service).await.is_empty());
-    })
-    .await;
-}
-
-/// Something that happens to one of a few people.
-#[derive(Clone, Copy, Debug)]
-enum Event {
-    Download,
-    OptIn,
-    Join,
-    Look,
-    Unsubscribe,
-    NotMe,
-    Suppress,
-    Unsuppress,
-}
-
-/// What is to be known of a person, in the plainest way.
-#[derive(Default)]
-struct Person {
-    known: bool,
-    opted_in: bool,
-    suppressed: bool,
-}
-
-fn histories() -> impl Strategy<Value = Vec<(usize, Event)>> {
-    use Event::{Download, Join, Look, NotMe, OptIn, Suppress, Unsubscribe, Unsuppress};
-    let event = prop_oneof![
-        3 => Just(OptIn),
-        2 => Just(Unsubscribe),
-        1 => Just(Download),
-        1 => Just(Join),
-        1 => Just(Look),
-        1 => Just(NotMe),
-        1 => Just(Suppress),
-        1 => Just(Unsuppress),
-    ];
-    prop::collection::vec((0..3_usize, event), 1..25)
-}
-
-async fn happen(service: &Service, store: &Store, email: &str, event: Event, person: &mut Person) {
-    let now = service.clock.now();
-    match event {
-        Event::Download | Event::OptIn => {
-            let opts_in = matches!(event, Event::OptIn);
-            download(service, email, opts_in).await;
-            person.known = true;
-            person.opted_in |= opts_in;
-        }
-        Event::Join => {
-            service.post("/api/waitlist", &json!({ "email": email })).await.is_ok();
-            person.known = true;
-        }
-        Event::Look | Event::Unsubscribe | Event::NotMe if !person.known => {}
-        Event::Look => assert_eq!(service.get(&link(service, email).await).await.status, 200),
-        Event::Unsubscribe => {
-            assert_eq!(post(service, &link(service, email).await, "List-Unsubscribe=One-Click").await.status, 200);
-            person.opted_in = false;
-        }
-        Event::NotMe => {
-            assert_eq!(post(service, &link(service, email).await, "reason=not-me").await.status, 200);
-            (person.opted_in, person.suppressed) = (false, true);
-        }
-        Event::Suppress => {
-            actions::suppress(store, &address(email), Suppression::Makers, now).await.expect("to be done");
-            person.suppressed = true;
-        }
-        Event::Unsuppress => {
-            let was = actions::unsuppress(store, &address(email)).await.expect("to be done");
-            assert_eq!(was, person.suppressed);
-            person.suppressed = false;
-        }
-    }
-}
-
-#[tokio::test]
-async fn whatever_happens_only_those_are_mailed_who_asked_and_have_not_left() {
-    on_each_database(async |service| {
-        let store = store(service);
-        let mut runner = TestRunner::default();
-        let mut people: BTreeMap<String, Person> = BTreeMap::new();
-        for case in 0..25 {
-            let history = histories().new_tree(&mut runner).expect("a history").current();
-            for (who, event) in &history {
-                service.clock.advance(Duration::from_millis(1));
-                let email = format!("p{who}-{case}@example.com");
-                let person = people.entry(email.clone()).or_default();
-                happen(service, &store, &email, *event, person).await;
-            }
-            let expected: Vec<_> = people
-                .iter()
-                .filter(|(_, person)| person.opted_in && !person.suppressed)
-                .map(|(email, _)| email.clone())
-                .collect();
-            let mut recipients = mailed(service).await;
-            recipients.sort();
-            assert_eq!(recipients, expected, "{history:?}");
-        }
-        store.close().await;
     })
     .await;
 }

@@ -3,15 +3,17 @@
 use std::time::Duration;
 
 use porchlight::actions::{self, Forwarder, Step};
+use porchlight::config::Written;
 use porchlight::domain::email::EmailAddress;
 use porchlight::domain::mailbox::Mailbox;
 use porchlight::domain::relay::Relay;
 use porchlight::mail::{Correspondent, Postmaster};
 use porchlight::store::{Database as StoredIn, Store};
 use serde_json::json;
+use sqlx::Executor;
 
 use super::{download, join, run, shown, write};
-use crate::harness::{MailServer, Service, on_each_database};
+use crate::harness::{Database, MailServer, Service, on_each_database};
 
 const TABLES: [&str; 9] = [
     "people",
@@ -169,7 +171,7 @@ async fn whoever_is_written_down_at_that_moment_is_there_whole_or_not_at_all() {
     on_each_database(async |service| {
         let store = store(service);
         let ada = address("ada@example.com");
-        for round in 0..40 {
+        for round in 0..15 {
             let now = service.clock.now();
             let words = format!("Hello {round}");
             tokio::join!(
@@ -196,6 +198,47 @@ async fn whoever_is_written_down_at_that_moment_is_there_whole_or_not_at_all() {
         store.close().await;
     })
     .await;
+}
+
+/// PostgreSQL lets two write at once: here the one who erases is stopped half way, until a download of
+/// the same person has been written or waits.
+#[tokio::test]
+async fn a_download_in_the_middle_of_an_erasure_waits_for_its_end() {
+    let service = Service::start(Written::default(), Database::postgres().await).await;
+    let store = store(&service);
+    let waiting =
+        "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    for known in [false, true] {
+        if known {
+            download(&service, "ada@example.com", true).await;
+        }
+        let mut obstacle = service.database.postgres_connection().await;
+        obstacle.execute("BEGIN; LOCK TABLE withdrawals").await.expect("the table alone");
+        let (ada, now) = (address("ada@example.com"), service.clock.now());
+        tokio::join!(
+            async {
+                // Who is stopped for too long gives up, which is as good.
+                let _ = store.erase(&ada, now).await;
+            },
+            async {
+                while service.database.number(waiting).await < 1 {}
+                let written = download(&service, "ada@example.com", true);
+                let stopped = async { while service.database.number(waiting).await < 2 {} };
+                let mut written = std::pin::pin!(written);
+                let done = tokio::select! { _ = &mut written => true, () = stopped => false };
+                obstacle.execute("ROLLBACK").await.expect("to let go");
+                if !done {
+                    written.await;
+                }
+            },
+        );
+        for (what, other) in HALVES {
+            assert_eq!(service.database.count(&format!("{what} NOT IN ({other})")).await, 0, "{what}");
+        }
+        assert_eq!(service.database.count("people").await, 1);
+    }
+    store.close().await;
+    service.stop().await;
 }
 
 fn forwarder(service: &Service, server: &MailServer) -> Forwarder {

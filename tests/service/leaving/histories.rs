@@ -1,0 +1,167 @@
+//! Whatever happens to people, in whatever order: who is mailed is what a plain model says.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use porchlight::actions::{self, LetterSender, LetterStep};
+use porchlight::domain::base_url::BaseUrl;
+use porchlight::domain::leaving::Suppression;
+use porchlight::domain::letter::Letter;
+use porchlight::domain::mailbox::Mailbox;
+use porchlight::domain::relay::Relay;
+use porchlight::mail::Postmaster;
+use porchlight::site::{Content, Stationery};
+use porchlight::store::Store;
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+use serde_json::json;
+
+use super::{address, download, link, mailed, post, store};
+use crate::harness::{MailServer, Service, on_each_database};
+
+/// Something that happens to one of a few people.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Download,
+    OptIn,
+    Join,
+    Look,
+    Unsubscribe,
+    NotMe,
+    Suppress,
+    Unsuppress,
+    Erase,
+}
+
+/// What is to be known of a person, in the plainest way.
+#[derive(Default)]
+struct Person {
+    known: bool,
+    opted_in: bool,
+    suppressed: bool,
+    /// The month of the last letter.
+    lettered: String,
+}
+
+impl Person {
+    fn is_mailed(&self) -> bool {
+        self.opted_in && !self.suppressed
+    }
+}
+
+fn histories() -> impl Strategy<Value = Vec<(usize, Event)>> {
+    use Event::{Download, Erase, Join, Look, NotMe, OptIn, Suppress, Unsubscribe, Unsuppress};
+    let event = prop_oneof![
+        4 => Just(OptIn),
+        2 => Just(Unsubscribe),
+        2 => Just(Erase),
+        1 => Just(Download),
+        1 => Just(Join),
+        1 => Just(Look),
+        1 => Just(NotMe),
+        1 => Just(Suppress),
+        2 => Just(Unsuppress),
+    ];
+    prop::collection::vec((0..3_usize, event), 1..15)
+}
+
+async fn happen(service: &Service, store: &Store, email: &str, event: Event, person: &mut Person) {
+    let now = service.clock.now();
+    match event {
+        Event::Download | Event::OptIn => {
+            let opts_in = matches!(event, Event::OptIn);
+            download(service, email, opts_in).await;
+            person.known = true;
+            person.opted_in |= opts_in;
+        }
+        Event::Join => {
+            let answer = service.post("/api/waitlist", &json!({ "email": email })).await.is_ok();
+            assert!(person.known || answer["already"] == false, "who was erased is new");
+            person.known = true;
+        }
+        Event::Look | Event::Unsubscribe | Event::NotMe if !person.known => {}
+        Event::Look => assert_eq!(service.get(&link(service, email).await).await.status, 200),
+        Event::Unsubscribe => {
+            assert_eq!(post(service, &link(service, email).await, "List-Unsubscribe=One-Click").await.status, 200);
+            person.opted_in = false;
+        }
+        Event::NotMe => {
+            assert_eq!(post(service, &link(service, email).await, "reason=not-me").await.status, 200);
+            (person.opted_in, person.suppressed) = (false, true);
+        }
+        Event::Suppress => {
+            actions::suppress(store, &address(email), Suppression::Makers, now).await.expect("to be done");
+            person.suppressed = true;
+        }
+        Event::Unsuppress => {
+            let was = actions::unsuppress(store, &address(email)).await.expect("to be done");
+            assert_eq!(was, person.suppressed);
+            person.suppressed = false;
+        }
+        Event::Erase => {
+            actions::erase_person(store, &address(email), now).await.expect("to be done");
+            (person.known, person.opted_in) = (false, false);
+        }
+    }
+}
+
+/// Sends a letter to everybody who asked, and says whom the mail server took it for.
+async fn send_letter(service: &Service, store: &Store, server: &mut MailServer, number: usize) -> Vec<String> {
+    let relay = Relay::parse(&server.url()).expect("a mail server");
+    let from = Mailbox::parse("hello@troupe.example").expect("a sender");
+    let base_url = BaseUrl::parse(service.base_url()).expect("an address");
+    let mut sender = LetterSender::new(
+        store.clone(),
+        Postmaster::new(relay, &from).expect("a sender"),
+        Stationery::read(&Content::default(), base_url.clone(), "1 Lamp Street").expect("stationery"),
+        base_url,
+        Letter::parse(&format!("# Letter {number}\n\nNews.\n")).expect("a letter"),
+        service.clock.clone(),
+    );
+    sender.start(&store.recipients().await.expect("recipients")).await.expect("to be started");
+    while let LetterStep::Settled = sender.step().await.expect("a step") {}
+    sender.close().await;
+    let mut to: Vec<_> = server.mails().await.into_iter().flat_map(|mail| mail.recipients).collect();
+    to.sort();
+    to
+}
+
+fn those(people: &BTreeMap<String, Person>, which: impl Fn(&Person) -> bool) -> Vec<String> {
+    people.iter().filter(|(_, person)| which(person)).map(|(email, _)| email.clone()).collect()
+}
+
+#[tokio::test]
+async fn whatever_happens_only_those_are_mailed_who_asked_and_have_not_left_and_once_a_month() {
+    on_each_database(async |service| {
+        let store = store(service);
+        let mut server = MailServer::start().await;
+        let mut runner = TestRunner::default();
+        let mut people: BTreeMap<String, Person> = BTreeMap::new();
+        for case in 0..24 {
+            let history = histories().new_tree(&mut runner).expect("a history").current();
+            for (who, event) in &history {
+                service.clock.advance(Duration::from_millis(1));
+                // Two cases in a row are about the same people, and a letter went out in between.
+                let email = format!("p{who}-{}@example.com", case / 2);
+                let person = people.entry(email.clone()).or_default();
+                happen(service, &store, &email, *event, person).await;
+            }
+            let mut recipients = mailed(service).await;
+            recipients.sort();
+            assert_eq!(recipients, those(&people, Person::is_mailed), "{history:?}");
+
+            if case % 6 == 5 {
+                service.clock.advance(Duration::from_hours(24 * 31));
+            }
+            let month = service.clock.now().month();
+            let expected = those(&people, |person| person.is_mailed() && person.lettered != month);
+            assert_eq!(send_letter(service, &store, &mut server, case).await, expected, "{history:?}");
+            for email in expected {
+                people.get_mut(&email).expect("a person").lettered.clone_from(&month);
+            }
+        }
+        store.close().await;
+    })
+    .await;
+}
