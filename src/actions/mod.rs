@@ -6,6 +6,8 @@
 mod catalogue;
 mod failure;
 mod forward_messages;
+mod gathering;
+mod glance;
 mod join_waitlist;
 mod newest_image;
 mod publish_release;
@@ -28,6 +30,8 @@ use crate::store::{Store, Writer};
 pub use catalogue::{Catalogue, Changes};
 pub use failure::Failure;
 pub use forward_messages::{Forwarder, Step};
+pub use gathering::Gathering;
+pub use glance::{Glance, glance};
 pub use join_waitlist::join_waitlist;
 pub use newest_image::{NewestImage, latest_path};
 pub use publish_release::{Image, Publication, PublishFailure, Shelf, publish_release};
@@ -49,6 +53,9 @@ pub struct Service {
     pub clock: Clock,
     pub newest_image: NewestImage,
     pub catalogue: Catalogue,
+    pub gathering: Gathering,
+    /// Whether messages go on to the makers' mailbox.
+    pub forwards: bool,
 }
 
 /// A name for something that happens at `at`; later ones sort behind earlier ones.

@@ -3,6 +3,7 @@
 //! Knows nothing of HTTP or mail and decides no rule of the service beyond what must hold in the
 //! data itself.
 
+mod backlog;
 mod connect;
 mod counts;
 mod failure;
@@ -15,6 +16,7 @@ mod signups;
 mod statement;
 mod writer;
 
+pub use backlog::Backlog;
 pub use connect::{Database, Store};
 pub use failure::StoreFailure;
 pub use leaving::Recipient;

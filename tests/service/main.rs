@@ -26,6 +26,7 @@ mod lifecycle;
 mod links;
 mod mail;
 mod mcp;
+mod ops;
 mod outages;
 mod pages;
 mod problems;
