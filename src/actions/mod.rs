@@ -7,6 +7,8 @@ mod catalogue;
 mod erase_person;
 mod failure;
 mod forward_messages;
+mod gathering;
+mod glance;
 mod import_people;
 mod join_waitlist;
 mod newest_image;
@@ -31,6 +33,8 @@ pub use catalogue::{Catalogue, Changes};
 pub use erase_person::erase_person;
 pub use failure::Failure;
 pub use forward_messages::{Forwarder, Step};
+pub use gathering::Gathering;
+pub use glance::{Glance, glance};
 pub use import_people::import_people;
 pub use join_waitlist::join_waitlist;
 pub use newest_image::{NewestImage, latest_path};
@@ -53,6 +57,9 @@ pub struct Service {
     pub clock: Clock,
     pub newest_image: NewestImage,
     pub catalogue: Catalogue,
+    pub gathering: Gathering,
+    /// Whether messages go on to the makers' mailbox.
+    pub forwards: bool,
 }
 
 /// A name for something that happens at `at`; later ones sort behind earlier ones.

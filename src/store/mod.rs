@@ -3,6 +3,7 @@
 //! Knows nothing of HTTP or mail and decides no rule of the service beyond what must hold in the
 //! data itself.
 
+mod backlog;
 mod condition;
 mod connect;
 mod counts;
@@ -20,6 +21,7 @@ mod signups;
 mod statement;
 mod writer;
 
+pub use backlog::Backlog;
 pub use condition::Condition;
 pub use connect::{Database, Store};
 pub use erasure::Erased;

@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::leaving::Farewell;
 use super::mcp::Hello;
+use super::metrics::Metrics;
 use super::pages::Served;
 use super::{reference, routes};
 use crate::actions::{Catalogue, NewestImage, Service};
@@ -24,6 +25,7 @@ struct Inner {
     allowed_origins: Vec<String>,
     ai_train: bool,
     made: RwLock<Arc<Made>>,
+    metrics: Metrics,
 }
 
 /// What is made of the site's files: once, and again when they change.
@@ -55,6 +57,7 @@ impl App {
             allowed_origins: settings.allowed_origins.clone(),
             ai_train: settings.ai_train,
             made: RwLock::new(Arc::new(made)),
+            metrics: Metrics::new(),
         })))
     }
 
@@ -76,6 +79,10 @@ impl App {
 
     pub(crate) fn service(&self) -> &Service {
         &self.0.service
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
     }
 
     pub(crate) fn base_url(&self) -> &BaseUrl {

@@ -15,6 +15,7 @@ mod http_date;
 mod json;
 mod leaving;
 mod mcp;
+mod metrics;
 mod multipart;
 mod negotiate;
 pub mod ops;

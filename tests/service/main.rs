@@ -28,6 +28,7 @@ mod lifecycle;
 mod links;
 mod mail;
 mod mcp;
+mod ops;
 mod outages;
 mod pages;
 mod people;

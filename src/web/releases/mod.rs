@@ -8,8 +8,8 @@ mod listing;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
-use http::header::{ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, LOCATION, RETRY_AFTER};
-use http::{HeaderValue, StatusCode};
+use http::header::{ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_RANGE, LOCATION, RETRY_AFTER};
+use http::{HeaderValue, Method, StatusCode};
 
 use super::app::App;
 use super::pages::{self, text_response};
@@ -101,12 +101,25 @@ pub(crate) async fn image(State(app): State<App>, Path(file): Path<String>, requ
         return lead_to(url);
     }
     match app.service().catalogue.open(release).await {
-        Ok(opened) => image::respond(opened, release, request.method(), request.headers()),
+        Ok(opened) => {
+            let response = image::respond(opened, release, request.method(), request.headers());
+            if request.method() == Method::GET && has_the_beginning(&response) {
+                app.metrics().image_sent(&release.version);
+                app.service().gathering.image_sent(&release.version, app.service().clock.now());
+            }
+            response
+        }
         Err(why) => {
             tracing::warn!(file, %why, "a published image cannot be read");
             not_yet("This disk image cannot be read just now. Please try again in a moment.\n")
         }
     }
+}
+
+/// Whoever goes on with a download that broke off is not counted again.
+fn has_the_beginning(response: &Response) -> bool {
+    let range = response.headers().get(CONTENT_RANGE);
+    response.status() == StatusCode::OK || range.is_some_and(|range| range.as_bytes().starts_with(b"bytes 0-"))
 }
 
 fn lead_to(address: &str) -> Response {
