@@ -1,7 +1,9 @@
 //! The command line: floor 5. One file a command.
 
+mod backup;
 mod check;
 mod letter;
+mod move_database;
 mod release;
 mod serve;
 
@@ -11,8 +13,10 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use self::backup::BackupCommandFailure;
 use self::check::CheckFailure;
 use self::letter::{LetterCommand, LetterCommandFailure};
+use self::move_database::MoveFailure;
 use self::release::{ReleaseCommand, ReleaseFailure};
 use crate::config::{InvalidSettings, Settings, Written};
 use crate::domain::base_url::BaseUrl;
@@ -63,6 +67,25 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Write everything to a folder, while the service goes on
+    #[command(before_help = "Example:\n  porchlight backup /backups/2026-11-15")]
+    Backup {
+        /// The folder; it is made, and has to be empty if it is there
+        folder: PathBuf,
+    },
+    /// Bring a backup back, into an empty database
+    #[command(before_help = "Example:\n  porchlight restore /backups/2026-11-15 --data-dir /srv/porchlight")]
+    Restore {
+        /// What `porchlight backup` wrote
+        folder: PathBuf,
+    },
+    /// Carry the embedded database over to PostgreSQL; it stays as it is
+    #[command(before_help = "Example:\n  porchlight move --to postgres://porchlight@db.example/porchlight")]
+    Move {
+        /// The database, new and empty: `postgres://user:password@host/database`
+        #[arg(long, value_name = "URL")]
+        to: String,
+    },
     /// Publish disk images, list them, take them back
     #[command(subcommand)]
     Release(ReleaseCommand),
@@ -88,6 +111,12 @@ enum CommandFailure {
     Check(#[from] CheckFailure),
     /// Exit 1.
     #[error(transparent)]
+    Backup(#[from] BackupCommandFailure),
+    /// Exit 1.
+    #[error(transparent)]
+    Move(#[from] MoveFailure),
+    /// Exit 1.
+    #[error(transparent)]
     Release(#[from] ReleaseFailure),
     /// Exit 1.
     #[error(transparent)]
@@ -99,7 +128,7 @@ enum CommandFailure {
     #[error("The database ({0}) cannot be used: {1}.")]
     Database(Database, String),
     /// Exit 1.
-    #[error("Nothing was done: {0}.")]
+    #[error("{}", .0.sentence("Nothing was done"))]
     Store(#[from] StoreFailure),
     /// Exit 1.
     #[error("The program could not start: {0}.")]
@@ -133,6 +162,9 @@ fn run(cli: Cli) -> Result<(), CommandFailure> {
     match cli.command {
         Command::Serve { watch } => serve::run(settings?, watch),
         Command::Check { json } => check::run(settings, json),
+        Command::Backup { folder } => backup::back_up_to(&settings?, &folder),
+        Command::Restore { folder } => backup::restore_from(&settings?, &folder),
+        Command::Move { to } => move_database::run(&settings?, &to),
         Command::Release(command) => release::run(command, &settings?),
         Command::Letter(command) => letter::run(command, &settings?),
     }

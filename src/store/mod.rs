@@ -3,6 +3,8 @@
 //! Knows nothing of HTTP or mail and decides no rule of the service beyond what must hold in the
 //! data itself.
 
+mod backup_file;
+mod carry;
 mod condition;
 mod connect;
 mod failure;
@@ -15,7 +17,9 @@ mod signups;
 mod statement;
 mod writer;
 
+pub use carry::{Carried, CarryFailure, Contents, Others};
 pub use condition::Condition;
+pub(crate) use connect::make_private_folder;
 pub use connect::{Database, Store};
 pub use failure::StoreFailure;
 pub use leaving::Recipient;

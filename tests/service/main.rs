@@ -11,6 +11,7 @@
 )]
 
 mod addresses;
+mod backup;
 mod bodies;
 mod check;
 mod connections;
@@ -26,6 +27,7 @@ mod lifecycle;
 mod links;
 mod mail;
 mod mcp;
+mod moving;
 mod outages;
 mod pages;
 mod problems;
