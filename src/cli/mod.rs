@@ -2,7 +2,9 @@
 
 mod backup;
 mod check;
+mod config;
 mod letter;
+mod manual;
 mod move_database;
 mod release;
 mod serve;
@@ -11,14 +13,16 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 
 use self::backup::BackupCommandFailure;
 use self::check::CheckFailure;
+use self::config::ConfigCommand;
 use self::letter::{LetterCommand, LetterCommandFailure};
 use self::move_database::MoveFailure;
 use self::release::{ReleaseCommand, ReleaseFailure};
-use crate::config::{InvalidSettings, Settings, Written};
+use crate::config::{Chosen, InvalidSettings, Settings, Written};
 use crate::domain::base_url::BaseUrl;
 use crate::serve::ServeFailure;
 use crate::site::SiteFailure;
@@ -55,6 +59,7 @@ the environment.";
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Serve the site until told to stop
+    #[command(before_help = "Example:\n  porchlight serve --base-url https://troupe.example")]
     Serve {
         /// Show changes in `site_dir` as they are made
         #[arg(long)]
@@ -67,6 +72,9 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Show what is set and where, or every setting there is
+    #[command(subcommand)]
+    Config(ConfigCommand),
     /// Write everything to a folder, while the service goes on
     #[command(before_help = "Example:\n  porchlight backup /backups/2026-11-15")]
     Backup {
@@ -92,6 +100,16 @@ enum Command {
     /// Write to those who asked for one email a month
     #[command(subcommand)]
     Letter(LetterCommand),
+    /// Print what your shell needs to complete these commands
+    #[command(before_help = "Example:\n  porchlight completions zsh > ~/.zfunc/_porchlight")]
+    Completions { shell: Shell },
+    /// Print the manual page, or write one for each command
+    #[command(before_help = "Example:\n  porchlight man | man -l -\n  porchlight man --to /usr/local/share/man/man1")]
+    Man {
+        /// Folder for the pages of all commands
+        #[arg(long, value_name = "FOLDER")]
+        to: Option<PathBuf>,
+    },
 }
 
 /// What a command could not do, in one sentence.
@@ -131,6 +149,9 @@ enum CommandFailure {
     #[error("{}", .0.sentence("Nothing was done"))]
     Store(#[from] StoreFailure),
     /// Exit 1.
+    #[error("The manual cannot be written to {0}: {1}.")]
+    Manual(String, std::io::Error),
+    /// Exit 1.
     #[error("The program could not start: {0}.")]
     Runtime(#[from] std::io::Error),
 }
@@ -158,15 +179,22 @@ pub fn main() -> ExitCode {
 }
 
 fn run(cli: Cli) -> Result<(), CommandFailure> {
-    let settings = Settings::load(cli.config.as_deref(), &cli.settings);
+    let file = cli.config.as_deref();
+    let settings = Settings::load(file, &cli.settings);
     match cli.command {
         Command::Serve { watch } => serve::run(settings?, watch),
         Command::Check { json } => check::run(settings, json),
+        Command::Config(command) => config::run(command, Chosen::gather(file, &cli.settings), settings),
         Command::Backup { folder } => backup::back_up_to(&settings?, &folder),
         Command::Restore { folder } => backup::restore_from(&settings?, &folder),
         Command::Move { to } => move_database::run(&settings?, &to),
         Command::Release(command) => release::run(command, &settings?),
         Command::Letter(command) => letter::run(command, &settings?),
+        Command::Completions { shell } => {
+            manual::complete(shell, Cli::command());
+            Ok(())
+        }
+        Command::Man { to } => manual::print_or_write(Cli::command(), to.as_deref()),
     }
 }
 
@@ -179,6 +207,11 @@ fn tell(line: &str) {
 /// Writes data, for people and programs alike. Who stops reading has seen enough.
 fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// Writes what has been made to the last byte.
+fn say_as_is(bytes: &[u8]) {
+    let _ = std::io::stdout().write_all(bytes);
 }
 
 /// Where the site is to be found, as far as that is known before anybody listens.
@@ -221,7 +254,6 @@ fn at_work(command: impl Future<Output = Result<(), CommandFailure>>) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_arguments_fit_together() {
