@@ -3,6 +3,8 @@
 //! An action takes checked values, applies the rules, and hands back a plain value or a `Failure`.
 //! It knows neither HTTP nor SQL.
 
+mod back_up;
+mod backup;
 mod catalogue;
 mod erase_person;
 mod failure;
@@ -14,6 +16,7 @@ mod join_waitlist;
 mod newest_image;
 mod publish_release;
 mod readiness;
+mod restore;
 mod send_contact;
 mod send_letter;
 mod start_download;
@@ -29,6 +32,7 @@ use crate::clock::Clock;
 use crate::domain::time::Moment;
 use crate::store::{Store, Writer};
 
+pub use back_up::{BackUpFailure, BackedUp, back_up};
 pub use catalogue::{Catalogue, Changes};
 pub use erase_person::erase_person;
 pub use failure::Failure;
@@ -40,6 +44,7 @@ pub use join_waitlist::join_waitlist;
 pub use newest_image::{NewestImage, latest_path};
 pub use publish_release::{Image, Publication, PublishFailure, Shelf, publish_release};
 pub use readiness::{Part, missing_image, readiness};
+pub use restore::{EmptyPlace, RestoreFailure, Restored, restore};
 pub use send_contact::send_contact;
 pub use send_letter::{LetterFailure, LetterSender, LetterStep};
 pub use start_download::{StartedDownload, start_download};

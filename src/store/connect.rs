@@ -166,7 +166,7 @@ fn open_sqlite(path: &Path) -> Result<Store, StoreFailure> {
 }
 
 /// Addresses and messages are nobody else's business on this machine.
-fn make_private_folder(folder: &Path) -> std::io::Result<()> {
+pub(crate) fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }

@@ -4,6 +4,8 @@
 //! data itself.
 
 mod backlog;
+mod backup_file;
+mod carry;
 mod condition;
 mod connect;
 mod counts;
@@ -22,7 +24,9 @@ mod statement;
 mod writer;
 
 pub use backlog::Backlog;
+pub use carry::{Carried, CarryFailure, Contents, Others};
 pub use condition::Condition;
+pub(crate) use connect::make_private_folder;
 pub use connect::{Database, Store};
 pub use erasure::Erased;
 pub use failure::StoreFailure;

@@ -11,8 +11,10 @@
 )]
 
 mod addresses;
+mod backup;
 mod bodies;
 mod check;
+mod configuration;
 mod connections;
 mod contact;
 mod counts;
@@ -28,6 +30,7 @@ mod lifecycle;
 mod links;
 mod mail;
 mod mcp;
+mod moving;
 mod ops;
 mod outages;
 mod pages;
