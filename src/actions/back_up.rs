@@ -3,8 +3,9 @@
 //! The database is read as one moment has it, written as one file, and read back from there. The
 //! images are those which that file names.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::backup::{BackupFolder, forget, place_image};
@@ -54,7 +55,7 @@ pub async fn back_up(
     let unwritable = |why| BackUpFailure::Unwritable { path: folder.to_owned(), why };
     clear(&place).map_err(unwritable)?.then_some(()).ok_or_else(|| BackUpFailure::Occupied(folder.to_owned()))?;
 
-    let file = Store::open(&Database::Sqlite(place.partial.clone()))?;
+    let file = Store::open_patiently(&Database::Sqlite(place.partial.clone()))?;
     let carried = store.carry_to(&file, Others::MayWrite, &mut progress).await;
     file.close().await;
     let (Carried::Now(tables) | Carried::Before(tables)) = carried?;
@@ -102,5 +103,7 @@ fn clear(place: &BackupFolder) -> io::Result<bool> {
         forget(Path::new(&file))?;
     }
     make_private_folder(&place.images)?;
+    // The folder may be one that others can look into.
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(&place.partial)?;
     Ok(true)
 }

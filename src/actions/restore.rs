@@ -62,9 +62,9 @@ pub async fn restore(
     if !backup.database.is_file() {
         return Err(RestoreFailure::NoBackup(folder.to_owned()));
     }
-    let target = Store::open(place.database)?;
+    let target = Store::open_patiently(place.database)?;
     let copy = WorkingCopy::of(&backup.database, place.data_dir)?;
-    let source = Store::open(&Database::Sqlite(copy.0.clone()))?;
+    let source = Store::open_patiently(&Database::Sqlite(copy.0.clone()))?;
     let tables = bring_data(&source, &target, place, &mut progress).await;
     source.close().await;
     let tables = tables?;

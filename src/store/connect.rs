@@ -21,6 +21,9 @@ pub(super) static POSTGRES_MIGRATIONS: Migrator = sqlx::migrate!("migrations/pos
 const LOCK_WAIT: Duration = Duration::from_millis(1500);
 const CONNECT_WAIT: Duration = Duration::from_millis(1500);
 
+/// How long work that takes minutes may wait for either: nobody waits for an answer.
+const PATIENT_WAIT: Duration = Duration::from_secs(10);
+
 /// Where the data is kept.
 #[derive(Clone, Debug)]
 pub enum Database {
@@ -85,8 +88,19 @@ impl Store {
     /// When the folder of an embedded database cannot be made.
     pub fn open(database: &Database) -> Result<Self, StoreFailure> {
         match database {
-            Database::Sqlite(path) => open_sqlite(path),
-            Database::Postgres(options) => Ok(open_postgres(options)),
+            Database::Sqlite(path) => open_sqlite(path, LOCK_WAIT, CONNECT_WAIT),
+            Database::Postgres(options) => Ok(open_postgres(options, CONNECT_WAIT)),
+        }
+    }
+
+    /// The same, for work that would rather wait for a busy machine than begin again.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_patiently(database: &Database) -> Result<Self, StoreFailure> {
+        match database {
+            Database::Sqlite(path) => open_sqlite(path, PATIENT_WAIT, PATIENT_WAIT),
+            Database::Postgres(options) => Ok(open_postgres(options, PATIENT_WAIT)),
         }
     }
 
@@ -101,7 +115,8 @@ impl Store {
                 SQLITE_MIGRATIONS.run(pool).await?;
             }
             Self::Postgres(pool) => {
-                let patient = PgPoolOptions::new().max_connections(1).acquire_timeout(CONNECT_WAIT);
+                let patient =
+                    PgPoolOptions::new().max_connections(1).acquire_timeout(pool.options().get_acquire_timeout());
                 let patient = patient.connect_lazy_with(pool.connect_options().as_ref().clone());
                 POSTGRES_MIGRATIONS.run(&patient).await?;
                 patient.close().await;
@@ -132,7 +147,7 @@ impl Store {
     }
 }
 
-fn open_sqlite(path: &Path) -> Result<Store, StoreFailure> {
+fn open_sqlite(path: &Path, lock_wait: Duration, connect_wait: Duration) -> Result<Store, StoreFailure> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         make_private_folder(folder).map_err(|error| {
             StoreFailure::Unusable(format!("The folder {} could not be made: {error}.", folder.display()))
@@ -144,9 +159,9 @@ fn open_sqlite(path: &Path) -> Result<Store, StoreFailure> {
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
         .pragma("wal_autocheckpoint", "0")
-        .busy_timeout(LOCK_WAIT)
+        .busy_timeout(lock_wait)
         .disable_statement_logging();
-    let pool = SqlitePoolOptions::new().max_connections(4).acquire_timeout(CONNECT_WAIT).connect_lazy_with(options);
+    let pool = SqlitePoolOptions::new().max_connections(4).acquire_timeout(connect_wait).connect_lazy_with(options);
     Ok(Store::Sqlite(pool))
 }
 
@@ -169,10 +184,10 @@ pub(super) async fn check_durability(pool: &SqlitePool) -> Result<(), StoreFailu
     )))
 }
 
-fn open_postgres(options: &PgConnectOptions) -> Store {
+fn open_postgres(options: &PgConnectOptions, connect_wait: Duration) -> Store {
     let pool = PgPoolOptions::new()
         .max_connections(8)
-        .acquire_timeout(CONNECT_WAIT)
+        .acquire_timeout(connect_wait)
         .after_connect(|connection, _| {
             Box::pin(async move {
                 connection
