@@ -10,17 +10,17 @@ use crate::store::{ImportedPerson, Store};
 ///
 /// # Errors
 /// `Unavailable` when they cannot be recorded.
-pub async fn import_people(store: &Store, people: Vec<Person>, at: Moment) -> Result<u64, Failure> {
-    let named: Vec<_> = people.into_iter().map(named).collect();
+pub async fn import_people(store: &Store, people: &[Person], at: Moment) -> Result<u64, Failure> {
+    let named: Vec<_> = people.iter().map(named).collect();
     Ok(store.import(&named, at).await?)
 }
 
-fn named(person: Person) -> ImportedPerson {
+fn named(person: &Person) -> ImportedPerson {
     let seen = person.first_seen;
     ImportedPerson {
         downloads: (0..person.downloads).map(|_| new_id(seen)).collect(),
         join: person.waitlist.then(|| new_id(seen)),
         opt_in: person.opt_in.as_ref().map(|opt_in| new_id(opt_in.at)),
-        person,
+        person: person.clone(),
     }
 }

@@ -18,13 +18,14 @@ use crate::config::Settings;
 use crate::domain::email::EmailAddress;
 use crate::domain::leaving::Suppression;
 use crate::domain::person::Person;
-use crate::store::{Held, Store, StoreFailure};
+use crate::store::{Held, Store};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PeopleCommand {
     /// Show everything held of a person: the answer to a data request
     #[command(before_help = "Example:\n  porchlight people show ada@example.com --json")]
     Show {
+        /// Whose address
         #[arg(value_parser = address)]
         email: EmailAddress,
         /// As JSON, for programs and for the person
@@ -46,13 +47,17 @@ pub(super) enum PeopleCommand {
     },
     /// Write everybody to a CSV file, or to standard output
     #[command(before_help = "Example:\n  porchlight people export people.csv")]
-    Export { file: Option<PathBuf> },
+    Export {
+        /// Where to; standard output if left out
+        file: Option<PathBuf>,
+    },
     /// Add people from a CSV file; who is there already stays as they are
     ///
     /// The first line names the columns. Only `email` is needed; nobody gets the monthly email unless a
     /// column `updates` says so.
     #[command(before_help = "Example:\n  porchlight people import people.csv --all-or-nothing")]
     Import {
+        /// The CSV file, in UTF-8
         file: PathBuf,
         /// Take nobody if any row is bad
         #[arg(long)]
@@ -63,6 +68,7 @@ pub(super) enum PeopleCommand {
     /// Only hashes are kept: that the address is never to be mailed, and that it had this month's letter.
     #[command(before_help = "Example:\n  porchlight people erase ada@example.com")]
     Erase {
+        /// Whose address
         #[arg(value_parser = address)]
         email: EmailAddress,
         /// Do not ask
@@ -72,12 +78,14 @@ pub(super) enum PeopleCommand {
     /// Never mail an address, known or not, whoever opts in
     #[command(before_help = "Example:\n  porchlight people suppress ada@example.com")]
     Suppress {
+        /// Whose address
         #[arg(value_parser = address)]
         email: EmailAddress,
     },
     /// Let a suppressed address be mailed again, if its owner opted in
     #[command(before_help = "Example:\n  porchlight people unsuppress ada@example.com")]
     Unsuppress {
+        /// Whose address
         #[arg(value_parser = address)]
         email: EmailAddress,
     },
@@ -98,6 +106,8 @@ pub(super) enum PeopleFailure {
     NotSuppressed(String),
     #[error("Nothing was changed: {0}.")]
     Action(#[from] Failure),
+    #[error("The list ends here: {0}.")]
+    Read(Failure),
     #[error("The people cannot be written to {0}: {1}.")]
     Export(String, std::io::Error),
     #[error("{0} cannot be read: {1}.")]
@@ -155,6 +165,19 @@ async fn held(store: &Store, email: &EmailAddress) -> Result<Held, CommandFailur
 /// So many are asked for at once, so that the longest list takes little memory and no long statement.
 const PAGE: usize = 1000;
 
+/// How often a database that is busy is asked: what takes a minute should not fail for a second.
+const PATIENCE: usize = 5;
+
+async fn patiently<T>(ask: impl AsyncFn() -> Result<T, Failure>) -> Result<T, Failure> {
+    for _ in 1..PATIENCE {
+        match ask().await {
+            Err(Failure::Unavailable(_)) => {}
+            outcome => return outcome,
+        }
+    }
+    ask().await
+}
+
 /// Everybody in order of the address, a page at a time.
 struct Pages<'a> {
     store: &'a Store,
@@ -164,8 +187,9 @@ struct Pages<'a> {
 
 impl Pages<'_> {
     /// The next few; none when there are no more.
-    async fn next(&mut self) -> Result<Vec<Person>, StoreFailure> {
-        let people = self.store.people_page(self.opted_in_only, self.last.as_ref(), PAGE).await?;
+    async fn next(&mut self) -> Result<Vec<Person>, PeopleFailure> {
+        let page = async || Ok(self.store.people_page(self.opted_in_only, self.last.as_ref(), PAGE).await?);
+        let people = patiently(page).await.map_err(PeopleFailure::Read)?;
         self.last = people.last().map(|person| person.email.clone()).or(self.last.take());
         Ok(people)
     }
@@ -196,7 +220,7 @@ async fn list(store: &Store, as_json: bool, limit: usize, updates: bool) -> Resu
         (false, _) => Ok(()),
     };
     if listed == 0 {
-        tell("Nobody is there yet.");
+        tell("Nobody is there.");
     }
     Ok(())
 }
@@ -258,7 +282,7 @@ async fn erase(store: &Store, email: &EmailAddress, yes: bool) -> Result<(), Com
     }
     let erased = erase_person(store, email, Clock::System.now()).await.map_err(PeopleFailure::from)?;
     tell(&format!(
-        "{typed} is erased: {} downloads and joins, {} opt-ins, {} messages, {} letters.",
+        "{typed} is erased (downloads and joins: {}, opt-ins: {}, messages: {}, letters: {}).",
         erased.events, erased.consents, erased.messages, erased.letters
     ));
     let left = store.held(email).await?;

@@ -84,7 +84,7 @@ async fn a_data_request_is_answered_with_everything_held() {
                 }],
                 "messages": [{
                     "id": message["id"], "reference": message["reference"], "at": at, "email": "ADA@example.com",
-                    "name": "Ada", "message": "Hello\nthere", "state": "waiting", "since": at, "tries": 0, "trouble": null,
+                    "name": "Ada", "message": "Hello\nthere", "state": "waiting", "state_at": at, "tries": 0, "trouble": null,
                 }],
                 "letters": [],
                 "letter_months": [],

@@ -62,7 +62,7 @@ pub(in crate::cli) fn message(entry: &InboxEntry) -> Value {
         "name": received.message.name.as_ref().map(SenderName::as_str),
         "message": received.message.message.as_str(),
         "state": entry.progress.as_str(),
-        "since": entry.at.rfc3339(),
+        "state_at": entry.at.rfc3339(),
         "tries": entry.tries,
         "trouble": entry.trouble,
     })
