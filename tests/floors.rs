@@ -119,5 +119,5 @@ fn only_the_settings_read_the_environment() {
         .map(|(_, file, _)| file)
         .collect();
     readers.dedup();
-    assert_eq!(readers, [Path::new("config.rs")]);
+    assert_eq!(readers, [Path::new("config/gather.rs")]);
 }
