@@ -4,6 +4,7 @@
 //! environment, `--base-url` as a flag. A flag beats the environment, which beats the file, which
 //! beats the default. Whatever is wrong is told in one sentence that names the setting.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -137,6 +138,53 @@ pub enum OpsListen {
     At(SocketAddr),
 }
 
+/// A setting that somebody made, as written, and where: a flag, a variable, or a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chosen {
+    pub value: String,
+    pub place: String,
+}
+
+impl Chosen {
+    /// Puts flags and environment (`given`, from the command line) over the file.
+    ///
+    /// # Errors
+    /// When the file cannot be understood, or a secret is given twice.
+    pub fn gather(file: Option<&Path>, given: &Written) -> Result<BTreeMap<String, Self>, InvalidSettings> {
+        let file = file.or_else(|| Some(Path::new(DEFAULT_FILE)).filter(|file| file.exists()));
+        let mut all = BTreeMap::new();
+        if let Some(path) = file {
+            let place = path.display().to_string();
+            let values = read_file(path)?.into_iter();
+            all.extend(values.map(|(name, value)| (name, Self { value, place: place.clone() })));
+        }
+        for (name, value) in named(given) {
+            let variable = format!("PORCHLIGHT_{}", name.to_uppercase());
+            let is_flag = environment(&variable).as_ref() != Some(&value);
+            let place = if is_flag { format!("--{}", name.replace('_', "-")) } else { variable };
+            all.insert(name, Self { value, place });
+        }
+        for name in SECRETS {
+            let variable = format!("PORCHLIGHT_{}_FILE", name.to_uppercase());
+            if let Some(path) = environment(&variable) {
+                if named(given).iter().any(|(given, _)| given == name) {
+                    return Err(InvalidSettings::of(name, format!("it is given itself and in {variable}; keep one")));
+                }
+                let secret = std::fs::read_to_string(&path)
+                    .map_err(|error| InvalidSettings::of(name, format!("{variable} names {path}: {error}")))?;
+                all.insert(name.to_owned(), Self { value: secret.trim_end().to_owned(), place: variable });
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// Whether a setting may hold what nobody should read over a shoulder.
+#[must_use]
+pub fn is_secret(name: &str) -> bool {
+    SECRETS.contains(&name)
+}
+
 /// One sentence that names the setting and says what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -155,26 +203,8 @@ impl Settings {
     /// # Errors
     /// With the first setting that is wrong.
     pub fn load(file: Option<&Path>, given: &Written) -> Result<Self, InvalidSettings> {
-        let mut values = match file {
-            Some(path) => read_file(path)?,
-            None if Path::new(DEFAULT_FILE).exists() => read_file(Path::new(DEFAULT_FILE))?,
-            None => Values::new(),
-        };
-        for (name, value) in named(given) {
-            values.insert(name, value);
-        }
-        for name in SECRETS {
-            let env = format!("PORCHLIGHT_{}_FILE", name.to_uppercase());
-            if let Some(path) = environment(&env) {
-                if named(given).iter().any(|(given, _)| given == name) {
-                    return Err(InvalidSettings::of(name, format!("it is given itself and in {env}; keep one")));
-                }
-                let secret = std::fs::read_to_string(&path)
-                    .map_err(|error| InvalidSettings::of(name, format!("{env} names {path}: {error}")))?;
-                values.insert(name.to_owned(), secret.trim_end().to_owned());
-            }
-        }
-        Self::understand(|name| values.remove(name))
+        let mut chosen = Chosen::gather(file, given)?;
+        Self::understand(|name| chosen.remove(name).map(|chosen| chosen.value))
     }
 
     fn understand(mut take: impl FnMut(&str) -> Option<String>) -> Result<Self, InvalidSettings> {
@@ -279,8 +309,6 @@ impl MailSettings {
     }
 }
 
-type Values = std::collections::BTreeMap<String, String>;
-
 /// The address, if a browser could follow it.
 pub(crate) fn web_address(text: &str) -> Option<String> {
     let url = Url::parse(text).ok()?;
@@ -302,7 +330,7 @@ fn names() -> Vec<String> {
     }
 }
 
-fn read_file(path: &Path) -> Result<Values, InvalidSettings> {
+fn read_file(path: &Path) -> Result<Vec<(String, String)>, InvalidSettings> {
     let shown = path.display();
     let text = std::fs::read_to_string(path)
         .map_err(|error| InvalidSettings(format!("The settings file {shown} could not be read: {error}.")))?;

@@ -163,7 +163,7 @@ impl Forwarder {
             given_up_since: at.before(TRIED_FOR),
             may_have_arrived: matches!(trouble, Trouble::Uncertain(_)),
             most_together: disliked.then(|| (claimed.messages / 2).max(1)),
-            trouble: trouble.to_string(),
+            trouble: trouble.in_full().to_owned(),
         }
     }
 }

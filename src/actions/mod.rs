@@ -3,18 +3,24 @@
 //! An action takes checked values, applies the rules, and hands back a plain value or a `Failure`.
 //! It knows neither HTTP nor SQL.
 
+mod back_up;
+mod backup;
 mod catalogue;
 mod erase_person;
 mod failure;
 mod forward_messages;
+mod gathering;
+mod glance;
 mod import_people;
 mod join_waitlist;
 mod newest_image;
 mod publish_release;
 mod readiness;
+mod restore;
 mod send_contact;
 mod send_letter;
 mod start_download;
+mod statistics;
 mod suppress;
 mod unsubscribe;
 mod unsubscribe_tokens;
@@ -26,18 +32,23 @@ use crate::clock::Clock;
 use crate::domain::time::Moment;
 use crate::store::{Store, Writer};
 
+pub use back_up::{BackUpFailure, BackedUp, back_up};
 pub use catalogue::{Catalogue, Changes};
 pub use erase_person::erase_person;
 pub use failure::Failure;
 pub use forward_messages::{Forwarder, Step};
+pub use gathering::Gathering;
+pub use glance::{Glance, glance};
 pub use import_people::import_people;
 pub use join_waitlist::join_waitlist;
 pub use newest_image::{NewestImage, latest_path};
 pub use publish_release::{Image, Publication, PublishFailure, Shelf, publish_release};
-pub use readiness::{Part, readiness};
+pub use readiness::{Part, missing_image, readiness};
+pub use restore::{EmptyPlace, RestoreFailure, Restored, restore};
 pub use send_contact::send_contact;
 pub use send_letter::{LetterFailure, LetterSender, LetterStep};
 pub use start_download::{StartedDownload, start_download};
+pub use statistics::statistics;
 pub use suppress::{suppress, unsuppress};
 pub use unsubscribe::{can_unsubscribe, unsubscribe};
 pub use unsubscribe_tokens::unsubscribe_tokens;
@@ -51,6 +62,9 @@ pub struct Service {
     pub clock: Clock,
     pub newest_image: NewestImage,
     pub catalogue: Catalogue,
+    pub gathering: Gathering,
+    /// Whether messages go on to the makers' mailbox.
+    pub forwards: bool,
 }
 
 /// A name for something that happens at `at`; later ones sort behind earlier ones.

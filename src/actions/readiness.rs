@@ -1,32 +1,61 @@
 //! Whether this instance can do its work.
 
-use super::Service;
+use std::time::Duration;
+
+use super::{Catalogue, NewestImage, Service};
+
+/// How long a message may wait for the mail server before it is told.
+const LATE: Duration = Duration::from_hours(1);
 
 /// One thing that work depends on, and what is wrong with it, if anything is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     pub name: &'static str,
     pub trouble: Option<String>,
+    /// Whether another instance may do better. Mail that waits, waits for all of them.
+    pub turns_away: bool,
 }
 
 /// Looks at everything that downloads and messages depend on.
 pub async fn readiness(service: &Service) -> Vec<Part> {
     let database = service.catalogue.look().await.err().map(|failure| failure.to_string());
-    let newest_image = missing_image(service).await;
-    vec![Part { name: "database", trouble: database }, Part { name: "newest_image", trouble: newest_image }]
+    let outbox = if database.is_none() { late_mail(service).await } else { None };
+    let part = |name, trouble, turns_away| Part { name, trouble, turns_away };
+    vec![
+        part("database", database, true),
+        part("writer", service.writer.trouble(), true),
+        part("newest_image", missing_image(&service.catalogue, &service.newest_image).await, true),
+        part("outbox", outbox, false),
+    ]
 }
 
-/// The newest release may have been published on another machine, into a folder we do not share.
-async fn missing_image(service: &Service) -> Option<String> {
-    let releases = service.catalogue.known();
+/// Without a mail server, messages are meant to wait.
+async fn late_mail(service: &Service) -> Option<String> {
+    if !service.forwards {
+        return None;
+    }
+    let backlog = match service.store.backlog().await {
+        Ok(backlog) => backlog,
+        Err(failure) => return Some(failure.to_string()),
+    };
+    let age = backlog.oldest?.until(service.clock.now());
+    (age >= LATE).then(|| {
+        let waiting = backlog.waiting + backlog.under_way;
+        format!("{waiting} messages wait for the mail server, the oldest for {} minutes", age.as_secs() / 60)
+    })
+}
+
+/// Why those who download get no image, as far as the catalogue knows. The newest release may have
+/// been published on another machine, into a folder we do not share.
+pub async fn missing_image(catalogue: &Catalogue, newest_image: &NewestImage) -> Option<String> {
+    let releases = catalogue.known();
     let Some(release) = releases.newest() else {
-        return service.newest_image.is_of_release().then(|| "nothing has been published".to_owned());
+        return newest_image.is_of_release().then(|| "nothing has been published".to_owned());
     };
     if release.elsewhere.is_some() {
         return None;
     }
-    service
-        .catalogue
+    catalogue
         .open(release)
         .await
         .err()

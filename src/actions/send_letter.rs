@@ -14,7 +14,7 @@ use crate::domain::email::EmailAddress;
 use crate::domain::leaving::{Suppression, UnsubscribeToken};
 use crate::domain::letter::Letter;
 use crate::domain::time::Moment;
-use crate::mail::{Connection, Correspondent, Mail, MonthlyMail, Postmaster, Trouble};
+use crate::mail::{Cause, Connection, Correspondent, Mail, MonthlyMail, Postmaster, Trouble};
 use crate::site::{Addressee, SiteFailure, Stationery};
 use crate::store::{LetterClaim, LetterOutcome, Recipient, Store};
 
@@ -97,7 +97,7 @@ impl LetterSender {
         // Reached before anybody is claimed, so that a server that is away leaves nobody uncertain.
         let mut connection = match self.connection().await {
             Ok(connection) => connection,
-            Err(trouble) => return Ok(LetterStep::Away(trouble.to_string())),
+            Err(trouble) => return Ok(LetterStep::Away(trouble.in_full().to_owned())),
         };
         let claim = self.store.claim_recipient(&self.letter.id, claimed_at).await.map_err(Failure::from)?;
         let claimed = match claim {
@@ -115,9 +115,10 @@ impl LetterSender {
         let mail = self.write(&claimed.recipient, &claimed.token, claimed_at)?;
         let handed_over = match mail {
             Some(mail) => connection.send(&mail).await,
-            None => {
-                Err(Trouble::NotForThem { for_good: true, said: "no mail server would take this address".to_owned() })
-            }
+            None => Err(Trouble::NotForThem {
+                for_good: true,
+                cause: Cause::known("no mail server would take this address"),
+            }),
         };
         if handed_over.is_ok() {
             self.connection = Some(connection);
@@ -130,8 +131,8 @@ impl LetterSender {
             }
             // It stays uncertain: nobody knows.
             Err(Trouble::Uncertain(_)) => return Ok(LetterStep::Settled),
-            Err(Trouble::Away(said)) => {
-                (LetterOutcome::PutOff { at: now, trouble: said.clone() }, Ok(LetterStep::Away(said)))
+            Err(Trouble::Away(cause)) => {
+                (LetterOutcome::PutOff { at: now, trouble: cause.in_full.clone() }, Ok(LetterStep::Away(cause.in_full)))
             }
             Err(trouble @ (Trouble::NotForThem { for_good: true, .. } | Trouble::Refused { for_good: true, .. })) => {
                 if trouble.is_about_the_mailbox() {
@@ -139,16 +140,19 @@ impl LetterSender {
                     kept.map_err(Failure::from)?;
                 }
                 self.refused_in_a_row += 1;
-                let refused = LetterOutcome::Refused { trouble: trouble.to_string() };
+                let refused = LetterOutcome::Refused { trouble: trouble.in_full().to_owned() };
                 if self.refused_in_a_row < REFUSALS_IN_A_ROW {
                     (refused, Ok(LetterStep::Settled))
                 } else {
-                    (refused, Err(LetterFailure::Refusing(trouble.to_string())))
+                    (refused, Err(LetterFailure::Refusing(trouble.in_full().to_owned())))
                 }
             }
             Err(trouble) => {
                 let pause = PAUSES.get(claimed.tries as usize).copied().unwrap_or(ANOTHER_DAY);
-                (LetterOutcome::PutOff { at: now.after(pause), trouble: trouble.to_string() }, Ok(LetterStep::PutOff))
+                (
+                    LetterOutcome::PutOff { at: now.after(pause), trouble: trouble.in_full().to_owned() },
+                    Ok(LetterStep::PutOff),
+                )
             }
         };
         let noted = self.store.settle_recipient(&self.letter.id, email, claimed_at, &outcome, now).await;
@@ -199,11 +203,13 @@ impl LetterSender {
     }
 }
 
-/// Where an opt-in came from, in words. What a caller says of itself is quoted, without what could
-/// pass for words of ours.
+/// Where an opt-in came from, in words. The site's script calls itself `site`. What another caller
+/// says of itself is quoted, without what could pass for words of ours.
 fn through(via: &str, source: Option<&str>) -> String {
+    if via == Via::Site.as_str() || source == Some(Via::Site.as_str()) {
+        return "the site".to_owned();
+    }
     let face = match via {
-        via if via == Via::Site.as_str() => "the site",
         via if via == Via::Mcp.as_str() => "an assistant",
         via if via == Via::Import.as_str() => "an earlier list",
         _ => "a program",
@@ -211,5 +217,19 @@ fn through(via: &str, source: Option<&str>) -> String {
     match source.map(|source| source.replace(['<', '>', '"', '\n'], " ")) {
         Some(source) if !source.trim().is_empty() => format!("{face} (“{}”)", source.trim()),
         _ => face.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::through;
+
+    #[test]
+    fn where_an_opt_in_came_from_is_told_in_words() {
+        assert_eq!(through("site", None), "the site");
+        assert_eq!(through("api", Some("site")), "the site");
+        assert_eq!(through("api", Some("my <agent>")), "a program (“my  agent”)");
+        assert_eq!(through("api", Some(" ")), "a program");
+        assert_eq!(through("mcp", None), "an assistant");
     }
 }

@@ -9,11 +9,10 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 
-use super::{CommandFailure, at_work, confirm, open_store, say, tell};
+use super::{CommandFailure, at_work, base_url, confirm, open_store, say, tell};
 use crate::actions::{LetterFailure, LetterSender, LetterStep};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
-use crate::domain::base_url::BaseUrl;
 use crate::domain::email::EmailAddress;
 use crate::domain::letter::Letter;
 use crate::mail::Postmaster;
@@ -99,10 +98,6 @@ fn read(file: &Path) -> Result<Letter, LetterCommandFailure> {
     Letter::parse(&text).map_err(|why| unusable(why.to_string()))
 }
 
-pub(super) fn base_url(settings: &Settings) -> BaseUrl {
-    settings.base_url.clone().unwrap_or_else(|| BaseUrl::of_listener(settings.listen))
-}
-
 fn stationery(settings: &Settings, postal_address: &str) -> Result<Stationery, CommandFailure> {
     let content = settings.site_dir.as_deref().map_or_else(|| Ok(Content::default()), Content::with_folder)?;
     Ok(Stationery::read(&content, base_url(settings), postal_address)?)
@@ -113,7 +108,7 @@ fn proofreader(settings: &Settings) -> Addressee {
     Addressee {
         opted_in: Clock::System.now().date(),
         through: "a look at it before it goes out".to_owned(),
-        unsubscribe_url: base_url(settings).to("/unsubscribe/…"),
+        unsubscribe_url: base_url(settings).to("/unsubscribe/nobody"),
     }
 }
 
@@ -152,8 +147,8 @@ async fn test(settings: &Settings, file: &Path, to: &EmailAddress) -> Result<(),
     let not_sent = |why: String| LetterCommandFailure::Test(why);
     let mail = sender.copy_for(to, &proofreader(settings), Clock::System.now())?;
     let mail = mail.ok_or_else(|| not_sent("no mail server would take this address".to_owned()))?;
-    let mut connection = sender.postmaster.connect().await.map_err(|trouble| not_sent(trouble.to_string()))?;
-    connection.send(&mail).await.map_err(|trouble| not_sent(trouble.to_string()))?;
+    let mut connection = sender.postmaster.connect().await.map_err(|trouble| not_sent(trouble.in_full().to_owned()))?;
+    connection.send(&mail).await.map_err(|trouble| not_sent(trouble.in_full().to_owned()))?;
     connection.close().await;
     tell(&format!("The letter is on its way to {}. Nobody else got it.", to.as_typed()));
     Ok(())
@@ -166,6 +161,10 @@ async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), Command
     let mut sender = sender(settings, store.clone(), letter)?;
     let started = find(&store, &id).await?;
     let to = if started.is_some() { Vec::new() } else { store.recipients().await? };
+    if started.is_none() && to.is_empty() {
+        tell("Nobody has asked for the monthly email yet, so nothing was sent.");
+        return Ok(());
+    }
     let count = started.as_ref().map_or(to.len() as u64, |letter| letter.tally.waiting);
     let people = if count == 1 { "1 person".to_owned() } else { format!("{count} people") };
     if !confirm(&format!("Send “{}” to {people}?", sender.letter.subject), yes)? {

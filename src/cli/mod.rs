@@ -1,22 +1,35 @@
 //! The command line: floor 5. One file a command.
 
+mod backup;
+mod check;
+mod config;
 mod inbox;
 mod letter;
+mod manual;
+mod move_database;
 mod people;
 mod release;
 mod serve;
+mod stats;
 
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 
+use self::backup::BackupCommandFailure;
+use self::check::CheckFailure;
+use self::config::ConfigCommand;
 use self::inbox::{InboxCommand, InboxFailure};
 use self::letter::{LetterCommand, LetterCommandFailure};
+use self::move_database::MoveFailure;
 use self::people::{PeopleCommand, PeopleFailure};
 use self::release::{ReleaseCommand, ReleaseFailure};
-use crate::config::{InvalidSettings, Settings, Written};
+use self::stats::StatsArguments;
+use crate::config::{Chosen, InvalidSettings, Settings, Written};
+use crate::domain::base_url::BaseUrl;
 use crate::serve::ServeFailure;
 use crate::site::SiteFailure;
 use crate::store::{Database, Store, StoreFailure};
@@ -52,10 +65,40 @@ the environment.";
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Serve the site until told to stop
+    #[command(before_help = "Example:\n  porchlight serve --base-url https://troupe.example")]
     Serve {
         /// Show changes in `site_dir` as they are made
         #[arg(long)]
         watch: bool,
+    },
+    /// See whether everything is set up: settings, database, disk, site, release, mail
+    #[command(before_help = "Example:\n  porchlight check --config /etc/porchlight.toml")]
+    Check {
+        /// As JSON, for programs
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what is set and where, or every setting there is
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Write everything to a folder, while the service goes on
+    #[command(before_help = "Example:\n  porchlight backup /backups/2026-11-15")]
+    Backup {
+        /// The folder; it is made, and has to be empty if it is there
+        folder: PathBuf,
+    },
+    /// Bring a backup back, into an empty database
+    #[command(before_help = "Example:\n  porchlight restore /backups/2026-11-15 --data-dir /srv/porchlight")]
+    Restore {
+        /// What `porchlight backup` wrote
+        folder: PathBuf,
+    },
+    /// Carry the embedded database over to PostgreSQL; it stays as it is
+    #[command(before_help = "Example:\n  porchlight move --to postgres://porchlight@db.example/porchlight")]
+    Move {
+        /// The database, new and empty: `postgres://user:password@host/database`
+        #[arg(long, value_name = "URL")]
+        to: String,
     },
     /// Publish disk images, list them, take them back
     #[command(subcommand)]
@@ -69,6 +112,19 @@ enum Command {
     /// Read what people wrote to you
     #[command(subcommand)]
     Inbox(InboxCommand),
+    /// Show how the launch goes: downloads, people, opt-ins, joins, messages
+    #[command(before_help = stats::EXAMPLES)]
+    Stats(StatsArguments),
+    /// Print what your shell needs to complete these commands
+    #[command(before_help = "Example:\n  porchlight completions zsh > ~/.zfunc/_porchlight")]
+    Completions { shell: Shell },
+    /// Print the manual page, or write one for each command
+    #[command(before_help = "Example:\n  porchlight man | man -l -\n  porchlight man --to /usr/local/share/man/man1")]
+    Man {
+        /// Folder for the pages of all commands
+        #[arg(long, value_name = "FOLDER")]
+        to: Option<PathBuf>,
+    },
 }
 
 /// What a command could not do, in one sentence.
@@ -83,6 +139,15 @@ enum CommandFailure {
     /// Exit 2: it would have to ask, and nobody is there to answer.
     #[error("This cannot be undone, and there is no terminal to ask at. Add --yes if you mean it.")]
     Unasked,
+    /// Exit 1.
+    #[error(transparent)]
+    Check(#[from] CheckFailure),
+    /// Exit 1.
+    #[error(transparent)]
+    Backup(#[from] BackupCommandFailure),
+    /// Exit 1.
+    #[error(transparent)]
+    Move(#[from] MoveFailure),
     /// Exit 1.
     #[error(transparent)]
     Release(#[from] ReleaseFailure),
@@ -102,8 +167,11 @@ enum CommandFailure {
     #[error("The database ({0}) cannot be used: {1}.")]
     Database(Database, String),
     /// Exit 1.
-    #[error("Nothing was done: {0}.")]
+    #[error("{}", .0.sentence("Nothing was done"))]
     Store(#[from] StoreFailure),
+    /// Exit 1.
+    #[error("The manual cannot be written to {0}: {1}.")]
+    Manual(String, std::io::Error),
     /// Exit 1.
     #[error("The program could not start: {0}.")]
     Runtime(#[from] std::io::Error),
@@ -122,21 +190,35 @@ impl CommandFailure {
 #[must_use]
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    let outcome = Settings::load(cli.config.as_deref(), &cli.settings).map_err(CommandFailure::from).and_then(
-        |settings| match cli.command {
-            Command::Serve { watch } => serve::run(settings, watch),
-            Command::Release(command) => release::run(command, &settings),
-            Command::Letter(command) => letter::run(command, &settings),
-            Command::People(command) => people::run(command, &settings),
-            Command::Inbox(command) => inbox::run(command, &settings),
-        },
-    );
-    match outcome {
+    match run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             tell(&failure.to_string());
             ExitCode::from(failure.exit_code())
         }
+    }
+}
+
+fn run(cli: Cli) -> Result<(), CommandFailure> {
+    let file = cli.config.as_deref();
+    let settings = Settings::load(file, &cli.settings);
+    match cli.command {
+        Command::Serve { watch } => serve::run(settings?, watch),
+        Command::Check { json } => check::run(settings, json),
+        Command::Config(command) => config::run(command, Chosen::gather(file, &cli.settings), settings),
+        Command::Backup { folder } => backup::back_up_to(&settings?, &folder),
+        Command::Restore { folder } => backup::restore_from(&settings?, &folder),
+        Command::Move { to } => move_database::run(&settings?, &to),
+        Command::Release(command) => release::run(command, &settings?),
+        Command::Letter(command) => letter::run(command, &settings?),
+        Command::People(command) => people::run(command, &settings?),
+        Command::Inbox(command) => inbox::run(command, &settings?),
+        Command::Stats(arguments) => stats::run(&arguments, &settings?),
+        Command::Completions { shell } => {
+            manual::complete(shell, Cli::command());
+            Ok(())
+        }
+        Command::Man { to } => manual::print_or_write(Cli::command(), to.as_deref()),
     }
 }
 
@@ -149,6 +231,16 @@ fn tell(line: &str) {
 /// Writes data, for people and programs alike. Who stops reading has seen enough.
 fn say(line: &str) {
     let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// Writes what has been made to the last byte.
+fn say_as_is(bytes: &[u8]) {
+    let _ = std::io::stdout().write_all(bytes);
+}
+
+/// Where the site is to be found, as far as that is known before anybody listens.
+fn base_url(settings: &Settings) -> BaseUrl {
+    settings.base_url.clone().unwrap_or_else(|| BaseUrl::of_listener(settings.listen))
 }
 
 /// Asks before what cannot be undone.
@@ -186,7 +278,6 @@ fn at_work(command: impl Future<Output = Result<(), CommandFailure>>) -> Result<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_arguments_fit_together() {

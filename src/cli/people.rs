@@ -142,7 +142,7 @@ pub(super) fn run(command: PeopleCommand, settings: &Settings) -> Result<(), Com
 async fn show(settings: &Settings, store: &Store, email: &EmailAddress, as_json: bool) -> Result<(), CommandFailure> {
     let held = held(store, email).await?;
     if as_json {
-        say(&format!("{:#}", show::described(&held, &super::letter::base_url(settings))));
+        say(&format!("{:#}", show::described(&held, &super::base_url(settings))));
     } else {
         say(&show::lines(&held).join("\n"));
     }

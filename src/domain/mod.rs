@@ -5,8 +5,10 @@
 
 pub mod base64;
 pub mod base_url;
+pub mod calendar;
 pub mod consent;
 pub mod contact;
+pub mod counts;
 pub mod digest;
 pub mod disk_image;
 pub mod email;
@@ -18,6 +20,7 @@ pub mod person;
 pub mod relay;
 pub mod release;
 pub mod signup;
+pub mod statistics;
 pub mod text;
 pub mod time;
 pub mod version;

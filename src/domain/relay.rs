@@ -74,7 +74,7 @@ impl Relay {
         };
         let security = match (tls, &login) {
             (true, _) => Security::Tls,
-            (false, Some(_)) if !is_loopback(&host) => Security::StartTls,
+            (false, Some(_)) if !stays_here(&host) => Security::StartTls,
             (false, _) => Security::StartTlsIfOffered,
         };
         let port = url.port().unwrap_or(match (tls, &login) {
@@ -113,8 +113,14 @@ impl Relay {
     /// Whether nobody in between could listen, so that any certificate will do.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
-        is_loopback(&self.host)
+        stays_here(&self.host)
     }
+}
+
+/// Whether what is said to this host cannot leave the machine. Names below `localhost` should not
+/// either, but who resolves them is not for us to say, and a password is at stake.
+fn stays_here(host: &Host) -> bool {
+    is_loopback(host) && !matches!(host, Host::Domain(name) if name != "localhost")
 }
 
 /// Without user and password.
@@ -146,6 +152,7 @@ mod tests {
             ("smtp://u:p@192.168.0.1", Security::StartTls, 587),
             ("smtp://u:p@[2001:db8::1]", Security::StartTls, 587),
             ("smtp://u:p@localhost.example", Security::StartTls, 587),
+            ("smtp://u:p@mail.localhost", Security::StartTls, 587),
             ("smtp://u:p@localhost", Security::StartTlsIfOffered, 587),
             ("smtp://u:p@127.0.0.1:2525", Security::StartTlsIfOffered, 2525),
             ("smtp://u:p@[::1]", Security::StartTlsIfOffered, 587),

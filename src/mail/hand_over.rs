@@ -11,6 +11,7 @@ use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
 use lettre::transport::smtp::client::{AsyncSmtpConnection, TlsParameters};
 use lettre::transport::smtp::commands::{Data, Mail as MailFrom, Rcpt};
 use lettre::transport::smtp::extension::ClientId;
+use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
 use super::compose::{Mail, Postmaster};
@@ -29,41 +30,78 @@ const GOODBYE_WITHIN: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Trouble {
     /// The server is away, or wants nothing from us. The mail itself was not shown to it.
-    #[error("{0}")]
-    Away(String),
+    #[error("the mail server cannot be used: {0}")]
+    Away(Cause),
     /// The server takes nothing for this recipient, now or ever. The mail itself was not shown to it.
-    #[error("{said}")]
-    NotForThem { for_good: bool, said: String },
+    #[error("the mail server takes nothing for a recipient: {cause}")]
+    NotForThem { for_good: bool, cause: Cause },
     /// The server has seen the mail and does not take it, now or ever.
-    #[error("{said}")]
-    Refused { for_good: bool, said: String },
+    #[error("the mail server refused a mail: {cause}")]
+    Refused { for_good: bool, cause: Cause },
     /// The connection broke while the mail was under way: it may have arrived.
-    #[error("{0}")]
-    Uncertain(String),
+    #[error("the connection broke while a mail was under way: {0}")]
+    Uncertain(Cause),
+}
+
+/// What was behind it. Shown, it leaves out what the server said, which may name people, and gives
+/// the number alone.
+#[derive(Clone, Debug)]
+pub struct Cause {
+    pub in_full: String,
+    code: Option<String>,
 }
 
 impl Trouble {
     /// Whether the server says that there is no such mailbox: an enhanced status code 5.1.x.
     #[must_use]
     pub fn is_about_the_mailbox(&self) -> bool {
-        let (Self::NotForThem { for_good: true, said } | Self::Refused { for_good: true, said }) = self else {
+        let (Self::NotForThem { for_good: true, cause } | Self::Refused { for_good: true, cause }) = self else {
             return false;
         };
-        said.split_whitespace().any(|word| {
+        cause.in_full.split_whitespace().any(|word| {
             word.strip_prefix("5.1.")
                 .is_some_and(|rest| (1..=3).contains(&rest.len()) && rest.bytes().all(|b| b.is_ascii_digit()))
         })
     }
 
-    /// For the log: what kind of trouble, without anything that was said, which may name people.
+    /// Everything that is known of it, for the makers alone.
     #[must_use]
-    pub const fn kind(&self) -> &'static str {
+    pub fn in_full(&self) -> &str {
         match self {
-            Self::Away(_) => "the mail server is away or lets us hand nothing over",
-            Self::NotForThem { .. } => "the mail server takes nothing for a recipient",
-            Self::Refused { .. } => "the mail server refused a mail",
-            Self::Uncertain(_) => "the connection broke while a mail was under way",
+            Self::Away(cause)
+            | Self::NotForThem { cause, .. }
+            | Self::Refused { cause, .. }
+            | Self::Uncertain(cause) => &cause.in_full,
         }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.code {
+            Some(code) => write!(f, "it said {code}"),
+            None => f.write_str(&self.in_full),
+        }
+    }
+}
+
+impl From<Error> for Cause {
+    fn from(error: Error) -> Self {
+        Self { in_full: error.to_string(), code: error.status().map(|code| code.to_string()) }
+    }
+}
+
+impl Cause {
+    /// Known without asking a server.
+    #[must_use]
+    pub fn known(words: &str) -> Self {
+        Self { in_full: words.to_owned(), code: None }
+    }
+}
+
+impl From<Elapsed> for Cause {
+    fn from(_: Elapsed) -> Self {
+        Self::known("it does not answer")
     }
 }
 
@@ -84,8 +122,9 @@ impl Postmaster {
     /// [`Trouble::Away`]
     pub async fn connect(&self) -> Result<Connection, Trouble> {
         match timeout(CONNECT_WITHIN, self.open()).await {
-            Ok(opened) => opened.map(Connection).map_err(|error| away(&error)),
-            Err(_) => Err(Trouble::Away("the mail server does not answer".to_owned())),
+            Ok(Ok(opened)) => Ok(Connection(opened)),
+            Ok(Err(error)) => Err(Trouble::Away(error.into())),
+            Err(elapsed) => Err(Trouble::Away(elapsed.into())),
         }
     }
 
@@ -129,29 +168,29 @@ impl Connection {
     pub async fn send(&mut self, mail: &Mail) -> Result<(), Trouble> {
         match timeout(ADDRESS_WITHIN, self.address(mail)).await {
             Ok(addressed) => addressed?,
-            Err(_) => return Err(Trouble::Away("the mail server does not answer".to_owned())),
+            Err(elapsed) => return Err(Trouble::Away(elapsed.into())),
         }
         match timeout(TAKE_WITHIN, self.0.message(&mail.bytes)).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) if error.is_transient() || error.is_permanent() => {
-                Err(Trouble::Refused { for_good: error.is_permanent(), said: error.to_string() })
+                Err(Trouble::Refused { for_good: error.is_permanent(), cause: error.into() })
             }
-            Ok(Err(error)) => Err(Trouble::Uncertain(error.to_string())),
-            Err(_) => Err(Trouble::Uncertain("the mail server did not say whether it took the mail".to_owned())),
+            Ok(Err(error)) => Err(Trouble::Uncertain(error.into())),
+            Err(elapsed) => Err(Trouble::Uncertain(elapsed.into())),
         }
     }
 
     async fn address(&mut self, mail: &Mail) -> Result<(), Trouble> {
-        let from = MailFrom::new(Some(mail.from.clone()), Vec::new());
-        self.0.command(from).await.map_err(|error| away(&error))?;
+        let away = |error: Error| Trouble::Away(error.into());
+        self.0.command(MailFrom::new(Some(mail.from.clone()), Vec::new())).await.map_err(away)?;
         let to = Rcpt::new(mail.to.clone(), Vec::new());
         self.0.command(to).await.map_err(|error| match error {
             error if error.is_transient() || error.is_permanent() => {
-                Trouble::NotForThem { for_good: error.is_permanent(), said: error.to_string() }
+                Trouble::NotForThem { for_good: error.is_permanent(), cause: error.into() }
             }
-            error => away(&error),
+            error => away(error),
         })?;
-        self.0.command(Data).await.map_err(|error| away(&error))?;
+        self.0.command(Data).await.map_err(away)?;
         Ok(())
     }
 
@@ -159,8 +198,4 @@ impl Connection {
     pub async fn close(mut self) {
         let _ = timeout(GOODBYE_WITHIN, self.0.quit()).await;
     }
-}
-
-fn away(error: &Error) -> Trouble {
-    Trouble::Away(error.to_string())
 }

@@ -8,5 +8,5 @@ mod hand_over;
 mod monthly;
 
 pub use compose::{Correspondent, Mail, Postmaster, Unmailable};
-pub use hand_over::{Connection, Trouble};
+pub use hand_over::{Cause, Connection, Trouble};
 pub use monthly::MonthlyMail;

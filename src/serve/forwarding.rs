@@ -49,7 +49,7 @@ async fn work(forwarder: &Forwarder, prepared: &mut bool) -> Pause {
             Pause { at_least: Duration::ZERO, at_most: until.clamp(BREATH, LOOK_EVERY) }
         }
         Ok(Step::Stuck(trouble)) => {
-            tracing::warn!("{}; it will be tried again", trouble.kind());
+            tracing::warn!(%trouble, "mail waits, and is tried again");
             Pause { at_least: AFTER_TROUBLE, at_most: Duration::ZERO }
         }
         Err(failure) => {

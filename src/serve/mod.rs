@@ -2,6 +2,7 @@
 
 mod connections;
 mod forwarding;
+mod gathering;
 mod patience;
 mod releases;
 
@@ -17,7 +18,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::connections::{Face, House};
-use crate::actions::{Catalogue, Forwarder, NewestImage, Service};
+use crate::actions::{Catalogue, Forwarder, Gathering, NewestImage, Service};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, MailSettings, OpsListen, Settings};
 use crate::domain::base_url::BaseUrl;
@@ -105,7 +106,10 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
     }
     let (writer, writer_task) = Writer::start(store.clone(), prepared);
     let new_messages = writer.new_messages();
-    let service = Service { store, writer, clock, newest_image, catalogue };
+    let gathering = Gathering::default();
+    let (store_of_counts, gathered) = (store.clone(), gathering.clone());
+    let forwards = forwarder.is_some();
+    let service = Service { store, writer, clock, newest_image, catalogue, gathering, forwards };
     let app = App::new(&settings, base_url.clone(), service, &content)?;
 
     let (stop, give_up, tasks) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
@@ -123,6 +127,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
         }
         None => {}
     }
+    tasks.spawn(gathering::keep_up(gathered, store_of_counts, stop.clone()));
     tasks.spawn(releases::keep_up(content.clone(), app.clone(), stop.clone()));
     if let Some(forwarder) = forwarder {
         let (stop, give_up) = (stop.clone(), give_up.clone());
@@ -198,6 +203,10 @@ impl Running {
         self.tasks.close();
         if timeout(ANSWER_WITHIN, self.tasks.wait()).await.is_err() {
             self.give_up.cancel();
+        }
+        let service = self.app.service();
+        if let Ok(Err(failure)) = timeout(WRITE_WITHIN, service.gathering.store(&service.store)).await {
+            tracing::warn!(%failure, "the last calls and images are not counted");
         }
         // The writer ends when nobody is left who could ask it for anything.
         drop(self.app);

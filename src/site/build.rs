@@ -209,6 +209,7 @@ impl Press<'_> {
 fn listing(name: PageName, draft: &Draft, base_url: &BaseUrl) -> Value {
     json!({
         "name": name.as_str(),
+        "main": PageName::MAIN.contains(&name),
         "path": name.path(),
         "title": draft.title,
         "description": draft.description,

@@ -13,13 +13,14 @@ use sqlx::{ConnectOptions, Executor};
 use super::StoreFailure;
 use crate::config::{InvalidSettings, Settings};
 
-static SQLITE_MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
-static POSTGRES_MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
+pub(super) static SQLITE_MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
+pub(super) static POSTGRES_MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
 
 /// How long a statement may wait for a lock, for a connection, or run: together under the five
 /// seconds within which a caller has its answer.
 const LOCK_WAIT: Duration = Duration::from_millis(1500);
 const CONNECT_WAIT: Duration = Duration::from_millis(1500);
+const FIRST_CONNECT_WAIT: Duration = Duration::from_secs(30);
 
 /// Where the data is kept.
 #[derive(Clone, Debug)]
@@ -97,8 +98,12 @@ impl Store {
     pub async fn prepare(&self) -> Result<(), StoreFailure> {
         match self {
             Self::Sqlite(pool) => {
-                check_durability(pool).await?;
-                SQLITE_MIGRATIONS.run(pool).await?;
+                // Nobody waits for an answer yet, and making the file takes a slow disk a while.
+                let patient = SqlitePoolOptions::new().max_connections(1).acquire_timeout(FIRST_CONNECT_WAIT);
+                let patient = patient.connect_lazy_with(pool.connect_options().as_ref().clone());
+                check_durability(&patient).await?;
+                SQLITE_MIGRATIONS.run(&patient).await?;
+                patient.close().await;
             }
             Self::Postgres(pool) => {
                 let patient = PgPoolOptions::new().max_connections(1).acquire_timeout(CONNECT_WAIT);
@@ -161,12 +166,12 @@ fn open_sqlite(path: &Path) -> Result<Store, StoreFailure> {
 }
 
 /// Addresses and messages are nobody else's business on this machine.
-fn make_private_folder(folder: &Path) -> std::io::Result<()> {
+pub(crate) fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-async fn check_durability(pool: &SqlitePool) -> Result<(), StoreFailure> {
+pub(super) async fn check_durability(pool: &SqlitePool) -> Result<(), StoreFailure> {
     let mut connection = pool.acquire().await?;
     let (journal,): (String,) = sqlx::query_as("PRAGMA journal_mode").fetch_one(&mut *connection).await?;
     let (synchronous,): (i64,) = sqlx::query_as("PRAGMA synchronous").fetch_one(&mut *connection).await?;

@@ -16,6 +16,15 @@ pub enum StoreFailure {
 }
 
 impl StoreFailure {
+    /// One sentence for people: `outcome` is what came of it, such as "Nothing was done".
+    #[must_use]
+    pub fn sentence(&self, outcome: &str) -> String {
+        match self {
+            Self::Unusable(sentence) => sentence.clone(),
+            passing => format!("{outcome}: {passing}."),
+        }
+    }
+
     /// Whether the same transaction may go through when tried again at once.
     pub(super) fn is_conflict(error: &sqlx::Error) -> bool {
         matches!(code(error).as_deref(), Some("40001" | "40P01"))

@@ -4,8 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 
+use super::counts::{ADD_COUNTS, counts_batch};
 use super::statement::{Statement, in_transaction, on_pool, over_batch};
 use super::{Store, StoreFailure};
+use crate::domain::calendar::Day;
+use crate::domain::counts::{Counted, Counts};
 use crate::domain::email::EmailAddress;
 use crate::domain::leaving::{AddressKey, Leaving, Suppression, UnsubscribeToken};
 use crate::domain::time::Moment;
@@ -94,18 +97,24 @@ impl Store {
     /// # Errors
     /// When the database does not answer.
     pub async fn leave(&self, token: &UnsubscribeToken, how: Leaving, at: Moment) -> Result<bool, StoreFailure> {
-        let at = at.unix_millis();
+        let mut counts = Counts::default();
+        counts.add_plain(Day::of(at), Counted::Unsubscribe);
+        let (at, counts) = (at.unix_millis(), counts_batch(&counts));
         in_transaction!(self, |tx, words| {
             let holder: Option<(String, String)> =
                 sqlx::query_as(words(SELECT_HOLDER)).bind(token.as_str()).fetch_optional(&mut *tx).await?;
             let Some((address, email)) = holder else { return Ok(false) };
-            sqlx::query(INSERT_WITHDRAWAL).bind(&address).bind(at).bind(how.as_str()).execute(&mut *tx).await?;
+            let withdrawal = sqlx::query(INSERT_WITHDRAWAL).bind(&address).bind(at).bind(how.as_str());
+            let withdrawn = withdrawal.execute(&mut *tx).await?.rows_affected();
             sqlx::query(WITHDRAW).bind(&address).execute(&mut *tx).await?;
             if how == Leaving::NotMe {
                 let (key,): (String,) = sqlx::query_as(SELECT_KEY).fetch_one(&mut *tx).await?;
                 let hash = read_key(&key)?.hash(&stored(&email)?);
                 let reason = Suppression::NotMe.as_str();
                 sqlx::query(SUPPRESS).bind(hash).bind(at).bind(reason).execute(&mut *tx).await?;
+            }
+            if withdrawn > 0 {
+                sqlx::query(words(ADD_COUNTS)).bind(&counts).execute(&mut *tx).await?;
             }
         });
         Ok(true)

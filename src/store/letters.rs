@@ -234,7 +234,7 @@ impl Store {
 }
 
 impl Tally {
-    fn add(&mut self, state: &str, count: u64) {
+    pub(super) fn add(&mut self, state: &str, count: u64) {
         let place = match state {
             "sent" => &mut self.sent,
             "waiting" => &mut self.waiting,

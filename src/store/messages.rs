@@ -4,9 +4,12 @@
 use std::collections::BTreeMap;
 
 use super::Store;
+use super::counts::{ADD_COUNTS, counts_batch};
 use super::statement::{Statement, in_transaction, over_batch};
 use super::writer::Record;
+use crate::domain::calendar::Day;
 use crate::domain::contact::{ContactMessage, ReceivedMessage, SAME_MESSAGE_WITHIN};
+use crate::domain::counts::{Counted, Counts};
 use crate::domain::digest::Digest;
 use crate::domain::text::SenderName;
 use serde_json::{Value, json};
@@ -50,8 +53,14 @@ impl Record for ReceivedMessage {
                 sqlx::query_as(words(CLAIM_DIGESTS)).bind(&claims).bind(window).fetch_all(&mut *tx).await?;
             if !fresh.is_empty() {
                 let messages = messages_batch(&by_digest, &fresh);
-                sqlx::query(words(INSERT_MESSAGES)).bind(&messages).execute(&mut *tx).await?;
+                let written =
+                    sqlx::query(words(INSERT_MESSAGES)).bind(&messages).execute(&mut *tx).await?.rows_affected();
                 sqlx::query(words(ENQUEUE_MESSAGES)).bind(&messages).execute(&mut *tx).await?;
+                // What was written before has been counted before.
+                if written > 0 {
+                    let counts = counts_batch(&counted(&by_digest, &fresh));
+                    sqlx::query(words(ADD_COUNTS)).bind(&counts).execute(&mut *tx).await?;
+                }
             }
         });
         Ok(vec![(); messages.len()])
@@ -83,4 +92,12 @@ fn messages_batch(by_digest: &BTreeMap<String, &ReceivedMessage>, fresh: &[(Stri
         })
     });
     rows.collect::<Value>().to_string()
+}
+
+fn counted(by_digest: &BTreeMap<String, &ReceivedMessage>, fresh: &[(String,)]) -> Counts {
+    let mut counts = Counts::default();
+    for message in fresh.iter().filter_map(|(digest,)| by_digest.get(digest)) {
+        counts.add_plain(Day::of(message.at), Counted::Message);
+    }
+    counts
 }

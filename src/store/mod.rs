@@ -3,7 +3,12 @@
 //! Knows nothing of HTTP or mail and decides no rule of the service beyond what must hold in the
 //! data itself.
 
+mod backlog;
+mod backup_file;
+mod carry;
+mod condition;
 mod connect;
+mod counts;
 mod erasure;
 mod failure;
 mod import;
@@ -18,6 +23,10 @@ mod signups;
 mod statement;
 mod writer;
 
+pub use backlog::Backlog;
+pub use carry::{Carried, CarryFailure, Contents, Others};
+pub use condition::Condition;
+pub(crate) use connect::make_private_folder;
 pub use connect::{Database, Store};
 pub use erasure::Erased;
 pub use failure::StoreFailure;

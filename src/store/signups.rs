@@ -6,9 +6,12 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Store;
+use super::counts::{ADD_COUNTS, counts_batch};
 use super::statement::{Statement, in_transaction, over_batch};
 use super::writer::Record;
+use crate::domain::calendar::Day;
 use crate::domain::consent::{self, Via};
+use crate::domain::counts::{Counted, Counts};
 use crate::domain::email::EmailAddress;
 use crate::domain::signup::Standing;
 use crate::domain::text::Source;
@@ -94,9 +97,14 @@ impl Record for SignupRecord {
             let people = people_batch(&visits);
             let rows: Vec<PersonRow> = sqlx::query_as(words(UPSERT_PEOPLE)).bind(&people).fetch_all(&mut *tx).await?;
             let events = events_batch(&recorded);
-            sqlx::query(words(INSERT_EVENTS)).bind(&events).execute(&mut *tx).await?;
+            let written = sqlx::query(words(INSERT_EVENTS)).bind(&events).execute(&mut *tx).await?.rows_affected();
             if let Some(consents) = consents_batch(&visits, &rows) {
                 sqlx::query(words(INSERT_CONSENTS)).bind(&consents).execute(&mut *tx).await?;
+            }
+            // What was written before has been counted before.
+            if written > 0 {
+                let counts = counts_batch(&counted(&recorded, &visits, &rows));
+                sqlx::query(words(ADD_COUNTS)).bind(&counts).execute(&mut *tx).await?;
             }
             standings(signups.len(), &visits, &rows)
         });
@@ -157,19 +165,47 @@ fn events_batch(signups: &Placed<'_>) -> String {
 }
 
 /// The opt-ins that took effect: those whose own name now stands with the person.
+fn opt_ins<'a>(visits: &BTreeMap<&str, Visit<'a>>, people: &[PersonRow]) -> impl Iterator<Item = &'a SignupRecord> {
+    people.iter().filter_map(|(address, _, _, opt_in)| {
+        visits.get(address.as_str())?.opt_in.filter(|signup| is(opt_in.as_deref(), signup))
+    })
+}
+
 fn consents_batch(visits: &BTreeMap<&str, Visit<'_>>, people: &[PersonRow]) -> Option<String> {
-    let rows: Vec<_> = people
-        .iter()
-        .filter_map(|(address, _, _, opt_in)| {
-            let signup = visits.get(address.as_str())?.opt_in?;
-            is(opt_in.as_deref(), signup).then(|| {
-                let mut row = trace_of(signup);
-                row["wording"] = consent::WORDING.into();
-                row
-            })
+    let rows: Vec<_> = opt_ins(visits, people)
+        .map(|signup| {
+            let mut row = trace_of(signup);
+            row["wording"] = consent::WORDING.into();
+            row
         })
         .collect();
     (!rows.is_empty()).then(|| Value::from(rows).to_string())
+}
+
+/// How often what happened in this batch.
+fn counted(signups: &Placed<'_>, visits: &BTreeMap<&str, Visit<'_>>, people: &[PersonRow]) -> Counts {
+    let mut counts = Counts::default();
+    let mut count = |what, signup: &SignupRecord| {
+        counts.add_from(Day::of(signup.at), what, signup.via, signup.source.as_ref());
+    };
+    for (_, signup) in signups {
+        match signup.act {
+            Act::Download { .. } => count(Counted::Download, signup),
+            Act::Join => count(Counted::Join, signup),
+        }
+    }
+    for row in people {
+        let Some(visit) = visits.get(row.0.as_str()) else { continue };
+        if let Some((_, first)) = visit.signups.first()
+            && known_before(visit, row) == Standing::default()
+        {
+            count(Counted::Person, first);
+        }
+    }
+    for signup in opt_ins(visits, people) {
+        count(Counted::OptIn, signup);
+    }
+    counts
 }
 
 /// What events and consents alike keep of a request.
@@ -187,12 +223,9 @@ fn trace_of(signup: &SignupRecord) -> Value {
 /// what the first left.
 fn standings(count: usize, visits: &BTreeMap<&str, Visit<'_>>, people: &[PersonRow]) -> Vec<Option<Standing>> {
     let mut standings = vec![None; count];
-    for (address, first_download, first_join, _) in people {
-        let Some(visit) = visits.get(address.as_str()) else { continue };
-        let mut known = Standing {
-            downloaded: was_there_before(first_download.as_deref(), visit.download),
-            joined: was_there_before(first_join.as_deref(), visit.join),
-        };
+    for row in people {
+        let Some(visit) = visits.get(row.0.as_str()) else { continue };
+        let mut known = known_before(visit, row);
         for (place, signup) in &visit.signups {
             standings[*place] = Some(known);
             match signup.act {
@@ -202,6 +235,14 @@ fn standings(count: usize, visits: &BTreeMap<&str, Visit<'_>>, people: &[PersonR
         }
     }
     standings
+}
+
+/// What was known of a person before this batch.
+fn known_before(visit: &Visit<'_>, (_, first_download, first_join, _): &PersonRow) -> Standing {
+    Standing {
+        downloaded: was_there_before(first_download.as_deref(), visit.download),
+        joined: was_there_before(first_join.as_deref(), visit.join),
+    }
 }
 
 fn was_there_before(first: Option<&str>, ours: Option<&SignupRecord>) -> bool {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use prometheus_client::metrics::histogram::Histogram;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
@@ -61,10 +62,18 @@ pub(super) trait Record: Sized {
 }
 
 /// How much is waiting, and how fast it has gone lately.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Load {
     waiting: AtomicUsize,
     nanos_a_batch: AtomicU64,
+    batch_sizes: Histogram,
+}
+
+impl Default for Load {
+    fn default() -> Self {
+        let batch_sizes = Histogram::new([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0]);
+        Self { waiting: AtomicUsize::default(), nanos_a_batch: AtomicU64::default(), batch_sizes }
+    }
 }
 
 impl Load {
@@ -92,6 +101,28 @@ impl Writer {
         let (load, new_messages) = (Arc::new(Load::default()), Arc::new(Notify::new()));
         let task = tokio::spawn(run(store, jobs, Arc::clone(&load), Arc::clone(&new_messages), prepared));
         (Self { queue, load, new_messages }, task)
+    }
+
+    /// How many writes wait.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.load.waiting.load(Ordering::Relaxed)
+    }
+
+    /// How many writes were stored together, each time.
+    #[must_use]
+    pub fn batch_sizes(&self) -> Histogram {
+        self.load.batch_sizes.clone()
+    }
+
+    /// Why a write would be refused now, if it would be.
+    #[must_use]
+    pub fn trouble(&self) -> Option<String> {
+        if self.queue.is_closed() {
+            return Some("the writer has stopped".to_owned());
+        }
+        (self.load.expected_wait() > LONGEST_WAIT)
+            .then(|| format!("{} writes wait, which is more than can be written soon", self.waiting()))
     }
 
     /// Rings after messages to the makers were stored.
@@ -174,6 +205,7 @@ async fn run(
             }
         };
         load.waiting.fetch_sub(count, Ordering::Relaxed);
+        load.batch_sizes.observe(f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
         match outcome {
             Ok(()) => load.learn(began.elapsed()),
             Err(failure) => refuse_waiting(&mut queue, &load, &failure),

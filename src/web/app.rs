@@ -5,11 +5,13 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::leaving::Farewell;
 use super::mcp::Hello;
+use super::metrics::Metrics;
 use super::pages::Served;
 use super::{reference, routes};
-use crate::actions::{Catalogue, Service};
+use crate::actions::{Catalogue, NewestImage, Service};
 use crate::config::Settings;
 use crate::domain::base_url::BaseUrl;
+use crate::domain::release::Releases;
 use crate::site::{Content, Site, SiteFailure};
 
 /// Cheap to copy.
@@ -23,6 +25,7 @@ struct Inner {
     allowed_origins: Vec<String>,
     ai_train: bool,
     made: RwLock<Arc<Made>>,
+    metrics: Metrics,
 }
 
 /// What is made of the site's files: once, and again when they change.
@@ -46,13 +49,15 @@ impl App {
         service: Service,
         content: &Content,
     ) -> Result<Self, SiteFailure> {
-        let made = Made::new(content, &base_url, &service, settings.ai_train)?;
+        let releases = service.catalogue.known();
+        let made = Made::new(content, &base_url, &service.newest_image, &releases, settings.ai_train)?;
         Ok(Self(Arc::new(Inner {
             service,
             base_url,
             allowed_origins: settings.allowed_origins.clone(),
             ai_train: settings.ai_train,
             made: RwLock::new(Arc::new(made)),
+            metrics: Metrics::new(),
         })))
     }
 
@@ -61,7 +66,8 @@ impl App {
     /// # Errors
     /// When the site's files do not fit.
     pub fn remake(&self, content: &Content) -> Result<(), SiteFailure> {
-        let made = Made::new(content, &self.0.base_url, &self.0.service, self.0.ai_train)?;
+        let Inner { service, base_url, ai_train, .. } = &*self.0;
+        let made = Made::new(content, base_url, &service.newest_image, &service.catalogue.known(), *ai_train)?;
         *self.0.made.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(made);
         Ok(())
     }
@@ -73,6 +79,10 @@ impl App {
 
     pub(crate) fn service(&self) -> &Service {
         &self.0.service
+    }
+
+    pub(crate) fn metrics(&self) -> &Metrics {
+        &self.0.metrics
     }
 
     pub(crate) fn base_url(&self) -> &BaseUrl {
@@ -88,13 +98,31 @@ impl App {
     }
 }
 
+/// Makes every page and file as [`App::new`] would, to see whether it can be done; says how many.
+///
+/// # Errors
+/// When the site's files do not fit.
+pub fn try_making(
+    content: &Content,
+    base_url: &BaseUrl,
+    newest_image: &NewestImage,
+    releases: &Releases,
+) -> Result<usize, SiteFailure> {
+    Ok(Made::new(content, base_url, newest_image, releases, false)?.served.len())
+}
+
 impl Made {
-    fn new(content: &Content, base_url: &BaseUrl, service: &Service, ai_train: bool) -> Result<Self, SiteFailure> {
-        let releases = service.catalogue.known();
-        let site = Site::build(content, base_url, &reference::reference(base_url, service, &releases))?;
+    fn new(
+        content: &Content,
+        base_url: &BaseUrl,
+        newest_image: &NewestImage,
+        releases: &Releases,
+        ai_train: bool,
+    ) -> Result<Self, SiteFailure> {
+        let site = Site::build(content, base_url, &reference::reference(base_url, newest_image, releases))?;
         let hello = Hello::new(&site, base_url);
         Ok(Self {
-            served: routes::served(&site, base_url, &hello, ai_train, service, &releases),
+            served: routes::served(&site, base_url, &hello, ai_train, newest_image, releases),
             not_found: Served::not_found(&site.not_found),
             farewell: Farewell::new(&site),
             hello,

@@ -22,8 +22,9 @@ pub async fn exchange(app: App, router: axum::Router, request: Request) -> Respo
     let mut response = guarded(app.base_url(), &path, answer(&app, router, request)).await;
     headers::add_everywhere(response.headers_mut(), app.base_url());
     let (route, status) = (routes::name_of(&app, &path), response.status().as_u16());
-    let micros = began.elapsed().as_micros();
-    tracing::info!(%method, route, status, micros, "request");
+    let took = began.elapsed();
+    app.metrics().answered(route, status, took);
+    tracing::info!(%method, route, status, micros = took.as_micros(), "request");
     response
 }
 

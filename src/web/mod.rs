@@ -15,6 +15,7 @@ mod http_date;
 mod json;
 mod leaving;
 mod mcp;
+mod metrics;
 mod multipart;
 mod negotiate;
 pub mod ops;
@@ -27,6 +28,6 @@ mod representation;
 mod routes;
 mod shape;
 
-pub use app::App;
+pub use app::{App, try_making};
 pub use exchange::exchange;
 pub use routes::router;

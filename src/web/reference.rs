@@ -7,7 +7,7 @@ use super::fields::Fields;
 use super::mcp;
 use super::problem::ErrorCode;
 use super::releases::{newest, offered};
-use crate::actions::Service;
+use crate::actions::NewestImage;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::consent::{self, Via};
 use crate::domain::limits;
@@ -16,7 +16,7 @@ use crate::domain::release::Releases;
 /// The version of the API, as the OpenAPI document has it.
 pub(crate) const API_VERSION: &str = "1.0.0";
 
-pub(crate) fn reference(base_url: &BaseUrl, service: &Service, releases: &Releases) -> Value {
+pub(crate) fn reference(base_url: &BaseUrl, newest_image: &NewestImage, releases: &Releases) -> Value {
     json!({
         "limits": {
             "email": limits::EMAIL,
@@ -34,8 +34,8 @@ pub(crate) fn reference(base_url: &BaseUrl, service: &Service, releases: &Releas
         "mcp_versions": mcp::VERSIONS,
         "api_version": API_VERSION,
         "opt_in_words": consent::WORDS,
-        "image_ready": service.newest_image.is_there(releases),
-        "image_url": service.newest_image.url(),
+        "image_ready": newest_image.is_there(releases),
+        "image_url": newest_image.url(),
         "release": newest(releases, base_url),
         "releases": offered(releases, base_url),
         "last_release": releases.offered().map(|release| release.published.date()).max().unwrap_or_default(),

@@ -9,7 +9,7 @@ use super::app::App;
 use super::mcp::Hello;
 use super::pages::{self, Served};
 use super::{api, discovery, forms, leaving, mcp, releases};
-use crate::actions::Service;
+use crate::actions::NewestImage;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::leaving::UNSUBSCRIBE;
 use crate::domain::release::Releases;
@@ -45,7 +45,7 @@ pub(crate) fn served(
     base_url: &BaseUrl,
     hello: &Hello,
     ai_train: bool,
-    service: &Service,
+    newest_image: &NewestImage,
     releases: &Releases,
 ) -> HashMap<String, Served> {
     let mut served = HashMap::new();
@@ -59,7 +59,7 @@ pub(crate) fn served(
     for (path, draft) in discovery::files(site, base_url, ai_train) {
         served.insert(path, Served::File(draft.into()));
     }
-    for (path, draft) in releases::files(site, base_url, service, releases) {
+    for (path, draft) in releases::files(site, base_url, newest_image, releases) {
         served.insert(path, Served::File(draft.into()));
     }
     for (path, draft) in discovery::open_files(base_url, hello) {

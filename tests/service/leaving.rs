@@ -73,6 +73,9 @@ async fn looking_changes_nothing_and_the_button_does_it() {
         assert!(left.text().contains("You are unsubscribed"), "{}", left.text());
         assert!(mailed(service).await.is_empty());
         assert_eq!(service.database.count("suppressions").await, 0);
+        post(service, &link, "").await;
+        let counted = "SELECT CAST(SUM(times) AS BIGINT) FROM counts WHERE kind = 'unsubscribe'";
+        assert_eq!(service.database.number(counted).await, 1, "leaving again is not leaving twice");
     })
     .await;
 }

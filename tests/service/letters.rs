@@ -222,6 +222,9 @@ async fn a_preview_and_a_test_bother_nobody() {
 async fn a_letter_that_cannot_be_sent_says_why() {
     let desk = Desk::open(Database::sqlite()).await;
     let good = desk.file("good.md", LETTER);
+    let (code, said) = desk.send(&good);
+    assert_eq!(code, 0);
+    assert!(said.contains("Nobody has asked"), "{said}");
     let empty = desk.file("empty.md", "\n");
     let picture = desk.file("picture.md", "# A\n\n![b](/c.png)\n");
     for (arguments, code, words) in [

@@ -11,9 +11,13 @@
 )]
 
 mod addresses;
+mod backup;
 mod bodies;
+mod check;
+mod configuration;
 mod connections;
 mod contact;
+mod counts;
 mod discovery;
 mod download;
 mod forms;
@@ -26,6 +30,8 @@ mod lifecycle;
 mod links;
 mod mail;
 mod mcp;
+mod moving;
+mod ops;
 mod outages;
 mod pages;
 mod people;
@@ -33,5 +39,6 @@ mod problems;
 mod releases;
 mod settings;
 mod site;
+mod stats;
 mod storage;
 mod waitlist;

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use crate::harness::{Program, raw};
 
-const NAMES: [&str; 16] = [
+pub(super) const NAMES: [&str; 16] = [
     "postal_address",
     "letter_rate",
     "listen",

@@ -4,13 +4,13 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use serde_json::{Value, json};
 
 use super::message::{INVALID_PARAMS, INVALID_REQUEST, Id, METHOD_NOT_FOUND, Message, PARSE_ERROR, RpcError};
 use super::origin::{Caller, allow_post, is_preflight};
-use super::{VERSIONS, tools};
+use super::{Client, VERSIONS, tools};
 use crate::domain::base_url::BaseUrl;
 use crate::domain::limits;
 use crate::site::{Facts, Site};
@@ -124,10 +124,13 @@ async fn dispatch(app: &App, headers: &HeaderMap, body: &Bytes) -> Result<Option
         return Ok(None);
     };
     let result = match method.as_str() {
-        "initialize" => Ok(app.made().hello.initialize(params.as_ref())),
+        "initialize" => {
+            app.metrics().greeted(named_client(params.as_ref()));
+            Ok(app.made().hello.initialize(params.as_ref()))
+        }
         "ping" => Ok("{}".to_owned()),
         "tools/list" => list(app, params.as_ref()),
-        "tools/call" => tools::call(app, params.as_ref()).await,
+        "tools/call" => tools::call(app, calling_client(headers), params.as_ref()).await,
         _ => {
             Err(RpcError::new(METHOD_NOT_FOUND, "Method not found: there are initialize, ping, tools/list, tools/call"))
         }
@@ -136,6 +139,17 @@ async fn dispatch(app: &App, headers: &HeaderMap, body: &Bytes) -> Result<Option
         Ok(result) => id.result(&result),
         Err(error) => id.error(&error),
     }))
+}
+
+/// As `initialize` has it.
+fn named_client(params: Option<&Members<'_>>) -> Client {
+    let info = params.and_then(|params| params.get("clientInfo")).and_then(Members::of);
+    Client::of(info.and_then(|info| json::as_string(info.get("name")?)).as_deref())
+}
+
+/// Without sessions, what a call tells of its client is its User-Agent.
+fn calling_client(headers: &HeaderMap) -> Client {
+    Client::of(headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()))
 }
 
 fn list(app: &App, params: Option<&Members<'_>>) -> Result<String, RpcError> {

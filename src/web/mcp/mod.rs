@@ -1,10 +1,12 @@
 //! The MCP server: Streamable HTTP without state, one JSON-RPC message a POST.
 
+mod client;
 mod endpoint;
 mod message;
 mod origin;
 mod tools;
 
+pub(crate) use client::Client;
 pub(crate) use endpoint::{Hello, endpoint};
 pub(crate) use tools::listing;
 

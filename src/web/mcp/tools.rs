@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::Client;
 use super::message::{INVALID_PARAMS, RpcError};
 use crate::actions::join_waitlist;
 use crate::domain::consent::Via;
@@ -162,7 +163,7 @@ pub(crate) fn listing() -> Value {
 
 /// Malformed params and unknown tools are errors of the protocol; arguments that do not fit are an
 /// answer, so that the model reads what to send instead.
-pub(super) async fn call(app: &App, params: Option<&Members<'_>>) -> Result<String, RpcError> {
+pub(super) async fn call(app: &App, client: Client, params: Option<&Members<'_>>) -> Result<String, RpcError> {
     let invalid = |message: &'static str| RpcError::new(INVALID_PARAMS, message);
     let params = params.ok_or_else(|| invalid("Invalid params: tools/call needs the name of a tool"))?;
     if params.has_doubles() {
@@ -178,6 +179,10 @@ pub(super) async fn call(app: &App, params: Option<&Members<'_>>) -> Result<Stri
             .map(|members| Fields::of_members(&members))
             .ok_or_else(|| invalid("Invalid params: arguments has to be an object"))?,
     };
+    if let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) {
+        app.metrics().tool_called(tool.name, client);
+        app.service().gathering.tool_called(tool.name, app.service().clock.now());
+    }
     let outcome = match name.as_str() {
         "about_service" => about_service(app, fields),
         "read_page" => read_page(app, fields),

@@ -1,6 +1,7 @@
 //! What the makers see of the running service: on a listener of its own, never on the public one.
 
 mod access;
+mod metrics;
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -34,14 +35,15 @@ async fn answer(app: &App, method: &Method, path: &str) -> Response {
     match path {
         "/healthz" => text_response(StatusCode::OK, "ok\n"),
         "/readyz" => readyz(app).await,
-        _ => text_response(StatusCode::NOT_FOUND, "There are /healthz and /readyz.\n"),
+        "/metrics" => metrics::metrics(app).await,
+        _ => text_response(StatusCode::NOT_FOUND, "There are /healthz, /readyz and /metrics.\n"),
     }
 }
 
-/// 200 when everything works, else 503; either way a line for each part.
+/// 200 when this instance can do its work, else 503; either way a line for each part.
 async fn readyz(app: &App) -> Response {
     let parts = readiness(app.service()).await;
-    let ready = parts.iter().all(|part| part.trouble.is_none());
+    let ready = parts.iter().all(|part| part.trouble.is_none() || !part.turns_away);
     let told: Map<_, _> = parts
         .into_iter()
         .map(|part| (part.name.to_owned(), Value::from(part.trouble.unwrap_or_else(|| "ok".to_owned()))))

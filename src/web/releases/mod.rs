@@ -8,13 +8,13 @@ mod listing;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
-use http::header::{ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, LOCATION, RETRY_AFTER};
-use http::{HeaderValue, StatusCode};
+use http::header::{ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_RANGE, LOCATION, RETRY_AFTER};
+use http::{HeaderValue, Method, StatusCode};
 
 use super::app::App;
 use super::pages::{self, text_response};
 use super::representation::Draft;
-use crate::actions::{NewestImage, Service, latest_path};
+use crate::actions::{NewestImage, latest_path};
 use crate::domain::base_url::BaseUrl;
 use crate::domain::release::{Releases, file_stem};
 use crate::site::{PageName, Site, sample_image};
@@ -27,7 +27,12 @@ pub(crate) const IMAGE: &str = "/releases/{file}";
 const DISK_IMAGE: &str = "application/x-apple-diskimage";
 
 /// The files about releases, and in a preview without any the sample, with their paths.
-pub(crate) fn files(site: &Site, base_url: &BaseUrl, service: &Service, releases: &Releases) -> Vec<(String, Draft)> {
+pub(crate) fn files(
+    site: &Site,
+    base_url: &BaseUrl,
+    newest_image: &NewestImage,
+    releases: &Releases,
+) -> Vec<(String, Draft)> {
     let facts = &site.facts;
     let listed = listing::releases_json(&facts.name, releases, base_url);
     let made = &site.page(PageName::Releases).last_updated;
@@ -40,7 +45,7 @@ pub(crate) fn files(site: &Site, base_url: &BaseUrl, service: &Service, releases
             fresh("application/atom+xml", feeds::atom(facts, releases, base_url, made).into_bytes()),
         ),
     ];
-    if matches!(service.newest_image, NewestImage::Preview(_)) && releases.newest().is_none() {
+    if matches!(newest_image, NewestImage::Preview(_)) && releases.newest().is_none() {
         let sample = fresh(DISK_IMAGE, sample_image(&facts.name))
             .with(CONTENT_DISPOSITION, attachment(&sample_name(&facts.name)))
             .with(ACCEPT_RANGES, "none");
@@ -96,12 +101,25 @@ pub(crate) async fn image(State(app): State<App>, Path(file): Path<String>, requ
         return lead_to(url);
     }
     match app.service().catalogue.open(release).await {
-        Ok(opened) => image::respond(opened, release, request.method(), request.headers()),
+        Ok(opened) => {
+            let response = image::respond(opened, release, request.method(), request.headers());
+            if request.method() == Method::GET && has_the_beginning(&response) {
+                app.metrics().image_sent(&release.version);
+                app.service().gathering.image_sent(&release.version, app.service().clock.now());
+            }
+            response
+        }
         Err(why) => {
             tracing::warn!(file, %why, "a published image cannot be read");
             not_yet("This disk image cannot be read just now. Please try again in a moment.\n")
         }
     }
+}
+
+/// Whoever goes on with a download that broke off is not counted again.
+fn has_the_beginning(response: &Response) -> bool {
+    let range = response.headers().get(CONTENT_RANGE);
+    response.status() == StatusCode::OK || range.is_some_and(|range| range.as_bytes().starts_with(b"bytes 0-"))
 }
 
 fn lead_to(address: &str) -> Response {

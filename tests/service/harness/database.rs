@@ -1,8 +1,10 @@
 //! The database behind a service under test, and a look into it where no public face shows what
 //! was stored.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row, SqliteConnection};
 
 use super::postgres;
@@ -75,12 +77,47 @@ impl Database {
     /// Rows in all tables together: zero as long as nothing has left a trace.
     pub async fn traces(&self) -> i64 {
         let mut traces = 0;
-        for table in
-            ["people", "events", "consents", "messages", "message_digests", "outbox", "withdrawals", "suppressions"]
-        {
+        for table in [
+            "people",
+            "events",
+            "consents",
+            "messages",
+            "message_digests",
+            "outbox",
+            "withdrawals",
+            "suppressions",
+            "counts",
+        ] {
             traces += self.count(table).await;
         }
         traces
+    }
+
+    /// All tables with all their rows, the same for the same data on either database.
+    pub async fn everything(&self) -> BTreeMap<String, Vec<String>> {
+        let (tables, columns, array) = match self.kind {
+            Kind::Sqlite(_) => (
+                "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite%'",
+                "SELECT name FROM pragma_table_info('TABLE') ORDER BY name",
+                "json_array",
+            ),
+            Kind::Postgres => (
+                "SELECT table_name::text FROM information_schema.tables WHERE table_schema = 'public'",
+                "SELECT column_name::text FROM information_schema.columns WHERE table_name = 'TABLE' \
+                 ORDER BY column_name::text COLLATE \"C\"",
+                "json_build_array",
+            ),
+        };
+        let mut everything = BTreeMap::new();
+        for table in self.texts(tables).await.into_iter().filter(|table| table != "_sqlx_migrations") {
+            let columns = self.texts(&columns.replace("TABLE", &table)).await.join(", ");
+            let rows = self.texts(&format!("SELECT CAST({array}({columns}) AS TEXT) FROM {table}")).await;
+            let read = |row: &String| serde_json::from_str::<Value>(row).expect("JSON").to_string();
+            let mut rows: Vec<_> = rows.iter().map(read).collect();
+            rows.sort();
+            everything.insert(table, rows);
+        }
+        everything
     }
 
     /// Whether the monthly email is on for an address in its compared form.
@@ -139,6 +176,11 @@ impl Database {
     /// Keeps everybody else from publishing until it is released.
     pub async fn lock_releases(&self) -> Lock {
         self.lock_tables("releases IN SHARE MODE").await
+    }
+
+    /// PostgreSQL alone: lets everybody read a table, and nobody write to it until it is released.
+    pub async fn lock_for_writing(&self, table: &str) -> Lock {
+        self.lock_tables(&format!("{table} IN SHARE MODE")).await
     }
 
     async fn lock_tables(&self, tables: &str) -> Lock {

@@ -11,10 +11,10 @@ use crate::harness::TakenMail;
 const HEAD: [&str; 10] = [
     "From",
     "To",
-    "Reply-To",
     "Subject",
     "Date",
     "Message-ID",
+    "Reply-To",
     "Auto-Submitted",
     "MIME-Version",
     "Content-Type",

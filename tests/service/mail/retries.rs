@@ -94,8 +94,10 @@ async fn a_refusal_whether_for_now_or_for_good_is_tried_again() {
                 post.write(&letter(number)).await;
                 let trouble = post.is_stuck().await;
                 assert_eq!(matches!(trouble, Trouble::Refused { .. }), stage == "content", "{trouble:?}");
-                assert!(trouble.to_string().contains(&reply[..3]), "{trouble}");
-                assert!(!trouble.kind().contains(&reply[..3]), "the log does not repeat what was said");
+                let (number_of_reply, words) = (&reply[..3], &reply[4..]);
+                assert!(trouble.in_full().contains(words), "{trouble:?}");
+                let logged = trouble.to_string();
+                assert!(logged.contains(number_of_reply) && !logged.contains(words), "{logged}");
                 post.server.order("take").await;
                 assert!(post.wait().await <= Duration::from_mins(1));
                 post.run().await;

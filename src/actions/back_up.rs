@@ -1,0 +1,106 @@
+//! A maker backs everything up, while the service goes on.
+//!
+//! The database is read as one moment has it, written as one file, and read back from there. The
+//! images are those which that file names.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::backup::{BackupFolder, forget, place_image};
+use crate::store::{Carried, CarryFailure, Contents, Database, Others, Store, StoreFailure, make_private_folder};
+
+/// What was backed up, and what was not.
+#[derive(Debug)]
+pub struct BackedUp {
+    pub tables: Vec<Contents>,
+    pub images: Vec<String>,
+    /// Images that another host has: their names and addresses.
+    pub elsewhere: Vec<(String, String)>,
+    /// Images on offer that could not be read, and why.
+    pub missing: Vec<(String, String)>,
+}
+
+/// There is no backup, and why.
+#[derive(Debug, thiserror::Error)]
+pub enum BackUpFailure {
+    #[error("Nothing was backed up: {} is not empty. Name a folder that is not there yet; it will be made.", .0.display())]
+    Occupied(PathBuf),
+    #[error("Nothing was backed up: {} cannot be written to: {why}.", .path.display())]
+    Unwritable { path: PathBuf, why: io::Error },
+    #[error("{}", .0.sentence("Nothing was backed up"))]
+    Carry(#[from] CarryFailure),
+    #[error("The backup is of no use: read back, it is not what was written. Try another disk.")]
+    Unlike,
+}
+
+impl From<StoreFailure> for BackUpFailure {
+    fn from(failure: StoreFailure) -> Self {
+        Self::Carry(failure.into())
+    }
+}
+
+/// Writes a backup to `folder`. `progress` hears what is being done, and how much of how much is.
+///
+/// # Errors
+/// With the reason why there is no backup.
+pub async fn back_up(
+    store: &Store,
+    releases_dir: &Path,
+    folder: &Path,
+    mut progress: impl FnMut(&'static str, u64, u64),
+) -> Result<BackedUp, BackUpFailure> {
+    let place = BackupFolder::at(folder);
+    let unwritable = |why| BackUpFailure::Unwritable { path: folder.to_owned(), why };
+    clear(&place).map_err(unwritable)?.then_some(()).ok_or_else(|| BackUpFailure::Occupied(folder.to_owned()))?;
+
+    let file = Store::open(&Database::Sqlite(place.partial.clone()))?;
+    let carried = store.carry_to(&file, Others::MayWrite, &mut progress).await;
+    file.close().await;
+    let (Carried::Now(tables) | Carried::Before(tables)) = carried?;
+    Store::seal(&place.partial).await?;
+    let sealed = Store::open_sealed(&place.partial);
+    if sealed.contents().await? != tables {
+        return Err(BackUpFailure::Unlike);
+    }
+
+    let mut done = BackedUp { tables, images: Vec::new(), elsewhere: Vec::new(), missing: Vec::new() };
+    let releases = sealed.releases().await?;
+    sealed.close().await;
+    let count = releases.iter().count() as u64;
+    for (number, release) in (1..).zip(releases.iter()) {
+        let file = release.file.clone();
+        match &release.elsewhere {
+            Some(url) => done.elsewhere.push((file, url.clone())),
+            None => match place_image(releases_dir, &place.images, release) {
+                Ok(()) => done.images.push(file),
+                // Makers may delete what they have withdrawn.
+                Err(_) if release.withdrawn.is_some() => {}
+                Err(why) => done.missing.push((file, why.to_string())),
+            },
+        }
+        progress("images", number, count);
+    }
+    let give_name = || {
+        fs::rename(&place.partial, &place.database)?;
+        File::open(&place.images)?.sync_all()?;
+        File::open(&place.folder)?.sync_all()
+    };
+    give_name().map_err(unwritable)?;
+    Ok(done)
+}
+
+/// Makes the folder, and takes away what an earlier backup left that was cut off. False when the
+/// folder holds anything else.
+fn clear(place: &BackupFolder) -> io::Result<bool> {
+    if place.folder.exists() && fs::read_dir(&place.folder)?.next().is_some() && !place.partial.exists() {
+        return Ok(false);
+    }
+    for log in ["", "-wal", "-shm", "-journal"] {
+        let mut file = place.partial.clone().into_os_string();
+        file.push(log);
+        forget(Path::new(&file))?;
+    }
+    make_private_folder(&place.images)?;
+    Ok(true)
+}

@@ -1,0 +1,32 @@
+//! What the makers see at a glance of all instances together.
+
+use std::time::Duration;
+
+use super::Service;
+use crate::domain::counts::Counted;
+use crate::domain::letter::Tally;
+use crate::store::{Backlog, StoreFailure};
+
+#[derive(Clone, Debug)]
+pub struct Glance {
+    pub backlog: Backlog,
+    /// How long the oldest message waits that is not given up on.
+    pub outbox_age: Duration,
+    /// How the letter goes that was started last.
+    pub letter: Tally,
+    /// All that was ever counted.
+    pub counted: Vec<(Counted, u64)>,
+}
+
+/// # Errors
+/// When the database does not answer.
+pub async fn glance(service: &Service) -> Result<Glance, StoreFailure> {
+    let backlog = service.store.backlog().await?;
+    let now = service.clock.now();
+    Ok(Glance {
+        backlog,
+        outbox_age: backlog.oldest.map(|oldest| oldest.until(now)).unwrap_or_default(),
+        letter: service.store.latest_letter().await?,
+        counted: service.store.counted().await?,
+    })
+}

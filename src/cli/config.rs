@@ -1,0 +1,125 @@
+//! `porchlight config`: every setting there is, made from the arguments, so that none is left out.
+
+use std::collections::BTreeMap;
+
+use clap::{Arg, CommandFactory, Subcommand};
+use serde_json::{Value, json};
+
+use super::{Cli, CommandFailure, say};
+use crate::config::{Chosen, InvalidSettings, Settings, is_secret};
+
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub(super) enum ConfigCommand {
+    /// Print a porchlight.toml with every setting, its meaning and its default
+    #[command(before_help = "Example:\n  porchlight config example > porchlight.toml")]
+    Example,
+    /// Show what is in force and where it comes from; secrets are not shown
+    #[command(before_help = "Example:\n  porchlight config show --config /etc/porchlight.toml")]
+    Show {
+        /// As JSON, for programs
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// A setting as the help describes it.
+#[derive(Debug)]
+struct Described {
+    name: String,
+    meaning: String,
+    default: String,
+    /// What kind of value it takes.
+    kind: String,
+}
+
+impl Described {
+    fn all() -> Vec<Self> {
+        Cli::command().get_arguments().filter_map(Self::of).collect()
+    }
+
+    /// Settings are the arguments whose help ends with a default, but for the name of the file.
+    fn of(argument: &Arg) -> Option<Self> {
+        let help = argument.get_help()?.to_string();
+        let (meaning, default) = help.strip_suffix(']')?.rsplit_once(" [default: ")?;
+        let kind = argument.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
+        let name = argument.get_id().to_string();
+        (name != "config").then(|| Self {
+            name,
+            meaning: meaning.to_owned(),
+            default: default.to_owned(),
+            kind: kind.unwrap_or_default(),
+        })
+    }
+
+    /// The line of the file that would change nothing, or one to be filled in.
+    fn line(&self) -> String {
+        let Self { name, default, kind, .. } = self;
+        if default.parse::<u32>().is_ok() {
+            return format!("{name} = {default}");
+        }
+        let is_a_value = default != "none" && !default.contains(' ');
+        format!("{name} = \"{}\"", if is_a_value { default } else { kind })
+    }
+}
+
+pub(super) fn run(
+    command: ConfigCommand,
+    chosen: Result<BTreeMap<String, Chosen>, InvalidSettings>,
+    settings: Result<Settings, InvalidSettings>,
+) -> Result<(), CommandFailure> {
+    match command {
+        ConfigCommand::Example => {
+            example();
+            Ok(())
+        }
+        ConfigCommand::Show { json } => {
+            show(&chosen?, json);
+            settings?;
+            Ok(())
+        }
+    }
+}
+
+fn example() {
+    say("# Settings of Porchlight. Take the # away from the lines that you change.");
+    say("# A flag (--base-url) beats the environment (PORCHLIGHT_BASE_URL), which beats this file.");
+    for setting in Described::all() {
+        say(&format!("\n# {} [default: {}]", setting.meaning, setting.default));
+        if is_secret(&setting.name) {
+            let variable = format!("PORCHLIGHT_{}_FILE", setting.name.to_uppercase());
+            say(&format!("# It may hold a secret: {variable} may name a file that has it instead."));
+        }
+        say(&format!("# {}", setting.line()));
+    }
+}
+
+fn show(chosen: &BTreeMap<String, Chosen>, as_json: bool) {
+    let settings = Described::all().into_iter().map(|Described { name, default, .. }| match chosen.get(&name) {
+        None => (name, default, "default"),
+        Some(chosen) => {
+            let value = if is_secret(&name) { "(not shown)".to_owned() } else { chosen.value.clone() };
+            (name, value, chosen.place.as_str())
+        }
+    });
+    if as_json {
+        let all: Value =
+            settings.map(|(name, value, place)| json!({ "name": name, "value": value, "from": place })).collect();
+        return say(&format!("{all:#}"));
+    }
+    for (name, value, place) in settings {
+        say(&format!("{name:<16} {value}  ({place})"));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Written;
+
+    #[test]
+    fn every_setting_is_described() {
+        let written = serde_json::to_value(Written::default()).unwrap();
+        let described: Vec<_> = Described::all().into_iter().map(|setting| setting.name).collect();
+        assert_eq!(described, written.as_object().unwrap().keys().cloned().collect::<Vec<_>>());
+    }
+}

@@ -1,0 +1,56 @@
+//! `porchlight move`
+
+use super::backup::{list, progress_bar};
+use super::{CommandFailure, at_work, open_store, tell};
+use crate::config::{InvalidSettings, Settings};
+use crate::store::{Carried, CarryFailure, Database, Others, Store};
+
+/// Why nothing was moved, in one sentence.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum MoveFailure {
+    #[error("Nothing was moved: {0} is no embedded database. `porchlight backup` and `restore` carry any other over.")]
+    NotEmbedded(Database),
+    #[error("Nothing was moved: {0} is not there.")]
+    NoSource(Database),
+    #[error("Nothing was moved: {0} holds something already, and that stays. Name a new and empty database.")]
+    Occupied(Database),
+    #[error("{}", .1.sentence(&format!("Nothing was moved to {}", .0)))]
+    Carry(Database, CarryFailure),
+}
+
+pub(super) fn run(settings: &Settings, to: &str) -> Result<(), CommandFailure> {
+    let from = Database::of(settings)?;
+    let to = match Database::parse(to) {
+        Ok(to @ Database::Postgres(_)) => to,
+        Ok(Database::Sqlite(_)) => return Err(InvalidSettings::of("--to", "it has to start with postgres://").into()),
+        Err(why) => return Err(InvalidSettings::of("--to", why).into()),
+    };
+    match &from {
+        Database::Postgres(_) => return Err(MoveFailure::NotEmbedded(from).into()),
+        Database::Sqlite(path) if !path.exists() => return Err(MoveFailure::NoSource(from).into()),
+        Database::Sqlite(_) => {}
+    }
+    at_work(async {
+        let source = open_store(settings).await?;
+        let target = Store::open(&to)?;
+        let (bar, progress) = progress_bar();
+        let carried = source.carry_to(&target, Others::Wait, progress).await;
+        bar.finish_and_clear();
+        source.close().await;
+        target.close().await;
+        let carried = carried.map_err(|failure| match failure {
+            CarryFailure::Occupied => MoveFailure::Occupied(to.clone()),
+            failure => MoveFailure::Carry(to.clone(), failure),
+        })?;
+        let (tables, moved) = match &carried {
+            Carried::Now(tables) => (tables, "Everything was carried to"),
+            Carried::Before(tables) => (tables, "Everything is already in"),
+        };
+        list(tables, &[]);
+        tell(&format!("{moved} {to}, and every table was compared row by row."));
+        tell(
+            "Set `database_url` to it and start the service again. What is written to the old one from now on stays there.",
+        );
+        Ok(())
+    })
+}

@@ -1,0 +1,75 @@
+//! How much is on its way, for the makers to see at a glance.
+
+use super::statement::on_pool;
+use super::{Store, StoreFailure};
+use crate::domain::counts::Counted;
+use crate::domain::letter::Tally;
+use crate::domain::time::Moment;
+
+/// The messages that are not in the makers' mailbox yet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    pub waiting: u64,
+    pub under_way: u64,
+    /// Given up on, until a maker has them tried again.
+    pub failed: u64,
+    /// When the oldest of those came that are not given up on.
+    pub oldest: Option<Moment>,
+}
+
+const COUNT_UNSENT: &str =
+    "SELECT state, COUNT(*) FROM outbox WHERE state IN ('waiting', 'leased', 'failed') GROUP BY state";
+
+/// Names are made of the time: the least of them is the oldest message.
+const SELECT_OLDEST: &str = "SELECT m.at FROM messages m WHERE m.id = \
+     (SELECT MIN(message) FROM outbox WHERE state IN ('waiting', 'leased'))";
+
+const COUNT_LATEST_LETTER: &str = "SELECT state, COUNT(*) FROM letter_recipients WHERE letter = \
+     (SELECT id FROM letters ORDER BY started_at DESC, id LIMIT 1) GROUP BY state";
+
+const SUM_COUNTS: &str = "SELECT kind, CAST(SUM(times) AS BIGINT) FROM counts GROUP BY kind ORDER BY kind";
+
+type StateRow = (String, i64);
+
+impl Store {
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn backlog(&self) -> Result<Backlog, StoreFailure> {
+        let rows: Vec<StateRow> = on_pool!(self, |pool| sqlx::query_as(COUNT_UNSENT).fetch_all(pool).await?);
+        let oldest: Option<(i64,)> = on_pool!(self, |pool| sqlx::query_as(SELECT_OLDEST).fetch_optional(pool).await?);
+        let oldest = oldest.map(|(at,)| Moment::from_unix_millis(at));
+        let mut backlog = Backlog { oldest, ..Backlog::default() };
+        for (state, count) in rows {
+            let place = match state.as_str() {
+                "waiting" => &mut backlog.waiting,
+                "leased" => &mut backlog.under_way,
+                _ => &mut backlog.failed,
+            };
+            *place = u64::try_from(count).unwrap_or_default();
+        }
+        Ok(backlog)
+    }
+
+    /// How the letter goes that was started last; zeros if none was.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn latest_letter(&self) -> Result<Tally, StoreFailure> {
+        let rows: Vec<StateRow> = on_pool!(self, |pool| sqlx::query_as(COUNT_LATEST_LETTER).fetch_all(pool).await?);
+        let mut tally = Tally::default();
+        for (state, count) in rows {
+            tally.add(&state, u64::try_from(count).unwrap_or_default());
+        }
+        Ok(tally)
+    }
+
+    /// All that was ever counted, by what it is.
+    ///
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn counted(&self) -> Result<Vec<(Counted, u64)>, StoreFailure> {
+        let rows: Vec<StateRow> = on_pool!(self, |pool| sqlx::query_as(SUM_COUNTS).fetch_all(pool).await?);
+        let read = |(kind, times): StateRow| Some((Counted::parse(&kind)?, u64::try_from(times).unwrap_or_default()));
+        Ok(rows.into_iter().filter_map(read).collect())
+    }
+}

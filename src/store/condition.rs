@@ -1,0 +1,85 @@
+//! How the database is, found out without changing anything in it.
+
+use sqlx::migrate::{MigrateError, Migrator};
+
+use super::connect::{POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS, check_durability};
+use super::statement::{Statement, in_transaction, on_pool};
+use super::{Store, StoreFailure};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// The number of the newest migration, if there has been any.
+    pub schema: Option<i64>,
+    /// How many migrations the next start will make.
+    pub migrations_to_come: usize,
+    /// A setting of the server under which a power cut may lose what was confirmed.
+    pub risk: Option<&'static str>,
+}
+
+const COUNT_MIGRATION_TABLES: Statement = Statement {
+    sqlite: "SELECT COUNT(*) FROM sqlite_schema WHERE type = 'table' AND name = '_sqlx_migrations'",
+    postgres: "SELECT COUNT(*) FROM pg_class WHERE oid = to_regclass('_sqlx_migrations')",
+};
+
+const SELECT_MIGRATIONS: &str = "SELECT version FROM _sqlx_migrations WHERE success ORDER BY version";
+
+/// Changes nothing, and is refused all the same where nothing may be changed.
+const TRY_WRITING: &str = "UPDATE people SET email = email WHERE address = ''";
+
+const RISKS: [(&str, &str); 2] = [("SHOW fsync", "fsync"), ("SHOW full_page_writes", "full_page_writes")];
+
+impl Store {
+    /// # Errors
+    /// When it cannot be reached or written to, or belongs to a newer program.
+    pub async fn condition(&self) -> Result<Condition, StoreFailure> {
+        let applied = self.applied_migrations().await?;
+        let known = match self {
+            Self::Sqlite(_) => &SQLITE_MIGRATIONS,
+            Self::Postgres(_) => &POSTGRES_MIGRATIONS,
+        };
+        if let Some(newer) = applied.iter().find(|version| !knows(known, **version)) {
+            return Err(MigrateError::VersionMissing(*newer).into());
+        }
+        if !applied.is_empty() {
+            in_transaction!(self, |tx, _words| {
+                sqlx::query(TRY_WRITING).execute(&mut *tx).await?;
+            });
+        }
+        Ok(Condition {
+            schema: applied.last().copied(),
+            migrations_to_come: known.iter().count().saturating_sub(applied.len()),
+            risk: self.risk().await?,
+        })
+    }
+
+    /// None where there is no database yet.
+    async fn applied_migrations(&self) -> Result<Vec<i64>, StoreFailure> {
+        let tables: i64 = match self {
+            Self::Sqlite(pool) => sqlx::query_scalar(COUNT_MIGRATION_TABLES.sqlite).fetch_one(pool).await?,
+            Self::Postgres(pool) => sqlx::query_scalar(COUNT_MIGRATION_TABLES.postgres).fetch_one(pool).await?,
+        };
+        if tables == 0 {
+            return Ok(Vec::new());
+        }
+        Ok(on_pool!(self, |pool| sqlx::query_scalar(SELECT_MIGRATIONS).fetch_all(pool).await?))
+    }
+
+    async fn risk(&self) -> Result<Option<&'static str>, StoreFailure> {
+        match self {
+            Self::Sqlite(pool) => check_durability(pool).await.map(|()| None),
+            Self::Postgres(pool) => {
+                for (show, name) in RISKS {
+                    let (value,): (String,) = sqlx::query_as(show).fetch_one(pool).await?;
+                    if value != "on" {
+                        return Ok(Some(name));
+                    }
+                }
+                Ok(None)
+            }
+        }
+    }
+}
+
+fn knows(migrations: &Migrator, version: i64) -> bool {
+    migrations.iter().any(|migration| migration.version == version)
+}

@@ -1,0 +1,276 @@
+//! Backup and restore: all the way there and back, beside a service that goes on.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+
+use crate::harness::{Database, MailServer, Program, Service, each_database};
+use crate::releases::live;
+
+/// A service that has seen something of everything: every kind of row, words that are hard to carry,
+/// more rows than fit into one go, and images here, elsewhere and withdrawn.
+pub(super) async fn lived_in(database: Database) -> (Service, MailServer) {
+    let (mut server, service) = (MailServer::start().await, Service::start(live(), database).await);
+    service.publish("1.4.0");
+    service.publish("1.5.0");
+    service.release(&["withdraw", "1.5.0", "--yes"]);
+    let elsewhere = ["publish", "--url", "https://files.example/a.dmg", "--length", "7", "--sha256"];
+    let (code, said) =
+        service.release(&[&elsewhere[..], &[&"ab".repeat(32), "--version", "1.3.0", "--force"]].concat());
+    assert_eq!(code, 0, "{said}");
+
+    let odd = "a \"b\" \\u0041 \\ 'c' 🏮\t{}";
+    for (email, updates) in [("Ada@Example.com", true), ("bob@example.com", false), ("dan@bücher.example", true)] {
+        let order = json!({ "email": email, "updates": updates, "source": odd });
+        service.post("/api/download", &order).await.is_ok();
+    }
+    service.post("/api/waitlist", &json!({ "email": "cyd@example.com" })).await.is_ok();
+    let message = format!("{odd}\r\nline two\u{0}\u{1f}\n{}", "long ".repeat(600));
+    let letter = json!({ "email": "eve@example.com", "name": "Eve, \"E\"", "message": message });
+    service.post("/api/contact", &letter).await.is_ok();
+    let events: Vec<_> =
+        (0..2500).map(|n| format!("('e{n}', 'bob@example.com', 'download', {n}, 'api', NULL)")).collect();
+    service.database.execute(&format!("INSERT INTO events VALUES {}", events.join(", "))).await;
+
+    let (code, said) = send_letter(&service, &server, "november.md");
+    assert_eq!(code, 0, "{said}");
+    let mails = server.mails().await;
+    let to_dan = mails.iter().find(|mail| mail.recipients[0].starts_with("dan")).expect("a letter to Dan");
+    let way_out = to_dan.header("list-unsubscribe").trim_matches(['<', '>']).replace(service.base_url(), "");
+    let form = [("content-type", "application/x-www-form-urlencoded")];
+    let left = service.send(reqwest::Method::POST, &way_out, &form, "reason=not-me").await;
+    assert!(left.status.is_success() || left.status.is_redirection(), "{}", left.status);
+    assert_eq!(service.database.count("suppressions").await, 1);
+    (service, server)
+}
+
+/// Sends a letter as a maker does.
+pub(super) fn send_letter(service: &Service, server: &MailServer, name: &str) -> (i32, String) {
+    let file = service.file(name, format!("# {name}\n\nWords.\n"));
+    let mut command = Program::command(&home(service), &["letter", "send", file.to_str().unwrap(), "--yes"]);
+    command.args([
+        "--database-url",
+        service.database.url(),
+        "--base-url",
+        service.base_url(),
+        "--smtp-url",
+        &server.url(),
+    ]);
+    command.args(["--mail-from", "a@troupe.example", "--contact-to", "b@troupe.example"]);
+    command.args(["--postal-address", "1 Lamp Street", "--letter-rate", "1000"]);
+    Program::run(command)
+}
+
+/// The folder that is this service's alone.
+pub(super) fn home(service: &Service) -> PathBuf {
+    service.releases_dir().parent().expect("a folder above").to_owned()
+}
+
+/// `porchlight COMMAND …` as a maker types it beside this service.
+pub(super) fn command(service: &Service, arguments: &[&str]) -> Command {
+    let mut command = Program::command(&home(service), arguments);
+    command.args(["--database-url", service.database.url(), "--releases-dir", "releases"]);
+    command
+}
+
+fn back_up(service: &Service, folder: &str) -> (i32, String) {
+    Program::run(command(service, &["backup", folder]))
+}
+
+fn restore(backup: &Path, database: &Database, home: &Path) -> (i32, String) {
+    let mut command = Program::command(home, &["restore", backup.to_str().unwrap()]);
+    command.args(["--data-dir", "data", "--database-url", database.url()]);
+    Program::run(command)
+}
+
+/// Names and contents of all files in a folder.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let files = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let named = |path: PathBuf| path.file_name().expect("a name").to_str().expect("UTF-8").to_owned();
+    files.filter(|path| path.is_file()).map(|path| (named(path.clone()), std::fs::read(path).expect("bytes"))).collect()
+}
+
+#[tokio::test]
+async fn everything_comes_back_as_it_was_on_either_database() {
+    for database in each_database().await {
+        println!("from {database:?}");
+        let (service, _server) = lived_in(database).await;
+        let before = service.database.everything().await;
+        let (code, said) = back_up(&service, "backup");
+        assert_eq!(code, 0, "{said}");
+        assert!(said.contains("Troupe-1.3.0.dmg is at https://files.example/a.dmg"), "{said}");
+        assert_eq!(service.database.everything().await, before);
+        let backup = home(&service).join("backup");
+        assert_eq!(files(&backup).into_keys().collect::<Vec<_>>(), ["porchlight.db"], "one file and nothing beside it");
+        let written = files(&backup);
+
+        let mut images = files(&service.releases_dir());
+        images.remove(".lock");
+        assert_eq!(images.keys().collect::<Vec<_>>(), ["Troupe-1.4.0.dmg", "Troupe-1.5.0.dmg"]);
+        for target in each_database().await {
+            println!("to {target:?}");
+            let elsewhere = tempfile::tempdir().expect("a folder");
+            let (code, said) = restore(&backup, &target, elsewhere.path());
+            assert_eq!(code, 0, "{said}");
+            assert_eq!(target.everything().await, before);
+            assert!(files(&elsewhere.path().join("data/releases")) == images);
+            assert!(files(&elsewhere.path().join("data")).is_empty(), "the working copy is gone");
+            assert!(files(&backup) == written, "the backup is as it was");
+
+            let (code, said) = restore(&backup, &target, elsewhere.path());
+            assert_eq!((code, target.everything().await == before), (0, true), "again, and harmless: {said}");
+        }
+        service.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn every_table_is_carried_whichever_there_are() {
+    let service = Service::start(live(), Database::sqlite()).await;
+    let (code, said) = back_up(&service, "backup");
+    assert_eq!(code, 0, "{said}");
+    let table = |line: &str| match line.split_whitespace().collect::<Vec<_>>()[..] {
+        [table, _rows] => Some(table.to_owned()),
+        _ => None,
+    };
+    let mut listed: Vec<_> = said.lines().filter_map(table).collect();
+    listed.sort_unstable();
+    assert_eq!(listed, service.database.everything().await.into_keys().collect::<Vec<_>>());
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn a_backup_made_while_people_write_is_as_one_moment_had_it() {
+    for database in each_database().await {
+        println!("on {database:?}");
+        let (service, _server) = lived_in(database).await;
+        let before = service.database.count("people").await;
+        let mut backing_up = command(&service, &["backup", "backup"]);
+        let mut backing_up = backing_up.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the program");
+        let mut written = 0;
+        let ended = loop {
+            let order = json!({ "email": format!("p{written}@example.com"), "updates": true });
+            service.post("/api/download", &order).await.is_ok();
+            written += 1;
+            if let Some(ended) = backing_up.try_wait().expect("its state") {
+                break ended;
+            }
+        };
+        assert!(ended.success());
+        assert_eq!(service.database.count("people").await, before + written);
+
+        let (elsewhere, target) = (tempfile::tempdir().expect("a folder"), Database::sqlite());
+        let (code, said) = restore(&home(&service).join("backup"), &target, elsewhere.path());
+        assert_eq!(code, 0, "{said}");
+        assert!((before..=before + written).contains(&target.count("people").await));
+        // A person, the event and the opt-in are written in one go.
+        for halves in [
+            "SELECT COUNT(*) FROM people WHERE first_download NOT IN (SELECT id FROM events)",
+            "SELECT COUNT(*) FROM people WHERE opt_in NOT IN (SELECT id FROM consents)",
+            "SELECT COUNT(*) FROM events WHERE address NOT IN (SELECT address FROM people)",
+            "SELECT COUNT(*) FROM consents WHERE address NOT IN (SELECT address FROM people)",
+        ] {
+            assert_eq!(target.number(halves).await, 0, "{halves}");
+        }
+        service.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn only_an_empty_place_is_restored_into_and_only_an_empty_folder_backed_up_to() {
+    for database in each_database().await {
+        println!("on {database:?}");
+        let (service, _server) = lived_in(database).await;
+        assert_eq!(back_up(&service, "backup").0, 0);
+        let backup = home(&service).join("backup");
+        let refused = |(code, said): (i32, String), words: &str| {
+            assert_eq!(code, 1, "{said}");
+            assert!(said.contains(words) && said.trim().lines().count() == 1, "{said}");
+        };
+        refused(back_up(&service, "backup"), "is not empty");
+
+        service.post("/api/waitlist", &json!({ "email": "new@example.com" })).await.is_ok();
+        let (elsewhere, before) = (tempfile::tempdir().expect("a folder"), service.database.everything().await);
+        refused(restore(&backup, &service.database, elsewhere.path()), "holds something already");
+        assert_eq!(service.database.everything().await, before);
+        refused(restore(elsewhere.path(), &Database::sqlite(), elsewhere.path()), "holds no whole backup");
+
+        let foreign = Database::postgres().await;
+        foreign.execute("CREATE TABLE notes (text TEXT)").await;
+        refused(restore(&backup, &foreign, elsewhere.path()), "holds something already");
+        assert_eq!(foreign.everything().await.into_keys().collect::<Vec<_>>(), ["notes"]);
+
+        let other = elsewhere.path().join("data/releases/Troupe-1.4.0.dmg");
+        std::fs::create_dir_all(other.parent().unwrap()).unwrap();
+        std::fs::write(&other, "something else").unwrap();
+        let target = Database::sqlite();
+        refused(restore(&backup, &target, elsewhere.path()), "is not the image of that name");
+        assert_eq!(std::fs::read(&other).unwrap(), b"something else");
+        std::fs::remove_file(&other).unwrap();
+        assert_eq!(restore(&backup, &target, elsewhere.path()).0, 0);
+        service.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_backup_that_is_cut_off_is_none_and_can_be_repeated() {
+    for database in each_database().await {
+        println!("on {database:?}");
+        let (service, _server) = lived_in(database).await;
+        let whole = command(&service, &["backup", "backup"]);
+        let mut cut_off = Command::new("sh");
+        // The system ends the program at the moment when it writes past so many blocks of a file.
+        cut_off.args(["-c", "ulimit -f 200; exec \"$@\"", "sh"]).arg(whole.get_program()).args(whole.get_args());
+        let ended = cut_off.current_dir(home(&service)).output().expect("a shell").status;
+        assert_eq!(ended.code(), None, "it was to be killed");
+        let elsewhere = tempfile::tempdir().expect("a folder");
+        let (code, said) = restore(&home(&service).join("backup"), &Database::sqlite(), elsewhere.path());
+        assert_eq!(code, 1, "{said}");
+        assert!(said.contains("holds no whole backup"), "{said}");
+
+        let (code, said) = back_up(&service, "backup");
+        assert_eq!(code, 0, "{said}");
+        let target = Database::sqlite();
+        assert_eq!(restore(&home(&service).join("backup"), &target, elsewhere.path()).0, 0);
+        assert_eq!(target.everything().await, service.database.everything().await);
+        service.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn an_image_that_is_missing_or_not_itself_is_told() {
+    let (service, _server) = lived_in(Database::sqlite()).await;
+    let image = service.releases_dir().join("Troupe-1.4.0.dmg");
+    std::fs::remove_file(service.releases_dir().join("Troupe-1.5.0.dmg")).unwrap();
+    assert_eq!(back_up(&service, "without-the-withdrawn").0, 0);
+
+    let mut bytes = std::fs::read(&image).unwrap();
+    bytes[100] ^= 1;
+    std::fs::remove_file(&image).unwrap();
+    std::fs::write(&image, bytes).unwrap();
+    let (code, said) = back_up(&service, "backup");
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("but not every image: Troupe-1.4.0.dmg"), "{said}");
+    let (elsewhere, target) = (tempfile::tempdir().expect("a folder"), Database::sqlite());
+    let (code, said) = restore(&home(&service).join("backup"), &target, elsewhere.path());
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("Troupe-1.4.0.dmg is not in the backup"), "{said}");
+    assert_eq!(target.everything().await, service.database.everything().await, "the data is worth it all the same");
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn a_backup_of_a_newer_version_is_refused_with_a_sentence() {
+    let service = Service::start(live(), Database::sqlite()).await;
+    assert_eq!(back_up(&service, "backup").0, 0);
+    let backup = home(&service).join("backup");
+    let newer = "UPDATE _sqlx_migrations SET version = 9999 WHERE version = 1";
+    Database::sqlite_at(&backup.join("porchlight.db")).execute(newer).await;
+    let (elsewhere, target) = (tempfile::tempdir().expect("a folder"), Database::sqlite());
+    let (code, said) = restore(&backup, &target, elsewhere.path());
+    assert_eq!(code, 1, "{said}");
+    assert!(said.starts_with("The database was made by a newer porchlight"), "{said}");
+    service.stop().await;
+}

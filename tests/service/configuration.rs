@@ -1,0 +1,145 @@
+//! `porchlight config`, `completions` and `man`: what the program says of itself.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::harness::Program;
+use crate::settings::NAMES;
+
+fn stdout(mut command: Command) -> String {
+    let output = command.output().expect("the program");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).expect("words in UTF-8")
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> String {
+    stdout(Program::command(folder, arguments))
+}
+
+/// Value and origin of each setting, by name.
+fn shown(command: Command) -> BTreeMap<String, (String, String)> {
+    let all: Value = serde_json::from_str(&stdout(command)).expect("JSON");
+    let text = |value: &Value| value.as_str().expect("a text").to_owned();
+    let entry = |setting: &Value| (text(&setting["name"]), (text(&setting["value"]), text(&setting["from"])));
+    all.as_array().expect("a list").iter().map(entry).collect()
+}
+
+#[test]
+fn the_example_has_every_setting_once_and_changes_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let example = run(folder.path(), &["config", "example"]);
+    assert!(example.lines().all(|line| line.is_empty() || line.starts_with('#')), "{example}");
+    let lines: Vec<_> = example.lines().filter_map(|line| line.strip_prefix("# ")?.split_once(" = ")).collect();
+    let mut names: Vec<_> = lines.iter().map(|(name, _)| *name).collect();
+    names.sort_unstable();
+    let mut known = NAMES;
+    known.sort_unstable();
+    assert_eq!(names, known);
+
+    // Lines that name a default may be taken as they are.
+    std::fs::write(folder.path().join("porchlight.toml"), &example).expect("a file");
+    let before = shown(Program::command(folder.path(), &["config", "show", "--json"]));
+    let defaults: Vec<_> = lines
+        .iter()
+        .filter(|(name, value)| before[*name].0 == value.trim_matches('"'))
+        .map(|(name, value)| format!("{name} = {value}\n"))
+        .collect();
+    assert_eq!(defaults.len(), 5, "{defaults:?}");
+    std::fs::write(folder.path().join("porchlight.toml"), defaults.concat()).expect("a file");
+    let after = shown(Program::command(folder.path(), &["config", "show", "--json"]));
+    assert!(before.iter().all(|(name, (value, _))| after[name].0 == *value), "{after:#?}");
+    assert_eq!(after["listen"].1, "porchlight.toml");
+}
+
+#[test]
+fn what_is_in_force_is_shown_with_where_it_comes_from_and_without_secrets() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file =
+        "base_url = 'https://file.example'\nai_train = 'yes'\nletter_rate = 3\nops_token = 'hunter2-hunter2-hunter2'";
+    std::fs::write(folder.path().join("porchlight.toml"), file).expect("a file");
+    std::fs::write(folder.path().join("secret"), "smtps://me:hunter2@mail.example").expect("a file");
+    let show = |arguments: &[&str]| {
+        let mut command = Program::command(folder.path(), &[&["config", "show"], arguments].concat());
+        command.args(["--mail-from", "a@troupe.example", "--contact-to", "b@troupe.example"]);
+        command.env("PORCHLIGHT_BASE_URL", "https://env.example").env("PORCHLIGHT_AI_TRAIN", "no");
+        command.env("PORCHLIGHT_SMTP_URL_FILE", "secret");
+        command.env("PORCHLIGHT_DATABASE_URL", "postgres://me:hunter2@db.example/porchlight");
+        command
+    };
+    let settings = shown(show(&["--json", "--ai-train", "yes"]));
+    assert_eq!(settings.len(), NAMES.len());
+    for (name, value, place) in [
+        ("base_url", "https://env.example", "PORCHLIGHT_BASE_URL"),
+        ("ai_train", "yes", "--ai-train"),
+        ("letter_rate", "3", "porchlight.toml"),
+        ("listen", "127.0.0.1:8080", "default"),
+        ("ops_token", "(not shown)", "porchlight.toml"),
+        ("smtp_url", "(not shown)", "PORCHLIGHT_SMTP_URL_FILE"),
+        ("database_url", "(not shown)", "PORCHLIGHT_DATABASE_URL"),
+        ("mail_from", "a@troupe.example", "--mail-from"),
+    ] {
+        assert_eq!(settings[name], (value.to_owned(), place.to_owned()), "{name}");
+    }
+    assert!(!stdout(show(&[])).contains("hunter2"));
+
+    let (code, said) = Program::run(show(&["--listen", "here"]));
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("here  (--listen)") && said.contains("The setting `listen` cannot be used"), "{said}");
+}
+
+#[test]
+fn completions_and_the_manual_know_every_command_and_no_value_of_the_environment() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let with_secret = |arguments: &[&str]| {
+        let mut command = Program::command(folder.path(), arguments);
+        command.env("PORCHLIGHT_SMTP_URL", "hunter2").env("PORCHLIGHT_LISTEN", "hunter2");
+        let said = stdout(command);
+        assert!(!said.contains("hunter2"), "{said}");
+        said
+    };
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = with_secret(&["completions", shell]);
+        for word in ["serve", "withdraw", "base-url"] {
+            assert!(script.contains(word), "{shell} {word}");
+        }
+    }
+    let bash = with_secret(&["completions", "bash"]);
+    let syntax = Command::new("bash").args(["-n", "-c", &bash]).status().expect("bash");
+    assert!(syntax.success());
+
+    let page = with_secret(&["man"]);
+    assert!(page.contains(".TH porchlight") && page.contains("PORCHLIGHT_BASE_URL"), "{page}");
+    with_secret(&["man", "--to", "pages"]);
+    for command in ["serve", "check", "backup", "move", "release-publish", "letter-send", "config-example"] {
+        let page = std::fs::read_to_string(folder.path().join(format!("pages/porchlight-{command}.1")));
+        assert!(page.expect("a page").contains(".TH porchlight"), "{command}");
+    }
+    let (code, said) = Program::run(Program::command(folder.path(), &["completions", "abacus"]));
+    assert_eq!(code, 2, "{said}");
+}
+
+#[test]
+fn every_command_has_help_that_leads_with_an_example() {
+    fn visit(folder: &Path, path: &[&str], seen: &mut usize) {
+        let help = run(folder, &[path, &["--help"]].concat());
+        let commands =
+            help.split_once("Commands:\n").map(|(_, rest)| rest.split_once("\n\n").map_or(rest, |(list, _)| list));
+        // Further lines about a command stand further in.
+        let names =
+            commands.into_iter().flat_map(str::lines).filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+        let names: Vec<_> = names.filter(|name| !["", "help"].contains(name)).collect();
+        if names.is_empty() {
+            *seen += 1;
+            assert!(help.starts_with("Example"), "{path:?}: {help}");
+        }
+        for name in names {
+            visit(folder, &[path, &[name]].concat(), seen);
+        }
+    }
+    let (folder, mut seen) = (tempfile::tempdir().expect("a folder"), 0);
+    visit(folder.path(), &[], &mut seen);
+    assert!(seen > 14, "only {seen} commands were found");
+}

@@ -1,0 +1,142 @@
+//! What is counted as it happens: exactly what a recount would give, whatever came in between.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use porchlight::config::Written;
+use serde_json::json;
+
+use crate::harness::{Database, Service, each_database, on_each_database};
+
+const COUNTS: &str = "SELECT day || ' ' || kind || ' ' || via || ' ' || source || ' ' || times FROM counts ORDER BY day, kind, via, source";
+
+async fn counts(database: &Database) -> Vec<String> {
+    database.texts(COUNTS).await
+}
+
+/// How often something was counted, whenever and wherever it came from.
+async fn total(database: &Database, kind: &str) -> i64 {
+    database.number(&format!("SELECT CAST(COALESCE(SUM(times), 0) AS BIGINT) FROM counts WHERE kind = '{kind}'")).await
+}
+
+async fn download(service: &Service, email: &str, updates: bool, source: &str) {
+    let order = json!({ "email": email, "updates": updates, "source": source });
+    service.post("/api/download", &order).await.is_ok();
+}
+
+/// Has the counts made anew by the migration that made them, as in a database of an older version.
+async fn recounted(service: Service) -> Vec<String> {
+    let database = service.database.clone();
+    service.stop().await;
+    database.execute("DROP TABLE counts; DELETE FROM _sqlx_migrations WHERE version = 6").await;
+    Service::start(Written::default(), database.clone()).await.stop().await;
+    counts(&database).await
+}
+
+#[tokio::test]
+async fn each_thing_is_counted_on_its_day_and_by_where_it_came_from() {
+    on_each_database(async |service| {
+        download(service, "ada@example.com", true, "hn").await;
+        download(service, "ADA@example.com", true, "hn").await;
+        download(service, "bob@example.com", false, "bob@example.com").await;
+        service.post("/api/waitlist", &json!({ "email": "ada@example.com" })).await.is_ok();
+        service.clock.advance(Duration::from_hours(24));
+        service.post("/api/waitlist", &json!({ "email": "cyd@example.com", "source": "blog" })).await.is_ok();
+        let message = json!({ "email": "cyd@example.com", "message": "Hello" });
+        service.post("/api/contact", &message).await.is_ok();
+        service.post("/api/contact", &message).await.is_ok();
+        assert_eq!(
+            counts(&service.database).await,
+            [
+                "20772 download api  1",
+                "20772 download api hn 2",
+                "20772 join api  1",
+                "20772 opt-in api hn 1",
+                "20772 person api  1",
+                "20772 person api hn 1",
+                "20773 join api blog 1",
+                "20773 message   1",
+                "20773 person api blog 1",
+            ]
+        );
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_was_counted_as_it_happened_is_what_a_recount_gives() {
+    for database in each_database().await {
+        println!("on {database:?}");
+        let service = Service::start(Written::default(), database.clone()).await;
+        for day in 0..3 {
+            let requests = (0..90).map(|number| {
+                let service = &service;
+                async move {
+                    let person = format!("p{}@example.com", (number + day * 17) % 40);
+                    let source = ["hn", "blog", "x@example.com", ""][number % 4];
+                    let order = match number % 3 {
+                        0 => ("/api/waitlist", json!({ "email": person, "source": source })),
+                        1 => ("/api/contact", json!({ "email": person, "message": format!("Letter {}", number / 9) })),
+                        _ => {
+                            ("/api/download", json!({ "email": person, "updates": number % 5 == 0, "source": source }))
+                        }
+                    };
+                    service.post(order.0, &order.1).await.is_ok();
+                }
+            });
+            join_all(requests).await;
+            service.clock.advance(Duration::from_hours(25));
+        }
+        assert_eq!(total(&database, "person").await, database.count("people").await);
+        assert_eq!(total(&database, "opt-in").await, database.count("consents").await);
+        assert_eq!(total(&database, "message").await, database.count("messages").await);
+        assert_eq!(total(&database, "download").await + total(&database, "join").await, database.count("events").await);
+        let counted = counts(&database).await;
+        assert!(counted.len() > 20, "{counted:#?}");
+        assert_eq!(counted, recounted(service).await);
+    }
+}
+
+#[tokio::test]
+async fn two_instances_add_to_the_same_counts_without_losing_any() {
+    let database = Database::postgres().await;
+    let start = || Service::start(Written::default(), database.clone());
+    let (first, second) = tokio::join!(start(), start());
+    let requests = (0..200).map(|number| {
+        let service = if number % 2 == 0 { &first } else { &second };
+        let (email, source) = (format!("p{}@example.com", number / 4), format!("s{}", (number * 7) % 20));
+        async move { download(service, &email, true, &source).await }
+    });
+    join_all(requests).await;
+    assert_eq!(total(&database, "download").await, 200);
+    assert_eq!(total(&database, "person").await, 50);
+    assert_eq!(total(&database, "opt-in").await, 50);
+    second.stop().await;
+    let counted = counts(&database).await;
+    assert_eq!(counted, recounted(first).await);
+}
+
+/// Makes the database refuse one person, as a fault of ours might.
+const REFUSE_POISON: [&str; 2] = [
+    "CREATE TRIGGER refuse BEFORE INSERT ON events WHEN NEW.address = 'poison@example.com' \
+     BEGIN SELECT RAISE(ABORT, 'no'); END",
+    "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$; \
+     CREATE TRIGGER refuse BEFORE INSERT ON events FOR EACH ROW \
+         WHEN (NEW.address = 'poison@example.com') EXECUTE FUNCTION refuse()",
+];
+
+#[tokio::test]
+async fn what_is_written_again_one_by_one_is_counted_once() {
+    on_each_database(async |service| {
+        service.database.execute(REFUSE_POISON[usize::from(service.database.is_postgres())]).await;
+        let requests = (0..60).map(|number| async move {
+            let email =
+                if number % 10 == 5 { "poison@example.com".to_owned() } else { format!("p{number}@example.com") };
+            service.post("/api/download", &json!({ "email": email })).await
+        });
+        join_all(requests).await;
+        assert_eq!(total(&service.database, "download").await, 54);
+        assert_eq!(total(&service.database, "person").await, 54);
+    })
+    .await;
+}

@@ -1,0 +1,165 @@
+//! From the embedded database to PostgreSQL, and on as before.
+
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::backup::{command, home, lived_in, send_letter};
+use crate::harness::{Database, MailServer, Program, Service};
+use crate::releases::live;
+
+fn move_command(service: &Service, to: &Database) -> Command {
+    command(service, &["move", "--to", to.url()])
+}
+
+fn move_to(service: &Service, to: &Database) -> (i32, String) {
+    Program::run(move_command(service, to))
+}
+
+/// Until somebody waits for a table of this database.
+async fn somebody_waits(database: &Database) {
+    let here = "(SELECT oid FROM pg_database WHERE datname = current_database())";
+    let waiting = format!("SELECT COUNT(*) FROM pg_locks WHERE NOT granted AND database = {here} AND relation <> 0");
+    while database.number(&waiting).await == 0 {
+        tokio::task::yield_now().await;
+    }
+}
+
+#[track_caller]
+fn refused((code, said): (i32, String), words: &str) {
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains(words) && said.trim().lines().count() == 1, "{said}");
+}
+
+/// What a caller, a person with a link and a maker learn from a service.
+async fn answers(service: &Service, server: &mut MailServer) -> Vec<String> {
+    let mut answers = Vec::new();
+    for (path, email) in [
+        ("/api/download", "ada@example.com"),
+        ("/api/download", "bob@example.com"),
+        ("/api/waitlist", "bob@example.com"),
+        ("/api/waitlist", "cyd@example.com"),
+        ("/api/download", "nobody@example.com"),
+    ] {
+        let answer = service.post(path, &json!({ "email": email })).await.is_ok();
+        answers.push(format!("{path} {email} {}", answer["already"]));
+    }
+    for token in service.database.texts("SELECT token FROM unsubscribe_tokens ORDER BY address").await {
+        answers.push(format!("{token} {}", service.get(&format!("/unsubscribe/{token}")).await.status));
+    }
+    answers.push(service.head("/releases/latest/Troupe.dmg").await.header("location").to_owned());
+    for listing in [&["release", "list", "--json"][..], &["letter", "list", "--json"]] {
+        let output = command(service, listing).output().expect("the program");
+        answers.push(serde_json::from_slice::<Value>(&output.stdout).expect("JSON").to_string());
+    }
+    // This month's letter has been sent, one person has left for good, and one is new.
+    service.post("/api/download", &json!({ "email": "dan@bücher.example", "updates": true })).await.is_ok();
+    service.post("/api/download", &json!({ "email": "new@example.com", "updates": true })).await.is_ok();
+    for name in ["november.md", "second.md"] {
+        let (code, said) = send_letter(service, server, name);
+        let mails = server.mails().await.into_iter().flat_map(|mail| mail.recipients);
+        answers.push(format!("{code} {said} {:?}", mails.collect::<Vec<_>>()));
+    }
+    answers
+}
+
+#[tokio::test]
+async fn on_postgres_the_service_answers_as_before() {
+    let (service, mut server) = lived_in(Database::sqlite()).await;
+    let (target, before) = (Database::postgres().await, service.database.everything().await);
+    let (code, said) = move_to(&service, &target);
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(target.everything().await, before);
+    assert_eq!(service.database.everything().await, before, "the source is as it was");
+    let (code, said) = move_to(&service, &target);
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("already in"), "{said}");
+
+    let moved = Service::start(live(), target.clone()).await;
+    std::fs::create_dir(moved.releases_dir()).unwrap();
+    let image = "Troupe-1.4.0.dmg";
+    std::fs::copy(service.releases_dir().join(image), moved.releases_dir().join(image)).unwrap();
+    let (there, here) = (answers(&moved, &mut server).await, answers(&service, &mut server).await);
+    assert_eq!(there, here);
+    assert!(there[0].ends_with("ada@example.com true") && there[4].ends_with("nobody@example.com false"), "{there:#?}");
+    let last = there.last().unwrap();
+    assert!(last.ends_with(r#"["new@example.com"]"#), "one who is new, and nobody twice or who left: {last}");
+
+    let now = target.everything().await;
+    refused(move_to(&service, &target), "holds something already");
+    assert_eq!(target.everything().await, now);
+    moved.stop().await;
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn killed_in_the_middle_it_leaves_nothing_and_can_be_repeated() {
+    let (service, _server) = lived_in(Database::sqlite()).await;
+    let (target, before) = (Database::postgres().await, service.database.everything().await);
+    let made = Program::command(&home(&service), &["release", "list", "--database-url", target.url()]).output();
+    assert!(made.expect("the program").status.success());
+    let fresh = target.everything().await;
+    for table in ["events", "releases", "letter_months"] {
+        let lock = target.lock_for_writing(table).await;
+        let mut moving = move_command(&service, &target).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        somebody_waits(&target).await;
+        moving.kill().unwrap();
+        moving.wait().unwrap();
+        lock.release().await;
+        assert_eq!(target.everything().await, fresh, "killed at {table}");
+    }
+    let (code, said) = move_to(&service, &target);
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(target.everything().await, before);
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn while_it_moves_nobody_writes_to_the_old_one() {
+    let (service, _server) = lived_in(Database::sqlite()).await;
+    let target = Database::postgres().await;
+    let made = Program::command(&home(&service), &["release", "list", "--database-url", target.url()]).output();
+    assert!(made.expect("the program").status.success());
+    let lock = target.lock_for_writing("letters").await;
+    let mut moving = move_command(&service, &target).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    somebody_waits(&target).await;
+    let join = json!({ "email": "late@example.com" });
+    service.post("/api/waitlist", &join).await.is_problem(503, "unavailable");
+    lock.release().await;
+    assert!(moving.wait().unwrap().success());
+    assert_eq!(target.everything().await, service.database.everything().await);
+    service.post("/api/waitlist", &join).await.is_ok();
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn a_target_that_holds_something_else_or_is_away_is_left_alone() {
+    let (service, _server) = lived_in(Database::sqlite()).await;
+    let foreign = Database::postgres().await;
+    foreign.execute("CREATE TABLE notes (text TEXT)").await;
+    refused(move_to(&service, &foreign), "holds something already");
+    assert_eq!(foreign.everything().await.into_keys().collect::<Vec<_>>(), ["notes"]);
+
+    let other = Service::start(live(), Database::postgres().await).await;
+    other.post("/api/waitlist", &json!({ "email": "zoe@example.com" })).await.is_ok();
+    let before = other.database.everything().await;
+    refused(move_to(&service, &other.database), "holds something already");
+    assert_eq!(other.database.everything().await, before);
+    refused(Program::run(command(&other, &["move", "--to", foreign.url()])), "is no embedded database");
+    other.stop().await;
+
+    for (to, code, words) in [
+        ("postgres://porchlight:hunter2@127.0.0.1:1/porchlight", 1, "Nothing was moved to PostgreSQL"),
+        ("sqlite:other.db", 2, "has to start with postgres://"),
+        ("mysql://localhost", 2, "has to start with"),
+    ] {
+        let (found, said) = Program::run(command(&service, &["move", "--to", to]));
+        assert_eq!(found, code, "{said}");
+        assert!(said.contains(words) && !said.contains("hunter2"), "{said}");
+    }
+    let empty = tempfile::tempdir().expect("a folder");
+    let (code, said) = Program::run(Program::command(empty.path(), &["move", "--to", foreign.url()]));
+    assert_eq!((code, std::fs::read_dir(empty.path()).unwrap().count()), (1, 0), "{said}");
+    assert!(said.contains("is not there"), "{said}");
+    service.stop().await;
+}

@@ -1,0 +1,85 @@
+//! The makers' own listener: health, numbers for Prometheus, and nothing of it in public.
+
+mod metrics;
+
+use porchlight::config::Written;
+use reqwest::header::HeaderMap;
+use serde_json::Value;
+
+use crate::harness::Service;
+
+pub(super) fn watched() -> Written {
+    Written { ops_listen: Some("127.0.0.1:0".to_owned()), ..Written::default() }
+}
+
+/// Asks the makers' listener.
+pub(super) async fn ask(service: &Service, path: &str, headers: &[(&str, &str)]) -> (u16, HeaderMap, String) {
+    let mut request = reqwest::Client::new().get(format!("http://{}{path}", service.ops_address()));
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    let answer = request.send().await.expect("an answer");
+    let (status, headers) = (answer.status().as_u16(), answer.headers().clone());
+    (status, headers, answer.text().await.expect("a text"))
+}
+
+async fn readiness(service: &Service) -> (u16, Value) {
+    let (status, _, text) = ask(service, "/readyz", &[]).await;
+    (status, serde_json::from_str(&text).expect("JSON"))
+}
+
+const PATHS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+
+#[tokio::test]
+async fn nothing_of_it_answers_on_the_public_port() {
+    crate::harness::on_one_database_with(watched(), async |service| {
+        for path in PATHS {
+            assert_eq!(ask(service, path, &[]).await.0, 200, "{path}");
+            assert_eq!(service.get(path).await.status, 404, "{path}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn under_a_strange_name_or_without_the_token_nothing_is_told() {
+    let token = "a token that nobody guesses";
+    let guarded = Written { ops_token: Some(token.to_owned()), ..watched() };
+    for (written, wrong, status) in [(watched(), ("host", "evil.example"), 421), (guarded, ("x-token", token), 401)] {
+        crate::harness::on_one_database_with(written, async |service| {
+            for path in PATHS {
+                let (refused, headers, text) = ask(service, path, &[wrong]).await;
+                assert_eq!(refused, status, "{path}");
+                assert!(!text.contains("porchlight_") && !text.contains("<svg"), "{text}");
+                assert_eq!(headers["cache-control"], "no-store");
+                let bearer = format!("Bearer {token}");
+                assert_eq!(ask(service, path, &[("authorization", &bearer)]).await.0, 200, "{path}");
+            }
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn readiness_tells_of_writer_and_outbox_and_late_mail_turns_nobody_away() {
+    let server = crate::harness::MailServer::start().await;
+    let written = Written {
+        smtp_url: Some(server.url()),
+        mail_from: Some("hello@troupe.example".to_owned()),
+        contact_to: Some("makers@troupe.example".to_owned()),
+        ..watched()
+    };
+    drop(server);
+    crate::harness::on_each_database_with(written, async |service| {
+        let (status, told) = readiness(service).await;
+        assert_eq!((status, &told["parts"]["writer"], &told["parts"]["outbox"]), (200, &"ok".into(), &"ok".into()));
+        let letter = serde_json::json!({ "email": "ada@example.com", "message": "Hello" });
+        service.post("/api/contact", &letter).await.is_ok();
+        service.clock.advance(std::time::Duration::from_mins(61));
+        let (status, told) = readiness(service).await;
+        let outbox = told["parts"]["outbox"].as_str().expect("words");
+        assert!(outbox.contains("61 minutes"), "{told:#}");
+        assert_eq!((status, &told["ready"]), (200, &true.into()));
+    })
+    .await;
+}
