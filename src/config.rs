@@ -54,7 +54,7 @@ pub struct Written {
     #[arg(long, global = true, env = "PORCHLIGHT_ALLOWED_ORIGINS", value_name = "ORIGINS")]
     pub allowed_origins: Option<String>,
 
-    /// Address and port for the makers' own eyes (/healthz, /readyz), or off [default: 127.0.0.1:8081]
+    /// Address and port for the makers' own eyes (dashboard, /metrics, /healthz, /readyz), or off [default: 127.0.0.1:8081]
     #[arg(long, global = true, env = "PORCHLIGHT_OPS_LISTEN", value_name = "ADDRESS|off")]
     pub ops_listen: Option<String>,
 

@@ -3,8 +3,9 @@
 //! The database is read as one moment has it, written as one file, and read back from there. The
 //! images are those which that file names.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::backup::{BackupFolder, forget, place_image};
@@ -102,5 +103,7 @@ fn clear(place: &BackupFolder) -> io::Result<bool> {
         forget(Path::new(&file))?;
     }
     make_private_folder(&place.images)?;
+    // The folder may be one that others can look into.
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(&place.partial)?;
     Ok(true)
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{CommandFailure, at_work, open_store, say, tell};
+use super::{CommandFailure, at_work, open_existing_store, say, tell};
 use crate::actions::{BackUpFailure, BackedUp, EmptyPlace, RestoreFailure, Restored, back_up, restore};
 use crate::config::Settings;
 use crate::store::{Contents, Database};
@@ -22,7 +22,7 @@ pub(super) enum BackupCommandFailure {
 
 pub(super) fn back_up_to(settings: &Settings, folder: &Path) -> Result<(), CommandFailure> {
     at_work(async {
-        let store = open_store(settings).await?;
+        let store = open_existing_store(settings).await?;
         let (bar, progress) = progress_bar();
         let done = back_up(&store, &settings.releases_dir, folder, progress).await;
         bar.finish_and_clear();

@@ -153,7 +153,7 @@ async fn about_database(settings: &Settings) -> (Finding, Option<Store>) {
     {
         return (not_made_yet(NAME, &database, path), None);
     }
-    let store = match Store::open(&database) {
+    let store = match Store::open_for_callers(&database) {
         Ok(store) => store,
         Err(failure) => return (Finding::trouble(NAME, failure.to_string()), None),
     };

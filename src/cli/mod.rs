@@ -167,6 +167,9 @@ enum CommandFailure {
     #[error("The database ({0}) cannot be used: {1}.")]
     Database(Database, String),
     /// Exit 1.
+    #[error("Nothing was done: the database ({0}) is not there.")]
+    NoDatabase(Database),
+    /// Exit 1.
     #[error("{}", .0.sentence("Nothing was done"))]
     Store(#[from] StoreFailure),
     /// Exit 1.
@@ -260,13 +263,24 @@ fn confirm(question: &str, yes: bool) -> Result<bool, CommandFailure> {
 /// The database of the settings, up to date.
 async fn open_store(settings: &Settings) -> Result<Store, CommandFailure> {
     let database = Database::of(settings)?;
-    let store = Store::open(&database)?;
+    prepared(Store::open(&database)?, database).await
+}
+
+async fn prepared(store: Store, database: Database) -> Result<Store, CommandFailure> {
     match store.prepare().await {
         Ok(()) => Ok(store),
         Err(StoreFailure::Unavailable(why) | StoreFailure::Refused(why)) => {
             Err(CommandFailure::Database(database, why))
         }
         Err(failure @ StoreFailure::Unusable(_)) => Err(failure.into()),
+    }
+}
+
+/// The same for long work, to which an embedded database that is not there is a mistake.
+async fn open_existing_store(settings: &Settings) -> Result<Store, CommandFailure> {
+    match Database::of(settings)? {
+        Database::Sqlite(path) if !path.exists() => Err(CommandFailure::NoDatabase(Database::Sqlite(path))),
+        database => prepared(Store::open(&database)?, database).await,
     }
 }
 

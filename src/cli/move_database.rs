@@ -1,7 +1,7 @@
 //! `porchlight move`
 
 use super::backup::{list, progress_bar};
-use super::{CommandFailure, at_work, open_store, tell};
+use super::{CommandFailure, at_work, open_existing_store, tell};
 use crate::config::{InvalidSettings, Settings};
 use crate::store::{Carried, CarryFailure, Database, Others, Store};
 
@@ -10,8 +10,6 @@ use crate::store::{Carried, CarryFailure, Database, Others, Store};
 pub(super) enum MoveFailure {
     #[error("Nothing was moved: {0} is no embedded database. `porchlight backup` and `restore` carry any other over.")]
     NotEmbedded(Database),
-    #[error("Nothing was moved: {0} is not there.")]
-    NoSource(Database),
     #[error("Nothing was moved: {0} holds something already, and that stays. Name a new and empty database.")]
     Occupied(Database),
     #[error("{}", .1.sentence(&format!("Nothing was moved to {}", .0)))]
@@ -25,13 +23,11 @@ pub(super) fn run(settings: &Settings, to: &str) -> Result<(), CommandFailure> {
         Ok(Database::Sqlite(_)) => return Err(InvalidSettings::of("--to", "it has to start with postgres://").into()),
         Err(why) => return Err(InvalidSettings::of("--to", why).into()),
     };
-    match &from {
-        Database::Postgres(_) => return Err(MoveFailure::NotEmbedded(from).into()),
-        Database::Sqlite(path) if !path.exists() => return Err(MoveFailure::NoSource(from).into()),
-        Database::Sqlite(_) => {}
+    if matches!(from, Database::Postgres(_)) {
+        return Err(MoveFailure::NotEmbedded(from).into());
     }
     at_work(async {
-        let source = open_store(settings).await?;
+        let source = open_existing_store(settings).await?;
         let target = Store::open(&to)?;
         let (bar, progress) = progress_bar();
         let carried = source.carry_to(&target, Others::Wait, progress).await;

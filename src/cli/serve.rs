@@ -39,7 +39,7 @@ fn greet(running: &Running) {
     tell(&format!("Porchlight {} serves {}", env!("CARGO_PKG_VERSION"), running.base_url()));
     tell(&format!("  listening on  {}", running.address()));
     if let Some(address) = running.ops_address() {
-        tell(&format!("  health        http://{address}/readyz"));
+        tell(&format!("  dashboard     http://{address}/"));
     }
     tell(&format!("  data folder   {}", running.data_dir().display()));
     tell(&format!("  database      {}", running.database()));

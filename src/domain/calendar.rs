@@ -48,6 +48,12 @@ impl Day {
         self.civil().strftime("%-d %b").to_string()
     }
 
+    /// The month that the day lies in, as `Nov 2026`.
+    #[must_use]
+    pub fn month_name(self) -> String {
+        self.civil().strftime("%b %Y").to_string()
+    }
+
     #[must_use]
     pub const fn before(self, days: i64) -> Self {
         Self(self.0.saturating_sub(days))
@@ -145,6 +151,7 @@ mod tests {
         assert_eq!(day("1970-01-01").number(), 0);
         assert_eq!(day("2026-11-15").number(), 20_772);
         assert_eq!(day("2026-11-05").short(), "5 Nov");
+        assert_eq!(day("2026-11-05").month_name(), "Nov 2026");
         for wrong in ["", "15.11.2026", "2026-13-01", "2026-11-15T00:00:00Z"] {
             assert!(Day::parse(wrong).is_err(), "{wrong}");
         }

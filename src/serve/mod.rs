@@ -76,7 +76,7 @@ pub struct Running {
 /// without it, and writes begin when it is back.
 pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFailure> {
     let database = Database::of(&settings)?;
-    let store = Store::open(&database)?;
+    let store = Store::open_for_callers(&database)?;
     let prepared = match store.prepare().await {
         Ok(()) => true,
         Err(StoreFailure::Unavailable(cause)) if matches!(database, Database::Postgres(_)) => {

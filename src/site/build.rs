@@ -107,6 +107,14 @@ impl Site {
         context["form"] = json!(form);
         self.templates.fill(&page.template, &context)
     }
+
+    /// Fills in a page that is none of the site's own, with the site's assets at hand.
+    ///
+    /// # Errors
+    /// With the line that is at fault.
+    pub fn fill(&self, file: &str, text: &str, context: &Value) -> Result<String, SiteFailure> {
+        self.templates.fill_text(file, text, context)
+    }
 }
 
 impl Skill {

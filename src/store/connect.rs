@@ -8,7 +8,7 @@ use std::time::Duration;
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions, Executor};
+use sqlx::{AssertSqlSafe, ConnectOptions, Executor};
 
 use super::StoreFailure;
 use crate::config::{InvalidSettings, Settings};
@@ -16,10 +16,26 @@ use crate::config::{InvalidSettings, Settings};
 pub(super) static SQLITE_MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
 pub(super) static POSTGRES_MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
 
-/// How long a statement may wait for a lock, for a connection, or run: together under the five
-/// seconds within which a caller has its answer.
-const LOCK_WAIT: Duration = Duration::from_millis(1500);
-const CONNECT_WAIT: Duration = Duration::from_millis(1500);
+/// How long a statement may wait for a connection, for a lock, or run.
+#[derive(Clone, Copy)]
+struct Patience {
+    connect: Duration,
+    lock: Duration,
+    statement: Duration,
+}
+
+/// Together under the five seconds within which a caller has its answer.
+const FOR_CALLERS: Patience = Patience {
+    connect: Duration::from_millis(1500),
+    lock: Duration::from_millis(1500),
+    statement: Duration::from_millis(2500),
+};
+
+/// At a terminal somebody can wait, and a long list takes its time.
+const FOR_COMMANDS: Patience =
+    Patience { connect: Duration::from_secs(10), lock: Duration::from_secs(30), statement: Duration::from_mins(10) };
+
+/// For the first connection to a file that may have to be made, on a disk that may be slow.
 const FIRST_CONNECT_WAIT: Duration = Duration::from_secs(30);
 
 /// Where the data is kept.
@@ -80,14 +96,26 @@ pub enum Store {
 }
 
 impl Store {
-    /// Makes the pool of connections; nothing is connected yet.
+    /// Makes the pool of connections for a command, which can wait; nothing is connected yet.
     ///
     /// # Errors
     /// When the folder of an embedded database cannot be made.
     pub fn open(database: &Database) -> Result<Self, StoreFailure> {
+        Self::open_with(database, FOR_COMMANDS)
+    }
+
+    /// The same where somebody waits for an answer.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_for_callers(database: &Database) -> Result<Self, StoreFailure> {
+        Self::open_with(database, FOR_CALLERS)
+    }
+
+    fn open_with(database: &Database, patience: Patience) -> Result<Self, StoreFailure> {
         match database {
-            Database::Sqlite(path) => open_sqlite(path),
-            Database::Postgres(options) => Ok(open_postgres(options)),
+            Database::Sqlite(path) => open_sqlite(path, patience),
+            Database::Postgres(options) => Ok(open_postgres(options, patience)),
         }
     }
 
@@ -106,7 +134,8 @@ impl Store {
                 patient.close().await;
             }
             Self::Postgres(pool) => {
-                let patient = PgPoolOptions::new().max_connections(1).acquire_timeout(CONNECT_WAIT);
+                let patient = PgPoolOptions::new().max_connections(1);
+                let patient = patient.acquire_timeout(pool.options().get_acquire_timeout());
                 let patient = patient.connect_lazy_with(pool.connect_options().as_ref().clone());
                 POSTGRES_MIGRATIONS.run(&patient).await?;
                 patient.close().await;
@@ -146,7 +175,7 @@ impl Store {
     }
 }
 
-fn open_sqlite(path: &Path) -> Result<Store, StoreFailure> {
+fn open_sqlite(path: &Path, patience: Patience) -> Result<Store, StoreFailure> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         make_private_folder(folder).map_err(|error| {
             StoreFailure::Unusable(format!("The folder {} could not be made: {error}.", folder.display()))
@@ -159,10 +188,10 @@ fn open_sqlite(path: &Path) -> Result<Store, StoreFailure> {
         .synchronous(SqliteSynchronous::Full)
         .pragma("wal_autocheckpoint", "0")
         .pragma("secure_delete", "ON")
-        .busy_timeout(LOCK_WAIT)
+        .busy_timeout(patience.lock)
         .disable_statement_logging();
-    let pool = SqlitePoolOptions::new().max_connections(4).acquire_timeout(CONNECT_WAIT).connect_lazy_with(options);
-    Ok(Store::Sqlite(pool))
+    let pool = SqlitePoolOptions::new().max_connections(4).acquire_timeout(patience.connect);
+    Ok(Store::Sqlite(pool.connect_lazy_with(options)))
 }
 
 /// Addresses and messages are nobody else's business on this machine.
@@ -184,18 +213,20 @@ pub(super) async fn check_durability(pool: &SqlitePool) -> Result<(), StoreFailu
     )))
 }
 
-fn open_postgres(options: &PgConnectOptions) -> Store {
+fn open_postgres(options: &PgConnectOptions, patience: Patience) -> Store {
+    let settings = format!(
+        "SET synchronous_commit = on; SET statement_timeout = {}; SET lock_timeout = {}; \
+         SET default_transaction_isolation = 'read committed'",
+        patience.statement.as_millis(),
+        patience.lock.as_millis(),
+    );
     let pool = PgPoolOptions::new()
         .max_connections(8)
-        .acquire_timeout(CONNECT_WAIT)
-        .after_connect(|connection, _| {
+        .acquire_timeout(patience.connect)
+        .after_connect(move |connection, _| {
+            let settings = AssertSqlSafe(settings.clone());
             Box::pin(async move {
-                connection
-                    .execute(
-                        "SET synchronous_commit = on; SET statement_timeout = '2500ms'; SET lock_timeout = '1500ms'; \
-                         SET default_transaction_isolation = 'read committed'",
-                    )
-                    .await?;
+                connection.execute(settings).await?;
                 let (replica,): (bool,) =
                     sqlx::query_as("SELECT pg_is_in_recovery()").fetch_one(&mut *connection).await?;
                 if replica {

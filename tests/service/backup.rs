@@ -1,6 +1,7 @@
 //! Backup and restore: all the way there and back, beside a service that goes on.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -98,11 +99,14 @@ async fn everything_comes_back_as_it_was_on_either_database() {
         println!("from {database:?}");
         let (service, _server) = lived_in(database).await;
         let before = service.database.everything().await;
+        let backup = home(&service).join("backup");
+        std::fs::create_dir(&backup).expect("an empty folder that others can look into");
         let (code, said) = back_up(&service, "backup");
         assert_eq!(code, 0, "{said}");
+        let mode = backup.join("porchlight.db").metadata().expect("a file").mode();
+        assert_eq!(mode & 0o077, 0, "for its owner alone");
         assert!(said.contains("Troupe-1.3.0.dmg is at https://files.example/a.dmg"), "{said}");
         assert_eq!(service.database.everything().await, before);
-        let backup = home(&service).join("backup");
         assert_eq!(files(&backup).into_keys().collect::<Vec<_>>(), ["porchlight.db"], "one file and nothing beside it");
         let written = files(&backup);
 
@@ -222,7 +226,7 @@ async fn a_backup_that_is_cut_off_is_none_and_can_be_repeated() {
         let whole = command(&service, &["backup", "backup"]);
         let mut cut_off = Command::new("sh");
         // The system ends the program at the moment when it writes past so many blocks of a file.
-        cut_off.args(["-c", "ulimit -f 200; exec \"$@\"", "sh"]).arg(whole.get_program()).args(whole.get_args());
+        cut_off.args(["-c", "ulimit -f 800; exec \"$@\"", "sh"]).arg(whole.get_program()).args(whole.get_args());
         let ended = cut_off.current_dir(home(&service)).output().expect("a shell").status;
         assert_eq!(ended.code(), None, "it was to be killed");
         let elsewhere = tempfile::tempdir().expect("a folder");
@@ -259,6 +263,14 @@ async fn an_image_that_is_missing_or_not_itself_is_told() {
     assert!(said.contains("Troupe-1.4.0.dmg is not in the backup"), "{said}");
     assert_eq!(target.everything().await, service.database.everything().await, "the data is worth it all the same");
     service.stop().await;
+}
+
+#[test]
+fn a_database_that_is_not_there_is_not_made_to_be_backed_up() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (code, said) = Program::run(Program::command(folder.path(), &["backup", "backup"]));
+    assert_eq!((code, std::fs::read_dir(folder.path()).expect("a folder").count()), (1, 0), "{said}");
+    assert!(said.contains("is not there"), "{said}");
 }
 
 #[tokio::test]

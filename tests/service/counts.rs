@@ -4,7 +4,13 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use porchlight::config::Written;
+use porchlight::domain::consent::Via;
+use porchlight::domain::contact::{ContactMessage, ReceivedMessage};
+use porchlight::domain::email::EmailAddress;
+use porchlight::domain::text::MessageText;
+use porchlight::store::{Act, Database as StoredIn, SignupRecord, Store, Writer};
 use serde_json::json;
+use uuid::Uuid;
 
 use crate::harness::{Database, Service, each_database, on_each_database};
 
@@ -137,6 +143,30 @@ async fn what_is_written_again_one_by_one_is_counted_once() {
         join_all(requests).await;
         assert_eq!(total(&service.database, "download").await, 54);
         assert_eq!(total(&service.database, "person").await, 54);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_write_that_is_repeated_because_nobody_knew_whether_it_arrived_is_counted_once() {
+    on_each_database(async |service| {
+        let store = Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store");
+        let (writer, written) = Writer::start(store, true);
+        let (at, email) = (service.clock.now(), EmailAddress::parse("ada@example.com").expect("an address"));
+        let act = Act::Download { updates: true, of_release: false };
+        let signup = SignupRecord { id: Uuid::max(), act, email: email.clone(), source: None, via: Via::Site, at };
+        let message = MessageText::parse("Hello").expect("a message");
+        let message = ReceivedMessage { id: Uuid::max(), message: ContactMessage { name: None, email, message }, at };
+        for _ in 0..2 {
+            writer.sign_up(signup.clone()).await.expect("to be stored");
+            writer.take_message(message.clone()).await.expect("to be stored");
+        }
+        drop(writer);
+        written.await.expect("its end");
+        assert_eq!(
+            counts(&service.database).await,
+            ["20772 download site  1", "20772 message   1", "20772 opt-in site  1", "20772 person site  1"]
+        );
     })
     .await;
 }

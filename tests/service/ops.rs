@@ -1,5 +1,6 @@
-//! The makers' own listener: health, numbers for Prometheus, and nothing of it in public.
+//! The makers' own listener: health, the dashboard, numbers for Prometheus, and nothing of it in public.
 
+mod dashboard;
 mod metrics;
 
 use porchlight::config::Written;
@@ -28,14 +29,15 @@ async fn readiness(service: &Service) -> (u16, Value) {
     (status, serde_json::from_str(&text).expect("JSON"))
 }
 
-const PATHS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+const PATHS: [&str; 5] = ["/", "/desk.css", "/healthz", "/readyz", "/metrics"];
 
 #[tokio::test]
 async fn nothing_of_it_answers_on_the_public_port() {
     crate::harness::on_one_database_with(watched(), async |service| {
         for path in PATHS {
             assert_eq!(ask(service, path, &[]).await.0, 200, "{path}");
-            assert_eq!(service.get(path).await.status, 404, "{path}");
+            let public = service.get(path).await;
+            assert!(public.status == 404 || (path == "/" && !public.text().contains("desk")), "{path}");
         }
     })
     .await;

@@ -1,43 +1,72 @@
 //! What the makers see of the running service: on a listener of its own, never on the public one.
 
 mod access;
+mod chart;
+mod dashboard;
 mod metrics;
 
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
 use serde_json::{Map, Value, json};
 
 use super::app::App;
+use super::headers;
 use super::pages::text_response;
 use crate::actions::readiness;
 
 pub use access::Access;
 
+/// No script, no form, nothing from elsewhere.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; style-src 'self'; img-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; \
+     frame-ancestors 'none'",
+);
+
 /// Answers a request of a maker, or of the makers' programs.
 pub async fn exchange(app: App, access: Access, request: Request) -> Response {
-    let mut response = match access.refusal(request.headers()) {
-        None => answer(&app, request.method(), request.uri().path()).await,
+    let (head, _) = request.into_parts();
+    let mut response = match access.refusal(&head.headers) {
+        None => answer(&app, &head).await,
         Some(refusal) => refusal,
     };
+    headers::add_everywhere(response.headers_mut(), app.base_url());
+    response.headers_mut().insert(CONTENT_SECURITY_POLICY, POLICY);
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 
-async fn answer(app: &App, method: &Method, path: &str) -> Response {
-    if method != Method::GET && method != Method::HEAD {
+async fn answer(app: &App, head: &Parts) -> Response {
+    if head.method != Method::GET && head.method != Method::HEAD {
         let mut response = text_response(StatusCode::METHOD_NOT_ALLOWED, "This address takes GET and HEAD only.\n");
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         return response;
     }
-    match path {
+    match head.uri.path() {
+        "/" => dashboard::dashboard(app, head.uri.query()).await,
+        dashboard::STYLE_PATH => style(),
         "/healthz" => text_response(StatusCode::OK, "ok\n"),
         "/readyz" => readyz(app).await,
         "/metrics" => metrics::metrics(app).await,
-        _ => text_response(StatusCode::NOT_FOUND, "There are /healthz, /readyz and /metrics.\n"),
+        path => asset(app, path, head)
+            .unwrap_or_else(|| text_response(StatusCode::NOT_FOUND, "There are /, /healthz, /readyz and /metrics.\n")),
     }
+}
+
+fn style() -> Response {
+    let mut response = Response::new(Body::from(dashboard::STYLE));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/css; charset=utf-8"));
+    response
+}
+
+/// The dashboard wears the site's style.
+fn asset(app: &App, path: &str, head: &Parts) -> Option<Response> {
+    let made = app.made();
+    let served = made.served.get(path).filter(|_| path.starts_with("/assets/"))?;
+    Some(served.respond(&head.method, &head.headers))
 }
 
 /// 200 when this instance can do its work, else 503; either way a line for each part.
