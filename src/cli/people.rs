@@ -280,7 +280,8 @@ async fn erase(store: &Store, email: &EmailAddress, yes: bool) -> Result<(), Com
         tell("Nothing was erased.");
         return Ok(());
     }
-    let erased = erase_person(store, email, Clock::System.now()).await.map_err(PeopleFailure::from)?;
+    let erased = patiently(async || erase_person(store, email, Clock::System.now()).await).await;
+    let erased = erased.map_err(PeopleFailure::from)?;
     tell(&format!(
         "{typed} is erased (downloads and joins: {}, opt-ins: {}, messages: {}, letters: {}).",
         erased.events, erased.consents, erased.messages, erased.letters
