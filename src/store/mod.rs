@@ -18,6 +18,7 @@ mod writer;
 
 pub use backlog::Backlog;
 pub use connect::{Database, Store};
+pub use counts::CountedOn;
 pub use failure::StoreFailure;
 pub use leaving::Recipient;
 pub use letters::{Claimed, LetterClaim, LetterOutcome, StartedLetter};
