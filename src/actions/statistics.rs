@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::domain::calendar::{Day, Period};
 use crate::domain::counts::Counted;
 use crate::domain::statistics::{Statistics, Totals};
-use crate::store::{Store, StoreFailure};
+use crate::store::{CountedOn, Store, StoreFailure};
 
 /// Puts together what was counted until today. Without `since`, a fitting look back; a `since` before
 /// anything was counted begins with what was.
@@ -19,31 +19,29 @@ pub async fn statistics(store: &Store, by: Period, since: Option<Day>, today: Da
     };
     let mut periods: BTreeMap<Day, Totals> =
         by.starts(since, today).into_iter().map(|start| (start, Totals::default())).collect();
-    let mut total = Totals::default();
-    for (day, what, times) in store.counts_by_day(since).await? {
+    let (mut total, mut faces) = (Totals::default(), BTreeMap::<String, Totals>::new());
+    for CountedOn { day, what, via, times } in store.counts_by_day(since).await? {
         if let Some(period) = periods.get_mut(&by.start(day)) {
             period.add(what, times);
             total.add(what, times);
+            faces.entry(via).or_default().add(what, times);
         }
     }
+    faces.retain(|via, totals| !via.is_empty() && *totals != Totals::default());
     Ok(Statistics {
         by,
         since,
         until: today,
         total,
         periods: periods.into_iter().collect(),
-        sources: most_first(store.counts_by_source(since).await?),
-        via: most_first(store.counts_by_face(since).await?),
+        sources: store.counts_by_source(since).await?,
+        via: most_first(faces),
         tools: store.counts_of(Counted::Tool, since).await?,
         images: store.counts_of(Counted::Image, since).await?,
     })
 }
 
-fn most_first(rows: Vec<(String, Counted, u64)>) -> Vec<(String, Totals)> {
-    let mut by_name: BTreeMap<String, Totals> = BTreeMap::new();
-    for (name, what, times) in rows {
-        by_name.entry(name).or_default().add(what, times);
-    }
+fn most_first(by_name: BTreeMap<String, Totals>) -> Vec<(String, Totals)> {
     let mut rows: Vec<_> = by_name.into_iter().collect();
     rows.sort_by_key(|(_, totals)| std::cmp::Reverse(totals.downloads + totals.joins));
     rows

@@ -7,6 +7,7 @@ use super::statement::{Statement, in_transaction, on_pool, over_batch};
 use super::{Store, StoreFailure};
 use crate::domain::calendar::Day;
 use crate::domain::counts::{Counted, Counts};
+use crate::domain::statistics::Totals;
 
 pub(super) const ADD_COUNTS: Statement = over_batch!(
     "INSERT INTO counts (day, kind, via, source, times) \
@@ -17,23 +18,31 @@ pub(super) const ADD_COUNTS: Statement = over_batch!(
 
 const SELECT_FIRST_DAY: &str = "SELECT MIN(day) FROM counts";
 
-const SELECT_BY_DAY: &str = "SELECT day, kind, CAST(SUM(times) AS BIGINT) FROM counts WHERE day >= $1 \
-     GROUP BY day, kind ORDER BY day, kind";
+/// In the order of the table, so that nothing has to be sorted, however many sources there are.
+const SELECT_BY_DAY: &str = "SELECT day, kind, via, CAST(SUM(times) AS BIGINT) FROM counts WHERE day >= $1 \
+     GROUP BY day, kind, via ORDER BY day, kind, via";
 
 /// Anybody may invent a source: only the hundred that most came from are told.
-const SELECT_BY_SOURCE: &str = "SELECT source, kind, CAST(SUM(times) AS BIGINT) FROM counts \
-     WHERE day >= $1 AND via <> '' AND kind NOT IN ('tool', 'image') AND source IN ( \
-         SELECT source FROM counts WHERE day >= $1 AND kind IN ('download', 'join') \
-         GROUP BY source ORDER BY SUM(times) DESC, source LIMIT 100) \
-     GROUP BY source, kind ORDER BY source, kind";
-
-const SELECT_BY_FACE: &str = "SELECT via, kind, CAST(SUM(times) AS BIGINT) FROM counts \
-     WHERE day >= $1 AND via <> '' AND kind NOT IN ('tool', 'image') GROUP BY via, kind ORDER BY via, kind";
+const SELECT_BY_SOURCE: &str = "SELECT source, \
+         CAST(SUM(CASE kind WHEN 'download' THEN times ELSE 0 END) AS BIGINT), \
+         CAST(SUM(CASE kind WHEN 'person' THEN times ELSE 0 END) AS BIGINT), \
+         CAST(SUM(CASE kind WHEN 'opt-in' THEN times ELSE 0 END) AS BIGINT), \
+         CAST(SUM(CASE kind WHEN 'join' THEN times ELSE 0 END) AS BIGINT) \
+     FROM counts WHERE day >= $1 AND kind IN ('download', 'person', 'opt-in', 'join') GROUP BY source \
+     ORDER BY SUM(CASE WHEN kind IN ('download', 'join') THEN times ELSE 0 END) DESC, source LIMIT 100";
 
 const SELECT_OF_KIND: &str = "SELECT source, CAST(SUM(times) AS BIGINT) FROM counts \
      WHERE day >= $1 AND kind = $2 GROUP BY source ORDER BY 2 DESC, 1";
 
-type NamedRow = (String, String, i64);
+/// What was counted on one day, through which face.
+#[derive(Clone, Debug)]
+pub struct CountedOn {
+    pub day: Day,
+    pub what: Counted,
+    /// Empty where there is none.
+    pub via: String,
+    pub times: u64,
+}
 
 impl Store {
     /// Adds what is counted and nowhere recorded.
@@ -57,29 +66,35 @@ impl Store {
 
     /// # Errors
     /// When the database does not answer.
-    pub async fn counts_by_day(&self, since: Day) -> Result<Vec<(Day, Counted, u64)>, StoreFailure> {
-        let rows: Vec<(i64, String, i64)> =
+    pub async fn counts_by_day(&self, since: Day) -> Result<Vec<CountedOn>, StoreFailure> {
+        type Row = (i64, String, String, i64);
+        let rows: Vec<Row> =
             on_pool!(self, |pool| sqlx::query_as(SELECT_BY_DAY).bind(since.number()).fetch_all(pool).await?);
-        let read = |(day, kind, times): (i64, String, i64)| {
-            Some((Day::from_number(day), Counted::parse(&kind)?, number(times)))
+        let read = |(day, kind, via, times): Row| {
+            Some(CountedOn { day: Day::from_number(day), what: Counted::parse(&kind)?, via, times: number(times) })
         };
         Ok(rows.into_iter().filter_map(read).collect())
     }
 
+    /// The sources that most came from, those first.
+    ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn counts_by_source(&self, since: Day) -> Result<Vec<(String, Counted, u64)>, StoreFailure> {
-        let rows: Vec<NamedRow> =
+    pub async fn counts_by_source(&self, since: Day) -> Result<Vec<(String, Totals)>, StoreFailure> {
+        type Row = (String, i64, i64, i64, i64);
+        let rows: Vec<Row> =
             on_pool!(self, |pool| sqlx::query_as(SELECT_BY_SOURCE).bind(since.number()).fetch_all(pool).await?);
-        Ok(named(rows))
-    }
-
-    /// # Errors
-    /// When the database does not answer.
-    pub async fn counts_by_face(&self, since: Day) -> Result<Vec<(String, Counted, u64)>, StoreFailure> {
-        let rows: Vec<NamedRow> =
-            on_pool!(self, |pool| sqlx::query_as(SELECT_BY_FACE).bind(since.number()).fetch_all(pool).await?);
-        Ok(named(rows))
+        let read = |(source, downloads, people, opt_ins, joins): Row| {
+            let totals = Totals {
+                downloads: number(downloads),
+                new_people: number(people),
+                opt_ins: number(opt_ins),
+                joins: number(joins),
+                ..Totals::default()
+            };
+            (source, totals)
+        };
+        Ok(rows.into_iter().map(read).collect())
     }
 
     /// One kind alone, by what stands where others have their source; the most first.
@@ -105,10 +120,6 @@ pub(super) fn counts_batch(counts: &Counts) -> String {
         })
     });
     rows.collect::<Value>().to_string()
-}
-
-fn named(rows: Vec<NamedRow>) -> Vec<(String, Counted, u64)> {
-    rows.into_iter().filter_map(|(name, kind, times)| Some((name, Counted::parse(&kind)?, number(times)))).collect()
 }
 
 fn number(times: i64) -> u64 {

@@ -28,6 +28,7 @@ pub use carry::{Carried, CarryFailure, Contents, Others};
 pub use condition::Condition;
 pub(crate) use connect::make_private_folder;
 pub use connect::{Database, Store};
+pub use counts::CountedOn;
 pub use erasure::Erased;
 pub use failure::StoreFailure;
 pub use import::ImportedPerson;

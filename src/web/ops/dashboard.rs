@@ -30,7 +30,8 @@ struct Seen {
     chosen: Statistics,
     /// The last weeks day by day, whatever was chosen.
     days: Statistics,
-    calls_today: u64,
+    /// Calls of agents today, and yesterday.
+    calls: [u64; 2],
     images_lately: Vec<(String, u64)>,
     glance: Glance,
 }
@@ -77,13 +78,19 @@ fn chosen(query: Option<&str>) -> Period {
 async fn look(app: &App, by: Period, today: Day) -> Result<Seen, StoreFailure> {
     let store = &app.service().store;
     let days = statistics(store, Period::Day, None, today).await?;
+    let calls_today = all(&store.counts_of(Counted::Tool, today).await?);
+    let calls_of_two_days = all(&store.counts_of(Counted::Tool, today.before(1)).await?);
     Ok(Seen {
         chosen: if by == Period::Day { days.clone() } else { statistics(store, by, None, today).await? },
         days,
-        calls_today: store.counts_of(Counted::Tool, today).await?.iter().map(|(_, calls)| calls).sum(),
+        calls: [calls_today, calls_of_two_days.saturating_sub(calls_today)],
         images_lately: store.counts_of(Counted::Image, today.before(ADOPTION_DAYS - 1)).await?,
         glance: glance(app.service()).await?,
     })
+}
+
+fn all(rows: &[(String, u64)]) -> u64 {
+    rows.iter().map(|(_, times)| times).sum()
 }
 
 fn told(now: Moment) -> Value {
@@ -148,7 +155,7 @@ fn tiles(app: &App, seen: &Seen) -> Value {
     };
     let releases = app.catalogue().known();
     let newest = releases.newest().map(|release| release.version.to_string());
-    let sent: u64 = seen.images_lately.iter().map(|(_, sent)| sent).sum();
+    let sent = all(&seen.images_lately);
     let newest_sent = seen.images_lately.iter().find(|(version, _)| Some(version) == newest.as_ref());
     let adoption = share(newest_sent.map_or(0, |(_, sent)| *sent), sent);
     json!([
@@ -156,7 +163,7 @@ fn tiles(app: &App, seen: &Seen) -> Value {
         number("New people", |totals| totals.new_people),
         tile("Opt-in share", percent(&today), format!("{} yesterday", percent(&yesterday))),
         number("Messages", |totals| totals.messages),
-        tile("Agents’ calls", grouped(seen.calls_today), format!("{} joined the list", grouped(today.joins))),
+        tile("Agents’ calls", grouped(seen.calls[0]), format!("{} yesterday", grouped(seen.calls[1]))),
         tile(
             "Newest release",
             newest.unwrap_or_else(|| "none".to_owned()),

@@ -64,6 +64,27 @@ async fn it_needs_no_script_and_every_drawing_has_words_and_a_table() {
 }
 
 #[tokio::test]
+async fn calls_of_agents_are_told_beside_those_of_yesterday() {
+    for database in crate::harness::each_database().await {
+        let service = Service::start(watched(), database.clone()).await;
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "get_download" } });
+        for calls in [3, 2] {
+            for _ in 0..calls {
+                service.post("/mcp", &call).await;
+            }
+            service.clock.advance(std::time::Duration::from_hours(24));
+        }
+        service.stop().await;
+        let service = Service::start(watched(), database).await;
+        service.clock.advance(std::time::Duration::from_hours(24));
+        let (_, _, page) = ask(&service, "/", &[]).await;
+        let tile = "<dt>Agents’ calls</dt><dd class=\"tile-value\">2</dd><dd class=\"tile-note\">3 yesterday</dd>";
+        assert!(page.contains(tile) && page.contains("<th scope=\"row\">get_download"), "{page}");
+        service.stop().await;
+    }
+}
+
+#[tokio::test]
 async fn without_the_database_it_says_so() {
     let database = Database::postgres().await;
     let service = Service::start(watched(), database).await;
