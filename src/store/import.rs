@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::leaving::{SELECT_KEY, read_key};
+use super::signups::{INSERT_CONSENTS, INSERT_EVENTS};
 use super::statement::{Statement, in_transaction, over_batch};
 use super::{Store, StoreFailure};
 use crate::domain::consent::Via;
@@ -27,20 +28,6 @@ const INSERT_PEOPLE: Statement = over_batch!(
      SELECT batch.address, batch.email, batch.at, batch.download, batch.joined, batch.opt_in",
     (address text, email text, at bigint, download text, joined text, opt_in text),
     "ON CONFLICT (address) DO NOTHING RETURNING address"
-);
-
-const INSERT_EVENTS: Statement = over_batch!(
-    "INSERT INTO events (id, address, kind, at, via) \
-     SELECT batch.id, batch.address, batch.kind, batch.at, batch.via",
-    (id text, address text, kind text, at bigint, via text),
-    "ON CONFLICT (id) DO NOTHING"
-);
-
-const INSERT_CONSENTS: Statement = over_batch!(
-    "INSERT INTO consents (id, address, at, via, source, wording) \
-     SELECT batch.id, batch.address, batch.at, batch.via, batch.source, batch.wording",
-    (id text, address text, at bigint, via text, source text, wording bigint),
-    "ON CONFLICT (id) DO NOTHING"
 );
 
 const SUPPRESS: Statement = over_batch!(

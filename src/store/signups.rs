@@ -52,14 +52,14 @@ const UPSERT_PEOPLE: Statement = over_batch!(
      RETURNING address, first_download, first_join, opt_in"
 );
 
-const INSERT_EVENTS: Statement = over_batch!(
+pub(super) const INSERT_EVENTS: Statement = over_batch!(
     "INSERT INTO events (id, address, kind, at, via, source) \
      SELECT batch.id, batch.address, batch.kind, batch.at, batch.via, batch.source",
     (id text, address text, kind text, at bigint, via text, source text),
     "ON CONFLICT (id) DO NOTHING"
 );
 
-const INSERT_CONSENTS: Statement = over_batch!(
+pub(super) const INSERT_CONSENTS: Statement = over_batch!(
     "INSERT INTO consents (id, address, at, via, source, wording) \
      SELECT batch.id, batch.address, batch.at, batch.via, batch.source, batch.wording",
     (id text, address text, at bigint, via text, source text, wording bigint),
