@@ -106,8 +106,9 @@ fn completions_and_the_manual_know_every_command_and_no_value_of_the_environment
             assert!(script.contains(word), "{shell} {word}");
         }
     }
-    let bash = with_secret(&["completions", "bash"]);
-    let syntax = Command::new("bash").args(["-n", "-c", &bash]).status().expect("bash");
+    let script = folder.path().join("completions.bash");
+    std::fs::write(&script, with_secret(&["completions", "bash"])).expect("a file");
+    let syntax = Command::new("bash").arg("-n").arg(&script).status().expect("bash");
     assert!(syntax.success());
 
     let page = with_secret(&["man"]);
