@@ -221,7 +221,7 @@ fn about_disk(name: &'static str, setting: &str, folder: &Path) -> Finding {
 }
 
 fn about_site(settings: &Settings, releases: &Releases) -> Result<(Finding, NewestImage), SiteFailure> {
-    let content = settings.site_dir.as_deref().map_or_else(|| Ok(Content::default()), Content::with_folder)?;
+    let content = Content::of(settings)?;
     let (facts, base_url) = (Facts::read(&content)?, base_url(settings));
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &facts.name);
     let files = web::try_making(&content, &base_url, &newest_image, releases)?;

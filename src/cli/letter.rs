@@ -99,7 +99,7 @@ fn read(file: &Path) -> Result<Letter, LetterCommandFailure> {
 }
 
 fn stationery(settings: &Settings, postal_address: &str) -> Result<Stationery, CommandFailure> {
-    let content = settings.site_dir.as_deref().map_or_else(|| Ok(Content::default()), Content::with_folder)?;
+    let content = Content::of(settings)?;
     Ok(Stationery::read(&content, base_url(settings), postal_address)?)
 }
 

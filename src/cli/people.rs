@@ -165,19 +165,6 @@ async fn held(store: &Store, email: &EmailAddress) -> Result<Held, CommandFailur
 /// So many are asked for at once, so that the longest list takes little memory and no long statement.
 const PAGE: usize = 1000;
 
-/// How often a database that is busy is asked: what takes a minute should not fail for a second.
-const PATIENCE: usize = 5;
-
-async fn patiently<T>(ask: impl AsyncFn() -> Result<T, Failure>) -> Result<T, Failure> {
-    for _ in 1..PATIENCE {
-        match ask().await {
-            Err(Failure::Unavailable(_)) => {}
-            outcome => return outcome,
-        }
-    }
-    ask().await
-}
-
 /// Everybody in order of the address, a page at a time.
 struct Pages<'a> {
     store: &'a Store,
@@ -188,8 +175,8 @@ struct Pages<'a> {
 impl Pages<'_> {
     /// The next few; none when there are no more.
     async fn next(&mut self) -> Result<Vec<Person>, PeopleFailure> {
-        let page = async || Ok(self.store.people_page(self.opted_in_only, self.last.as_ref(), PAGE).await?);
-        let people = patiently(page).await.map_err(PeopleFailure::Read)?;
+        let page = self.store.people_page(self.opted_in_only, self.last.as_ref(), PAGE).await;
+        let people = page.map_err(|failure| PeopleFailure::Read(failure.into()))?;
         self.last = people.last().map(|person| person.email.clone()).or(self.last.take());
         Ok(people)
     }
@@ -280,7 +267,7 @@ async fn erase(store: &Store, email: &EmailAddress, yes: bool) -> Result<(), Com
         tell("Nothing was erased.");
         return Ok(());
     }
-    let erased = patiently(async || erase_person(store, email, Clock::System.now()).await).await;
+    let erased = erase_person(store, email, Clock::System.now()).await;
     let erased = erased.map_err(PeopleFailure::from)?;
     tell(&format!(
         "{typed} is erased (downloads and joins: {}, opt-ins: {}, messages: {}, letters: {}).",

@@ -148,7 +148,7 @@ pub(super) fn run(command: ReleaseCommand, settings: &Settings) -> Result<(), Co
 
 impl Publish {
     async fn run(self, settings: &Settings, store: &Store) -> Result<(), CommandFailure> {
-        let content = settings.site_dir.as_deref().map_or_else(|| Ok(Content::default()), Content::with_folder)?;
+        let content = Content::of(settings)?;
         let facts = Facts::read(&content)?;
         let place = Shelf { store, folder: &settings.releases_dir, app: &facts.name };
         let bar = ProgressBar::new(0).with_style(bar_style());

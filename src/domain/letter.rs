@@ -3,6 +3,7 @@
 //! Nothing here knows how it looks in a mail reader, or how it gets there.
 
 use super::digest::Digest;
+use super::text::written_text;
 
 /// A letter as a maker wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,8 +45,7 @@ impl Letter {
         if text.len() > Self::MOST_BYTES {
             return Err(InvalidLetter::TooLong);
         }
-        let carried = |c: &char| !c.is_control() || ['\n', '\t'].contains(c);
-        let text: String = text.trim_start_matches('\u{feff}').chars().filter(carried).collect();
+        let text = written_text(text);
         let (front_matter, body) = split(&text)?;
         if body.trim().is_empty() {
             return Err(InvalidLetter::Empty);

@@ -3,6 +3,7 @@
 //! Nothing here knows where the images lie or how they are sent.
 
 use super::digest::Digest;
+use super::text::written_text;
 use super::time::Moment;
 use super::version::{Build, SystemVersion, Version};
 
@@ -136,9 +137,7 @@ impl Notes {
         if text.len() > Self::MOST_BYTES {
             return Err(NotesTooLong);
         }
-        let carried = |c: &char| !c.is_control() || ['\n', '\t'].contains(c);
-        let text: String = text.trim_start_matches('\u{feff}').chars().filter(carried).collect();
-        Ok(Self(text.replace(['\u{fffe}', '\u{ffff}'], "").trim().to_owned()))
+        Ok(Self(written_text(text).trim().to_owned()))
     }
 
     #[must_use]

@@ -25,6 +25,14 @@ impl Bounded {
     }
 }
 
+/// What a maker wrote in a file, without a mark of its encoding, carriage returns and all that no
+/// feed or mail could carry.
+#[must_use]
+pub fn written_text(text: &str) -> String {
+    let carried = |c: &char| ['\n', '\t'].contains(c) || !(c.is_control() || ['\u{fffe}', '\u{ffff}'].contains(c));
+    text.trim_start_matches('\u{feff}').chars().filter(carried).collect()
+}
+
 /// Where a request came from, such as the caller's app.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source(Bounded);

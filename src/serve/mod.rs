@@ -94,7 +94,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
     let address = listener.local_addr().map_err(cannot_listen)?;
     let base_url = settings.base_url.clone().unwrap_or_else(|| BaseUrl::of_listener(address));
 
-    let content = settings.site_dir.as_deref().map_or_else(|| Ok(Content::default()), Content::with_folder)?;
+    let content = Content::of(&settings)?;
     let facts = Facts::read(&content)?;
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &facts.name);
     let catalogue = Catalogue::new(store.clone(), settings.releases_dir.clone());

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use rust_embed::RustEmbed;
 
 use super::SiteFailure;
+use crate::config::Settings;
 
 #[derive(RustEmbed)]
 #[folder = "content"]
@@ -20,6 +21,14 @@ pub struct Content {
 }
 
 impl Content {
+    /// The embedded site, with the folder of the settings laid over it if they name one.
+    ///
+    /// # Errors
+    /// When that folder cannot be read.
+    pub fn of(settings: &Settings) -> Result<Self, SiteFailure> {
+        settings.site_dir.as_deref().map_or_else(|| Ok(Self::default()), Self::with_folder)
+    }
+
     /// The embedded site with a folder laid over it.
     ///
     /// # Errors

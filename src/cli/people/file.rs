@@ -9,7 +9,7 @@ use csv::{ByteRecord, Reader, ReaderBuilder, StringRecord, Writer};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::cells::{COLUMNS, Columns, cells};
-use super::{PAGE, Pages, PeopleFailure, patiently};
+use super::{PAGE, Pages, PeopleFailure};
 use crate::actions::import_people;
 use crate::cli::{CommandFailure, tell};
 use crate::domain::person::Person;
@@ -104,7 +104,7 @@ pub(super) async fn import(store: &Store, path: &Path, now: Moment) -> Result<Im
         }
         if ended || batch.len() == PAGE || downloads > MOST_DOWNLOADS_AT_ONCE {
             imported.good += batch.len();
-            let taken = patiently(async || import_people(store, &batch, now).await).await;
+            let taken = import_people(store, &batch, now).await;
             batch.clear();
             imported.added += taken.map_err(|failure| PeopleFailure::Stopped(imported.added, failure))?;
             downloads = 0;
