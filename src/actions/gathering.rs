@@ -18,11 +18,11 @@ pub struct Gathering(Arc<Mutex<Counts>>);
 
 impl Gathering {
     pub fn tool_called(&self, tool: &'static str, at: Moment) {
-        self.add(CountKey { day: Day::of(at), what: Counted::Tool, via: Via::Mcp.as_str(), source: tool.to_owned() });
+        self.add(CountKey { day: Day::of(at), what: Counted::Tool, via: Via::Mcp.as_str(), name: tool.to_owned() });
     }
 
     pub fn image_sent(&self, version: &Version, at: Moment) {
-        self.add(CountKey { day: Day::of(at), what: Counted::Image, via: "", source: version.to_string() });
+        self.add(CountKey { day: Day::of(at), what: Counted::Image, via: "", name: version.to_string() });
     }
 
     /// Adds what was gathered to the counts.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::domain::calendar::{Day, Period};
-use crate::domain::counts::Counted;
-use crate::domain::statistics::{Statistics, Totals};
+use crate::domain::counts::{Counted, Totals};
+use crate::domain::statistics::Statistics;
 use crate::store::{CountedOn, Store, StoreFailure};
 
 /// Puts together what was counted until today. Without `since`, a fitting look back; a `since` before

@@ -10,7 +10,8 @@ use crate::actions::statistics;
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::calendar::{Day, Period};
-use crate::domain::statistics::{Statistics, Totals};
+use crate::domain::counts::Totals;
+use crate::domain::statistics::Statistics;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

@@ -17,9 +17,9 @@ pub enum Counted {
     Join,
     Message,
     Unsubscribe,
-    /// A call to a tool; the tool stands where others have their source.
+    /// A call to a tool, by its name.
     Tool,
-    /// A disk image that began to be sent; its version stands where others have their source.
+    /// A disk image that began to be sent, by its version.
     Image,
 }
 
@@ -60,9 +60,10 @@ impl Counted {
 pub struct CountKey {
     pub day: Day,
     pub what: Counted,
-    /// Empty where there is none, as is the source.
+    /// The face of the service that it came through; empty where there is none.
     pub via: &'static str,
-    pub source: String,
+    /// The tool or the version; empty for all else.
+    pub name: String,
 }
 
 /// How often what happened: always in one order, so that two instances that add to the same counts
@@ -71,15 +72,9 @@ pub struct CountKey {
 pub struct Counts(BTreeMap<CountKey, u64>);
 
 impl Counts {
-    /// Counts something that came through a face of the service, and perhaps said where from.
-    pub fn add_from(&mut self, day: Day, what: Counted, via: Via, source: Option<&Source>) {
-        let source = source.map(Source::as_str).filter(|source| !source.contains('@')).unwrap_or_default();
-        self.add(CountKey { day, what, via: via.as_str(), source: source.to_owned() });
-    }
-
-    /// Counts something that comes from nowhere in particular.
-    pub fn add_plain(&mut self, day: Day, what: Counted) {
-        self.add(CountKey { day, what, via: "", source: String::new() });
+    /// Counts something that has no name of its own.
+    pub fn add_plain(&mut self, day: Day, what: Counted, via: Option<Via>) {
+        self.add(CountKey { day, what, via: via.map_or("", Via::as_str), name: String::new() });
     }
 
     pub fn add(&mut self, key: CountKey) {
@@ -103,19 +98,74 @@ impl Counts {
     }
 }
 
+/// How often each thing happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Totals {
+    pub downloads: u64,
+    pub new_people: u64,
+    pub opt_ins: u64,
+    pub joins: u64,
+    pub messages: u64,
+    pub unsubscribes: u64,
+}
+
+impl Totals {
+    /// Calls and images are told apart by more than their number, and have no place here.
+    pub const fn add(&mut self, what: Counted, times: u64) {
+        let place = match what {
+            Counted::Download => &mut self.downloads,
+            Counted::Person => &mut self.new_people,
+            Counted::OptIn => &mut self.opt_ins,
+            Counted::Join => &mut self.joins,
+            Counted::Message => &mut self.messages,
+            Counted::Unsubscribe => &mut self.unsubscribes,
+            Counted::Tool | Counted::Image => return,
+        };
+        *place += times;
+    }
+
+    /// Each with the name that programs know it by.
+    #[must_use]
+    pub const fn named(&self) -> [(&'static str, u64); 6] {
+        [
+            ("downloads", self.downloads),
+            ("new_people", self.new_people),
+            ("opt_ins", self.opt_ins),
+            ("joins", self.joins),
+            ("messages", self.messages),
+            ("unsubscribes", self.unsubscribes),
+        ]
+    }
+}
+
+/// Where people came from, by day, always in one order as [`Counts`] are.
+#[derive(Clone, Debug, Default)]
+pub struct SourceCounts(BTreeMap<(Day, String), Totals>);
+
+impl SourceCounts {
+    /// A source with an @ may be an address, and counts as none.
+    pub fn add(&mut self, day: Day, what: Counted, source: Option<&Source>) {
+        let source = source.map(Source::as_str).filter(|source| !source.contains('@')).unwrap_or_default();
+        self.0.entry((day, source.to_owned())).or_default().add(what, 1);
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (Day, &str, &Totals)> {
+        self.0.iter().map(|((day, source), totals)| (*day, source.as_str(), totals))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_source_that_may_be_an_address_is_counted_without_it() {
-        let mut counts = Counts::default();
-        for source in ["hn", "ada@example.com"] {
-            let source = Source::parse(source).unwrap();
-            counts.add_from(Day::from_number(1), Counted::Download, Via::Api, Some(&source));
+        let mut sources = SourceCounts::default();
+        for source in [Some("hn"), Some("ada@example.com"), None] {
+            let source = source.map(|source| Source::parse(source).unwrap());
+            sources.add(Day::from_number(1), Counted::Download, source.as_ref());
         }
-        counts.add_from(Day::from_number(1), Counted::Download, Via::Api, None);
-        let sources: Vec<_> = counts.iter().map(|(key, times)| (key.source.as_str(), times)).collect();
-        assert_eq!(sources, [("", 2), ("hn", 1)]);
+        let counted: Vec<_> = sources.iter().map(|(_, source, totals)| (source, totals.downloads)).collect();
+        assert_eq!(counted, [("", 2), ("hn", 1)]);
     }
 }

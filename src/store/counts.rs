@@ -6,33 +6,40 @@ use serde_json::{Value, json};
 use super::statement::{Statement, in_transaction, on_pool, over_batch};
 use super::{Store, StoreFailure};
 use crate::domain::calendar::Day;
-use crate::domain::counts::{Counted, Counts};
-use crate::domain::statistics::Totals;
+use crate::domain::counts::{Counted, Counts, SourceCounts, Totals};
 
 pub(super) const ADD_COUNTS: Statement = over_batch!(
-    "INSERT INTO counts (day, kind, via, source, times) \
-     SELECT batch.day, batch.kind, batch.via, batch.source, batch.times",
-    (day bigint, kind text, via text, source text, times bigint),
-    "ON CONFLICT (day, kind, via, source) DO UPDATE SET times = counts.times + excluded.times"
+    "INSERT INTO counts (day, kind, via, name, times) \
+     SELECT batch.day, batch.kind, batch.via, batch.name, batch.times",
+    (day bigint, kind text, via text, name text, times bigint),
+    "ON CONFLICT (day, kind, via, name) DO UPDATE SET times = counts.times + excluded.times"
+);
+
+/// Anybody may invent a source: when a day has a few hundred, more are left out. Whoever came from
+/// them is in the counts all the same.
+pub(super) const ADD_SOURCES: Statement = over_batch!(
+    "INSERT INTO sources (day, source, downloads, people, opt_ins, joins) \
+     SELECT batch.day, batch.source, batch.downloads, batch.people, batch.opt_ins, batch.joins",
+    (day bigint, source text, downloads bigint, people bigint, opt_ins bigint, joins bigint),
+    "AND (EXISTS (SELECT 1 FROM sources AS known WHERE known.day = batch.day AND known.source = batch.source) \
+         OR (SELECT COUNT(*) FROM sources AS known WHERE known.day = batch.day) < 500) \
+     ON CONFLICT (day, source) DO UPDATE SET \
+         downloads = sources.downloads + excluded.downloads, people = sources.people + excluded.people, \
+         opt_ins = sources.opt_ins + excluded.opt_ins, joins = sources.joins + excluded.joins"
 );
 
 const SELECT_FIRST_DAY: &str = "SELECT MIN(day) FROM counts";
 
-/// In the order of the table, so that nothing has to be sorted, however many sources there are.
 const SELECT_BY_DAY: &str = "SELECT day, kind, via, CAST(SUM(times) AS BIGINT) FROM counts WHERE day >= $1 \
      GROUP BY day, kind, via ORDER BY day, kind, via";
 
-/// Anybody may invent a source: only the hundred that most came from are told.
-const SELECT_BY_SOURCE: &str = "SELECT source, \
-         CAST(SUM(CASE kind WHEN 'download' THEN times ELSE 0 END) AS BIGINT), \
-         CAST(SUM(CASE kind WHEN 'person' THEN times ELSE 0 END) AS BIGINT), \
-         CAST(SUM(CASE kind WHEN 'opt-in' THEN times ELSE 0 END) AS BIGINT), \
-         CAST(SUM(CASE kind WHEN 'join' THEN times ELSE 0 END) AS BIGINT) \
-     FROM counts WHERE day >= $1 AND kind IN ('download', 'person', 'opt-in', 'join') GROUP BY source \
-     ORDER BY SUM(CASE WHEN kind IN ('download', 'join') THEN times ELSE 0 END) DESC, source LIMIT 100";
+/// Nobody reads more than a hundred.
+const SELECT_BY_SOURCE: &str = "SELECT source, CAST(SUM(downloads) AS BIGINT), CAST(SUM(people) AS BIGINT), \
+         CAST(SUM(opt_ins) AS BIGINT), CAST(SUM(joins) AS BIGINT) \
+     FROM sources WHERE day >= $1 GROUP BY source ORDER BY SUM(downloads) + SUM(joins) DESC, source LIMIT 100";
 
-const SELECT_OF_KIND: &str = "SELECT source, CAST(SUM(times) AS BIGINT) FROM counts \
-     WHERE day >= $1 AND kind = $2 GROUP BY source ORDER BY 2 DESC, 1";
+const SELECT_OF_KIND: &str = "SELECT name, CAST(SUM(times) AS BIGINT) FROM counts \
+     WHERE day >= $1 AND kind = $2 GROUP BY name ORDER BY 2 DESC, 1";
 
 /// What was counted on one day, through which face.
 #[derive(Clone, Debug)]
@@ -97,7 +104,7 @@ impl Store {
         Ok(rows.into_iter().map(read).collect())
     }
 
-    /// One kind alone, by what stands where others have their source; the most first.
+    /// One kind alone, by name; the most first.
     ///
     /// # Errors
     /// When the database does not answer.
@@ -105,7 +112,7 @@ impl Store {
         let rows: Vec<(String, i64)> = on_pool!(self, |pool| {
             sqlx::query_as(SELECT_OF_KIND).bind(since.number()).bind(what.as_str()).fetch_all(pool).await?
         });
-        Ok(rows.into_iter().map(|(source, times)| (source, number(times))).collect())
+        Ok(rows.into_iter().map(|(name, times)| (name, number(times))).collect())
     }
 }
 
@@ -115,8 +122,22 @@ pub(super) fn counts_batch(counts: &Counts) -> String {
             "day": key.day.number(),
             "kind": key.what.as_str(),
             "via": key.via,
-            "source": key.source,
+            "name": key.name,
             "times": times,
+        })
+    });
+    rows.collect::<Value>().to_string()
+}
+
+pub(super) fn sources_batch(sources: &SourceCounts) -> String {
+    let rows = sources.iter().map(|(day, source, totals)| {
+        json!({
+            "day": day.number(),
+            "source": source,
+            "downloads": totals.downloads,
+            "people": totals.new_people,
+            "opt_ins": totals.opt_ins,
+            "joins": totals.joins,
         })
     });
     rows.collect::<Value>().to_string()

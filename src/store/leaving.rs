@@ -98,7 +98,7 @@ impl Store {
     /// When the database does not answer.
     pub async fn leave(&self, token: &UnsubscribeToken, how: Leaving, at: Moment) -> Result<bool, StoreFailure> {
         let mut counts = Counts::default();
-        counts.add_plain(Day::of(at), Counted::Unsubscribe);
+        counts.add_plain(Day::of(at), Counted::Unsubscribe, None);
         let (at, counts) = (at.unix_millis(), counts_batch(&counts));
         in_transaction!(self, |tx, words| {
             let holder: Option<(String, String)> =

@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Store;
-use super::counts::{ADD_COUNTS, counts_batch};
+use super::counts::{ADD_COUNTS, ADD_SOURCES, counts_batch, sources_batch};
 use super::statement::{Statement, in_transaction, over_batch};
 use super::writer::Record;
 use crate::domain::calendar::Day;
 use crate::domain::consent::{self, Via};
-use crate::domain::counts::{Counted, Counts};
+use crate::domain::counts::{Counted, Counts, SourceCounts};
 use crate::domain::email::EmailAddress;
 use crate::domain::signup::Standing;
 use crate::domain::text::Source;
@@ -103,8 +103,9 @@ impl Record for SignupRecord {
             }
             // What was written before has been counted before.
             if written > 0 {
-                let counts = counts_batch(&counted(&recorded, &visits, &rows));
-                sqlx::query(words(ADD_COUNTS)).bind(&counts).execute(&mut *tx).await?;
+                let (counts, sources) = counted(&recorded, &visits, &rows);
+                sqlx::query(words(ADD_SOURCES)).bind(sources_batch(&sources)).execute(&mut *tx).await?;
+                sqlx::query(words(ADD_COUNTS)).bind(counts_batch(&counts)).execute(&mut *tx).await?;
             }
             standings(signups.len(), &visits, &rows)
         });
@@ -183,10 +184,12 @@ fn consents_batch(visits: &BTreeMap<&str, Visit<'_>>, people: &[PersonRow]) -> O
 }
 
 /// How often what happened in this batch.
-fn counted(signups: &Placed<'_>, visits: &BTreeMap<&str, Visit<'_>>, people: &[PersonRow]) -> Counts {
-    let mut counts = Counts::default();
+fn counted(signups: &Placed<'_>, visits: &BTreeMap<&str, Visit<'_>>, people: &[PersonRow]) -> (Counts, SourceCounts) {
+    let (mut counts, mut sources) = (Counts::default(), SourceCounts::default());
     let mut count = |what, signup: &SignupRecord| {
-        counts.add_from(Day::of(signup.at), what, signup.via, signup.source.as_ref());
+        let day = Day::of(signup.at);
+        counts.add_plain(day, what, Some(signup.via));
+        sources.add(day, what, signup.source.as_ref());
     };
     for (_, signup) in signups {
         match signup.act {
@@ -205,7 +208,7 @@ fn counted(signups: &Placed<'_>, visits: &BTreeMap<&str, Visit<'_>>, people: &[P
     for signup in opt_ins(visits, people) {
         count(Counted::OptIn, signup);
     }
-    counts
+    (counts, sources)
 }
 
 /// What events and consents alike keep of a request.

@@ -14,10 +14,16 @@ use uuid::Uuid;
 
 use crate::harness::{Database, Service, each_database, on_each_database};
 
-const COUNTS: &str = "SELECT day || ' ' || kind || ' ' || via || ' ' || source || ' ' || times FROM counts ORDER BY day, kind, via, source";
+const COUNTS: &str =
+    "SELECT day || ' ' || kind || ' ' || via || ' ' || name || ' ' || times FROM counts ORDER BY day, kind, via, name";
 
-async fn counts(database: &Database) -> Vec<String> {
-    database.texts(COUNTS).await
+/// Downloads, new people, opt-ins and joins of each source.
+const SOURCES: &str = "SELECT day || ' ' || source || ' ' || downloads || ' ' || people || ' ' || opt_ins || ' ' || joins \
+                       FROM sources ORDER BY day, source";
+
+/// By day, and by source.
+async fn counts(database: &Database) -> [Vec<String>; 2] {
+    [database.texts(COUNTS).await, database.texts(SOURCES).await]
 }
 
 /// How often something was counted, whenever and wherever it came from.
@@ -30,11 +36,11 @@ async fn download(service: &Service, email: &str, updates: bool, source: &str) {
     service.post("/api/download", &order).await.is_ok();
 }
 
-/// Has the counts made anew by the migration that made them, as in a database of an older version.
-async fn recounted(service: Service) -> Vec<String> {
+/// Has the counts made anew by the migrations that made them, as in a database of an older version.
+async fn recounted(service: Service) -> [Vec<String>; 2] {
     let database = service.database.clone();
     service.stop().await;
-    database.execute("DROP TABLE counts; DELETE FROM _sqlx_migrations WHERE version = 6").await;
+    database.execute("DROP TABLE counts; DROP TABLE sources; DELETE FROM _sqlx_migrations WHERE version >= 6").await;
     Service::start(Written::default(), database.clone()).await.stop().await;
     counts(&database).await
 }
@@ -51,20 +57,20 @@ async fn each_thing_is_counted_on_its_day_and_by_where_it_came_from() {
         let message = json!({ "email": "cyd@example.com", "message": "Hello" });
         service.post("/api/contact", &message).await.is_ok();
         service.post("/api/contact", &message).await.is_ok();
+        let [by_day, by_source] = counts(&service.database).await;
         assert_eq!(
-            counts(&service.database).await,
+            by_day,
             [
-                "20772 download api  1",
-                "20772 download api hn 2",
+                "20772 download api  3",
                 "20772 join api  1",
-                "20772 opt-in api hn 1",
-                "20772 person api  1",
-                "20772 person api hn 1",
-                "20773 join api blog 1",
+                "20772 opt-in api  1",
+                "20772 person api  2",
+                "20773 join api  1",
                 "20773 message   1",
-                "20773 person api blog 1",
+                "20773 person api  1",
             ]
         );
+        assert_eq!(by_source, ["20772  1 1 0 1", "20772 hn 2 1 1 0", "20773 blog 0 1 0 1"]);
     })
     .await;
 }
@@ -98,7 +104,7 @@ async fn what_was_counted_as_it_happened_is_what_a_recount_gives() {
         assert_eq!(total(&database, "message").await, database.count("messages").await);
         assert_eq!(total(&database, "download").await + total(&database, "join").await, database.count("events").await);
         let counted = counts(&database).await;
-        assert!(counted.len() > 20, "{counted:#?}");
+        assert!(counted.iter().flatten().count() > 20, "{counted:#?}");
         assert_eq!(counted, recounted(service).await);
     }
 }
@@ -163,10 +169,32 @@ async fn a_write_that_is_repeated_because_nobody_knew_whether_it_arrived_is_coun
         }
         drop(writer);
         written.await.expect("its end");
+        let [by_day, by_source] = counts(&service.database).await;
         assert_eq!(
-            counts(&service.database).await,
+            by_day,
             ["20772 download site  1", "20772 message   1", "20772 opt-in site  1", "20772 person site  1"]
         );
+        assert_eq!(by_source, ["20772  1 1 1 0"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn invented_sources_fill_no_more_than_their_part_of_a_day() {
+    on_each_database(async |service| {
+        download(service, "ada@example.com", true, "hn").await;
+        let crowd = "INSERT INTO sources (day, source, downloads, people, opt_ins, joins) \
+                     WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 499) \
+                     SELECT 20772, 'crowd ' || n, 1, 1, 0, 0 FROM number";
+        service.database.execute(crowd).await;
+        download(service, "bob@example.com", false, "one too many").await;
+        download(service, "cyd@example.com", false, "hn").await;
+        let sources = "SELECT source || ' ' || downloads FROM sources WHERE source NOT LIKE 'crowd %' ORDER BY source";
+        assert_eq!(service.database.texts(sources).await, ["hn 2"]);
+        assert_eq!(total(&service.database, "download").await, 3);
+        service.clock.advance(Duration::from_hours(24));
+        download(service, "bob@example.com", false, "one too many").await;
+        assert_eq!(service.database.texts(sources).await, ["hn 2", "one too many 1"]);
     })
     .await;
 }

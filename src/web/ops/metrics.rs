@@ -14,7 +14,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use crate::actions::{Glance, glance};
-use crate::domain::statistics::Totals;
+use crate::domain::counts::Totals;
 use crate::web::app::App;
 
 const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";

@@ -180,8 +180,8 @@ async fn calls_and_images_are_in_the_counts_when_the_service_has_stopped() {
             service.post("/mcp", &call).await;
         }
         service.stop().await;
-        let counts = "SELECT kind || ' ' || source || ' ' || CAST(SUM(times) AS BIGINT) FROM counts \
-                      GROUP BY kind, source ORDER BY kind";
+        let counts = "SELECT kind || ' ' || name || ' ' || CAST(SUM(times) AS BIGINT) FROM counts \
+                      GROUP BY kind, name ORDER BY kind";
         assert_eq!(database.texts(counts).await, ["image 1.4.0 1", "tool about_service 3"]);
     }
 }
