@@ -42,3 +42,6 @@ mod site;
 mod stats;
 mod storage;
 mod waitlist;
+
+/// A test that cuts the power would need to wait for the disk; none does.
+const POSTGRES_OPTIONS: &[&str] = &["-F"];

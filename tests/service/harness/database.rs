@@ -87,6 +87,7 @@ impl Database {
             "withdrawals",
             "suppressions",
             "counts",
+            "sources",
         ] {
             traces += self.count(table).await;
         }

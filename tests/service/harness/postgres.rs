@@ -20,12 +20,13 @@ struct Server {
 const KEEPER: &str = r#"
 set -eu
 bin=$1 port=$2
+shift 2
 folder=$(mktemp -d)
 if [ "$(id -u)" = 0 ]; then chown postgres "$folder"; as="runuser -u postgres --"; else as=""; fi
 cd "$folder"
 $as "$bin/initdb" -D "$folder/data" -U tests -A trust -E UTF8 --no-sync >"$folder/initdb.log" 2>&1 ||
     { cat "$folder/initdb.log" >&2; exit 1; }
-$as "$bin/postgres" -D "$folder/data" -p "$port" -h 127.0.0.1 -k "$folder" -F \
+$as "$bin/postgres" -D "$folder/data" -p "$port" -h 127.0.0.1 -k "$folder" "$@" \
     -c max_connections=200 -c log_min_messages=fatal >"$folder/server.log" 2>&1 &
 server=$!
 trap 'kill -INT $(head -n 1 "$folder/data/postmaster.pid"); wait $server; cd /; rm -rf "$folder"' EXIT
@@ -63,6 +64,7 @@ fn start() -> Server {
         .args(["-c", KEEPER, "keeper"])
         .arg(programs())
         .arg(port.to_string())
+        .args(crate::POSTGRES_OPTIONS)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()

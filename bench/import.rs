@@ -1,0 +1,38 @@
+//! A list of 100,000 people brought in beside a running service.
+
+use std::fmt::Write;
+
+use crate::measure::{median, seconds, time};
+use crate::service::{Database, Serving};
+
+const PEOPLE: u32 = 100_000;
+const ROUNDS: u32 = 3;
+
+pub async fn run() {
+    for database in Database::both().await {
+        println!(
+            "\n## {}: {PEOPLE} people, half of them with an opt-in, the middle of {ROUNDS} files",
+            database.name()
+        );
+        let _service = Serving::start(&database);
+        let file = database.folder().join("people.csv");
+        let mut taken = Vec::new();
+        for round in 0..ROUNDS {
+            std::fs::write(&file, list(round)).expect("a file");
+            taken.push(time(1, || {
+                let output = database.command(&["people", "import", "people.csv"]).output().expect("the program");
+                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            }));
+        }
+        println!("{}", seconds(median(taken)));
+    }
+}
+
+/// Other people each time.
+fn list(round: u32) -> String {
+    let mut list = "email,updates\n".to_owned();
+    for number in 0..PEOPLE {
+        writeln!(list, "person{number}.{round}@example.com,{}", number % 2 == 0).expect("memory");
+    }
+    list
+}

@@ -1,0 +1,43 @@
+//! How fast the real program is, beside something measured in the same run.
+//!
+//! `cargo bench` runs everything, `cargo bench -- statistics` one of them. Nothing here passes or fails: the figures are
+//! for people to read, and hold for the machine they were measured on.
+
+#![expect(clippy::expect_used, clippy::print_stdout, reason = "a benchmark that cannot go on stops, and tells figures")]
+
+mod import;
+mod load;
+mod measure;
+mod peer;
+#[path = "../tests/service/harness/postgres.rs"]
+mod postgres;
+mod service;
+mod statistics;
+mod writes;
+
+/// PostgreSQL as it comes: what is confirmed is on disk.
+const POSTGRES_OPTIONS: &[&str] = &[];
+
+const NAMES: [&str; 3] = ["statistics", "import", "writes"];
+
+#[tokio::main]
+async fn main() {
+    // Cargo adds options of its own, such as --bench.
+    let mut arguments = std::env::args().skip(1);
+    if arguments.next().as_deref() == Some("peer") {
+        return peer::serve(&arguments.next().unwrap_or_default()).await;
+    }
+    let asked: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    if let Some(unknown) = asked.iter().find(|name| !NAMES.contains(&name.as_str())) {
+        println!("There is no benchmark named {unknown}. There are: {}.", NAMES.join(", "));
+        return;
+    }
+    for name in NAMES.into_iter().filter(|name| asked.is_empty() || asked.iter().any(|asked| asked == name)) {
+        println!("\n# {name}");
+        match name {
+            "statistics" => statistics::run().await,
+            "import" => import::run().await,
+            _ => writes::run().await,
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The real program on a database of either kind, with nothing of ours in its environment.
+
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
+use tempfile::TempDir;
+
+use crate::postgres;
+
+pub enum Database {
+    Sqlite(TempDir),
+    /// The folder is for what is no database.
+    Postgres(TempDir, String),
+}
+
+impl Database {
+    pub fn sqlite() -> Self {
+        Self::Sqlite(tempfile::tempdir().expect("a folder"))
+    }
+
+    pub async fn postgres() -> Self {
+        Self::Postgres(tempfile::tempdir().expect("a folder"), postgres::new_database().await)
+    }
+
+    pub async fn both() -> [Self; 2] {
+        [Self::sqlite(), Self::postgres().await]
+    }
+
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Sqlite(_) => "SQLite",
+            Self::Postgres(..) => "PostgreSQL",
+        }
+    }
+
+    pub fn folder(&self) -> &Path {
+        match self {
+            Self::Sqlite(folder) | Self::Postgres(folder, _) => folder.path(),
+        }
+    }
+
+    pub fn url(&self) -> String {
+        match self {
+            Self::Sqlite(folder) => format!("sqlite:{}", folder.path().join("porchlight.db").display()),
+            Self::Postgres(_, url) => url.clone(),
+        }
+    }
+
+    /// A command of the program on this database.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_porchlight"));
+        command.args(arguments).args(["--database-url", &self.url()]).current_dir(self.folder()).stdin(Stdio::null());
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PORCHLIGHT_")) {
+            command.env_remove(name);
+        }
+        command
+    }
+
+    pub async fn execute(&self, statements: &str) {
+        let statements = AssertSqlSafe(statements);
+        match self {
+            Self::Sqlite(_) => {
+                let mut connection = SqliteConnection::connect(&self.url()).await.expect("the embedded database");
+                connection.execute("PRAGMA synchronous = OFF").await.expect("no waiting for the disk");
+                connection.execute(statements).await.expect("to be done");
+            }
+            Self::Postgres(_, url) => {
+                let mut connection = PgConnection::connect(url).await.expect("the database server");
+                connection.execute(statements).await.expect("to be done");
+            }
+        }
+    }
+}
+
+/// A process that serves until this is dropped.
+pub struct Serving {
+    child: Child,
+    pub address: SocketAddr,
+    /// Where the makers look, if this is the real program.
+    pub makers: Option<SocketAddr>,
+}
+
+impl Serving {
+    /// The real program on free ports. Its log goes to a file, as that of a service does.
+    pub fn start(database: &Database) -> Self {
+        Self::spawn(
+            database.command(&["serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"]),
+            &database.folder().join("log"),
+        )
+    }
+
+    /// Whatever says where it listens as the real program does.
+    pub fn spawn(mut command: Command, log: &Path) -> Self {
+        let file = File::create(log).expect("a log");
+        let child = command.stdout(Stdio::null()).stderr(file).spawn().expect("the program");
+        let mut serving = Self { child, address: SocketAddr::from(([127, 0, 0, 1], 0)), makers: None };
+        serving.address = loop {
+            let said = std::fs::read_to_string(log).expect("its log");
+            serving.makers = after(&said, "dashboard");
+            if let Some(address) = after(&said, "listening on").filter(|_| said.ends_with('\n')) {
+                break address;
+            }
+            assert!(serving.child.try_wait().expect("its state").is_none(), "it ended: {said}");
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        serving
+    }
+
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// The address that a line of the start names.
+fn after(said: &str, word: &str) -> Option<SocketAddr> {
+    let (_, rest) = said.split_once(word)?;
+    rest.split_whitespace().next()?.trim_start_matches("http://").trim_end_matches('/').parse().ok()
+}

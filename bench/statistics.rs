@@ -1,0 +1,73 @@
+//! Statistics over ten million downloads and joins of three years: counted as they happen, beside a recount.
+
+use std::time::Instant;
+
+use serde_json::Value;
+
+use crate::load;
+use crate::measure::{ratio, seconds, time};
+use crate::service::{Database, Serving};
+
+const EVENTS: u64 = 10_000_000;
+const DAYS: u64 = 1095;
+const SOURCES: u64 = 200;
+
+/// What the statistics would be made of without counts.
+const RECOUNT: &str = "SELECT at / 86400000, kind, via, source, COUNT(*) FROM events GROUP BY 1, 2, 3, 4";
+
+pub async fn run() {
+    for database in Database::both().await {
+        println!("\n## {}: {EVENTS} events of {DAYS} days from {SOURCES} sources", database.name());
+        fill(&database).await;
+        let start = Instant::now();
+        let service = Serving::start(&database);
+        println!("an older version's database, brought up to date and counted  {}", seconds(start.elapsed()));
+        let start = Instant::now();
+        database.execute(RECOUNT).await;
+        let recount = start.elapsed();
+        println!("recounted, the control                                       {}", seconds(recount));
+        for arguments in
+            ["--by day", "--by week", "--by month", "--by day --since 2000-01-01", "--by month --since 2000-01-01"]
+        {
+            let arguments: Vec<_> = ["stats", "--json"].into_iter().chain(arguments.split(' ')).collect();
+            let stats = || database.command(&arguments).output().expect("the program").stdout;
+            let taken = time(5, || drop(stats()));
+            let told: Value = serde_json::from_slice(&stats()).expect("JSON");
+            let counted = ["downloads", "joins"].map(|name| told["total"][name].as_u64().expect("a number"));
+            assert!(
+                !arguments.contains(&"--since") || counted.iter().sum::<u64>() == EVENTS,
+                "all are counted: {counted:?}"
+            );
+            let share = ratio(taken.as_secs_f64(), recount.as_secs_f64());
+            println!("{:<60} {} ({share} of a recount)", arguments.join(" "), seconds(taken));
+        }
+        let makers = service.makers.expect("the dashboard");
+        let taken = time(5, || load::get(makers, "/"));
+        println!("{:<60} {}", "the dashboard", seconds(taken));
+    }
+}
+
+/// As an older version left it, which counted nothing.
+async fn fill(database: &Database) {
+    drop(Serving::start(database));
+    let today = std::time::UNIX_EPOCH.elapsed().expect("a time after 1970").as_secs() / 86400;
+    let first_day = today + 1 - DAYS;
+    let id = match database {
+        Database::Sqlite(_) => "printf('%08x-0000-7000-8000-%012x', n, n)",
+        Database::Postgres(..) => "lpad(to_hex(n), 8, '0') || '-0000-7000-8000-' || lpad(to_hex(n), 12, '0')",
+    };
+    database
+        .execute(&format!(
+            "DROP TABLE counts; DROP TABLE sources; DELETE FROM _sqlx_migrations WHERE version >= 6; \
+             INSERT INTO events (id, address, kind, at, via, source) \
+             WITH RECURSIVE number(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM number WHERE n < {EVENTS} - 1) \
+             SELECT {id}, 'p' || (n / 2) || '@example.com', CASE n % 5 WHEN 4 THEN 'join' ELSE 'download' END, \
+                 ({first_day} + CAST(n AS BIGINT) * {DAYS} / {EVENTS}) * 86400000 + n % 86400, \
+                 CASE n % 7 WHEN 0 THEN 'mcp' WHEN 1 THEN 'api' ELSE 'site' END, 'source ' || (CAST(n AS BIGINT) * n % {SOURCES}) \
+             FROM number; \
+             INSERT INTO people (address, email, first_seen_at, first_download, first_join, opt_in) \
+             SELECT address, address, MIN(at), MIN(CASE kind WHEN 'download' THEN id END), MIN(CASE kind WHEN 'join' THEN id END), NULL \
+             FROM events GROUP BY address"
+        ))
+        .await;
+}
