@@ -33,7 +33,7 @@ pub async fn load(serving: &Serving, callers: u64, requests: u64, request: impl 
                 return (taken, refused);
             }
             let asked = Instant::now();
-            refused += u64::from(ask(&mut connection, &request(number)).await != 200);
+            refused += u64::from(ask(&mut connection, &request(number)).await.0 != 200);
             taken.push(asked.elapsed());
         }
     };
@@ -51,11 +51,15 @@ pub async fn load(serving: &Serving, callers: u64, requests: u64, request: impl 
 
 /// Asks for one page and reads it.
 pub fn get(address: SocketAddr, path: &str) {
-    let fetched = async {
-        let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\n\r\n");
-        assert_eq!(ask(&mut connect(address).await, &request).await, 200, "{path}");
-    };
-    tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(fetched));
+    let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\n\r\n");
+    tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(fetch(address, &request)));
+}
+
+/// What is answered with 200 to one request.
+pub async fn fetch(address: SocketAddr, request: &str) -> Vec<u8> {
+    let (status, body) = ask(&mut connect(address).await, request).await;
+    assert_eq!(status, 200, "{request}");
+    body
 }
 
 pub fn post(path: &str, body: &str) -> String {
@@ -65,14 +69,14 @@ pub fn post(path: &str, body: &str) -> String {
     )
 }
 
-async fn connect(address: SocketAddr) -> BufReader<TcpStream> {
+pub async fn connect(address: SocketAddr) -> BufReader<TcpStream> {
     let stream = TcpStream::connect(address).await.expect("a connection");
     stream.set_nodelay(true).expect("to send at once");
     BufReader::new(stream)
 }
 
-/// The status of the answer, which is read to its end.
-async fn ask(connection: &mut BufReader<TcpStream>, request: &str) -> u16 {
+/// Status and body of the answer.
+async fn ask(connection: &mut BufReader<TcpStream>, request: &str) -> (u16, Vec<u8>) {
     connection.write_all(request.as_bytes()).await.expect("to be sent");
     let (mut status, mut length, mut line) = (None, 0, String::new());
     loop {
@@ -91,7 +95,7 @@ async fn ask(connection: &mut BufReader<TcpStream>, request: &str) -> u16 {
     }
     let mut body = vec![0; length];
     connection.read_exact(&mut body).await.expect("a body");
-    status.expect("a status")
+    (status.expect("a status"), body)
 }
 
 impl std::fmt::Display for Outcome {

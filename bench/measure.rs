@@ -27,6 +27,13 @@ pub fn processor_time(process: u32) -> Duration {
     Duration::from_millis(ticks * 10)
 }
 
+/// How much memory a process has at hand, in bytes.
+pub fn memory(process: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).expect("a process that runs");
+    let (_, rest) = status.split_once("VmRSS:").expect("its memory");
+    rest.split_whitespace().next().and_then(|kibibytes| kibibytes.parse::<u64>().ok()).expect("a number") * 1024
+}
+
 pub fn seconds(duration: Duration) -> String {
     format!("{:.3} s", duration.as_secs_f64())
 }

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
-use hyper::body::Incoming;
-use hyper::service::service_fn;
+use hyper::body::{Body, Incoming};
+use hyper::server::conn::http1;
+use hyper::service::{Service, service_fn};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use serde_json::Value;
@@ -17,7 +18,9 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use sqlx::{Executor, PgPool, SqlitePool};
 use tokio::net::TcpListener;
 
-use crate::service::{Database, Serving};
+use crate::service::{Database, Serving, free_address};
+
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 const TABLES: &str = "CREATE TABLE people (address TEXT NOT NULL PRIMARY KEY, first_download TEXT NOT NULL); \
                       CREATE TABLE events (id TEXT NOT NULL PRIMARY KEY, address TEXT NOT NULL, source TEXT); \
@@ -39,27 +42,39 @@ enum Storage {
 
 /// Starts one that stores there, if anywhere.
 pub fn start(database: Option<&Database>) -> Serving {
-    let folder = std::env::temp_dir();
+    start_as("peer", database.map(Database::url).as_deref())
+}
+
+/// Starts this program again as one of the peers.
+pub fn start_as(name: &str, argument: Option<&str>) -> Serving {
+    let address = free_address();
     let mut command = std::process::Command::new(std::env::current_exe().expect("this program"));
-    command.arg("peer").arg(database.map_or_else(|| "none".to_owned(), Database::url));
-    let log = database.map_or(folder.as_path(), Database::folder).join("peer.log");
-    Serving::spawn(command, &log)
+    command.args([name, &address.to_string()]).args(argument);
+    Serving::spawn(command, address)
 }
 
 /// Serves until it is ended.
-#[expect(clippy::print_stderr, reason = "as the service says where it listens")]
-pub async fn serve(url: &str) {
+pub async fn serve(address: &str, url: &str) {
     let storage = Arc::new(open(url).await);
-    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
-    eprintln!("listening on {}", listener.local_addr().expect("an address"));
+    listen(address, || {
+        let storage = Arc::clone(&storage);
+        service_fn(move |request| answer(Arc::clone(&storage), request))
+    })
+    .await;
+}
+
+/// Has a service of its own answer each connection.
+pub async fn listen<S, B>(address: &str, mut service: impl FnMut() -> S)
+where
+    S: Service<Request<Incoming>, Response = Response<B>, Future: Send, Error: Into<BoxError>> + Send + 'static,
+    B: Body<Data: Send, Error: Into<BoxError>> + Send + 'static,
+{
+    let listener = TcpListener::bind(address).await.expect("the address");
     loop {
         let (stream, _) = listener.accept().await.expect("a caller");
         stream.set_nodelay(true).expect("to send at once");
-        let storage = Arc::clone(&storage);
-        tokio::spawn(async move {
-            let service = service_fn(|request| answer(&storage, request));
-            let _ = hyper::server::conn::http1::Builder::new().serve_connection(TokioIo::new(stream), service).await;
-        });
+        let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service());
+        tokio::spawn(connection);
     }
 }
 
@@ -80,14 +95,14 @@ async fn open(url: &str) -> Storage {
     }
 }
 
-async fn answer(storage: &Storage, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, hyper::Error> {
+async fn answer(storage: Arc<Storage>, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, hyper::Error> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let body = request.into_body().collect().await?.to_bytes();
     let order: Value = serde_json::from_slice(&body).expect("JSON");
     let member = |name: &str| order[name].as_str().expect("a text");
     let (address, source) = (member("email").to_lowercase(), member("source"));
     let id = format!("{:032x}", NUMBER.fetch_add(1, Ordering::Relaxed));
-    let first = match storage {
+    let first = match storage.as_ref() {
         Storage::None => id.clone(),
         Storage::Sqlite(pool) => {
             let mut tx = pool.begin_with("BEGIN IMMEDIATE").await.expect("the writer's place");

@@ -1,7 +1,7 @@
 //! The real program on a database of either kind, with nothing of ours in its environment.
 
 use std::fs::File;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -80,34 +80,29 @@ impl Database {
 pub struct Serving {
     child: Child,
     pub address: SocketAddr,
-    /// Where the makers look, if this is the real program.
-    pub makers: Option<SocketAddr>,
 }
 
 impl Serving {
-    /// The real program on free ports. Its log goes to a file, as that of a service does.
     pub fn start(database: &Database) -> Self {
-        Self::spawn(
-            database.command(&["serve", "--listen", "127.0.0.1:0", "--ops-listen", "127.0.0.1:0"]),
-            &database.folder().join("log"),
-        )
+        Self::start_with(database, &["--ops-listen", "off"])
     }
 
-    /// Whatever says where it listens as the real program does.
-    pub fn spawn(mut command: Command, log: &Path) -> Self {
-        let file = File::create(log).expect("a log");
-        let child = command.stdout(Stdio::null()).stderr(file).spawn().expect("the program");
-        let mut serving = Self { child, address: SocketAddr::from(([127, 0, 0, 1], 0)), makers: None };
-        serving.address = loop {
-            let said = std::fs::read_to_string(log).expect("its log");
-            serving.makers = after(&said, "dashboard");
-            if let Some(address) = after(&said, "listening on").filter(|_| said.ends_with('\n')) {
-                break address;
-            }
-            assert!(serving.child.try_wait().expect("its state").is_none(), "it ended: {said}");
-            std::thread::sleep(Duration::from_millis(5));
-        };
-        serving
+    /// The real program. Its log goes to a file, as that of a service does.
+    pub fn start_with(database: &Database, arguments: &[&str]) -> Self {
+        let address = free_address();
+        let mut command = database.command(&["serve", "--listen", &address.to_string()]);
+        command.args(arguments).stderr(File::create(database.folder().join("log")).expect("a log"));
+        Self::spawn(command, address)
+    }
+
+    /// Whatever will answer at an address.
+    pub fn spawn(mut command: Command, address: SocketAddr) -> Self {
+        let mut child = command.stdout(Stdio::null()).spawn().expect("the program");
+        while TcpStream::connect(address).is_err() {
+            assert!(child.try_wait().expect("its state").is_none(), "it ended instead of serving");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Self { child, address }
     }
 
     pub fn id(&self) -> u32 {
@@ -122,8 +117,7 @@ impl Drop for Serving {
     }
 }
 
-/// The address that a line of the start names.
-fn after(said: &str, word: &str) -> Option<SocketAddr> {
-    let (_, rest) = said.split_once(word)?;
-    rest.split_whitespace().next()?.trim_start_matches("http://").trim_end_matches('/').parse().ok()
+/// Nobody listens there, and nobody else was just told so.
+pub fn free_address() -> SocketAddr {
+    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port")
 }

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::load;
 use crate::measure::{ratio, seconds, time};
-use crate::service::{Database, Serving};
+use crate::service::{Database, Serving, free_address};
 
 const EVENTS: u64 = 10_000_000;
 const DAYS: u64 = 1095;
@@ -18,9 +18,10 @@ const RECOUNT: &str = "SELECT at / 86400000, kind, via, source, COUNT(*) FROM ev
 pub async fn run() {
     for database in Database::both().await {
         println!("\n## {}: {EVENTS} events of {DAYS} days from {SOURCES} sources", database.name());
-        fill(&database).await;
+        fill(&database, EVENTS, 2).await;
         let start = Instant::now();
-        let service = Serving::start(&database);
+        let makers = free_address();
+        let _service = Serving::start_with(&database, &["--ops-listen", &makers.to_string()]);
         println!("an older version's database, brought up to date and counted  {}", seconds(start.elapsed()));
         let start = Instant::now();
         database.execute(RECOUNT).await;
@@ -41,14 +42,13 @@ pub async fn run() {
             let share = ratio(taken.as_secs_f64(), recount.as_secs_f64());
             println!("{:<60} {} ({share} of a recount)", arguments.join(" "), seconds(taken));
         }
-        let makers = service.makers.expect("the dashboard");
         let taken = time(5, || load::get(makers, "/"));
         println!("{:<60} {}", "the dashboard", seconds(taken));
     }
 }
 
-/// As an older version left it, which counted nothing.
-async fn fill(database: &Database) {
+/// So many downloads and joins as an older version left them, which counted nothing.
+pub async fn fill(database: &Database, events: u64, events_a_person: u64) {
     drop(Serving::start(database));
     let today = std::time::UNIX_EPOCH.elapsed().expect("a time after 1970").as_secs() / 86400;
     let first_day = today + 1 - DAYS;
@@ -56,18 +56,18 @@ async fn fill(database: &Database) {
         Database::Sqlite(_) => "printf('%08x-0000-7000-8000-%012x', n, n)",
         Database::Postgres(..) => "lpad(to_hex(n), 8, '0') || '-0000-7000-8000-' || lpad(to_hex(n), 12, '0')",
     };
-    database
-        .execute(&format!(
-            "DROP TABLE counts; DROP TABLE sources; DELETE FROM _sqlx_migrations WHERE version >= 6; \
-             INSERT INTO events (id, address, kind, at, via, source) \
-             WITH RECURSIVE number(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM number WHERE n < {EVENTS} - 1) \
-             SELECT {id}, 'p' || (n / 2) || '@example.com', CASE n % 5 WHEN 4 THEN 'join' ELSE 'download' END, \
-                 ({first_day} + CAST(n AS BIGINT) * {DAYS} / {EVENTS}) * 86400000 + n % 86400, \
-                 CASE n % 7 WHEN 0 THEN 'mcp' WHEN 1 THEN 'api' ELSE 'site' END, 'source ' || (CAST(n AS BIGINT) * n % {SOURCES}) \
-             FROM number; \
-             INSERT INTO people (address, email, first_seen_at, first_download, first_join, opt_in) \
-             SELECT address, address, MIN(at), MIN(CASE kind WHEN 'download' THEN id END), MIN(CASE kind WHEN 'join' THEN id END), NULL \
-             FROM events GROUP BY address"
-        ))
-        .await;
+    let fill = format!(
+        "DROP TABLE counts; DROP TABLE sources; DELETE FROM _sqlx_migrations WHERE version >= 6; \
+         INSERT INTO events (id, address, kind, at, via, source) \
+         WITH RECURSIVE number(n) AS (SELECT CAST(0 AS BIGINT) UNION ALL SELECT n + 1 FROM number WHERE n < {events} - 1) \
+         SELECT {id}, 'p' || (n / {events_a_person}) || '@example.com', CASE n % 5 WHEN 4 THEN 'join' ELSE 'download' END, \
+             ({first_day} + n * {DAYS} / {events}) * 86400000 + n % 86400, \
+             CASE n % 7 WHEN 0 THEN 'mcp' WHEN 1 THEN 'api' ELSE 'site' END, 'source ' || (n * n % {SOURCES}) \
+         FROM number; \
+         INSERT INTO people (address, email, first_seen_at, first_download, first_join, opt_in) \
+         SELECT address, address, MIN(at), MIN(CASE kind WHEN 'download' THEN id END), \
+             MIN(CASE kind WHEN 'join' THEN id END), NULL \
+         FROM events GROUP BY address"
+    );
+    database.execute(&fill).await;
 }

@@ -11,6 +11,7 @@ use crate::config::Settings;
 use crate::serve::{Running, start};
 
 pub(super) fn run(settings: Settings, watch: bool) -> Result<(), CommandFailure> {
+    keep_to_small_pages();
     tracing_subscriber::fmt()
         .with_max_level(Level::INFO)
         .with_target(false)
@@ -33,6 +34,13 @@ pub(super) fn run(settings: Settings, watch: bool) -> Result<(), CommandFailure>
         running.stop().await;
         Ok(())
     })
+}
+
+/// In pages of 2 MiB, which the kernel hands out where it can, the little that the service keeps would take twice the
+/// memory. Where this is not to be had, it does.
+fn keep_to_small_pages() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
 }
 
 fn greet(running: &Running) {

@@ -1,0 +1,78 @@
+//! A call to a tool, beside the official Rust SDK's server that answers with the same.
+
+use std::sync::Arc;
+
+use hyper::service::service_fn;
+use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult};
+use rmcp::service::RequestContext;
+use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
+use rmcp::{ErrorData, RoleServer, ServerHandler};
+use serde_json::{Value, json};
+
+use crate::load::{fetch, load};
+use crate::measure::{median, ratio};
+use crate::peer;
+use crate::service::{Database, Serving};
+
+const CALLERS: u64 = 64;
+const ROUNDS: usize = 5;
+const REQUESTS: u64 = 50_000;
+
+pub async fn run() {
+    let database = Database::sqlite();
+    let ours = Serving::start(&database);
+    let told: Value = serde_json::from_slice(&fetch(ours.address, &call()).await).expect("JSON");
+    let content = told["result"]["structuredContent"].to_string();
+    let theirs = peer::start_as("mcp-peer", Some(&content));
+    println!("\n{REQUESTS} calls of about_service by {CALLERS} callers, the middle of {ROUNDS} rounds in turn");
+    let mut rounds = [Vec::new(), Vec::new()];
+    for _ in 0..ROUNDS {
+        for (serving, taken) in [&ours, &theirs].into_iter().zip(&mut rounds) {
+            let outcome = load(serving, CALLERS, REQUESTS, |_| call()).await;
+            assert_eq!(outcome.refused, 0, "every call is answered");
+            taken.push(outcome.processor.as_secs_f64() * 1e6);
+        }
+    }
+    let [ours, theirs] = rounds.map(median);
+    println!("{ours:.1} µs CPU a call, rmcp {theirs:.1}: {}", ratio(ours, theirs));
+}
+
+fn call() -> String {
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "about_service", "arguments": {} } });
+    let body = body.to_string();
+    format!(
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
+         accept: application/json, text/event-stream\r\nmcp-protocol-version: 2025-11-25\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+struct SameTool(Value);
+
+impl ServerHandler for SameTool {
+    async fn call_tool(
+        &self,
+        _: CallToolRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        Ok(CallToolResult::structured(self.0.clone()).into())
+    }
+}
+
+/// Serves until it is ended, with this as what the tool answers.
+pub async fn serve(address: &str, content: &str) {
+    let content: Value = serde_json::from_str(content).expect("JSON");
+    let settings = StreamableHttpServerConfig::default().with_legacy_session_mode(false).with_json_response(true);
+    let tool = move || Ok(SameTool(content.clone()));
+    let server = StreamableHttpService::new(tool, Arc::new(NeverSessionManager::default()), settings);
+    peer::listen(address, || {
+        let server = server.clone();
+        service_fn(move |request| {
+            let server = server.clone();
+            async move { Ok::<_, std::convert::Infallible>(server.handle(request).await) }
+        })
+    })
+    .await;
+}
