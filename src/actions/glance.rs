@@ -21,12 +21,12 @@ pub struct Glance {
 /// # Errors
 /// When the database does not answer.
 pub async fn glance(service: &Service) -> Result<Glance, StoreFailure> {
-    let backlog = service.store.backlog().await?;
+    let backlog = service.desk.backlog().await?;
     let now = service.clock.now();
     Ok(Glance {
         backlog,
         outbox_age: backlog.oldest.map(|oldest| oldest.until(now)).unwrap_or_default(),
-        letter: service.store.latest_letter().await?,
-        counted: service.store.counted().await?,
+        letter: service.desk.latest_letter().await?,
+        counted: service.desk.counted().await?,
     })
 }

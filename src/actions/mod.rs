@@ -58,6 +58,8 @@ pub use withdraw_release::{WithdrawFailure, withdraw_release};
 #[derive(Clone, Debug)]
 pub struct Service {
     pub store: Store,
+    /// The same database, asked for the makers without taking a caller's connection.
+    pub desk: Store,
     pub writer: Writer,
     pub clock: Clock,
     pub newest_image: NewestImage,

@@ -16,16 +16,23 @@ pub struct Part {
     pub turns_away: bool,
 }
 
-/// Looks at everything that downloads and messages depend on.
+/// Looks at everything that downloads and messages depend on. Of what only the database could tell,
+/// nothing is told while it is away.
 pub async fn readiness(service: &Service) -> Vec<Part> {
-    let database = service.catalogue.look().await.err().map(|failure| failure.to_string());
-    let outbox = if database.is_none() { late_mail(service).await } else { None };
     let part = |name, trouble, turns_away| Part { name, trouble, turns_away };
+    let writer = service.writer.trouble();
+    if let Err(failure) = service.catalogue.look().await {
+        let database = part("database", Some(failure.to_string()), true);
+        return std::iter::once(database).chain(writer.map(|trouble| part("writer", Some(trouble), true))).collect();
+    }
+    let image = missing_image(&service.catalogue, &service.newest_image).await;
+    // What nobody has published, no other instance has.
+    let is_elsewhere = service.catalogue.known().newest().is_some();
     vec![
-        part("database", database, true),
-        part("writer", service.writer.trouble(), true),
-        part("newest_image", missing_image(&service.catalogue, &service.newest_image).await, true),
-        part("outbox", outbox, false),
+        part("database", None, true),
+        part("writer", writer, true),
+        part("newest_image", image, is_elsewhere),
+        part("outbox", late_mail(service).await, false),
     ]
 }
 
@@ -34,20 +41,26 @@ async fn late_mail(service: &Service) -> Option<String> {
     if !service.forwards {
         return None;
     }
-    let backlog = match service.store.backlog().await {
+    let backlog = match service.desk.backlog().await {
         Ok(backlog) => backlog,
         Err(failure) => return Some(failure.to_string()),
     };
     let age = backlog.oldest?.until(service.clock.now());
     (age >= LATE).then(|| {
-        let waiting = backlog.waiting + backlog.under_way;
-        format!("{waiting} messages wait for the mail server, the oldest for {} minutes", age.as_secs() / 60)
+        let waiting = match backlog.waiting + backlog.under_way {
+            1 => "a message waits".to_owned(),
+            number => format!("{number} messages wait"),
+        };
+        format!("{waiting} for the mail server, the oldest for {} minutes", age.as_secs() / 60)
     })
 }
 
 /// Why those who download get no image, as far as the catalogue knows. The newest release may have
 /// been published on another machine, into a folder we do not share.
 pub async fn missing_image(catalogue: &Catalogue, newest_image: &NewestImage) -> Option<String> {
+    if matches!(newest_image, NewestImage::Elsewhere(_)) {
+        return None;
+    }
     let releases = catalogue.known();
     let Some(release) = releases.newest() else {
         return newest_image.is_of_release().then(|| "nothing has been published".to_owned());

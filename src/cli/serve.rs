@@ -2,6 +2,7 @@
 
 use std::io::IsTerminal;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::Level;
 
@@ -12,6 +13,7 @@ use crate::serve::{Running, start};
 
 pub(super) fn run(settings: Settings, watch: bool) -> Result<(), CommandFailure> {
     keep_to_small_pages();
+    open_as_many_files_as_allowed();
     tracing_subscriber::fmt()
         .with_max_level(Level::INFO)
         .with_target(false)
@@ -41,6 +43,14 @@ pub(super) fn run(settings: Settings, watch: bool) -> Result<(), CommandFailure>
 fn keep_to_small_pages() {
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::disable_transparent_huge_pages(true);
+}
+
+/// Every connection is a file, and the limit to begin with is often a thousand. Where it stays, callers wait for a place.
+fn open_as_many_files_as_allowed() {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current != maximum {
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    }
 }
 
 fn greet(running: &Running) {

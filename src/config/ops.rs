@@ -28,6 +28,9 @@ impl Ops {
             Some((name, text)) if text.len() < 16 => {
                 return Err(InvalidSettings::of(name, "it is shorter than 16 characters, and could be guessed"));
             }
+            Some((name, text)) if !can_be_sent(&text) => {
+                return Err(InvalidSettings::of(name, "it has to be of ASCII characters, without a space at its ends"));
+            }
             token => token.map(|(_, text)| text),
         };
         let listen = match listen {
@@ -45,4 +48,9 @@ impl Ops {
         };
         Ok(Self { listen, token })
     }
+}
+
+/// Not every text can stand in a header as it is.
+fn can_be_sent(token: &str) -> bool {
+    token.bytes().all(|byte| (b' '..=b'~').contains(&byte)) && token.trim() == token
 }

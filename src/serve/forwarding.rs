@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::actions::{Failure, Forwarder, Step};
+use crate::actions::{Forwarder, Step};
 
 /// How often another instance's leftovers are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
@@ -16,17 +16,15 @@ const LOOK_EVERY: Duration = Duration::from_secs(30);
 const BREATH: Duration = Duration::from_secs(1);
 const AFTER_TROUBLE: Duration = Duration::from_secs(5);
 
-/// Runs until the stop, and ends what is under way unless that is given up on. `prepared` says
-/// whether the store is known to be up to date.
+/// Runs until the stop, and ends what is under way unless that is given up on.
 pub(super) async fn forward_messages(
     forwarder: Forwarder,
-    mut prepared: bool,
     new_messages: Arc<Notify>,
     stop: CancellationToken,
     give_up: CancellationToken,
 ) {
     while !stop.is_cancelled() {
-        let Some(pause) = give_up.run_until_cancelled(work(&forwarder, &mut prepared)).await else { return };
+        let Some(pause) = give_up.run_until_cancelled(work(&forwarder)).await else { return };
         let wait = async {
             sleep(pause.at_least).await;
             let _ = timeout(pause.at_most, new_messages.notified()).await;
@@ -41,8 +39,8 @@ struct Pause {
     at_most: Duration,
 }
 
-async fn work(forwarder: &Forwarder, prepared: &mut bool) -> Pause {
-    match step(forwarder, prepared).await {
+async fn work(forwarder: &Forwarder) -> Pause {
+    match Box::pin(forwarder.step()).await {
         Ok(Step::Sent) => Pause { at_least: Duration::ZERO, at_most: Duration::ZERO },
         Ok(Step::Idle(then)) => {
             let until = then.map_or(LOOK_EVERY, |then| forwarder.clock.now().until(then));
@@ -57,12 +55,4 @@ async fn work(forwarder: &Forwarder, prepared: &mut bool) -> Pause {
             Pause { at_least: AFTER_TROUBLE, at_most: Duration::ZERO }
         }
     }
-}
-
-async fn step(forwarder: &Forwarder, prepared: &mut bool) -> Result<Step, Failure> {
-    if !*prepared {
-        forwarder.store.prepare().await?;
-        *prepared = true;
-    }
-    Box::pin(forwarder.step()).await
 }

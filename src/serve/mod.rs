@@ -77,11 +77,11 @@ pub struct Running {
 pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFailure> {
     let database = Database::of(&settings)?;
     let store = Store::open_for_callers(&database)?;
-    let prepared = match store.prepare().await {
-        Ok(()) => true,
-        Err(StoreFailure::Unavailable(cause)) if matches!(database, Database::Postgres(_)) => {
-            tracing::warn!(%cause, "the database is away; pages are served, writes wait until it is back");
-            false
+    let away = match store.prepare().await {
+        Ok(()) => None,
+        Err(failure @ StoreFailure::Unavailable(_)) if matches!(database, Database::Postgres(_)) => {
+            tracing::warn!(%failure, "pages are served, and writes are taken when it is back");
+            Some(failure)
         }
         Err(StoreFailure::Unavailable(why) | StoreFailure::Refused(why)) => {
             return Err(ServeFailure::Database(database, why));
@@ -104,12 +104,13 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
     if forwarder.is_none() {
         notes.push("Messages to the makers are stored, and not mailed to anybody. Set `smtp_url`.".to_owned());
     }
-    let (writer, writer_task) = Writer::start(store.clone(), prepared);
+    let (writer, writer_task) = Writer::start(store.clone(), away);
     let new_messages = writer.new_messages();
     let gathering = Gathering::default();
     let (store_of_counts, gathered) = (store.clone(), gathering.clone());
     let forwards = forwarder.is_some();
-    let service = Service { store, writer, clock, newest_image, catalogue, gathering, forwards };
+    let desk = Store::open_for_makers(&database)?;
+    let service = Service { store, desk, writer, clock, newest_image, catalogue, gathering, forwards };
     let app = App::new(&settings, base_url.clone(), service, &content)?;
 
     let (stop, give_up, tasks) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
@@ -131,7 +132,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
     tasks.spawn(releases::keep_up(content.clone(), app.clone(), stop.clone()));
     if let Some(forwarder) = forwarder {
         let (stop, give_up) = (stop.clone(), give_up.clone());
-        tasks.spawn(forwarding::forward_messages(forwarder, prepared, new_messages, stop, give_up));
+        tasks.spawn(forwarding::forward_messages(forwarder, new_messages, stop, give_up));
     }
     Ok(Running {
         address,
@@ -208,6 +209,7 @@ impl Running {
         if let Ok(Err(failure)) = timeout(WRITE_WITHIN, service.gathering.store(&service.store)).await {
             tracing::warn!(%failure, "the last calls and images are not counted");
         }
+        service.desk.close().await;
         // The writer ends when nobody is left who could ask it for anything.
         drop(self.app);
         if timeout(WRITE_WITHIN, self.writer).await.is_err() {

@@ -1,14 +1,16 @@
 //! Opening the database, bringing it up to date, and making sure that a commit is on disk.
 
 use std::fmt;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
+use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{AssertSqlSafe, ConnectOptions, Executor};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor};
 
 use super::StoreFailure;
 use crate::config::{InvalidSettings, Settings};
@@ -24,6 +26,16 @@ struct Patience {
     statement: Duration,
 }
 
+/// Connections of a pool: an embedded database has one writer anyway, and readers share its pages.
+#[derive(Clone, Copy)]
+struct Size {
+    sqlite: u32,
+    postgres: u32,
+}
+
+const MANY: Size = Size { sqlite: 4, postgres: 8 };
+const FEW: Size = Size { sqlite: 2, postgres: 2 };
+
 /// Together under the five seconds within which a caller has its answer.
 const FOR_CALLERS: Patience = Patience {
     connect: Duration::from_millis(1500),
@@ -34,6 +46,10 @@ const FOR_CALLERS: Patience = Patience {
 /// At a terminal somebody can wait, and a long list takes its time.
 const FOR_COMMANDS: Patience =
     Patience { connect: Duration::from_secs(10), lock: Duration::from_secs(30), statement: Duration::from_mins(10) };
+
+/// Charts over years take a moment, and callers must not notice.
+const FOR_MAKERS: Patience =
+    Patience { connect: Duration::from_secs(5), lock: Duration::from_millis(1500), statement: Duration::from_secs(20) };
 
 /// For the first connection to a file that may have to be made, on a disk that may be slow.
 const FIRST_CONNECT_WAIT: Duration = Duration::from_secs(30);
@@ -101,7 +117,7 @@ impl Store {
     /// # Errors
     /// When the folder of an embedded database cannot be made.
     pub fn open(database: &Database) -> Result<Self, StoreFailure> {
-        Self::open_with(database, FOR_COMMANDS)
+        Self::open_with(database, FOR_COMMANDS, MANY)
     }
 
     /// The same where somebody waits for an answer.
@@ -109,13 +125,21 @@ impl Store {
     /// # Errors
     /// As [`Self::open`].
     pub fn open_for_callers(database: &Database) -> Result<Self, StoreFailure> {
-        Self::open_with(database, FOR_CALLERS)
+        Self::open_with(database, FOR_CALLERS, MANY)
     }
 
-    fn open_with(database: &Database, patience: Patience) -> Result<Self, StoreFailure> {
+    /// Connections of its own for the makers' eyes, beside those for callers.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_for_makers(database: &Database) -> Result<Self, StoreFailure> {
+        Self::open_with(database, FOR_MAKERS, FEW)
+    }
+
+    fn open_with(database: &Database, patience: Patience, size: Size) -> Result<Self, StoreFailure> {
         match database {
-            Database::Sqlite(path) => open_sqlite(path, patience),
-            Database::Postgres(options) => Ok(open_postgres(options, patience)),
+            Database::Sqlite(path) => open_sqlite(path, patience, size),
+            Database::Postgres(options) => Ok(open_postgres(options, patience, size)),
         }
     }
 
@@ -126,6 +150,7 @@ impl Store {
     pub async fn prepare(&self) -> Result<(), StoreFailure> {
         match self {
             Self::Sqlite(pool) => {
+                let _alone = one_at_a_time(pool).await;
                 // Nobody waits for an answer yet, and making the file takes a slow disk a while.
                 let patient = SqlitePoolOptions::new().max_connections(1).acquire_timeout(FIRST_CONNECT_WAIT);
                 let patient = patient.connect_lazy_with(pool.connect_options().as_ref().clone());
@@ -136,6 +161,10 @@ impl Store {
             Self::Postgres(pool) => {
                 let patient = PgPoolOptions::new().max_connections(1);
                 let patient = patient.acquire_timeout(pool.options().get_acquire_timeout());
+                // The server would tell at every start that there is a list of migrations already.
+                let patient = patient.after_connect(|connection, _| {
+                    Box::pin(async { connection.execute("SET client_min_messages = warning").await.map(drop) })
+                });
                 let patient = patient.connect_lazy_with(pool.connect_options().as_ref().clone());
                 POSTGRES_MIGRATIONS.run(&patient).await?;
                 patient.close().await;
@@ -175,7 +204,20 @@ impl Store {
     }
 }
 
-fn open_sqlite(path: &Path, patience: Patience) -> Result<Store, StoreFailure> {
+/// Two programs that bring a file up to date at once would get in each other's way: whoever holds what comes back is the
+/// only one. Where a folder cannot be locked, the second fails and is started again.
+async fn one_at_a_time(pool: &SqlitePool) -> Option<OwnedFd> {
+    let folder = pool.connect_options().get_filename().parent()?.to_owned();
+    let locked = tokio::task::spawn_blocking(move || {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { &folder };
+        let folder = rustix::fs::open(folder, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+        flock(&folder, FlockOperation::LockExclusive)?;
+        Ok::<_, rustix::io::Errno>(folder)
+    });
+    locked.await.ok()?.ok()
+}
+
+fn open_sqlite(path: &Path, patience: Patience, size: Size) -> Result<Store, StoreFailure> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         make_private_folder(folder).map_err(|error| {
             StoreFailure::Unusable(format!("The folder {} could not be made: {error}.", folder.display()))
@@ -190,7 +232,11 @@ fn open_sqlite(path: &Path, patience: Patience) -> Result<Store, StoreFailure> {
         .pragma("secure_delete", "ON")
         .busy_timeout(patience.lock)
         .disable_statement_logging();
-    let pool = SqlitePoolOptions::new().max_connections(4).acquire_timeout(patience.connect);
+    let pool = SqlitePoolOptions::new()
+        .max_connections(size.sqlite)
+        .acquire_timeout(patience.connect)
+        // On a full disk SQLite ends a transaction by itself, and the driver goes on believing in it.
+        .before_acquire(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }));
     Ok(Store::Sqlite(pool.connect_lazy_with(options)))
 }
 
@@ -213,7 +259,7 @@ pub(super) async fn check_durability(pool: &SqlitePool) -> Result<(), StoreFailu
     )))
 }
 
-fn open_postgres(options: &PgConnectOptions, patience: Patience) -> Store {
+fn open_postgres(options: &PgConnectOptions, patience: Patience, size: Size) -> Store {
     let settings = format!(
         "SET synchronous_commit = on; SET statement_timeout = {}; SET lock_timeout = {}; \
          SET default_transaction_isolation = 'read committed'",
@@ -221,7 +267,7 @@ fn open_postgres(options: &PgConnectOptions, patience: Patience) -> Store {
         patience.lock.as_millis(),
     );
     let pool = PgPoolOptions::new()
-        .max_connections(8)
+        .max_connections(size.postgres)
         .acquire_timeout(patience.connect)
         .after_connect(move |connection, _| {
             let settings = AssertSqlSafe(settings.clone());

@@ -5,8 +5,8 @@
 //! goes away does not take the write along. The queue is bounded by how long it would take to
 //! reach its end; beyond that a caller is refused at once.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::metrics::histogram::Histogram;
@@ -29,6 +29,8 @@ const BATCH_WITHIN: Duration = Duration::from_secs(4);
 const ANSWER_WITHIN: Duration = Duration::from_millis(4500);
 /// How often a transaction that ran into another one is tried.
 const TRIES: usize = 5;
+/// How often it is tried whether writes are taken again after they were not.
+const TRY_AGAIN_EVERY: Duration = Duration::from_secs(1);
 /// Shortest pause between two checkpoints of an embedded database.
 const CHECKPOINT_PAUSE: Duration = Duration::from_secs(1);
 
@@ -67,12 +69,19 @@ struct Load {
     waiting: AtomicUsize,
     nanos_a_batch: AtomicU64,
     batch_sizes: Histogram,
+    /// Why nothing could be written the last time that it was tried.
+    trouble: Mutex<Option<StoreFailure>>,
 }
 
 impl Default for Load {
     fn default() -> Self {
         let batch_sizes = Histogram::new([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0]);
-        Self { waiting: AtomicUsize::default(), nanos_a_batch: AtomicU64::default(), batch_sizes }
+        Self {
+            waiting: AtomicUsize::default(),
+            nanos_a_batch: AtomicU64::default(),
+            batch_sizes,
+            trouble: Mutex::default(),
+        }
     }
 }
 
@@ -85,6 +94,10 @@ impl Load {
         Duration::from_nanos(batches.saturating_mul(self.nanos_a_batch.load(Ordering::Relaxed)))
     }
 
+    fn trouble(&self) -> MutexGuard<'_, Option<StoreFailure>> {
+        self.trouble.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn learn(&self, took: Duration) {
         let nanos = u64::try_from(took.as_nanos()).unwrap_or(u64::MAX);
         let before = self.nanos_a_batch.load(Ordering::Relaxed);
@@ -93,12 +106,14 @@ impl Load {
 }
 
 impl Writer {
-    /// Starts the writer. `prepared` says whether the store is known to be up to date; if not, the
-    /// first batch sees to it. The handle that comes back ends once everything is written.
+    /// Starts the writer. `away` says why the store could not be brought up to date yet, if so; then
+    /// the writer sees to it. The handle that comes back ends once everything is written.
     #[must_use]
-    pub fn start(store: Store, prepared: bool) -> (Self, JoinHandle<()>) {
+    pub fn start(store: Store, away: Option<StoreFailure>) -> (Self, JoinHandle<()>) {
         let (queue, jobs) = mpsc::channel(QUEUE);
         let (load, new_messages) = (Arc::new(Load::default()), Arc::new(Notify::new()));
+        let prepared = away.is_none();
+        *load.trouble() = away;
         let task = tokio::spawn(run(store, jobs, Arc::clone(&load), Arc::clone(&new_messages), prepared));
         (Self { queue, load, new_messages }, task)
     }
@@ -120,6 +135,9 @@ impl Writer {
     pub fn trouble(&self) -> Option<String> {
         if self.queue.is_closed() {
             return Some("the writer has stopped".to_owned());
+        }
+        if let Some(failure) = self.load.trouble().as_ref() {
+            return Some(format!("nothing can be written: {failure}"));
         }
         (self.load.expected_wait() > LONGEST_WAIT)
             .then(|| format!("{} writes wait, which is more than can be written soon", self.waiting()))
@@ -181,7 +199,18 @@ async fn run(
     let written = Arc::new(Notify::new());
     let checkpoints = tokio::spawn(checkpoint_after_writes(store.clone(), Arc::clone(&written)));
     let mut jobs = Vec::with_capacity(BATCH);
-    while queue.recv_many(&mut jobs, BATCH).await > 0 {
+    loop {
+        let in_trouble = load.trouble().is_some();
+        let gather = queue.recv_many(&mut jobs, BATCH);
+        match if in_trouble { timeout(TRY_AGAIN_EVERY, gather).await } else { Ok(gather.await) } {
+            Ok(0) => break,
+            Ok(_) => {}
+            Err(_) => {
+                let outcome = try_writing(&store, &mut prepared).await;
+                *load.trouble() = outcome.err();
+                continue;
+            }
+        }
         let (count, began) = (jobs.len(), Instant::now());
         let (mut signups, mut messages) = (Vec::new(), Vec::new());
         for job in jobs.drain(..) {
@@ -191,10 +220,8 @@ async fn run(
             }
         }
         let has_messages = !messages.is_empty();
-        let ready = if prepared { Ok(()) } else { store.prepare().await };
-        let outcome = match ready {
+        let outcome = match prepare(&store, &mut prepared).await {
             Ok(()) => {
-                prepared = true;
                 let signed_up = settle(&store, signups).await;
                 signed_up.and(settle(&store, messages).await)
             }
@@ -206,10 +233,11 @@ async fn run(
         };
         load.waiting.fetch_sub(count, Ordering::Relaxed);
         load.batch_sizes.observe(f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
-        match outcome {
+        match &outcome {
             Ok(()) => load.learn(began.elapsed()),
-            Err(failure) => refuse_waiting(&mut queue, &load, &failure),
+            Err(failure) => refuse_waiting(&mut queue, &load, failure),
         }
+        *load.trouble() = outcome.err();
         written.notify_one();
         if has_messages {
             new_messages.notify_one();
@@ -217,6 +245,21 @@ async fn run(
     }
     checkpoints.abort();
     store.close().await;
+}
+
+/// Brings the store up to date, if that is not known to have been done.
+async fn prepare(store: &Store, prepared: &mut bool) -> Result<(), StoreFailure> {
+    if !*prepared {
+        store.prepare().await?;
+        *prepared = true;
+    }
+    Ok(())
+}
+
+/// Finds out whether writes are taken again, for nobody may come to try.
+async fn try_writing(store: &Store, prepared: &mut bool) -> Result<(), StoreFailure> {
+    prepare(store, prepared).await?;
+    store.try_writing().await
 }
 
 /// Writes a batch and answers its callers. What the database refuses is tried again one by one, so

@@ -157,7 +157,7 @@ async fn what_is_written_again_one_by_one_is_counted_once() {
 async fn a_write_that_is_repeated_because_nobody_knew_whether_it_arrived_is_counted_once() {
     on_each_database(async |service| {
         let store = Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store");
-        let (writer, written) = Writer::start(store, true);
+        let (writer, written) = Writer::start(store, None);
         let (at, email) = (service.clock.now(), EmailAddress::parse("ada@example.com").expect("an address"));
         let act = Act::Download { updates: true, of_release: false };
         let signup = SignupRecord { id: Uuid::max(), act, email: email.clone(), source: None, via: Via::Site, at };

@@ -24,7 +24,7 @@ pub(super) async fn ask(service: &Service, path: &str, headers: &[(&str, &str)])
     (status, headers, answer.text().await.expect("a text"))
 }
 
-async fn readiness(service: &Service) -> (u16, Value) {
+pub(super) async fn readiness(service: &Service) -> (u16, Value) {
     let (status, _, text) = ask(service, "/readyz", &[]).await;
     (status, serde_json::from_str(&text).expect("JSON"))
 }
@@ -84,4 +84,49 @@ async fn readiness_tells_of_writer_and_outbox_and_late_mail_turns_nobody_away() 
         assert_eq!((status, &told["ready"]), (200, &true.into()));
     })
     .await;
+}
+
+#[tokio::test]
+async fn readiness_tells_when_nothing_can_be_written_and_when_it_can_be_again() {
+    crate::harness::on_each_database_with(watched(), async |service| {
+        let lock = service.database.lock().await;
+        let join = serde_json::json!({ "email": "ada@example.com" });
+        service.post("/api/waitlist", &join).await.is_problem(503, "unavailable");
+        let (status, told) = readiness(service).await;
+        let writer = told["parts"]["writer"].as_str().expect("words");
+        assert!(writer.starts_with("nothing can be written"), "{told:#}");
+        assert_eq!((status, &told["ready"]), (503, &false.into()));
+        lock.release().await;
+        becomes_ready(service).await;
+    })
+    .await;
+}
+
+/// Nobody writes anything meanwhile: a load balancer sends nobody.
+pub(super) async fn becomes_ready(service: &Service) {
+    let recovery = async { while readiness(service).await.0 != 200 {} };
+    tokio::time::timeout(std::time::Duration::from_mins(1), recovery).await.expect("to be ready by itself");
+}
+
+#[tokio::test]
+async fn where_nothing_is_published_yet_pages_and_the_list_are_served_all_the_same() {
+    let written = Written { base_url: Some("https://troupe.example".to_owned()), ..watched() };
+    crate::harness::on_each_database_with(written, async |service| {
+        let (status, told) = readiness(service).await;
+        assert_eq!((status, &told["parts"]["newest_image"]), (200, &"nothing has been published".into()));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn while_the_database_is_away_nothing_is_told_that_only_it_knows() {
+    let service = Service::start(watched(), crate::harness::Database::postgres().await).await;
+    service.database.close_the_door().await;
+    let (status, told) = readiness(&service).await;
+    let parts: Vec<_> = told["parts"].as_object().expect("parts").keys().collect();
+    assert_eq!(status, 503);
+    assert_eq!(parts, ["database"]);
+    service.database.open_the_door().await;
+    becomes_ready(&service).await;
+    service.stop().await;
 }

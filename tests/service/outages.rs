@@ -4,7 +4,8 @@ use futures_util::future::join_all;
 use porchlight::config::Written;
 use serde_json::json;
 
-use crate::harness::{Connection, Database, Service, endpoints, on_each_database};
+use crate::harness::{Connection, Database, Service, SmallDisk, endpoints, on_each_database};
+use crate::ops::{becomes_ready, readiness, watched};
 
 /// No write goes through, each says when to come back, and pages do not notice.
 async fn writes_are_unavailable_and_pages_go_on(service: &Service) {
@@ -75,9 +76,11 @@ async fn connections_that_postgres_ended_meanwhile_fail_no_request() {
 async fn a_service_that_starts_before_its_postgres_writes_once_it_is_there() {
     let database = Database::postgres().await;
     database.close_the_door().await;
-    let service = Service::start(Written::default(), database.clone()).await;
+    let service = Service::start(watched(), database.clone()).await;
     writes_are_unavailable_and_pages_go_on(&service).await;
+    assert_eq!(readiness(&service).await.0, 503);
     database.open_the_door().await;
+    becomes_ready(&service).await;
     writes_work(&service).await;
     service.stop().await;
 }
@@ -135,4 +138,29 @@ async fn a_caller_who_closes_its_own_side_is_answered() {
         assert!(answer.starts_with("HTTP/1.1 200 "), "{answer:?}");
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_full_disk_refuses_writes_and_forgets_none_and_takes_them_again_when_there_is_room() {
+    let disk = SmallDisk::new();
+    let database = Database::sqlite_at(&disk.folder().join("porchlight.db"));
+    let service = Service::start(watched(), database).await;
+    let mut taken = 0;
+    let join = |number| json!({ "email": format!("p{number}@example.com"), "source": "x".repeat(60) });
+    while service.post("/api/waitlist", &join(taken)).await.status == 200 {
+        taken += 1;
+    }
+    // More than there are connections: none of them may stay behind in a transaction.
+    for number in 0..10 {
+        service.post("/api/waitlist", &join(taken + number)).await.is_problem(503, "unavailable");
+    }
+    assert_eq!(service.get("/").await.status, 200);
+    assert_eq!(readiness(&service).await.0, 503);
+    disk.grow();
+    becomes_ready(&service).await;
+    for number in 0..10 {
+        service.post("/api/waitlist", &join(taken + number)).await.is_ok();
+    }
+    assert_eq!(service.database.count("people").await, taken + 10);
+    service.stop().await;
 }

@@ -58,10 +58,13 @@ fn given(headers: &HeaderMap) -> Option<Vec<u8>> {
 }
 
 fn is_by_number(headers: &HeaderMap) -> bool {
-    let host = headers.get(HOST).and_then(|host| host.to_str().ok()?.parse::<Authority>().ok());
+    let mut hosts = headers.get_all(HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
+    let host = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok());
     host.is_some_and(|host| {
         let name = host.host().trim_start_matches('[').trim_end_matches(']');
-        name == "localhost" || name.parse::<IpAddr>().is_ok()
+        let word = name.strip_suffix('.').unwrap_or(name);
+        word.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
     })
 }
 
@@ -85,13 +88,16 @@ mod tests {
     #[test]
     fn without_a_token_only_a_number_or_localhost_is_answered() {
         let open = Access::new(None);
-        for host in ["127.0.0.1:8081", "[::1]:8081", "localhost:8081", "localhost"] {
+        for host in ["127.0.0.1:8081", "[::1]:8081", "localhost:8081", "localhost", "LocalHost", "localhost.:8081"] {
             assert!(open.refusal(&headers(&[("host", host)])).is_none(), "{host}");
         }
         for host in ["evil.example", "localhost.evil.example:8081", "127.0.0.1.evil.example", "user@host:x"] {
             assert!(open.refusal(&headers(&[("host", host)])).is_some(), "{host}");
         }
         assert!(open.refusal(&HeaderMap::new()).is_some());
+        let mut twice = headers(&[("host", "localhost")]);
+        twice.append(HOST, HeaderValue::from_static("evil.example"));
+        assert!(open.refusal(&twice).is_some());
     }
 
     #[test]

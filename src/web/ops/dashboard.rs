@@ -76,7 +76,7 @@ fn chosen(query: Option<&str>) -> Period {
 }
 
 async fn look(app: &App, by: Period, today: Day) -> Result<Seen, StoreFailure> {
-    let store = &app.service().store;
+    let store = &app.service().desk;
     let days = statistics(store, Period::Day, None, today).await?;
     let calls_today = all(&store.counts_of(Counted::Tool, today).await?);
     let calls_of_two_days = all(&store.counts_of(Counted::Tool, today.before(1)).await?);

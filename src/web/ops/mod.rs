@@ -12,8 +12,10 @@ use http::header::{ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use super::app::App;
+use super::exchange::name_of;
 use super::headers;
 use super::pages::text_response;
 use crate::actions::readiness;
@@ -26,8 +28,12 @@ const POLICY: HeaderValue = HeaderValue::from_static(
      frame-ancestors 'none'",
 );
 
+/// Asked every few seconds: told in the log only when something is amiss.
+const ASKED_BY_PROGRAMS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+
 /// Answers a request of a maker, or of the makers' programs.
 pub async fn exchange(app: App, access: Access, request: Request) -> Response {
+    let began = Instant::now();
     let (head, _) = request.into_parts();
     let mut response = match access.refusal(&head.headers) {
         None => answer(&app, &head).await,
@@ -36,7 +42,17 @@ pub async fn exchange(app: App, access: Access, request: Request) -> Response {
     headers::add_everywhere(response.headers_mut(), app.base_url());
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, POLICY);
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    let (method, route, status) = (name_of(&head.method), route(head.uri.path()), response.status().as_u16());
+    if status != 200 || !ASKED_BY_PROGRAMS.contains(&route) {
+        tracing::info!(method, route, status, micros = began.elapsed().as_micros(), "makers' request");
+    }
     response
+}
+
+/// What the log calls a path.
+fn route(path: &str) -> &'static str {
+    let known = ["/", dashboard::STYLE_PATH].into_iter().chain(ASKED_BY_PROGRAMS);
+    known.into_iter().find(|known| *known == path).unwrap_or("other")
 }
 
 async fn answer(app: &App, head: &Parts) -> Response {

@@ -119,7 +119,8 @@ pub(crate) async fn image(State(app): State<App>, Path(file): Path<String>, requ
 /// Whoever goes on with a download that broke off is not counted again.
 fn has_the_beginning(response: &Response) -> bool {
     let range = response.headers().get(CONTENT_RANGE);
-    response.status() == StatusCode::OK || range.is_some_and(|range| range.as_bytes().starts_with(b"bytes 0-"))
+    let begins = |range: &[u8]| range.starts_with(b"bytes 0-") && !range.starts_with(b"bytes 0-0/");
+    response.status() == StatusCode::OK || range.is_some_and(|range| begins(range.as_bytes()))
 }
 
 fn lead_to(address: &str) -> Response {

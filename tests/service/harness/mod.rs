@@ -1,6 +1,7 @@
 //! Starts the service for one test and talks to it.
 
 mod database;
+mod disk;
 pub mod markup;
 mod postgres;
 mod program;
@@ -19,6 +20,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
 pub use database::Database;
+pub use disk::SmallDisk;
 pub use program::Program;
 pub use releases::{disk_image, trailer};
 pub use smtp::{MailServer, TakenMail};
