@@ -24,7 +24,7 @@ pub async fn exchange(app: App, router: axum::Router, request: Request) -> Respo
     let (route, status) = (routes::name_of(&app, &path), response.status().as_u16());
     let took = began.elapsed();
     app.metrics().answered(route, status, took);
-    tracing::info!(method, route, status, micros = took.as_micros(), "request");
+    tracing::info!(%method, route, status, micros = took.as_micros(), "request");
     response
 }
 

@@ -144,6 +144,7 @@ async fn a_request_is_one_line_without_anything_a_person_sent() {
             "method=GET route=\"/unsubscribe/*\" status=404",
         ),
         (format!("GET /secret HTTP/1.1\r\nHost: x\r\n{close}\r\n"), "method=GET route=\"*\" status=404"),
+        (format!("SECRET /about HTTP/1.1\r\nHost: x\r\n{close}\r\n"), "method=other route=\"/about\" status=405"),
     ];
     for (request, _) in &requests {
         raw(program.address(), request).await;

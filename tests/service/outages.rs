@@ -146,7 +146,7 @@ async fn a_full_disk_refuses_writes_and_forgets_none_and_takes_them_again_when_t
     let database = Database::sqlite_at(&disk.folder().join("porchlight.db"));
     let service = Service::start(watched(), database).await;
     let mut taken = 0;
-    let join = |number| json!({ "email": format!("p{number}@example.com"), "source": "x".repeat(60) });
+    let join = |number| json!({ "email": format!("p{number}@example.com"), "source": "x".repeat(30) });
     while service.post("/api/waitlist", &join(taken)).await.status == 200 {
         taken += 1;
     }

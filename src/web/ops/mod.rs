@@ -44,7 +44,7 @@ pub async fn exchange(app: App, access: Access, request: Request) -> Response {
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     let (method, route, status) = (name_of(&head.method), route(head.uri.path()), response.status().as_u16());
     if status != 200 || !ASKED_BY_PROGRAMS.contains(&route) {
-        tracing::info!(method, route, status, micros = began.elapsed().as_micros(), "makers' request");
+        tracing::info!(%method, route, status, micros = began.elapsed().as_micros(), "makers' request");
     }
     response
 }
