@@ -1,6 +1,7 @@
 -- Where people came from, by day, apart from `counts`: anybody may invent a source, and what is told by
 -- day must not have to go through all of them. The empty source stands for none, and for one with an
--- @, which may be an address.
+-- @, which may be an address. People who were imported came from no visit and are left out of both, as
+-- they have been since there are counts.
 CREATE TABLE sources (
     day       BIGINT  NOT NULL,
     source    TEXT    NOT NULL,
@@ -17,12 +18,12 @@ SELECT day, source,
     SUM(CASE kind WHEN 'person' THEN times ELSE 0 END),
     SUM(CASE kind WHEN 'opt-in' THEN times ELSE 0 END),
     SUM(CASE kind WHEN 'join' THEN times ELSE 0 END)
-FROM counts WHERE kind IN ('download', 'person', 'opt-in', 'join') GROUP BY day, source;
+FROM counts WHERE kind IN ('download', 'person', 'opt-in', 'join') AND via <> 'import' GROUP BY day, source;
 
 -- What is left to tell counts of one day, kind and face apart is the name of a tool or a version.
 CREATE TABLE counts_by_name AS
 SELECT day, kind, via, CASE WHEN kind IN ('tool', 'image') THEN source ELSE '' END AS name, SUM(times) AS times
-FROM counts GROUP BY 1, 2, 3, 4;
+FROM counts WHERE via <> 'import' GROUP BY 1, 2, 3, 4;
 
 DELETE FROM counts;
 ALTER TABLE counts RENAME COLUMN source TO name;

@@ -3,7 +3,7 @@
 use super::Failure;
 use crate::domain::email::EmailAddress;
 use crate::domain::time::Moment;
-use crate::store::{Erased, Store};
+use crate::store::{Erased, Remains, Store};
 
 /// Removes every trace of an address. Two things are kept, as hashes that only this database can make:
 /// that it is never to be mailed, and that it had the letter of the month that runs.
@@ -12,6 +12,7 @@ use crate::store::{Erased, Store};
 ///
 /// # Errors
 /// `Unavailable` when the database is: then nothing was erased.
-pub async fn erase_person(store: &Store, email: &EmailAddress, at: Moment) -> Result<Erased, Failure> {
-    Ok(store.erase(email, at).await?)
+pub async fn erase_person(store: &Store, email: &EmailAddress, at: Moment) -> Result<(Erased, Remains), Failure> {
+    let erased = store.erase(email, at).await?;
+    Ok((erased, store.forget_deleted(email).await))
 }

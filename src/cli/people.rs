@@ -18,7 +18,7 @@ use crate::config::Settings;
 use crate::domain::email::EmailAddress;
 use crate::domain::leaving::Suppression;
 use crate::domain::person::Person;
-use crate::store::{Held, Store};
+use crate::store::{Held, Remains, Store};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PeopleCommand {
@@ -236,15 +236,12 @@ fn line(person: &Person) -> String {
 
 async fn import(store: &Store, path: &Path, all_or_nothing: bool) -> Result<(), CommandFailure> {
     let now = Clock::System.now();
-    if all_or_nothing {
-        let (good, bad) = file::check(path, now)?;
-        report(&bad);
-        if !bad.is_empty() {
-            return Err(PeopleFailure::NoneTaken(bad.len(), good + bad.len()).into());
-        }
-    }
-    let imported = file::import(store, path, now).await?;
+    let imported =
+        if all_or_nothing { file::import_all(store, path, now).await? } else { file::import(store, path, now).await? };
     report(&imported.bad);
+    if all_or_nothing && !imported.bad.is_empty() {
+        return Err(PeopleFailure::NoneTaken(imported.bad.len(), imported.good + imported.bad.len()).into());
+    }
     let people = |count| if count == 1 { "1 person was".to_owned() } else { format!("{count} people were") };
     let there = imported.good as u64 - imported.added;
     tell(&format!("{} added, {there} were there already.", people(imported.added)));
@@ -268,7 +265,7 @@ async fn erase(store: &Store, email: &EmailAddress, yes: bool) -> Result<(), Com
         return Ok(());
     }
     let erased = erase_person(store, email, Clock::System.now()).await;
-    let erased = erased.map_err(PeopleFailure::from)?;
+    let (erased, remains) = erased.map_err(PeopleFailure::from)?;
     tell(&format!(
         "{typed} is erased (downloads and joins: {}, opt-ins: {}, messages: {}, letters: {}).",
         erased.events, erased.consents, erased.messages, erased.letters
@@ -279,6 +276,17 @@ async fn erase(store: &Store, email: &EmailAddress, yes: bool) -> Result<(), Com
     }
     if !left.months.is_empty() {
         tell("Kept as a hash: that it had this month's letter.");
+    }
+    match remains {
+        Remains::None => {}
+        Remains::InTheLog => tell(
+            "Somebody is reading the database (a backup?): the log beside it, *-wal, holds what was erased until it is \
+             written over, or until the service stops.",
+        ),
+        Remains::InTheFile(why) => tell(&format!(
+            "Copies may be left in unused space of the database file, which could not be cleaned: {why}. \
+             `sqlite3 FILE VACUUM` does it."
+        )),
     }
     tell("Backups, exported lists and mails that reached your mailbox are not touched.");
     Ok(())

@@ -151,6 +151,7 @@ impl Store {
         match self {
             Self::Sqlite(pool) => {
                 let _alone = one_at_a_time(pool).await;
+                make_private_file(pool.connect_options().get_filename())?;
                 // Nobody waits for an answer yet, and making the file takes a slow disk a while.
                 let patient = SqlitePoolOptions::new().max_connections(1).acquire_timeout(FIRST_CONNECT_WAIT);
                 let patient = patient.connect_lazy_with(pool.connect_options().as_ref().clone());
@@ -183,15 +184,6 @@ impl Store {
             if log > LARGE_LOG_PAGES && done == log {
                 sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(pool).await?;
             }
-        }
-        Ok(())
-    }
-
-    /// Has what was deleted leave the files of an embedded database, too. Whoever reads just then may
-    /// keep the log from being emptied; then it is overwritten by what is written next.
-    pub(super) async fn forget_deleted(&self) -> Result<(), StoreFailure> {
-        if let Self::Sqlite(pool) = self {
-            sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(pool).await?;
         }
         Ok(())
     }
@@ -244,6 +236,17 @@ fn open_sqlite(path: &Path, patience: Patience, size: Size) -> Result<Store, Sto
 pub(crate) fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// SQLite itself would make a file that everybody may read, in a folder that may have been there before.
+fn make_private_file(path: &Path) -> Result<(), StoreFailure> {
+    use std::os::unix::fs::OpenOptionsExt;
+    match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
+            Err(StoreFailure::Unusable(format!("The file {} could not be made: {error}.", path.display())))
+        }
+        _ => Ok(()),
+    }
 }
 
 pub(super) async fn check_durability(pool: &SqlitePool) -> Result<(), StoreFailure> {

@@ -83,8 +83,6 @@ impl Store {
             sqlx::query(DELETE_PERSON).bind(address).execute(&mut *tx).await?;
             Erased { events, consents, messages: messages.len() as u64, letters }
         });
-        // What is erased is erased: the log of the database goes when it can.
-        let _ = self.forget_deleted().await;
         Ok(erased)
     }
 }

@@ -23,6 +23,9 @@ pub struct ImportedPerson {
     pub opt_in: Option<Uuid>,
 }
 
+/// Rows in one statement.
+const AT_ONCE: usize = 1000;
+
 const INSERT_PEOPLE: Statement = over_batch!(
     "INSERT INTO people (address, email, first_seen_at, first_download, first_join, opt_in) \
      SELECT batch.address, batch.email, batch.at, batch.download, batch.joined, batch.opt_in",
@@ -48,16 +51,23 @@ impl Store {
         for person in people {
             by_address.entry(person.person.email.key()).or_insert(person);
         }
-        let everybody = by_address.values().map(|person| person_row(person)).collect::<Value>().to_string();
-        Ok(in_transaction!(self, |tx, words| {
-            let new: Vec<(String,)> = sqlx::query_as(words(INSERT_PEOPLE)).bind(&everybody).fetch_all(&mut *tx).await?;
-            let new: Vec<_> = new.iter().filter_map(|(address,)| by_address.get(address.as_str())).copied().collect();
-            let events = new.iter().flat_map(|person| event_rows(person)).collect::<Value>().to_string();
-            sqlx::query(words(INSERT_EVENTS)).bind(&events).execute(&mut *tx).await?;
-            let consents = new.iter().filter_map(|person| consent_row(person)).collect::<Value>().to_string();
-            sqlx::query(words(INSERT_CONSENTS)).bind(&consents).execute(&mut *tx).await?;
+        let everybody: Vec<_> = by_address.values().copied().collect();
+        let added = in_transaction!(self, |tx, words| {
             let (key,): (String,) = sqlx::query_as(SELECT_KEY).fetch_one(&mut *tx).await?;
             let key = read_key(&key)?;
+            let mut added = 0;
+            for some in everybody.chunks(AT_ONCE) {
+                let rows = some.iter().map(|person| person_row(person)).collect::<Value>().to_string();
+                let new: Vec<(String,)> = sqlx::query_as(words(INSERT_PEOPLE)).bind(&rows).fetch_all(&mut *tx).await?;
+                let new = new.iter().filter_map(|(address,)| by_address.get(address.as_str()));
+                let new: Vec<_> = new.copied().collect();
+                let events = new.iter().flat_map(|person| event_rows(person)).collect::<Value>().to_string();
+                sqlx::query(words(INSERT_EVENTS)).bind(&events).execute(&mut *tx).await?;
+                let consents = new.iter().filter_map(|person| consent_row(person)).collect::<Value>().to_string();
+                sqlx::query(words(INSERT_CONSENTS)).bind(&consents).execute(&mut *tx).await?;
+                added += new.len() as u64;
+            }
+            // Also those who are in the list twice: once is enough to be suppressed.
             let suppressed: BTreeMap<_, _> = people
                 .iter()
                 .filter_map(|ImportedPerson { person, .. }| Some((key.hash(&person.email), person.suppressed?)))
@@ -65,8 +75,11 @@ impl Store {
             let suppressed = suppressed.iter().map(|(hash, why)| json!({ "hash": hash, "reason": why.as_str() }));
             let suppressed = suppressed.collect::<Value>().to_string();
             sqlx::query(words(SUPPRESS)).bind(&suppressed).bind(at.unix_millis()).execute(&mut *tx).await?;
-            new.len() as u64
-        }))
+            added
+        });
+        // Nobody else may be there to do it, and the log of a long list would grow large.
+        self.checkpoint().await?;
+        Ok(added)
     }
 }
 

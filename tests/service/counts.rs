@@ -103,6 +103,10 @@ async fn what_was_counted_as_it_happened_is_what_a_recount_gives() {
         assert_eq!(total(&database, "opt-in").await, database.count("consents").await);
         assert_eq!(total(&database, "message").await, database.count("messages").await);
         assert_eq!(total(&database, "download").await + total(&database, "join").await, database.count("events").await);
+        let imported = "INSERT INTO events (id, address, kind, at, via) VALUES ('1', 'z@example.com', 'download', 0, 'import'); \
+                        INSERT INTO people (address, email, first_seen_at, first_download) \
+                        VALUES ('z@example.com', 'z@example.com', 0, '1')";
+        database.execute(imported).await;
         let counted = counts(&database).await;
         assert!(counted.iter().flatten().count() > 20, "{counted:#?}");
         assert_eq!(counted, recounted(service).await);

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use porchlight::config::Written;
 use serde_json::json;
 
-use crate::harness::{Database, Service, each_database, on_each_database};
+use crate::harness::{Database, Program, Service, each_database, on_each_database};
 
 async fn start(database: &Database) -> Service {
     Service::start(Written::default(), database.clone()).await
@@ -179,6 +179,35 @@ async fn a_database_of_a_newer_version_is_left_alone() {
 }
 
 #[tokio::test]
+async fn others_on_the_machine_cannot_read_an_embedded_database() {
+    use std::os::unix::fs::PermissionsExt;
+    let database = Database::sqlite();
+    let service = start(&database).await;
+    let file = database.url().strip_prefix("sqlite:").expect("a file");
+    for file in [file.to_owned(), format!("{file}-wal")] {
+        let mode = std::fs::metadata(&file).expect("a file").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "{file}");
+    }
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn four_programs_that_bring_a_file_up_to_date_at_once_do_not_get_in_each_others_way() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let url = format!("sqlite:{}", folder.path().join("porchlight.db").display());
+    std::fs::write(folder.path().join("people.csv"), "email\nada@example.com\n").expect("a file");
+    let start = |_| {
+        let mut command = Program::command(folder.path(), &["people", "import", "people.csv", "--database-url", &url]);
+        command.stderr(std::process::Stdio::piped()).spawn().expect("the program")
+    };
+    let programs: Vec<_> = (0..4).map(start).collect();
+    for program in programs {
+        let output = program.wait_with_output().expect("its end");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+}
+
+#[tokio::test]
 async fn both_databases_have_the_same_tables_columns_and_indexes() {
     let [sqlite, postgres] = each_database().await;
     for database in [&sqlite, &postgres] {
@@ -211,4 +240,8 @@ async fn both_databases_have_the_same_tables_columns_and_indexes() {
         assert!(twins[0].len() > 5, "{twins:#?}");
         assert_eq!(twins[0], twins[1]);
     }
+    let ordered_otherwise = "SELECT table_name || '.' || column_name FROM information_schema.columns \
+                             WHERE table_schema = 'public' AND data_type = 'text' AND table_name <> '_sqlx_migrations' \
+                             AND collation_name IS DISTINCT FROM 'C'";
+    assert_eq!(postgres.texts(ordered_otherwise).await, Vec::<String>::new(), "all texts are ordered byte by byte");
 }

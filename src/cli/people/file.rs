@@ -1,12 +1,13 @@
 //! People in a CSV file, out and in again. `docs/people.md` lists the columns.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use csv::{ByteRecord, Reader, ReaderBuilder, StringRecord, Writer};
 use indicatif::{ProgressBar, ProgressStyle};
+use tokio::time::Instant;
 
 use super::cells::{COLUMNS, Columns, cells};
 use super::{PAGE, Pages, PeopleFailure};
@@ -70,25 +71,26 @@ pub(super) async fn export(store: &Store, path: Option<&Path>) -> Result<(), Com
     Ok(())
 }
 
-/// Looks through the file without taking anybody: how many rows are good, and which are not.
-pub(super) fn check(path: &Path, now: Moment) -> Result<(usize, Vec<BadRow>), PeopleFailure> {
-    let (mut good, mut bad) = (0, Vec::new());
-    let mut rows = Rows::open(path, now)?;
+/// Takes everybody from the file who is not there yet, or nobody if a single row is bad.
+pub(super) async fn import_all(store: &Store, path: &Path, now: Moment) -> Result<Imported, PeopleFailure> {
+    let (mut rows, mut people, mut bad) = (Rows::open(path, now)?, Vec::new(), Vec::new());
     while let Some(row) = rows.next()? {
         match row {
-            Ok(_) => good += 1,
+            Ok(person) => people.push(person),
             Err(row) => bad.push(row),
         }
     }
-    Ok((good, bad))
+    let added = match bad.as_slice() {
+        [] => import_people(store, &people, now).await.map_err(|failure| PeopleFailure::Stopped(0, failure))?,
+        _ => 0,
+    };
+    Ok(Imported { added, good: people.len(), bad })
 }
 
-/// Takes everybody from the file who is not there yet, a batch at a time.
+/// Takes everybody from the file who is not there yet, a batch at a time. What is in is in, and the
+/// same file again goes on from there.
 pub(super) async fn import(store: &Store, path: &Path, now: Moment) -> Result<Imported, PeopleFailure> {
     let mut rows = Rows::open(path, now)?;
-    for column in &rows.columns.unknown {
-        tell(&format!("The column {column:?} is not one of ours and is left out."));
-    }
     let mut imported = Imported { added: 0, good: 0, bad: Vec::new() };
     let (mut batch, mut downloads) = (Vec::with_capacity(PAGE), 0);
     loop {
@@ -104,10 +106,15 @@ pub(super) async fn import(store: &Store, path: &Path, now: Moment) -> Result<Im
         }
         if ended || batch.len() == PAGE || downloads > MOST_DOWNLOADS_AT_ONCE {
             imported.good += batch.len();
+            let began = Instant::now();
             let taken = import_people(store, &batch, now).await;
             batch.clear();
             imported.added += taken.map_err(|failure| PeopleFailure::Stopped(imported.added, failure))?;
             downloads = 0;
+            if !ended {
+                // Visitors want to write, too, and an embedded database has no queue for who comes next.
+                tokio::time::sleep(began.elapsed()).await;
+            }
         }
         if ended {
             return Ok(imported);
@@ -117,7 +124,7 @@ pub(super) async fn import(store: &Store, path: &Path, now: Moment) -> Result<Im
 
 /// The rows of a file, with a bar that shows how far it has been read.
 struct Rows {
-    reader: Reader<File>,
+    reader: Reader<Box<dyn Read>>,
     columns: Columns,
     path: String,
     now: Moment,
@@ -128,15 +135,24 @@ impl Rows {
     fn open(path: &Path, now: Moment) -> Result<Self, PeopleFailure> {
         let name = path.display().to_string();
         let unreadable = |why: String| PeopleFailure::File(name.clone(), why);
-        let file = File::open(path).map_err(|error| unreadable(error.to_string()))?;
-        let length = file.metadata().map_err(|error| unreadable(error.to_string()))?.len();
+        let (file, length): (Box<dyn Read>, _) = if path == Path::new("-") {
+            (Box::new(io::stdin()), None)
+        } else {
+            let file = File::open(path).map_err(|error| unreadable(error.to_string()))?;
+            let length = file.metadata().ok().map(|about| about.len()).filter(|length| *length > 0);
+            (Box::new(file), length)
+        };
         let mut reader = ReaderBuilder::new().flexible(true).from_reader(file);
         let header = reader.headers().map_err(|error| unreadable(error.to_string()))?;
         let columns = Columns::of(header).map_err(unreadable)?;
+        for column in &columns.unknown {
+            tell(&format!("The column {column:?} is not one of ours and is left out."));
+        }
         let style =
             ProgressStyle::with_template("  reading {bar:32} {decimal_bytes} of {decimal_total_bytes}, {eta} left")
                 .unwrap_or_else(|_| ProgressStyle::default_bar());
-        Ok(Self { reader, columns, path: name, now, bar: ProgressBar::new(length).with_style(style) })
+        let bar = length.map_or_else(ProgressBar::new_spinner, |length| ProgressBar::new(length).with_style(style));
+        Ok(Self { reader, columns, path: name, now, bar })
     }
 
     /// The next row, good or bad; none at the end.

@@ -168,6 +168,39 @@ const HALVES: [(&str, &str); 8] = [
 ];
 
 #[tokio::test]
+async fn copies_that_sqlite_left_in_unused_space_go_too() {
+    let service = Service::start(Written::default(), Database::sqlite()).await;
+    download(&service, "ada@example.com", true).await;
+    let left_behind = "PRAGMA secure_delete = OFF; CREATE TABLE moved (row TEXT); \
+                       INSERT INTO moved VALUES ('x'), ('Ada@example.com'), ('y'); DELETE FROM moved WHERE row LIKE 'ada%'; \
+                       DELETE FROM moved; PRAGMA wal_checkpoint(TRUNCATE)";
+    service.database.execute(left_behind).await;
+    let file = service.database.url().strip_prefix("sqlite:").unwrap();
+    let copies = || {
+        let bytes = std::fs::read(file).unwrap().to_ascii_lowercase();
+        bytes.windows(15).filter(|window| window == b"ada@example.com").count()
+    };
+    assert!(copies() > 2, "as many as tables, and one in unused space");
+    erase(&service, "ada@example.com");
+    assert_eq!(copies(), 0);
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn while_somebody_reads_the_database_writers_go_on_and_the_log_is_told() {
+    let service = Service::start(Written::default(), Database::sqlite()).await;
+    download(&service, "ada@example.com", true).await;
+    let mut reader = service.database.sqlite_connection().await;
+    reader.execute("BEGIN; SELECT COUNT(*) FROM people").await.unwrap();
+    let said = erase(&service, "ada@example.com");
+    assert!(said.contains("-wal"), "{said}");
+    download(&service, "bob@example.com", true).await;
+    reader.execute("COMMIT").await.unwrap();
+    assert!(!erase(&service, "bob@example.com").contains("-wal"));
+    service.stop().await;
+}
+
+#[tokio::test]
 async fn whoever_is_written_down_at_that_moment_is_there_whole_or_not_at_all() {
     on_each_database(async |service| {
         let store = store(service);
