@@ -1,8 +1,8 @@
 //! What visitors get: the pages, and something to download.
 
-use super::super::base_url;
 use super::finding::Finding;
 use crate::actions::{Catalogue, NewestImage, missing_image};
+use crate::cli::base_url;
 use crate::config::Settings;
 use crate::domain::release::Releases;
 use crate::site::{Content, Facts, SiteFailure, Stationery};
