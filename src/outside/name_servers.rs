@@ -136,7 +136,7 @@ async fn over_udp(server: SocketAddr, question: &Question) -> io::Result<Answer>
     let socket = UdpSocket::bind((here, 0)).await?;
     socket.connect(server).await?;
     socket.send(&question.bytes()).await?;
-    let mut datagram = [0; 4096];
+    let mut datagram = vec![0; u16::MAX.into()];
     loop {
         let length = socket.recv(&mut datagram).await?;
         if let Some(answer) = datagram.get(..length).and_then(|bytes| question.answer(bytes)) {
