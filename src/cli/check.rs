@@ -1,17 +1,45 @@
 //! `porchlight check`: looks at everything the service depends on, and changes nothing.
 
 mod finding;
+mod https;
 mod mail;
+mod sender;
 mod site;
 mod storage;
 
+use std::time::Duration;
+
+use clap::Args;
+
 use self::finding::{Finding, State, described, line};
+use self::https::about_https;
 use self::mail::about_mail;
 use self::site::{about_release, about_site};
 use self::storage::{about_database, about_disks};
 use super::{CommandFailure, at_work, base_url, say};
+use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
 use crate::domain::release::Releases;
+use crate::outside::NameServers;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  porchlight check --config /etc/porchlight.toml
+  porchlight check --name-server 9.9.9.9";
+
+/// Whoever waits at a terminal for a name server or a site waits no longer.
+const WORLD_WITHIN: Duration = Duration::from_secs(5);
+
+#[derive(Args, Debug)]
+pub(super) struct CheckArguments {
+    /// Whom to ask about the domain of `mail_from` [default: those in /etc/resolv.conf]
+    #[arg(long, value_name = "IP[:PORT]", value_parser = NameServers::parse)]
+    name_server: Option<NameServers>,
+
+    /// As JSON, for programs
+    #[arg(long)]
+    json: bool,
+}
 
 /// Something does not work.
 #[derive(Debug, thiserror::Error)]
@@ -22,13 +50,17 @@ pub(super) enum CheckFailure {
     Several(usize),
 }
 
-pub(super) fn run(settings: Result<Settings, InvalidSettings>, as_json: bool) -> Result<(), CommandFailure> {
+pub(super) fn run(
+    arguments: CheckArguments,
+    settings: Result<Settings, InvalidSettings>,
+) -> Result<(), CommandFailure> {
+    let name_servers = arguments.name_server.unwrap_or_else(NameServers::of_this_machine);
     at_work(async {
         let findings = match settings {
-            Ok(settings) => look(&settings).await,
+            Ok(settings) => look(&settings, &name_servers).await,
             Err(failure) => vec![Finding::trouble("settings", failure.to_string())],
         };
-        if as_json {
+        if arguments.json {
             say(&format!("{:#}", described(&findings)));
         } else {
             for finding in &findings {
@@ -43,7 +75,7 @@ pub(super) fn run(settings: Result<Settings, InvalidSettings>, as_json: bool) ->
     })
 }
 
-async fn look(settings: &Settings) -> Vec<Finding> {
+async fn look(settings: &Settings, name_servers: &NameServers) -> Vec<Finding> {
     let mut findings = vec![about_settings(settings)];
     let (finding, store) = about_database(settings).await;
     findings.push(finding);
@@ -59,7 +91,10 @@ async fn look(settings: &Settings) -> Vec<Finding> {
         }
         Err(failure) => findings.push(Finding::trouble("site", failure.to_string())),
     }
-    findings.extend(about_mail(settings).await);
+    let base_url = base_url(settings);
+    let (https, mail) = tokio::join!(about_https(&base_url, Clock::System.now()), about_mail(settings, name_servers));
+    findings.extend(https);
+    findings.extend(mail);
     findings
 }
 

@@ -5,23 +5,21 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::finding::Finding;
+use super::sender::about_sender;
 use crate::config::{InvalidSettings, MailSettings, Settings};
 use crate::mail::{Correspondent, Postmaster};
+use crate::outside::NameServers;
 
 /// Whoever waits for a mail server at a terminal waits no longer.
 const MAIL_WITHIN: Duration = Duration::from_secs(20);
 
-pub(super) async fn about_mail(settings: &Settings) -> Vec<Finding> {
+pub(super) async fn about_mail(settings: &Settings, name_servers: &NameServers) -> Vec<Finding> {
     let Some(mail) = &settings.mail else {
         let words = "Messages are stored, and not mailed to anybody. Set `smtp_url`.";
         return vec![Finding::note("mail", words)];
     };
-    let (_, domain) = mail.from.email().key().rsplit_once('@').unwrap_or_default();
-    let signing = format!(
-        "Your mail server has to sign what it sends for {domain} (DKIM), and {domain} needs TXT records for SPF and DMARC. \
-         This cannot be seen from here: docs/mail.md says how to make sure."
-    );
-    vec![about_mail_server(mail).await, Finding::note("sender", signing)]
+    let (server, sender) = tokio::join!(about_mail_server(mail), about_sender(mail, name_servers));
+    vec![server, sender]
 }
 
 /// Connects and logs in, and sends nothing.

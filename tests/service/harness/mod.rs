@@ -1,6 +1,8 @@
 //! Starts the service for one test and talks to it.
 
+mod certificates;
 mod database;
+pub mod dns;
 pub mod markup;
 mod postgres;
 mod program;
@@ -18,6 +20,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
+pub use certificates::{Authority, Identity, Site};
 pub use database::Database;
 pub use program::Program;
 pub use releases::{disk_image, trailer};
