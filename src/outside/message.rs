@@ -226,7 +226,7 @@ mod tests {
         let name = "mail.troupe.example";
         for other in [
             Question::new(ID + 1, name, Kind::Text),
-            Question::new(ID, "mail.other.example", Kind::Text),
+            Question::new(ID, "mail.trouve.example", Kind::Text),
             Question::new(ID, name, Kind::MailServer),
         ] {
             assert_eq!(other.unwrap().answer(&bytes), None);

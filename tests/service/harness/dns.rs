@@ -102,7 +102,8 @@ impl Zone {
                     other.set_id(query.id().wrapping_add(1));
                     send(socket, &nothing.answer(&other, room));
                     let mut other = query.clone();
-                    other.questions[0].qname = Name::new("other.example").expect("a name");
+                    let neighbour = format!("x{}", &query.questions[0].qname.to_string()[1..]);
+                    other.questions[0].qname = Name::new(&neighbour).expect("a name");
                     send(socket, &nothing.answer(&other, room));
                     send(socket, b"nonsense");
                     let whole = nothing.answer(&query, room);
