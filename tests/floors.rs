@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use fancy_regex::Regex;
 
 /// Rooms by floor, as `ARCHITECTURE.md` has them.
-const FLOORS: [(&str, u8); 10] = [
+const FLOORS: [(&str, u8); 11] = [
     ("cli", 5),
     ("serve", 4),
     ("web", 3),
@@ -15,6 +15,7 @@ const FLOORS: [(&str, u8); 10] = [
     ("store", 1),
     ("mail", 1),
     ("site", 1),
+    ("outside", 1),
     ("domain", 0),
     ("config", 0),
     ("clock", 0),

@@ -20,7 +20,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
 
 use self::backup::BackupCommandFailure;
-use self::check::CheckFailure;
+use self::check::{CheckArguments, CheckFailure};
 use self::config::ConfigCommand;
 use self::inbox::{InboxCommand, InboxFailure};
 use self::letter::{LetterCommand, LetterCommandFailure};
@@ -71,13 +71,9 @@ enum Command {
         #[arg(long)]
         watch: bool,
     },
-    /// See whether everything is set up: settings, database, disk, site, release, mail
-    #[command(before_help = "Example:\n  porchlight check --config /etc/porchlight.toml")]
-    Check {
-        /// As JSON, for programs
-        #[arg(long)]
-        json: bool,
-    },
+    /// See whether everything is set up: settings, database, disk, site, release, https, mail, sender
+    #[command(before_help = check::EXAMPLES)]
+    Check(CheckArguments),
     /// Show what is set and where, or every setting there is
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -207,7 +203,7 @@ fn run(cli: Cli) -> Result<(), CommandFailure> {
     let settings = Settings::load(file, &cli.settings);
     match cli.command {
         Command::Serve { watch } => serve::run(settings?, watch),
-        Command::Check { json } => check::run(settings, json),
+        Command::Check(arguments) => check::run(arguments, settings),
         Command::Config(command) => config::run(command, Chosen::gather(file, &cli.settings), settings),
         Command::Backup { folder } => backup::back_up_to(&settings?, &folder),
         Command::Restore { folder } => backup::restore_from(&settings?, &folder),
@@ -286,7 +282,11 @@ async fn open_existing_store(settings: &Settings) -> Result<Store, CommandFailur
 
 /// Runs a command that works on the database itself.
 fn at_work(command: impl Future<Output = Result<(), CommandFailure>>) -> Result<(), CommandFailure> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(command)
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let done = runtime.block_on(command);
+    // The system may be looking up a name that nobody waits for any more.
+    runtime.shutdown_background();
+    done
 }
 
 #[cfg(test)]

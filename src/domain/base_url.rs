@@ -11,6 +11,7 @@ use url::{Host, Url};
 pub struct BaseUrl {
     origin: String,
     host: Host,
+    port: u16,
     https: bool,
 }
 
@@ -43,6 +44,7 @@ impl BaseUrl {
         Ok(Self {
             origin: url.origin().ascii_serialization(),
             host: url.host().ok_or(InvalidBaseUrl::Shape)?.to_owned(),
+            port: url.port_or_known_default().ok_or(InvalidBaseUrl::Shape)?,
             https: url.scheme() == "https",
         })
     }
@@ -58,7 +60,7 @@ impl BaseUrl {
             80 => String::new(),
             port => format!(":{port}"),
         };
-        Self { origin: format!("http://{host}{port}"), host, https: false }
+        Self { origin: format!("http://{host}{port}"), host, port: address.port(), https: false }
     }
 
     /// Scheme, host and port: what a browser calls the origin.
@@ -71,6 +73,12 @@ impl BaseUrl {
     #[must_use]
     pub fn host(&self) -> String {
         self.host.to_string()
+    }
+
+    /// Where to connect: the name or number of the host, without the brackets of an address, and the port.
+    #[must_use]
+    pub fn server(&self) -> (String, u16) {
+        (without_brackets(&self.host), self.port)
     }
 
     /// The absolute form of a path that starts with a slash.
@@ -100,6 +108,15 @@ pub(super) fn is_loopback(host: &Host) -> bool {
     }
 }
 
+/// The name or number of a host, as a connection wants it.
+pub(super) fn without_brackets(host: &Host) -> String {
+    match host {
+        Host::Domain(name) => name.clone(),
+        Host::Ipv4(ip) => ip.to_string(),
+        Host::Ipv6(ip) => ip.to_string(),
+    }
+}
+
 impl fmt::Display for BaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.origin)
@@ -114,6 +131,21 @@ mod tests {
     fn origins_are_lower_case_and_leave_the_default_port_out() {
         assert_eq!(BaseUrl::parse("HTTPS://Troupe.Example:443/").unwrap().as_str(), "https://troupe.example");
         assert_eq!(BaseUrl::parse("http://[::1]:8080").unwrap().as_str(), "http://[::1]:8080");
+    }
+
+    #[test]
+    fn a_server_is_a_host_without_brackets_and_a_port() {
+        for (text, host, port) in [
+            ("https://Troupe.example", "troupe.example", 443),
+            ("http://troupe.example", "troupe.example", 80),
+            ("https://troupe.example:8443", "troupe.example", 8443),
+            ("https://[2001:db8::1]", "2001:db8::1", 443),
+            ("https://münchen.example", "xn--mnchen-3ya.example", 443),
+        ] {
+            assert_eq!(BaseUrl::parse(text).unwrap().server(), (host.to_owned(), port), "{text}");
+        }
+        let listener = BaseUrl::of_listener("[::1]:8080".parse().unwrap());
+        assert_eq!(listener.server(), ("::1".to_owned(), 8080));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt;
 use percent_encoding::percent_decode_str;
 use url::{Host, Url};
 
-use super::base_url::is_loopback;
+use super::base_url::{is_loopback, without_brackets};
 
 /// Where mail is handed over. Whoever holds one need not wonder whether the password is safe.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -88,11 +88,7 @@ impl Relay {
     /// The name or number of the host, without the brackets of an address.
     #[must_use]
     pub fn host(&self) -> String {
-        match &self.host {
-            Host::Domain(name) => name.clone(),
-            Host::Ipv4(ip) => ip.to_string(),
-            Host::Ipv6(ip) => ip.to_string(),
-        }
+        without_brackets(&self.host)
     }
 
     #[must_use]

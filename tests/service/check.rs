@@ -1,17 +1,28 @@
 //! `porchlight check`: what works, what could be better, and what has to be put right.
 
+mod https;
+mod sender;
+
 use std::process::Command;
 
 use serde_json::Value;
 
-use crate::harness::{Database, MailServer, Program, Service, each_database};
+use crate::harness::dns::{NameServer, mx, txt};
+use crate::harness::{Authority, Database, MailServer, Program, Service, Site, each_database};
 use crate::releases::live;
+
+/// A public address, where nobody listens.
+const NOWHERE: &str = "https://0.0.0.0:1";
 
 /// A maker asks how things are with a running service.
 fn check(service: &Service, more: &[&str]) -> Command {
+    check_at(NOWHERE, service, more)
+}
+
+fn check_at(base_url: &str, service: &Service, more: &[&str]) -> Command {
     let releases_dir = service.releases_dir();
     let mut command = Program::command(releases_dir.parent().expect("a folder"), &["check"]);
-    command.args(["--database-url", service.database.url(), "--base-url", service.base_url()]);
+    command.args(["--database-url", service.database.url(), "--base-url", base_url]);
     command.arg("--releases-dir").arg(&releases_dir).args(more);
     command
 }
@@ -40,27 +51,41 @@ fn database_state(database: &Database) -> (&'static str, &'static str) {
 
 #[tokio::test]
 async fn where_all_is_well_every_part_has_its_line() {
+    let authority = Authority::new();
+    let base_url = format!("https://0.0.0.0:{}", Site::start(&authority.vouch("0.0.0.0")).port());
+    let name_server = NameServer::start(&[
+        ("troupe.example", txt("v=spf1 mx ~all")),
+        ("troupe.example", mx("mail.troupe.example")),
+        ("_dmarc.troupe.example", txt("v=DMARC1; p=none")),
+    ]);
     for database in each_database().await {
         println!("on {database:?}");
         let mut server = MailServer::start().await;
         let service = Service::start(live(), database).await;
         service.publish("1.4.0");
         let mail = ["--smtp-url", &server.url(), "--mail-from", "a@troupe.example", "--contact-to", "b@troupe.example"];
-        let (code, checks) = found(check(&service, &mail));
+        let asked = ["--name-server", &name_server.address()];
+        let check = || {
+            let mut command = check_at(&base_url, &service, &[&mail[..], &asked].concat());
+            command.env("SSL_CERT_FILE", authority.path());
+            command
+        };
+        let (code, checks) = found(check());
         assert_eq!(code, 0, "{checks:#}");
-        is(&checks, "settings", "ok", "https://troupe.example");
+        is(&checks, "settings", "ok", &base_url);
         let (state, words) = database_state(&service.database);
         is(&checks, "database", state, words);
         is(&checks, "disk", "ok", "GB are free");
         is(&checks, "site", "ok", "Troupe");
         is(&checks, "release", "ok", "1.4.0 is the newest");
+        is(&checks, "https", "ok", "shows a valid certificate");
         is(&checks, "mail", "ok", "127.0.0.1");
-        is(&checks, "sender", "note", "for troupe.example (DKIM)");
+        is(&checks, "sender", "ok", "troupe.example has SPF, DMARC and a place for replies");
         assert!(server.mails().await.is_empty(), "it sends nothing");
 
-        let (code, said) = Program::run(check(&service, &mail));
+        let (code, said) = Program::run(check());
         assert_eq!(code, 0, "{said}");
-        assert_eq!(said.lines().count(), 7, "{said}");
+        assert_eq!(said.lines().count(), 8, "{said}");
         assert!(said.lines().all(|line| line.starts_with("✓ ") || line.starts_with("· ")), "{said}");
         service.stop().await;
     }
@@ -187,7 +212,7 @@ async fn a_mail_server_that_is_away_or_does_not_let_us_in_is_in_trouble() {
     let check = |url: &str| {
         let arguments =
             ["check", "--smtp-url", url, "--mail-from", "a@troupe.example", "--contact-to", "b@troupe.example"];
-        Program::command(folder.path(), &arguments)
+        Program::command(folder.path(), &[&arguments[..], &["--name-server", "127.0.0.1:1"]].concat())
     };
     for (user, state, code) in [("makers:secret", "ok", 0), ("makers:hunter2", "trouble", 1)] {
         let (ended, checks) = found(check(&format!("smtp://{user}@127.0.0.1:{}", server.port())));

@@ -1,7 +1,9 @@
 //! Starts the service for one test and talks to it.
 
+mod certificates;
 mod database;
 mod disk;
+pub mod dns;
 pub mod markup;
 mod postgres;
 mod program;
@@ -19,6 +21,7 @@ use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
 
+pub use certificates::{Authority, Identity, Site};
 pub use database::Database;
 pub use disk::SmallDisk;
 pub use program::Program;

@@ -3,8 +3,7 @@
 //! `0.0.0.0` leads to this machine without being a loopback address by name, so the rules for servers
 //! elsewhere hold for it.
 
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
 use porchlight::actions::Step;
 use porchlight::config::Written;
@@ -12,41 +11,16 @@ use porchlight::mail::Trouble;
 
 use super::program::{contact, serve};
 use super::{Post, forwarder, letter, letters_in};
-use crate::harness::{Database, MailServer, Program, Service};
+use crate::harness::{Authority, Database, Identity, MailServer, Program, Service};
 
 const LOGIN: [&str; 4] = ["--user", "maker@mail.example", "--password", "pass/word"];
 const LOGIN_IN_URL: &str = "maker%40mail.example:pass%2Fword";
 
-/// A certificate for 0.0.0.0 and its key, made for this test.
-struct Certificate(tempfile::TempDir);
-
-impl Certificate {
-    fn make() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let settings = "[req]\ndistinguished_name = name\nx509_extensions = more\nprompt = no\n\
-             [name]\nCN = relay.test\n[more]\nsubjectAltName = IP:0.0.0.0\nbasicConstraints = CA:FALSE\n";
-        std::fs::write(folder.path().join("settings"), settings).expect("a file");
-        let made = Command::new("openssl")
-            .args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"])
-            .args(["-days", "2", "-config", "settings", "-keyout", "key", "-out", "certificate"])
-            .current_dir(folder.path())
-            .output()
-            .expect("openssl is not installed: run ./test, which installs it");
-        assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
-        Self(folder)
-    }
-
-    fn path(&self) -> PathBuf {
-        self.0.path().join("certificate")
-    }
-
-    /// A server with this certificate, and with what else the script is told.
-    async fn server(&self, more: &[&str]) -> MailServer {
-        let key = self.0.path().join("key");
-        let text = |path: &Path| path.to_str().expect("UTF-8").to_owned();
-        let (certificate, key) = (text(&self.path()), text(&key));
-        MailServer::start_with(&[&["--certificate", &certificate, "--key", &key], more].concat()).await
-    }
+/// A server that shows this certificate, and with what else the script is told.
+async fn server(identity: &Identity, more: &[&str]) -> MailServer {
+    let text = |path: PathBuf| path.to_str().expect("UTF-8").to_owned();
+    let (certificate, key) = (text(identity.certificate()), text(identity.key()));
+    MailServer::start_with(&[&["--certificate", &certificate, "--key", &key], more].concat()).await
 }
 
 /// One message, one step, with this address of the mail server.
@@ -68,12 +42,13 @@ fn is_away(step: &Step) {
 
 #[tokio::test]
 async fn a_server_elsewhere_gets_the_password_over_a_trusted_connection() {
-    let certificate = Certificate::make();
+    let authority = Authority::new();
+    let identity = authority.vouch("0.0.0.0");
     for (starttls, scheme) in [(&["--starttls", "required"][..], "smtp"), (&[], "smtps")] {
-        let mut server = certificate.server(&[starttls, &LOGIN].concat()).await;
+        let mut server = server(&identity, &[starttls, &LOGIN].concat()).await;
         let folder = tempfile::tempdir().expect("a folder");
         let mut command = serve(folder.path(), &format!("{scheme}://{LOGIN_IN_URL}@0.0.0.0:{}", server.port()));
-        command.env("SSL_CERT_FILE", certificate.path());
+        command.env("SSL_CERT_FILE", authority.path());
         let program = Program::start(command, "through 0.0.0.0");
         contact(&program, 1).await;
         let mail = server.next_mail().await;
@@ -84,13 +59,13 @@ async fn a_server_elsewhere_gets_the_password_over_a_trusted_connection() {
 
 #[tokio::test]
 async fn a_server_elsewhere_whose_certificate_nobody_vouches_for_gets_nothing() {
-    let certificate = Certificate::make();
+    let identity = Authority::new().vouch("0.0.0.0");
     for (starttls, url) in [
         (&["--starttls", "offered"][..], "smtp://LOGIN@0.0.0.0:PORT"),
         (&["--starttls", "offered"], "smtp://0.0.0.0:PORT"),
         (&[], "smtps://LOGIN@0.0.0.0:PORT"),
     ] {
-        let server = certificate.server(starttls).await;
+        let server = server(&identity, starttls).await;
         let (step, mut server) = one_step(server, &url.replace("LOGIN", LOGIN_IN_URL)).await;
         is_away(&step);
         assert!(server.mails().await.is_empty());
@@ -107,11 +82,11 @@ async fn a_password_is_not_told_to_a_server_elsewhere_that_does_not_encrypt() {
 
 #[tokio::test]
 async fn on_this_machine_any_certificate_will_do_and_none_is_needed() {
-    let certificate = Certificate::make();
+    let identity = Authority::new().vouch("0.0.0.0");
     for (server, encrypted) in [
         (MailServer::start_with(&LOGIN).await, false),
-        (certificate.server(&[&["--starttls", "offered"][..], &LOGIN].concat()).await, true),
-        (certificate.server(&[&["--starttls", "required"][..], &LOGIN].concat()).await, true),
+        (server(&identity, &[&["--starttls", "offered"][..], &LOGIN].concat()).await, true),
+        (server(&identity, &[&["--starttls", "required"][..], &LOGIN].concat()).await, true),
     ] {
         let (step, mut server) = one_step(server, &format!("smtp://{LOGIN_IN_URL}@127.0.0.1:PORT")).await;
         assert!(matches!(step, Step::Sent), "{step:?}");

@@ -1,0 +1,56 @@
+//! What visitors get: the pages, and something to download.
+
+use super::finding::Finding;
+use crate::actions::{Catalogue, NewestImage, missing_image};
+use crate::cli::base_url;
+use crate::config::Settings;
+use crate::domain::release::Releases;
+use crate::site::{Content, Facts, SiteFailure, Stationery};
+use crate::store::Store;
+use crate::web;
+
+pub(super) fn about_site(settings: &Settings, releases: &Releases) -> Result<(Finding, NewestImage), SiteFailure> {
+    let content = Content::of(settings)?;
+    let (facts, base_url) = (Facts::read(&content)?, base_url(settings));
+    let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &facts.name);
+    let files = web::try_making(&content, &base_url, &newest_image, releases)?;
+    Stationery::read(&content, base_url, settings.postal_address.as_deref().unwrap_or_default())?;
+    let whose = settings.site_dir.as_deref().map_or_else(
+        || "the one that comes along".to_owned(),
+        |folder| format!("with the files of {}", folder.display()),
+    );
+    Ok((
+        Finding::good("site", format!("{}, {whose}; all {files} pages and files can be made", facts.name)),
+        newest_image,
+    ))
+}
+
+pub(super) async fn about_release(settings: &Settings, store: Option<Store>, newest_image: &NewestImage) -> Finding {
+    const NAME: &str = "release";
+    const PUBLISH: &str = "`porchlight release publish FILE.dmg --version 1.0.0` puts one up.";
+    if let NewestImage::Elsewhere(url) = newest_image {
+        return Finding::good(NAME, format!("downloads lead to {url}"));
+    }
+    let Some(store) = store else {
+        return match newest_image {
+            NewestImage::Preview(_) => Finding::note(NAME, format!("Downloads get a sample disk image. {PUBLISH}")),
+            _ => Finding::trouble(NAME, format!("Downloads are answered with 503: no release is known. {PUBLISH}")),
+        };
+    };
+    let catalogue = Catalogue::new(store, settings.releases_dir.clone());
+    if let Err(failure) = catalogue.look().await {
+        return Finding::trouble(NAME, format!("What has been published could not be read: {failure}."));
+    }
+    let missing = missing_image(&catalogue, newest_image).await;
+    match (catalogue.known().newest(), missing) {
+        (Some(release), None) => match &release.elsewhere {
+            Some(url) => Finding::good(NAME, format!("{} is the newest, at {url}", release.version)),
+            None => Finding::good(NAME, format!("{} is the newest, and can be read here", release.version)),
+        },
+        (Some(_), Some(missing)) => Finding::trouble(NAME, format!("Downloads fail: {missing}.")),
+        (None, Some(missing)) => {
+            Finding::trouble(NAME, format!("Downloads are answered with 503: {missing}. {PUBLISH}"))
+        }
+        (None, None) => Finding::note(NAME, format!("Downloads get a sample disk image. {PUBLISH}")),
+    }
+}

@@ -1,0 +1,131 @@
+//! An authority of the tests, those it vouches for, and a site that shows what it was given.
+
+use std::io::Read;
+use std::net::TcpListener;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use porchlight::clock::Clock;
+use porchlight::domain::time::Moment;
+use rcgen::{BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, Stream};
+
+const DAY: Duration = Duration::from_hours(24);
+
+/// Whom nobody trusts unless told so by `SSL_CERT_FILE`.
+pub struct Authority {
+    folder: tempfile::TempDir,
+    issuer: CertifiedIssuer<'static, KeyPair>,
+}
+
+/// A certificate and its key, as bytes and as files.
+pub struct Identity {
+    certificate: CertificateDer<'static>,
+    key: PrivateKeyDer<'static>,
+    folder: tempfile::TempDir,
+}
+
+/// Shows a certificate to whoever connects.
+pub struct Site {
+    port: u16,
+}
+
+fn params(name: &str, from: Moment, until: Moment) -> CertificateParams {
+    let mut params = CertificateParams::new([name.to_owned()]).expect("a name");
+    let date = |moment: Moment| date_time_ymd(1970, 1, 1) + Moment::from_unix_millis(0).until(moment);
+    (params.not_before, params.not_after) = (date(from), date(until));
+    params
+}
+
+fn file(folder: &tempfile::TempDir, name: &str, text: &str) {
+    std::fs::write(folder.path().join(name), text).expect("a file");
+}
+
+impl Authority {
+    pub fn new() -> Self {
+        let (now, folder) = (Clock::System.now(), tempfile::tempdir().expect("a folder"));
+        let mut params = params("localhost", now.before(DAY * 365), now.after(DAY * 365));
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, folder.path().display().to_string());
+        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("an authority");
+        file(&folder, "authority", &issuer.pem());
+        Self { folder, issuer }
+    }
+
+    /// For `SSL_CERT_FILE`.
+    pub fn path(&self) -> PathBuf {
+        self.folder.path().join("authority")
+    }
+
+    /// Since yesterday, and for three months.
+    pub fn vouch(&self, name: &str) -> Identity {
+        let now = Clock::System.now();
+        self.vouch_for(name, now.before(DAY), now.after(DAY * 90))
+    }
+
+    /// Its own certificate, such as programs for authorities make them.
+    pub fn identity(&self) -> Identity {
+        Identity::new(self.issuer.as_ref(), self.issuer.key())
+    }
+
+    pub fn vouch_for(&self, name: &str, from: Moment, until: Moment) -> Identity {
+        let key = KeyPair::generate().expect("a key");
+        let certificate = params(name, from, until).signed_by(&key, &self.issuer).expect("a certificate");
+        Identity::new(&certificate, &key)
+    }
+}
+
+impl Identity {
+    fn new(certificate: &Certificate, key: &KeyPair) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        file(&folder, "certificate", &certificate.pem());
+        file(&folder, "key", &key.serialize_pem());
+        let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
+        Self { certificate: certificate.der().clone(), key, folder }
+    }
+
+    pub fn certificate(&self) -> PathBuf {
+        self.folder.path().join("certificate")
+    }
+
+    pub fn key(&self) -> PathBuf {
+        self.folder.path().join("key")
+    }
+}
+
+impl Site {
+    pub fn start(identity: &Identity) -> Self {
+        let config = ServerConfig::builder_with_provider(rustls::crypto::ring::default_provider().into())
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_no_client_auth()
+            .with_single_cert(vec![identity.certificate.clone()], identity.key.clone_key())
+            .expect("a certificate and its key");
+        let config = Arc::new(config);
+        Self::serve(move |mut connection| {
+            let mut tls = ServerConnection::new(config.clone()).expect("a conversation");
+            let _ = Stream::new(&mut tls, &mut connection).read_to_end(&mut Vec::new());
+        })
+    }
+
+    /// Answers whatever comes with the same words.
+    pub fn start_without_tls() -> Self {
+        Self::serve(|mut connection| {
+            let _ = std::io::Write::write_all(&mut connection, b"HTTP/1.1 400 Bad Request\r\n\r\n");
+        })
+    }
+
+    fn serve(mut meet: impl FnMut(std::net::TcpStream) + Send + 'static) -> Self {
+        let listener = TcpListener::bind("0.0.0.0:0").expect("a listener");
+        let port = listener.local_addr().expect("an address").port();
+        thread::spawn(move || listener.incoming().for_each(|connection| meet(connection.expect("a connection"))));
+        Self { port }
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+}
