@@ -15,13 +15,14 @@ pub(super) const ADD_COUNTS: Statement = over_batch!(
     "ON CONFLICT (day, kind, via, name) DO UPDATE SET times = counts.times + excluded.times"
 );
 
-/// Anybody may invent a source: when a day has a few hundred, more are left out. Whoever came from
-/// them is in the counts all the same.
+/// Anybody may invent a source: when a day has a few hundred, only those are added to that were there
+/// yesterday or a week ago. Whoever came from another is in the counts all the same.
 pub(super) const ADD_SOURCES: Statement = over_batch!(
     "INSERT INTO sources (day, source, downloads, people, opt_ins, joins) \
      SELECT batch.day, batch.source, batch.downloads, batch.people, batch.opt_ins, batch.joins",
     (day bigint, source text, downloads bigint, people bigint, opt_ins bigint, joins bigint),
-    "AND (EXISTS (SELECT 1 FROM sources AS known WHERE known.day = batch.day AND known.source = batch.source) \
+    "AND (batch.source = '' OR EXISTS (SELECT 1 FROM sources AS known \
+             WHERE known.day IN (batch.day, batch.day - 1, batch.day - 7) AND known.source = batch.source) \
          OR (SELECT COUNT(*) FROM sources AS known WHERE known.day = batch.day) < 500) \
      ON CONFLICT (day, source) DO UPDATE SET \
          downloads = sources.downloads + excluded.downloads, people = sources.people + excluded.people, \
