@@ -119,9 +119,12 @@ async fn look(settings: &Settings) -> Vec<Finding> {
     match about_site(settings, &releases) {
         Ok((finding, newest_image)) => {
             findings.push(finding);
-            findings.push(about_release(settings, store, &newest_image).await);
+            findings.push(about_release(settings, store.clone(), &newest_image).await);
         }
         Err(failure) => findings.push(Finding::trouble("site", failure.to_string())),
+    }
+    if let Some(store) = store {
+        store.close().await;
     }
     findings.extend(about_mail(settings).await);
     findings
@@ -173,11 +176,18 @@ async fn about_database(settings: &Settings) -> (Finding, Option<Store>) {
                 [_] => Finding::good(NAME, format!("{database}, {schema}, takes writes")),
                 notes => Finding::note(NAME, notes.join(" ")),
             };
-            (finding, condition.schema.is_some().then_some(store))
+            if condition.schema.is_none() {
+                store.close().await;
+                return (finding, None);
+            }
+            (finding, Some(store))
         }
         Err(StoreFailure::Unusable(sentence)) => (Finding::trouble(NAME, format!("{database}: {sentence}")), None),
         Err(StoreFailure::Unavailable(why) | StoreFailure::Refused(why)) => {
             (Finding::trouble(NAME, format!("{database} cannot be used: {why}.")), None)
+        }
+        Err(damaged @ StoreFailure::Damaged(_)) => {
+            (Finding::trouble(NAME, damaged.sentence(&format!("{database} cannot be used"))), None)
         }
     }
 }
