@@ -8,8 +8,11 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::backup::{BackupFolder, forget, place_image};
-use crate::store::{Carried, CarryFailure, Contents, Database, Others, Store, StoreFailure, make_private_folder};
+use super::backup::{BackupFolder, Carriage, Headway, Manifest, forget};
+use crate::domain::time::Moment;
+use crate::store::{
+    Carried, CarryFailure, Contents, Database, Others, Schema, Store, StoreFailure, make_private_folder,
+};
 
 /// What was backed up, and what was not.
 #[derive(Debug)]
@@ -41,7 +44,7 @@ impl From<StoreFailure> for BackUpFailure {
     }
 }
 
-/// Writes a backup to `folder`. `progress` hears what is being done, and how much of how much is.
+/// Writes a backup to `folder`.
 ///
 /// # Errors
 /// With the reason why there is no backup.
@@ -49,40 +52,49 @@ pub async fn back_up(
     store: &Store,
     releases_dir: &Path,
     folder: &Path,
-    mut progress: impl FnMut(&'static str, u64, u64),
+    now: Moment,
+    mut progress: impl FnMut(Headway),
 ) -> Result<BackedUp, BackUpFailure> {
     let place = BackupFolder::at(folder);
     let unwritable = |why| BackUpFailure::Unwritable { path: folder.to_owned(), why };
     clear(&place).map_err(unwritable)?.then_some(()).ok_or_else(|| BackUpFailure::Occupied(folder.to_owned()))?;
 
     let file = Store::open(&Database::Sqlite(place.partial.clone()))?;
-    let carried = store.carry_to(&file, Others::MayWrite, &mut progress).await;
+    let carried = store.carry_to(&file, Others::MayWrite, |doing, done, all| {
+        progress(Headway::Rows { doing, done, all });
+    });
+    let carried = carried.await;
     file.close().await;
     let (Carried::Now(tables) | Carried::Before(tables)) = carried?;
+    progress(Headway::Somewhere { doing: "looking for damage" });
     Store::seal(&place.partial).await?;
     let sealed = Store::open_sealed(&place.partial);
-    if sealed.contents().await? != tables {
+    let (Schema::Current(version) | Schema::Older(version)) = sealed.schema().await? else {
+        return Err(BackUpFailure::Unlike);
+    };
+    let found = sealed.contents(version, |done, all| progress(Headway::Rows { doing: "reading the file", done, all }));
+    if found.await? != tables {
         return Err(BackUpFailure::Unlike);
     }
 
     let mut done = BackedUp { tables, images: Vec::new(), elsewhere: Vec::new(), missing: Vec::new() };
     let releases = sealed.releases().await?;
     sealed.close().await;
-    let count = releases.iter().count() as u64;
-    for (number, release) in (1..).zip(releases.iter()) {
+    let mut carriage = Carriage::of(&releases, releases_dir, &place.images, progress);
+    for release in releases.iter() {
         let file = release.file.clone();
         match &release.elsewhere {
             Some(url) => done.elsewhere.push((file, url.clone())),
-            None => match place_image(releases_dir, &place.images, release) {
+            None => match carriage.place(release) {
                 Ok(()) => done.images.push(file),
                 // Makers may delete what they have withdrawn.
                 Err(_) if release.withdrawn.is_some() => {}
                 Err(why) => done.missing.push((file, why.to_string())),
             },
         }
-        progress("images", number, count);
     }
     let give_name = || {
+        Manifest::new(now, &done.tables).write(&place.manifest)?;
         fs::rename(&place.partial, &place.database)?;
         File::open(&place.images)?.sync_all()?;
         File::open(&place.folder)?.sync_all()

@@ -1,13 +1,29 @@
-//! What a backup is made of: a folder with the database as one file, and the published images.
+//! What a backup is made of: a folder with the database as one file, what that held when it was made, and the published
+//! images.
 //!
 //! The database gets its name last. A folder without it is no backup, but what is left of one.
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use crate::domain::digest::Digesting;
-use crate::domain::release::Release;
+use crate::domain::release::{Release, Releases};
+use crate::domain::time::Moment;
+use crate::store::Contents;
+
+/// How far long work has come.
+#[derive(Clone, Copy, Debug)]
+pub enum Headway {
+    /// Rows of all tables together.
+    Rows { doing: &'static str, done: u64, all: u64 },
+    /// Bytes of all images together.
+    Bytes { doing: &'static str, done: u64, all: u64 },
+    /// Nobody can tell how far that is.
+    Somewhere { doing: &'static str },
+}
 
 #[derive(Clone, Debug)]
 pub(super) struct BackupFolder {
@@ -15,6 +31,7 @@ pub(super) struct BackupFolder {
     pub database: PathBuf,
     /// The database before it is whole.
     pub partial: PathBuf,
+    pub manifest: PathBuf,
     pub images: PathBuf,
 }
 
@@ -24,54 +41,126 @@ impl BackupFolder {
             folder: folder.to_owned(),
             database: folder.join("porchlight.db"),
             partial: folder.join("porchlight.db.partial"),
+            manifest: folder.join("manifest.json"),
             images: folder.join("releases"),
         }
     }
 }
 
-/// Puts an image, whole, where it belongs: as another name of the same file where that is possible,
-/// as a copy elsewhere. One that is there already is left as it is.
-pub(super) fn place_image(from: &Path, to: &Path, release: &Release) -> io::Result<()> {
-    let (from, to) = (from.join(&release.file), to.join(&release.file));
-    if to.exists() {
-        return verify(&to, release);
+/// What the database of a backup held when it was made, so that a changed one is known.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Manifest {
+    /// The version of the program.
+    pub porchlight: String,
+    pub made: String,
+    pub tables: Vec<Contents>,
+}
+
+impl Manifest {
+    pub fn new(made: Moment, tables: &[Contents]) -> Self {
+        Self { porchlight: env!("CARGO_PKG_VERSION").to_owned(), made: made.rfc3339(), tables: tables.to_vec() }
     }
-    let partial = to.with_extension("partial");
-    forget(&partial)?;
-    if fs::hard_link(&from, &partial).is_err() {
-        fs::copy(&from, &partial)?;
-        File::open(&partial)?.sync_all()?;
+
+    pub fn write(&self, path: &Path) -> io::Result<()> {
+        let mut file = File::create(path)?;
+        serde_json::to_writer_pretty(&file, self)?;
+        file.write_all(b"\n")?;
+        file.sync_all()
     }
-    match verify(&partial, release) {
-        Ok(()) => fs::rename(&partial, &to),
-        Err(why) => {
-            forget(&partial)?;
-            Err(why)
+
+    /// None in backups of the first versions.
+    pub fn read(path: &Path) -> io::Result<Option<Self>> {
+        match fs::read(path) {
+            Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
         }
     }
+}
+
+/// Images on their way from one folder to another.
+pub(super) struct Carriage<'a, P> {
+    from: &'a Path,
+    to: &'a Path,
+    /// Bytes of all images that lie here.
+    all: u64,
+    copied: u64,
+    checked: u64,
+    progress: P,
+}
+
+impl<'a, P: FnMut(Headway)> Carriage<'a, P> {
+    pub fn of(releases: &Releases, from: &'a Path, to: &'a Path, progress: P) -> Self {
+        let here = releases.iter().filter(|release| release.elsewhere.is_none());
+        Self { from, to, all: here.map(|release| release.length).sum(), copied: 0, checked: 0, progress }
+    }
+
+    /// Puts an image, whole, where it belongs: as another name of the same file where that is possible,
+    /// as a copy elsewhere. One that is there already is left as it is.
+    pub fn place(&mut self, release: &Release) -> io::Result<()> {
+        let (from, to) = (self.from.join(&release.file), self.to.join(&release.file));
+        if to.exists() {
+            return self.check(&to, release);
+        }
+        let partial = to.with_extension("partial");
+        forget(&partial)?;
+        let placed = self.bring(&from, &partial, release).and_then(|()| fs::rename(&partial, &to));
+        if placed.is_err() {
+            forget(&partial)?;
+        }
+        placed
+    }
+
+    fn bring(&mut self, from: &Path, to: &Path, release: &Release) -> io::Result<()> {
+        if fs::hard_link(from, to).is_err() {
+            let mut copy = File::create_new(to)?;
+            in_pieces(from, |piece| {
+                self.copied += piece.len() as u64;
+                (self.progress)(Headway::Bytes { doing: "copying images", done: self.copied, all: self.all });
+                copy.write_all(piece)
+            })?;
+            copy.sync_all()?;
+        }
+        self.check(to, release)
+    }
+
+    fn check(&mut self, path: &Path, release: &Release) -> io::Result<()> {
+        verify(path, release, |bytes| {
+            self.checked += bytes;
+            (self.progress)(Headway::Bytes { doing: "checking images", done: self.checked, all: self.all });
+        })
+    }
+}
+
+/// Whether the file is what was published. `progress` hears of each piece how many bytes it has.
+pub(super) fn verify(path: &Path, release: &Release, mut progress: impl FnMut(u64)) -> io::Result<()> {
+    let (mut digesting, mut length) = (Digesting::default(), 0);
+    in_pieces(path, |piece| {
+        digesting.take_in(piece);
+        length += piece.len() as u64;
+        progress(piece.len() as u64);
+        Ok(())
+    })?;
+    if length == release.length && digesting.finish() == release.sha256 {
+        return Ok(());
+    }
+    Err(io::Error::other("it is not what was published under that name"))
 }
 
 /// How much of an image is in memory at a time.
 const PIECE: usize = 1024 * 1024;
 
-/// Whether the file is what was published.
-pub(super) fn verify(path: &Path, release: &Release) -> io::Result<()> {
-    let (mut digesting, mut length) = (Digesting::default(), 0);
+fn in_pieces(path: &Path, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     let mut file = BufReader::with_capacity(PIECE, File::open(path)?);
     loop {
         let piece = file.fill_buf()?;
         if piece.is_empty() {
-            break;
+            return Ok(());
         }
-        digesting.take_in(piece);
+        take(piece)?;
         let count = piece.len();
-        length += count as u64;
         file.consume(count);
     }
-    if length == release.length && digesting.finish() == release.sha256 {
-        return Ok(());
-    }
-    Err(io::Error::other(format!("{} is not what was published under that name", path.display())))
 }
 
 /// Removes a file, if it is there.

@@ -33,6 +33,7 @@ use crate::domain::time::Moment;
 use crate::store::{Store, Writer};
 
 pub use back_up::{BackUpFailure, BackedUp, back_up};
+pub use backup::Headway;
 pub use catalogue::{Catalogue, Changes};
 pub use erase_person::erase_person;
 pub use failure::Failure;

@@ -1,37 +1,47 @@
 //! A maker brings back what was backed up, into an empty place.
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
-use super::backup::{BackupFolder, forget, place_image, verify};
-use crate::store::{Carried, CarryFailure, Contents, Database, Others, Store, StoreFailure, make_private_folder};
+use super::backup::{BackupFolder, Carriage, Headway, Manifest, verify};
+use crate::domain::release::Releases;
+use crate::store::{Carried, CarryFailure, Contents, Database, Others, Schema, Store, StoreFailure};
 
-/// What was brought back.
+/// What was brought back, and what was not.
 #[derive(Debug)]
 pub struct Restored {
     pub tables: Vec<Contents>,
     pub images: Vec<String>,
-    /// Images on offer that the backup does not have.
-    pub missing: Vec<String>,
+    /// Images on offer that are not back, and why.
+    pub missing: Vec<(String, String)>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreFailure {
     #[error("{} holds no whole backup: there is no porchlight.db in it.", .0.display())]
     NoBackup(PathBuf),
+    #[error("Nothing was restored: {} holds no data of porchlight. Name a folder that `porchlight backup` wrote.", .0.display())]
+    NotOurs(PathBuf),
+    #[error("Nothing was restored: the backup is damaged ({}: {why}). Take another one.", .path.display())]
+    Damaged { path: PathBuf, why: String },
+    #[error(
+        "Nothing was restored: the backup is not what was written ({}: {what}). Take another one; \
+         if you changed it yourself, delete manifest.json and run the command again.",
+        .path.display()
+    )]
+    Changed { path: PathBuf, what: String },
+    #[error("Nothing was restored: {} cannot be read: {why}.", .path.display())]
+    Unreadable { path: PathBuf, why: String },
+    #[error("{}", .0.sentence("Nothing was restored"))]
+    Unusable(StoreFailure),
     #[error(
         "Nothing was restored: the database ({0}) holds something already. Name an empty one with `database_url` or `data_dir`."
     )]
     Occupied(Database),
     #[error("Nothing was restored: {} is there, and is not the image of that name in the backup. Move it away.", .0.display())]
     OtherImage(PathBuf),
-    #[error("Nothing was restored: {} cannot be written to: {why}.", .path.display())]
-    Unwritable { path: PathBuf, why: io::Error },
     #[error("{}", .0.sentence("Nothing was restored"))]
     Carry(CarryFailure),
-    #[error("The data is back, but the image {0} is not: {1}. The same command goes on from here.")]
-    Image(String, io::Error),
 }
 
 impl From<StoreFailure> for RestoreFailure {
@@ -44,7 +54,6 @@ impl From<StoreFailure> for RestoreFailure {
 #[derive(Debug)]
 pub struct EmptyPlace<'a> {
     pub database: &'a Database,
-    pub data_dir: &'a Path,
     pub releases_dir: &'a Path,
 }
 
@@ -52,87 +61,111 @@ pub struct EmptyPlace<'a> {
 /// up to date on the way.
 ///
 /// # Errors
-/// With the reason why nothing was restored, or not all.
+/// With the reason why nothing was restored.
 pub async fn restore(
     folder: &Path,
     place: &EmptyPlace<'_>,
-    mut progress: impl FnMut(&'static str, u64, u64),
+    mut progress: impl FnMut(Headway),
 ) -> Result<Restored, RestoreFailure> {
     let backup = BackupFolder::at(folder);
     if !backup.database.is_file() {
         return Err(RestoreFailure::NoBackup(folder.to_owned()));
     }
+    let source = open(&backup, &mut progress).await?;
     let target = Store::open(place.database)?;
-    let copy = WorkingCopy::of(&backup.database, place.data_dir)?;
-    let source = Store::open(&Database::Sqlite(copy.0.clone()))?;
-    let tables = bring_data(&source, &target, place, &mut progress).await;
+    let brought = bring_data(&source, &target, place, &mut progress).await;
     source.close().await;
-    let tables = tables?;
-
-    let releases = target.releases().await?;
     target.close().await;
-    fs::create_dir_all(place.releases_dir)
-        .map_err(|why| RestoreFailure::Unwritable { path: place.releases_dir.to_owned(), why })?;
+    let (tables, releases) = brought?;
+
     let mut done = Restored { tables, images: Vec::new(), missing: Vec::new() };
-    let count = releases.iter().count() as u64;
-    for (number, release) in (1..).zip(releases.iter()).filter(|(_, release)| release.elsewhere.is_none()) {
-        if backup.images.join(&release.file).exists() {
-            place_image(&backup.images, place.releases_dir, release)
-                .map_err(|why| RestoreFailure::Image(release.file.clone(), why))?;
-            done.images.push(release.file.clone());
-        } else if release.withdrawn.is_none() {
-            done.missing.push(release.file.clone());
+    let mut carriage = Carriage::of(&releases, &backup.images, place.releases_dir, progress);
+    for release in releases.iter().filter(|release| release.elsewhere.is_none()) {
+        let file = release.file.clone();
+        let placed = if backup.images.join(&file).exists() {
+            fs::create_dir_all(place.releases_dir).and_then(|()| carriage.place(release)).map_err(|why| why.to_string())
+        } else {
+            Err("it is not in the backup".to_owned())
+        };
+        match placed {
+            Ok(()) => done.images.push(file),
+            // Makers may have deleted what they had withdrawn.
+            Err(_) if release.withdrawn.is_some() => {}
+            Err(why) => done.missing.push((file, why)),
         }
-        progress("images", number, count);
     }
     Ok(done)
+}
+
+/// The database of the backup, if it is whole, and in any case of this version.
+async fn open(backup: &BackupFolder, mut progress: impl FnMut(Headway)) -> Result<Store, RestoreFailure> {
+    let path = || backup.database.clone();
+    let unreadable = |failure: CarryFailure| match failure {
+        CarryFailure::Store(StoreFailure::Damaged(why)) => RestoreFailure::Damaged { path: path(), why },
+        CarryFailure::Store(StoreFailure::Unavailable(why) | StoreFailure::Refused(why)) => {
+            RestoreFailure::Unreadable { path: path(), why }
+        }
+        CarryFailure::Store(failure @ StoreFailure::Unusable(_)) => RestoreFailure::Unusable(failure),
+        other => RestoreFailure::Unreadable { path: path(), why: other.to_string() },
+    };
+    let manifest = Manifest::read(&backup.manifest)
+        .map_err(|why| RestoreFailure::Changed { path: backup.manifest.clone(), what: why.to_string() })?;
+    let file = Store::open_sealed(&backup.database);
+    let schema = file.schema().await.map_err(|failure| unreadable(failure.into()))?;
+    let (Schema::Older(version) | Schema::Current(version)) = schema else {
+        return Err(RestoreFailure::NotOurs(path()));
+    };
+    let contents = file.contents(version, |done, all| progress(Headway::Rows { doing: "reading the file", done, all }));
+    let contents = contents.await.map_err(unreadable)?;
+    if let Some(what) = manifest.and_then(|manifest| difference(&manifest.tables, &contents)) {
+        return Err(RestoreFailure::Changed { path: path(), what });
+    }
+    if schema == Schema::Current(version) {
+        return Ok(file);
+    }
+    let renewed = file
+        .renewed(version, |doing, done, all| progress(Headway::Rows { doing, done, all }))
+        .await
+        .map_err(unreadable);
+    file.close().await;
+    renewed
+}
+
+/// The first table that is not as it was.
+fn difference(written: &[Contents], found: &[Contents]) -> Option<String> {
+    let alike = |written: &Contents| found.iter().any(|found| found == written);
+    if let Some(Contents { table, rows, .. }) = written.iter().find(|written| !alike(written)) {
+        return Some(match found.iter().find(|found| found.table == *table) {
+            Some(found) if found.rows != *rows => {
+                format!("the table {table} has {} rows, and {rows} were written", found.rows)
+            }
+            Some(_) => format!("rows of the table {table} were changed"),
+            None => format!("the table {table} is missing"),
+        });
+    }
+    (written.len() != found.len()).then(|| "there are more tables than were written".to_owned())
 }
 
 async fn bring_data(
     source: &Store,
     target: &Store,
     place: &EmptyPlace<'_>,
-    progress: impl FnMut(&'static str, u64, u64),
-) -> Result<Vec<Contents>, RestoreFailure> {
-    source.prepare().await?;
-    for release in source.releases().await?.iter() {
+    mut progress: impl FnMut(Headway),
+) -> Result<(Vec<Contents>, Releases), RestoreFailure> {
+    let releases = source.releases().await?;
+    for release in releases.iter() {
         let path = place.releases_dir.join(&release.file);
-        if path.exists() && verify(&path, release).is_err() {
+        if path.exists() && verify(&path, release, |_| {}).is_err() {
             return Err(RestoreFailure::OtherImage(path));
         }
     }
-    match source.carry_to(target, Others::MayWrite, progress).await {
-        Ok(Carried::Now(tables) | Carried::Before(tables)) => Ok(tables),
-        Err(CarryFailure::Occupied) => Err(RestoreFailure::Occupied(place.database.clone())),
-        Err(failure) => Err(RestoreFailure::Carry(failure)),
-    }
-}
-
-/// A copy of the backup's database, to be brought up to date. It goes when it has been used.
-struct WorkingCopy(PathBuf);
-
-impl WorkingCopy {
-    fn of(database: &Path, data_dir: &Path) -> Result<Self, RestoreFailure> {
-        let copy = Self(data_dir.join(".restoring.db"));
-        let made = make_private_folder(data_dir).and_then(|()| {
-            copy.clear();
-            fs::copy(database, &copy.0)
-        });
-        made.map_err(|why| RestoreFailure::Unwritable { path: copy.0.clone(), why })?;
-        Ok(copy)
-    }
-
-    fn clear(&self) {
-        for log in ["", "-wal", "-shm"] {
-            let mut file = self.0.clone().into_os_string();
-            file.push(log);
-            let _ = forget(Path::new(&file));
+    let carried =
+        source.carry_to(target, Others::MayWrite, |doing, done, all| progress(Headway::Rows { doing, done, all }));
+    match carried.await {
+        Ok(Carried::Now(tables) | Carried::Before(tables)) => Ok((tables, releases)),
+        Err(CarryFailure::Occupied | CarryFailure::Diverged(_)) => {
+            Err(RestoreFailure::Occupied(place.database.clone()))
         }
-    }
-}
-
-impl Drop for WorkingCopy {
-    fn drop(&mut self) {
-        self.clear();
+        Err(failure) => Err(RestoreFailure::Carry(failure)),
     }
 }

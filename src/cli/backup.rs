@@ -1,11 +1,13 @@
 //! `porchlight backup` and `porchlight restore`
 
 use std::path::Path;
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::{CommandFailure, at_work, open_existing_store, say, tell};
-use crate::actions::{BackUpFailure, BackedUp, EmptyPlace, RestoreFailure, Restored, back_up, restore};
+use super::{Access, CommandFailure, at_work, open_store, say, tell};
+use crate::actions::{BackUpFailure, BackedUp, EmptyPlace, Headway, RestoreFailure, Restored, back_up, restore};
+use crate::clock::Clock;
 use crate::config::Settings;
 use crate::store::{Contents, Database};
 
@@ -17,14 +19,21 @@ pub(super) enum BackupCommandFailure {
     #[error(transparent)]
     Restore(#[from] RestoreFailure),
     #[error("The data is backed up, but not every image: {0}.")]
-    Missing(String),
+    NotBackedUp(String),
+    #[error(
+        "The data is back, but not every image: {0}. Put them into {1}, or into the backup and run the same command again."
+    )]
+    NotBack(String, String),
 }
+
+/// So often a bar moves by itself, to show that work goes on.
+const TICK: Duration = Duration::from_millis(200);
 
 pub(super) fn back_up_to(settings: &Settings, folder: &Path) -> Result<(), CommandFailure> {
     at_work(async {
-        let store = open_existing_store(settings).await?;
+        let store = open_store(settings, Access::Read).await?;
         let (bar, progress) = progress_bar();
-        let done = back_up(&store, &settings.releases_dir, folder, progress).await;
+        let done = back_up(&store, &settings.releases_dir, folder, Clock::System.now(), progress).await;
         bar.finish_and_clear();
         store.close().await;
         let BackedUp { tables, images, elsewhere, missing } = done.map_err(BackupCommandFailure::from)?;
@@ -33,8 +42,7 @@ pub(super) fn back_up_to(settings: &Settings, folder: &Path) -> Result<(), Comma
             tell(&format!("{file} is at {url}, and not in the backup."));
         }
         if !missing.is_empty() {
-            let missing: Vec<_> = missing.into_iter().map(|(file, why)| format!("{file} ({why})")).collect();
-            return Err(BackupCommandFailure::Missing(missing.join(", ")).into());
+            return Err(BackupCommandFailure::NotBackedUp(listed(&missing)).into());
         }
         tell(&format!("Everything is in {}, and was read back from there.", folder.display()));
         Ok(())
@@ -44,19 +52,25 @@ pub(super) fn back_up_to(settings: &Settings, folder: &Path) -> Result<(), Comma
 pub(super) fn restore_from(settings: &Settings, folder: &Path) -> Result<(), CommandFailure> {
     at_work(async {
         let database = Database::of(settings)?;
-        let (data_dir, releases_dir) = (&settings.data_dir, &settings.releases_dir);
-        let place = EmptyPlace { database: &database, data_dir, releases_dir };
+        let releases_dir = &settings.releases_dir;
+        let place = EmptyPlace { database: &database, releases_dir };
         let (bar, progress) = progress_bar();
         let done = restore(folder, &place, progress).await;
         bar.finish_and_clear();
         let Restored { tables, images, missing } = done.map_err(BackupCommandFailure::from)?;
         list(&tables, &images);
-        for file in &missing {
-            tell(&format!("{file} is not in the backup. Put it into {}.", releases_dir.display()));
+        if !missing.is_empty() {
+            let folder = releases_dir.display().to_string();
+            return Err(BackupCommandFailure::NotBack(listed(&missing), folder).into());
         }
         tell(&format!("Everything is back in {database}."));
         Ok(())
     })
+}
+
+/// Images that something is the matter with, and what.
+fn listed(images: &[(String, String)]) -> String {
+    images.iter().map(|(file, why)| format!("{file} ({why})")).collect::<Vec<_>>().join(", ")
 }
 
 /// The tables and their rows, then the images, for people and programs alike.
@@ -70,13 +84,27 @@ pub(super) fn list(tables: &[Contents], images: &[String]) {
 }
 
 /// A bar, and how it is told what is being done.
-pub(super) fn progress_bar() -> (ProgressBar, impl FnMut(&'static str, u64, u64)) {
-    let style = ProgressStyle::with_template("  {msg:>9} {bar:32} {pos} of {len}, {eta} left")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
-    let bar = ProgressBar::new(0).with_style(style);
-    let told = bar.clone();
-    let progress = move |what, done, all| {
-        told.set_message(what);
+pub(super) fn progress_bar() -> (ProgressBar, impl FnMut(Headway)) {
+    let styled = |template| ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    let rows = styled("  {msg:>18} {bar:32} {human_pos} of {human_len} rows, {eta} left");
+    let bytes = styled("  {msg:>18} {bar:32} {bytes} of {total_bytes}, {eta} left");
+    let somewhere = styled("  {msg:>18} {spinner} {elapsed}");
+    let bar = ProgressBar::new(0).with_style(somewhere.clone());
+    let (told, mut now) = (bar.clone(), "");
+    let progress = move |headway| {
+        let (style, doing, done, all) = match headway {
+            Headway::Rows { doing, done, all } => (&rows, doing, done, all),
+            Headway::Bytes { doing, done, all } => (&bytes, doing, done, all),
+            Headway::Somewhere { doing } => (&somewhere, doing, 0, 0),
+        };
+        if now != doing {
+            now = doing;
+            told.reset();
+            told.set_length(all);
+            told.set_style(style.clone());
+            told.set_message(doing);
+            told.enable_steady_tick(TICK);
+        }
         told.set_length(all);
         told.set_position(done);
     };

@@ -87,9 +87,12 @@ async fn look(settings: &Settings, name_servers: &NameServers) -> Vec<Finding> {
     match about_site(settings, &releases) {
         Ok((finding, newest_image)) => {
             findings.push(finding);
-            findings.push(about_release(settings, store, &newest_image).await);
+            findings.push(about_release(settings, store.clone(), &newest_image).await);
         }
         Err(failure) => findings.push(Finding::trouble("site", failure.to_string())),
+    }
+    if let Some(store) = store {
+        store.close().await;
     }
     let base_url = base_url(settings);
     let (https, mail) = tokio::join!(about_https(&base_url, Clock::System.now()), about_mail(settings, name_servers));

@@ -6,7 +6,7 @@ use clap::{ArgGroup, Args, Subcommand};
 use uuid::Uuid;
 
 use super::people::show::message;
-use super::{CommandFailure, at_work, open_store, say, tell};
+use super::{Access, CommandFailure, at_work, open_store, say, tell};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::contact::reference;
@@ -77,9 +77,18 @@ pub(super) enum InboxFailure {
     Sent(String, String),
 }
 
+impl InboxCommand {
+    const fn access(&self) -> Access {
+        match self {
+            Self::List(_) | Self::Show { .. } => Access::Read,
+            Self::Retry { .. } => Access::Amend,
+        }
+    }
+}
+
 pub(super) fn run(command: InboxCommand, settings: &Settings) -> Result<(), CommandFailure> {
     at_work(async {
-        let store = open_store(settings).await?;
+        let store = open_store(settings, command.access()).await?;
         let done = match command {
             InboxCommand::List(listing) => listing.run(&store).await,
             InboxCommand::Show { id, json } => show(&store, &id, json).await,

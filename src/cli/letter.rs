@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 
-use super::{CommandFailure, at_work, base_url, confirm, open_store, say, tell};
+use super::{Access, CommandFailure, at_work, base_url, confirm, open_store, say, tell};
 use crate::actions::{LetterFailure, LetterSender, LetterStep};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
@@ -17,7 +17,7 @@ use crate::domain::email::EmailAddress;
 use crate::domain::letter::Letter;
 use crate::mail::Postmaster;
 use crate::site::{Addressee, Content, Stationery};
-use crate::store::{StartedLetter, Store};
+use crate::store::{Database, StartedLetter, Store};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum LetterCommand {
@@ -142,7 +142,7 @@ fn sender(settings: &Settings, store: Store, letter: Letter) -> Result<LetterSen
 async fn test(settings: &Settings, file: &Path, to: &EmailAddress) -> Result<(), CommandFailure> {
     let mut letter = read(file)?;
     letter.subject = format!("[Test] {}", letter.subject);
-    let store = open_store(settings).await?;
+    let store = Store::open_existing(&Database::of(settings)?)?;
     let sender = sender(settings, store, letter)?;
     let not_sent = |why: String| LetterCommandFailure::Test(why);
     let mail = sender.copy_for(to, &proofreader(settings), Clock::System.now())?;
@@ -157,7 +157,7 @@ async fn test(settings: &Settings, file: &Path, to: &EmailAddress) -> Result<(),
 async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), CommandFailure> {
     let letter = read(file)?;
     let id = letter.id.hex();
-    let store = open_store(settings).await?;
+    let store = open_store(settings, Access::Begin).await?;
     let mut sender = sender(settings, store.clone(), letter)?;
     let started = find(&store, &id).await?;
     let to = if started.is_some() { Vec::new() } else { store.recipients().await? };
@@ -273,9 +273,16 @@ async fn find(store: &Store, id: &str) -> Result<Option<StartedLetter>, CommandF
     Ok(store.letters().await?.into_iter().find(|letter| letter.id == id))
 }
 
+async fn letters(settings: &Settings) -> Result<Vec<StartedLetter>, CommandFailure> {
+    let store = open_store(settings, Access::Read).await?;
+    let letters = store.letters().await;
+    store.close().await;
+    Ok(letters?)
+}
+
 async fn status(settings: &Settings, file: Option<&Path>, as_json: bool) -> Result<(), CommandFailure> {
     let id = file.map(|file| read(file).map(|letter| letter.id.hex())).transpose()?;
-    let letters = open_store(settings).await?.letters().await?;
+    let letters = letters(settings).await?;
     let letter = match &id {
         Some(id) => letters.iter().find(|letter| letter.id == *id).ok_or(LetterCommandFailure::Unknown)?,
         None => letters.first().ok_or(LetterCommandFailure::None)?,
@@ -285,7 +292,7 @@ async fn status(settings: &Settings, file: Option<&Path>, as_json: bool) -> Resu
 }
 
 async fn list(settings: &Settings, as_json: bool) -> Result<(), CommandFailure> {
-    let letters = open_store(settings).await?.letters().await?;
+    let letters = letters(settings).await?;
     if as_json {
         say(&format!("{:#}", letters.iter().map(described).collect::<Value>()));
         return Ok(());

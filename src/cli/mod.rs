@@ -7,6 +7,7 @@ mod inbox;
 mod letter;
 mod manual;
 mod move_database;
+mod opening;
 mod people;
 mod release;
 mod serve;
@@ -25,6 +26,7 @@ use self::config::ConfigCommand;
 use self::inbox::{InboxCommand, InboxFailure};
 use self::letter::{LetterCommand, LetterCommandFailure};
 use self::move_database::MoveFailure;
+use self::opening::{Access, OpeningFailure, open_store};
 use self::people::{PeopleCommand, PeopleFailure};
 use self::release::{ReleaseCommand, ReleaseFailure};
 use self::stats::StatsArguments;
@@ -32,7 +34,7 @@ use crate::config::{Chosen, InvalidSettings, Settings, Written};
 use crate::domain::base_url::BaseUrl;
 use crate::serve::ServeFailure;
 use crate::site::SiteFailure;
-use crate::store::{Database, Store, StoreFailure};
+use crate::store::{Database, StoreFailure};
 
 /// The website service of a native Mac app: pages for people and agents, downloads, contact, MCP.
 #[derive(Debug, Parser)]
@@ -92,8 +94,8 @@ enum Command {
     /// Carry the embedded database over to PostgreSQL; it stays as it is
     #[command(before_help = "Example:\n  porchlight move --to postgres://porchlight@db.example/porchlight")]
     Move {
-        /// The database, new and empty: `postgres://user:password@host/database`
-        #[arg(long, value_name = "URL")]
+        /// The database, new and empty: `postgres://user@host/database`; a password is better off in `PGPASSFILE`
+        #[arg(long, value_name = "URL", env = "PORCHLIGHT_MOVE_TO", hide_env_values = true)]
         to: String,
     },
     /// Publish disk images, list them, take them back
@@ -160,11 +162,8 @@ enum CommandFailure {
     #[error(transparent)]
     Site(#[from] SiteFailure),
     /// Exit 1.
-    #[error("The database ({0}) cannot be used: {1}.")]
-    Database(Database, String),
-    /// Exit 1.
-    #[error("Nothing was done: the database ({0}) is not there.")]
-    NoDatabase(Database),
+    #[error(transparent)]
+    Opening(#[from] OpeningFailure),
     /// Exit 1.
     #[error("{}", .0.sentence("Nothing was done"))]
     Store(#[from] StoreFailure),
@@ -181,6 +180,23 @@ impl CommandFailure {
         match self {
             Self::Settings(_) | Self::Serve(ServeFailure::Settings(_)) | Self::Unasked => 2,
             _ => 1,
+        }
+    }
+
+    /// Names the database where its file is what is wrong.
+    fn about(self, settings: &Settings) -> Self {
+        use crate::actions::BackUpFailure;
+        use crate::store::CarryFailure::Store as Carried;
+
+        let (Self::Store(damage)
+        | Self::Backup(BackupCommandFailure::BackUp(BackUpFailure::Carry(Carried(damage))))
+        | Self::Move(MoveFailure::Carry(_, Carried(damage)))) = &self
+        else {
+            return self;
+        };
+        match (damage, Database::of(settings)) {
+            (StoreFailure::Damaged(_), Ok(database)) => OpeningFailure::Damaged(database, damage.clone()).into(),
+            _ => self,
         }
     }
 }
@@ -201,7 +217,8 @@ pub fn main() -> ExitCode {
 fn run(cli: Cli) -> Result<(), CommandFailure> {
     let file = cli.config.as_deref();
     let settings = Settings::load(file, &cli.settings);
-    match cli.command {
+    let known = settings.as_ref().ok().cloned();
+    let done = match cli.command {
         Command::Serve { watch } => serve::run(settings?, watch),
         Command::Check(arguments) => check::run(arguments, settings),
         Command::Config(command) => config::run(command, Chosen::gather(file, &cli.settings), settings),
@@ -218,7 +235,11 @@ fn run(cli: Cli) -> Result<(), CommandFailure> {
             Ok(())
         }
         Command::Man { to } => manual::print_or_write(Cli::command(), to.as_deref()),
-    }
+    };
+    done.map_err(|failure| match &known {
+        Some(settings) => failure.about(settings),
+        None => failure,
+    })
 }
 
 /// Writes for the person at the terminal; data goes to standard output instead.
@@ -254,30 +275,6 @@ fn confirm(question: &str, yes: bool) -> Result<bool, CommandFailure> {
     let mut answer = String::new();
     std::io::stdin().read_line(&mut answer)?;
     Ok(answer.trim().eq_ignore_ascii_case("yes"))
-}
-
-/// The database of the settings, up to date.
-async fn open_store(settings: &Settings) -> Result<Store, CommandFailure> {
-    let database = Database::of(settings)?;
-    prepared(Store::open(&database)?, database).await
-}
-
-async fn prepared(store: Store, database: Database) -> Result<Store, CommandFailure> {
-    match store.prepare().await {
-        Ok(()) => Ok(store),
-        Err(StoreFailure::Unavailable(why) | StoreFailure::Refused(why)) => {
-            Err(CommandFailure::Database(database, why))
-        }
-        Err(failure @ StoreFailure::Unusable(_)) => Err(failure.into()),
-    }
-}
-
-/// The same for long work, to which an embedded database that is not there is a mistake.
-async fn open_existing_store(settings: &Settings) -> Result<Store, CommandFailure> {
-    match Database::of(settings)? {
-        Database::Sqlite(path) if !path.exists() => Err(CommandFailure::NoDatabase(Database::Sqlite(path))),
-        database => prepared(Store::open(&database)?, database).await,
-    }
 }
 
 /// Runs a command that works on the database itself.

@@ -1,7 +1,8 @@
 //! `porchlight move`
 
 use super::backup::{list, progress_bar};
-use super::{CommandFailure, at_work, open_existing_store, tell};
+use super::{Access, CommandFailure, at_work, open_store, tell};
+use crate::actions::Headway;
 use crate::config::{InvalidSettings, Settings};
 use crate::store::{Carried, CarryFailure, Database, Others, Store};
 
@@ -12,6 +13,11 @@ pub(super) enum MoveFailure {
     NotEmbedded(Database),
     #[error("Nothing was moved: {0} holds something already, and that stays. Name a new and empty database.")]
     Occupied(Database),
+    #[error(
+        "Nothing was moved: {0} holds what was moved there before, and one of the two was written to since ({1}). If the \
+         service uses {0} by now, you are done; if it still uses the old one, name a new and empty database."
+    )]
+    Diverged(Database, String),
     #[error("{}", .1.sentence(&format!("Nothing was moved to {}", .0)))]
     Carry(Database, CarryFailure),
 }
@@ -20,22 +26,26 @@ pub(super) fn run(settings: &Settings, to: &str) -> Result<(), CommandFailure> {
     let from = Database::of(settings)?;
     let to = match Database::parse(to) {
         Ok(to @ Database::Postgres(_)) => to,
-        Ok(Database::Sqlite(_)) => return Err(InvalidSettings::of("--to", "it has to start with postgres://").into()),
-        Err(why) => return Err(InvalidSettings::of("--to", why).into()),
+        Err(why) if to.starts_with("postgres") => return Err(InvalidSettings::of("--to", why).into()),
+        _ => return Err(InvalidSettings::of("--to", "it has to start with postgres://").into()),
     };
     if matches!(from, Database::Postgres(_)) {
         return Err(MoveFailure::NotEmbedded(from).into());
     }
     at_work(async {
-        let source = open_existing_store(settings).await?;
+        let source = open_store(settings, Access::Read).await?;
         let target = Store::open(&to)?;
-        let (bar, progress) = progress_bar();
-        let carried = source.carry_to(&target, Others::Wait, progress).await;
+        let (bar, mut progress) = progress_bar();
+        let carried = source.carry_to(&target, Others::Wait, |doing, done, all| {
+            progress(Headway::Rows { doing, done, all });
+        });
+        let carried = carried.await;
         bar.finish_and_clear();
         source.close().await;
         target.close().await;
         let carried = carried.map_err(|failure| match failure {
             CarryFailure::Occupied => MoveFailure::Occupied(to.clone()),
+            CarryFailure::Diverged(how) => MoveFailure::Diverged(to.clone(), how),
             failure => MoveFailure::Carry(to.clone(), failure),
         })?;
         let (tables, moved) = match &carried {

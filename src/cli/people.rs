@@ -11,7 +11,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use self::file::BadRow;
-use super::{CommandFailure, at_work, confirm, open_store, say, tell};
+use super::{Access, CommandFailure, at_work, confirm, open_store, say, tell};
 use crate::actions::{Failure, erase_person, suppress, unsuppress};
 use crate::clock::Clock;
 use crate::config::Settings;
@@ -120,9 +120,19 @@ pub(super) enum PeopleFailure {
     Stopped(u64, Failure),
 }
 
+impl PeopleCommand {
+    const fn access(&self) -> Access {
+        match self {
+            Self::Show { .. } | Self::List { .. } | Self::Export { .. } => Access::Read,
+            Self::Erase { .. } | Self::Unsuppress { .. } => Access::Amend,
+            Self::Import { .. } | Self::Suppress { .. } => Access::Begin,
+        }
+    }
+}
+
 pub(super) fn run(command: PeopleCommand, settings: &Settings) -> Result<(), CommandFailure> {
     at_work(async {
-        let store = open_store(settings).await?;
+        let store = open_store(settings, command.access()).await?;
         let done = match command {
             PeopleCommand::Show { email, json } => show(settings, &store, &email, json).await,
             PeopleCommand::List { json, limit, updates } => {

@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 
-use super::{CommandFailure, at_work, confirm, open_store, say, tell};
+use super::{Access, CommandFailure, at_work, confirm, open_store, say, tell};
 use crate::actions::{Image, Publication, PublishFailure, Shelf, WithdrawFailure, publish_release, withdraw_release};
 use crate::clock::Clock;
 use crate::config::Settings;
@@ -129,9 +129,19 @@ pub(super) enum ReleaseFailure {
     Nothing,
 }
 
+impl ReleaseCommand {
+    const fn access(&self) -> Access {
+        match self {
+            Self::List { .. } | Self::Show { .. } => Access::Read,
+            Self::Withdraw { .. } => Access::Amend,
+            Self::Publish(_) => Access::Begin,
+        }
+    }
+}
+
 pub(super) fn run(command: ReleaseCommand, settings: &Settings) -> Result<(), CommandFailure> {
     at_work(async {
-        let store = open_store(settings).await?;
+        let store = open_store(settings, command.access()).await?;
         let done = match command {
             ReleaseCommand::Publish(publish) => publish.run(settings, &store).await,
             ReleaseCommand::List { json } => {

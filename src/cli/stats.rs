@@ -5,7 +5,7 @@ use std::io::IsTerminal;
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
-use super::{CommandFailure, at_work, open_store, say};
+use super::{Access, CommandFailure, at_work, open_store, say};
 use crate::actions::statistics;
 use crate::clock::Clock;
 use crate::config::Settings;
@@ -54,7 +54,7 @@ impl From<By> for Period {
 
 pub(super) fn run(arguments: &StatsArguments, settings: &Settings) -> Result<(), CommandFailure> {
     at_work(async {
-        let store = open_store(settings).await?;
+        let store = open_store(settings, Access::Read).await?;
         let today = Day::of(Clock::System.now());
         let statistics = statistics(&store, arguments.by.into(), arguments.since, today).await?;
         store.close().await;

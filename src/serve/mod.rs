@@ -45,6 +45,8 @@ pub enum ServeFailure {
     Store(#[from] StoreFailure),
     #[error("The database ({0}) cannot be used: {1}.")]
     Database(Database, String),
+    #[error("{}", .1.sentence(&format!("The database ({}) cannot be used", .0)))]
+    Damaged(Database, StoreFailure),
     #[error(transparent)]
     Site(#[from] SiteFailure),
     #[error("The setting `{0}` cannot be used: {1} cannot be listened on: {2}.")]
@@ -86,6 +88,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
         Err(StoreFailure::Unavailable(why) | StoreFailure::Refused(why)) => {
             return Err(ServeFailure::Database(database, why));
         }
+        Err(damaged @ StoreFailure::Damaged(_)) => return Err(ServeFailure::Damaged(database, damaged)),
         Err(failure) => return Err(failure.into()),
     };
 

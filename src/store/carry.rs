@@ -6,24 +6,15 @@
 
 use futures_util::TryStreamExt;
 use futures_util::stream::BoxStream;
-use serde_json::{Map, Value};
-use sqlx::{AssertSqlSafe, Connection, Executor, Postgres, Sqlite, SqliteConnection, Transaction};
+use sqlx::{AssertSqlSafe, Executor, Postgres, Sqlite, Transaction};
 
 use super::connect::SQLITE_MIGRATIONS;
+use super::tables::{Contents, Table, migrations_up_to, tables};
 use super::{Store, StoreFailure};
-use crate::domain::digest::Digest;
 
 /// Rows are handed over so many at a time, or fewer when they are long.
 const BATCH_ROWS: usize = 1000;
 const BATCH_BYTES: usize = 1024 * 1024;
-
-/// What a table holds: how many rows, and a sum over what is in them that is the same in any order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Contents {
-    pub table: String,
-    pub rows: u64,
-    sum: u128,
-}
 
 /// Whether others may write to the source meanwhile. What they write is not carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,6 +35,8 @@ pub enum Carried {
 pub enum CarryFailure {
     #[error("it holds something already, and that stays")]
     Occupied,
+    #[error("it holds this database as it was once carried, and one of the two was written to since ({0})")]
+    Diverged(String),
     #[error("the table {0} did not arrive as it was")]
     Differs(String),
     #[error("{0}")]
@@ -64,57 +57,6 @@ impl CarryFailure {
 impl From<sqlx::Error> for CarryFailure {
     fn from(error: sqlx::Error) -> Self {
         StoreFailure::from(error).into()
-    }
-}
-
-/// A table as the migrations make it.
-struct Table {
-    name: String,
-    columns: Vec<String>,
-    /// Rows that the migrations themselves put in.
-    rows_at_first: u64,
-}
-
-/// In the order in which they were made: whatever a table refers to comes before it.
-async fn tables() -> Result<Vec<Table>, StoreFailure> {
-    const NAMES: &str = "SELECT name FROM sqlite_schema WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_' \
-                         AND name <> '_sqlx_migrations' ORDER BY rowid";
-    const COLUMNS: &str = "SELECT name FROM pragma_table_info($1) ORDER BY cid";
-    let mut model = SqliteConnection::connect("sqlite::memory:").await?;
-    SQLITE_MIGRATIONS.run(&mut model).await?;
-    let names: Vec<String> = sqlx::query_scalar(NAMES).fetch_all(&mut model).await?;
-    let mut tables = Vec::new();
-    for name in names {
-        let columns = sqlx::query_scalar(COLUMNS).bind(&name).fetch_all(&mut model).await?;
-        let rows: i64 =
-            sqlx::query_scalar(AssertSqlSafe(format!("SELECT COUNT(*) FROM \"{name}\""))).fetch_one(&mut model).await?;
-        tables.push(Table { name, columns, rows_at_first: u64::try_from(rows).unwrap_or_default() });
-    }
-    Ok(tables)
-}
-
-impl Table {
-    fn listed(&self, each: impl Fn(&str) -> String) -> String {
-        self.columns.iter().map(|column| each(column)).collect::<Vec<_>>().join(", ")
-    }
-
-    fn empty(&self) -> Contents {
-        Contents { table: self.name.clone(), rows: 0, sum: 0 }
-    }
-}
-
-impl Contents {
-    /// Takes in a row, whichever way its database writes JSON.
-    fn add(&mut self, row: &str, table: &Table) -> Result<(), StoreFailure> {
-        let senseless = |_| StoreFailure::Unusable(format!("A row of the table {} cannot be read.", table.name));
-        let members: Map<String, Value> = serde_json::from_str(row).map_err(senseless)?;
-        let values: Vec<_> = table.columns.iter().map(|column| members.get(column)).collect();
-        let digest = Digest::of(&serde_json::to_vec(&values).map_err(senseless)?);
-        let (half, _) = digest.bytes().split_at(size_of::<u128>());
-        let number = half.iter().fold(0, |number, byte| number << 8 | u128::from(*byte));
-        self.rows += 1;
-        self.sum = self.sum.wrapping_add(number);
-        Ok(())
     }
 }
 
@@ -170,6 +112,14 @@ impl Session {
             Self::Postgres(tx) => sqlx::query_scalar(count).fetch_one(&mut **tx).await?,
         };
         Ok(u64::try_from(rows).unwrap_or_default())
+    }
+
+    async fn count_all(&mut self, tables: &[Table]) -> Result<u64, sqlx::Error> {
+        let mut all = 0;
+        for table in tables {
+            all += self.count(table).await?;
+        }
+        Ok(all)
     }
 
     /// Each row as a JSON object.
@@ -253,49 +203,46 @@ impl Store {
         &self,
         target: &Self,
         others: Others,
-        mut progress: impl FnMut(&'static str, u64, u64),
+        progress: impl FnMut(&'static str, u64, u64),
     ) -> Result<Carried, CarryFailure> {
         if target.is_somebody_elses().await? {
             return Err(CarryFailure::Occupied);
         }
         target.prepare().await?;
-        let tables = tables().await?;
-        let mut source = Session::reading(self, others).await?;
-        let mut target = Session::writing(target).await?;
-        let mut all = 0;
-        for table in &tables {
-            all += source.count(table).await?;
-        }
-        if !target.is_fresh(&tables).await? {
-            let there = target.contents(&tables, |done| progress("comparing", done, all)).await?;
-            let here = source.contents(&tables, |_| {}).await?;
-            return if here == there { Ok(Carried::Before(there)) } else { Err(CarryFailure::Occupied) };
-        }
-        for table in tables.iter().rev().filter(|table| table.rows_at_first > 0) {
-            target.execute(format!("DELETE FROM \"{}\"", table.name)).await?;
-        }
-        let (mut carried, mut done) = (Vec::new(), 0);
-        for table in &tables {
-            let contents = carry_table(&mut source, &mut target, table, |rows| {
-                done += rows;
-                progress("carrying", done, all);
-            });
-            carried.push(contents.await?);
-        }
-        let arrived = target.contents(&tables, |done| progress("checking", done, all)).await?;
-        if let Some((table, _)) = carried.iter().zip(&arrived).find(|(left, arrived)| left != arrived) {
-            return Err(CarryFailure::Differs(table.table.clone()));
-        }
-        target.commit().await?;
-        Ok(Carried::Now(carried))
+        carry(self, target, others, &tables(&SQLITE_MIGRATIONS).await?, progress).await
     }
 
-    /// What each table holds, as one moment has it.
+    /// What an embedded database of an older version holds, which came up to the migration `version`, in one of this
+    /// version. That one has no name on the disk and ends with this program, however it ends.
+    ///
+    /// # Errors
+    /// When it cannot be read, or there is no room for temporary files.
+    pub async fn renewed(
+        &self,
+        version: i64,
+        progress: impl FnMut(&'static str, u64, u64),
+    ) -> Result<Self, CarryFailure> {
+        let (renewed, pool) = Self::without_a_name();
+        let known = migrations_up_to(version);
+        known.run(&pool).await.map_err(StoreFailure::from)?;
+        carry(self, &renewed, Others::MayWrite, &tables(&known).await?, progress).await?;
+        SQLITE_MIGRATIONS.run(&pool).await.map_err(StoreFailure::from)?;
+        Ok(renewed)
+    }
+
+    /// What each table holds, as one moment has it, of a database that came up to the migration `version`.
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn contents(&self) -> Result<Vec<Contents>, CarryFailure> {
-        Session::reading(self, Others::MayWrite).await?.contents(&tables().await?, |_| {}).await
+    pub async fn contents(
+        &self,
+        version: i64,
+        mut progress: impl FnMut(u64, u64),
+    ) -> Result<Vec<Contents>, CarryFailure> {
+        let tables = tables(&migrations_up_to(version)).await?;
+        let mut session = Session::reading(self, Others::MayWrite).await?;
+        let all = session.count_all(&tables).await?;
+        session.contents(&tables, |done| progress(done, all)).await
     }
 
     /// Whether there are tables, and none of them ours.
@@ -309,6 +256,54 @@ impl Store {
         };
         Ok(tables > 0 && ours == 0)
     }
+}
+
+async fn carry(
+    source: &Store,
+    target: &Store,
+    others: Others,
+    tables: &[Table],
+    mut progress: impl FnMut(&'static str, u64, u64),
+) -> Result<Carried, CarryFailure> {
+    let mut source = Session::reading(source, others).await?;
+    let mut target = Session::writing(target).await?;
+    let all = source.count_all(tables).await?;
+    if !target.is_fresh(tables).await? {
+        let there = target.contents(tables, |done| progress("reading there", done, all)).await?;
+        let here = source.contents(tables, |done| progress("reading here", done, all)).await?;
+        return if here == there { Ok(Carried::Before(there)) } else { Err(difference(&here, &there)) };
+    }
+    for table in tables.iter().rev().filter(|table| table.rows_at_first > 0) {
+        target.execute(format!("DELETE FROM \"{}\"", table.name)).await?;
+    }
+    let (mut carried, mut done) = (Vec::new(), 0);
+    for table in tables {
+        let contents = carry_table(&mut source, &mut target, table, |rows| {
+            done += rows;
+            progress("writing", done, all);
+        });
+        carried.push(contents.await?);
+    }
+    let arrived = target.contents(tables, |done| progress("reading back", done, all)).await?;
+    if let Some((table, _)) = carried.iter().zip(&arrived).find(|(left, arrived)| left != arrived) {
+        return Err(CarryFailure::Differs(table.table.clone()));
+    }
+    target.commit().await?;
+    Ok(Carried::Now(carried))
+}
+
+/// Every database has secrets and ids of its own, so two that have a table in common are of one origin.
+fn difference(here: &[Contents], there: &[Contents]) -> CarryFailure {
+    let pairs = || here.iter().zip(there);
+    if !pairs().any(|(here, there)| here.rows > 0 && here == there) {
+        return CarryFailure::Occupied;
+    }
+    let changed = pairs().filter(|(here, there)| here != there);
+    let described = changed.map(|(here, there)| match (here.rows, there.rows) {
+        (here_rows, there_rows) if here_rows == there_rows => format!("{}: changed rows", here.table),
+        (here_rows, there_rows) => format!("{}: {here_rows} here, {there_rows} there", here.table),
+    });
+    CarryFailure::Diverged(described.collect::<Vec<_>>().join("; "))
 }
 
 async fn carry_table(

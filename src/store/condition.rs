@@ -16,6 +16,17 @@ pub struct Condition {
     pub risk: Option<&'static str>,
 }
 
+/// How far the migrations have come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schema {
+    /// There is nothing of ours.
+    None,
+    /// Up to this migration, and there are newer ones.
+    Older(i64),
+    /// As far as this program knows, which is up to this one.
+    Current(i64),
+}
+
 const COUNT_MIGRATION_TABLES: Statement = Statement {
     sqlite: "SELECT COUNT(*) FROM sqlite_schema WHERE type = 'table' AND name = '_sqlx_migrations'",
     postgres: "SELECT COUNT(*) FROM pg_class WHERE oid = to_regclass('_sqlx_migrations')",
@@ -37,20 +48,24 @@ impl Store {
     /// When it cannot be reached or written to, or belongs to a newer program.
     pub async fn condition(&self) -> Result<Condition, StoreFailure> {
         let applied = self.applied_migrations().await?;
-        let known = match self {
-            Self::Sqlite(_) => &SQLITE_MIGRATIONS,
-            Self::Postgres(_) => &POSTGRES_MIGRATIONS,
-        };
-        if let Some(newer) = applied.iter().find(|version| !knows(known, **version)) {
-            return Err(MigrateError::VersionMissing(*newer).into());
-        }
         if !applied.is_empty() {
             self.try_writing().await?;
         }
         Ok(Condition {
             schema: applied.last().copied(),
-            migrations_to_come: known.iter().count().saturating_sub(applied.len()),
+            migrations_to_come: self.known_migrations().iter().count().saturating_sub(applied.len()),
             risk: self.risk().await?,
+        })
+    }
+
+    /// # Errors
+    /// When it cannot be reached, or belongs to a newer program.
+    pub async fn schema(&self) -> Result<Schema, StoreFailure> {
+        let applied = self.applied_migrations().await?;
+        Ok(match applied.last() {
+            None => Schema::None,
+            Some(last) if applied.len() < self.known_migrations().iter().count() => Schema::Older(*last),
+            Some(last) => Schema::Current(*last),
         })
     }
 
@@ -65,7 +80,14 @@ impl Store {
         Ok(())
     }
 
-    /// None where there is no database yet.
+    const fn known_migrations(&self) -> &'static Migrator {
+        match self {
+            Self::Sqlite(_) => &SQLITE_MIGRATIONS,
+            Self::Postgres(_) => &POSTGRES_MIGRATIONS,
+        }
+    }
+
+    /// None where there is no database yet; a failure where one is of a newer program.
     async fn applied_migrations(&self) -> Result<Vec<i64>, StoreFailure> {
         let tables: i64 = match self {
             Self::Sqlite(pool) => sqlx::query_scalar(COUNT_MIGRATION_TABLES.sqlite).fetch_one(pool).await?,
@@ -74,7 +96,11 @@ impl Store {
         if tables == 0 {
             return Ok(Vec::new());
         }
-        Ok(on_pool!(self, |pool| sqlx::query_scalar(SELECT_MIGRATIONS).fetch_all(pool).await?))
+        let applied: Vec<i64> = on_pool!(self, |pool| sqlx::query_scalar(SELECT_MIGRATIONS).fetch_all(pool).await?);
+        match applied.iter().find(|version| !knows(self.known_migrations(), **version)) {
+            Some(newer) => Err(MigrateError::VersionMissing(*newer).into()),
+            None => Ok(applied),
+        }
     }
 
     async fn risk(&self) -> Result<Option<&'static str>, StoreFailure> {

@@ -10,6 +10,9 @@ pub enum StoreFailure {
     /// The database refused the statement itself: trying again will not help.
     #[error("the database refused a write: {0}")]
     Refused(String),
+    /// The file of an embedded database is not what was written: only a backup helps.
+    #[error("the file of the database is damaged ({0})")]
+    Damaged(String),
     /// Settings or schema do not fit: somebody has to act.
     #[error("{0}")]
     Unusable(String),
@@ -21,6 +24,11 @@ impl StoreFailure {
     pub fn sentence(&self, outcome: &str) -> String {
         match self {
             Self::Unusable(sentence) => sentence.clone(),
+            damaged @ Self::Damaged(_) => {
+                format!(
+                    "{outcome}: {damaged}. Put it aside, and bring the newest backup back with `porchlight restore`."
+                )
+            }
             passing => format!("{outcome}: {passing}."),
         }
     }
@@ -39,6 +47,7 @@ impl From<sqlx::Error> for StoreFailure {
             (sqlx::Error::Database(_), Some(code)) if is_denied(&code) => {
                 Self::Unusable(format!("The database does not let us in: {error}. Check `database_url`."))
             }
+            (sqlx::Error::Database(error), Some(code)) if is_damage(&code) => Self::Damaged(error.message().to_owned()),
             (
                 sqlx::Error::Database(_)
                 | sqlx::Error::Encode(_)
@@ -87,6 +96,11 @@ fn is_passing(code: &str) -> bool {
             || matches!(code, "25006" | "55000" | "55P03");
     }
     code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6 | 7 | 8 | 10 | 13 | 14))
+}
+
+/// SQLite's codes for a file that makes no sense, or never was a database.
+fn is_damage(code: &str) -> bool {
+    code.len() != 5 && code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 11 | 26))
 }
 
 fn is_denied(code: &str) -> bool {

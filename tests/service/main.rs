@@ -31,6 +31,7 @@ mod links;
 mod mail;
 mod mcp;
 mod moving;
+mod opening;
 mod ops;
 mod outages;
 mod pages;

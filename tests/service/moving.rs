@@ -4,8 +4,9 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::backup::{command, home, lived_in, send_letter};
+use crate::backup::{command, lived_in, send_letter};
 use crate::harness::{Database, MailServer, Program, Service};
+use crate::opening::refused;
 use crate::releases::live;
 
 fn move_command(service: &Service, to: &Database) -> Command {
@@ -17,18 +18,12 @@ fn move_to(service: &Service, to: &Database) -> (i32, String) {
 }
 
 /// Until somebody waits for a table of this database.
-async fn somebody_waits(database: &Database) {
+pub(super) async fn somebody_waits(database: &Database) {
     let here = "(SELECT oid FROM pg_database WHERE datname = current_database())";
     let waiting = format!("SELECT COUNT(*) FROM pg_locks WHERE NOT granted AND database = {here} AND relation <> 0");
     while database.number(&waiting).await == 0 {
         tokio::task::yield_now().await;
     }
-}
-
-#[track_caller]
-fn refused((code, said): (i32, String), words: &str) {
-    assert_eq!(code, 1, "{said}");
-    assert!(said.contains(words) && said.trim().lines().count() == 1, "{said}");
 }
 
 /// What a caller, a person with a link and a maker learn from a service.
@@ -86,7 +81,7 @@ async fn on_postgres_the_service_answers_as_before() {
     assert!(last.ends_with(r#"["new@example.com"]"#), "one who is new, and nobody twice or who left: {last}");
 
     let now = target.everything().await;
-    refused(move_to(&service, &target), "holds something already");
+    refused(move_to(&service, &target), "holds what was moved there before, and one of the two was written to since (");
     assert_eq!(target.everything().await, now);
     moved.stop().await;
     service.stop().await;
@@ -96,8 +91,7 @@ async fn on_postgres_the_service_answers_as_before() {
 async fn killed_in_the_middle_it_leaves_nothing_and_can_be_repeated() {
     let (service, _server) = lived_in(Database::sqlite()).await;
     let (target, before) = (Database::postgres().await, service.database.everything().await);
-    let made = Program::command(&home(&service), &["release", "list", "--database-url", target.url()]).output();
-    assert!(made.expect("the program").status.success());
+    Service::start(live(), target.clone()).await.stop().await;
     let fresh = target.everything().await;
     for table in ["events", "releases", "letter_months"] {
         let lock = target.lock_for_writing(table).await;
@@ -118,8 +112,7 @@ async fn killed_in_the_middle_it_leaves_nothing_and_can_be_repeated() {
 async fn while_it_moves_nobody_writes_to_the_old_one() {
     let (service, _server) = lived_in(Database::sqlite()).await;
     let target = Database::postgres().await;
-    let made = Program::command(&home(&service), &["release", "list", "--database-url", target.url()]).output();
-    assert!(made.expect("the program").status.success());
+    Service::start(live(), target.clone()).await.stop().await;
     let lock = target.lock_for_writing("letters").await;
     let mut moving = move_command(&service, &target).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     somebody_waits(&target).await;
@@ -151,7 +144,8 @@ async fn a_target_that_holds_something_else_or_is_away_is_left_alone() {
     for (to, code, words) in [
         ("postgres://porchlight:hunter2@127.0.0.1:1/porchlight", 1, "Nothing was moved to PostgreSQL"),
         ("sqlite:other.db", 2, "has to start with postgres://"),
-        ("mysql://localhost", 2, "has to start with"),
+        ("mysql://localhost", 2, "it has to start with postgres://."),
+        ("postgres://[", 2, "is not of the form postgres://"),
     ] {
         let (found, said) = Program::run(command(&service, &["move", "--to", to]));
         assert_eq!(found, code, "{said}");

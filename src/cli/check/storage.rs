@@ -44,11 +44,18 @@ pub(super) async fn about_database(settings: &Settings) -> (Finding, Option<Stor
                 [_] => Finding::good(NAME, format!("{database}, {schema}, takes writes")),
                 notes => Finding::note(NAME, notes.join(" ")),
             };
-            (finding, condition.schema.is_some().then_some(store))
+            if condition.schema.is_none() {
+                store.close().await;
+                return (finding, None);
+            }
+            (finding, Some(store))
         }
         Err(StoreFailure::Unusable(sentence)) => (Finding::trouble(NAME, format!("{database}: {sentence}")), None),
         Err(StoreFailure::Unavailable(why) | StoreFailure::Refused(why)) => {
             (Finding::trouble(NAME, format!("{database} cannot be used: {why}.")), None)
+        }
+        Err(damaged @ StoreFailure::Damaged(_)) => {
+            (Finding::trouble(NAME, damaged.sentence(&format!("{database} cannot be used"))), None)
         }
     }
 }

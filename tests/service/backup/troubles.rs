@@ -1,0 +1,238 @@
+//! Backups that are not what they should be, and what is made of them.
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use serde_json::{Value, json};
+
+use super::{back_up, files, lived_in, restore};
+use crate::harness::{Database, Program, Service, each_database};
+use crate::moving::somebody_waits;
+use crate::opening::{make_older, refused};
+use crate::releases::live;
+
+/// A backup of a service with a few people and two images, in a folder that outlives it.
+async fn some_backup() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let service = Service::start(live(), Database::sqlite()).await;
+    for version in ["1.4.0", "1.5.0", "1.6.0"] {
+        service.publish(version);
+    }
+    for person in 0..300 {
+        let order = json!({ "email": format!("person{person}@example.com"), "updates": true });
+        service.post("/api/download", &order).await.is_ok();
+    }
+    let backup = folder.path().join("backup");
+    assert_eq!(back_up(&service, backup.to_str().unwrap()).0, 0);
+    service.stop().await;
+    (folder, backup)
+}
+
+fn edit(file: &Path, change: impl FnOnce(&mut Vec<u8>)) {
+    let mut bytes = fs::read(file).expect("bytes");
+    change(&mut bytes);
+    // A new file: images of a backup may be other names of the published ones.
+    fs::remove_file(file).expect("to be removed");
+    fs::write(file, bytes).expect("to be written");
+}
+
+#[tokio::test]
+async fn what_is_no_database_of_ours_is_not_called_a_success() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("porchlight.db");
+    let foreign = Database::sqlite();
+    fs::write(foreign.url().trim_start_matches("sqlite:"), "").unwrap();
+    foreign.execute("CREATE TABLE notes (text TEXT)").await;
+    for target in each_database().await {
+        fs::write(&file, "").unwrap();
+        refused(restore(folder.path(), &target, folder.path()), "holds no data of porchlight");
+        fs::copy(foreign.url().trim_start_matches("sqlite:"), &file).unwrap();
+        refused(restore(folder.path(), &target, folder.path()), "holds no data of porchlight");
+        fs::write(&file, "Dear diary, ".repeat(1000)).unwrap();
+        refused(restore(folder.path(), &target, folder.path()), "the backup is damaged");
+        if target.is_postgres() {
+            assert!(target.everything().await.is_empty(), "nothing was made");
+        } else {
+            assert!(!Path::new(target.url().trim_start_matches("sqlite:")).exists(), "nothing was made");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_backup_that_was_cut_short_damaged_or_changed_is_not_restored() {
+    let (folder, backup) = some_backup().await;
+    let (file, manifest) = (backup.join("porchlight.db"), backup.join("manifest.json"));
+    let whole = fs::read(&file).unwrap();
+    let target = Database::sqlite();
+    for (words, change) in [
+        ("is damaged", (|bytes: &mut Vec<u8>| bytes.truncate(bytes.len() / 2)) as fn(&mut Vec<u8>)),
+        ("is damaged", |bytes| {
+            let end = bytes.len();
+            bytes[4096..end].fill(0xa5);
+        }),
+        ("rows of the table people were changed", |bytes| {
+            let row = b"person7@example.comperson7@example.com";
+            let place = bytes.windows(row.len()).position(|text| text == row).expect("the row of a person");
+            bytes[place + 30] = b'E';
+        }),
+    ] {
+        edit(&file, change);
+        let (code, said) = restore(&backup, &target, folder.path());
+        assert_eq!(code, 1, "{said}");
+        assert!(said.contains(file.to_str().unwrap()), "which file: {said}");
+        assert!(said.contains(words), "{said}");
+        fs::write(&file, &whole).unwrap();
+    }
+    assert!(!Path::new(target.url().trim_start_matches("sqlite:")).exists(), "nothing was made");
+
+    Database::sqlite_at(&file).execute("DELETE FROM people WHERE address = 'person7@example.com'").await;
+    refused(restore(&backup, &target, folder.path()), "the table people has 299 rows, and 300 were written");
+    fs::remove_file(&manifest).unwrap();
+    let (code, said) = restore(&backup, &target, folder.path());
+    assert_eq!((code, target.count("people").await), (0, 299), "as in older backups: {said}");
+}
+
+#[tokio::test]
+async fn the_manifest_tells_what_was_written_by_which_version_and_when() {
+    let (_folder, backup) = some_backup().await;
+    let manifest: Value = serde_json::from_slice(&fs::read(backup.join("manifest.json")).unwrap()).unwrap();
+    assert_eq!(manifest["porchlight"], env!("CARGO_PKG_VERSION"));
+    assert!(manifest["made"].as_str().unwrap().ends_with('Z'), "{manifest:#}");
+    let tables = manifest["tables"].as_array().unwrap();
+    let people = tables.iter().find(|table| table["table"] == "people").expect("the people");
+    assert_eq!((&people["rows"], people["sum"].as_str().unwrap().len()), (&json!(300), 32));
+}
+
+#[tokio::test]
+async fn one_bad_image_keeps_no_other_from_coming_back_and_a_repeat_goes_on() {
+    let (folder, backup) = some_backup().await;
+    let (damaged, missing) = (backup.join("releases/Troupe-1.6.0.dmg"), backup.join("releases/Troupe-1.5.0.dmg"));
+    let (whole, other) = (fs::read(&damaged).unwrap(), fs::read(&missing).unwrap());
+    edit(&damaged, |bytes| bytes[100] ^= 1);
+    fs::remove_file(&missing).unwrap();
+    let (target, releases) = (Database::sqlite(), folder.path().join("data/releases"));
+    let (code, said) = restore(&backup, &target, folder.path());
+    assert_eq!(code, 1, "{said}");
+    for words in [
+        "The data is back, but not every image",
+        "Troupe-1.6.0.dmg (it is not what was published under that name)",
+        "Troupe-1.5.0.dmg (it is not in the backup)",
+    ] {
+        assert!(said.contains(words), "{said}");
+    }
+    assert!(!said.contains("Everything is back"), "{said}");
+    assert_eq!(target.count("people").await, 300);
+    assert_eq!(files(&releases).into_keys().collect::<Vec<_>>(), ["Troupe-1.4.0.dmg"]);
+
+    fs::write(&damaged, &whole).unwrap();
+    fs::write(&missing, &other).unwrap();
+    let (code, said) = restore(&backup, &target, folder.path());
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(files(&releases), files(&backup.join("releases")));
+}
+
+/// A backup as version `version` of the tables had it, with somebody in it.
+async fn older_backup(folder: &Path, version: i64) {
+    let file = folder.join("porchlight.db");
+    fs::write(&file, "").unwrap();
+    let database = Database::sqlite_at(&file);
+    make_older(&database, version).await;
+    let numbers = "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 3000)";
+    for rows in [
+        "INSERT INTO people SELECT 'p' || n || '@example.com', 'P' || n || '@example.com', n, 'e' || n, NULL, NULL",
+        "INSERT INTO events SELECT 'e' || n, 'p' || n || '@example.com', 'download', n, 'api', 'tests'",
+    ] {
+        let (insert, select) = rows.split_once(" SELECT").expect("rows");
+        database.execute(&format!("{insert} {numbers} SELECT{select} FROM numbers")).await;
+    }
+}
+
+#[tokio::test]
+async fn a_backup_of_an_older_version_comes_back_up_to_date() {
+    let folder = tempfile::tempdir().expect("a folder");
+    older_backup(folder.path(), 5).await;
+    let before = files(folder.path());
+    let renewed = Database::sqlite();
+    fs::copy(folder.path().join("porchlight.db"), renewed.url().trim_start_matches("sqlite:")).unwrap();
+    Service::start(live(), renewed.clone()).await.stop().await;
+    let renewed = renewed.everything().await;
+    assert!(!renewed["counts"].is_empty(), "a newer version counted what was there");
+    for target in each_database().await {
+        println!("to {target:?}");
+        let (code, said) = restore(folder.path(), &target, folder.path());
+        assert_eq!(code, 0, "{said}");
+        assert_eq!(target.everything().await, renewed);
+        assert!(files(folder.path()) == before, "the backup is as it was");
+        let (code, said) = restore(folder.path(), &target, folder.path());
+        assert_eq!(code, 0, "again, and harmless: {said}");
+    }
+}
+
+#[tokio::test]
+async fn a_restore_that_is_killed_leaves_nothing_of_anybody_behind() {
+    let (backup, home) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
+    older_backup(backup.path(), 5).await;
+    let before = files(backup.path());
+    let temporary = home.path().join("temporary");
+    fs::create_dir(&temporary).unwrap();
+    let target = Database::postgres().await;
+    Service::start(live(), target.clone()).await.stop().await;
+    let lock = target.lock_for_writing("people").await;
+
+    let mut command = Program::command(home.path(), &["restore", backup.path().to_str().unwrap()]);
+    command.args(["--database-url", target.url()]).env("SQLITE_TMPDIR", &temporary).env("TMPDIR", &temporary);
+    let mut restoring = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    somebody_waits(&target).await;
+    restoring.kill().unwrap();
+    assert_eq!(restoring.wait().unwrap().signal(), Some(9));
+    lock.release().await;
+    assert!(files(&temporary).is_empty());
+    assert!(!home.path().join("data").exists());
+    assert!(files(backup.path()) == before);
+
+    let (code, said) = restore(backup.path(), &target, home.path());
+    assert_eq!((code, target.count("people").await), (0, 3000), "{said}");
+}
+
+#[tokio::test]
+async fn data_comes_back_where_no_file_may_be_written() {
+    let (folder, backup) = some_backup().await;
+    let home = folder.path().join("home");
+    fs::create_dir(&home).unwrap();
+    // A file stands where the folder would have to be made.
+    fs::write(home.join("data"), "in the way").unwrap();
+    let target = Database::postgres().await;
+    let (code, said) = restore(&backup, &target, &home);
+    assert_eq!((code, target.count("people").await), (1, 300), "{said}");
+    assert!(said.contains("The data is back, but not every image: Troupe-1.6.0.dmg ("), "{said}");
+}
+
+#[tokio::test]
+async fn a_damaged_database_is_named_with_what_to_do() {
+    let (service, _server) = lived_in(Database::sqlite()).await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let copy = folder.path().join("copy.db");
+    service.database.execute(&format!("VACUUM INTO '{}'", copy.display())).await;
+    service.stop().await;
+    edit(&copy, |bytes| {
+        let end = bytes.len();
+        bytes[8192..end].fill(0xa5);
+    });
+    let url = format!("sqlite:{}", copy.display());
+    let run = |arguments: &[&str]| {
+        let mut command = Program::command(folder.path(), arguments);
+        command.args(["--database-url", &url]);
+        Program::run(command)
+    };
+    for arguments in
+        [&["backup", "b"][..], &["people", "list"], &["release", "list"], &["people", "suppress", "a@b.example"]]
+    {
+        let (code, said) = run(arguments);
+        assert_eq!(code, 1, "{arguments:?}: {said}");
+        assert!(said.contains("is damaged") && !said.contains("refused a write"), "{arguments:?}: {said}");
+    }
+    let (_, said) = run(&["backup", "again"]);
+    assert!(said.contains(copy.to_str().unwrap()) && said.contains("porchlight restore"), "{said}");
+}

@@ -1,0 +1,158 @@
+//! Which command may make or change the database that it opens.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use sqlx::migrate::Migrator;
+
+use crate::harness::{Database, Program, Service, each_database};
+use crate::releases::live;
+
+/// Commands that only read.
+const READERS: [&[&str]; 11] = [
+    &["people", "show", "ada@example.com"],
+    &["people", "list"],
+    &["people", "export"],
+    &["inbox", "list"],
+    &["inbox", "show", "5f2c9a01"],
+    &["stats"],
+    &["letter", "list"],
+    &["letter", "status"],
+    &["release", "list"],
+    &["release", "show", "1.4.0"],
+    &["backup", "backup"],
+];
+
+/// Commands that change what is there already.
+const AMENDERS: [&[&str]; 4] = [
+    &["people", "erase", "ada@example.com", "--yes"],
+    &["people", "unsuppress", "ada@example.com"],
+    &["inbox", "retry", "--all"],
+    &["release", "withdraw", "1.4.0", "--yes"],
+];
+
+/// Makes sure that a command failed with one sentence.
+#[track_caller]
+pub(super) fn refused((code, said): (i32, String), words: &str) {
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains(words) && said.trim().lines().count() == 1, "{said}");
+}
+
+/// Makes the tables as an older version had them.
+pub(super) async fn make_older(database: &Database, version: i64) {
+    let folder = if database.is_postgres() { "migrations/postgres" } else { "migrations/sqlite" };
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    let all = Migrator::new(folder.as_path()).await.expect("migrations");
+    let older = Migrator::with_migrations(all.iter().filter(|one| one.version <= version).cloned().collect());
+    if database.is_postgres() {
+        older.run(&mut database.postgres_connection().await).await.expect("older tables");
+    } else {
+        older.run(&mut database.sqlite_connection().await).await.expect("older tables");
+    }
+}
+
+fn run(folder: &Path, arguments: &[&str], database: &Database) -> (i32, String) {
+    let mut command = Program::command(folder, arguments);
+    command.args(["--database-url", database.url()]);
+    Program::run(command)
+}
+
+/// Every file below a folder with its bytes.
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    entries.map(|path| (path.display().to_string(), std::fs::read(&path).unwrap_or_default())).collect()
+}
+
+async fn schema(database: &Database) -> i64 {
+    database.number("SELECT MAX(version) FROM _sqlx_migrations").await
+}
+
+#[test]
+fn who_looks_in_the_wrong_folder_is_told_where_was_looked_and_nothing_is_made() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let place = folder.path().canonicalize().unwrap().join("data/porchlight.db");
+    for arguments in READERS.iter().chain(&AMENDERS) {
+        println!("{arguments:?}");
+        let said = Program::run(Program::command(folder.path(), arguments));
+        assert!(said.1.contains("is not there. Check `data_dir`"), "{}", said.1);
+        refused(said, place.to_str().unwrap());
+        assert!(files(folder.path()).is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_database_without_our_tables_is_not_there_either() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let [empty_file, postgres] = each_database().await;
+    let file = empty_file.url().trim_start_matches("sqlite:").to_owned();
+    std::fs::write(&file, "").unwrap();
+    for database in [&empty_file, &postgres] {
+        for arguments in READERS.iter().chain(&AMENDERS) {
+            println!("{arguments:?} on {database:?}");
+            refused(run(folder.path(), arguments, database), "holds no data of porchlight. Check `database_url`");
+        }
+        assert!(database.everything().await.is_empty());
+    }
+    assert_eq!(std::fs::metadata(&file).unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn an_older_database_is_brought_up_to_date_by_who_writes_and_by_nobody_else() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for database in each_database().await {
+        if !database.is_postgres() {
+            std::fs::write(database.url().trim_start_matches("sqlite:"), "").unwrap();
+        }
+        make_older(&database, 5).await;
+        let before = database.everything().await;
+        for arguments in READERS {
+            println!("{arguments:?} on {database:?}");
+            refused(
+                run(folder.path(), arguments, &database),
+                "is of an older version of porchlight. Start `porchlight serve`",
+            );
+        }
+        assert_eq!((schema(&database).await, database.everything().await), (5, before));
+        assert!(files(folder.path()).is_empty());
+
+        let (code, said) = run(folder.path(), &["inbox", "retry", "--all"], &database);
+        assert_eq!(code, 0, "{said}");
+        assert!(schema(&database).await > 5);
+        assert_eq!(run(folder.path(), &["people", "list"], &database).0, 0);
+    }
+}
+
+#[tokio::test]
+async fn whoever_begins_something_makes_the_database() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for database in each_database().await {
+        let (code, said) = run(folder.path(), &["people", "suppress", "ada@example.com"], &database);
+        assert_eq!((code, database.count("suppressions").await), (0, 1), "{said}");
+    }
+}
+
+#[tokio::test]
+async fn who_only_reads_leaves_the_files_as_they_were() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (database, target) = (Database::sqlite(), Database::postgres().await);
+    Service::start(live(), database.clone()).await.stop().await;
+    let file = Path::new(database.url().trim_start_matches("sqlite:"));
+    let before = files(file.parent().unwrap());
+    assert_eq!(before.len(), 1, "nothing beside it");
+    for arguments in READERS.iter().copied().chain([&["check"][..], &["move", "--to", target.url()]]) {
+        println!("{arguments:?}");
+        run(folder.path(), arguments, &database);
+        assert!(files(file.parent().unwrap()) == before);
+    }
+    assert_eq!(target.everything().await, database.everything().await, "and it was moved");
+}
+
+#[test]
+fn a_folder_that_cannot_be_looked_into_is_not_called_empty() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("data"), "no folder").unwrap();
+    for arguments in READERS {
+        let said = Program::run(Program::command(folder.path(), arguments));
+        refused(said, "may not be read: ");
+    }
+}
