@@ -4,6 +4,7 @@ use std::path::Path;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::terminal::when_interrupted;
 use super::{CommandFailure, at_work, open_existing_store, say, tell};
 use crate::actions::{BackUpFailure, BackedUp, EmptyPlace, RestoreFailure, Restored, back_up, restore};
 use crate::config::Settings;
@@ -21,6 +22,7 @@ pub(super) enum BackupCommandFailure {
 }
 
 pub(super) fn back_up_to(settings: &Settings, folder: &Path) -> Result<(), CommandFailure> {
+    when_interrupted(format!("Stopped: there is no backup in {}. Run the command again.", folder.display()))?;
     at_work(async {
         let store = open_existing_store(settings).await?;
         let (bar, progress) = progress_bar();
