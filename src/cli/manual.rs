@@ -19,7 +19,7 @@ pub(super) fn complete(shell: Shell, mut program: Command) {
 pub(super) fn print_or_write(program: Command, folder: Option<&Path>) -> Result<(), CommandFailure> {
     let Some(folder) = folder else {
         let (_, page) = page(program)?;
-        say_as_is(&page);
+        say_as_is(page.as_bytes());
         return Ok(());
     };
     let unwritable = |why| CommandFailure::Manual(folder.display().to_string(), why);
@@ -37,35 +37,16 @@ fn write_all(command: &Command, folder: &Path) -> io::Result<()> {
     command.get_subcommands().try_for_each(|command| write_all(command, folder))
 }
 
-/// The page of a command and its file's name. Examples stand where readers look for them first.
-fn page(command: Command) -> io::Result<(String, Vec<u8>)> {
-    let examples = command.get_before_help().map(ToString::to_string).unwrap_or_default();
-    let (has_subcommands, has_version) = (command.has_subcommands(), command.get_version().is_some());
+/// The page of a command and its file's name. The library leaves out what help begins with.
+fn page(command: Command) -> io::Result<(String, String)> {
+    let mut examples = Roff::new();
+    examples.control("SH", ["EXAMPLES"]).control("nf", []);
+    for line in command.get_before_help().map(ToString::to_string).unwrap_or_default().lines().skip(1) {
+        examples.text([roman(line)]);
+    }
+    examples.control("fi", []);
     let (man, mut page) = (Man::new(command), Vec::new());
-    man.render_title(&mut page)?;
-    man.render_name_section(&mut page)?;
-    man.render_synopsis_section(&mut page)?;
-    man.render_description_section(&mut page)?;
-    section("EXAMPLES", examples.lines().skip(1)).to_writer(&mut page)?;
-    man.render_options_section(&mut page)?;
-    if has_subcommands {
-        man.render_subcommands_section(&mut page)?;
-    }
-    man.render_extra_section(&mut page)?;
-    if has_version {
-        man.render_version_section(&mut page)?;
-    }
-    Ok((man.get_filename(), page))
-}
-
-/// Lines that stay as they are.
-fn section<'a>(name: &str, lines: impl Iterator<Item = &'a str>) -> Roff {
-    let mut section = Roff::new();
-    section.control("SH", [name]);
-    section.control("nf", []);
-    for line in lines {
-        section.text([roman(line)]);
-    }
-    section.control("fi", []);
-    section
+    man.render(&mut page)?;
+    let page = String::from_utf8_lossy(&page);
+    Ok((man.get_filename(), page.replacen(".SH OPTIONS", &(examples.to_roff() + ".SH OPTIONS"), 1)))
 }

@@ -191,8 +191,9 @@ fn minds_interrupts(program: &Child) -> bool {
 
 /// Interrupts a command once it minds that and is `under_way`.
 async fn interrupted(mut command: Command, under_way: impl FnOnce()) -> (i32, String) {
-    let program = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program");
+    let mut program = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program");
     while !minds_interrupts(&program) {
+        assert_eq!(program.try_wait().expect("a program"), None, "it ended");
         tokio::task::yield_now().await;
     }
     under_way();
