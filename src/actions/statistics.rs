@@ -7,16 +7,13 @@ use crate::domain::counts::{Counted, Totals};
 use crate::domain::statistics::Statistics;
 use crate::store::{CountedOn, Store, StoreFailure};
 
-/// Puts together what was counted until today. Without `since`, a fitting look back; a `since` before
-/// anything was counted begins with what was.
+/// Puts together what was counted until today, from the period that `since` lies in. Without it, a
+/// fitting look back.
 ///
 /// # Errors
 /// When the database does not answer.
 pub async fn statistics(store: &Store, by: Period, since: Option<Day>, today: Day) -> Result<Statistics, StoreFailure> {
-    let since = match since {
-        None => by.look_back(today),
-        Some(day) => by.start(store.first_counted_day().await?.unwrap_or(today).max(day).min(today)),
-    };
+    let since = since.map_or_else(|| by.look_back(today), |day| by.start(day));
     let mut periods: BTreeMap<Day, Totals> =
         by.starts(since, today).into_iter().map(|start| (start, Totals::default())).collect();
     let (mut total, mut faces) = (Totals::default(), BTreeMap::<String, Totals>::new());

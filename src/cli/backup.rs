@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::terminal::when_interrupted;
 use super::{Access, CommandFailure, at_work, open_store, say, tell};
 use crate::actions::{BackUpFailure, BackedUp, EmptyPlace, Headway, RestoreFailure, Restored, back_up, restore};
 use crate::clock::Clock;
@@ -30,6 +31,7 @@ pub(super) enum BackupCommandFailure {
 const TICK: Duration = Duration::from_millis(200);
 
 pub(super) fn back_up_to(settings: &Settings, folder: &Path) -> Result<(), CommandFailure> {
+    when_interrupted(format!("Stopped: there is no backup in {}. Run the command again.", folder.display()))?;
     at_work(async {
         let store = open_store(settings, Access::Read).await?;
         let (bar, progress) = progress_bar();

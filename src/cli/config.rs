@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use clap::{Arg, CommandFactory, Subcommand};
 use serde_json::{Value, json};
 
-use super::{Cli, CommandFailure, say};
-use crate::config::{Chosen, InvalidSettings, Settings, is_secret};
+use super::{Cli, CommandFailure, base_url, say, say_json};
+use crate::config::{Chosen, InvalidSettings, Settings, is_secret, shown};
+use crate::store::Database;
 
 #[derive(Clone, Copy, Debug, Subcommand)]
 pub(super) enum ConfigCommand {
@@ -51,14 +52,31 @@ impl Described {
         })
     }
 
+    /// What is in force when nobody chose anything: a value that could have been chosen, or none.
+    fn unless_chosen(&self, settings: Option<&Settings>) -> Option<String> {
+        match (self.name.as_str(), settings) {
+            ("base_url", Some(settings)) => Some(base_url(settings).to_string()),
+            ("releases_dir", Some(settings)) => Some(settings.releases_dir.display().to_string()),
+            ("database_url", Some(settings)) => match Database::of(settings) {
+                Ok(Database::Sqlite(path)) => Some(format!("sqlite:{}", path.display())),
+                _ => None,
+            },
+            _ => Some(self.default.clone()).filter(|_| self.has_plain_default()),
+        }
+    }
+
+    /// Whether the default is a value, and not said in words.
+    fn has_plain_default(&self) -> bool {
+        self.default != "none" && !self.default.contains(' ')
+    }
+
     /// The line of the file that would change nothing, or one to be filled in.
     fn line(&self) -> String {
         let Self { name, default, kind, .. } = self;
         if default.parse::<u32>().is_ok() {
             return format!("{name} = {default}");
         }
-        let is_a_value = default != "none" && !default.contains(' ');
-        format!("{name} = \"{}\"", if is_a_value { default } else { kind })
+        format!("{name} = \"{}\"", if self.has_plain_default() { default } else { kind })
     }
 }
 
@@ -73,7 +91,7 @@ pub(super) fn run(
             Ok(())
         }
         ConfigCommand::Show { json } => {
-            show(&chosen?, json);
+            show(&chosen?, settings.as_ref().ok(), json);
             settings?;
             Ok(())
         }
@@ -93,21 +111,21 @@ fn example() {
     }
 }
 
-fn show(chosen: &BTreeMap<String, Chosen>, as_json: bool) {
-    let settings = Described::all().into_iter().map(|Described { name, default, .. }| match chosen.get(&name) {
-        None => (name, default, "default"),
-        Some(chosen) => {
-            let value = if is_secret(&name) { "(not shown)".to_owned() } else { chosen.value.clone() };
-            (name, value, chosen.place.as_str())
-        }
+fn show(chosen: &BTreeMap<String, Chosen>, settings: Option<&Settings>, as_json: bool) {
+    let all = Described::all().into_iter().map(|setting| {
+        let (value, place) = match chosen.get(&setting.name) {
+            Some(chosen) => (Some(shown(&setting.name, &chosen.value)), chosen.place.as_str()),
+            None => (setting.unless_chosen(settings), "default"),
+        };
+        (setting.name, value, place)
     });
     if as_json {
         let all: Value =
-            settings.map(|(name, value, place)| json!({ "name": name, "value": value, "from": place })).collect();
-        return say(&format!("{all:#}"));
+            all.map(|(name, value, place)| json!({ "name": name, "value": value, "from": place })).collect();
+        return say_json(&all);
     }
-    for (name, value, place) in settings {
-        say(&format!("{name:<16} {value}  ({place})"));
+    for (name, value, place) in all {
+        say(&format!("{name:<16} {}  ({place})", value.as_deref().unwrap_or("none")));
     }
 }
 

@@ -1,16 +1,14 @@
 //! `porchlight inbox`
 
-use std::io::Write;
-
 use clap::{ArgGroup, Args, Subcommand};
 use uuid::Uuid;
 
-use super::people::show::message;
-use super::{Access, CommandFailure, at_work, open_store, say, tell};
+use super::people::show::{message, sender};
+use super::terminal::{List, count, row, visible, visible_line, width};
+use super::{Access, CommandFailure, at_work, open_store, say, say_json, tell};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::contact::reference;
-use crate::domain::text::SenderName;
 use crate::store::{InboxEntry, Progress, Store, Which};
 
 #[derive(Debug, Subcommand)]
@@ -111,72 +109,56 @@ impl Listing {
         };
         let limit = self.limit.unwrap_or(usize::MAX);
         let width = width();
-        let mut out = std::io::stdout().lock();
-        let (mut listed, mut last) = (0, None);
-        while listed < limit {
-            let page = store.inbox_page(which, last, PAGE.min(limit - listed)).await?;
+        let mut list = List::new(self.json, None);
+        let mut after = None;
+        while list.length < limit {
+            let page = store.inbox_page(which, after, PAGE.min(limit - list.length)).await?;
             let Some(entry) = page.last() else { break };
-            last = Some(entry.received.id);
+            after = Some(entry.received.id);
             for entry in &page {
-                let line = match (self.json, listed) {
-                    (true, 0) => format!("[\n  {}", message(entry)),
-                    (true, _) => format!(",\n  {}", message(entry)),
-                    (false, _) => format!("{}\n", cut(&line(entry), width)),
-                };
-                if out.write_all(line.as_bytes()).is_err() {
+                if !list.add(|| message(entry), || line(entry, width)) {
                     return Ok(());
                 }
-                listed += 1;
             }
         }
-        let _ = match (self.json, listed) {
-            (true, 0) => writeln!(out, "[]"),
-            (true, _) => writeln!(out, "\n]"),
-            (false, _) => Ok(()),
-        };
-        if listed == 0 {
+        list.end();
+        if list.length == 0 && limit > 0 {
             tell("No message is there.");
         }
         Ok(())
     }
 }
 
-fn line(entry: &InboxEntry) -> String {
+fn line(entry: &InboxEntry, width: Option<usize>) -> String {
     let received = &entry.received;
-    let words: String = received.message.message.as_str().split_whitespace().collect::<Vec<_>>().join(" ");
-    format!(
-        "{}  {}  {:<7}  {}  {}",
-        reference(received.id),
-        received.at.date(),
-        entry.progress.as_str(),
-        received.message.email.as_typed(),
-        printable(&words)
-    )
+    let (email, words) = (received.message.email.as_typed(), received.message.message.as_str());
+    let cells = [(reference(received.id), 8), (received.at.date(), 10), (entry.progress.as_str().to_owned(), 7)];
+    row(&cells, &format!("{}  {}", visible_line(email), visible_line(words)), width)
 }
 
 async fn show(store: &Store, id: &str, as_json: bool) -> Result<(), CommandFailure> {
     let entry = find(store, id).await?;
     if as_json {
-        say(&format!("{:#}", message(&entry)));
+        say_json(&message(&entry));
         return Ok(());
     }
     let received = &entry.received;
-    let name = received.message.name.as_ref().map(SenderName::as_str).unwrap_or_default();
+    let tries = |one, many| count(entry.tries, one, many);
     let progress = match (entry.progress, entry.tries) {
         (Progress::Sent, _) => format!("mailed on {}", entry.at.rfc3339()),
-        (Progress::Failed, tries) => format!("given up on {} after {tries} tries", entry.at.rfc3339()),
+        (Progress::Failed, _) => format!("given up on {} after {}", entry.at.rfc3339(), tries("try", "tries")),
         (Progress::Leased, _) => "being mailed now".to_owned(),
         (Progress::Waiting, 0) => "waits to be mailed".to_owned(),
-        (Progress::Waiting, tries) => format!("tried {tries} times, next after {}", entry.at.rfc3339()),
+        (Progress::Waiting, _) => format!("tried {}, next after {}", tries("time", "times"), entry.at.rfc3339()),
     };
     say(&format!("reference  {}", reference(received.id)));
-    say(&format!("from       {}", printable(format!("{name} <{}>", received.message.email.as_typed()).trim_start())));
+    say(&format!("from       {}", sender(&received.message)));
     say(&format!("received   {}", received.at.rfc3339()));
     say(&format!("mail       {progress}"));
     if let Some(trouble) = &entry.trouble {
-        say(&format!("trouble    {}", printable(trouble)));
+        say(&format!("trouble    {}", visible_line(trouble)));
     }
-    say(&format!("\n{}", printable(received.message.message.as_str())));
+    say(&format!("\n{}", visible(received.message.message.as_str())));
     Ok(())
 }
 
@@ -211,20 +193,4 @@ async fn find(store: &Store, id: &str) -> Result<InboxEntry, CommandFailure> {
         (Some(_), false) => Err(InboxFailure::Ambiguous(id.to_owned()).into()),
         (None, _) => Err(InboxFailure::Unknown(id.to_owned()).into()),
     }
-}
-
-/// Without what would steer the terminal instead of being shown on it.
-fn printable(text: &str) -> String {
-    let shown = |c: char| if c.is_control() && !['\n', '\t'].contains(&c) { char::REPLACEMENT_CHARACTER } else { c };
-    text.chars().map(shown).collect()
-}
-
-/// How wide the terminal is, if data goes to one.
-fn width() -> Option<usize> {
-    let terminal = console::Term::stdout();
-    terminal.features().is_attended().then(|| usize::from(terminal.size().1))
-}
-
-fn cut(line: &str, width: Option<usize>) -> String {
-    width.map_or_else(|| line.to_owned(), |width| console::truncate_str(line, width, "…").into_owned())
 }

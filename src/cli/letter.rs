@@ -1,27 +1,29 @@
 //! `porchlight letter`
 
+mod sending;
+
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::Subcommand;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
-use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 
-use super::{Access, CommandFailure, at_work, base_url, confirm, open_store, say, tell};
-use crate::actions::{LetterFailure, LetterSender, LetterStep};
+use self::sending::Sending;
+use super::terminal::{count, row, visible_line, width};
+use super::{Access, CommandFailure, at_work, base_url, confirm, open_store, say, say_json, tell};
+use crate::actions::{LetterFailure, LetterSender};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
 use crate::domain::email::EmailAddress;
-use crate::domain::letter::Letter;
+use crate::domain::letter::{Letter, Tally};
 use crate::mail::Postmaster;
 use crate::site::{Addressee, Content, Stationery};
 use crate::store::{Database, StartedLetter, Store};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum LetterCommand {
-    /// Write the letter's HTML and text beside the file, as they will arrive; nothing is sent
+    /// Write the letter as it will arrive beside the file; nothing is sent
+    ///
+    /// november.md becomes november.preview.html and november.preview.txt. No other file is written to.
     #[command(before_help = "Example:\n  porchlight letter preview november.md")]
     Preview { file: PathBuf },
     /// Send the letter to one address, to see it arrive; nobody else gets it, and nothing is noted
@@ -117,7 +119,7 @@ fn preview(settings: &Settings, file: &Path) -> Result<(), CommandFailure> {
     let postal_address = settings.postal_address.as_deref().unwrap_or("(The setting `postal_address` goes here.)");
     let written = stationery(settings, postal_address)?.write(&letter, &proofreader(settings))?;
     tell(&format!("Subject: {}", letter.subject));
-    for (kind, text) in [("html", written.html), ("txt", written.text)] {
+    for (kind, text) in [("preview.html", written.html), ("preview.txt", written.text)] {
         let path = file.with_extension(kind);
         std::fs::write(&path, text)
             .map_err(|error| LetterCommandFailure::Preview(path.display().to_string(), error))?;
@@ -165,14 +167,18 @@ async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), Command
         tell("Nobody has asked for the monthly email yet, so nothing was sent.");
         return Ok(());
     }
-    let count = started.as_ref().map_or(to.len() as u64, |letter| letter.tally.waiting);
-    let people = if count == 1 { "1 person".to_owned() } else { format!("{count} people") };
+    if let Some(letter) = started.as_ref().filter(|letter| letter.tally.waiting == 0) {
+        tell(&format!("Nobody is left to send it to. {}", tally(letter)));
+        return Ok(());
+    }
+    let left = started.as_ref().map_or(to.len() as u64, |letter| letter.tally.waiting);
+    let people = count(left, "person", "people");
     if !confirm(&format!("Send “{}” to {people}?", sender.letter.subject), yes)? {
         tell("Nothing was sent.");
         return Ok(());
     }
     sender.start(&to).await.map_err(|failure| stopped(&failure, started.as_ref()))?;
-    let outcome = Sending::new(settings.letter_rate, count)?.run(&mut sender).await;
+    let outcome = Sending::new(settings.letter_rate, left)?.run(&mut sender).await;
     sender.close().await;
     let now = find(&store, &id).await?;
     if let Some(letter) = &now {
@@ -186,87 +192,7 @@ fn stopped(failure: &LetterFailure, letter: Option<&StartedLetter>) -> LetterCom
 }
 
 fn waiting(letter: Option<&StartedLetter>) -> String {
-    match letter.map_or(0, |letter| letter.tally.waiting) {
-        1 => "1 waits.".to_owned(),
-        count => format!("{count} wait."),
-    }
-}
-
-/// Everything around the steps: the pace, the bar, patience with the mail server, and stopping.
-struct Sending {
-    pace: Interval,
-    bar: ProgressBar,
-    interrupt: Signal,
-    terminate: Signal,
-}
-
-/// How long to wait for a mail server that is away, one time after the other.
-const PATIENCE: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
-/// Longest wait for somebody who was put off; whoever has to wait longer is left for another run.
-const LONGEST_WAIT: Duration = Duration::from_mins(5);
-
-impl Sending {
-    fn new(rate: u32, count: u64) -> Result<Self, CommandFailure> {
-        let mut pace = interval(Duration::from_secs(1) / rate);
-        pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let style = ProgressStyle::with_template("  sending {bar:32} {pos} of {len}, {per_sec}, {eta} left")
-            .unwrap_or_else(|_| ProgressStyle::default_bar());
-        Ok(Self {
-            pace,
-            bar: ProgressBar::new(count).with_style(style),
-            interrupt: signal(SignalKind::interrupt())?,
-            terminate: signal(SignalKind::terminate())?,
-        })
-    }
-
-    /// Sends until nobody is left, or says why it stops. Whoever was claimed is settled first.
-    async fn run(mut self, sender: &mut LetterSender) -> Result<(), String> {
-        let mut patience = PATIENCE.iter();
-        loop {
-            self.wait_for_pace().await?;
-            match sender.step().await.map_err(|failure| failure.to_string())? {
-                LetterStep::Settled => {
-                    patience = PATIENCE.iter();
-                    self.bar.inc(1);
-                }
-                LetterStep::PutOff => patience = PATIENCE.iter(),
-                LetterStep::Away(said) => match patience.next() {
-                    Some(pause) => self.wait(*pause).await?,
-                    None => return Err(format!("The mail server cannot be used: {said}")),
-                },
-                LetterStep::WaitUntil(then) => {
-                    sender.close().await;
-                    let pause = Clock::System.now().until(then);
-                    if pause > LONGEST_WAIT {
-                        return Err("The mail server did not take some letters now".to_owned());
-                    }
-                    self.wait(pause.max(Duration::from_millis(100))).await?;
-                }
-                LetterStep::Done => {
-                    self.bar.finish_and_clear();
-                    return Ok(());
-                }
-            }
-        }
-    }
-
-    async fn wait_for_pace(&mut self) -> Result<(), String> {
-        tokio::select! {
-            biased;
-            _ = self.interrupt.recv() => Err("Stopped".to_owned()),
-            _ = self.terminate.recv() => Err("Stopped".to_owned()),
-            _ = self.pace.tick() => Ok(()),
-        }
-    }
-
-    async fn wait(&mut self, pause: Duration) -> Result<(), String> {
-        tokio::select! {
-            biased;
-            _ = self.interrupt.recv() => Err("Stopped".to_owned()),
-            _ = self.terminate.recv() => Err("Stopped".to_owned()),
-            () = sleep(pause) => Ok(()),
-        }
-    }
+    count(letter.map_or(0, |letter| letter.tally.waiting), "waits.", "wait.")
 }
 
 async fn find(store: &Store, id: &str) -> Result<Option<StartedLetter>, CommandFailure> {
@@ -287,21 +213,28 @@ async fn status(settings: &Settings, file: Option<&Path>, as_json: bool) -> Resu
         Some(id) => letters.iter().find(|letter| letter.id == *id).ok_or(LetterCommandFailure::Unknown)?,
         None => letters.first().ok_or(LetterCommandFailure::None)?,
     };
-    say(&if as_json { format!("{:#}", described(letter)) } else { tally(letter) });
+    if as_json {
+        say_json(&described(letter));
+    } else {
+        say(&tally(letter));
+    }
     Ok(())
 }
 
 async fn list(settings: &Settings, as_json: bool) -> Result<(), CommandFailure> {
     let letters = letters(settings).await?;
     if as_json {
-        say(&format!("{:#}", letters.iter().map(described).collect::<Value>()));
+        say_json(&letters.iter().map(described).collect());
         return Ok(());
     }
     if letters.is_empty() {
         tell(&LetterCommandFailure::None.to_string());
     }
+    let short = |letter: &StartedLetter| in_short(&letter.tally);
+    let widest = letters.iter().map(|letter| short(letter).len()).max().unwrap_or_default();
     for letter in &letters {
-        say(&format!("{}  {}", letter.started_at.date(), tally(letter)));
+        let cells = [(letter.started_at.date(), 10), (short(letter), widest)];
+        say(&row(&cells, &visible_line(&letter.subject), width()));
     }
     Ok(())
 }
@@ -309,9 +242,28 @@ async fn list(settings: &Settings, as_json: bool) -> Result<(), CommandFailure> 
 fn tally(letter: &StartedLetter) -> String {
     let tally = &letter.tally;
     format!(
-        "“{}”: {} recipients, {} sent, {} waiting, {} uncertain, {} refused, {} skipped",
-        letter.subject, tally.recipients, tally.sent, tally.waiting, tally.uncertain, tally.refused, tally.skipped
+        "“{}”: {}, {} sent, {} waiting, {} uncertain, {} refused, {} skipped",
+        visible_line(&letter.subject),
+        count(tally.recipients, "recipient", "recipients"),
+        tally.sent,
+        tally.waiting,
+        tally.uncertain,
+        tally.refused,
+        tally.skipped
     )
+}
+
+/// How many were sent, and what else became of any.
+fn in_short(tally: &Tally) -> String {
+    let others = [
+        (tally.waiting, "waiting"),
+        (tally.uncertain, "uncertain"),
+        (tally.refused, "refused"),
+        (tally.skipped, "skipped"),
+    ];
+    let sent = format!("{} of {} sent", tally.sent, tally.recipients);
+    let others = others.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+    std::iter::once(sent).chain(others).collect::<Vec<_>>().join(", ")
 }
 
 fn described(letter: &StartedLetter) -> Value {

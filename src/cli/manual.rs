@@ -1,10 +1,12 @@
 //! `porchlight completions` and `porchlight man`: what is made from the arguments themselves.
 
+use std::io;
 use std::path::Path;
 
 use clap::Command;
 use clap_complete::Shell;
 use clap_mangen::Man;
+use clap_mangen::roff::{Roff, roman};
 
 use super::{CommandFailure, say_as_is, tell};
 
@@ -16,14 +18,35 @@ pub(super) fn complete(shell: Shell, mut program: Command) {
 
 pub(super) fn print_or_write(program: Command, folder: Option<&Path>) -> Result<(), CommandFailure> {
     let Some(folder) = folder else {
-        let mut page = Vec::new();
-        Man::new(program).render(&mut page)?;
-        say_as_is(&page);
+        let (_, page) = page(program)?;
+        say_as_is(page.as_bytes());
         return Ok(());
     };
     let unwritable = |why| CommandFailure::Manual(folder.display().to_string(), why);
     std::fs::create_dir_all(folder).map_err(unwritable)?;
-    clap_mangen::generate_to(program, folder).map_err(unwritable)?;
+    let mut program = program.disable_help_subcommand(true);
+    program.build();
+    write_all(&program, folder).map_err(unwritable)?;
     tell(&format!("The pages are in {}.", folder.display()));
     Ok(())
+}
+
+fn write_all(command: &Command, folder: &Path) -> io::Result<()> {
+    let (name, page) = page(command.clone())?;
+    std::fs::write(folder.join(name), page)?;
+    command.get_subcommands().try_for_each(|command| write_all(command, folder))
+}
+
+/// The page of a command and its file's name. The library leaves out what help begins with.
+fn page(command: Command) -> io::Result<(String, String)> {
+    let mut examples = Roff::new();
+    examples.control("SH", ["EXAMPLES"]).control("nf", []);
+    for line in command.get_before_help().map(ToString::to_string).unwrap_or_default().lines().skip(1) {
+        examples.text([roman(line)]);
+    }
+    examples.control("fi", []);
+    let (man, mut page) = (Man::new(command), Vec::new());
+    man.render(&mut page)?;
+    let page = String::from_utf8_lossy(&page);
+    Ok((man.get_filename(), page.replacen(".SH OPTIONS", &(examples.to_roff() + ".SH OPTIONS"), 1)))
 }

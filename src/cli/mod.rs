@@ -3,6 +3,7 @@
 mod backup;
 mod check;
 mod config;
+mod help;
 mod inbox;
 mod letter;
 mod manual;
@@ -12,12 +13,12 @@ mod people;
 mod release;
 mod serve;
 mod stats;
+mod terminal;
 
-use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 use self::backup::BackupCommandFailure;
@@ -30,6 +31,7 @@ use self::opening::{Access, OpeningFailure, open_store};
 use self::people::{PeopleCommand, PeopleFailure};
 use self::release::{ReleaseCommand, ReleaseFailure};
 use self::stats::StatsArguments;
+use self::terminal::{confirm, say, say_as_is, say_json, tell};
 use crate::config::{Chosen, InvalidSettings, Settings, Written};
 use crate::domain::base_url::BaseUrl;
 use crate::serve::ServeFailure;
@@ -38,7 +40,7 @@ use crate::store::{Database, StoreFailure};
 
 /// The website service of a native Mac app: pages for people and agents, downloads, contact, MCP.
 #[derive(Debug, Parser)]
-#[command(name = "porchlight", version, after_help = EXAMPLES)]
+#[command(name = "porchlight", version, before_help = help::EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -50,19 +52,6 @@ struct Cli {
     #[command(flatten)]
     settings: Written,
 }
-
-const EXAMPLES: &str = "\
-Examples:
-  porchlight serve
-      A local preview at http://127.0.0.1:8080, data in ./data
-  porchlight serve --listen 0.0.0.0:80 --base-url https://troupe.example
-      The real thing, behind a proxy that speaks https
-  porchlight release publish Troupe.dmg --version 1.4.0
-      The newest disk image, from this moment on
-
-A flag beats the environment, which beats porchlight.toml. PORCHLIGHT_DATABASE_URL_FILE and
-PORCHLIGHT_SMTP_URL_FILE may name a file that holds the value, so that a password need not stand in
-the environment.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -77,7 +66,7 @@ enum Command {
     #[command(before_help = check::EXAMPLES)]
     Check(CheckArguments),
     /// Show what is set and where, or every setting there is
-    #[command(subcommand)]
+    #[command(subcommand, before_help = "Example:\n  porchlight config show")]
     Config(ConfigCommand),
     /// Write everything to a folder, while the service goes on
     #[command(before_help = "Example:\n  porchlight backup /backups/2026-11-15")]
@@ -99,16 +88,19 @@ enum Command {
         to: String,
     },
     /// Publish disk images, list them, take them back
-    #[command(subcommand)]
+    #[command(subcommand, before_help = "Example:\n  porchlight release publish Troupe.dmg --version 1.4.0")]
     Release(ReleaseCommand),
     /// Write to those who asked for one email a month
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        before_help = "Examples:\n  porchlight letter preview november.md\n  porchlight letter send november.md"
+    )]
     Letter(LetterCommand),
     /// See, list, export, import and erase people
-    #[command(subcommand)]
+    #[command(subcommand, before_help = "Example:\n  porchlight people show ada@example.com")]
     People(PeopleCommand),
     /// Read what people wrote to you
-    #[command(subcommand)]
+    #[command(subcommand, before_help = "Examples:\n  porchlight inbox list\n  porchlight inbox show 5f2c9a01")]
     Inbox(InboxCommand),
     /// Show how the launch goes: downloads, people, opt-ins, joins, messages
     #[command(before_help = stats::EXAMPLES)]
@@ -171,6 +163,9 @@ enum CommandFailure {
     #[error("The manual cannot be written to {0}: {1}.")]
     Manual(String, std::io::Error),
     /// Exit 1.
+    #[error("Not everything could be written to standard output: {0}.")]
+    Unheard(std::io::Error),
+    /// Exit 1.
     #[error("The program could not start: {0}.")]
     Runtime(#[from] std::io::Error),
 }
@@ -204,13 +199,29 @@ impl CommandFailure {
 /// Runs the command that the arguments name.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
-    match run(cli) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failure) => {
-            tell(&failure.to_string());
-            ExitCode::from(failure.exit_code())
+    let arguments = help::program().try_get_matches();
+    let cli = match arguments.and_then(|arguments| Cli::from_arg_matches(&arguments)) {
+        Ok(cli) => cli,
+        Err(help_or_misuse) => return print(&help_or_misuse),
+    };
+    let done = run(cli).err();
+    let unheard = terminal::unheard().map(CommandFailure::Unheard);
+    let failures: Vec<_> = [done, unheard].into_iter().flatten().collect();
+    for failure in &failures {
+        tell(&failure.to_string());
+    }
+    failures.first().map_or(ExitCode::SUCCESS, |failure| ExitCode::from(failure.exit_code()))
+}
+
+/// Help is data that was asked for; what was typed wrongly is told.
+fn print(help_or_misuse: &clap::Error) -> ExitCode {
+    let code = u8::try_from(help_or_misuse.exit_code()).unwrap_or(1);
+    match help_or_misuse.print() {
+        Err(why) if code == 0 && why.kind() != std::io::ErrorKind::BrokenPipe => {
+            tell(&CommandFailure::Unheard(why).to_string());
+            ExitCode::FAILURE
         }
+        _ => ExitCode::from(code),
     }
 }
 
@@ -231,10 +242,10 @@ fn run(cli: Cli) -> Result<(), CommandFailure> {
         Command::Inbox(command) => inbox::run(command, &settings?),
         Command::Stats(arguments) => stats::run(&arguments, &settings?),
         Command::Completions { shell } => {
-            manual::complete(shell, Cli::command());
+            manual::complete(shell, help::program());
             Ok(())
         }
-        Command::Man { to } => manual::print_or_write(Cli::command(), to.as_deref()),
+        Command::Man { to } => manual::print_or_write(help::program(), to.as_deref()),
     };
     done.map_err(|failure| match &known {
         Some(settings) => failure.about(settings),
@@ -242,57 +253,29 @@ fn run(cli: Cli) -> Result<(), CommandFailure> {
     })
 }
 
-/// Writes for the person at the terminal; data goes to standard output instead.
-#[expect(clippy::print_stderr, reason = "this is the one place that speaks to the person")]
-fn tell(line: &str) {
-    eprintln!("{line}");
-}
-
-/// Writes data, for people and programs alike. Who stops reading has seen enough.
-fn say(line: &str) {
-    let _ = writeln!(std::io::stdout(), "{line}");
-}
-
-/// Writes what has been made to the last byte.
-fn say_as_is(bytes: &[u8]) {
-    let _ = std::io::stdout().write_all(bytes);
-}
-
 /// Where the site is to be found, as far as that is known before anybody listens.
 fn base_url(settings: &Settings) -> BaseUrl {
     settings.base_url.clone().unwrap_or_else(|| BaseUrl::of_listener(settings.listen))
-}
-
-/// Asks before what cannot be undone.
-fn confirm(question: &str, yes: bool) -> Result<bool, CommandFailure> {
-    if yes {
-        return Ok(true);
-    }
-    if !std::io::stdin().is_terminal() {
-        return Err(CommandFailure::Unasked);
-    }
-    tell(&format!("{question} Type yes to go on:"));
-    let mut answer = String::new();
-    std::io::stdin().read_line(&mut answer)?;
-    Ok(answer.trim().eq_ignore_ascii_case("yes"))
 }
 
 /// Runs a command that works on the database itself.
 fn at_work(command: impl Future<Output = Result<(), CommandFailure>>) -> Result<(), CommandFailure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let done = runtime.block_on(command);
-    // The system may be looking up a name that nobody waits for any more.
+    // What still runs in the background, such as looking up a name, is of no use any more.
     runtime.shutdown_background();
     done
 }
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory;
+
     use super::*;
 
     #[test]
     fn the_arguments_fit_together() {
-        Cli::command().debug_assert();
+        help::program().debug_assert();
     }
 
     #[test]

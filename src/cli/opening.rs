@@ -39,10 +39,17 @@ pub(super) enum OpeningFailure {
          version once, which brings it up to date, or do this with the version that made it."
     )]
     Older(Database),
-    #[error("The database ({0}) cannot be used: {1}.")]
+    #[error("The database ({0}) cannot be used: {1}.{hint}", hint = what_to_check(.0))]
     Unusable(Database, String),
     #[error("{}", .1.sentence(&format!("The database ({}) cannot be used", .0)))]
     Damaged(Database, StoreFailure),
+}
+
+const fn what_to_check(database: &Database) -> &'static str {
+    match database {
+        Database::Sqlite(_) => "",
+        Database::Postgres(_) => " See whether it runs, and whether `database_url` names its host and port.",
+    }
 }
 
 /// The database of the settings.

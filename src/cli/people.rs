@@ -2,22 +2,24 @@
 
 mod cells;
 mod file;
+mod list;
+mod private_file;
 pub(super) mod show;
 
-use std::io::Write;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use serde_json::{Value, json};
 
 use self::file::BadRow;
-use super::{Access, CommandFailure, at_work, confirm, open_store, say, tell};
+use self::list::{PAGE, Pages, list};
+use super::terminal::{count, either, when_interrupted};
+use super::{Access, CommandFailure, at_work, confirm, open_store, say, say_json, tell};
 use crate::actions::{Failure, erase_person, suppress, unsuppress};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::email::EmailAddress;
 use crate::domain::leaving::Suppression;
-use crate::domain::person::Person;
 use crate::store::{Held, Remains, Store};
 
 #[derive(Debug, Subcommand)]
@@ -112,9 +114,12 @@ pub(super) enum PeopleFailure {
     Export(String, std::io::Error),
     #[error("{0} cannot be read: {1}.")]
     File(String, String),
-    #[error("{0} of {1} rows are bad, so nobody was imported. Mend them and run the command again.")]
+    #[error("{} bad, so nobody was imported. Mend the file and run the command again.", rows(*.0, *.1, ("is", "are")))]
     NoneTaken(usize, usize),
-    #[error("{0} of {1} rows were left out. Mend them and run the command again: who is there by now stays.")]
+    #[error(
+        "{} left out. Mend the file and run the command again: who is there by now stays.",
+        rows(*.0, *.1, ("was", "were"))
+    )]
     SomeLeftOut(usize, usize),
     #[error("The import stopped after {0} people: {1}. Run the command again: who is there by now stays.")]
     Stopped(u64, Failure),
@@ -130,6 +135,10 @@ impl PeopleCommand {
     }
 }
 
+fn rows(some: usize, all: usize, (one, many): (&str, &str)) -> String {
+    format!("{some} of {all} rows {}", either(some as u64, one, many))
+}
+
 pub(super) fn run(command: PeopleCommand, settings: &Settings) -> Result<(), CommandFailure> {
     at_work(async {
         let store = open_store(settings, command.access()).await?;
@@ -138,7 +147,7 @@ pub(super) fn run(command: PeopleCommand, settings: &Settings) -> Result<(), Com
             PeopleCommand::List { json, limit, updates } => {
                 list(&store, json, limit.unwrap_or(usize::MAX), updates).await
             }
-            PeopleCommand::Export { file } => file::export(&store, file.as_deref()).await,
+            PeopleCommand::Export { file } => export(&store, file.as_deref()).await,
             PeopleCommand::Import { file, all_or_nothing } => import(&store, &file, all_or_nothing).await,
             PeopleCommand::Erase { email, yes } => erase(&store, &email, yes).await,
             PeopleCommand::Suppress { email } => never_mail(&store, &email).await,
@@ -152,9 +161,9 @@ pub(super) fn run(command: PeopleCommand, settings: &Settings) -> Result<(), Com
 async fn show(settings: &Settings, store: &Store, email: &EmailAddress, as_json: bool) -> Result<(), CommandFailure> {
     let held = held(store, email).await?;
     if as_json {
-        say(&format!("{:#}", show::described(&held, &super::base_url(settings))));
+        say_json(&show::described(&held, &super::base_url(settings)));
     } else {
-        say(&show::lines(&held).join("\n"));
+        say(&show::lines(&held, &super::base_url(settings)).join("\n"));
     }
     Ok(())
 }
@@ -172,79 +181,24 @@ async fn held(store: &Store, email: &EmailAddress) -> Result<Held, CommandFailur
     }
 }
 
-/// So many are asked for at once, so that the longest list takes little memory and no long statement.
-const PAGE: usize = 1000;
-
-/// Everybody in order of the address, a page at a time.
-struct Pages<'a> {
-    store: &'a Store,
-    opted_in_only: bool,
-    last: Option<EmailAddress>,
-}
-
-impl Pages<'_> {
-    /// The next few; none when there are no more.
-    async fn next(&mut self) -> Result<Vec<Person>, PeopleFailure> {
-        let page = self.store.people_page(self.opted_in_only, self.last.as_ref(), PAGE).await;
-        let people = page.map_err(|failure| PeopleFailure::Read(failure.into()))?;
-        self.last = people.last().map(|person| person.email.clone()).or(self.last.take());
-        Ok(people)
-    }
-}
-
-async fn list(store: &Store, as_json: bool, limit: usize, updates: bool) -> Result<(), CommandFailure> {
-    let mut pages = Pages { store, opted_in_only: updates, last: None };
-    let mut out = std::io::stdout().lock();
-    let mut listed = 0;
-    let mut next = if limit == 0 { Vec::new() } else { pages.next().await? };
-    while !next.is_empty() && listed < limit {
-        for person in next.iter().filter(|person| !updates || person.is_mailed()).take(limit - listed) {
-            let line = match (as_json, listed) {
-                (true, 0) => format!("[\n  {}", in_list(person)),
-                (true, _) => format!(",\n  {}", in_list(person)),
-                (false, _) => format!("{}\n", line(person)),
-            };
-            if out.write_all(line.as_bytes()).is_err() {
-                return Ok(());
-            }
-            listed += 1;
+async fn export(store: &Store, path: Option<&Path>) -> Result<(), CommandFailure> {
+    match file::export(store, path).await {
+        // Who stopped reading has seen enough.
+        Err(CommandFailure::People(PeopleFailure::Export(_, why)))
+            if path.is_none() && why.kind() == ErrorKind::BrokenPipe =>
+        {
+            Ok(())
         }
-        next = pages.next().await?;
+        done => done,
     }
-    let _ = match (as_json, listed) {
-        (true, 0) => writeln!(out, "[]"),
-        (true, _) => writeln!(out, "\n]"),
-        (false, _) => Ok(()),
-    };
-    if listed == 0 {
-        tell("Nobody is there.");
-    }
-    Ok(())
-}
-
-fn in_list(person: &Person) -> Value {
-    json!({
-        "email": person.email.as_typed(),
-        "updates": person.is_mailed(),
-        "waitlist": person.waitlist,
-        "downloads": person.downloads,
-        "suppressed": person.suppressed.is_some(),
-        "first_seen": person.first_seen.rfc3339(),
-    })
-}
-
-fn line(person: &Person) -> String {
-    let state = match (person.suppressed, person.is_mailed()) {
-        (Some(_), _) => "suppressed",
-        (None, true) => "updates",
-        (None, false) => "",
-    };
-    let waitlist = if person.waitlist { "waitlist" } else { "" };
-    let (date, email) = (person.first_seen.date(), person.email.as_typed());
-    format!("{date}  {:>4} downloads  {waitlist:<8}  {state:<10}  {email}", person.downloads)
 }
 
 async fn import(store: &Store, path: &Path, all_or_nothing: bool) -> Result<(), CommandFailure> {
+    when_interrupted(if all_or_nothing {
+        "Stopped: nobody was imported."
+    } else {
+        "Stopped half way. Run the command again: who is there by now stays."
+    })?;
     let now = Clock::System.now();
     let imported =
         if all_or_nothing { file::import_all(store, path, now).await? } else { file::import(store, path, now).await? };
@@ -252,9 +206,9 @@ async fn import(store: &Store, path: &Path, all_or_nothing: bool) -> Result<(), 
     if all_or_nothing && !imported.bad.is_empty() {
         return Err(PeopleFailure::NoneTaken(imported.bad.len(), imported.good + imported.bad.len()).into());
     }
-    let people = |count| if count == 1 { "1 person was".to_owned() } else { format!("{count} people were") };
     let there = imported.good as u64 - imported.added;
-    tell(&format!("{} added, {there} were there already.", people(imported.added)));
+    let (added, there) = (count(imported.added, "person was", "people were"), count(there, "was", "were"));
+    tell(&format!("{added} added, {there} there already."));
     if imported.bad.is_empty() {
         return Ok(());
     }

@@ -5,8 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
+use tokio::signal::unix::{SignalKind, signal};
 
-use super::{Access, CommandFailure, at_work, confirm, open_store, say, tell};
+use super::terminal::{cut, width};
+use super::{Access, CommandFailure, at_work, confirm, open_store, say, say_json, tell};
 use crate::actions::{Image, Publication, PublishFailure, Shelf, WithdrawFailure, publish_release, withdraw_release};
 use crate::clock::Clock;
 use crate::config::Settings;
@@ -121,10 +123,14 @@ pub(super) enum ReleaseFailure {
     Publish(#[from] PublishFailure),
     #[error(transparent)]
     Withdraw(#[from] WithdrawFailure),
+    #[error("Stopped. Unless `porchlight release list` shows it, nothing was published: run the command again.")]
+    Interrupted,
     #[error("The notes in {0} cannot be used: {1}.")]
     Notes(String, String),
     #[error("There is no release {0}. `porchlight release list` shows what there is.")]
     Unknown(Version),
+    #[error("{0} was withdrawn on {1} already.")]
+    Withdrawn(Version, String),
     #[error("Nothing has been published yet. `porchlight release publish --help` shows how.")]
     Nothing,
 }
@@ -169,9 +175,15 @@ impl Publish {
                 bar.set_position(done);
             }
         };
-        let published = publish_release(&place, self.publication()?, Clock::System.now(), progress).await;
+        let mut interrupt = signal(SignalKind::interrupt())?;
+        let published = tokio::select! {
+            published = publish_release(&place, self.publication()?, Clock::System.now(), progress) => {
+                published.map_err(ReleaseFailure::from)
+            }
+            _ = interrupt.recv() => Err(ReleaseFailure::Interrupted),
+        };
         bar.finish_and_clear();
-        let release = published.map_err(ReleaseFailure::from)?;
+        let release = published?;
         let newest = store.releases().await?.newest().map(|newest| newest.version.clone());
         tell(&match newest {
             Some(newest) if newest == release.version => format!("{} is the newest now.", release.file),
@@ -217,7 +229,7 @@ fn bar_style() -> ProgressStyle {
 fn list(releases: &Releases, as_json: bool) {
     if as_json {
         let all: Value = releases.iter().map(|release| described(release, releases)).collect();
-        return say(&format!("{all:#}"));
+        return say_json(&all);
     }
     if releases.iter().next().is_none() {
         tell(&ReleaseFailure::Nothing.to_string());
@@ -225,7 +237,8 @@ fn list(releases: &Releases, as_json: bool) {
     for release in releases.iter() {
         let version = release.version.to_string();
         let (date, state) = (release.published.date(), state(release, releases));
-        say(format!("{version:<16} {date}  {:>14} bytes  {state}", release.length).trim_end());
+        let line = format!("{version:<16} {date}  {:>14} bytes  {state}", release.length);
+        say(&cut(line.trim_end(), width()));
     }
 }
 
@@ -236,7 +249,7 @@ fn show(releases: &Releases, version: Option<Version>, as_json: bool) -> Result<
     };
     let described = described(release, releases);
     if as_json {
-        say(&format!("{described:#}"));
+        say_json(&described);
         return Ok(());
     }
     for (name, value) in described.as_object().into_iter().flatten().filter(|(name, _)| *name != "notes") {
@@ -253,6 +266,13 @@ fn show(releases: &Releases, version: Option<Version>, as_json: bool) -> Result<
 }
 
 async fn withdraw(store: &Store, version: Version, yes: bool) -> Result<(), CommandFailure> {
+    match store.releases().await?.with_version(&version) {
+        None => return Err(ReleaseFailure::Unknown(version).into()),
+        Some(Release { withdrawn: Some(at), .. }) => {
+            return Err(ReleaseFailure::Withdrawn(version, at.date()).into());
+        }
+        Some(_) => {}
+    }
     let question = format!("Withdraw {version}? Nobody is handed it any more, and its number is never used again.");
     if !confirm(&question, yes)? {
         tell("Nothing was withdrawn.");

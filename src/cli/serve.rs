@@ -19,6 +19,8 @@ pub(super) fn run(settings: Settings, watch: bool) -> Result<(), CommandFailure>
         .with_target(false)
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
+        // A log that cannot be written is no reason to end.
+        .log_internal_errors(false)
         .init();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {

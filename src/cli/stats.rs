@@ -1,14 +1,13 @@
 //! `porchlight stats`
 
-use std::io::IsTerminal;
-
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
-use super::{Access, CommandFailure, at_work, open_store, say};
+use super::terminal::{cut, padded, visible, width};
+use super::{Access, CommandFailure, at_work, open_store, say, say_json};
 use crate::actions::statistics;
 use crate::clock::Clock;
-use crate::config::Settings;
+use crate::config::{InvalidSettings, Settings};
 use crate::domain::calendar::{Day, Period};
 use crate::domain::counts::Totals;
 use crate::domain::statistics::Statistics;
@@ -54,12 +53,13 @@ impl From<By> for Period {
 
 pub(super) fn run(arguments: &StatsArguments, settings: &Settings) -> Result<(), CommandFailure> {
     at_work(async {
-        let store = open_store(settings, Access::Read).await?;
         let today = Day::of(Clock::System.now());
+        check(arguments.since, today)?;
+        let store = open_store(settings, Access::Read).await?;
         let statistics = statistics(&store, arguments.by.into(), arguments.since, today).await?;
         store.close().await;
         if arguments.json {
-            say(&format!("{:#}", described(&statistics)));
+            say_json(&described(&statistics));
         } else {
             for line in chart(&statistics, width()) {
                 say(&line);
@@ -69,10 +69,19 @@ pub(super) fn run(arguments: &StatsArguments, settings: &Settings) -> Result<(),
     })
 }
 
-/// How many columns there are, if somebody is looking.
-fn width() -> Option<usize> {
-    let columns = terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0));
-    std::io::stdout().is_terminal().then_some(columns)
+/// More days than these are no chart, and no service is as old.
+const DAYS_BACK: i64 = 10 * 366;
+
+fn check(since: Option<Day>, today: Day) -> Result<(), InvalidSettings> {
+    match since {
+        Some(day) if day > today => {
+            Err(InvalidSettings::of("--since", format!("{} is yet to come; today is {}", day.date(), today.date())))
+        }
+        Some(day) if day < today.before(DAYS_BACK) => {
+            Err(InvalidSettings::of("--since", format!("{} is more than ten years ago", day.date())))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn described(statistics: &Statistics) -> Value {
@@ -114,6 +123,8 @@ const COLUMNS: [&str; 6] = ["downloads", "people", "opt-ins", "joins", "messages
 /// How many sources people at a terminal are shown, and how much of a long one.
 const SOURCES_SHOWN: usize = 12;
 const LONGEST_LABEL: usize = 18;
+/// Some characters take two columns.
+const WIDEST_LABEL: usize = 18;
 /// The shortest bar that is worth drawing, and the longest.
 const BAR: std::ops::RangeInclusive<usize> = 8..=60;
 
@@ -168,9 +179,10 @@ struct Table {
 
 impl Table {
     fn for_rows<'a>(rows: impl Iterator<Item = &'a (String, Totals)>, width: Option<usize>) -> Self {
-        let (mut label, mut columns) = (0, COLUMNS.map(str::len).to_vec());
+        let (mut label, mut columns, mut digits) = (0, COLUMNS.map(str::len).to_vec(), 0);
         for (name, totals) in rows {
-            label = label.max(name.chars().count());
+            label = label.max(console::measure_text_width(name).min(WIDEST_LABEL));
+            digits = digits.max(totals.downloads.to_string().len());
             for (column, (_, times)) in columns.iter_mut().zip(totals.named()) {
                 *column = (*column).max(times.to_string().len());
             }
@@ -179,6 +191,11 @@ impl Table {
         if let Some(width) = width {
             if table.width() + 2 + BAR.start() > width {
                 table.columns.truncate(1);
+            }
+            // A number is never cut; its heading and the label may be.
+            if table.width() > width {
+                table.columns = vec![digits];
+                table.label = table.label.min(width.saturating_sub(digits + 2));
             }
             let room = width.saturating_sub(table.width() + 2).min(*BAR.end());
             table.bar = BAR.contains(&room).then_some(room);
@@ -207,8 +224,8 @@ impl Table {
     }
 
     fn line(&self, label: &str, cells: [String; COLUMNS.len()]) -> String {
-        let label = format!("{label:<width$}", width = self.label);
-        let cells = self.columns.iter().zip(cells).map(|(width, cell)| format!("{cell:>width$}"));
+        let label = padded(&visible(label), self.label);
+        let cells = self.columns.iter().zip(cells).map(|(width, cell)| format!("{:>width$}", cut(&cell, Some(*width))));
         std::iter::once(label).chain(cells).collect::<Vec<_>>().join("  ")
     }
 }
@@ -237,7 +254,11 @@ mod tests {
             until: last,
             total: totals(downloads.iter().sum()),
             periods: Period::Day.starts(since, last).into_iter().zip(downloads.iter().map(|d| totals(*d))).collect(),
-            sources: vec![("a\u{1b}[31m".to_owned(), totals(3)), (String::new(), totals(1))],
+            sources: vec![
+                ("a\u{1b}[31m\u{202e}".to_owned(), totals(3)),
+                (String::new(), totals(1)),
+                ("漢字漢字漢字漢字漢字漢字".to_owned(), totals(2)),
+            ],
             via: Vec::new(),
             tools: Vec::new(),
             images: Vec::new(),
@@ -246,9 +267,10 @@ mod tests {
 
     #[test]
     fn a_chart_is_never_wider_than_the_terminal() {
-        for width in [24, 40, 60, 79, 80, 100, 132, 400] {
+        for width in [12, 20, 24, 40, 60, 79, 80, 100, 132, 400] {
             let lines = chart(&statistics(&[0, 1, 123_456_789, 77]), Some(width));
-            let widest = lines.iter().map(|line| line.chars().count()).max().unwrap();
+            let widest = lines.iter().map(|line| console::measure_text_width(line)).max().unwrap();
+            assert!(lines[3].contains("123456789"), "numbers are whole:\n{}", lines.join("\n"));
             assert!(widest <= width, "{widest} of {width}:\n{}", lines.join("\n"));
             assert_eq!(lines.iter().any(|line| line.contains('█')), width >= 40, "{}", lines.join("\n"));
         }
@@ -264,7 +286,7 @@ mod tests {
 
     #[test]
     fn what_strangers_call_themselves_cannot_steer_the_terminal() {
-        assert!(!chart(&statistics(&[1]), Some(120)).concat().contains('\u{1b}'));
+        assert!(!chart(&statistics(&[1]), Some(120)).concat().contains(['\u{1b}', '\u{202e}']));
     }
 
     #[test]

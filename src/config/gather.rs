@@ -63,8 +63,8 @@ fn read_file(path: &Path) -> Result<Vec<(String, String)>, InvalidSettings> {
     let shown = path.display();
     let text = std::fs::read_to_string(path)
         .map_err(|error| InvalidSettings(format!("The settings file {shown} could not be read: {error}.")))?;
-    let table: toml::Table = text.parse().map_err(|error: toml::de::Error| {
-        InvalidSettings(format!("The settings file {shown} is not TOML: {}.", error.message()))
+    let table: toml::Table = text.parse().map_err(|error| {
+        InvalidSettings(format!("The settings file {shown} is not TOML: {}.", fault(&error, &text)))
     })?;
     let known = names();
     table
@@ -80,6 +80,17 @@ fn read_file(path: &Path) -> Result<Vec<(String, String)>, InvalidSettings> {
             Ok((name, text))
         })
         .collect()
+}
+
+/// What is wrong and in which line, but not the line itself, which may hold a secret. A key holds none.
+fn fault(error: &toml::de::Error, text: &str) -> String {
+    let message = error.message();
+    let Some(span) = error.span() else { return message.to_owned() };
+    let line = 1 + text.get(..span.start).map_or(0, |before| before.matches('\n').count());
+    match text.get(span) {
+        Some(key) if message == "duplicate key" => format!("line {line} sets `{}` again", key.trim()),
+        _ => format!("line {line}, {message}"),
+    }
 }
 
 /// Numbers and lists are welcome in the file; elsewhere everything is text.

@@ -7,6 +7,7 @@
 mod gather;
 mod mail;
 mod ops;
+mod shown;
 mod written;
 
 use std::fmt;
@@ -20,6 +21,7 @@ use crate::domain::base_url::BaseUrl;
 pub use gather::{Chosen, is_secret};
 pub use mail::MailSettings;
 pub use ops::{Ops, OpsListen};
+pub use shown::shown;
 pub use written::Written;
 
 /// Settings as understood.

@@ -16,7 +16,7 @@ pub struct Written {
     #[arg(long, global = true, env = "PORCHLIGHT_BASE_URL", value_name = "URL")]
     pub base_url: Option<String>,
 
-    /// Folder of the embedded database [default: ./data]
+    /// Folder of the embedded database [default: data]
     #[arg(long, global = true, env = "PORCHLIGHT_DATA_DIR", value_name = "FOLDER")]
     pub data_dir: Option<String>,
 

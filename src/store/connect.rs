@@ -98,7 +98,8 @@ impl fmt::Display for Database {
         match self {
             Self::Sqlite(path) => write!(f, "SQLite, {}", path.display()),
             Self::Postgres(options) => {
-                write!(f, "PostgreSQL, {} at {}", options.get_database().unwrap_or("default"), options.get_host())
+                let (database, host) = (options.get_database().unwrap_or("default"), options.get_host());
+                write!(f, "PostgreSQL, {database} at {host}:{}", options.get_port())
             }
         }
     }

@@ -8,7 +8,7 @@ pub enum StoreFailure {
     #[error("the database is not available: {0}")]
     Unavailable(String),
     /// The database refused the statement itself: trying again will not help.
-    #[error("the database refused a write: {0}")]
+    #[error("the database refused what it was asked: {0}")]
     Refused(String),
     /// The file of an embedded database is not what was written: only a backup helps.
     #[error("the file of the database is damaged ({0})")]
@@ -43,9 +43,9 @@ impl From<sqlx::Error> for StoreFailure {
     fn from(error: sqlx::Error) -> Self {
         match (&error, code(&error)) {
             (sqlx::Error::Migrate(migration), _) => Self::from_migration(migration),
-            (sqlx::Error::Database(_), Some(code)) if is_passing(&code) => Self::Unavailable(error.to_string()),
+            (sqlx::Error::Database(_), Some(code)) if is_passing(&code) => Self::Unavailable(words(&error)),
             (sqlx::Error::Database(_), Some(code)) if is_denied(&code) => {
-                Self::Unusable(format!("The database does not let us in: {error}. Check `database_url`."))
+                Self::Unusable(format!("The database does not let us in: {}. Check `database_url`.", words(&error)))
             }
             (sqlx::Error::Database(error), Some(code)) if is_damage(&code) => Self::Damaged(error.message().to_owned()),
             (
@@ -56,8 +56,8 @@ impl From<sqlx::Error> for StoreFailure {
                 | sqlx::Error::ColumnNotFound(_)
                 | sqlx::Error::RowNotFound,
                 _,
-            ) => Self::Refused(error.to_string()),
-            _ => Self::Unavailable(error.to_string()),
+            ) => Self::Refused(words(&error)),
+            _ => Self::Unavailable(words(&error)),
         }
     }
 }
@@ -80,6 +80,15 @@ impl StoreFailure {
             ),
             other => format!("The database could not be brought up to date: {other}."),
         })
+    }
+}
+
+/// What happened, without the driver's view of it and without the line of PostgreSQL's own source.
+fn words(error: &sqlx::Error) -> String {
+    match error {
+        sqlx::Error::Database(said) => said.message().to_owned(),
+        sqlx::Error::PoolTimedOut => "it did not answer in time".to_owned(),
+        other => other.to_string(),
     }
 }
 

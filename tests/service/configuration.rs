@@ -23,7 +23,8 @@ fn run(folder: &Path, arguments: &[&str]) -> String {
 fn shown(command: Command) -> BTreeMap<String, (String, String)> {
     let all: Value = serde_json::from_str(&stdout(command)).expect("JSON");
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
-    let entry = |setting: &Value| (text(&setting["name"]), (text(&setting["value"]), text(&setting["from"])));
+    let value = |value: &Value| if value.is_null() { "null".to_owned() } else { text(value) };
+    let entry = |setting: &Value| (text(&setting["name"]), (value(&setting["value"]), text(&setting["from"])));
     all.as_array().expect("a list").iter().map(entry).collect()
 }
 
@@ -77,13 +78,27 @@ fn what_is_in_force_is_shown_with_where_it_comes_from_and_without_secrets() {
         ("letter_rate", "3", "porchlight.toml"),
         ("listen", "127.0.0.1:8080", "default"),
         ("ops_token", "(not shown)", "porchlight.toml"),
-        ("smtp_url", "(not shown)", "PORCHLIGHT_SMTP_URL_FILE"),
-        ("database_url", "(not shown)", "PORCHLIGHT_DATABASE_URL"),
+        ("smtp_url", "smtps://me:***@mail.example", "PORCHLIGHT_SMTP_URL_FILE"),
+        ("database_url", "postgres://me:***@db.example/porchlight", "PORCHLIGHT_DATABASE_URL"),
+        ("download_url", "null", "default"),
         ("mail_from", "a@troupe.example", "--mail-from"),
     ] {
         assert_eq!(settings[name], (value.to_owned(), place.to_owned()), "{name}");
     }
     assert!(!stdout(show(&[])).contains("hunter2"));
+
+    let other = tempfile::tempdir().expect("a folder");
+    let settings = shown(Program::command(other.path(), &["config", "show", "--json", "--data-dir", "/srv/data"]));
+    for (name, value) in [
+        ("database_url", "sqlite:/srv/data/porchlight.db"),
+        ("releases_dir", "/srv/data/releases"),
+        ("base_url", "http://127.0.0.1:8080"),
+        ("smtp_url", "null"),
+        ("ops_token", "null"),
+        ("letter_rate", "10"),
+    ] {
+        assert_eq!(settings[name], (value.to_owned(), "default".to_owned()), "{name}");
+    }
 
     let (code, said) = Program::run(show(&["--listen", "here"]));
     assert_eq!(code, 2, "{said}");
@@ -116,7 +131,11 @@ fn completions_and_the_manual_know_every_command_and_no_value_of_the_environment
     with_secret(&["man", "--to", "pages"]);
     for command in ["serve", "check", "backup", "move", "release-publish", "letter-send", "config-example"] {
         let page = std::fs::read_to_string(folder.path().join(format!("pages/porchlight-{command}.1")));
-        assert!(page.expect("a page").contains(".TH porchlight"), "{command}");
+        let page = page.expect("a page");
+        assert!(page.contains(".TH porchlight"), "{command}");
+        let example = format!("porchlight {}", command.replace('-', " "));
+        let (_, examples) = page.split_once(".SH EXAMPLES").expect("examples");
+        assert!(examples.split(".SH").next().expect("a section").contains(&example), "{command}: {examples}");
     }
     let (code, said) = Program::run(Program::command(folder.path(), &["completions", "abacus"]));
     assert_eq!(code, 2, "{said}");
@@ -132,15 +151,17 @@ fn every_command_has_help_that_leads_with_an_example() {
         let names =
             commands.into_iter().flat_map(str::lines).filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
         let names: Vec<_> = names.filter(|name| !["", "help"].contains(name)).collect();
-        if names.is_empty() {
-            *seen += 1;
-            assert!(help.starts_with("Example"), "{path:?}: {help}");
-        }
+        *seen += 1;
+        assert!(help.starts_with("Example"), "{path:?}: {help}");
+        let short = run(folder, &[path, &["-h"]].concat());
+        assert!(short.starts_with("Example") && short.contains("--help lists them"), "{path:?}: {short}");
+        let settings = NAMES.iter().filter(|name| short.contains(&format!("--{} <", name.replace('_', "-"))));
+        assert_eq!(settings.count(), 0, "{path:?}: {short}");
         for name in names {
             visit(folder, &[path, &[name]].concat(), seen);
         }
     }
     let (folder, mut seen) = (tempfile::tempdir().expect("a folder"), 0);
     visit(folder.path(), &[], &mut seen);
-    assert!(seen > 14, "only {seen} commands were found");
+    assert!(seen > 25, "only {seen} commands were found");
 }

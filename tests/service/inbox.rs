@@ -43,7 +43,8 @@ async fn every_message_is_listed_and_shown_whole() {
         assert_eq!(run(service, &["inbox", "list", "--failed", "--waiting"]).0, 2);
         let lines = data(service, &["inbox", "list"]);
         assert_eq!(lines.lines().count(), 3);
-        assert!(!lines.contains('\u{1b}'), "{lines}");
+        let whole = data(service, &["inbox", "list", "--json"]);
+        assert!([lines, whole].iter().all(|said| !said.contains(['\u{1b}', '\u{202e}'])));
 
         let all = json_of(service, &["inbox", "list", "--json"]);
         let (id, reference) = (all[0]["id"].as_str().unwrap(), all[0]["reference"].as_str().unwrap());
@@ -52,7 +53,8 @@ async fn every_message_is_listed_and_shown_whole() {
         }
         let text = data(service, &["inbox", "show", reference]);
         assert!(
-            text.contains("Ada <ada@example.com>") && text.contains(&long.replace(['\u{1b}', '\u{7}'], "\u{fffd}"))
+            text.contains("Ada <ada@example.com>")
+                && text.contains(&long.replace(['\u{1b}', '\u{7}', '\u{202e}'], "\u{fffd}"))
         );
         let failed = data(service, &["inbox", "show", all[1]["reference"].as_str().unwrap()]);
         assert!(failed.contains("after 56 tries") && failed.contains("no such user"), "{failed}");

@@ -145,7 +145,8 @@ async fn nobody_gets_two_letters_in_one_month() {
         let (first, second) = (desk.file("a.md", LETTER), desk.file("b.md", "# Another\n\nMore.\n"));
         assert_eq!(desk.send(&first).0, 0);
         assert_eq!(desk.recipients().await, ["ada@example.com"]);
-        assert_eq!(desk.send(&first).0, 0, "the same file again has nothing left to do");
+        let (code, said) = desk.run(&["send", &first]);
+        assert!(code == 0 && said.contains("Nobody is left to send it to."), "nothing is asked: {said}");
         assert!(desk.recipients().await.is_empty());
 
         desk.download("bob@example.com", true).await;
@@ -157,6 +158,8 @@ async fn nobody_gets_two_letters_in_one_month() {
         let output = desk.command(&["list", "--json"]).output().unwrap();
         let listed: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(listed.as_array().unwrap().len(), 2);
+        let (_, said) = desk.run(&["list"]);
+        assert!(said.contains("  1 of 2 sent, 1 skipped  Another\n"), "{said}");
     })
     .await;
 }
@@ -202,9 +205,17 @@ async fn a_preview_and_a_test_bother_nobody() {
         let file = desk.file("november.md", LETTER);
         let (code, said) = desk.run(&["preview", &file]);
         assert_eq!(code, 0, "{said}");
-        let html = std::fs::read_to_string(file.replace(".md", ".html")).unwrap();
-        let text = std::fs::read_to_string(file.replace(".md", ".txt")).unwrap();
+        let html = std::fs::read_to_string(file.replace(".md", ".preview.html")).unwrap();
+        let text = std::fs::read_to_string(file.replace(".md", ".preview.txt")).unwrap();
         assert!(html.contains("<em>sooner</em>") && text.contains("*sooner*"));
+        for name in ["november.txt", "november.html", "november.preview.txt", "november"] {
+            let letter = desk.file(name, LETTER);
+            for _ in 0..2 {
+                let (code, said) = desk.run(&["preview", &letter]);
+                assert_eq!((code, std::fs::read_to_string(&letter).unwrap().as_str()), (0, LETTER), "{said}");
+            }
+        }
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), LETTER, "a maker's files stay theirs");
 
         let (code, said) = desk.run(&["test", &file, "--to", "me@troupe.example"]);
         assert_eq!(code, 0, "{said}");

@@ -42,6 +42,7 @@ mod settings;
 mod site;
 mod stats;
 mod storage;
+mod terminal;
 mod waitlist;
 
 /// A test that cuts the power would need to wait for the disk; none does.

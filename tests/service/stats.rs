@@ -33,14 +33,15 @@ async fn launch(service: &Service) {
 async fn a_program_reads_what_happened_by_period_and_by_source() {
     on_each_database(async |service| {
         launch(service).await;
-        let told = stats(service, &["--since", "2026-01-01"]);
+        let told = stats(service, &["--since", "2026-11-10"]);
         let total = json!({
             "downloads": 3, "new_people": 3, "opt_ins": 1, "joins": 1, "messages": 1, "unsubscribes": 0,
         });
         assert_eq!(told["total"], total);
-        assert_eq!(told["since"], "2026-11-15", "it begins with what was counted first");
-        let first = &told["periods"][0];
-        assert_eq!((&first["start"], &first["downloads"]), (&json!("2026-11-15"), &json!(3)));
+        assert_eq!(told["since"], "2026-11-10", "it begins where it was asked to");
+        let (asked, counted) = (&told["periods"][0], &told["periods"][5]);
+        assert_eq!((&asked["start"], &asked["downloads"]), (&json!("2026-11-10"), &json!(0)));
+        assert_eq!((&counted["start"], &counted["downloads"]), (&json!("2026-11-15"), &json!(3)));
         let sources: Vec<_> = told["sources"].as_array().unwrap().iter().collect();
         assert_eq!(sources[0]["source"], "hn");
         assert_eq!((&sources[0]["downloads"], &sources[0]["opt_ins"]), (&json!(2), &json!(1)));
@@ -81,9 +82,14 @@ async fn people_read_a_table_and_wrong_use_is_told() {
         let row = said.lines().find(|line| line.starts_with("2026-11 ")).expect("the month");
         assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["2026-11", "3", "3", "1", "1", "1", "0"]);
         assert!(said.contains("\nhn") && !said.contains('█') && !said.contains('\u{1b}'), "{said}");
-        for wrong in [["--since", "yesterday"], ["--by", "hour"]] {
+        for (wrong, words) in [
+            (["--since", "yesterday"], "write a day as"),
+            (["--since", "9999-01-01"], "9999-01-01 is yet to come"),
+            (["--since", "0001-01-01"], "more than ten years ago"),
+            (["--by", "hour"], "hour"),
+        ] {
             let (code, said) = Program::run(command(service, &wrong));
-            assert_eq!(code, 2, "{said}");
+            assert!(code == 2 && said.contains(words), "{said}");
         }
     })
     .await;

@@ -5,6 +5,7 @@
 
 use csv::StringRecord;
 
+use crate::cli::terminal::count;
 use crate::domain::consent::{OptIn, Via, WORDING, WORDING_ELSEWHERE};
 use crate::domain::email::EmailAddress;
 use crate::domain::leaving::Suppression;
@@ -25,6 +26,9 @@ pub(super) const COLUMNS: [&str; 11] = [
     "suppressed",
     "suppressed_reason",
 ];
+
+/// What most spreadsheets write unless they are told otherwise.
+pub(super) const NOT_UTF_8: &str = "it is not in UTF-8; save it as “CSV UTF-8”";
 
 /// Most downloads of one person: each is written down by itself.
 const MOST_DOWNLOADS: u32 = 10_000;
@@ -65,23 +69,49 @@ impl Columns {
             header.iter().map(|name| name.trim_start_matches('\u{feff}').trim().to_lowercase()).collect();
         let place = |column: &str| names.iter().position(|name| name == column);
         if place("email").is_none() {
-            return Err("its first line names no column \"email\"".to_owned());
+            return Err(without_email(&names));
         }
         for column in COLUMNS {
             if names.iter().filter(|name| *name == column).count() > 1 {
                 return Err(format!("its first line names the column {column:?} twice"));
             }
         }
-        let unknown = names.iter().filter(|name| !COLUMNS.contains(&name.as_str())).cloned().collect();
+        let unknown = names.iter().filter(|name| !COLUMNS.contains(&name.as_str()));
+        let unknown = unknown.map(|name| shortened(name)).collect();
         Ok(Self { places: COLUMNS.map(place), count: names.len(), unknown })
     }
 
     /// Reads a row; says what is wrong with it.
     pub(super) fn read(&self, row: &StringRecord, now: Moment) -> Result<Person, String> {
         if row.len() != self.count {
-            return Err(format!("it has {} cells, and the first line has {}", row.len(), self.count));
+            let cells = count(row.len() as u64, "cell", "cells");
+            return Err(format!("it has {cells}, and the first line has {}", self.count));
         }
         Row { columns: self, cells: row, now }.person()
+    }
+}
+
+/// What to do about a file that is none of ours, as far as its first line tells.
+fn without_email(names: &[String]) -> String {
+    let separated_by = |mark: char| names.iter().any(|name| name.split(mark).any(|name| name.trim() == "email"));
+    if names.iter().any(|name| name.contains('\0')) {
+        return NOT_UTF_8.to_owned();
+    }
+    if separated_by(';') {
+        return "its cells are separated by semicolons; save it with commas between them".to_owned();
+    }
+    if separated_by('\t') {
+        return "its cells are separated by tabs; save it with commas between them".to_owned();
+    }
+    "its first line names no column \"email\"".to_owned()
+}
+
+/// As much of a cell as is needed to recognise it.
+fn shortened(cell: &str) -> String {
+    const ENOUGH: usize = 60;
+    match cell.char_indices().nth(ENOUGH) {
+        None => cell.to_owned(),
+        Some((end, _)) => format!("{}…", &cell[..end]),
     }
 }
 
@@ -132,7 +162,7 @@ impl<'a> Row<'a> {
     }
 
     fn wrong(&self, column: &str, why: &str) -> String {
-        format!("{column} is {:?}, which {why}", self.cell(column))
+        format!("{column} is {:?}, which {why}", shortened(self.cell(column)))
     }
 
     /// What a cell says, or what an empty one stands for. The failure wants to be told why.
@@ -155,7 +185,11 @@ impl<'a> Row<'a> {
 
     fn moment(&self, column: &'static str) -> Result<Option<Moment>, String> {
         let moment = self.parsed(column, None, |text| Moment::parse(text).map(Some));
-        moment.map_err(|wrong| wrong("is no time such as 2026-11-15T12:00:00Z"))
+        let moment = moment.map_err(|wrong| wrong("is no time such as 2026-11-15T12:00:00Z"))?;
+        if moment.is_some_and(|moment| moment > self.now) {
+            return Err(self.wrong(column, "is yet to come"));
+        }
+        Ok(moment)
     }
 }
 
@@ -222,6 +256,7 @@ mod tests {
             (1, "10001", "is no number up to 10000"),
             (2, "perhaps", "is neither true nor false"),
             (3, "last year", "is no time"),
+            (3, "2026-11-16", "is yet to come"),
             (4, "fax", "is none of site, api, mcp and import"),
             (5, "spam", "is none of not-me, no-mailbox and makers"),
             (6, long.as_str(), "is too long"),
@@ -233,6 +268,16 @@ mod tests {
         }
         assert!(read(&header, &good[..6]).unwrap_err().contains("it has 6 cells"));
         assert!(read(&["mail"], &["ada@example.com"]).is_err());
+        assert!(read(&header[..1], &[&"x".repeat(5_000_000)]).unwrap_err().len() < 200, "nobody reads so much");
+        for (header, words) in [
+            ("email;updates", "semicolons"),
+            ("Name\tEmail", "tabs"),
+            ("e\0m\0a\0i\0l\0", "UTF-8"),
+            ("mail;updates", "names no column"),
+        ] {
+            let why = read(&[header], &["ada@example.com;true"]).unwrap_err();
+            assert!(why.contains(words), "{why}");
+        }
         assert!(read(&["email", "Email "], &["ada@example.com", "bob@example.com"]).is_err());
     }
 

@@ -1,17 +1,19 @@
 //! People in a CSV file, out and in again. `docs/people.md` lists the columns.
 
-use std::fs::{File, OpenOptions};
+use std::collections::HashMap;
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use csv::{ByteRecord, Reader, ReaderBuilder, StringRecord, Writer};
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio::time::Instant;
 
-use super::cells::{COLUMNS, Columns, cells};
+use super::cells::{COLUMNS, Columns, NOT_UTF_8, cells};
+use super::private_file::PrivateFile;
 use super::{PAGE, Pages, PeopleFailure};
 use crate::actions::import_people;
+use crate::cli::terminal::count;
 use crate::cli::{CommandFailure, tell};
 use crate::domain::person::Person;
 use crate::domain::time::Moment;
@@ -41,12 +43,10 @@ pub(super) async fn export(store: &Store, path: Option<&Path>) -> Result<(), Com
         let place = path.map_or_else(|| "standard output".to_owned(), |path| path.display().to_string());
         PeopleFailure::Export(place, error)
     };
-    let out: Box<dyn Write> = match path {
-        // Addresses are nobody else's business on this machine.
-        Some(path) => {
-            let mut options = OpenOptions::new();
-            Box::new(options.write(true).create(true).truncate(true).mode(0o600).open(path).map_err(failed)?)
-        }
+    // Addresses are nobody else's business on this machine.
+    let mut file = path.map(PrivateFile::create).transpose().map_err(failed)?;
+    let out: Box<dyn Write + '_> = match &mut file {
+        Some(file) => Box::new(file),
         None => Box::new(io::stdout().lock()),
     };
     let bar = if path.is_some() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
@@ -62,11 +62,12 @@ pub(super) async fn export(store: &Store, path: Option<&Path>) -> Result<(), Com
         people = pages.next().await?;
     }
     out.flush().map_err(failed)?;
+    drop(out);
+    file.map(PrivateFile::keep).transpose().map_err(failed)?;
     let written = bar.position();
     bar.finish_and_clear();
     if let Some(path) = path {
-        let people = if written == 1 { "1 person is".to_owned() } else { format!("{written} people are") };
-        tell(&format!("{people} in {}.", path.display()));
+        tell(&format!("{} in {}.", count(written, "person is", "people are"), path.display()));
     }
     Ok(())
 }
@@ -122,6 +123,9 @@ pub(super) async fn import(store: &Store, path: &Path, now: Moment) -> Result<Im
     }
 }
 
+/// Stands after the last row of every file, and is read as a row of its own unless a quote was never closed.
+const END: &str = "\n\u{fdd0}\n";
+
 /// The rows of a file, with a bar that shows how far it has been read.
 struct Rows {
     reader: Reader<Box<dyn Read>>,
@@ -129,6 +133,8 @@ struct Rows {
     path: String,
     now: Moment,
     bar: ProgressBar,
+    /// The line that each address was in first.
+    seen: HashMap<String, u64>,
 }
 
 impl Rows {
@@ -142,9 +148,12 @@ impl Rows {
             let length = file.metadata().ok().map(|about| about.len()).filter(|length| *length > 0);
             (Box::new(file), length)
         };
+        let file: Box<dyn Read> = Box::new(file.chain(END.as_bytes()));
         let mut reader = ReaderBuilder::new().flexible(true).from_reader(file);
-        let header = reader.headers().map_err(|error| unreadable(error.to_string()))?;
-        let columns = Columns::of(header).map_err(unreadable)?;
+        let header = reader.byte_headers().map_err(|error| unreadable(error.to_string()))?;
+        never_closed(header).map_or(Ok(()), |why| Err(unreadable(why)))?;
+        let header = StringRecord::from_byte_record(header.clone()).map_err(|_| unreadable(NOT_UTF_8.to_owned()))?;
+        let columns = Columns::of(&header).map_err(unreadable)?;
         for column in &columns.unknown {
             tell(&format!("The column {column:?} is not one of ours and is left out."));
         }
@@ -152,22 +161,50 @@ impl Rows {
             ProgressStyle::with_template("  reading {bar:32} {decimal_bytes} of {decimal_total_bytes}, {eta} left")
                 .unwrap_or_else(|_| ProgressStyle::default_bar());
         let bar = length.map_or_else(ProgressBar::new_spinner, |length| ProgressBar::new(length).with_style(style));
-        Ok(Self { reader, columns, path: name, now, bar })
+        Ok(Self { reader, columns, path: name, now, bar, seen: HashMap::new() })
     }
 
     /// The next row, good or bad; none at the end.
     fn next(&mut self) -> Result<Option<Result<Person, BadRow>>, PeopleFailure> {
-        let mut record = ByteRecord::new();
-        let more = self.reader.read_byte_record(&mut record);
-        if !more.map_err(|error| PeopleFailure::File(self.path.clone(), error.to_string()))? {
-            self.bar.finish_and_clear();
-            return Ok(None);
+        loop {
+            let mut record = ByteRecord::new();
+            let more = self.reader.read_byte_record(&mut record);
+            let more = more.map_err(|error| PeopleFailure::File(self.path.clone(), error.to_string()))?;
+            if !more || record == [END.trim()][..] {
+                self.bar.finish_and_clear();
+                return Ok(None);
+            }
+            self.bar.set_position(self.reader.position().byte());
+            if let Some(why) = never_closed(&record) {
+                return Err(PeopleFailure::File(self.path.clone(), why));
+            }
+            let line = record.position().map_or(0, csv::Position::line);
+            let person = StringRecord::from_byte_record(record)
+                .map_err(|_| "it is not in UTF-8".to_owned())
+                .and_then(|record| self.columns.read(&record, self.now));
+            if !person.as_ref().is_ok_and(|person| self.is_repeated(person, line)) {
+                return Ok(Some(person.map_err(|why| BadRow { line, why })));
+            }
         }
-        self.bar.set_position(self.reader.position().byte());
-        let line = record.position().map_or(0, csv::Position::line);
-        let person = StringRecord::from_byte_record(record)
-            .map_err(|_| "it is not in UTF-8".to_owned())
-            .and_then(|record| self.columns.read(&record, self.now));
-        Ok(Some(person.map_err(|why| BadRow { line, why })))
     }
+
+    /// Whether the file had this address before; then the first row counts, unless this one suppresses it.
+    fn is_repeated(&mut self, person: &Person, line: u64) -> bool {
+        let first = *self.seen.entry(person.email.key().to_owned()).or_insert(line);
+        if first == line || person.suppressed.is_some() {
+            return false;
+        }
+        let email = person.email.as_typed();
+        tell(&format!("Line {line}: {email} is twice in the file, and line {first} counts."));
+        true
+    }
+}
+
+/// Says so where the last cell goes on to the end of the file because its quote is never closed.
+fn never_closed(record: &ByteRecord) -> Option<String> {
+    let (last, before) = (record.len().checked_sub(1)?, record.position().map_or(1, csv::Position::line));
+    let is_newline = |byte: &&u8| **byte == b'\n';
+    let lines = record.iter().take(last).flatten().filter(is_newline).count() as u64;
+    let is_open = record.get(last)?.ends_with(END.as_bytes());
+    is_open.then(|| format!("the quote that opens in line {} is never closed", before + lines))
 }

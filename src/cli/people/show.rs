@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
+use crate::cli::terminal::{visible, visible_line};
 use crate::domain::base_url::BaseUrl;
-use crate::domain::contact::reference;
+use crate::domain::contact::{ContactMessage, reference};
 use crate::domain::text::{SenderName, Source};
 use crate::domain::time::Moment;
 use crate::store::{Held, HeldConsent, HeldEvent, HeldLetter, InboxEntry};
@@ -79,48 +80,59 @@ fn letter(letter: &HeldLetter) -> Value {
     })
 }
 
-/// The same in fewer words.
-pub(super) fn lines(held: &Held) -> Vec<String> {
+/// The same to read: what holds now, then what happened, in order of time.
+pub(super) fn lines(held: &Held, base_url: &BaseUrl) -> Vec<String> {
     let yes_or_no = |yes| if yes { "yes" } else { "no" };
     let suppressed = match held.suppression {
         Some((at, why)) => format!("since {} ({})", at.date(), why.as_str()),
         None => "no".to_owned(),
     };
     let mut lines = vec![
-        format!("email       {}", held.email.as_typed()),
-        format!("first seen  {}", held.first_seen.map_or_else(|| "never".to_owned(), Moment::rfc3339)),
-        format!("updates     {}", yes_or_no(is_mailed(held))),
-        format!("waitlist    {}", yes_or_no(has(held, "join") > 0)),
-        format!("downloads   {}", has(held, "download")),
-        format!("suppressed  {suppressed}"),
+        format!("email        {}", visible(held.email.as_typed())),
+        format!("first seen   {}", held.first_seen.map_or_else(|| "never".to_owned(), Moment::rfc3339)),
+        format!("updates      {}", yes_or_no(is_mailed(held))),
+        format!("waitlist     {}", yes_or_no(has(held, "join") > 0)),
+        format!("downloads    {}", has(held, "download")),
+        format!("suppressed   {suppressed}"),
     ];
+    lines.extend(held.token.as_ref().map(|token| format!("unsubscribe  {}", base_url.to(&token.path()))));
+    let mut happened = events(held);
+    happened.sort_by_key(|(at, _)| *at);
+    lines.extend(happened.into_iter().map(|(at, what)| format!("{}  {what}", at.rfc3339())));
+    lines.extend(held.months.iter().map(|month| format!("{month}  the month's letter is taken")));
+    lines
+}
+
+fn events(held: &Held) -> Vec<(Moment, String)> {
     let from = |via: &str, source: Option<&str>| match source {
-        Some(source) => format!("{via}, {source:?}"),
+        Some(source) => format!("{via}, “{}”", visible_line(source)),
         None => via.to_owned(),
     };
-    lines.extend(held.events.iter().map(|event| {
-        format!("{}  {} ({})", event.at.rfc3339(), event.kind, from(&event.via, event.source.as_deref()))
-    }));
+    let mut events = Vec::new();
+    for HeldEvent { kind, at, via, source } in &held.events {
+        events.push((*at, format!("{kind} ({})", from(via, source.as_deref()))));
+    }
     for HeldConsent { opt_in, withdrawn, .. } in &held.consents {
         let through = from(opt_in.via.as_str(), opt_in.source.as_ref().map(Source::as_str));
-        lines.push(format!("{}  opt-in ({through}, wording {})", opt_in.at.rfc3339(), opt_in.wording));
-        lines.extend(withdrawn.iter().map(|(at, how)| format!("{}  opt-in taken back ({how})", at.rfc3339())));
+        events.push((opt_in.at, format!("opt-in ({through}, wording {})", opt_in.wording)));
+        events.extend(withdrawn.iter().map(|(at, how)| (*at, format!("opt-in taken back ({how})"))));
     }
-    lines.extend(
-        held.letters
-            .iter()
-            .map(|letter| format!("{}  letter {:?}: {}", letter.at.rfc3339(), letter.subject, letter.state)),
-    );
-    lines.extend(held.months.iter().map(|month| format!("{month}  the month's letter is taken")));
+    for letter in &held.letters {
+        events.push((letter.at, format!("letter “{}”: {}", visible_line(&letter.subject), letter.state)));
+    }
     for entry in &held.messages {
-        let received = &entry.received;
-        lines.push(format!(
-            "{}  message {} ({}): {:?}",
-            received.at.rfc3339(),
-            reference(received.id),
-            entry.progress.as_str(),
-            received.message.message.as_str()
-        ));
+        let (received, state) = (&entry.received, entry.progress.as_str());
+        let mut text = format!("message {} from {} ({state}):", reference(received.id), sender(&received.message));
+        for line in visible(received.message.message.as_str()).lines() {
+            text = format!("{text}\n    {line}");
+        }
+        events.push((received.at, text));
     }
-    lines
+    events
+}
+
+/// Whoever wrote, as they called themselves.
+pub(in crate::cli) fn sender(message: &ContactMessage) -> String {
+    let name = message.name.as_ref().map(SenderName::as_str).unwrap_or_default();
+    visible_line(&format!("{name} <{}>", message.email.as_typed()))
 }

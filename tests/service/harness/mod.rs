@@ -9,6 +9,7 @@ mod postgres;
 mod program;
 mod releases;
 mod smtp;
+mod terminal;
 mod wire;
 
 use std::time::Duration;
@@ -27,6 +28,7 @@ pub use disk::SmallDisk;
 pub use program::Program;
 pub use releases::{disk_image, trailer};
 pub use smtp::{MailServer, TakenMail};
+pub use terminal::Terminal;
 pub use wire::{Connection, raw};
 
 /// Noon of 15 November 2026: where the clock of every test stands until it is moved.

@@ -131,7 +131,7 @@ async fn bad_rows_are_told_by_line_and_left_out_or_keep_the_whole_file_out() {
         let lines = [
             "Line 4: email is \"nobody\"",
             "Line 5: updates is \"perhaps\"",
-            "Line 6: it has 1 cells",
+            "Line 6: it has 1 cell,",
             "Line 7: it is not in UTF-8",
         ];
 
@@ -144,14 +144,52 @@ async fn bad_rows_are_told_by_line_and_left_out_or_keep_the_whole_file_out() {
         assert!(lines.iter().all(|line| said.contains(line)) && said.contains("4 of 6 rows were left out"), "{said}");
 
         text.clear();
-        for (text, words) in
-            [("", "names no column"), ("name\nAda\n", "names no column \"email\""), ("email,email\n", "twice")]
-        {
+        for (text, words) in [
+            ("", "names no column"),
+            ("name\nAda\n", "names no column \"email\""),
+            ("email,email\n", "twice"),
+            ("email;updates\nada@example.com;true\n", "separated by semicolons"),
+            ("name\temail\nAda\tada@example.com\n", "separated by tabs"),
+            (
+                "email,source\nx@example.com,\"a\nb\"\ny@example.com,\"open\nz@example.com,\n",
+                "opens in line 4 is never",
+            ),
+            ("\"email\nada@example.com\n", "opens in line 1 is never closed"),
+        ] {
             let (code, said) = run(service, &["people", "import", &file(service, text)]);
             assert!(code == 1 && said.contains(words), "{said}");
         }
+        let utf_16: Vec<_> = "\u{feff}email\nada@example.com\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for bytes in [utf_16, b"email,n\xe4me\nada@example.com,x\n".to_vec()] {
+            let list = service.file("other.csv", bytes).display().to_string();
+            let (code, said) = run(service, &["people", "import", &list]);
+            assert!(code == 1 && said.contains("it is not in UTF-8; save it as"), "{said}");
+        }
         let (code, said) = run(service, &["people", "import", "nowhere.csv"]);
         assert!(code == 1 && said.contains("nowhere.csv cannot be read"), "{said}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn of_an_address_that_is_twice_in_a_file_the_first_row_counts() {
+    on_each_database(async |service| {
+        let list = file(
+            service,
+            "email,updates,suppressed\n\
+             ada@example.com,false,\n\
+             bob@example.com,true,\n\
+             ADA@example.com,true,\n\
+             bob@example.com,true,true\n",
+        );
+        for more in [&["--all-or-nothing"][..], &[]] {
+            let (code, said) = run(service, &[&["people", "import", &list], more].concat());
+            assert_eq!(code, 0, "{said}");
+            let told = "Line 4: ADA@example.com is twice in the file, and line 2 counts.";
+            assert_eq!(said.matches(told).count(), 1, "{said}");
+        }
+        assert_eq!(shown(service, "ada@example.com")["updates"], false);
+        assert_eq!(shown(service, "bob@example.com")["suppressed"], true, "a suppression is never lost");
     })
     .await;
 }

@@ -1,0 +1,65 @@
+//! Settings as anybody may see them over a shoulder.
+
+use url::Url;
+
+use super::gather::is_secret;
+
+const NOT_SHOWN: &str = "(not shown)";
+
+/// The value without what is secret in it: an address without its password, and nothing of a token.
+#[must_use]
+pub fn shown(name: &str, value: &str) -> String {
+    let is_file = value.starts_with("sqlite:");
+    if !is_secret(name) || is_file {
+        return value.to_owned();
+    }
+    without_password(value).unwrap_or_else(|| NOT_SHOWN.to_owned())
+}
+
+/// None where it is not certain which part is the password.
+fn without_password(address: &str) -> Option<String> {
+    let mut url = Url::parse(address).ok().filter(Url::has_host)?;
+    // What stands before an @ is a secret; a slash within it would have ended the host too soon.
+    let rest = [url.path(), url.query().unwrap_or_default(), url.fragment().unwrap_or_default()];
+    if rest.iter().any(|part| part.contains('@')) {
+        return None;
+    }
+    if url.password().is_some() {
+        url.set_password(Some("***")).ok()?;
+    }
+    let options: Vec<_> = url.query_pairs().into_owned().collect();
+    if !options.is_empty() {
+        let hidden = |name: &str| name.contains("pass") || name.contains("key");
+        let options = options.iter().map(|(name, value)| (name, if hidden(name) { "***" } else { value }));
+        url.query_pairs_mut().clear().extend_pairs(options);
+    }
+    Some(url.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_shown_without_their_passwords() {
+        for (value, seen) in [
+            ("sqlite:/srv/a@b.db", "sqlite:/srv/a@b.db"),
+            ("postgres://me@db.example/site", "postgres://me@db.example/site"),
+            ("postgres://me:hunter2@db.example:5433/site", "postgres://me:***@db.example:5433/site"),
+            (
+                "postgres://db.example/site?user=me&password=hunter2&sslmode=require",
+                "postgres://db.example/site?user=me&password=***&sslmode=require",
+            ),
+            ("postgres://me:1/hunter2@db.example/site", NOT_SHOWN),
+            ("postgres://me:1?hunter2@db.example/site", NOT_SHOWN),
+            ("postgres://me:1#hunter2@db.example/site", NOT_SHOWN),
+            ("postgres://me:hunter2@[/site", NOT_SHOWN),
+            ("hunter2", NOT_SHOWN),
+        ] {
+            assert_eq!(shown("database_url", value), seen);
+        }
+        assert_eq!(shown("smtp_url", "smtps://me:hunter2@mail.example"), "smtps://me:***@mail.example");
+        assert_eq!(shown("ops_token", "hunter2-hunter2-hunter2"), NOT_SHOWN);
+        assert_eq!(shown("mail_from", "a@troupe.example"), "a@troupe.example");
+    }
+}

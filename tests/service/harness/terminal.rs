@@ -1,0 +1,42 @@
+//! A terminal with somebody at it.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::process::Command;
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+pub struct Terminal {
+    keyboard: File,
+    device: String,
+}
+
+impl Terminal {
+    pub fn new(columns: u16) -> Self {
+        let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+        grantpt(&keyboard).expect("a terminal of ours");
+        unlockpt(&keyboard).expect("a terminal to be opened");
+        let size = Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&keyboard, size).expect("a size");
+        let device = ptsname(&keyboard, Vec::new()).expect("a name").into_string().expect("a name");
+        Self { keyboard: File::from(keyboard), device }
+    }
+
+    /// Runs a command there, with the answers to what it may ask typed ahead; gives the exit code and what is on the screen.
+    pub fn run(mut self, mut command: Command, typed: &[u8]) -> (i32, String) {
+        let device = || OpenOptions::new().read(true).write(true).open(&self.device).expect("the terminal");
+        let mut child = command.stdin(device()).stdout(device()).stderr(device()).spawn().expect("the program");
+        // The command holds the terminal open, too.
+        drop(command);
+        self.keyboard.write_all(typed).expect("somebody who types");
+        let mut screen = Vec::new();
+        match self.keyboard.read_to_end(&mut screen) {
+            Ok(_) => {}
+            // So Linux says that nobody has the terminal open any more.
+            Err(error) => assert_eq!(error.raw_os_error(), Some(rustix::io::Errno::IO.raw_os_error()), "{error}"),
+        }
+        let code = child.wait().expect("its end").code().expect("an exit code");
+        (code, String::from_utf8_lossy(&screen).replace("\r\n", "\n"))
+    }
+}
