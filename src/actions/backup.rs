@@ -45,6 +45,11 @@ impl BackupFolder {
             images: folder.join("releases"),
         }
     }
+
+    /// Whether something was committed that is not in the database file yet, as while it is in use. No backup has that.
+    pub fn is_in_use(&self) -> bool {
+        fs::metadata(self.folder.join("porchlight.db-wal")).is_ok_and(|log| log.len() > 0)
+    }
 }
 
 /// What the database of a backup held when it was made, so that a changed one is known.

@@ -1,6 +1,7 @@
 //! A maker brings back what was backed up, into an empty place.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::backup::{BackupFolder, Carriage, Headway, Manifest, verify};
@@ -22,6 +23,12 @@ pub enum RestoreFailure {
     NoBackup(PathBuf),
     #[error("Nothing was restored: {} holds no data of porchlight. Name a folder that `porchlight backup` wrote.", .0.display())]
     NotOurs(PathBuf),
+    #[error(
+        "Nothing was restored: {} is no backup but a database in use, or a copy of one. `porchlight backup` makes a \
+         backup of it if you name it with `data_dir`.",
+        .0.display()
+    )]
+    InUse(PathBuf),
     #[error("Nothing was restored: the backup is damaged ({}: {why}). Take another one.", .path.display())]
     Damaged { path: PathBuf, why: String },
     #[error(
@@ -68,8 +75,13 @@ pub async fn restore(
     mut progress: impl FnMut(Headway),
 ) -> Result<Restored, RestoreFailure> {
     let backup = BackupFolder::at(folder);
-    if !backup.database.is_file() {
-        return Err(RestoreFailure::NoBackup(folder.to_owned()));
+    match fs::metadata(&backup.database) {
+        Ok(_) if backup.is_in_use() => return Err(RestoreFailure::InUse(folder.to_owned())),
+        Ok(about) if about.is_file() => {}
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(RestoreFailure::Unreadable { path: backup.database, why: error.to_string() });
+        }
+        _ => return Err(RestoreFailure::NoBackup(folder.to_owned())),
     }
     let source = open(&backup, &mut progress).await?;
     let target = Store::open(place.database)?;

@@ -133,6 +133,17 @@ async fn one_bad_image_keeps_no_other_from_coming_back_and_a_repeat_goes_on() {
     assert_eq!(files(&releases), files(&backup.join("releases")));
 }
 
+#[tokio::test]
+async fn the_files_of_a_database_in_use_are_not_taken_for_a_backup() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let service = Service::start(live(), Database::sqlite()).await;
+    service.post("/api/waitlist", &json!({ "email": "ada@example.com" })).await.is_ok();
+    let file = PathBuf::from(service.database.url().trim_start_matches("sqlite:"));
+    refused(restore(file.parent().unwrap(), &Database::sqlite(), folder.path()), "a database in use, or a copy of one");
+    assert_eq!(service.database.count("people").await, 1);
+    service.stop().await;
+}
+
 /// A backup as version `version` of the tables had it, with somebody in it.
 async fn older_backup(folder: &Path, version: i64) {
     let file = folder.join("porchlight.db");
