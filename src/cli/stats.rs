@@ -194,8 +194,9 @@ impl Table {
             }
             // A number is never cut; its heading and the label may be.
             if table.width() > width {
-                table.columns = vec![digits];
-                table.label = table.label.min(width.saturating_sub(digits + 2));
+                let column = digits.max(width.saturating_sub(table.label + 2));
+                table.columns = vec![column];
+                table.label = table.label.min(width.saturating_sub(column + 2));
             }
             let room = width.saturating_sub(table.width() + 2).min(*BAR.end());
             table.bar = BAR.contains(&room).then_some(room);

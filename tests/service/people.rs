@@ -132,6 +132,9 @@ async fn who_left_and_came_back_shows_both() {
         let all = shown(service, "ada@example.com");
         assert_eq!(all["updates"], true);
         assert_eq!(all["consents"][0]["withdrawn"], json!({ "at": "1970-01-01T00:00:00Z", "how": "unsubscribe" }));
+        let lines = data(service, &["people", "show", "ada@example.com"]);
+        let times: Vec<_> = lines.lines().filter_map(|line| Some(line.split_once("Z  ")?.0)).collect();
+        assert!(times.len() == 5 && times.is_sorted(), "in order of time: {lines}");
         assert_eq!((&all["consents"][0]["stands"], &all["consents"][1]["stands"]), (&json!(false), &json!(true)));
     })
     .await;
