@@ -11,6 +11,7 @@ use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::calendar::{Day, Period};
 use crate::domain::counts::Totals;
+use crate::domain::legible::legible;
 use crate::domain::statistics::Statistics;
 
 pub(super) const EXAMPLES: &str = "\
@@ -128,7 +129,7 @@ fn chart(statistics: &Statistics, width: Option<usize>) -> Vec<String> {
     let mut sources: Vec<_> =
         statistics.sources.iter().take(SOURCES_SHOWN).map(|(source, totals)| (shown(source), *totals)).collect();
     sources.sort_by_key(|(_, totals)| std::cmp::Reverse(totals.downloads));
-    let rest = statistics.sources.len() - sources.len();
+    let others = statistics.sources.len() > sources.len();
     let total = ("total".to_owned(), statistics.total);
     let table = Table::for_rows(periods.iter().chain(&sources).chain([&total]), width);
 
@@ -140,18 +141,18 @@ fn chart(statistics: &Statistics, width: Option<usize>) -> Vec<String> {
         lines.push(table.head("source"));
         lines.extend(table.rows(&sources));
     }
-    if rest > 0 {
-        lines.push(format!("({rest} more)"));
+    if others {
+        lines.push("(and others)".to_owned());
     }
     lines
 }
 
-/// A source as a terminal may be shown it: it is a stranger's text, and may be long.
+/// A source in the room that a row has for it.
 fn shown(source: &str) -> String {
     if source.is_empty() {
         return "(none)".to_owned();
     }
-    let shown: String = source.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    let shown = legible(source);
     match shown.char_indices().nth(LONGEST_LABEL) {
         None => shown,
         Some(_) => shown.chars().take(LONGEST_LABEL - 1).chain(['…']).collect(),
@@ -237,7 +238,7 @@ mod tests {
             until: last,
             total: totals(downloads.iter().sum()),
             periods: Period::Day.starts(since, last).into_iter().zip(downloads.iter().map(|d| totals(*d))).collect(),
-            sources: vec![("a\u{1b}[31m".to_owned(), totals(3)), (String::new(), totals(1))],
+            sources: ["a\u{1b}[31m", "\u{202e}b", " ", ""].map(|source| (source.to_owned(), totals(3))).into(),
             via: Vec::new(),
             tools: Vec::new(),
             images: Vec::new(),
@@ -264,7 +265,11 @@ mod tests {
 
     #[test]
     fn what_strangers_call_themselves_cannot_steer_the_terminal() {
-        assert!(!chart(&statistics(&[1]), Some(120)).concat().contains('\u{1b}'));
+        let lines = chart(&statistics(&[1]), Some(120)).concat();
+        assert!(
+            !lines.contains(['\u{1b}', '\u{202e}']) && lines.contains("(blank)") && lines.contains("(none)"),
+            "{lines}"
+        );
     }
 
     #[test]
