@@ -7,15 +7,26 @@ use crate::domain::counts::{Counted, Totals};
 use crate::domain::statistics::Statistics;
 use crate::store::{CountedOn, Store, StoreFailure};
 
-/// Puts together what was counted until today. Without `since`, a fitting look back; a `since` before
-/// anything was counted begins with what was.
+/// How far back is looked.
+#[derive(Clone, Copy, Debug)]
+pub enum LookBack {
+    /// As far as fits the period.
+    Usual,
+    /// To this day, or to what was counted first if that is later.
+    To(Day),
+    /// As far as a drawing has something to show.
+    Drawn,
+}
+
+/// Puts together what was counted until today.
 ///
 /// # Errors
 /// When the database does not answer.
-pub async fn statistics(store: &Store, by: Period, since: Option<Day>, today: Day) -> Result<Statistics, StoreFailure> {
-    let since = match since {
-        None => by.look_back(today),
-        Some(day) => by.start(store.first_counted_day().await?.unwrap_or(today).max(day).min(today)),
+pub async fn statistics(store: &Store, by: Period, back: LookBack, today: Day) -> Result<Statistics, StoreFailure> {
+    let since = match back {
+        LookBack::Usual => by.look_back(today),
+        LookBack::To(day) => by.start(store.first_counted_day().await?.unwrap_or(today).max(day).min(today)),
+        LookBack::Drawn => by.drawn_from(store.first_counted_day().await?, today),
     };
     let mut periods: BTreeMap<Day, Totals> =
         by.starts(since, today).into_iter().map(|start| (start, Totals::default())).collect();

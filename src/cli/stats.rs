@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
 use super::{CommandFailure, at_work, open_store, say};
-use crate::actions::statistics;
+use crate::actions::{LookBack, statistics};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::calendar::{Day, Period};
@@ -57,7 +57,8 @@ pub(super) fn run(arguments: &StatsArguments, settings: &Settings) -> Result<(),
     at_work(async {
         let store = open_store(settings).await?;
         let today = Day::of(Clock::System.now());
-        let statistics = statistics(&store, arguments.by.into(), arguments.since, today).await?;
+        let back = arguments.since.map_or(LookBack::Usual, LookBack::To);
+        let statistics = statistics(&store, arguments.by.into(), back, today).await?;
         store.close().await;
         if arguments.json {
             say(&format!("{:#}", described(&statistics)));
