@@ -62,7 +62,7 @@ const SUITES = {
 
   browser: (context) => inBrowser('browser.mjs', context),
   axe: (context) => inBrowser('axe.mjs', context),
-  desk: async ({ serve, tmp, node }) => {
+  desk: async ({ serve, tmp, node, java }) => {
     const port = await freePort();
     const base = await serve({ PORCHLIGHT_OPS_LISTEN: `127.0.0.1:${port}` });
     const desk = `http://127.0.0.1:${port}`;
@@ -70,6 +70,7 @@ const SUITES = {
     const file = join(tmp, 'desk.html');
     await download(`${desk}/`, file, 200, 'text/html');
     await node(module('html-validate/bin/html-validate.mjs'), '--config', join(HERE, 'html-validate.json'), '--max-warnings', '0', file);
+    await java('-jar', module('vnu-jar/build/dist/vnu.jar'), '--Werror', file);
   },
   lighthouse: ({ base, node }) => telling(node(join(HERE, 'lighthouse.mjs'), base)),
   agents: ({ base, node }) => telling(node(join(HERE, 'agents.mjs'), base)),

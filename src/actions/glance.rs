@@ -4,16 +4,15 @@ use std::time::Duration;
 
 use super::Service;
 use crate::domain::counts::Counted;
-use crate::domain::letter::Tally;
-use crate::store::{Backlog, StoreFailure};
+use crate::store::{Backlog, StartedLetter, StoreFailure};
 
 #[derive(Clone, Debug)]
 pub struct Glance {
     pub backlog: Backlog,
     /// How long the oldest message waits that is not given up on.
     pub outbox_age: Duration,
-    /// How the letter goes that was started last.
-    pub letter: Tally,
+    /// The letter that was started last.
+    pub letter: Option<StartedLetter>,
     /// All that was ever counted.
     pub counted: Vec<(Counted, u64)>,
 }

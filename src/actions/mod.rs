@@ -49,7 +49,7 @@ pub use restore::{EmptyPlace, RestoreFailure, Restored, restore};
 pub use send_contact::send_contact;
 pub use send_letter::{LetterFailure, LetterSender, LetterStep};
 pub use start_download::{StartedDownload, start_download};
-pub use statistics::statistics;
+pub use statistics::{LookBack, statistics};
 pub use suppress::{suppress, unsuppress};
 pub use unsubscribe::{can_unsubscribe, unsubscribe};
 pub use unsubscribe_tokens::unsubscribe_tokens;

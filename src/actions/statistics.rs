@@ -7,13 +7,27 @@ use crate::domain::counts::{Counted, Totals};
 use crate::domain::statistics::Statistics;
 use crate::store::{CountedOn, Store, StoreFailure};
 
-/// Puts together what was counted until today, from the period that `since` lies in. Without it, a
-/// fitting look back.
+/// How far back is looked.
+#[derive(Clone, Copy, Debug)]
+pub enum LookBack {
+    /// As far as fits the period.
+    Usual,
+    /// To the period that this day lies in.
+    To(Day),
+    /// As far as a drawing has something to show.
+    Drawn,
+}
+
+/// Puts together what was counted until today.
 ///
 /// # Errors
 /// When the database does not answer.
-pub async fn statistics(store: &Store, by: Period, since: Option<Day>, today: Day) -> Result<Statistics, StoreFailure> {
-    let since = since.map_or_else(|| by.look_back(today), |day| by.start(day));
+pub async fn statistics(store: &Store, by: Period, back: LookBack, today: Day) -> Result<Statistics, StoreFailure> {
+    let since = match back {
+        LookBack::Usual => by.look_back(today),
+        LookBack::To(day) => by.start(day),
+        LookBack::Drawn => by.drawn_from(store.first_counted_day().await?, today),
+    };
     let mut periods: BTreeMap<Day, Totals> =
         by.starts(since, today).into_iter().map(|start| (start, Totals::default())).collect();
     let (mut total, mut faces) = (Totals::default(), BTreeMap::<String, Totals>::new());

@@ -3,13 +3,14 @@
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
-use super::terminal::{cut, padded, visible, width};
+use super::terminal::{cut, padded, width};
 use super::{Access, CommandFailure, at_work, open_store, say, say_json};
-use crate::actions::statistics;
+use crate::actions::{LookBack, statistics};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
 use crate::domain::calendar::{Day, Period};
 use crate::domain::counts::Totals;
+use crate::domain::legible::legible;
 use crate::domain::statistics::Statistics;
 
 pub(super) const EXAMPLES: &str = "\
@@ -55,8 +56,9 @@ pub(super) fn run(arguments: &StatsArguments, settings: &Settings) -> Result<(),
     at_work(async {
         let today = Day::of(Clock::System.now());
         check(arguments.since, today)?;
+        let back = arguments.since.map_or(LookBack::Usual, LookBack::To);
         let store = open_store(settings, Access::Read).await?;
-        let statistics = statistics(&store, arguments.by.into(), arguments.since, today).await?;
+        let statistics = statistics(&store, arguments.by.into(), back, today).await?;
         store.close().await;
         if arguments.json {
             say_json(&described(&statistics));
@@ -139,7 +141,7 @@ fn chart(statistics: &Statistics, width: Option<usize>) -> Vec<String> {
     let mut sources: Vec<_> =
         statistics.sources.iter().take(SOURCES_SHOWN).map(|(source, totals)| (shown(source), *totals)).collect();
     sources.sort_by_key(|(_, totals)| std::cmp::Reverse(totals.downloads));
-    let rest = statistics.sources.len() - sources.len();
+    let others = statistics.sources.len() > sources.len();
     let total = ("total".to_owned(), statistics.total);
     let table = Table::for_rows(periods.iter().chain(&sources).chain([&total]), width);
 
@@ -151,18 +153,18 @@ fn chart(statistics: &Statistics, width: Option<usize>) -> Vec<String> {
         lines.push(table.head("source"));
         lines.extend(table.rows(&sources));
     }
-    if rest > 0 {
-        lines.push(format!("({rest} more)"));
+    if others {
+        lines.push("(and others)".to_owned());
     }
     lines
 }
 
-/// A source as a terminal may be shown it: it is a stranger's text, and may be long.
+/// A source in the room that a row has for it.
 fn shown(source: &str) -> String {
     if source.is_empty() {
         return "(none)".to_owned();
     }
-    let shown: String = source.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+    let shown = legible(source);
     match shown.char_indices().nth(LONGEST_LABEL) {
         None => shown,
         Some(_) => shown.chars().take(LONGEST_LABEL - 1).chain(['…']).collect(),
@@ -225,7 +227,7 @@ impl Table {
     }
 
     fn line(&self, label: &str, cells: [String; COLUMNS.len()]) -> String {
-        let label = padded(&visible(label), self.label);
+        let label = padded(label, self.label);
         let cells = self.columns.iter().zip(cells).map(|(width, cell)| format!("{:>width$}", cut(&cell, Some(*width))));
         std::iter::once(label).chain(cells).collect::<Vec<_>>().join("  ")
     }
@@ -255,11 +257,9 @@ mod tests {
             until: last,
             total: totals(downloads.iter().sum()),
             periods: Period::Day.starts(since, last).into_iter().zip(downloads.iter().map(|d| totals(*d))).collect(),
-            sources: vec![
-                ("a\u{1b}[31m\u{202e}".to_owned(), totals(3)),
-                (String::new(), totals(1)),
-                ("漢字漢字漢字漢字漢字漢字".to_owned(), totals(2)),
-            ],
+            sources: ["a\u{1b}[31m", "\u{202e}b", " ", "", "漢字漢字漢字漢字漢字漢字"]
+                .map(|source| (source.to_owned(), totals(3)))
+                .into(),
             via: Vec::new(),
             tools: Vec::new(),
             images: Vec::new(),
@@ -287,7 +287,11 @@ mod tests {
 
     #[test]
     fn what_strangers_call_themselves_cannot_steer_the_terminal() {
-        assert!(!chart(&statistics(&[1]), Some(120)).concat().contains(['\u{1b}', '\u{202e}']));
+        let lines = chart(&statistics(&[1]), Some(120)).concat();
+        assert!(
+            !lines.contains(['\u{1b}', '\u{202e}']) && lines.contains("(blank)") && lines.contains("(none)"),
+            "{lines}"
+        );
     }
 
     #[test]

@@ -48,6 +48,12 @@ impl Day {
         self.civil().strftime("%-d %b").to_string()
     }
 
+    /// The day as `15 Nov 2026`.
+    #[must_use]
+    pub fn long(self) -> String {
+        self.civil().strftime("%-d %b %Y").to_string()
+    }
+
     /// The month that the day lies in, as `Nov 2026`.
     #[must_use]
     pub fn month_name(self) -> String {
@@ -123,6 +129,15 @@ impl Period {
         }
     }
 
+    /// Where a drawing begins that ends on this day: with the first day that anything is known of, a
+    /// look back at the most and a handful of periods at the least.
+    #[must_use]
+    pub fn drawn_from(self, first: Option<Day>, today: Day) -> Day {
+        const HANDFUL: usize = 7;
+        let least = (1..HANDFUL).fold(self.start(today), |day, _| self.start(day.before(1)));
+        first.map_or(least, |first| self.start(first)).min(least).max(self.look_back(today))
+    }
+
     /// The first days of all periods from that of one day to that of another.
     #[must_use]
     pub fn starts(self, from: Day, to: Day) -> Vec<Day> {
@@ -151,6 +166,7 @@ mod tests {
         assert_eq!(day("1970-01-01").number(), 0);
         assert_eq!(day("2026-11-15").number(), 20_772);
         assert_eq!(day("2026-11-05").short(), "5 Nov");
+        assert_eq!(day("2026-11-05").long(), "5 Nov 2026");
         assert_eq!(day("2026-11-05").month_name(), "Nov 2026");
         for wrong in ["", "15.11.2026", "2026-13-01", "2026-11-15T00:00:00Z"] {
             assert!(Day::parse(wrong).is_err(), "{wrong}");
@@ -172,6 +188,23 @@ mod tests {
             for (period, periods) in [(Period::Day, 30), (Period::Week, 13), (Period::Month, 12)] {
                 assert_eq!(period.starts(period.look_back(today), today).len(), periods, "{period:?} {today:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_drawing_begins_with_what_is_known_but_is_never_of_a_bar_or_two() {
+        let today = day("2026-11-15");
+        for (period, first, drawn) in [
+            (Period::Day, None, "2026-11-09"),
+            (Period::Day, Some("2026-11-15"), "2026-11-09"),
+            (Period::Day, Some("2026-11-01"), "2026-11-01"),
+            (Period::Day, Some("2020-01-01"), "2026-10-17"),
+            (Period::Week, Some("2026-11-15"), "2026-09-28"),
+            (Period::Week, Some("2026-09-02"), "2026-08-31"),
+            (Period::Month, Some("2026-11-15"), "2026-05-01"),
+            (Period::Month, Some("2020-01-01"), "2025-12-01"),
+        ] {
+            assert_eq!(period.drawn_from(first.map(day), today).date(), drawn, "{period:?} {first:?}");
         }
     }
 }

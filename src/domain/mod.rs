@@ -13,6 +13,7 @@ pub mod digest;
 pub mod disk_image;
 pub mod email;
 pub mod leaving;
+pub mod legible;
 pub mod letter;
 pub mod limits;
 pub mod mailbox;

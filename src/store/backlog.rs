@@ -1,5 +1,6 @@
 //! How much is on its way, for the makers to see at a glance.
 
+use super::letters::StartedLetter;
 use super::statement::on_pool;
 use super::{Store, StoreFailure};
 use crate::domain::counts::Counted;
@@ -24,8 +25,9 @@ const COUNT_UNSENT: &str =
 const SELECT_OLDEST: &str = "SELECT m.at FROM messages m WHERE m.id = \
      (SELECT MIN(message) FROM outbox WHERE state IN ('waiting', 'leased'))";
 
-const COUNT_LATEST_LETTER: &str = "SELECT state, COUNT(*) FROM letter_recipients WHERE letter = \
-     (SELECT id FROM letters ORDER BY started_at DESC, id LIMIT 1) GROUP BY state";
+const SELECT_LATEST_LETTER: &str = "SELECT id, subject, started_at FROM letters ORDER BY started_at DESC, id LIMIT 1";
+
+const COUNT_RECIPIENTS: &str = "SELECT state, COUNT(*) FROM letter_recipients WHERE letter = $1 GROUP BY state";
 
 /// By day first, in the order of the table, so that nothing has to be sorted.
 const SUM_COUNTS: &str = "SELECT kind, CAST(SUM(times) AS BIGINT) FROM \
@@ -52,17 +54,21 @@ impl Store {
         Ok(backlog)
     }
 
-    /// How the letter goes that was started last; zeros if none was.
+    /// The letter that was started last, and how it goes.
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn latest_letter(&self) -> Result<Tally, StoreFailure> {
-        let rows: Vec<StateRow> = on_pool!(self, |pool| sqlx::query_as(COUNT_LATEST_LETTER).fetch_all(pool).await?);
+    pub async fn latest_letter(&self) -> Result<Option<StartedLetter>, StoreFailure> {
+        let letter: Option<(String, String, i64)> =
+            on_pool!(self, |pool| sqlx::query_as(SELECT_LATEST_LETTER).fetch_optional(pool).await?);
+        let Some((id, subject, started_at)) = letter else { return Ok(None) };
+        let rows: Vec<StateRow> =
+            on_pool!(self, |pool| sqlx::query_as(COUNT_RECIPIENTS).bind(&id).fetch_all(pool).await?);
         let mut tally = Tally::default();
         for (state, count) in rows {
             tally.add(&state, u64::try_from(count).unwrap_or_default());
         }
-        Ok(tally)
+        Ok(Some(StartedLetter { id, subject, started_at: Moment::from_unix_millis(started_at), tally }))
     }
 
     /// All that was ever counted, by what it is.

@@ -29,6 +29,8 @@ pub(super) const ADD_SOURCES: Statement = over_batch!(
          opt_ins = sources.opt_ins + excluded.opt_ins, joins = sources.joins + excluded.joins"
 );
 
+const SELECT_FIRST_DAY: &str = "SELECT MIN(day) FROM counts";
+
 const SELECT_BY_DAY: &str = "SELECT day, kind, via, CAST(SUM(times) AS BIGINT) FROM counts WHERE day >= $1 \
      GROUP BY day, kind, via ORDER BY day, kind, via";
 
@@ -61,6 +63,13 @@ impl Store {
             sqlx::query(words(ADD_COUNTS)).bind(&batch).execute(&mut *tx).await?;
         });
         Ok(())
+    }
+
+    /// # Errors
+    /// When the database does not answer.
+    pub async fn first_counted_day(&self) -> Result<Option<Day>, StoreFailure> {
+        let (day,): (Option<i64>,) = on_pool!(self, |pool| sqlx::query_as(SELECT_FIRST_DAY).fetch_one(pool).await?);
+        Ok(day.map(Day::from_number))
     }
 
     /// # Errors

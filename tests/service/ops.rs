@@ -29,7 +29,7 @@ pub(super) async fn readiness(service: &Service) -> (u16, Value) {
     (status, serde_json::from_str(&text).expect("JSON"))
 }
 
-const PATHS: [&str; 5] = ["/", "/desk.css", "/healthz", "/readyz", "/metrics"];
+const PATHS: [&str; 6] = ["/", "/desk.css", "/serif.woff2", "/healthz", "/readyz", "/metrics"];
 
 #[tokio::test]
 async fn nothing_of_it_answers_on_the_public_port() {

@@ -51,6 +51,7 @@ fn register_glance(glance: &Glance, registry: &mut Registry) {
     registry.register("outbox_messages", "Messages that are not in the makers' mailbox yet", unsent);
     let age = number(outbox_age.as_secs());
     registry.register("outbox_oldest_seconds", "How long the oldest message waits that is not given up on", age);
+    let letter = letter.as_ref().map(|letter| letter.tally).unwrap_or_default();
     let letter = gauges([
         (state("sent"), letter.sent),
         (state("waiting"), letter.waiting),

@@ -1,7 +1,6 @@
 //! What the makers see of the running service: on a listener of its own, never on the public one.
 
 mod access;
-mod chart;
 mod dashboard;
 mod metrics;
 
@@ -19,6 +18,7 @@ use super::exchange::name_of;
 use super::headers;
 use super::pages::text_response;
 use crate::actions::readiness;
+use crate::site::Content;
 
 pub use access::Access;
 
@@ -41,7 +41,7 @@ pub async fn exchange(app: App, access: Access, request: Request) -> Response {
     };
     headers::add_everywhere(response.headers_mut(), app.base_url());
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, POLICY);
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     let (method, route, status) = (name_of(&head.method), route(head.uri.path()), response.status().as_u16());
     if status != 200 || !ASKED_BY_PROGRAMS.contains(&route) {
         tracing::info!(%method, route, status, micros = began.elapsed().as_micros(), "makers' request");
@@ -63,7 +63,8 @@ async fn answer(app: &App, head: &Parts) -> Response {
     }
     match head.uri.path() {
         "/" => dashboard::dashboard(app, head.uri.query()).await,
-        dashboard::STYLE_PATH => style(),
+        dashboard::STYLE_PATH => file("text/css; charset=utf-8", dashboard::STYLE),
+        dashboard::SERIF_PATH => serif(),
         "/healthz" => text_response(StatusCode::OK, "ok\n"),
         "/readyz" => readyz(app).await,
         "/metrics" => metrics::metrics(app).await,
@@ -72,13 +73,25 @@ async fn answer(app: &App, head: &Parts) -> Response {
     }
 }
 
-fn style() -> Response {
-    let mut response = Response::new(Body::from(dashboard::STYLE));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/css; charset=utf-8"));
+fn file(media_type: &'static str, bytes: impl Into<Body>) -> Response {
+    let mut response = Response::new(bytes.into());
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     response
 }
 
-/// The dashboard wears the site's style.
+/// That of the built-in site. It is kept for a day, so that a page that is loaded anew does not flicker.
+fn serif() -> Response {
+    match Content::default().bytes(dashboard::SERIF) {
+        Ok(bytes) => {
+            let mut response = file("font/woff2", bytes.into_owned());
+            response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("private, max-age=86400"));
+            response
+        }
+        Err(failure) => text_response(StatusCode::NOT_FOUND, format!("{failure}\n")),
+    }
+}
+
+/// The dashboard bears the site's icon.
 fn asset(app: &App, path: &str, head: &Parts) -> Option<Response> {
     let made = app.made();
     let served = made.served.get(path).filter(|_| path.starts_with("/assets/"))?;
