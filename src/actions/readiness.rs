@@ -68,9 +68,10 @@ pub async fn missing_image(catalogue: &Catalogue, newest_image: &NewestImage) ->
     if release.elsewhere.is_some() {
         return None;
     }
-    catalogue
-        .open(release)
-        .await
-        .err()
-        .map(|why| format!("{} cannot be read here ({why}); all instances have to share `releases_dir`", release.file))
+    catalogue.open(release).await.err().map(|why| {
+        format!(
+            "{} cannot be read here ({why}); all instances have to share the folder of the setting releases_dir",
+            release.file
+        )
+    })
 }

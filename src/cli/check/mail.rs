@@ -39,7 +39,7 @@ async fn about_mail_server(mail: &MailSettings) -> Finding {
             let login = if mail.relay.login().is_some() { "and lets us in" } else { "and asks for no password" };
             Finding::good(NAME, format!("{} answers {login}", mail.relay))
         }
-        Ok(Err(trouble)) => away(&trouble.to_string()),
+        Ok(Err(trouble)) => away(trouble.in_full()),
         Err(_) => away("it does not answer"),
     }
 }
