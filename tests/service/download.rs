@@ -82,7 +82,7 @@ async fn only_the_address_is_needed_and_nothing_else_is_made_up() {
         service.post(PATH, &json!({ "email": "ada@example.com" })).await.is_ok();
         assert!(!service.database.has_updates_on("ada@example.com").await);
         assert_eq!(service.database.number("SELECT COUNT(*) FROM events WHERE source IS NULL").await, 1);
-        assert_eq!(service.database.traces().await, 4, "one person and one event, each counted");
+        assert_eq!(service.database.traces().await, 5, "one person and one event, each counted, and from where");
     })
     .await;
 }
