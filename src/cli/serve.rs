@@ -1,7 +1,5 @@
 //! `porchlight serve`
 
-use std::io::IsTerminal;
-
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::Level;
@@ -17,7 +15,6 @@ pub(super) fn run(settings: Settings, watch: bool) -> Result<(), CommandFailure>
     tracing_subscriber::fmt()
         .with_max_level(Level::INFO)
         .with_target(false)
-        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
         // A log that cannot be written is no reason to end.
         .log_internal_errors(false)

@@ -132,19 +132,10 @@ async fn two_instances_add_to_the_same_counts_without_losing_any() {
     assert_eq!(counted, recounted(first).await);
 }
 
-/// Makes the database refuse one person, as a fault of ours might.
-const REFUSE_POISON: [&str; 2] = [
-    "CREATE TRIGGER refuse BEFORE INSERT ON events WHEN NEW.address = 'poison@example.com' \
-     BEGIN SELECT RAISE(ABORT, 'no'); END",
-    "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$; \
-     CREATE TRIGGER refuse BEFORE INSERT ON events FOR EACH ROW \
-         WHEN (NEW.address = 'poison@example.com') EXECUTE FUNCTION refuse()",
-];
-
 #[tokio::test]
 async fn what_is_written_again_one_by_one_is_counted_once() {
     on_each_database(async |service| {
-        service.database.execute(REFUSE_POISON[usize::from(service.database.is_postgres())]).await;
+        service.database.refuse_poison_in("events").await;
         let requests = (0..60).map(|number| async move {
             let email =
                 if number % 10 == 5 { "poison@example.com".to_owned() } else { format!("p{number}@example.com") };

@@ -128,19 +128,10 @@ async fn a_commit_waits_for_the_disk_whatever_the_database_has_as_its_default() 
     }
 }
 
-/// Makes the database refuse one person, as a fault of ours might.
-const REFUSE_POISON: [&str; 2] = [
-    "CREATE TRIGGER refuse BEFORE INSERT ON people WHEN NEW.address = 'poison@example.com' \
-     BEGIN SELECT RAISE(ABORT, 'hunter2'); END",
-    "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'hunter2'; END $$; \
-     CREATE TRIGGER refuse BEFORE INSERT ON people FOR EACH ROW \
-         WHEN (NEW.address = 'poison@example.com') EXECUTE FUNCTION refuse()",
-];
-
 #[tokio::test]
 async fn a_write_that_the_database_refuses_fails_alone() {
     on_each_database(async |service| {
-        service.database.execute(REFUSE_POISON[usize::from(service.database.is_postgres())]).await;
+        service.database.refuse_poison_in("people").await;
         let requests = (0..100).map(|number| async move {
             let poison = number % 10 == 5;
             let email = if poison { "poison@example.com".to_owned() } else { format!("p{number}@example.com") };

@@ -260,3 +260,13 @@ async fn a_service_goes_on_when_its_log_cannot_be_written() {
     Command::new("kill").args(["-TERM", &program.id().to_string()]).status().expect("kill");
     assert_eq!(program.wait().expect("an end").code(), Some(0));
 }
+
+#[test]
+fn the_service_says_at_a_terminal_why_it_does_not_start() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("an address").to_string();
+    let (code, screen) = Terminal::new(80).run(Program::command(folder.path(), &["serve", "--listen", &address]), b"");
+    assert_eq!(code, 1, "{screen}");
+    assert!(screen.contains("cannot be listened on") && !screen.contains('\u{1b}'), "{screen}");
+}

@@ -160,6 +160,21 @@ impl Database {
         }
     }
 
+    /// Makes the database refuse poison@example.com in a table, as a fault of ours might.
+    pub async fn refuse_poison_in(&self, table: &str) {
+        let when = "(NEW.address = 'poison@example.com')";
+        let trigger = match self.kind {
+            Kind::Sqlite(_) => format!(
+                "CREATE TRIGGER refuse BEFORE INSERT ON {table} WHEN {when} BEGIN SELECT RAISE(ABORT, 'hunter2'); END"
+            ),
+            Kind::Postgres => format!(
+                "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'hunter2'; END $$; \
+                 CREATE TRIGGER refuse BEFORE INSERT ON {table} FOR EACH ROW WHEN {when} EXECUTE FUNCTION refuse()"
+            ),
+        };
+        self.execute(&trigger).await;
+    }
+
     /// Whether the database does not let that happen.
     pub async fn refuses(&self, statement: &str) -> bool {
         let statement = AssertSqlSafe(statement);

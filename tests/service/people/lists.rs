@@ -231,19 +231,10 @@ async fn a_long_list_is_taken_while_the_service_goes_on() {
     .await;
 }
 
-/// Makes the database refuse one person, as a fault of ours might.
-const REFUSE_POISON: [&str; 2] = [
-    "CREATE TRIGGER refuse BEFORE INSERT ON people WHEN NEW.address = 'poison@example.com' \
-     BEGIN SELECT RAISE(ABORT, 'no'); END",
-    "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'no'; END $$; \
-     CREATE TRIGGER refuse BEFORE INSERT ON people FOR EACH ROW \
-         WHEN (NEW.address = 'poison@example.com') EXECUTE FUNCTION refuse()",
-];
-
 #[tokio::test]
 async fn all_or_nothing_holds_whatever_goes_wrong_and_a_pipe_is_read_as_well() {
     on_each_database(async |service| {
-        service.database.execute(REFUSE_POISON[usize::from(service.database.is_postgres())]).await;
+        service.database.refuse_poison_in("people").await;
         let mut text = "email\n".to_owned();
         for number in 0..2_500 {
             writeln!(text, "p{number}@example.com").unwrap();
