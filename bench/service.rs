@@ -67,10 +67,13 @@ impl Database {
                 let mut connection = SqliteConnection::connect(&self.url()).await.expect("the embedded database");
                 connection.execute("PRAGMA synchronous = OFF").await.expect("no waiting for the disk");
                 connection.execute(statements).await.expect("to be done");
+                // Whoever closes last moves a long log into the file, and lets nobody in meanwhile.
+                connection.close().await.expect("to be closed");
             }
             Self::Postgres(_, url) => {
                 let mut connection = PgConnection::connect(url).await.expect("the database server");
                 connection.execute(statements).await.expect("to be done");
+                connection.close().await.expect("to be closed");
             }
         }
     }
