@@ -27,9 +27,9 @@ pub async fn run() {
         database.execute(RECOUNT).await;
         let recount = start.elapsed();
         println!("recounted, the control                                       {}", seconds(recount));
-        for arguments in
-            ["--by day", "--by week", "--by month", "--by day --since 2000-01-01", "--by month --since 2000-01-01"]
-        {
+        let whole_time = ["day", "month"].map(|by| format!("--by {by} --since {}", first_date()));
+        let [days, months] = whole_time.each_ref().map(String::as_str);
+        for arguments in ["--by day", "--by week", "--by month", days, months] {
             let arguments: Vec<_> = ["stats", "--json"].into_iter().chain(arguments.split(' ')).collect();
             let stats = || database.command(&arguments).output().expect("the program").stdout;
             let taken = time(5, || drop(stats()));
@@ -50,8 +50,7 @@ pub async fn run() {
 /// So many downloads and joins as an older version left them, which counted nothing.
 pub async fn fill(database: &Database, events: u64, events_a_person: u64) {
     drop(Serving::start(database));
-    let today = std::time::UNIX_EPOCH.elapsed().expect("a time after 1970").as_secs() / 86400;
-    let first_day = today + 1 - DAYS;
+    let first_day = first_day();
     let id = match database {
         Database::Sqlite(_) => "printf('%08x-0000-7000-8000-%012x', n, n)",
         Database::Postgres(..) => "lpad(to_hex(n), 8, '0') || '-0000-7000-8000-' || lpad(to_hex(n), 12, '0')",
@@ -70,4 +69,14 @@ pub async fn fill(database: &Database, events: u64, events_a_person: u64) {
          FROM events GROUP BY address"
     );
     database.execute(&fill).await;
+}
+
+/// Days since the start of 1970.
+fn first_day() -> u64 {
+    std::time::UNIX_EPOCH.elapsed().expect("a time after 1970").as_secs() / 86400 + 1 - DAYS
+}
+
+fn first_date() -> jiff::civil::Date {
+    let days = i64::try_from(first_day()).expect("a number of days");
+    jiff::civil::date(1970, 1, 1).saturating_add(jiff::Span::new().days(days))
 }
