@@ -164,11 +164,7 @@ fn shown(source: &str) -> String {
     if source.is_empty() {
         return "(none)".to_owned();
     }
-    let shown = legible(source);
-    match shown.char_indices().nth(LONGEST_LABEL) {
-        None => shown,
-        Some(_) => shown.chars().take(LONGEST_LABEL - 1).chain(['…']).collect(),
-    }
+    cut(&legible(source), Some(LONGEST_LABEL))
 }
 
 /// How wide everything is.
