@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::domain::time::Moment;
+use crate::domain::time::Timestamp;
 
 #[derive(Clone, Debug)]
 pub enum Clock {
@@ -15,15 +15,15 @@ pub enum Clock {
 
 impl Clock {
     #[must_use]
-    pub fn held_at(moment: Moment) -> Self {
+    pub fn held_at(moment: Timestamp) -> Self {
         Self::Held(Arc::new(AtomicI64::new(moment.unix_millis())))
     }
 
     #[must_use]
-    pub fn now(&self) -> Moment {
+    pub fn now(&self) -> Timestamp {
         match self {
             Self::System => system_now(),
-            Self::Held(millis) => Moment::from_unix_millis(millis.load(Ordering::SeqCst)),
+            Self::Held(millis) => Timestamp::from_unix_millis(millis.load(Ordering::SeqCst)),
         }
     }
 
@@ -36,7 +36,7 @@ impl Clock {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the place that the lint leads to")]
-fn system_now() -> Moment {
+fn system_now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Moment::from_unix_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    Timestamp::from_unix_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }

@@ -1,7 +1,7 @@
 //! Porchlight: the website service of a native Mac app.
 //!
 //! Floors, each using only those below it: `cli` 5, [`serve`] 4, [`web`] 3, [`actions`] 2, [`store`],
-//! [`mail`], [`site`] and [`outside`] 1, [`domain`], [`config`] and [`clock`] 0. `ARCHITECTURE.md` has the map.
+//! [`mail`], [`site`] and [`probe`] 1, [`domain`], [`config`] and [`clock`] 0. `ARCHITECTURE.md` has the map.
 
 pub mod actions;
 pub mod cli;
@@ -9,7 +9,7 @@ pub mod clock;
 pub mod config;
 pub mod domain;
 pub mod mail;
-pub mod outside;
+pub mod probe;
 pub mod serve;
 pub mod site;
 pub mod store;

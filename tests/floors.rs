@@ -15,7 +15,7 @@ const FLOORS: [(&str, u8); 11] = [
     ("store", 1),
     ("mail", 1),
     ("site", 1),
-    ("outside", 1),
+    ("probe", 1),
     ("domain", 0),
     ("config", 0),
     ("clock", 0),
@@ -94,7 +94,9 @@ fn upward_arrows_and_neighbours_would_be_found() {
         let used = used_rooms(text);
         assert!(!used.is_empty() && used.iter().any(|other| !may_use(room, other)), "{text}");
     }
-    assert!(used_rooms("use crate::{\n    config::Settings,\n    domain::time::Moment,\n};") == ["config", "domain"]);
+    assert!(
+        used_rooms("use crate::{\n    config::Settings,\n    domain::time::Timestamp,\n};") == ["config", "domain"]
+    );
 }
 
 #[test]

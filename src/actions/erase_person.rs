@@ -2,8 +2,8 @@
 
 use super::Failure;
 use crate::domain::email::EmailAddress;
-use crate::domain::time::Moment;
-use crate::store::{Erased, Remains, Store};
+use crate::domain::time::Timestamp;
+use crate::store::{Erased, ScrubOutcome, Store};
 
 /// Removes every trace of an address. Two things are kept, as hashes that only this database can make:
 /// that it is never to be mailed, and that it had the letter of the month that runs.
@@ -12,7 +12,11 @@ use crate::store::{Erased, Remains, Store};
 ///
 /// # Errors
 /// `Unavailable` when the database is: then nothing was erased.
-pub async fn erase_person(store: &Store, email: &EmailAddress, at: Moment) -> Result<(Erased, Remains), Failure> {
+pub async fn erase_person(
+    store: &Store,
+    email: &EmailAddress,
+    at: Timestamp,
+) -> Result<(Erased, ScrubOutcome), Failure> {
     let erased = store.erase(email, at).await?;
-    Ok((erased, store.forget_deleted(email).await))
+    Ok((erased, store.scrub_deleted(email).await))
 }

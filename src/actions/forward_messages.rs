@@ -21,9 +21,9 @@ use uuid::Uuid;
 use super::{Failure, new_id};
 use crate::clock::Clock;
 use crate::domain::contact::{MOST_IN_DIGEST, MOST_MAILED_SINGLY, TRIED_FOR, pause_after, pause_between_mails};
-use crate::domain::time::Moment;
-use crate::mail::{Connection, Correspondent, Mail, Postmaster, Trouble};
-use crate::store::{Claim, DueMessage, Setback, Store};
+use crate::domain::time::Timestamp;
+use crate::mail::{Mail, MailAddress, Mailer, SendFailure, SmtpConnection};
+use crate::store::{DeliveryFailure, DueMessage, MessageLease, Store};
 
 /// How long a claim holds without being kept up, and how often it is.
 const LEASE: Duration = Duration::from_mins(1);
@@ -35,8 +35,8 @@ const AN_HOUR: Duration = Duration::from_hours(1);
 #[derive(Clone, Debug)]
 pub struct Forwarder {
     pub store: Store,
-    pub postmaster: Postmaster,
-    pub to: Correspondent,
+    pub mailer: Mailer,
+    pub to: MailAddress,
     pub clock: Clock,
 }
 
@@ -46,19 +46,19 @@ pub enum Step {
     /// Mails were handed over, and there may be more to do.
     Sent,
     /// A mail was not handed over; it will be tried again.
-    Stuck(Trouble),
+    Stuck(SendFailure),
     /// Nothing is to be done until then, or until a new message comes.
-    Idle(Option<Moment>),
+    Idle(Option<Timestamp>),
 }
 
 /// What is to be done next.
 enum Next {
-    HandOver(Claimed),
-    WaitUntil(Option<Moment>),
+    HandOver(LeasedMail),
+    WaitUntil(Option<Timestamp>),
 }
 
 /// A mail that is ours to hand over.
-struct Claimed {
+struct LeasedMail {
     lease: Uuid,
     mail: Mail,
     messages: usize,
@@ -81,7 +81,7 @@ impl Forwarder {
         step
     }
 
-    async fn step_over(&self, connection: &mut Option<Connection>) -> Result<Step, Failure> {
+    async fn step_over(&self, connection: &mut Option<SmtpConnection>) -> Result<Step, Failure> {
         for sent in 0..MOST_MAILED_SINGLY {
             let claimed = match self.next().await? {
                 Next::HandOver(claimed) => claimed,
@@ -91,7 +91,7 @@ impl Forwarder {
             match self.hand_over(connection, &claimed).await {
                 Ok(()) => self.store.mark_sent(claimed.lease, self.clock.now()).await?,
                 Err(trouble) => {
-                    self.store.mark_setback(claimed.lease, &self.setback(&claimed, &trouble)).await?;
+                    self.store.mark_failed(claimed.lease, &self.delivery_failure(&claimed, &trouble)).await?;
                     return Ok(Step::Stuck(trouble));
                 }
             }
@@ -110,21 +110,21 @@ impl Forwarder {
         let Some((mail, messages)) = bundle(&due, new_id(now)) else {
             return Ok(Next::WaitUntil(self.store.next_due().await?));
         };
-        let claim = Claim {
+        let claim = MessageLease {
             lease: new_id(now),
             mail,
             messages: messages.iter().map(|message| message.id).collect(),
             at: now,
             until: now.after(LEASE),
         };
-        let Some(received) = self.store.claim_messages(&claim).await? else {
+        let Some(received) = self.store.lease_messages(&claim).await? else {
             return Ok(Next::WaitUntil(Some(now)));
         };
-        Ok(Next::HandOver(Claimed {
+        Ok(Next::HandOver(LeasedMail {
             lease: claim.lease,
             mail: match received.as_slice() {
-                [alone] if alone.id == mail => self.postmaster.forward(alone, &self.to, now),
-                together => self.postmaster.forward_digest(mail, together, &self.to, now),
+                [alone] if alone.id == mail => self.mailer.forward(alone, &self.to, now),
+                together => self.mailer.forward_digest(mail, together, &self.to, now),
             },
             messages: received.len(),
             tries: messages.iter().map(|message| message.tries).min().unwrap_or_default(),
@@ -132,11 +132,15 @@ impl Forwarder {
     }
 
     /// Speaks to the mail server, and keeps the claim up for as long as that takes.
-    async fn hand_over(&self, connection: &mut Option<Connection>, claimed: &Claimed) -> Result<(), Trouble> {
+    async fn hand_over(
+        &self,
+        connection: &mut Option<SmtpConnection>,
+        claimed: &LeasedMail,
+    ) -> Result<(), SendFailure> {
         let mut talk = pin!(async {
             let mut open = match connection.take() {
                 Some(open) => open,
-                None => self.postmaster.connect().await?,
+                None => self.mailer.connect().await?,
             };
             open.send(&claimed.mail).await?;
             *connection = Some(open);
@@ -154,14 +158,14 @@ impl Forwarder {
         }
     }
 
-    fn setback(&self, claimed: &Claimed, trouble: &Trouble) -> Setback {
+    fn delivery_failure(&self, claimed: &LeasedMail, trouble: &SendFailure) -> DeliveryFailure {
         let at = self.clock.now();
-        let disliked = matches!(trouble, Trouble::Refused { for_good: true, .. });
-        Setback {
+        let disliked = matches!(trouble, SendFailure::MessageRejected { permanent: true, .. });
+        DeliveryFailure {
             at,
             again_at: at.after(pause_after(claimed.tries.saturating_add(1))),
             given_up_since: at.before(TRIED_FOR),
-            may_have_arrived: matches!(trouble, Trouble::Uncertain(_)),
+            may_have_arrived: matches!(trouble, SendFailure::Uncertain(_)),
             most_together: disliked.then(|| (claimed.messages / 2).max(1)),
             trouble: trouble.in_full().to_owned(),
         }
@@ -187,7 +191,7 @@ mod tests {
     use super::*;
 
     fn waiting(count: usize) -> Vec<DueMessage> {
-        let at = Moment::from_unix_millis(0);
+        let at = Timestamp::from_unix_millis(0);
         (0..count).map(|_| DueMessage { id: new_id(at), mail: None, most_together: None, tries: 0 }).collect()
     }
 

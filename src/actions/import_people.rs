@@ -2,7 +2,7 @@
 
 use super::{Failure, new_id};
 use crate::domain::person::Person;
-use crate::domain::time::Moment;
+use crate::domain::time::Timestamp;
 use crate::store::{ImportedPerson, Store};
 
 /// Adds those who are not there yet, all of them or none, and says how many that were. Who is there
@@ -10,7 +10,7 @@ use crate::store::{ImportedPerson, Store};
 ///
 /// # Errors
 /// `Unavailable` when they cannot be recorded.
-pub async fn import_people(store: &Store, people: &[Person], at: Moment) -> Result<u64, Failure> {
+pub async fn import_people(store: &Store, people: &[Person], at: Timestamp) -> Result<u64, Failure> {
     let named: Vec<_> = people.iter().map(named).collect();
     Ok(store.import(&named, at).await?)
 }

@@ -2,7 +2,7 @@
 
 use super::{Failure, Service, new_id};
 use crate::domain::signup::WaitlistOrder;
-use crate::store::{Act, SignupRecord};
+use crate::store::{SignupKind, SignupRecord};
 
 /// Puts the address on the list and says whether it was there already. A download alone puts nobody
 /// on the list.
@@ -15,7 +15,7 @@ pub async fn join_waitlist(service: &Service, order: WaitlistOrder) -> Result<bo
         .writer
         .sign_up(SignupRecord {
             id: new_id(at),
-            act: Act::Join,
+            kind: SignupKind::Join,
             email: order.email,
             source: order.source,
             via: order.via,

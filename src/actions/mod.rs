@@ -3,17 +3,17 @@
 //! An action takes checked values, applies the rules, and hands back a plain value or a `Failure`.
 //! It knows neither HTTP nor SQL.
 
-mod back_up;
-mod backup;
+mod backup_folder;
 mod catalogue;
+mod count_buffer;
+mod create_backup;
 mod erase_person;
 mod failure;
 mod forward_messages;
-mod gathering;
-mod glance;
 mod import_people;
 mod join_waitlist;
 mod newest_image;
+mod ops_summary;
 mod publish_release;
 mod readiness;
 mod restore;
@@ -26,26 +26,26 @@ mod unsubscribe;
 mod unsubscribe_tokens;
 mod withdraw_release;
 
-use uuid::{NoContext, Timestamp, Uuid};
+use uuid::{NoContext, Uuid};
 
 use crate::clock::Clock;
-use crate::domain::time::Moment;
+use crate::domain::time::Timestamp;
 use crate::store::{Store, Writer};
 
-pub use back_up::{BackUpFailure, BackedUp, back_up};
-pub use backup::Headway;
+pub use backup_folder::Progress;
 pub use catalogue::{Catalogue, Changes};
+pub use count_buffer::CountBuffer;
+pub use create_backup::{BackupFailure, CreatedBackup, create_backup};
 pub use erase_person::erase_person;
 pub use failure::Failure;
 pub use forward_messages::{Forwarder, Step};
-pub use gathering::Gathering;
-pub use glance::{Glance, glance};
 pub use import_people::import_people;
 pub use join_waitlist::join_waitlist;
 pub use newest_image::{NewestImage, latest_path};
-pub use publish_release::{Image, Publication, PublishFailure, Shelf, publish_release};
+pub use ops_summary::{OpsSummary, ops_summary};
+pub use publish_release::{Image, Publication, PublishFailure, ReleaseStore, publish_release};
 pub use readiness::{Part, missing_image, readiness};
-pub use restore::{EmptyPlace, RestoreFailure, Restored, restore};
+pub use restore::{RestoreFailure, RestoreTarget, Restored, restore};
 pub use send_contact::send_contact;
 pub use send_letter::{LetterFailure, LetterSender, LetterStep};
 pub use start_download::{StartedDownload, start_download};
@@ -60,19 +60,19 @@ pub use withdraw_release::{WithdrawFailure, withdraw_release};
 pub struct Service {
     pub store: Store,
     /// The same database, asked for the makers without taking a caller's connection.
-    pub desk: Store,
+    pub ops_pool: Store,
     pub writer: Writer,
     pub clock: Clock,
     pub newest_image: NewestImage,
     pub catalogue: Catalogue,
-    pub gathering: Gathering,
+    pub count_buffer: CountBuffer,
     /// Whether messages go on to the makers' mailbox.
     pub forwards: bool,
 }
 
 /// A name for something that happens at `at`; later ones sort behind earlier ones.
-fn new_id(at: Moment) -> Uuid {
+fn new_id(at: Timestamp) -> Uuid {
     let seconds = u64::try_from(at.unix_seconds()).unwrap_or_default();
     let nanos = u32::try_from(at.unix_millis().rem_euclid(1000)).unwrap_or_default() * 1_000_000;
-    Uuid::new_v7(Timestamp::from_unix(NoContext, seconds, nanos))
+    Uuid::new_v7(uuid::Timestamp::from_unix(NoContext, seconds, nanos))
 }

@@ -8,10 +8,10 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use crate::domain::digest::{Digest, Digesting};
 use crate::domain::disk_image::{self, NotADiskImage, TRAILER};
 use crate::domain::release::{Notes, Release, Releases, Signature, UnwelcomeRelease, file_name};
-use crate::domain::time::Moment;
+use crate::domain::sha256::{Sha256, Sha256Hasher};
+use crate::domain::time::Timestamp;
 use crate::domain::version::{Build, SystemVersion, Version};
 use crate::store::{Store, StoreFailure};
 
@@ -36,7 +36,7 @@ pub enum Image {
     Elsewhere {
         url: String,
         length: u64,
-        sha256: Digest,
+        sha256: Sha256,
     },
 }
 
@@ -61,7 +61,7 @@ pub enum PublishFailure {
 
 /// Where releases are kept.
 #[derive(Debug)]
-pub struct Shelf<'a> {
+pub struct ReleaseStore<'a> {
     pub store: &'a Store,
     pub folder: &'a Path,
     /// What the images are named after.
@@ -74,31 +74,31 @@ pub struct Shelf<'a> {
 /// # Errors
 /// With the reason why nothing has changed.
 pub async fn publish_release(
-    shelf: &Shelf<'_>,
+    release_store: &ReleaseStore<'_>,
     publication: Publication,
-    at: Moment,
+    at: Timestamp,
     progress: impl FnMut(u64, u64) + Send + 'static,
 ) -> Result<Release, PublishFailure> {
-    let file = file_name(shelf.app, &publication.version);
+    let file = file_name(release_store.app, &publication.version);
     let admit =
         |releases: &Releases| releases.admit(&publication.version, &file, publication.prerelease, publication.force);
-    admit(&shelf.store.releases().await?)?;
+    admit(&release_store.store.releases().await?)?;
     match publication.image {
         Image::Elsewhere { ref url, length, sha256 } => {
             let release = release(&publication, file.clone(), Some(url.clone()), (length, sha256), at);
-            record(shelf.store, release).await
+            record(release_store.store, release).await
         }
         Image::File(ref source) => {
             check(source)?;
-            let place = Place::lock(shelf.folder, &file)?;
+            let place = Place::lock(release_store.folder, &file)?;
             let (source, partial) = (source.clone(), place.partial.clone());
             let copied = tokio::task::spawn_blocking(move || copy(&source, &partial, progress));
             let contents = copied.await.map_err(|why| place.unwritable(io::Error::other(why)))??;
             // Copying takes a while, and others may have published meanwhile.
-            admit(&shelf.store.releases().await?)?;
+            admit(&release_store.store.releases().await?)?;
             place.put_up()?;
             let release = release(&publication, file.clone(), None, contents, at);
-            record(shelf.store, release).await
+            record(release_store.store, release).await
         }
     }
 }
@@ -107,8 +107,8 @@ fn release(
     publication: &Publication,
     file: String,
     elsewhere: Option<String>,
-    (length, sha256): (u64, Digest),
-    published: Moment,
+    (length, sha256): (u64, Sha256),
+    published: Timestamp,
 ) -> Release {
     Release {
         version: publication.version.clone(),
@@ -194,14 +194,14 @@ impl Drop for Place {
 }
 
 /// Copies the image to disk and says how long it is and what its digest is.
-fn copy(from: &Path, to: &Path, mut progress: impl FnMut(u64, u64)) -> Result<(u64, Digest), PublishFailure> {
+fn copy(from: &Path, to: &Path, mut progress: impl FnMut(u64, u64)) -> Result<(u64, Sha256), PublishFailure> {
     const PIECE: usize = 1024 * 1024;
     let unreadable = |why| PublishFailure::Unreadable { path: from.to_owned(), why };
     let unwritable = |why| PublishFailure::Unwritable { path: to.to_owned(), why };
     let mut source = File::open(from).map_err(unreadable)?;
     let length = source.metadata().map_err(unreadable)?.len();
     let mut copy = File::create(to).map_err(unwritable)?;
-    let (mut piece, mut digesting, mut done) = (vec![0; PIECE], Digesting::default(), 0);
+    let (mut piece, mut hasher, mut done) = (vec![0; PIECE], Sha256Hasher::default(), 0);
     loop {
         let count = match source.read(&mut piece) {
             Ok(0) => break,
@@ -209,7 +209,7 @@ fn copy(from: &Path, to: &Path, mut progress: impl FnMut(u64, u64)) -> Result<(u
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(why) => return Err(unreadable(why)),
         };
-        digesting.take_in(&piece[..count]);
+        hasher.update(&piece[..count]);
         copy.write_all(&piece[..count]).map_err(unwritable)?;
         done += count as u64;
         progress(done, length);
@@ -218,5 +218,5 @@ fn copy(from: &Path, to: &Path, mut progress: impl FnMut(u64, u64)) -> Result<(u
         return Err(PublishFailure::Changed(from.to_owned()));
     }
     copy.sync_all().map_err(unwritable)?;
-    Ok((length, digesting.finish()))
+    Ok((length, hasher.finish()))
 }

@@ -41,7 +41,7 @@ async fn late_mail(service: &Service) -> Option<String> {
     if !service.forwards {
         return None;
     }
-    let backlog = match service.desk.backlog().await {
+    let backlog = match service.ops_pool.backlog().await {
         Ok(backlog) => backlog,
         Err(failure) => return Some(failure.to_string()),
     };

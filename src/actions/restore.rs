@@ -4,9 +4,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::backup::{BackupFolder, Carriage, Headway, Manifest, verify};
+use super::backup_folder::{BackupFolder, ImageCopier, Manifest, Progress, verify};
 use crate::domain::release::Releases;
-use crate::store::{Carried, CarryFailure, Contents, Database, Others, Schema, Store, StoreFailure};
+use crate::store::{Contents, Copied, CopyFailure, Database, Schema, SourceWrites, Store, StoreFailure};
 
 /// What was brought back, and what was not.
 #[derive(Debug)]
@@ -48,18 +48,18 @@ pub enum RestoreFailure {
     #[error("Nothing was restored: {} is there, and is not the image of that name in the backup. Move it away.", .0.display())]
     OtherImage(PathBuf),
     #[error("{}", .0.sentence("Nothing was restored"))]
-    Carry(CarryFailure),
+    Copy(CopyFailure),
 }
 
 impl From<StoreFailure> for RestoreFailure {
     fn from(failure: StoreFailure) -> Self {
-        Self::Carry(failure.into())
+        Self::Copy(failure.into())
     }
 }
 
 /// Where things go.
 #[derive(Debug)]
-pub struct EmptyPlace<'a> {
+pub struct RestoreTarget<'a> {
     pub database: &'a Database,
     pub releases_dir: &'a Path,
 }
@@ -71,8 +71,8 @@ pub struct EmptyPlace<'a> {
 /// With the reason why nothing was restored.
 pub async fn restore(
     folder: &Path,
-    place: &EmptyPlace<'_>,
-    mut progress: impl FnMut(Headway),
+    place: &RestoreTarget<'_>,
+    mut progress: impl FnMut(Progress),
 ) -> Result<Restored, RestoreFailure> {
     let backup = BackupFolder::at(folder);
     match fs::metadata(&backup.database) {
@@ -91,11 +91,11 @@ pub async fn restore(
     let (tables, releases) = brought?;
 
     let mut done = Restored { tables, images: Vec::new(), missing: Vec::new() };
-    let mut carriage = Carriage::of(&releases, &backup.images, place.releases_dir, progress);
+    let mut copier = ImageCopier::of(&releases, &backup.images, place.releases_dir, progress);
     for release in releases.iter().filter(|release| release.elsewhere.is_none()) {
         let file = release.file.clone();
         let placed = if backup.images.join(&file).exists() {
-            fs::create_dir_all(place.releases_dir).and_then(|()| carriage.place(release)).map_err(|why| why.to_string())
+            fs::create_dir_all(place.releases_dir).and_then(|()| copier.place(release)).map_err(|why| why.to_string())
         } else {
             Err("it is not in the backup".to_owned())
         };
@@ -110,14 +110,14 @@ pub async fn restore(
 }
 
 /// The database of the backup, if it is whole, and in any case of this version.
-async fn open(backup: &BackupFolder, mut progress: impl FnMut(Headway)) -> Result<Store, RestoreFailure> {
+async fn open(backup: &BackupFolder, mut progress: impl FnMut(Progress)) -> Result<Store, RestoreFailure> {
     let path = || backup.database.clone();
-    let unreadable = |failure: CarryFailure| match failure {
-        CarryFailure::Store(StoreFailure::Damaged(why)) => RestoreFailure::Damaged { path: path(), why },
-        CarryFailure::Store(StoreFailure::Unavailable(why) | StoreFailure::Refused(why)) => {
+    let unreadable = |failure: CopyFailure| match failure {
+        CopyFailure::Store(StoreFailure::Damaged(why)) => RestoreFailure::Damaged { path: path(), why },
+        CopyFailure::Store(StoreFailure::Unavailable(why) | StoreFailure::Refused(why)) => {
             RestoreFailure::Unreadable { path: path(), why }
         }
-        CarryFailure::Store(failure @ StoreFailure::Unusable(_)) => RestoreFailure::Unusable(failure),
+        CopyFailure::Store(failure @ StoreFailure::Unusable(_)) => RestoreFailure::Unusable(failure),
         other => RestoreFailure::Unreadable { path: path(), why: other.to_string() },
     };
     let manifest = Manifest::read(&backup.manifest)
@@ -127,7 +127,8 @@ async fn open(backup: &BackupFolder, mut progress: impl FnMut(Headway)) -> Resul
     let (Schema::Older(version) | Schema::Current(version)) = schema else {
         return Err(RestoreFailure::NotOurs(path()));
     };
-    let contents = file.contents(version, |done, all| progress(Headway::Rows { doing: "reading the file", done, all }));
+    let contents =
+        file.contents(version, |done, all| progress(Progress::Rows { doing: "reading the file", done, all }));
     let contents = contents.await.map_err(unreadable)?;
     if let Some(what) = manifest.and_then(|manifest| difference(&manifest.tables, &contents)) {
         return Err(RestoreFailure::Changed { path: path(), what });
@@ -136,7 +137,7 @@ async fn open(backup: &BackupFolder, mut progress: impl FnMut(Headway)) -> Resul
         return Ok(file);
     }
     let renewed = file
-        .renewed(version, |doing, done, all| progress(Headway::Rows { doing, done, all }))
+        .renewed(version, |doing, done, all| progress(Progress::Rows { doing, done, all }))
         .await
         .map_err(unreadable);
     file.close().await;
@@ -161,8 +162,8 @@ fn difference(written: &[Contents], found: &[Contents]) -> Option<String> {
 async fn bring_data(
     source: &Store,
     target: &Store,
-    place: &EmptyPlace<'_>,
-    mut progress: impl FnMut(Headway),
+    place: &RestoreTarget<'_>,
+    mut progress: impl FnMut(Progress),
 ) -> Result<(Vec<Contents>, Releases), RestoreFailure> {
     let releases = source.releases().await?;
     for release in releases.iter() {
@@ -172,12 +173,10 @@ async fn bring_data(
         }
     }
     let carried =
-        source.carry_to(target, Others::MayWrite, |doing, done, all| progress(Headway::Rows { doing, done, all }));
+        source.copy_to(target, SourceWrites::Allowed, |doing, done, all| progress(Progress::Rows { doing, done, all }));
     match carried.await {
-        Ok(Carried::Now(tables) | Carried::Before(tables)) => Ok((tables, releases)),
-        Err(CarryFailure::Occupied | CarryFailure::Diverged(_)) => {
-            Err(RestoreFailure::Occupied(place.database.clone()))
-        }
-        Err(failure) => Err(RestoreFailure::Carry(failure)),
+        Ok(Copied::Now(tables) | Copied::Before(tables)) => Ok((tables, releases)),
+        Err(CopyFailure::Occupied | CopyFailure::Diverged(_)) => Err(RestoreFailure::Occupied(place.database.clone())),
+        Err(failure) => Err(RestoreFailure::Copy(failure)),
     }
 }

@@ -11,11 +11,11 @@ use crate::clock::Clock;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::consent::Via;
 use crate::domain::email::EmailAddress;
-use crate::domain::leaving::{Suppression, UnsubscribeToken};
 use crate::domain::letter::Letter;
-use crate::domain::time::Moment;
-use crate::mail::{Cause, Connection, Correspondent, Mail, MonthlyMail, Postmaster, Trouble};
-use crate::site::{Addressee, SiteFailure, Stationery};
+use crate::domain::time::Timestamp;
+use crate::domain::unsubscribe::{SuppressionReason, UnsubscribeToken};
+use crate::mail::{FailureCause, LetterMail, Mail, MailAddress, Mailer, SendFailure, SmtpConnection};
+use crate::site::{LetterRecipient, LetterTemplate, SiteFailure};
 use crate::store::{LetterClaim, LetterOutcome, Recipient, Store};
 
 /// How long somebody is put off whom the mail server does not take now, by how often it was so.
@@ -29,12 +29,12 @@ const REFUSALS_IN_A_ROW: u32 = 5;
 #[derive(Debug)]
 pub struct LetterSender {
     pub store: Store,
-    pub postmaster: Postmaster,
-    pub stationery: Stationery,
+    pub mailer: Mailer,
+    pub letter_template: LetterTemplate,
     pub base_url: BaseUrl,
     pub letter: Letter,
     pub clock: Clock,
-    connection: Option<Connection>,
+    connection: Option<SmtpConnection>,
     refused_in_a_row: u32,
 }
 
@@ -44,11 +44,11 @@ pub enum LetterStep {
     /// One person has it, or is out of the question: whom nobody has to think of any more.
     Settled,
     /// One person is tried again later.
-    PutOff,
+    Deferred,
     /// The mail server is away, or wants nothing from us now. Nobody was lost by that.
     Away(String),
     /// Nobody is due before then.
-    WaitUntil(Moment),
+    WaitUntil(Timestamp),
     Done,
 }
 
@@ -67,13 +67,13 @@ impl LetterSender {
     #[must_use]
     pub fn new(
         store: Store,
-        postmaster: Postmaster,
-        stationery: Stationery,
+        mailer: Mailer,
+        letter_template: LetterTemplate,
         base_url: BaseUrl,
         letter: Letter,
         clock: Clock,
     ) -> Self {
-        Self { store, postmaster, stationery, base_url, letter, clock, connection: None, refused_in_a_row: 0 }
+        Self { store, mailer, letter_template, base_url, letter, clock, connection: None, refused_in_a_row: 0 }
     }
 
     /// Writes down whom the letter goes to, if that has not been done, and gives everybody a way out.
@@ -115,9 +115,9 @@ impl LetterSender {
         let mail = self.write(&claimed.recipient, &claimed.token, claimed_at)?;
         let handed_over = match mail {
             Some(mail) => connection.send(&mail).await,
-            None => Err(Trouble::NotForThem {
-                for_good: true,
-                cause: Cause::known("no mail server would take this address"),
+            None => Err(SendFailure::RecipientRejected {
+                permanent: true,
+                cause: FailureCause::known("no mail server would take this address"),
             }),
         };
         if handed_over.is_ok() {
@@ -130,13 +130,17 @@ impl LetterSender {
                 (LetterOutcome::Sent, Ok(LetterStep::Settled))
             }
             // It stays uncertain: nobody knows.
-            Err(Trouble::Uncertain(_)) => return Ok(LetterStep::Settled),
-            Err(Trouble::Away(cause)) => {
-                (LetterOutcome::PutOff { at: now, trouble: cause.in_full.clone() }, Ok(LetterStep::Away(cause.in_full)))
-            }
-            Err(trouble @ (Trouble::NotForThem { for_good: true, .. } | Trouble::Refused { for_good: true, .. })) => {
-                if trouble.is_about_the_mailbox() {
-                    let kept = self.store.suppress(email, Suppression::NoMailbox, now).await;
+            Err(SendFailure::Uncertain(_)) => return Ok(LetterStep::Settled),
+            Err(SendFailure::Unavailable(cause)) => (
+                LetterOutcome::Deferred { at: now, trouble: cause.in_full.clone() },
+                Ok(LetterStep::Away(cause.in_full)),
+            ),
+            Err(
+                trouble @ (SendFailure::RecipientRejected { permanent: true, .. }
+                | SendFailure::MessageRejected { permanent: true, .. }),
+            ) => {
+                if trouble.is_unknown_mailbox() {
+                    let kept = self.store.suppress(email, SuppressionReason::NoMailbox, now).await;
                     kept.map_err(Failure::from)?;
                 }
                 self.refused_in_a_row += 1;
@@ -150,8 +154,8 @@ impl LetterSender {
             Err(trouble) => {
                 let pause = PAUSES.get(claimed.tries as usize).copied().unwrap_or(ANOTHER_DAY);
                 (
-                    LetterOutcome::PutOff { at: now.after(pause), trouble: trouble.in_full().to_owned() },
-                    Ok(LetterStep::PutOff),
+                    LetterOutcome::Deferred { at: now.after(pause), trouble: trouble.in_full().to_owned() },
+                    Ok(LetterStep::Deferred),
                 )
             }
         };
@@ -167,16 +171,16 @@ impl LetterSender {
         }
     }
 
-    async fn connection(&mut self) -> Result<Connection, Trouble> {
+    async fn connection(&mut self) -> Result<SmtpConnection, SendFailure> {
         match self.connection.take() {
             Some(connection) => Ok(connection),
-            None => self.postmaster.connect().await,
+            None => self.mailer.connect().await,
         }
     }
 
     /// `None`: nobody can be mailed there.
-    fn write(&self, to: &Recipient, token: &UnsubscribeToken, at: Moment) -> Result<Option<Mail>, SiteFailure> {
-        let addressee = Addressee {
+    fn write(&self, to: &Recipient, token: &UnsubscribeToken, at: Timestamp) -> Result<Option<Mail>, SiteFailure> {
+        let addressee = LetterRecipient {
             opted_in: to.opted_in_at.date(),
             through: through(&to.via, to.source.as_deref()),
             unsubscribe_url: self.base_url.to(&token.path()),
@@ -188,10 +192,15 @@ impl LetterSender {
     ///
     /// # Errors
     /// When a template cannot be filled in.
-    pub fn copy_for(&self, email: &EmailAddress, to: &Addressee, at: Moment) -> Result<Option<Mail>, SiteFailure> {
-        let written = self.stationery.write(&self.letter, to)?;
-        let Ok(correspondent) = Correspondent::at(email) else { return Ok(None) };
-        Ok(Some(self.postmaster.monthly(&MonthlyMail {
+    pub fn copy_for(
+        &self,
+        email: &EmailAddress,
+        to: &LetterRecipient,
+        at: Timestamp,
+    ) -> Result<Option<Mail>, SiteFailure> {
+        let written = self.letter_template.write(&self.letter, to)?;
+        let Ok(correspondent) = MailAddress::at(email) else { return Ok(None) };
+        Ok(Some(self.mailer.monthly(&LetterMail {
             id: new_id(at),
             to: &correspondent,
             subject: &self.letter.subject,

@@ -2,7 +2,7 @@
 
 use super::{Failure, Service, new_id};
 use crate::domain::signup::DownloadOrder;
-use crate::store::{Act, SignupRecord};
+use crate::store::{SignupKind, SignupRecord};
 
 /// The way to the image, and whether this address had downloaded or joined the list before.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub async fn start_download(service: &Service, order: DownloadOrder) -> Result<S
         .writer
         .sign_up(SignupRecord {
             id: new_id(at),
-            act: Act::Download { updates: order.updates, of_release: service.newest_image.is_of_release() },
+            kind: SignupKind::Download { updates: order.updates, of_release: service.newest_image.is_of_release() },
             email: order.email,
             source: order.source,
             via: order.via,

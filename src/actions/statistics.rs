@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::domain::calendar::{Day, Period};
-use crate::domain::counts::{Counted, Totals};
+use crate::domain::counts::{CountedEvent, Totals};
 use crate::domain::statistics::Statistics;
 use crate::store::{CountedOn, Store, StoreFailure};
 
@@ -47,8 +47,8 @@ pub async fn statistics(store: &Store, by: Period, back: LookBack, today: Day) -
         periods: periods.into_iter().collect(),
         sources: store.counts_by_source(since).await?,
         via: most_first(faces),
-        tools: store.counts_of(Counted::Tool, since).await?,
-        images: store.counts_of(Counted::Image, since).await?,
+        tools: store.counts_of(CountedEvent::Tool, since).await?,
+        images: store.counts_of(CountedEvent::Image, since).await?,
     })
 }
 

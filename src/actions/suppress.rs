@@ -4,13 +4,18 @@
 
 use super::Failure;
 use crate::domain::email::EmailAddress;
-use crate::domain::leaving::Suppression;
-use crate::domain::time::Moment;
+use crate::domain::time::Timestamp;
+use crate::domain::unsubscribe::SuppressionReason;
 use crate::store::Store;
 
 /// # Errors
 /// `Unavailable` when it cannot be recorded.
-pub async fn suppress(store: &Store, email: &EmailAddress, why: Suppression, at: Moment) -> Result<(), Failure> {
+pub async fn suppress(
+    store: &Store,
+    email: &EmailAddress,
+    why: SuppressionReason,
+    at: Timestamp,
+) -> Result<(), Failure> {
     Ok(store.suppress(email, why, at).await?)
 }
 

@@ -1,7 +1,7 @@
 //! Somebody leaves the monthly email.
 
 use super::{Failure, Service};
-use crate::domain::leaving::{Leaving, UnsubscribeToken};
+use crate::domain::unsubscribe::{UnsubscribeKind, UnsubscribeToken};
 
 /// Whether somebody could leave by this token. Nothing changes.
 ///
@@ -16,6 +16,6 @@ pub async fn can_unsubscribe(service: &Service, token: &UnsubscribeToken) -> Res
 ///
 /// # Errors
 /// `Unavailable` when it cannot be recorded.
-pub async fn unsubscribe(service: &Service, token: &UnsubscribeToken, how: Leaving) -> Result<bool, Failure> {
+pub async fn unsubscribe(service: &Service, token: &UnsubscribeToken, how: UnsubscribeKind) -> Result<bool, Failure> {
     Ok(service.store.leave(token, how, service.clock.now()).await?)
 }

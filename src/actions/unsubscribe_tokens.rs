@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use super::Failure;
 use crate::domain::email::EmailAddress;
-use crate::domain::leaving::UnsubscribeToken;
-use crate::domain::time::Moment;
+use crate::domain::time::Timestamp;
+use crate::domain::unsubscribe::UnsubscribeToken;
 use crate::store::Store;
 
 /// The token of each of these people, by the compared form of the address; made where there is none.
@@ -15,7 +15,7 @@ use crate::store::Store;
 pub async fn unsubscribe_tokens(
     store: &Store,
     people: &[EmailAddress],
-    at: Moment,
+    at: Timestamp,
 ) -> Result<HashMap<String, UnsubscribeToken>, Failure> {
     let fresh = people.iter().map(|email| Ok((email.clone(), new_token()?))).collect::<Result<Vec<_>, Failure>>()?;
     Ok(store.unsubscribe_tokens(&fresh, at).await?)
@@ -25,5 +25,5 @@ fn new_token() -> Result<UnsubscribeToken, Failure> {
     let mut bytes = [0; UnsubscribeToken::BYTES];
     getrandom::fill(&mut bytes)
         .map_err(|error| Failure::Unavailable(format!("the system gives no chance: {error}")))?;
-    Ok(UnsubscribeToken::from_chance(bytes))
+    Ok(UnsubscribeToken::from_random(bytes))
 }

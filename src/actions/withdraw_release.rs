@@ -1,6 +1,6 @@
 //! A maker takes a release back.
 
-use crate::domain::time::Moment;
+use crate::domain::time::Timestamp;
 use crate::domain::version::Version;
 use crate::store::{Store, StoreFailure};
 
@@ -16,6 +16,6 @@ pub enum WithdrawFailure {
 ///
 /// # Errors
 /// When there is no such release on offer, or the database does not answer.
-pub async fn withdraw_release(store: &Store, version: &Version, at: Moment) -> Result<(), WithdrawFailure> {
+pub async fn withdraw_release(store: &Store, version: &Version, at: Timestamp) -> Result<(), WithdrawFailure> {
     if store.withdraw_release(version, at).await? { Ok(()) } else { Err(WithdrawFailure::NotOffered(version.clone())) }
 }

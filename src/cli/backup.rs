@@ -7,7 +7,9 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use super::terminal::when_interrupted;
 use super::{Access, CommandFailure, at_work, open_store, say, tell};
-use crate::actions::{BackUpFailure, BackedUp, EmptyPlace, Headway, RestoreFailure, Restored, back_up, restore};
+use crate::actions::{
+    BackupFailure, CreatedBackup, Progress, RestoreFailure, RestoreTarget, Restored, create_backup, restore,
+};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::store::{Contents, Database};
@@ -16,7 +18,7 @@ use crate::store::{Contents, Database};
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BackupCommandFailure {
     #[error(transparent)]
-    BackUp(#[from] BackUpFailure),
+    BackUp(#[from] BackupFailure),
     #[error(transparent)]
     Restore(#[from] RestoreFailure),
     #[error("The data is backed up, but not every image: {0}.")]
@@ -35,10 +37,10 @@ pub(super) fn back_up_to(settings: &Settings, folder: &Path) -> Result<(), Comma
     at_work(async {
         let store = open_store(settings, Access::Read).await?;
         let (bar, progress) = progress_bar();
-        let done = back_up(&store, &settings.releases_dir, folder, Clock::System.now(), progress).await;
+        let done = create_backup(&store, &settings.releases_dir, folder, Clock::System.now(), progress).await;
         bar.finish_and_clear();
         store.close().await;
-        let BackedUp { tables, images, elsewhere, missing } = done.map_err(BackupCommandFailure::from)?;
+        let CreatedBackup { tables, images, elsewhere, missing } = done.map_err(BackupCommandFailure::from)?;
         list(&tables, &images);
         for (file, url) in &elsewhere {
             tell(&format!("{file} is at {url}, and not in the backup."));
@@ -55,7 +57,7 @@ pub(super) fn restore_from(settings: &Settings, folder: &Path) -> Result<(), Com
     at_work(async {
         let database = Database::of(settings)?;
         let releases_dir = &settings.releases_dir;
-        let place = EmptyPlace { database: &database, releases_dir };
+        let place = RestoreTarget { database: &database, releases_dir };
         let (bar, progress) = progress_bar();
         let done = restore(folder, &place, progress).await;
         bar.finish_and_clear();
@@ -86,7 +88,7 @@ pub(super) fn list(tables: &[Contents], images: &[String]) {
 }
 
 /// A bar, and how it is told what is being done.
-pub(super) fn progress_bar() -> (ProgressBar, impl FnMut(Headway)) {
+pub(super) fn progress_bar() -> (ProgressBar, impl FnMut(Progress)) {
     let styled = |template| ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     let rows = styled("  {msg:>18} {bar:32} {human_pos} of {human_len} rows, {eta} left");
     let bytes = styled("  {msg:>18} {bar:32} {bytes} of {total_bytes}, {eta} left");
@@ -95,9 +97,9 @@ pub(super) fn progress_bar() -> (ProgressBar, impl FnMut(Headway)) {
     let (told, mut now) = (bar.clone(), "");
     let progress = move |headway| {
         let (style, doing, done, all) = match headway {
-            Headway::Rows { doing, done, all } => (&rows, doing, done, all),
-            Headway::Bytes { doing, done, all } => (&bytes, doing, done, all),
-            Headway::Somewhere { doing } => (&somewhere, doing, 0, 0),
+            Progress::Rows { doing, done, all } => (&rows, doing, done, all),
+            Progress::Bytes { doing, done, all } => (&bytes, doing, done, all),
+            Progress::Unknown { doing } => (&somewhere, doing, 0, 0),
         };
         if now != doing {
             now = doing;

@@ -20,7 +20,7 @@ use super::{CommandFailure, at_work, base_url, say};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
 use crate::domain::release::Releases;
-use crate::outside::NameServers;
+use crate::probe::NameServers;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

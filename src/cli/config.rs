@@ -6,7 +6,7 @@ use clap::{Arg, CommandFactory, Subcommand};
 use serde_json::{Value, json};
 
 use super::{Cli, CommandFailure, base_url, say, say_json};
-use crate::config::{Chosen, InvalidSettings, Settings, is_secret, shown};
+use crate::config::{InvalidSettings, ResolvedSetting, Settings, is_secret, redacted};
 use crate::store::Database;
 
 #[derive(Clone, Copy, Debug, Subcommand)]
@@ -82,7 +82,7 @@ impl Described {
 
 pub(super) fn run(
     command: ConfigCommand,
-    chosen: Result<BTreeMap<String, Chosen>, InvalidSettings>,
+    chosen: Result<BTreeMap<String, ResolvedSetting>, InvalidSettings>,
     settings: Result<Settings, InvalidSettings>,
 ) -> Result<(), CommandFailure> {
     match command {
@@ -111,10 +111,10 @@ fn example() {
     }
 }
 
-fn show(chosen: &BTreeMap<String, Chosen>, settings: Option<&Settings>, as_json: bool) {
+fn show(chosen: &BTreeMap<String, ResolvedSetting>, settings: Option<&Settings>, as_json: bool) {
     let all = Described::all().into_iter().map(|setting| {
         let (value, place) = match chosen.get(&setting.name) {
-            Some(chosen) => (Some(shown(&setting.name, &chosen.value)), chosen.place.as_str()),
+            Some(chosen) => (Some(redacted(&setting.name, &chosen.value)), chosen.place.as_str()),
             None => (setting.unless_chosen(settings), "default"),
         };
         (setting.name, value, place)
@@ -132,11 +132,11 @@ fn show(chosen: &BTreeMap<String, Chosen>, settings: Option<&Settings>, as_json:
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Written;
+    use crate::config::RawSettings;
 
     #[test]
     fn every_setting_is_described() {
-        let written = serde_json::to_value(Written::default()).unwrap();
+        let written = serde_json::to_value(RawSettings::default()).unwrap();
         let described: Vec<_> = Described::all().into_iter().map(|setting| setting.name).collect();
         assert_eq!(described, written.as_object().unwrap().keys().cloned().collect::<Vec<_>>());
     }

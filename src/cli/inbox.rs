@@ -9,7 +9,7 @@ use super::{Access, CommandFailure, at_work, open_store, say, say_json, tell};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::contact::reference;
-use crate::store::{InboxEntry, Progress, Store, Which};
+use crate::store::{DeliveryState, InboxEntry, InboxFilter, Store};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum InboxCommand {
@@ -103,9 +103,9 @@ const PAGE: usize = 200;
 impl Listing {
     async fn run(self, store: &Store) -> Result<(), CommandFailure> {
         let which = match (self.waiting, self.failed) {
-            (true, _) => Which::Waiting,
-            (_, true) => Which::Failed,
-            _ => Which::All,
+            (true, _) => InboxFilter::Waiting,
+            (_, true) => InboxFilter::Failed,
+            _ => InboxFilter::All,
         };
         let limit = self.limit.unwrap_or(usize::MAX);
         let width = width();
@@ -145,11 +145,11 @@ async fn show(store: &Store, id: &str, as_json: bool) -> Result<(), CommandFailu
     let received = &entry.received;
     let tries = |one, many| count(entry.tries, one, many);
     let progress = match (entry.progress, entry.tries) {
-        (Progress::Sent, _) => format!("mailed on {}", entry.at.rfc3339()),
-        (Progress::Failed, _) => format!("given up on {} after {}", entry.at.rfc3339(), tries("try", "tries")),
-        (Progress::Leased, _) => "being mailed now".to_owned(),
-        (Progress::Waiting, 0) => "waits to be mailed".to_owned(),
-        (Progress::Waiting, _) => format!("tried {}, next after {}", tries("time", "times"), entry.at.rfc3339()),
+        (DeliveryState::Sent, _) => format!("mailed on {}", entry.at.rfc3339()),
+        (DeliveryState::Failed, _) => format!("given up on {} after {}", entry.at.rfc3339(), tries("try", "tries")),
+        (DeliveryState::Leased, _) => "being mailed now".to_owned(),
+        (DeliveryState::Waiting, 0) => "waits to be mailed".to_owned(),
+        (DeliveryState::Waiting, _) => format!("tried {}, next after {}", tries("time", "times"), entry.at.rfc3339()),
     };
     say(&format!("reference  {}", reference(received.id)));
     say(&format!("from       {}", sender(&received.message)));
@@ -167,7 +167,7 @@ async fn retry(store: &Store, settings: &Settings, id: Option<&str>) -> Result<(
         None => None,
         Some(id) => {
             let entry = find(store, id).await?;
-            if entry.progress == Progress::Sent {
+            if entry.progress == DeliveryState::Sent {
                 return Err(InboxFailure::Sent(reference(entry.received.id), entry.at.date()).into());
             }
             Some(entry.received.id)

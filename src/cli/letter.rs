@@ -14,9 +14,9 @@ use crate::actions::{LetterFailure, LetterSender};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
 use crate::domain::email::EmailAddress;
-use crate::domain::letter::{Letter, Tally};
-use crate::mail::Postmaster;
-use crate::site::{Addressee, Content, Stationery};
+use crate::domain::letter::{Letter, LetterCounts};
+use crate::mail::Mailer;
+use crate::site::{Content, LetterRecipient, LetterTemplate};
 use crate::store::{Database, StartedLetter, Store};
 
 #[derive(Debug, Subcommand)]
@@ -100,14 +100,14 @@ fn read(file: &Path) -> Result<Letter, LetterCommandFailure> {
     Letter::parse(&text).map_err(|why| unusable(why.to_string()))
 }
 
-fn stationery(settings: &Settings, postal_address: &str) -> Result<Stationery, CommandFailure> {
+fn letter_template(settings: &Settings, postal_address: &str) -> Result<LetterTemplate, CommandFailure> {
     let content = Content::of(settings)?;
-    Ok(Stationery::read(&content, base_url(settings), postal_address)?)
+    Ok(LetterTemplate::read(&content, base_url(settings), postal_address)?)
 }
 
 /// Somebody who looks at a letter before others get it.
-fn proofreader(settings: &Settings) -> Addressee {
-    Addressee {
+fn proofreader(settings: &Settings) -> LetterRecipient {
+    LetterRecipient {
         opted_in: Clock::System.now().date(),
         through: "a look at it before it goes out".to_owned(),
         unsubscribe_url: base_url(settings).to("/unsubscribe/nobody"),
@@ -117,7 +117,7 @@ fn proofreader(settings: &Settings) -> Addressee {
 fn preview(settings: &Settings, file: &Path) -> Result<(), CommandFailure> {
     let letter = read(file)?;
     let postal_address = settings.postal_address.as_deref().unwrap_or("(The setting `postal_address` goes here.)");
-    let written = stationery(settings, postal_address)?.write(&letter, &proofreader(settings))?;
+    let written = letter_template(settings, postal_address)?.write(&letter, &proofreader(settings))?;
     tell(&format!("Subject: {}", letter.subject));
     for (kind, text) in [("preview.html", written.html), ("preview.txt", written.text)] {
         let path = file.with_extension(kind);
@@ -135,10 +135,9 @@ fn sender(settings: &Settings, store: Store, letter: Letter) -> Result<LetterSen
         .as_deref()
         .ok_or_else(|| missing("postal_address", "it is missing, and every letter has to name it"))?;
     let mail = settings.mail.as_ref().ok_or_else(|| missing("smtp_url", "it is missing, and letters go by mail"))?;
-    let postmaster =
-        Postmaster::new(mail.relay.clone(), &mail.from).map_err(|why| InvalidSettings::of("mail_from", why))?;
-    let stationery = stationery(settings, postal_address)?;
-    Ok(LetterSender::new(store, postmaster, stationery, base_url(settings), letter, Clock::System))
+    let mailer = Mailer::new(mail.relay.clone(), &mail.from).map_err(|why| InvalidSettings::of("mail_from", why))?;
+    let letter_template = letter_template(settings, postal_address)?;
+    Ok(LetterSender::new(store, mailer, letter_template, base_url(settings), letter, Clock::System))
 }
 
 async fn test(settings: &Settings, file: &Path, to: &EmailAddress) -> Result<(), CommandFailure> {
@@ -149,7 +148,7 @@ async fn test(settings: &Settings, file: &Path, to: &EmailAddress) -> Result<(),
     let not_sent = |why: String| LetterCommandFailure::Test(why);
     let mail = sender.copy_for(to, &proofreader(settings), Clock::System.now())?;
     let mail = mail.ok_or_else(|| not_sent("no mail server would take this address".to_owned()))?;
-    let mut connection = sender.postmaster.connect().await.map_err(|trouble| not_sent(trouble.in_full().to_owned()))?;
+    let mut connection = sender.mailer.connect().await.map_err(|trouble| not_sent(trouble.in_full().to_owned()))?;
     connection.send(&mail).await.map_err(|trouble| not_sent(trouble.in_full().to_owned()))?;
     connection.close().await;
     tell(&format!("The letter is on its way to {}. Nobody else got it.", to.as_typed()));
@@ -167,11 +166,11 @@ async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), Command
         tell("Nobody has asked for the monthly email yet, so nothing was sent.");
         return Ok(());
     }
-    if let Some(letter) = started.as_ref().filter(|letter| letter.tally.waiting == 0) {
-        tell(&format!("Nobody is left to send it to. {}", tally(letter)));
+    if let Some(letter) = started.as_ref().filter(|letter| letter.counts.waiting == 0) {
+        tell(&format!("Nobody is left to send it to. {}", counts(letter)));
         return Ok(());
     }
-    let left = started.as_ref().map_or(to.len() as u64, |letter| letter.tally.waiting);
+    let left = started.as_ref().map_or(to.len() as u64, |letter| letter.counts.waiting);
     let people = count(left, "person", "people");
     if !confirm(&format!("Send “{}” to {people}?", sender.letter.subject), yes)? {
         tell("Nothing was sent.");
@@ -182,7 +181,7 @@ async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), Command
     sender.close().await;
     let now = find(&store, &id).await?;
     if let Some(letter) = &now {
-        tell(&tally(letter));
+        tell(&counts(letter));
     }
     outcome.map_err(|why| LetterCommandFailure::Stopped(why, waiting(now.as_ref())).into())
 }
@@ -192,7 +191,7 @@ fn stopped(failure: &LetterFailure, letter: Option<&StartedLetter>) -> LetterCom
 }
 
 fn waiting(letter: Option<&StartedLetter>) -> String {
-    count(letter.map_or(0, |letter| letter.tally.waiting), "waits.", "wait.")
+    count(letter.map_or(0, |letter| letter.counts.waiting), "waits.", "wait.")
 }
 
 async fn find(store: &Store, id: &str) -> Result<Option<StartedLetter>, CommandFailure> {
@@ -216,7 +215,7 @@ async fn status(settings: &Settings, file: Option<&Path>, as_json: bool) -> Resu
     if as_json {
         say_json(&described(letter));
     } else {
-        say(&tally(letter));
+        say(&counts(letter));
     }
     Ok(())
 }
@@ -230,7 +229,7 @@ async fn list(settings: &Settings, as_json: bool) -> Result<(), CommandFailure> 
     if letters.is_empty() {
         tell(&LetterCommandFailure::None.to_string());
     }
-    let short = |letter: &StartedLetter| in_short(&letter.tally);
+    let short = |letter: &StartedLetter| in_short(&letter.counts);
     let widest = letters.iter().map(|letter| short(letter).len()).max().unwrap_or_default();
     for letter in &letters {
         let cells = [(letter.started_at.date(), 10), (short(letter), widest)];
@@ -239,44 +238,44 @@ async fn list(settings: &Settings, as_json: bool) -> Result<(), CommandFailure> 
     Ok(())
 }
 
-fn tally(letter: &StartedLetter) -> String {
-    let tally = &letter.tally;
+fn counts(letter: &StartedLetter) -> String {
+    let counts = &letter.counts;
     format!(
         "“{}”: {}, {} sent, {} waiting, {} uncertain, {} refused, {} skipped",
         visible_line(&letter.subject),
-        count(tally.recipients, "recipient", "recipients"),
-        tally.sent,
-        tally.waiting,
-        tally.uncertain,
-        tally.refused,
-        tally.skipped
+        count(counts.recipients, "recipient", "recipients"),
+        counts.sent,
+        counts.waiting,
+        counts.uncertain,
+        counts.refused,
+        counts.skipped
     )
 }
 
 /// How many were sent, and what else became of any.
-fn in_short(tally: &Tally) -> String {
+fn in_short(counts: &LetterCounts) -> String {
     let others = [
-        (tally.waiting, "waiting"),
-        (tally.uncertain, "uncertain"),
-        (tally.refused, "refused"),
-        (tally.skipped, "skipped"),
+        (counts.waiting, "waiting"),
+        (counts.uncertain, "uncertain"),
+        (counts.refused, "refused"),
+        (counts.skipped, "skipped"),
     ];
-    let sent = format!("{} of {} sent", tally.sent, tally.recipients);
+    let sent = format!("{} of {} sent", counts.sent, counts.recipients);
     let others = others.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
     std::iter::once(sent).chain(others).collect::<Vec<_>>().join(", ")
 }
 
 fn described(letter: &StartedLetter) -> Value {
-    let tally = &letter.tally;
+    let counts = &letter.counts;
     json!({
         "id": letter.id,
         "subject": letter.subject,
         "started": letter.started_at.rfc3339(),
-        "recipients": tally.recipients,
-        "sent": tally.sent,
-        "waiting": tally.waiting,
-        "uncertain": tally.uncertain,
-        "refused": tally.refused,
-        "skipped": tally.skipped,
+        "recipients": counts.recipients,
+        "sent": counts.sent,
+        "waiting": counts.waiting,
+        "uncertain": counts.uncertain,
+        "refused": counts.refused,
+        "skipped": counts.skipped,
     })
 }

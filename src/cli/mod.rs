@@ -8,7 +8,7 @@ mod inbox;
 mod letter;
 mod manual;
 mod move_database;
-mod opening;
+mod open_store;
 mod people;
 mod release;
 mod serve;
@@ -27,12 +27,12 @@ use self::config::ConfigCommand;
 use self::inbox::{InboxCommand, InboxFailure};
 use self::letter::{LetterCommand, LetterCommandFailure};
 use self::move_database::MoveFailure;
-use self::opening::{Access, OpeningFailure, open_store};
+use self::open_store::{Access, OpenFailure, open_store};
 use self::people::{PeopleCommand, PeopleFailure};
 use self::release::{ReleaseCommand, ReleaseFailure};
 use self::stats::StatsArguments;
 use self::terminal::{confirm, say, say_as_is, say_json, tell};
-use crate::config::{Chosen, InvalidSettings, Settings, Written};
+use crate::config::{InvalidSettings, RawSettings, ResolvedSetting, Settings};
 use crate::domain::base_url::BaseUrl;
 use crate::serve::ServeFailure;
 use crate::site::SiteFailure;
@@ -50,7 +50,7 @@ struct Cli {
     config: Option<PathBuf>,
 
     #[command(flatten)]
-    settings: Written,
+    settings: RawSettings,
 }
 
 #[derive(Debug, Subcommand)]
@@ -128,7 +128,7 @@ enum CommandFailure {
     Serve(#[from] ServeFailure),
     /// Exit 2: it would have to ask, and nobody is there to answer.
     #[error("This cannot be undone, and there is no terminal to ask at. Add --yes if you mean it.")]
-    Unasked,
+    DnsFailure,
     /// Exit 1.
     #[error(transparent)]
     Check(#[from] CheckFailure),
@@ -155,7 +155,7 @@ enum CommandFailure {
     Site(#[from] SiteFailure),
     /// Exit 1.
     #[error(transparent)]
-    Opening(#[from] OpeningFailure),
+    Opening(#[from] OpenFailure),
     /// Exit 1.
     #[error("{}", .0.sentence("Nothing was done"))]
     Store(#[from] StoreFailure),
@@ -173,24 +173,24 @@ enum CommandFailure {
 impl CommandFailure {
     const fn exit_code(&self) -> u8 {
         match self {
-            Self::Settings(_) | Self::Serve(ServeFailure::Settings(_)) | Self::Unasked => 2,
+            Self::Settings(_) | Self::Serve(ServeFailure::Settings(_)) | Self::DnsFailure => 2,
             _ => 1,
         }
     }
 
     /// Names the database where its file is what is wrong.
     fn about(self, settings: &Settings) -> Self {
-        use crate::actions::BackUpFailure;
-        use crate::store::CarryFailure::Store as Carried;
+        use crate::actions::BackupFailure;
+        use crate::store::CopyFailure::Store as CopyStore;
 
         let (Self::Store(damage)
-        | Self::Backup(BackupCommandFailure::BackUp(BackUpFailure::Carry(Carried(damage))))
-        | Self::Move(MoveFailure::Carry(_, Carried(damage)))) = &self
+        | Self::Backup(BackupCommandFailure::BackUp(BackupFailure::Copy(CopyStore(damage))))
+        | Self::Move(MoveFailure::Copy(_, CopyStore(damage)))) = &self
         else {
             return self;
         };
         match (damage, Database::of(settings)) {
-            (StoreFailure::Damaged(_), Ok(database)) => OpeningFailure::Damaged(database, damage.clone()).into(),
+            (StoreFailure::Damaged(_), Ok(database)) => OpenFailure::Damaged(database, damage.clone()).into(),
             _ => self,
         }
     }
@@ -232,7 +232,7 @@ fn run(cli: Cli) -> Result<(), CommandFailure> {
     let done = match cli.command {
         Command::Serve { watch } => serve::run(settings?, watch),
         Command::Check(arguments) => check::run(arguments, settings),
-        Command::Config(command) => config::run(command, Chosen::gather(file, &cli.settings), settings),
+        Command::Config(command) => config::run(command, ResolvedSetting::resolve(file, &cli.settings), settings),
         Command::Backup { folder } => backup::back_up_to(&settings?, &folder),
         Command::Restore { folder } => backup::restore_from(&settings?, &folder),
         Command::Move { to } => move_database::run(&settings?, &to),

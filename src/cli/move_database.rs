@@ -2,9 +2,9 @@
 
 use super::backup::{list, progress_bar};
 use super::{Access, CommandFailure, at_work, open_store, tell};
-use crate::actions::Headway;
+use crate::actions::Progress;
 use crate::config::{InvalidSettings, Settings};
-use crate::store::{Carried, CarryFailure, Database, Others, Store};
+use crate::store::{Copied, CopyFailure, Database, SourceWrites, Store};
 
 /// Why nothing was moved, in one sentence.
 #[derive(Debug, thiserror::Error)]
@@ -19,7 +19,7 @@ pub(super) enum MoveFailure {
     )]
     Diverged(Database, String),
     #[error("{}", .1.sentence(&format!("Nothing was moved to {}", .0)))]
-    Carry(Database, CarryFailure),
+    Copy(Database, CopyFailure),
 }
 
 pub(super) fn run(settings: &Settings, to: &str) -> Result<(), CommandFailure> {
@@ -36,21 +36,21 @@ pub(super) fn run(settings: &Settings, to: &str) -> Result<(), CommandFailure> {
         let source = open_store(settings, Access::Read).await?;
         let target = Store::open(&to)?;
         let (bar, mut progress) = progress_bar();
-        let carried = source.carry_to(&target, Others::Wait, |doing, done, all| {
-            progress(Headway::Rows { doing, done, all });
+        let carried = source.copy_to(&target, SourceWrites::Blocked, |doing, done, all| {
+            progress(Progress::Rows { doing, done, all });
         });
         let carried = carried.await;
         bar.finish_and_clear();
         source.close().await;
         target.close().await;
         let carried = carried.map_err(|failure| match failure {
-            CarryFailure::Occupied => MoveFailure::Occupied(to.clone()),
-            CarryFailure::Diverged(how) => MoveFailure::Diverged(to.clone(), how),
-            failure => MoveFailure::Carry(to.clone(), failure),
+            CopyFailure::Occupied => MoveFailure::Occupied(to.clone()),
+            CopyFailure::Diverged(how) => MoveFailure::Diverged(to.clone(), how),
+            failure => MoveFailure::Copy(to.clone(), failure),
         })?;
         let (tables, moved) = match &carried {
-            Carried::Now(tables) => (tables, "Everything was carried to"),
-            Carried::Before(tables) => (tables, "Everything is already in"),
+            Copied::Now(tables) => (tables, "Everything was carried to"),
+            Copied::Before(tables) => (tables, "Everything is already in"),
         };
         list(tables, &[]);
         tell(&format!("{moved} {to}, and every table was compared row by row."));

@@ -19,8 +19,8 @@ use crate::actions::{Failure, erase_person, suppress, unsuppress};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::email::EmailAddress;
-use crate::domain::leaving::Suppression;
-use crate::store::{Held, Remains, Store};
+use crate::domain::unsubscribe::SuppressionReason;
+use crate::store::{PersonRecord, ScrubOutcome, Store};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PeopleCommand {
@@ -159,23 +159,23 @@ pub(super) fn run(command: PeopleCommand, settings: &Settings) -> Result<(), Com
 }
 
 async fn show(settings: &Settings, store: &Store, email: &EmailAddress, as_json: bool) -> Result<(), CommandFailure> {
-    let held = held(store, email).await?;
+    let record = find_person(store, email).await?;
     if as_json {
-        say_json(&show::described(&held, &super::base_url(settings)));
+        say_json(&show::described(&record, &super::base_url(settings)));
     } else {
-        say(&show::lines(&held, &super::base_url(settings)).join("\n"));
+        say(&show::lines(&record, &super::base_url(settings)).join("\n"));
     }
     Ok(())
 }
 
 /// All that is held, if that is anything. What only a hash of this month's letter tells is of no use
 /// to anybody, and goes by itself.
-async fn held(store: &Store, email: &EmailAddress) -> Result<Held, CommandFailure> {
-    let held = store.held(email).await?;
-    let known = held.first_seen.is_some() || !held.messages.is_empty() || held.suppression.is_some();
+async fn find_person(store: &Store, email: &EmailAddress) -> Result<PersonRecord, CommandFailure> {
+    let record = store.person_record(email).await?;
+    let known = record.first_seen.is_some() || !record.messages.is_empty() || record.suppression.is_some();
     let typed = || email.as_typed().to_owned();
-    match (known, held.months.is_empty()) {
-        (true, _) => Ok(held),
+    match (known, record.months.is_empty()) {
+        (true, _) => Ok(record),
         (false, false) => Err(PeopleFailure::MonthAlone(typed()).into()),
         (false, true) => Err(PeopleFailure::NothingHeld(typed()).into()),
     }
@@ -223,7 +223,7 @@ fn report(bad: &[BadRow]) {
 
 async fn erase(store: &Store, email: &EmailAddress, yes: bool) -> Result<(), CommandFailure> {
     let typed = email.as_typed();
-    held(store, email).await?;
+    find_person(store, email).await?;
     if !confirm(&format!("Erase everything held of {typed}?"), yes)? {
         tell("Nothing was erased.");
         return Ok(());
@@ -234,7 +234,7 @@ async fn erase(store: &Store, email: &EmailAddress, yes: bool) -> Result<(), Com
         "{typed} is erased (downloads and joins: {}, opt-ins: {}, messages: {}, letters: {}).",
         erased.events, erased.consents, erased.messages, erased.letters
     ));
-    let left = store.held(email).await?;
+    let left = store.person_record(email).await?;
     if left.suppression.is_some() {
         tell("Kept as a hash: that the address is never to be mailed.");
     }
@@ -242,12 +242,12 @@ async fn erase(store: &Store, email: &EmailAddress, yes: bool) -> Result<(), Com
         tell("Kept as a hash: that it had this month's letter.");
     }
     match remains {
-        Remains::None => {}
-        Remains::InTheLog => tell(
+        ScrubOutcome::Clean => {}
+        ScrubOutcome::LeftInWal => tell(
             "Somebody is reading the database (a backup?): the log beside it, *-wal, holds what was erased until it is \
              written over, or until the service stops.",
         ),
-        Remains::InTheFile(why) => tell(&format!(
+        ScrubOutcome::LeftInFile(why) => tell(&format!(
             "Copies may be left in unused space of the database file, which could not be cleaned: {why}. \
              `sqlite3 FILE VACUUM` does it."
         )),
@@ -257,7 +257,7 @@ async fn erase(store: &Store, email: &EmailAddress, yes: bool) -> Result<(), Com
 }
 
 async fn never_mail(store: &Store, email: &EmailAddress) -> Result<(), CommandFailure> {
-    let done = suppress(store, email, Suppression::Makers, Clock::System.now()).await;
+    let done = suppress(store, email, SuppressionReason::Makers, Clock::System.now()).await;
     done.map_err(PeopleFailure::from)?;
     let typed = email.as_typed();
     tell(&format!("{typed} is never mailed again. `porchlight people unsuppress {typed}` undoes it."));
@@ -269,7 +269,7 @@ async fn may_mail(store: &Store, email: &EmailAddress) -> Result<(), CommandFail
     if !unsuppress(store, email).await.map_err(PeopleFailure::from)? {
         return Err(PeopleFailure::NotSuppressed(typed.to_owned()).into());
     }
-    let mailed = store.held(email).await?.consents.iter().any(|consent| consent.stands);
+    let mailed = store.person_record(email).await?.consents.iter().any(|consent| consent.stands);
     tell(&if mailed {
         format!("{typed} is suppressed no longer, and gets the monthly email: an opt-in stands.")
     } else {

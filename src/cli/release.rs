@@ -9,12 +9,14 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::terminal::{cut, width};
 use super::{Access, CommandFailure, at_work, confirm, open_store, say, say_json, tell};
-use crate::actions::{Image, Publication, PublishFailure, Shelf, WithdrawFailure, publish_release, withdraw_release};
+use crate::actions::{
+    Image, Publication, PublishFailure, ReleaseStore, WithdrawFailure, publish_release, withdraw_release,
+};
 use crate::clock::Clock;
 use crate::config::Settings;
-use crate::domain::digest::Digest;
 use crate::domain::release::{Notes, Release, Releases, Signature};
-use crate::domain::time::Moment;
+use crate::domain::sha256::Sha256;
+use crate::domain::time::Timestamp;
 use crate::domain::version::{Build, SystemVersion, Version};
 use crate::site::{Content, Facts};
 use crate::store::Store;
@@ -101,7 +103,7 @@ pub(super) struct Publish {
 
     /// The SHA-256 of that image, 64 hexadecimal digits
     #[arg(long, requires = "url", value_parser = digest)]
-    sha256: Option<Digest>,
+    sha256: Option<Sha256>,
 }
 
 fn version(text: &str) -> Result<Version, String> {
@@ -112,8 +114,8 @@ fn web_address(text: &str) -> Result<String, String> {
     crate::config::web_address(text).ok_or_else(|| "it is not an http address".to_owned())
 }
 
-fn digest(text: &str) -> Result<Digest, String> {
-    Digest::from_hex(text).ok_or_else(|| "it is not 64 hexadecimal digits".to_owned())
+fn digest(text: &str) -> Result<Sha256, String> {
+    Sha256::from_hex(text).ok_or_else(|| "it is not 64 hexadecimal digits".to_owned())
 }
 
 /// What a command about releases could not do, in one sentence.
@@ -166,7 +168,7 @@ impl Publish {
     async fn run(self, settings: &Settings, store: &Store) -> Result<(), CommandFailure> {
         let content = Content::of(settings)?;
         let facts = Facts::read(&content)?;
-        let place = Shelf { store, folder: &settings.releases_dir, app: &facts.name };
+        let place = ReleaseStore { store, folder: &settings.releases_dir, app: &facts.name };
         let bar = ProgressBar::new(0).with_style(bar_style());
         let progress = {
             let bar = bar.clone();
@@ -302,7 +304,7 @@ fn described(release: &Release, releases: &Releases) -> Value {
         "newest": releases.newest() == Some(release),
         "prerelease": release.prerelease,
         "published": release.published.rfc3339(),
-        "withdrawn": release.withdrawn.map(Moment::rfc3339),
+        "withdrawn": release.withdrawn.map(Timestamp::rfc3339),
         "file": release.file,
         "url": release.elsewhere,
         "length": release.length,

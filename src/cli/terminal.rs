@@ -93,7 +93,7 @@ pub(super) fn confirm(question: &str, yes: bool) -> Result<bool, CommandFailure>
         return Ok(true);
     }
     if !io::stdin().is_terminal() {
-        return Err(CommandFailure::Unasked);
+        return Err(CommandFailure::DnsFailure);
     }
     tell(&format!("{question} Type yes to go on:"));
     // Whatever is typed that is not yes is a no, in whichever encoding.

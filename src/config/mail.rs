@@ -13,7 +13,7 @@ pub struct MailSettings {
 }
 
 impl MailSettings {
-    pub(super) fn understand(mut take: impl FnMut(&str) -> Option<String>) -> Result<Option<Self>, InvalidSettings> {
+    pub(super) fn parse(mut take: impl FnMut(&str) -> Option<String>) -> Result<Option<Self>, InvalidSettings> {
         let relay = take("smtp_url")
             .map(|text| Relay::parse(&text).map_err(|why| InvalidSettings::of("smtp_url", why)))
             .transpose()?;

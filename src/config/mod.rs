@@ -4,11 +4,11 @@
 //! environment, `--base-url` as a flag. A flag beats the environment, which beats the file, which
 //! beats the default. Whatever is wrong is told in one sentence that names the setting.
 
-mod gather;
 mod mail;
 mod ops;
-mod shown;
-mod written;
+mod raw;
+mod redact;
+mod resolve;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -18,11 +18,11 @@ use url::Url;
 
 use crate::domain::base_url::BaseUrl;
 
-pub use gather::{Chosen, is_secret};
 pub use mail::MailSettings;
 pub use ops::{Ops, OpsListen};
-pub use shown::shown;
-pub use written::Written;
+pub use raw::RawSettings;
+pub use redact::redacted;
+pub use resolve::{ResolvedSetting, is_secret};
 
 /// Settings as understood.
 #[derive(Clone, Debug)]
@@ -63,12 +63,12 @@ impl Settings {
     ///
     /// # Errors
     /// With the first setting that is wrong.
-    pub fn load(file: Option<&Path>, given: &Written) -> Result<Self, InvalidSettings> {
-        let mut chosen = Chosen::gather(file, given)?;
-        Self::understand(|name| chosen.remove(name).map(|chosen| chosen.value))
+    pub fn load(file: Option<&Path>, given: &RawSettings) -> Result<Self, InvalidSettings> {
+        let mut chosen = ResolvedSetting::resolve(file, given)?;
+        Self::parse(|name| chosen.remove(name).map(|chosen| chosen.value))
     }
 
-    fn understand(mut take: impl FnMut(&str) -> Option<String>) -> Result<Self, InvalidSettings> {
+    fn parse(mut take: impl FnMut(&str) -> Option<String>) -> Result<Self, InvalidSettings> {
         let mut parse = |name: &'static str| take(name).map(|text| (name, text));
         let data_dir = parse("data_dir").map_or_else(|| PathBuf::from("data"), |(_, text)| text.into());
         Ok(Self {
@@ -84,7 +84,7 @@ impl Settings {
                     .filter(|rate| (1..=1000).contains(rate))
                     .ok_or_else(|| InvalidSettings::of(name, "it is not a number from 1 to 1000"))?,
             },
-            ops: Ops::understand(parse("ops_listen"), parse("ops_token"))?,
+            ops: Ops::parse(parse("ops_listen"), parse("ops_token"))?,
             listen: match parse("listen") {
                 None => SocketAddr::from(([127, 0, 0, 1], 8080)),
                 Some((name, text)) => text
@@ -118,7 +118,7 @@ impl Settings {
                     _ => return Err(InvalidSettings::of(name, "it is neither yes nor no")),
                 },
             },
-            mail: MailSettings::understand(&mut take)?,
+            mail: MailSettings::parse(&mut take)?,
         })
     }
 }
@@ -133,7 +133,7 @@ pub(crate) fn web_address(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn load(toml: &str, given: &Written) -> Result<Settings, String> {
+    fn load(toml: &str, given: &RawSettings) -> Result<Settings, String> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("porchlight.toml");
         std::fs::write(&file, toml).unwrap();
@@ -142,12 +142,12 @@ mod tests {
 
     #[test]
     fn what_is_given_beats_the_file_which_beats_the_default() {
-        let settings = load("listen = '127.0.0.1:1'\nai_train = 'yes'", &Written::default()).unwrap();
+        let settings = load("listen = '127.0.0.1:1'\nai_train = 'yes'", &RawSettings::default()).unwrap();
         assert_eq!(settings.listen.port(), 1);
         assert!(settings.ai_train);
         assert_eq!(settings.data_dir, Path::new("data"));
 
-        let given = &Written { listen: Some("127.0.0.1:2".to_owned()), ..Written::default() };
+        let given = &RawSettings { listen: Some("127.0.0.1:2".to_owned()), ..RawSettings::default() };
         assert_eq!(load("listen = '127.0.0.1:1'", given).unwrap().listen.port(), 2);
     }
 
@@ -170,14 +170,14 @@ mod tests {
             ("listen = { a = 1 }", "`listen`"),
             ("lissen = '127.0.0.1:1'", "`lissen`"),
         ] {
-            let sentence = load(toml, &Written::default()).unwrap_err();
+            let sentence = load(toml, &RawSettings::default()).unwrap_err();
             assert!(sentence.contains(name), "{toml}: {sentence}");
         }
     }
 
     #[test]
     fn origins_may_be_a_list_and_are_compared_in_one_form() {
-        let settings = load("allowed_origins = ['HTTPS://A.example:443', 'http://b.example']", &Written::default());
+        let settings = load("allowed_origins = ['HTTPS://A.example:443', 'http://b.example']", &RawSettings::default());
         assert_eq!(settings.unwrap().allowed_origins, ["https://a.example", "http://b.example"]);
     }
 }

@@ -20,7 +20,7 @@ pub enum OpsListen {
 }
 
 impl Ops {
-    pub(super) fn understand(
+    pub(super) fn parse(
         listen: Option<(&'static str, String)>,
         token: Option<(&'static str, String)>,
     ) -> Result<Self, InvalidSettings> {

@@ -3,7 +3,7 @@
 use jiff::civil::Date;
 use jiff::{Span, ToSpan};
 
-use super::time::Moment;
+use super::time::Timestamp;
 
 const MILLIS_A_DAY: i64 = 24 * 60 * 60 * 1000;
 
@@ -13,7 +13,7 @@ pub struct Day(i64);
 
 impl Day {
     #[must_use]
-    pub const fn of(moment: Moment) -> Self {
+    pub const fn of(moment: Timestamp) -> Self {
         Self(moment.unix_millis().div_euclid(MILLIS_A_DAY))
     }
 
@@ -161,8 +161,8 @@ mod tests {
     #[test]
     fn a_day_begins_and_ends_at_midnight_utc() {
         let midnight = 20_772 * MILLIS_A_DAY;
-        assert_eq!(Day::of(Moment::from_unix_millis(midnight)).date(), "2026-11-15");
-        assert_eq!(Day::of(Moment::from_unix_millis(midnight - 1)).date(), "2026-11-14");
+        assert_eq!(Day::of(Timestamp::from_unix_millis(midnight)).date(), "2026-11-15");
+        assert_eq!(Day::of(Timestamp::from_unix_millis(midnight - 1)).date(), "2026-11-14");
         assert_eq!(day("1970-01-01").number(), 0);
         assert_eq!(day("2026-11-15").number(), 20_772);
         assert_eq!(day("2026-11-05").short(), "5 Nov");

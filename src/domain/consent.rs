@@ -1,7 +1,7 @@
 //! The opt-in to the monthly email: through what it was given, and under which wording.
 
 use super::text::Source;
-use super::time::Moment;
+use super::time::Timestamp;
 
 /// The face of the service that a request came through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Via {
 /// Somebody asked for the monthly email.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptIn {
-    pub at: Moment,
+    pub at: Timestamp,
     pub via: Via,
     pub source: Option<Source>,
     pub wording: i64,

@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::email::EmailAddress;
 use super::text::{MessageText, SenderName};
-use super::time::Moment;
+use super::time::Timestamp;
 
 /// Somebody writes to the makers and is answered at `email`.
 #[derive(Clone, Debug)]
@@ -21,7 +21,7 @@ pub struct ContactMessage {
 pub struct ReceivedMessage {
     pub id: Uuid,
     pub message: ContactMessage,
-    pub at: Moment,
+    pub at: Timestamp,
 }
 
 /// What people call a message or a mail by: the end of its name, as the beginning is the time.

@@ -9,7 +9,7 @@ use super::text::Source;
 
 /// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Counted {
+pub enum CountedEvent {
     Download,
     /// An address that neither downloaded nor joined before.
     Person,
@@ -23,7 +23,7 @@ pub enum Counted {
     Image,
 }
 
-impl Counted {
+impl CountedEvent {
     pub const ALL: [Self; 8] = [
         Self::Download,
         Self::Person,
@@ -59,7 +59,7 @@ impl Counted {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CountKey {
     pub day: Day,
-    pub what: Counted,
+    pub what: CountedEvent,
     /// The face of the service that it came through; empty where there is none.
     pub via: &'static str,
     /// The tool or the version; empty for all else.
@@ -73,7 +73,7 @@ pub struct Counts(BTreeMap<CountKey, u64>);
 
 impl Counts {
     /// Counts something that has no name of its own.
-    pub fn add_plain(&mut self, day: Day, what: Counted, via: Option<Via>) {
+    pub fn add_plain(&mut self, day: Day, what: CountedEvent, via: Option<Via>) {
         self.add(CountKey { day, what, via: via.map_or("", Via::as_str), name: String::new() });
     }
 
@@ -111,15 +111,15 @@ pub struct Totals {
 
 impl Totals {
     /// Calls and images are told apart by more than their number, and have no place here.
-    pub const fn add(&mut self, what: Counted, times: u64) {
+    pub const fn add(&mut self, what: CountedEvent, times: u64) {
         let place = match what {
-            Counted::Download => &mut self.downloads,
-            Counted::Person => &mut self.new_people,
-            Counted::OptIn => &mut self.opt_ins,
-            Counted::Join => &mut self.joins,
-            Counted::Message => &mut self.messages,
-            Counted::Unsubscribe => &mut self.unsubscribes,
-            Counted::Tool | Counted::Image => return,
+            CountedEvent::Download => &mut self.downloads,
+            CountedEvent::Person => &mut self.new_people,
+            CountedEvent::OptIn => &mut self.opt_ins,
+            CountedEvent::Join => &mut self.joins,
+            CountedEvent::Message => &mut self.messages,
+            CountedEvent::Unsubscribe => &mut self.unsubscribes,
+            CountedEvent::Tool | CountedEvent::Image => return,
         };
         *place += times;
     }
@@ -144,7 +144,7 @@ pub struct SourceCounts(BTreeMap<(Day, String), Totals>);
 
 impl SourceCounts {
     /// A source with an @ may be an address, and counts as none.
-    pub fn add(&mut self, day: Day, what: Counted, source: Option<&Source>) {
+    pub fn add(&mut self, day: Day, what: CountedEvent, source: Option<&Source>) {
         let source = source.map(Source::as_str).filter(|source| !source.contains('@')).unwrap_or_default();
         self.0.entry((day, source.to_owned())).or_default().add(what, 1);
     }
@@ -163,7 +163,7 @@ mod tests {
         let mut sources = SourceCounts::default();
         for source in [Some("hn"), Some("ada@example.com"), None] {
             let source = source.map(|source| Source::parse(source).unwrap());
-            sources.add(Day::from_number(1), Counted::Download, source.as_ref());
+            sources.add(Day::from_number(1), CountedEvent::Download, source.as_ref());
         }
         let counted: Vec<_> = sources.iter().map(|(_, source, totals)| (source, totals.downloads)).collect();
         assert_eq!(counted, [("", 2), ("hn", 1)]);

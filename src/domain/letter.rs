@@ -2,14 +2,14 @@
 //!
 //! Nothing here knows how it looks in a mail reader, or how it gets there.
 
-use super::digest::Digest;
+use super::sha256::Sha256;
 use super::text::written_text;
 
 /// A letter as a maker wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Letter {
     /// The same for the same file: a letter that is sent again goes on where it was.
-    pub id: Digest,
+    pub id: Sha256,
     pub subject: String,
     /// Markdown.
     pub body: String,
@@ -60,7 +60,7 @@ impl Letter {
         if subject.chars().count() > Self::LONGEST_SUBJECT {
             return Err(InvalidLetter::LongSubject);
         }
-        Ok(Self { id: Digest::of(text.trim().as_bytes()), subject, body: body.trim().to_owned() + "\n" })
+        Ok(Self { id: Sha256::of(text.trim().as_bytes()), subject, body: body.trim().to_owned() + "\n" })
     }
 }
 
@@ -88,7 +88,7 @@ fn plain(line: &str) -> String {
 
 /// How a letter goes. All but the first add up to the first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct LetterCounts {
     pub recipients: u64,
     pub sent: u64,
     pub waiting: u64,

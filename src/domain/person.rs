@@ -2,18 +2,18 @@
 
 use super::consent::OptIn;
 use super::email::EmailAddress;
-use super::leaving::Suppression;
-use super::time::Moment;
+use super::time::Timestamp;
+use super::unsubscribe::SuppressionReason;
 
 /// What a list of people says of one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Person {
     pub email: EmailAddress,
-    pub first_seen: Moment,
+    pub first_seen: Timestamp,
     pub downloads: u32,
     pub waitlist: bool,
     pub opt_in: Option<OptIn>,
-    pub suppressed: Option<Suppression>,
+    pub suppressed: Option<SuppressionReason>,
 }
 
 impl Person {

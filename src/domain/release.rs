@@ -2,9 +2,9 @@
 //!
 //! Nothing here knows where the images lie or how they are sent.
 
-use super::digest::Digest;
+use super::sha256::Sha256;
 use super::text::written_text;
-use super::time::Moment;
+use super::time::Timestamp;
 use super::version::{Build, SystemVersion, Version};
 
 /// One version of the app that people can, or could, download.
@@ -16,7 +16,7 @@ pub struct Release {
     /// Where the image lies if not in the folder of releases.
     pub elsewhere: Option<String>,
     pub length: u64,
-    pub sha256: Digest,
+    pub sha256: Sha256,
     pub notes: Notes,
     pub build: Option<Build>,
     /// The `EdDSA` signature that Sparkle checks.
@@ -24,8 +24,8 @@ pub struct Release {
     pub minimum_macos: Option<SystemVersion>,
     /// For those who want it early: never the newest for the public.
     pub prerelease: bool,
-    pub published: Moment,
-    pub withdrawn: Option<Moment>,
+    pub published: Timestamp,
+    pub withdrawn: Option<Timestamp>,
 }
 
 /// Why a release cannot be taken in.
@@ -208,13 +208,13 @@ mod tests {
             file: file_name("Troupe", &version(text)),
             elsewhere: None,
             length: 1,
-            sha256: Digest::of(b"image"),
+            sha256: Sha256::of(b"image"),
             notes: Notes::default(),
             build: None,
             signature: None,
             minimum_macos: None,
             prerelease: version(text).is_early(),
-            published: Moment::from_unix_millis(0),
+            published: Timestamp::from_unix_millis(0),
             withdrawn: None,
         }
     }
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn the_newest_is_the_highest_that_is_neither_withdrawn_nor_early() {
-        let withdrawn = Release { withdrawn: Some(Moment::from_unix_millis(1)), ..release("1.11.0") };
+        let withdrawn = Release { withdrawn: Some(Timestamp::from_unix_millis(1)), ..release("1.11.0") };
         let releases = Releases::new(vec![release("1.9.3"), withdrawn, release("2.0.0-beta.1"), release("1.10.0")]);
         assert_eq!(releases.newest().unwrap().version, version("1.10.0"));
         assert_eq!(releases.offered().count(), 3);
@@ -234,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_version_is_used_once_and_has_to_be_newer() {
-        let withdrawn = Release { withdrawn: Some(Moment::from_unix_millis(1)), ..release("1.5.0") };
+        let withdrawn = Release { withdrawn: Some(Timestamp::from_unix_millis(1)), ..release("1.5.0") };
         let releases = Releases::new(vec![release("1.4.0"), withdrawn, release("2.0.0-beta.2")]);
         assert_eq!(admit(&releases, "1.4.1", false, false), Ok(()));
         assert_eq!(admit(&releases, "1.4.0", false, true), Err(UnwelcomeRelease::VersionUsed(version("1.4.0"))));

@@ -23,7 +23,7 @@ pub struct WaitlistOrder {
 
 /// What was known of an address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
+pub struct KnownBefore {
     pub downloaded: bool,
     pub joined: bool,
 }

@@ -25,7 +25,7 @@ impl Bounded {
     }
 }
 
-/// What a maker wrote in a file, without a mark of its encoding, carriage returns and all that no
+/// What a maker wrote in a file, without a mark of its encoding, copier returns and all that no
 /// feed or mail could carry.
 #[must_use]
 pub fn written_text(text: &str) -> String {

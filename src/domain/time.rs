@@ -4,9 +4,9 @@ use std::time::Duration;
 
 /// Milliseconds since the start of 1970, UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment(i64);
+pub struct Timestamp(i64);
 
-impl Moment {
+impl Timestamp {
     #[must_use]
     pub const fn from_unix_millis(millis: i64) -> Self {
         Self(millis)
@@ -79,12 +79,12 @@ mod tests {
 
     #[test]
     fn moments_and_days_are_read_and_nothing_else_is() {
-        let noon = Moment::from_unix_millis(1_794_744_000_000);
-        assert_eq!(Moment::parse(&noon.rfc3339()), Some(noon));
-        assert_eq!(Moment::parse("2026-11-15T13:00:00+01:00"), Some(noon));
-        assert_eq!(Moment::parse("2026-11-15"), Some(noon.before(Duration::from_hours(12))));
+        let noon = Timestamp::from_unix_millis(1_794_744_000_000);
+        assert_eq!(Timestamp::parse(&noon.rfc3339()), Some(noon));
+        assert_eq!(Timestamp::parse("2026-11-15T13:00:00+01:00"), Some(noon));
+        assert_eq!(Timestamp::parse("2026-11-15"), Some(noon.before(Duration::from_hours(12))));
         for wrong in ["", "soon", "15.11.2026", "2026-11-31", "2026-11-15T13:00:00"] {
-            assert_eq!(Moment::parse(wrong), None, "{wrong}");
+            assert_eq!(Timestamp::parse(wrong), None, "{wrong}");
         }
     }
 }

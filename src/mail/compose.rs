@@ -10,25 +10,25 @@ use uuid::Uuid;
 use crate::domain::email::EmailAddress;
 use crate::domain::mailbox::Mailbox;
 use crate::domain::relay::Relay;
-use crate::domain::time::Moment;
+use crate::domain::time::Timestamp;
 
 /// Whoever makes mails: knows the sender of all of them, and the mail server that takes them.
 #[derive(Clone, Debug)]
-pub struct Postmaster {
+pub struct Mailer {
     pub(super) relay: Relay,
-    pub(super) from: Correspondent,
+    pub(super) from: MailAddress,
     /// The domain by which we introduce ourselves and name our mails.
     pub(super) domain: String,
 }
 
 /// Somebody to whom mail can be sent.
 #[derive(Clone, Debug)]
-pub struct Correspondent(Named);
+pub struct MailAddress(Named);
 
 /// An address that is right, and that mail servers do not take all the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no mail server would take this address")]
-pub struct Unmailable;
+pub struct UnsupportedAddress;
 
 /// A mail, made and addressed.
 #[derive(Clone, Debug)]
@@ -38,35 +38,35 @@ pub struct Mail {
     pub(super) bytes: Vec<u8>,
 }
 
-impl Correspondent {
+impl MailAddress {
     /// Somebody of whom we know the address alone.
     ///
     /// # Errors
     /// When it is nobody to whom mail can be sent.
-    pub fn at(email: &EmailAddress) -> Result<Self, Unmailable> {
-        Ok(Self(Named::new(None, email.in_ascii().parse().map_err(|_| Unmailable)?)))
+    pub fn at(email: &EmailAddress) -> Result<Self, UnsupportedAddress> {
+        Ok(Self(Named::new(None, email.in_ascii().parse().map_err(|_| UnsupportedAddress)?)))
     }
 
     /// # Errors
     /// When it is nobody to whom mail can be sent.
-    pub fn new(mailbox: &Mailbox) -> Result<Self, Unmailable> {
-        let address = mailbox.email().in_ascii().parse().map_err(|_| Unmailable)?;
+    pub fn new(mailbox: &Mailbox) -> Result<Self, UnsupportedAddress> {
+        let address = mailbox.email().in_ascii().parse().map_err(|_| UnsupportedAddress)?;
         Ok(Self(Named::new(mailbox.name().map(str::to_owned), address)))
     }
 }
 
-impl Postmaster {
+impl Mailer {
     /// # Errors
     /// When nobody can send mail as `from`.
-    pub fn new(relay: Relay, from: &Mailbox) -> Result<Self, Unmailable> {
-        Ok(Self { relay, from: Correspondent::new(from)?, domain: from.email().domain().to_owned() })
+    pub fn new(relay: Relay, from: &Mailbox) -> Result<Self, UnsupportedAddress> {
+        Ok(Self { relay, from: MailAddress::new(from)?, domain: from.email().domain().to_owned() })
     }
 
     /// A mail of plain text. The same `id` makes the same Message-ID, so that a repeated mail is known
     /// as such. `reply_to` is the only part of the head that a stranger may have typed; an address
     /// that mail readers might take for an encoded text is left out rather than trusted.
-    pub(super) fn write(&self, letter: Letter<'_>) -> Mail {
-        let Letter { id, to, subject, reply_to, at, text } = letter;
+    pub(super) fn write(&self, letter: PlainMail<'_>) -> Mail {
+        let PlainMail { id, to, subject, reply_to, at, text } = letter;
         let reply_to = reply_to.map(EmailAddress::in_ascii).filter(|address| !looks_encoded(address));
         // So that no machine answers it.
         let unanswered = header("Auto-Submitted", "auto-generated".to_owned());
@@ -78,13 +78,13 @@ impl Postmaster {
     pub(super) fn frame(
         &self,
         id: Uuid,
-        Correspondent(to): &Correspondent,
+        MailAddress(to): &MailAddress,
         subject: &str,
-        at: Moment,
+        at: Timestamp,
         more: impl IntoIterator<Item = HeaderValue>,
         body: &[u8],
     ) -> Mail {
-        let Correspondent(from) = &self.from;
+        let MailAddress(from) = &self.from;
         let since = Duration::from_millis(u64::try_from(at.unix_millis()).unwrap_or_default());
         let mut head = Headers::new();
         head.set(From::from(Mailboxes::from(from.clone())));
@@ -104,12 +104,12 @@ impl Postmaster {
 }
 
 /// What a mail is made from.
-pub(super) struct Letter<'a> {
+pub(super) struct PlainMail<'a> {
     pub id: Uuid,
-    pub to: &'a Correspondent,
+    pub to: &'a MailAddress,
     pub subject: String,
     pub reply_to: Option<&'a EmailAddress>,
-    pub at: Moment,
+    pub at: Timestamp,
     pub text: &'a str,
 }
 
@@ -118,7 +118,7 @@ fn looks_encoded(address: &str) -> bool {
     address.split_once("=?").is_some_and(|(_, rest)| rest.contains("?="))
 }
 
-/// A line feed, which becomes what ends a line in mail: a lone carriage return has no place there.
+/// A line feed, which becomes what ends a line in mail: a lone copier return has no place there.
 pub(super) fn with_one_kind_of_line_end(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
 }

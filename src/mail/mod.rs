@@ -3,10 +3,10 @@
 //! Knows nothing of databases, and decides neither who is mailed nor when to try again.
 
 mod compose;
-mod forwarded;
-mod hand_over;
-mod monthly;
+mod contact;
+mod letter;
+mod smtp;
 
-pub use compose::{Correspondent, Mail, Postmaster, Unmailable};
-pub use hand_over::{Cause, Connection, Trouble};
-pub use monthly::MonthlyMail;
+pub use compose::{Mail, MailAddress, Mailer, UnsupportedAddress};
+pub use letter::LetterMail;
+pub use smtp::{FailureCause, SendFailure, SmtpConnection};

@@ -16,7 +16,7 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::patience::Patience;
+use super::write_timeout::WriteTimeout;
 use crate::web::ops::{self, Access};
 use crate::web::{self, App};
 
@@ -33,30 +33,30 @@ const STALL: Duration = Duration::from_secs(30);
 
 /// What every connection needs.
 #[derive(Clone)]
-pub(super) struct House {
-    pub face: Face,
+pub(super) struct ConnectionContext {
+    pub listener: Listener,
     pub stop: CancellationToken,
-    pub give_up: CancellationToken,
+    pub abort: CancellationToken,
     pub tasks: TaskTracker,
 }
 
 /// Who is spoken to.
 #[derive(Clone)]
-pub(super) enum Face {
-    Everybody(App, Router),
-    Makers(App, Access),
+pub(super) enum Listener {
+    Public(App, Router),
+    Ops(App, Access),
 }
 
-impl Face {
+impl Listener {
     async fn answer(self, request: Request) -> Response {
         match self {
-            Self::Everybody(app, router) => web::exchange(app, router, request).await,
-            Self::Makers(app, access) => ops::exchange(app, access, request).await,
+            Self::Public(app, router) => web::handle(app, router, request).await,
+            Self::Ops(app, access) => ops::handle(app, access, request).await,
         }
     }
 }
 
-pub(super) async fn accept(listener: TcpListener, house: House) {
+pub(super) async fn accept(listener: TcpListener, context: ConnectionContext) {
     let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
     let next = async || {
         let place = Arc::clone(&room).acquire_owned().await;
@@ -65,13 +65,13 @@ pub(super) async fn accept(listener: TcpListener, house: House) {
     loop {
         let (accepted, place) = tokio::select! {
             biased;
-            () = house.stop.cancelled() => break,
+            () = context.stop.cancelled() => break,
             next = next() => next,
         };
         match accepted {
             Ok((stream, _)) => {
-                let talk = converse(stream, house.clone());
-                house.tasks.spawn(async move {
+                let talk = serve_connection(stream, context.clone());
+                context.tasks.spawn(async move {
                     let _place = place;
                     talk.await;
                 });
@@ -82,29 +82,29 @@ pub(super) async fn accept(listener: TcpListener, house: House) {
             }
         }
     }
-    answer_backlog(listener, &house);
+    answer_backlog(listener, &context);
 }
 
 /// Those who had connected before the stop are answered still.
-fn answer_backlog(listener: TcpListener, house: &House) {
+fn answer_backlog(listener: TcpListener, context: &ConnectionContext) {
     let Ok(listener) = listener.into_std() else { return };
     while let Ok((stream, _)) = listener.accept() {
         if stream.set_nonblocking(true).is_ok()
             && let Ok(stream) = TcpStream::from_std(stream)
         {
-            house.tasks.spawn(converse(stream, house.clone()));
+            context.tasks.spawn(serve_connection(stream, context.clone()));
         }
     }
 }
 
-async fn converse(stream: TcpStream, house: House) {
-    let House { face, stop, give_up, .. } = house;
+async fn serve_connection(stream: TcpStream, context: ConnectionContext) {
+    let ConnectionContext { listener, stop, abort, .. } = context;
     let _ = stream.set_nodelay(true);
     let asked = Arc::new(Notify::new());
     let asks = Arc::clone(&asked);
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
         asks.notify_one();
-        let answer = face.clone().answer(request.map(Body::new));
+        let answer = listener.clone().answer(request.map(Body::new));
         async move { Ok::<_, Infallible>(answer.await) }
     });
     let connection = http1::Builder::new()
@@ -114,7 +114,7 @@ async fn converse(stream: TcpStream, house: House) {
         .max_buf_size(LARGEST_HEAD)
         // Whoever has sent a whole request may hang up: it is carried out all the same.
         .half_close(true)
-        .serve_connection(TokioIo::new(Patience::new(stream, STALL)), service);
+        .serve_connection(TokioIo::new(WriteTimeout::new(stream, STALL)), service);
     let mut connection = std::pin::pin!(connection);
     // The connection goes first: a request that has arrived by now is read before we say goodbye.
     tokio::select! {
@@ -133,6 +133,6 @@ async fn converse(stream: TcpStream, house: House) {
     tokio::select! {
         biased;
         _ = connection => {}
-        () = give_up.cancelled() => {}
+        () = abort.cancelled() => {}
     }
 }

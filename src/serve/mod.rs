@@ -1,10 +1,10 @@
 //! The life of the process: the listener, its connections, the writer, and an orderly stop. Floor 4.
 
 mod connections;
-mod forwarding;
-mod gathering;
-mod patience;
-mod releases;
+mod flush_counts;
+mod forwarder;
+mod refresh_releases;
+mod write_timeout;
 
 use std::io;
 use std::net::SocketAddr;
@@ -17,14 +17,14 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use self::connections::{Face, House};
-use crate::actions::{Catalogue, Forwarder, Gathering, NewestImage, Service};
+use self::connections::{ConnectionContext, Listener};
+use crate::actions::{Catalogue, CountBuffer, Forwarder, NewestImage, Service};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, MailSettings, OpsListen, Settings};
 use crate::domain::base_url::BaseUrl;
 use crate::domain::relay::Relay;
 use crate::domain::release::Releases;
-use crate::mail::{Correspondent, Postmaster};
+use crate::mail::{MailAddress, Mailer};
 use crate::site::{Content, Facts, SiteFailure};
 use crate::store::{Database, Store, StoreFailure, Writer};
 use crate::web::ops::Access;
@@ -64,7 +64,7 @@ pub struct Running {
     relay: Option<Relay>,
     notes: Vec<String>,
     stop: CancellationToken,
-    give_up: CancellationToken,
+    abort: CancellationToken,
     tasks: TaskTracker,
     writer: JoinHandle<()>,
     app: App,
@@ -78,7 +78,7 @@ pub struct Running {
 /// without it, and writes begin when it is back.
 pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFailure> {
     let database = Database::of(&settings)?;
-    let store = Store::open_for_callers(&database)?;
+    let store = Store::open_for_requests(&database)?;
     let away = match store.prepare().await {
         Ok(()) => None,
         Err(failure @ StoreFailure::Unavailable(_)) if matches!(database, Database::Postgres(_)) => {
@@ -109,33 +109,34 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
     }
     let (writer, writer_task) = Writer::start(store.clone(), away);
     let new_messages = writer.new_messages();
-    let gathering = Gathering::default();
-    let (store_of_counts, gathered) = (store.clone(), gathering.clone());
+    let count_buffer = CountBuffer::default();
+    let (store_of_counts, gathered) = (store.clone(), count_buffer.clone());
     let forwards = forwarder.is_some();
-    let desk = Store::open_for_makers(&database)?;
-    let service = Service { store, desk, writer, clock, newest_image, catalogue, gathering, forwards };
+    let ops_pool = Store::open_for_ops(&database)?;
+    let service = Service { store, ops_pool, writer, clock, newest_image, catalogue, count_buffer, forwards };
     let app = App::new(&settings, base_url.clone(), service, &content)?;
 
-    let (stop, give_up, tasks) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
-    let house = |face| House { face, stop: stop.clone(), give_up: give_up.clone(), tasks: tasks.clone() };
-    tasks.spawn(connections::accept(listener, house(Face::Everybody(app.clone(), web::router(&app)))));
+    let (stop, abort, tasks) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
+    let context =
+        |listener| ConnectionContext { listener, stop: stop.clone(), abort: abort.clone(), tasks: tasks.clone() };
+    tasks.spawn(connections::accept(listener, context(Listener::Public(app.clone(), web::router(&app)))));
     let mut ops_address = None;
     match ops_listener(settings.ops.listen).await? {
         Some(listener) => {
             ops_address = listener.local_addr().ok();
             let access = Access::new(settings.ops.token.as_deref());
-            tasks.spawn(connections::accept(listener, house(Face::Makers(app.clone(), access))));
+            tasks.spawn(connections::accept(listener, context(Listener::Ops(app.clone(), access))));
         }
         None if settings.ops.listen != OpsListen::Off => {
             notes.push("Health is not served: the port of `ops_listen` is taken. Set another, or `off`.".to_owned());
         }
         None => {}
     }
-    tasks.spawn(gathering::keep_up(gathered, store_of_counts, stop.clone()));
-    tasks.spawn(releases::keep_up(content.clone(), app.clone(), stop.clone()));
+    tasks.spawn(flush_counts::run(gathered, store_of_counts, stop.clone()));
+    tasks.spawn(refresh_releases::run(content.clone(), app.clone(), stop.clone()));
     if let Some(forwarder) = forwarder {
-        let (stop, give_up) = (stop.clone(), give_up.clone());
-        tasks.spawn(forwarding::forward_messages(forwarder, new_messages, stop, give_up));
+        let (stop, abort) = (stop.clone(), abort.clone());
+        tasks.spawn(forwarder::run(forwarder, new_messages, stop, abort));
     }
     Ok(Running {
         address,
@@ -146,7 +147,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
         relay: settings.mail.map(|mail| mail.relay),
         notes,
         stop,
-        give_up,
+        abort,
         tasks,
         writer: writer_task,
         app,
@@ -206,13 +207,13 @@ impl Running {
         self.stop.cancel();
         self.tasks.close();
         if timeout(ANSWER_WITHIN, self.tasks.wait()).await.is_err() {
-            self.give_up.cancel();
+            self.abort.cancel();
         }
         let service = self.app.service();
-        if let Ok(Err(failure)) = timeout(WRITE_WITHIN, service.gathering.store(&service.store)).await {
+        if let Ok(Err(failure)) = timeout(WRITE_WITHIN, service.count_buffer.flush(&service.store)).await {
             tracing::warn!(%failure, "the last calls and images are not counted");
         }
-        service.desk.close().await;
+        service.ops_pool.close().await;
         // The writer ends when nobody is left who could ask it for anything.
         drop(self.app);
         if timeout(WRITE_WITHIN, self.writer).await.is_err() {
@@ -256,9 +257,8 @@ fn notes(newest_image: &NewestImage, releases: &Releases, base_url: &BaseUrl) ->
 fn forwarder(mail: &MailSettings, store: &Store, clock: &Clock) -> Result<Forwarder, InvalidSettings> {
     Ok(Forwarder {
         store: store.clone(),
-        postmaster: Postmaster::new(mail.relay.clone(), &mail.from)
-            .map_err(|why| InvalidSettings::of("mail_from", why))?,
-        to: Correspondent::new(&mail.contact_to).map_err(|why| InvalidSettings::of("contact_to", why))?,
+        mailer: Mailer::new(mail.relay.clone(), &mail.from).map_err(|why| InvalidSettings::of("mail_from", why))?,
+        to: MailAddress::new(&mail.contact_to).map_err(|why| InvalidSettings::of("contact_to", why))?,
         clock: clock.clone(),
     })
 }

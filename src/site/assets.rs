@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::{Content, SiteFailure};
-use crate::domain::digest::Digest;
+use crate::domain::sha256::Sha256;
 
 #[derive(Clone, Debug)]
 pub struct Asset {
@@ -67,7 +67,7 @@ impl Assets {
 
 impl Asset {
     fn new(name: &str, bytes: Vec<u8>) -> Self {
-        let digest = Digest::of(&bytes);
+        let digest = Sha256::of(&bytes);
         let extension = extension(name);
         let stem = name.strip_suffix(extension).unwrap_or(name);
         Self {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::assets::Assets;
 use super::json_ld::json_ld;
-use super::markdown::{Anchored, Source};
+use super::markdown::{Anchored, MarkdownFile};
 use super::templates::Templates;
 use super::{Content, Facts, Form, Page, PageName, SiteFailure};
 use crate::domain::base_url::BaseUrl;
@@ -61,7 +61,7 @@ impl Site {
         });
         merge(&mut shared, reference);
 
-        let draft = |name: &str| Draft::read(content, &templates, &format!("pages/{name}.md"), &shared);
+        let draft = |name: &str| PageSource::read(content, &templates, &format!("pages/{name}.md"), &shared);
         let drafts = PageName::ALL.map(|name| draft(name.as_str()));
         let drafts = drafts.into_iter().collect::<Result<Vec<_>, _>>()?;
         let (not_found, started, sent) = (draft("not_found")?, draft("download_started")?, draft("contact_sent")?);
@@ -69,18 +69,20 @@ impl Site {
         let listing = PageName::ALL.iter().zip(&drafts).map(|(name, draft)| listing(*name, draft, base_url)).collect();
         shared["pages"] = listing;
 
-        let press = Press { base_url, templates: &templates, shared: &shared };
-        let pages =
-            PageName::ALL.into_iter().zip(drafts).map(|(name, draft)| press.print(draft, name.as_str(), Some(name)));
+        let renderer = PageRenderer { base_url, templates: &templates, shared: &shared };
+        let pages = PageName::ALL
+            .into_iter()
+            .zip(drafts)
+            .map(|(name, draft)| renderer.render(draft, name.as_str(), Some(name)));
         let pages = pages.collect::<Result<Vec<_>, _>>()?;
         let plain = |file: &str| templates.fill_text(file, &content.text(file)?, &shared);
         Ok(Self {
-            not_found: press.print(not_found, "not_found", None)?,
-            download_started: press.print(started, "download_started", None)?,
-            contact_sent: press.print(sent, "contact_sent", None)?,
-            unsubscribe: press.print(leave, "unsubscribe", None)?,
-            unsubscribed: press.print(left, "unsubscribed", None)?,
-            never_again: press.print(never, "never_again", None)?,
+            not_found: renderer.render(not_found, "not_found", None)?,
+            download_started: renderer.render(started, "download_started", None)?,
+            contact_sent: renderer.render(sent, "contact_sent", None)?,
+            unsubscribe: renderer.render(leave, "unsubscribe", None)?,
+            unsubscribed: renderer.render(left, "unsubscribed", None)?,
+            never_again: renderer.render(never, "never_again", None)?,
             pages: <[Page; 6]>::try_from(pages).map_err(|_| SiteFailure::Missing("pages".to_owned()))?,
             llms_txt: plain("agents/llms.txt")?,
             agents_md: plain("agents/agents.md")?,
@@ -120,24 +122,24 @@ impl Site {
 impl Skill {
     fn read(text: String) -> Result<Self, SiteFailure> {
         const FILE: &str = "agents/skill.md";
-        let source = Source::split(FILE, &text)?;
+        let source = MarkdownFile::split(FILE, &text)?;
         let get = |key| source.get(FILE, key).map(str::to_owned);
         Ok(Self { name: get("name")?, description: get("description")?, text })
     }
 }
 
 /// A page's source, with its front matter filled in.
-struct Draft {
+struct PageSource {
     file: String,
-    source: Source,
+    source: MarkdownFile,
     title: String,
     description: String,
     last_updated: String,
 }
 
-impl Draft {
+impl PageSource {
     fn read(content: &Content, templates: &Templates, file: &str, shared: &Value) -> Result<Self, SiteFailure> {
-        let source = Source::split(file, &content.text(file)?)?;
+        let source = MarkdownFile::split(file, &content.text(file)?)?;
         let filled = |key| templates.fill_text(file, source.get(file, key)?, shared);
         Ok(Self {
             title: filled("title")?,
@@ -150,16 +152,16 @@ impl Draft {
 }
 
 /// What all pages are printed with.
-struct Press<'a> {
+struct PageRenderer<'a> {
     base_url: &'a BaseUrl,
     templates: &'a Templates,
     shared: &'a Value,
 }
 
-impl Press<'_> {
+impl PageRenderer<'_> {
     /// `place` is where the page stands among the five; others have no address of their own that
     /// anybody should keep.
-    fn print(&self, draft: Draft, name: &str, place: Option<PageName>) -> Result<Page, SiteFailure> {
+    fn render(&self, draft: PageSource, name: &str, place: Option<PageName>) -> Result<Page, SiteFailure> {
         let body = Anchored::new(&self.templates.fill_text(&draft.file, &draft.source.body, self.shared)?);
         let template = Some(format!("{name}.html")).filter(|template| self.templates.has(template));
         let template = template.unwrap_or_else(|| "page.html".to_owned());
@@ -175,7 +177,7 @@ impl Press<'_> {
         })
     }
 
-    fn markdown(&self, draft: &Draft, place: Option<PageName>, body: &Anchored) -> String {
+    fn markdown(&self, draft: &PageSource, place: Option<PageName>, body: &Anchored) -> String {
         let canonical =
             place.map(|place| format!("canonical_url: {}\n", self.base_url.to(place.path()))).unwrap_or_default();
         format!(
@@ -189,7 +191,7 @@ impl Press<'_> {
         )
     }
 
-    fn context(&self, draft: &Draft, name: &str, place: Option<PageName>, body: &Anchored) -> Value {
+    fn context(&self, draft: &PageSource, name: &str, place: Option<PageName>, body: &Anchored) -> Value {
         let nav: Vec<_> = PageName::MAIN
             .iter()
             .skip(1)
@@ -214,7 +216,7 @@ impl Press<'_> {
     }
 }
 
-fn listing(name: PageName, draft: &Draft, base_url: &BaseUrl) -> Value {
+fn listing(name: PageName, draft: &PageSource, base_url: &BaseUrl) -> Value {
     json!({
         "name": name.as_str(),
         "main": PageName::MAIN.contains(&name),

@@ -14,12 +14,12 @@ use super::SiteFailure;
 
 /// The lines between the two `---` at the top of a file, and what follows them.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct MarkdownFile {
     pub front_matter: Vec<(String, String)>,
     pub body: String,
 }
 
-impl Source {
+impl MarkdownFile {
     pub(super) fn split(file: &str, text: &str) -> Result<Self, SiteFailure> {
         let mut lines = text.lines().enumerate();
         if lines.next().map(|(_, line)| line.trim_end()) != Some("---") {
@@ -231,20 +231,20 @@ mod tests {
 
     #[test]
     fn front_matter_is_told_from_the_body() {
-        let source = Source::split("a.md", "---\ntitle: One: two\n---\n\n# Hi\n").unwrap();
+        let source = MarkdownFile::split("a.md", "---\ntitle: One: two\n---\n\n# Hi\n").unwrap();
         assert_eq!(source.get("a.md", "title").unwrap(), "One: two");
         assert_eq!(source.body, "# Hi\n");
     }
 
     #[test]
     fn faults_name_file_and_line() {
-        let fault = Source::split("a.md", "---\ntitle: x\nnonsense\n---\n").unwrap_err();
+        let fault = MarkdownFile::split("a.md", "---\ntitle: x\nnonsense\n---\n").unwrap_err();
         assert_eq!(
             fault.to_string(),
             "The site's file a.md has a fault in line 3: front matter has lines of the form name: value."
         );
-        assert!(Source::split("a.md", "# Hi").is_err());
-        assert!(Source::split("a.md", "---\ntitle: x\n").is_err());
+        assert!(MarkdownFile::split("a.md", "# Hi").is_err());
+        assert!(MarkdownFile::split("a.md", "---\ntitle: x\n").is_err());
     }
 
     #[test]

@@ -3,9 +3,9 @@
 use super::letters::StartedLetter;
 use super::statement::on_pool;
 use super::{Store, StoreFailure};
-use crate::domain::counts::Counted;
-use crate::domain::letter::Tally;
-use crate::domain::time::Moment;
+use crate::domain::counts::CountedEvent;
+use crate::domain::letter::LetterCounts;
+use crate::domain::time::Timestamp;
 
 /// The messages that are not in the makers' mailbox yet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -15,7 +15,7 @@ pub struct Backlog {
     /// Given up on, until a maker has them tried again.
     pub failed: u64,
     /// When the oldest of those came that are not given up on.
-    pub oldest: Option<Moment>,
+    pub oldest: Option<Timestamp>,
 }
 
 const COUNT_UNSENT: &str =
@@ -41,7 +41,7 @@ impl Store {
     pub async fn backlog(&self) -> Result<Backlog, StoreFailure> {
         let rows: Vec<StateRow> = on_pool!(self, |pool| sqlx::query_as(COUNT_UNSENT).fetch_all(pool).await?);
         let oldest: Option<(i64,)> = on_pool!(self, |pool| sqlx::query_as(SELECT_OLDEST).fetch_optional(pool).await?);
-        let oldest = oldest.map(|(at,)| Moment::from_unix_millis(at));
+        let oldest = oldest.map(|(at,)| Timestamp::from_unix_millis(at));
         let mut backlog = Backlog { oldest, ..Backlog::default() };
         for (state, count) in rows {
             let place = match state.as_str() {
@@ -64,20 +64,21 @@ impl Store {
         let Some((id, subject, started_at)) = letter else { return Ok(None) };
         let rows: Vec<StateRow> =
             on_pool!(self, |pool| sqlx::query_as(COUNT_RECIPIENTS).bind(&id).fetch_all(pool).await?);
-        let mut tally = Tally::default();
+        let mut counts = LetterCounts::default();
         for (state, count) in rows {
-            tally.add(&state, u64::try_from(count).unwrap_or_default());
+            counts.add(&state, u64::try_from(count).unwrap_or_default());
         }
-        Ok(Some(StartedLetter { id, subject, started_at: Moment::from_unix_millis(started_at), tally }))
+        Ok(Some(StartedLetter { id, subject, started_at: Timestamp::from_unix_millis(started_at), counts }))
     }
 
     /// All that was ever counted, by what it is.
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn counted(&self) -> Result<Vec<(Counted, u64)>, StoreFailure> {
+    pub async fn counted(&self) -> Result<Vec<(CountedEvent, u64)>, StoreFailure> {
         let rows: Vec<StateRow> = on_pool!(self, |pool| sqlx::query_as(SUM_COUNTS).fetch_all(pool).await?);
-        let read = |(kind, times): StateRow| Some((Counted::parse(&kind)?, u64::try_from(times).unwrap_or_default()));
+        let read =
+            |(kind, times): StateRow| Some((CountedEvent::parse(&kind)?, u64::try_from(times).unwrap_or_default()));
         Ok(rows.into_iter().filter_map(read).collect())
     }
 }

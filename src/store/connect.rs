@@ -20,7 +20,7 @@ pub(super) static POSTGRES_MIGRATIONS: Migrator = sqlx::migrate!("migrations/pos
 
 /// How long a statement may wait for a connection, for a lock, or run.
 #[derive(Clone, Copy)]
-struct Patience {
+struct Timeouts {
     connect: Duration,
     lock: Duration,
     statement: Duration,
@@ -28,28 +28,28 @@ struct Patience {
 
 /// Connections of a pool: an embedded database has one writer anyway, and readers share its pages.
 #[derive(Clone, Copy)]
-struct Size {
+struct PoolSize {
     sqlite: u32,
     postgres: u32,
 }
 
-const MANY: Size = Size { sqlite: 4, postgres: 8 };
-const FEW: Size = Size { sqlite: 2, postgres: 2 };
+const LARGE_POOL: PoolSize = PoolSize { sqlite: 4, postgres: 8 };
+const SMALL_POOL: PoolSize = PoolSize { sqlite: 2, postgres: 2 };
 
 /// Together under the five seconds within which a caller has its answer.
-const FOR_CALLERS: Patience = Patience {
+const REQUEST_TIMEOUTS: Timeouts = Timeouts {
     connect: Duration::from_millis(1500),
     lock: Duration::from_millis(1500),
     statement: Duration::from_millis(2500),
 };
 
 /// At a terminal somebody can wait, and a long list takes its time.
-const FOR_COMMANDS: Patience =
-    Patience { connect: Duration::from_secs(10), lock: Duration::from_secs(30), statement: Duration::from_mins(10) };
+const COMMAND_TIMEOUTS: Timeouts =
+    Timeouts { connect: Duration::from_secs(10), lock: Duration::from_secs(30), statement: Duration::from_mins(10) };
 
 /// Charts over years take a moment, and callers must not notice.
-const FOR_MAKERS: Patience =
-    Patience { connect: Duration::from_secs(5), lock: Duration::from_millis(1500), statement: Duration::from_secs(20) };
+const OPS_TIMEOUTS: Timeouts =
+    Timeouts { connect: Duration::from_secs(5), lock: Duration::from_millis(1500), statement: Duration::from_secs(20) };
 
 /// For the first connection to a file that may have to be made, on a disk that may be slow.
 const FIRST_CONNECT_WAIT: Duration = Duration::from_secs(30);
@@ -118,29 +118,29 @@ impl Store {
     /// # Errors
     /// When the folder of an embedded database cannot be made.
     pub fn open(database: &Database) -> Result<Self, StoreFailure> {
-        Self::open_with(database, FOR_COMMANDS, MANY)
+        Self::open_with(database, COMMAND_TIMEOUTS, LARGE_POOL)
     }
 
     /// The same where somebody waits for an answer.
     ///
     /// # Errors
     /// As [`Self::open`].
-    pub fn open_for_callers(database: &Database) -> Result<Self, StoreFailure> {
-        Self::open_with(database, FOR_CALLERS, MANY)
+    pub fn open_for_requests(database: &Database) -> Result<Self, StoreFailure> {
+        Self::open_with(database, REQUEST_TIMEOUTS, LARGE_POOL)
     }
 
     /// Connections of its own for the makers' eyes, beside those for callers.
     ///
     /// # Errors
     /// As [`Self::open`].
-    pub fn open_for_makers(database: &Database) -> Result<Self, StoreFailure> {
-        Self::open_with(database, FOR_MAKERS, FEW)
+    pub fn open_for_ops(database: &Database) -> Result<Self, StoreFailure> {
+        Self::open_with(database, OPS_TIMEOUTS, SMALL_POOL)
     }
 
-    fn open_with(database: &Database, patience: Patience, size: Size) -> Result<Self, StoreFailure> {
+    fn open_with(database: &Database, timeouts: Timeouts, size: PoolSize) -> Result<Self, StoreFailure> {
         match database {
-            Database::Sqlite(path) => open_sqlite(path, patience, size),
-            Database::Postgres(options) => Ok(open_postgres(options, patience, size)),
+            Database::Sqlite(path) => open_sqlite(path, timeouts, size),
+            Database::Postgres(options) => Ok(open_postgres(options, timeouts, size)),
         }
     }
 
@@ -210,7 +210,7 @@ async fn one_at_a_time(pool: &SqlitePool) -> Option<OwnedFd> {
     locked.await.ok()?.ok()
 }
 
-fn open_sqlite(path: &Path, patience: Patience, size: Size) -> Result<Store, StoreFailure> {
+fn open_sqlite(path: &Path, timeouts: Timeouts, size: PoolSize) -> Result<Store, StoreFailure> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         make_private_folder(folder).map_err(|error| {
             StoreFailure::Unusable(format!("The folder {} could not be made: {error}.", folder.display()))
@@ -223,11 +223,11 @@ fn open_sqlite(path: &Path, patience: Patience, size: Size) -> Result<Store, Sto
         .synchronous(SqliteSynchronous::Full)
         .pragma("wal_autocheckpoint", "0")
         .pragma("secure_delete", "ON")
-        .busy_timeout(patience.lock)
+        .busy_timeout(timeouts.lock)
         .disable_statement_logging();
     let pool = SqlitePoolOptions::new()
         .max_connections(size.sqlite)
-        .acquire_timeout(patience.connect)
+        .acquire_timeout(timeouts.connect)
         // On a full disk SQLite ends a transaction by itself, and the driver goes on believing in it.
         .before_acquire(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }));
     Ok(Store::Sqlite(pool.connect_lazy_with(options)))
@@ -263,16 +263,16 @@ pub(super) async fn check_durability(pool: &SqlitePool) -> Result<(), StoreFailu
     )))
 }
 
-fn open_postgres(options: &PgConnectOptions, patience: Patience, size: Size) -> Store {
+fn open_postgres(options: &PgConnectOptions, timeouts: Timeouts, size: PoolSize) -> Store {
     let settings = format!(
         "SET synchronous_commit = on; SET statement_timeout = {}; SET lock_timeout = {}; \
          SET default_transaction_isolation = 'read committed'",
-        patience.statement.as_millis(),
-        patience.lock.as_millis(),
+        timeouts.statement.as_millis(),
+        timeouts.lock.as_millis(),
     );
     let pool = PgPoolOptions::new()
         .max_connections(size.postgres)
-        .acquire_timeout(patience.connect)
+        .acquire_timeout(timeouts.connect)
         .after_connect(move |connection, _| {
             let settings = AssertSqlSafe(settings.clone());
             Box::pin(async move {

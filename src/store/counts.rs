@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::statement::{Statement, in_transaction, on_pool, over_batch};
 use super::{Store, StoreFailure};
 use crate::domain::calendar::Day;
-use crate::domain::counts::{Counted, Counts, SourceCounts, Totals};
+use crate::domain::counts::{CountedEvent, Counts, SourceCounts, Totals};
 
 pub(super) const ADD_COUNTS: Statement = over_batch!(
     "INSERT INTO counts (day, kind, via, name, times) \
@@ -46,7 +46,7 @@ const SELECT_OF_KIND: &str = "SELECT name, CAST(SUM(times) AS BIGINT) FROM count
 #[derive(Clone, Debug)]
 pub struct CountedOn {
     pub day: Day,
-    pub what: Counted,
+    pub what: CountedEvent,
     /// Empty where there is none.
     pub via: String,
     pub times: u64,
@@ -79,7 +79,7 @@ impl Store {
         let rows: Vec<Row> =
             on_pool!(self, |pool| sqlx::query_as(SELECT_BY_DAY).bind(since.number()).fetch_all(pool).await?);
         let read = |(day, kind, via, times): Row| {
-            Some(CountedOn { day: Day::from_number(day), what: Counted::parse(&kind)?, via, times: number(times) })
+            Some(CountedOn { day: Day::from_number(day), what: CountedEvent::parse(&kind)?, via, times: number(times) })
         };
         Ok(rows.into_iter().filter_map(read).collect())
     }
@@ -109,7 +109,7 @@ impl Store {
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn counts_of(&self, what: Counted, since: Day) -> Result<Vec<(String, u64)>, StoreFailure> {
+    pub async fn counts_of(&self, what: CountedEvent, since: Day) -> Result<Vec<(String, u64)>, StoreFailure> {
         let rows: Vec<(String, i64)> = on_pool!(self, |pool| {
             sqlx::query_as(SELECT_OF_KIND).bind(since.number()).bind(what.as_str()).fetch_all(pool).await?
         });

@@ -6,11 +6,11 @@
 
 use serde_json::{Value, json};
 
-use super::leaving::{SELECT_KEY, read_key};
 use super::statement::{Statement, in_transaction, over_batch};
+use super::unsubscribe::{SELECT_KEY, read_key};
 use super::{Store, StoreFailure};
 use crate::domain::email::EmailAddress;
-use crate::domain::time::Moment;
+use crate::domain::time::Timestamp;
 
 /// How much there was to erase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ impl Store {
     ///
     /// # Errors
     /// When the database does not answer: then nothing was erased.
-    pub async fn erase(&self, email: &EmailAddress, at: Moment) -> Result<Erased, StoreFailure> {
+    pub async fn erase(&self, email: &EmailAddress, at: Timestamp) -> Result<Erased, StoreFailure> {
         for _ in 1..TRIES {
             match self.try_to_erase(email, at).await {
                 Err(EraseFailure::Database(error)) if StoreFailure::is_conflict(&error) => {}
@@ -66,7 +66,7 @@ impl Store {
         Ok(self.try_to_erase(email, at).await?)
     }
 
-    async fn try_to_erase(&self, email: &EmailAddress, at: Moment) -> Result<Erased, EraseFailure> {
+    async fn try_to_erase(&self, email: &EmailAddress, at: Timestamp) -> Result<Erased, EraseFailure> {
         let (address, month) = (email.key(), at.month());
         let erased = in_transaction!(self, |tx, words| {
             let letters = sqlx::query(DELETE_LETTERS).bind(address).execute(&mut *tx).await?.rows_affected();

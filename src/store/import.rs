@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::leaving::{SELECT_KEY, read_key};
 use super::signups::{INSERT_CONSENTS, INSERT_EVENTS};
 use super::statement::{Statement, in_transaction, over_batch};
+use super::unsubscribe::{SELECT_KEY, read_key};
 use super::{Store, StoreFailure};
 use crate::domain::consent::Via;
 use crate::domain::person::Person;
 use crate::domain::text::Source;
-use crate::domain::time::Moment;
+use crate::domain::time::Timestamp;
 
 /// A person and names for all that is to be written down of them.
 #[derive(Clone, Debug)]
@@ -45,7 +45,7 @@ impl Store {
     ///
     /// # Errors
     /// When the database does not answer: then none of them was added.
-    pub async fn import(&self, people: &[ImportedPerson], at: Moment) -> Result<u64, StoreFailure> {
+    pub async fn import(&self, people: &[ImportedPerson], at: Timestamp) -> Result<u64, StoreFailure> {
         // Sorted by address, so that two who write take their locks in one order.
         let mut by_address = BTreeMap::new();
         for person in people {

@@ -7,15 +7,15 @@ use super::outbox::{MessageRow, received};
 use super::statement::{in_transaction, on_pool};
 use super::{Store, StoreFailure};
 use crate::domain::contact::ReceivedMessage;
-use crate::domain::time::Moment;
+use crate::domain::time::Timestamp;
 
 /// A message with how far it has come.
 #[derive(Clone, Debug)]
 pub struct InboxEntry {
     pub received: ReceivedMessage,
-    pub progress: Progress,
+    pub progress: DeliveryState,
     /// Since when that is so; for one that waits, until when it does.
-    pub at: Moment,
+    pub at: Timestamp,
     pub tries: u32,
     /// What the mail server said last, if it did not take the message.
     pub trouble: Option<String>,
@@ -23,7 +23,7 @@ pub struct InboxEntry {
 
 /// How far a message has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Progress {
+pub enum DeliveryState {
     Waiting,
     /// Somebody is handing it over.
     Leased,
@@ -31,7 +31,7 @@ pub enum Progress {
     Failed,
 }
 
-impl Progress {
+impl DeliveryState {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -50,7 +50,7 @@ impl Progress {
 
 /// Which messages are to be listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
+pub enum InboxFilter {
     All,
     /// On their way.
     Waiting,
@@ -102,14 +102,14 @@ impl Store {
     /// When the database does not answer.
     pub async fn inbox_page(
         &self,
-        which: Which,
+        which: InboxFilter,
         after: Option<Uuid>,
         most: usize,
     ) -> Result<Vec<InboxEntry>, StoreFailure> {
         let page = match which {
-            Which::All => PAGE_OF_ALL,
-            Which::Waiting => PAGE_OF_WAITING,
-            Which::Failed => PAGE_OF_FAILED,
+            InboxFilter::All => PAGE_OF_ALL,
+            InboxFilter::Waiting => PAGE_OF_WAITING,
+            InboxFilter::Failed => PAGE_OF_FAILED,
         };
         let after = after.map(|id| id.to_string()).unwrap_or_default();
         let most = i64::try_from(most).unwrap_or(i64::MAX);
@@ -140,7 +140,7 @@ impl Store {
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn retry_messages(&self, only: Option<Uuid>, now: Moment) -> Result<u64, StoreFailure> {
+    pub async fn retry_messages(&self, only: Option<Uuid>, now: Timestamp) -> Result<u64, StoreFailure> {
         let (only, now) = (only.map(|id| id.to_string()), now.unix_millis());
         Ok(in_transaction!(self, |tx, _words| {
             let hurried = sqlx::query(HURRY_WAITING).bind(now).bind(&only).execute(&mut *tx).await?;
@@ -153,8 +153,8 @@ impl Store {
 fn entry(row: InboxRow) -> Result<InboxEntry, StoreFailure> {
     Ok(InboxEntry {
         received: received(&row.message)?,
-        progress: Progress::stored(&row.state),
-        at: Moment::from_unix_millis(row.since),
+        progress: DeliveryState::stored(&row.state),
+        at: Timestamp::from_unix_millis(row.since),
         tries: u32::try_from(row.tries).unwrap_or(u32::MAX),
         trouble: row.trouble,
     })

@@ -6,31 +6,31 @@
 
 use serde_json::{Value, json};
 
-use super::leaving::{Recipient, SELECT_KEY, read_key, stored};
 use super::statement::{Statement, in_transaction, on_pool, over_batch};
+use super::unsubscribe::{Recipient, SELECT_KEY, read_key, stored};
 use super::{Store, StoreFailure};
-use crate::domain::digest::Digest;
 use crate::domain::email::EmailAddress;
-use crate::domain::leaving::UnsubscribeToken;
-use crate::domain::letter::{Letter, Tally};
-use crate::domain::time::Moment;
+use crate::domain::letter::{Letter, LetterCounts};
+use crate::domain::sha256::Sha256;
+use crate::domain::time::Timestamp;
+use crate::domain::unsubscribe::UnsubscribeToken;
 
 /// What trying to claim somebody came to.
 #[derive(Debug)]
 pub enum LetterClaim {
     /// Ours to send to, and counted as uncertain from now on.
-    Claimed(Box<Claimed>),
+    Claimed(Box<ClaimedRecipient>),
     /// Not to be sent to after all.
     Skipped,
     /// Nobody is due before then.
-    Later(Moment),
+    Later(Timestamp),
     /// Nobody is left.
     Done,
 }
 
 /// Somebody to whom a letter goes now.
 #[derive(Clone, Debug)]
-pub struct Claimed {
+pub struct ClaimedRecipient {
     pub recipient: Recipient,
     pub token: UnsubscribeToken,
     /// How often the mail server put it off before.
@@ -42,8 +42,8 @@ pub struct Claimed {
 pub enum LetterOutcome {
     Sent,
     /// Certainly not taken: it goes out after `at`.
-    PutOff {
-        at: Moment,
+    Deferred {
+        at: Timestamp,
         trouble: String,
     },
     /// Certainly not taken, and never will be.
@@ -57,8 +57,8 @@ pub enum LetterOutcome {
 pub struct StartedLetter {
     pub id: String,
     pub subject: String,
-    pub started_at: Moment,
-    pub tally: Tally,
+    pub started_at: Timestamp,
+    pub counts: LetterCounts,
 }
 
 const INSERT_LETTER: &str = "INSERT INTO letters (id, subject, started_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
@@ -100,7 +100,7 @@ const GIVE_MONTH_BACK: &str = "DELETE FROM letter_months WHERE hash = $1 AND mon
 const SET_STATE: &str =
     "UPDATE letter_recipients SET state = $3, at = $4, trouble = $5 WHERE letter = $1 AND address = $2";
 
-const PUT_OFF: &str = "UPDATE letter_recipients SET state = 'waiting', at = $3, trouble = $4, tries = tries + 1 \
+const DEFER: &str = "UPDATE letter_recipients SET state = 'waiting', at = $3, trouble = $4, tries = tries + 1 \
                        WHERE letter = $1 AND address = $2";
 
 const SELECT_LETTERS: &str = "SELECT id, subject, started_at FROM letters ORDER BY started_at DESC, id";
@@ -116,7 +116,7 @@ impl Store {
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn start_letter(&self, letter: &Letter, to: &[Recipient], at: Moment) -> Result<(), StoreFailure> {
+    pub async fn start_letter(&self, letter: &Letter, to: &[Recipient], at: Timestamp) -> Result<(), StoreFailure> {
         let (id, at) = (letter.id.hex(), at.unix_millis());
         let batch = to.iter().map(|recipient| json!({ "address": recipient.email.key() }));
         let batch = batch.collect::<Value>().to_string();
@@ -135,14 +135,14 @@ impl Store {
     ///
     /// # Errors
     /// When the database does not answer: then nobody was claimed, or somebody is uncertain.
-    pub async fn claim_recipient(&self, letter: &Digest, now: Moment) -> Result<LetterClaim, StoreFailure> {
+    pub async fn claim_recipient(&self, letter: &Sha256, now: Timestamp) -> Result<LetterClaim, StoreFailure> {
         let (id, month, at) = (letter.hex(), now.month(), now.unix_millis());
         let claim = in_transaction!(self, |tx, words| {
             let due: Option<(String, i64)> =
                 sqlx::query_as(words(SELECT_DUE)).bind(&id).bind(at).fetch_optional(&mut *tx).await?;
             let Some((address, tries)) = due else {
                 let (next,): (Option<i64>,) = sqlx::query_as(SELECT_NEXT).bind(&id).fetch_one(&mut *tx).await?;
-                return Ok(next.map_or(LetterClaim::Done, |next| LetterClaim::Later(Moment::from_unix_millis(next))));
+                return Ok(next.map_or(LetterClaim::Done, |next| LetterClaim::Later(Timestamp::from_unix_millis(next))));
             };
             let opted_in: Option<OptedIn> =
                 sqlx::query_as(words(SELECT_OPTED_IN)).bind(&address).fetch_optional(&mut *tx).await?;
@@ -157,8 +157,8 @@ impl Store {
                     let taken = sqlx::query(TAKE_MONTH).bind(&hash).bind(&month).bind(&id).execute(&mut *tx).await?;
                     refusal = (taken.rows_affected() == 0).then_some("had a letter this month");
                 }
-                let recipient = Recipient { email, opted_in_at: Moment::from_unix_millis(opted_in_at), via, source };
-                claimed = UnsubscribeToken::parse(&token).map(|token| Claimed {
+                let recipient = Recipient { email, opted_in_at: Timestamp::from_unix_millis(opted_in_at), via, source };
+                claimed = UnsubscribeToken::parse(&token).map(|token| ClaimedRecipient {
                     recipient,
                     token,
                     tries: u32::try_from(tries).unwrap_or_default(),
@@ -182,11 +182,11 @@ impl Store {
     /// When the database does not answer: then the recipient stays uncertain.
     pub async fn settle_recipient(
         &self,
-        letter: &Digest,
+        letter: &Sha256,
         email: &EmailAddress,
-        claimed_at: Moment,
+        claimed_at: Timestamp,
         outcome: &LetterOutcome,
-        at: Moment,
+        at: Timestamp,
     ) -> Result<(), StoreFailure> {
         let (id, address, month) = (letter.hex(), email.key(), claimed_at.month());
         in_transaction!(self, |tx, _words| {
@@ -203,8 +203,8 @@ impl Store {
                 LetterOutcome::Refused { trouble } => {
                     sqlx::query(SET_STATE).bind(&id).bind(address).bind("refused").bind(at).bind(Some(trouble.as_str()))
                 }
-                LetterOutcome::PutOff { at, trouble } => {
-                    sqlx::query(PUT_OFF).bind(&id).bind(address).bind(at.unix_millis()).bind(trouble)
+                LetterOutcome::Deferred { at, trouble } => {
+                    sqlx::query(DEFER).bind(&id).bind(address).bind(at.unix_millis()).bind(trouble)
                 }
             }
             .execute(&mut *tx)
@@ -220,20 +220,20 @@ impl Store {
     pub async fn letters(&self) -> Result<Vec<StartedLetter>, StoreFailure> {
         let letters: Vec<(String, String, i64)> =
             on_pool!(self, |pool| sqlx::query_as(SELECT_LETTERS).fetch_all(pool).await?);
-        let counts: Vec<(String, String, i64)> =
+        let rows: Vec<(String, String, i64)> =
             on_pool!(self, |pool| sqlx::query_as(COUNT_STATES).fetch_all(pool).await?);
         let started = letters.into_iter().map(|(id, subject, started_at)| {
-            let mut tally = Tally::default();
-            for (_, state, count) in counts.iter().filter(|(letter, ..)| *letter == id) {
-                tally.add(state, u64::try_from(*count).unwrap_or_default());
+            let mut counts = LetterCounts::default();
+            for (_, state, count) in rows.iter().filter(|(letter, ..)| *letter == id) {
+                counts.add(state, u64::try_from(*count).unwrap_or_default());
             }
-            StartedLetter { id, subject, started_at: Moment::from_unix_millis(started_at), tally }
+            StartedLetter { id, subject, started_at: Timestamp::from_unix_millis(started_at), counts }
         });
         Ok(started.collect())
     }
 }
 
-impl Tally {
+impl LetterCounts {
     pub(super) fn add(&mut self, state: &str, count: u64) {
         let place = match state {
             "sent" => &mut self.sent,

@@ -9,8 +9,8 @@ use super::statement::{Statement, in_transaction, over_batch};
 use super::writer::Record;
 use crate::domain::calendar::Day;
 use crate::domain::contact::{ContactMessage, ReceivedMessage, SAME_MESSAGE_WITHIN};
-use crate::domain::counts::{Counted, Counts};
-use crate::domain::digest::Digest;
+use crate::domain::counts::{CountedEvent, Counts};
+use crate::domain::sha256::Sha256;
 use crate::domain::text::SenderName;
 use serde_json::{Value, json};
 
@@ -70,7 +70,7 @@ impl Record for ReceivedMessage {
 /// The same for the same sender, name and words. The zeros keep the parts apart: none holds one.
 fn digest(message: &ContactMessage) -> String {
     let name = message.name.as_ref().map_or_else(String::new, |name| format!("{}\0", name.as_str()));
-    Digest::of(format!("{}\0{name}\0{}", message.email.key(), message.message.as_str()).as_bytes()).hex()
+    Sha256::of(format!("{}\0{name}\0{}", message.email.key(), message.message.as_str()).as_bytes()).hex()
 }
 
 fn claims_batch(by_digest: &BTreeMap<String, &ReceivedMessage>) -> String {
@@ -97,7 +97,7 @@ fn messages_batch(by_digest: &BTreeMap<String, &ReceivedMessage>, fresh: &[(Stri
 fn counted(by_digest: &BTreeMap<String, &ReceivedMessage>, fresh: &[(String,)]) -> Counts {
     let mut counts = Counts::default();
     for message in fresh.iter().filter_map(|(digest,)| by_digest.get(digest)) {
-        counts.add_plain(Day::of(message.at), Counted::Message, None);
+        counts.add_plain(Day::of(message.at), CountedEvent::Message, None);
     }
     counts
 }

@@ -13,7 +13,7 @@ use super::{Store, StoreFailure};
 use crate::domain::contact::{ContactMessage, ReceivedMessage};
 use crate::domain::email::EmailAddress;
 use crate::domain::text::{MessageText, SenderName};
-use crate::domain::time::Moment;
+use crate::domain::time::Timestamp;
 
 /// A message that may be handed over now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,21 +28,21 @@ pub struct DueMessage {
 
 /// What is to be handed over by whom until when.
 #[derive(Clone, Debug)]
-pub struct Claim {
+pub struct MessageLease {
     pub lease: Uuid,
     pub mail: Uuid,
     pub messages: Vec<Uuid>,
-    pub at: Moment,
-    pub until: Moment,
+    pub at: Timestamp,
+    pub until: Timestamp,
 }
 
 /// How handing over went that did not succeed.
 #[derive(Clone, Debug)]
-pub struct Setback {
-    pub at: Moment,
-    pub again_at: Moment,
+pub struct DeliveryFailure {
+    pub at: Timestamp,
+    pub again_at: Timestamp,
     /// What was first tried before this is not tried again.
-    pub given_up_since: Moment,
+    pub given_up_since: Timestamp,
     pub may_have_arrived: bool,
     /// How many may share a mail from now on, if the mail server did not like so many.
     pub most_together: Option<usize>,
@@ -77,7 +77,7 @@ const MARK_SENT: &str = "UPDATE outbox SET state = 'sent', at = $2, tries = trie
 /// Whoever only waits for the mail server to come back need not wait any longer.
 const FREE_WAITING: &str = "UPDATE outbox SET at = $1 WHERE state = 'waiting' AND at > $1 AND most_together IS NULL";
 
-const MARK_SETBACK: &str = "UPDATE outbox SET \
+const MARK_FAILED: &str = "UPDATE outbox SET \
          state = CASE WHEN first_tried_at <= $3 THEN 'failed' ELSE 'waiting' END, \
          at = CASE WHEN first_tried_at <= $3 THEN $2 ELSE $4 END, \
          mail = CASE WHEN $5 = 1 THEN mail END, \
@@ -99,7 +99,7 @@ impl Store {
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn due_messages(&self, now: Moment, most: usize) -> Result<Vec<DueMessage>, StoreFailure> {
+    pub async fn due_messages(&self, now: Timestamp, most: usize) -> Result<Vec<DueMessage>, StoreFailure> {
         type Row = (String, Option<String>, Option<i64>, i64);
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         let rows: Vec<Row> = on_pool!(self, |pool| {
@@ -121,26 +121,26 @@ impl Store {
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn next_due(&self) -> Result<Option<Moment>, StoreFailure> {
+    pub async fn next_due(&self) -> Result<Option<Timestamp>, StoreFailure> {
         let (at,): (Option<i64>,) = on_pool!(self, |pool| sqlx::query_as(SELECT_NEXT).fetch_one(pool).await?);
-        Ok(at.map(Moment::from_unix_millis))
+        Ok(at.map(Timestamp::from_unix_millis))
     }
 
     /// How many mails were handed over since then, and when the last one was.
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn mails_sent_since(&self, then: Moment) -> Result<(u32, Option<Moment>), StoreFailure> {
+    pub async fn mails_sent_since(&self, then: Timestamp) -> Result<(u32, Option<Timestamp>), StoreFailure> {
         let (count, last): (i64, Option<i64>) =
             on_pool!(self, |pool| sqlx::query_as(SELECT_RECENT).bind(then.unix_millis()).fetch_one(pool).await?);
-        Ok((u32::try_from(count).unwrap_or(u32::MAX), last.map(Moment::from_unix_millis)))
+        Ok((u32::try_from(count).unwrap_or(u32::MAX), last.map(Timestamp::from_unix_millis)))
     }
 
     /// Takes the messages for this lease, all of them or none: `None` when somebody else was faster.
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn claim_messages(&self, claim: &Claim) -> Result<Option<Vec<ReceivedMessage>>, StoreFailure> {
+    pub async fn lease_messages(&self, claim: &MessageLease) -> Result<Option<Vec<ReceivedMessage>>, StoreFailure> {
         let batch = claim.messages.iter().map(|id| json!({ "id": id })).collect::<Value>().to_string();
         let (lease, mail) = (claim.lease.to_string(), claim.mail.to_string());
         let rows: Vec<MessageRow> = in_transaction!(self, |tx, words| {
@@ -164,7 +164,7 @@ impl Store {
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn renew_lease(&self, lease: Uuid, until: Moment) -> Result<(), StoreFailure> {
+    pub async fn renew_lease(&self, lease: Uuid, until: Timestamp) -> Result<(), StoreFailure> {
         let lease = lease.to_string();
         on_pool!(self, |pool| {
             sqlx::query(RENEW).bind(&lease).bind(until.unix_millis()).execute(pool).await?;
@@ -176,7 +176,7 @@ impl Store {
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn mark_sent(&self, lease: Uuid, at: Moment) -> Result<(), StoreFailure> {
+    pub async fn mark_sent(&self, lease: Uuid, at: Timestamp) -> Result<(), StoreFailure> {
         let (lease, at) = (lease.to_string(), at.unix_millis());
         in_transaction!(self, |tx, _words| {
             sqlx::query(MARK_SENT).bind(&lease).bind(at).execute(&mut *tx).await?;
@@ -189,18 +189,18 @@ impl Store {
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn mark_setback(&self, lease: Uuid, setback: &Setback) -> Result<(), StoreFailure> {
+    pub async fn mark_failed(&self, lease: Uuid, delivery_failure: &DeliveryFailure) -> Result<(), StoreFailure> {
         let lease = lease.to_string();
-        let most_together = setback.most_together.and_then(|most| i64::try_from(most).ok());
+        let most_together = delivery_failure.most_together.and_then(|most| i64::try_from(most).ok());
         on_pool!(self, |pool| {
-            sqlx::query(MARK_SETBACK)
+            sqlx::query(MARK_FAILED)
                 .bind(&lease)
-                .bind(setback.at.unix_millis())
-                .bind(setback.given_up_since.unix_millis())
-                .bind(setback.again_at.unix_millis())
-                .bind(i64::from(setback.may_have_arrived))
+                .bind(delivery_failure.at.unix_millis())
+                .bind(delivery_failure.given_up_since.unix_millis())
+                .bind(delivery_failure.again_at.unix_millis())
+                .bind(i64::from(delivery_failure.may_have_arrived))
                 .bind(most_together)
-                .bind(&setback.trouble)
+                .bind(&delivery_failure.trouble)
                 .execute(pool)
                 .await?;
         });
@@ -221,7 +221,7 @@ pub(super) fn received(row: &MessageRow) -> Result<ReceivedMessage, StoreFailure
             email: EmailAddress::parse(&row.email).map_err(|_| unreadable("the address of a message"))?,
             message: MessageText::parse(&row.body).map_err(|_| unreadable("the words of a message"))?,
         },
-        at: Moment::from_unix_millis(row.at),
+        at: Timestamp::from_unix_millis(row.at),
     })
 }
 

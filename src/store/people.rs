@@ -5,59 +5,59 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 use sqlx::FromRow;
 
-use super::leaving::stored;
 use super::outbox::unreadable;
 use super::statement::{Statement, on_pool, over_batch};
+use super::unsubscribe::stored;
 use super::{InboxEntry, Store, StoreFailure};
 use crate::domain::consent::{OptIn, Via};
 use crate::domain::email::EmailAddress;
-use crate::domain::leaving::{Suppression, UnsubscribeToken};
 use crate::domain::person::Person;
 use crate::domain::text::Source;
-use crate::domain::time::Moment;
+use crate::domain::time::Timestamp;
+use crate::domain::unsubscribe::{SuppressionReason, UnsubscribeToken};
 
 /// Everything held of one address.
 #[derive(Clone, Debug)]
-pub struct Held {
+pub struct PersonRecord {
     /// As first typed.
     pub email: EmailAddress,
-    pub first_seen: Option<Moment>,
-    pub events: Vec<HeldEvent>,
-    pub consents: Vec<HeldConsent>,
+    pub first_seen: Option<Timestamp>,
+    pub events: Vec<EventRecord>,
+    pub consents: Vec<ConsentRecord>,
     pub messages: Vec<InboxEntry>,
-    pub letters: Vec<HeldLetter>,
+    pub letters: Vec<LetterRecord>,
     pub token: Option<UnsubscribeToken>,
     /// Kept as a hash alone.
-    pub suppression: Option<(Moment, Suppression)>,
+    pub suppression: Option<(Timestamp, SuppressionReason)>,
     /// The months of letters, kept as hashes alone.
     pub months: Vec<String>,
 }
 
 /// A download or a join.
 #[derive(Clone, Debug)]
-pub struct HeldEvent {
+pub struct EventRecord {
     pub kind: String,
-    pub at: Moment,
+    pub at: Timestamp,
     pub via: String,
     pub source: Option<String>,
 }
 
 #[derive(Clone, Debug)]
-pub struct HeldConsent {
+pub struct ConsentRecord {
     pub opt_in: OptIn,
     /// Whether it is the one that stands now.
     pub stands: bool,
     /// When and how it was taken back.
-    pub withdrawn: Option<(Moment, String)>,
+    pub withdrawn: Option<(Timestamp, String)>,
 }
 
 /// What became of a monthly letter to this person.
 #[derive(Clone, Debug)]
-pub struct HeldLetter {
+pub struct LetterRecord {
     pub letter: String,
     pub subject: String,
     pub state: String,
-    pub at: Moment,
+    pub at: Timestamp,
     pub tries: i64,
     pub trouble: Option<String>,
 }
@@ -128,7 +128,7 @@ impl Store {
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn held(&self, email: &EmailAddress) -> Result<Held, StoreFailure> {
+    pub async fn person_record(&self, email: &EmailAddress) -> Result<PersonRecord, StoreFailure> {
         type EventRow = (String, i64, String, Option<String>);
         type LetterRow = (String, String, String, i64, i64, Option<String>);
         let (address, hash) = (email.key(), self.address_key().await?.hash(email));
@@ -154,29 +154,29 @@ impl Store {
             (None, Some(message)) => message.received.message.email.clone(),
             (None, None) => email.clone(),
         };
-        Ok(Held {
+        Ok(PersonRecord {
             email: typed,
-            first_seen: person.as_ref().map(|(_, at, _)| Moment::from_unix_millis(*at)),
+            first_seen: person.as_ref().map(|(_, at, _)| Timestamp::from_unix_millis(*at)),
             events: events
                 .into_iter()
-                .map(|(kind, at, via, source)| HeldEvent { kind, at: Moment::from_unix_millis(at), via, source })
+                .map(|(kind, at, via, source)| EventRecord { kind, at: Timestamp::from_unix_millis(at), via, source })
                 .collect(),
             consents: consents.into_iter().map(|row| held_consent(row, stands)).collect::<Result<_, _>>()?,
             messages,
             letters: letters
                 .into_iter()
-                .map(|(letter, subject, state, at, tries, trouble)| HeldLetter {
+                .map(|(letter, subject, state, at, tries, trouble)| LetterRecord {
                     letter,
                     subject,
                     state,
-                    at: Moment::from_unix_millis(at),
+                    at: Timestamp::from_unix_millis(at),
                     tries,
                     trouble,
                 })
                 .collect(),
             token: token.and_then(|(token,)| UnsubscribeToken::parse(&token)),
             suppression: suppression
-                .map(|(at, why)| Ok::<_, StoreFailure>((Moment::from_unix_millis(at), reason(&why)?)))
+                .map(|(at, why)| Ok::<_, StoreFailure>((Timestamp::from_unix_millis(at), reason(&why)?)))
                 .transpose()?,
             months: months.into_iter().map(|(month,)| month).collect(),
         })
@@ -215,11 +215,11 @@ impl Store {
     }
 }
 
-fn held_consent(row: ConsentRow, stands: Option<&str>) -> Result<HeldConsent, StoreFailure> {
-    Ok(HeldConsent {
+fn held_consent(row: ConsentRow, stands: Option<&str>) -> Result<ConsentRecord, StoreFailure> {
+    Ok(ConsentRecord {
         stands: stands == Some(row.id.as_str()),
         opt_in: opt_in(row.at, &row.via, row.source.as_deref(), row.wording)?,
-        withdrawn: row.withdrawn_at.map(Moment::from_unix_millis).zip(row.how),
+        withdrawn: row.withdrawn_at.map(Timestamp::from_unix_millis).zip(row.how),
     })
 }
 
@@ -230,7 +230,7 @@ fn person(row: PersonRow) -> Result<Person, StoreFailure> {
     };
     Ok(Person {
         email: stored(&row.email)?,
-        first_seen: Moment::from_unix_millis(row.first_seen_at),
+        first_seen: Timestamp::from_unix_millis(row.first_seen_at),
         downloads: u32::try_from(row.downloads).unwrap_or(u32::MAX),
         waitlist: row.first_join.is_some(),
         opt_in: opted_in,
@@ -240,13 +240,13 @@ fn person(row: PersonRow) -> Result<Person, StoreFailure> {
 
 fn opt_in(at: i64, via: &str, source: Option<&str>, wording: i64) -> Result<OptIn, StoreFailure> {
     Ok(OptIn {
-        at: Moment::from_unix_millis(at),
+        at: Timestamp::from_unix_millis(at),
         via: Via::parse(via).ok_or_else(|| unreadable("the way of an opt-in"))?,
         source: source.map(Source::parse).transpose().map_err(|_| unreadable("the source of an opt-in"))?,
         wording,
     })
 }
 
-fn reason(text: &str) -> Result<Suppression, StoreFailure> {
-    Suppression::parse(text).ok_or_else(|| unreadable("the reason of a suppression"))
+fn reason(text: &str) -> Result<SuppressionReason, StoreFailure> {
+    SuppressionReason::parse(text).ok_or_else(|| unreadable("the reason of a suppression"))
 }

@@ -4,9 +4,9 @@ use sqlx::FromRow;
 
 use super::statement::on_pool;
 use super::{Store, StoreFailure};
-use crate::domain::digest::Digest;
 use crate::domain::release::{Notes, Release, Releases, Signature};
-use crate::domain::time::Moment;
+use crate::domain::sha256::Sha256;
+use crate::domain::time::Timestamp;
 use crate::domain::version::{Build, SystemVersion, Version};
 
 /// Differs whenever the releases differ: a row is never deleted and changes once, when withdrawn.
@@ -86,7 +86,7 @@ impl Store {
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn withdraw_release(&self, version: &Version, at: Moment) -> Result<bool, StoreFailure> {
+    pub async fn withdraw_release(&self, version: &Version, at: Timestamp) -> Result<bool, StoreFailure> {
         const WITHDRAW: &str = "UPDATE releases SET withdrawn = $2 WHERE version = $1 AND withdrawn IS NULL";
         let done = on_pool!(self, |pool| sqlx::query(WITHDRAW)
             .bind(version.to_string())
@@ -106,14 +106,14 @@ impl Row {
             file: self.file,
             elsewhere: self.elsewhere,
             length: u64::try_from(self.length).ok()?,
-            sha256: Digest::from_hex(&self.sha256)?,
+            sha256: Sha256::from_hex(&self.sha256)?,
             notes: Notes::parse(&self.notes).ok()?,
             build: self.build.map(|text| Build::parse(&text)).transpose().ok()?,
             signature: self.signature.map(|text| Signature::parse(&text)).transpose().ok()?,
             minimum_macos: self.minimum_macos.map(|text| SystemVersion::parse(&text)).transpose().ok()?,
             prerelease: self.prerelease != 0,
-            published: Moment::from_unix_millis(self.published),
-            withdrawn: self.withdrawn.map(Moment::from_unix_millis),
+            published: Timestamp::from_unix_millis(self.published),
+            withdrawn: self.withdrawn.map(Timestamp::from_unix_millis),
         })
     }
 }

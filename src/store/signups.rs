@@ -11,15 +11,15 @@ use super::statement::{Statement, in_transaction, over_batch};
 use super::writer::Record;
 use crate::domain::calendar::Day;
 use crate::domain::consent::{self, Via};
-use crate::domain::counts::{Counted, Counts, SourceCounts};
+use crate::domain::counts::{CountedEvent, Counts, SourceCounts};
 use crate::domain::email::EmailAddress;
-use crate::domain::signup::Standing;
+use crate::domain::signup::KnownBefore;
 use crate::domain::text::Source;
-use crate::domain::time::Moment;
+use crate::domain::time::Timestamp;
 
 /// What somebody did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum SignupKind {
     /// `of_release`: only if a release is on offer at that moment.
     Download {
         updates: bool,
@@ -32,11 +32,11 @@ pub enum Act {
 #[derive(Clone, Debug)]
 pub struct SignupRecord {
     pub id: Uuid,
-    pub act: Act,
+    pub kind: SignupKind,
     pub email: EmailAddress,
     pub source: Option<Source>,
     pub via: Via,
-    pub at: Moment,
+    pub at: Timestamp,
 }
 
 /// Keeps what stands: the address as first typed, the first download, the first join, and an
@@ -70,7 +70,7 @@ const COUNT_RELEASES_ON_OFFER: &str = "SELECT count(*) FROM releases WHERE withd
 
 /// What one batch holds of one person, in the order in which it came.
 #[derive(Default)]
-struct Visit<'a> {
+struct PersonBatch<'a> {
     signups: Vec<(usize, &'a SignupRecord)>,
     download: Option<&'a SignupRecord>,
     join: Option<&'a SignupRecord>,
@@ -83,10 +83,10 @@ type PersonRow = (String, Option<String>, Option<String>, Option<String>);
 impl Record for SignupRecord {
     /// What was known of the address before. `None`: there is no release to download, and nothing
     /// was recorded.
-    type Answer = Option<Standing>;
+    type Answer = Option<KnownBefore>;
 
-    async fn record(store: &Store, signups: &[Self]) -> Result<Vec<Option<Standing>>, sqlx::Error> {
-        let of_release = |signup: &Self| matches!(signup.act, Act::Download { of_release: true, .. });
+    async fn record(store: &Store, signups: &[Self]) -> Result<Vec<Option<KnownBefore>>, sqlx::Error> {
+        let of_release = |signup: &Self| matches!(signup.kind, SignupKind::Download { of_release: true, .. });
         let standings = in_transaction!(store, |tx, words| {
             let mut recorded: Vec<_> = signups.iter().enumerate().collect();
             if signups.iter().any(of_release) {
@@ -117,19 +117,19 @@ impl Record for SignupRecord {
 type Placed<'a> = [(usize, &'a SignupRecord)];
 
 /// Sorted by address, so that two instances take their locks in one order.
-fn by_person<'a>(signups: &Placed<'a>) -> BTreeMap<&'a str, Visit<'a>> {
-    let mut visits: BTreeMap<&str, Visit<'_>> = BTreeMap::new();
+fn by_person<'a>(signups: &Placed<'a>) -> BTreeMap<&'a str, PersonBatch<'a>> {
+    let mut visits: BTreeMap<&str, PersonBatch<'_>> = BTreeMap::new();
     for &(place, signup) in signups {
         let visit = visits.entry(signup.email.key()).or_default();
         visit.signups.push((place, signup));
-        match signup.act {
-            Act::Download { updates, .. } => {
+        match signup.kind {
+            SignupKind::Download { updates, .. } => {
                 visit.download.get_or_insert(signup);
                 if updates {
                     visit.opt_in.get_or_insert(signup);
                 }
             }
-            Act::Join => {
+            SignupKind::Join => {
                 visit.join.get_or_insert(signup);
             }
         }
@@ -137,7 +137,7 @@ fn by_person<'a>(signups: &Placed<'a>) -> BTreeMap<&'a str, Visit<'a>> {
     visits
 }
 
-fn people_batch(visits: &BTreeMap<&str, Visit<'_>>) -> String {
+fn people_batch(visits: &BTreeMap<&str, PersonBatch<'_>>) -> String {
     let rows = visits.iter().filter_map(|(address, visit)| {
         let (_, first) = visit.signups.first()?;
         Some(json!({
@@ -154,9 +154,9 @@ fn people_batch(visits: &BTreeMap<&str, Visit<'_>>) -> String {
 
 fn events_batch(signups: &Placed<'_>) -> String {
     let rows = signups.iter().map(|(_, signup)| {
-        let kind = match signup.act {
-            Act::Download { .. } => "download",
-            Act::Join => "join",
+        let kind = match signup.kind {
+            SignupKind::Download { .. } => "download",
+            SignupKind::Join => "join",
         };
         let mut row = trace_of(signup);
         row["kind"] = kind.into();
@@ -166,13 +166,16 @@ fn events_batch(signups: &Placed<'_>) -> String {
 }
 
 /// The opt-ins that took effect: those whose own name now stands with the person.
-fn opt_ins<'a>(visits: &BTreeMap<&str, Visit<'a>>, people: &[PersonRow]) -> impl Iterator<Item = &'a SignupRecord> {
+fn opt_ins<'a>(
+    visits: &BTreeMap<&str, PersonBatch<'a>>,
+    people: &[PersonRow],
+) -> impl Iterator<Item = &'a SignupRecord> {
     people.iter().filter_map(|(address, _, _, opt_in)| {
         visits.get(address.as_str())?.opt_in.filter(|signup| is(opt_in.as_deref(), signup))
     })
 }
 
-fn consents_batch(visits: &BTreeMap<&str, Visit<'_>>, people: &[PersonRow]) -> Option<String> {
+fn consents_batch(visits: &BTreeMap<&str, PersonBatch<'_>>, people: &[PersonRow]) -> Option<String> {
     let rows: Vec<_> = opt_ins(visits, people)
         .map(|signup| {
             let mut row = trace_of(signup);
@@ -184,7 +187,11 @@ fn consents_batch(visits: &BTreeMap<&str, Visit<'_>>, people: &[PersonRow]) -> O
 }
 
 /// How often what happened in this batch.
-fn counted(signups: &Placed<'_>, visits: &BTreeMap<&str, Visit<'_>>, people: &[PersonRow]) -> (Counts, SourceCounts) {
+fn counted(
+    signups: &Placed<'_>,
+    visits: &BTreeMap<&str, PersonBatch<'_>>,
+    people: &[PersonRow],
+) -> (Counts, SourceCounts) {
     let (mut counts, mut sources) = (Counts::default(), SourceCounts::default());
     let mut count = |what, signup: &SignupRecord| {
         let day = Day::of(signup.at);
@@ -192,21 +199,21 @@ fn counted(signups: &Placed<'_>, visits: &BTreeMap<&str, Visit<'_>>, people: &[P
         sources.add(day, what, signup.source.as_ref());
     };
     for (_, signup) in signups {
-        match signup.act {
-            Act::Download { .. } => count(Counted::Download, signup),
-            Act::Join => count(Counted::Join, signup),
+        match signup.kind {
+            SignupKind::Download { .. } => count(CountedEvent::Download, signup),
+            SignupKind::Join => count(CountedEvent::Join, signup),
         }
     }
     for row in people {
         let Some(visit) = visits.get(row.0.as_str()) else { continue };
         if let Some((_, first)) = visit.signups.first()
-            && known_before(visit, row) == Standing::default()
+            && known_before(visit, row) == KnownBefore::default()
         {
-            count(Counted::Person, first);
+            count(CountedEvent::Person, first);
         }
     }
     for signup in opt_ins(visits, people) {
-        count(Counted::OptIn, signup);
+        count(CountedEvent::OptIn, signup);
     }
     (counts, sources)
 }
@@ -224,16 +231,16 @@ fn trace_of(signup: &SignupRecord) -> Value {
 
 /// Goes through each person's part of the batch in order: the second of two equal addresses finds
 /// what the first left.
-fn standings(count: usize, visits: &BTreeMap<&str, Visit<'_>>, people: &[PersonRow]) -> Vec<Option<Standing>> {
+fn standings(count: usize, visits: &BTreeMap<&str, PersonBatch<'_>>, people: &[PersonRow]) -> Vec<Option<KnownBefore>> {
     let mut standings = vec![None; count];
     for row in people {
         let Some(visit) = visits.get(row.0.as_str()) else { continue };
         let mut known = known_before(visit, row);
         for (place, signup) in &visit.signups {
             standings[*place] = Some(known);
-            match signup.act {
-                Act::Download { .. } => known.downloaded = true,
-                Act::Join => known.joined = true,
+            match signup.kind {
+                SignupKind::Download { .. } => known.downloaded = true,
+                SignupKind::Join => known.joined = true,
             }
         }
     }
@@ -241,8 +248,8 @@ fn standings(count: usize, visits: &BTreeMap<&str, Visit<'_>>, people: &[PersonR
 }
 
 /// What was known of a person before this batch.
-fn known_before(visit: &Visit<'_>, (_, first_download, first_join, _): &PersonRow) -> Standing {
-    Standing {
+fn known_before(visit: &PersonBatch<'_>, (_, first_download, first_join, _): &PersonRow) -> KnownBefore {
+    KnownBefore {
         downloaded: was_there_before(first_download.as_deref(), visit.download),
         joined: was_there_before(first_join.as_deref(), visit.join),
     }

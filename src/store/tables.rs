@@ -7,7 +7,7 @@ use sqlx::{AssertSqlSafe, Connection, SqliteConnection};
 
 use super::StoreFailure;
 use super::connect::SQLITE_MIGRATIONS;
-use crate::domain::digest::Digest;
+use crate::domain::sha256::Sha256;
 
 /// What a table holds: how many rows, and a sum over what is in them that is the same in any order. Backups keep it, so
 /// the sum of the same rows stays the same in all versions of this program.
@@ -81,7 +81,7 @@ impl Contents {
         let senseless = |_| StoreFailure::Unusable(format!("A row of the table {} cannot be read.", table.name));
         let members: Map<String, Value> = serde_json::from_str(row).map_err(senseless)?;
         let values: Vec<_> = table.columns.iter().map(|column| members.get(column)).collect();
-        let digest = Digest::of(&serde_json::to_vec(&values).map_err(senseless)?);
+        let digest = Sha256::of(&serde_json::to_vec(&values).map_err(senseless)?);
         let (half, _) = digest.bytes().split_at(size_of::<u128>());
         let number = half.iter().fold(0, |number, byte| number << 8 | u128::from(*byte));
         self.rows += 1;

@@ -19,7 +19,7 @@ use tokio::time::{Instant, timeout};
 use self::load::Load;
 use super::{SignupRecord, Store, StoreFailure};
 use crate::domain::contact::ReceivedMessage;
-use crate::domain::signup::Standing;
+use crate::domain::signup::KnownBefore;
 
 /// Most writes in one transaction.
 const BATCH: usize = 1024;
@@ -115,7 +115,7 @@ impl Writer {
     ///
     /// # Errors
     /// `Unavailable`: it may or may not have been stored, and may be sent again. `Refused`: it was not.
-    pub async fn sign_up(&self, record: SignupRecord) -> Result<Option<Standing>, StoreFailure> {
+    pub async fn sign_up(&self, record: SignupRecord) -> Result<Option<KnownBefore>, StoreFailure> {
         self.write(record, Job::Signup).await
     }
 

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use super::leaving::Farewell;
-use super::mcp::Hello;
+use super::mcp::ServerInfo;
 use super::metrics::Metrics;
 use super::pages::Served;
+use super::unsubscribe::Farewell;
 use super::{reference, routes};
 use crate::actions::{Catalogue, NewestImage, Service};
 use crate::config::Settings;
@@ -24,15 +24,15 @@ struct Inner {
     base_url: BaseUrl,
     allowed_origins: Vec<String>,
     ai_train: bool,
-    made: RwLock<Arc<Made>>,
+    built: RwLock<Arc<BuiltSite>>,
     metrics: Metrics,
 }
 
 /// What is made of the site's files: once, and again when they change.
 #[derive(Debug)]
-pub(crate) struct Made {
+pub(crate) struct BuiltSite {
     pub site: Site,
-    pub hello: Hello,
+    pub server_info: ServerInfo,
     pub served: HashMap<String, Served>,
     pub not_found: Served,
     pub farewell: Farewell,
@@ -50,13 +50,13 @@ impl App {
         content: &Content,
     ) -> Result<Self, SiteFailure> {
         let releases = service.catalogue.known();
-        let made = Made::new(content, &base_url, &service.newest_image, &releases, settings.ai_train)?;
+        let made = BuiltSite::new(content, &base_url, &service.newest_image, &releases, settings.ai_train)?;
         Ok(Self(Arc::new(Inner {
             service,
             base_url,
             allowed_origins: settings.allowed_origins.clone(),
             ai_train: settings.ai_train,
-            made: RwLock::new(Arc::new(made)),
+            built: RwLock::new(Arc::new(made)),
             metrics: Metrics::new(),
         })))
     }
@@ -67,8 +67,8 @@ impl App {
     /// When the site's files do not fit.
     pub fn remake(&self, content: &Content) -> Result<(), SiteFailure> {
         let Inner { service, base_url, ai_train, .. } = &*self.0;
-        let made = Made::new(content, base_url, &service.newest_image, &service.catalogue.known(), *ai_train)?;
-        *self.0.made.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(made);
+        let made = BuiltSite::new(content, base_url, &service.newest_image, &service.catalogue.known(), *ai_train)?;
+        *self.0.built.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(made);
         Ok(())
     }
 
@@ -89,8 +89,8 @@ impl App {
         &self.0.base_url
     }
 
-    pub(crate) fn made(&self) -> Arc<Made> {
-        Arc::clone(&self.0.made.read().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn built(&self) -> Arc<BuiltSite> {
+        Arc::clone(&self.0.built.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     pub(crate) fn allows_origin(&self, origin: &str) -> bool {
@@ -108,10 +108,10 @@ pub fn try_making(
     newest_image: &NewestImage,
     releases: &Releases,
 ) -> Result<usize, SiteFailure> {
-    Ok(Made::new(content, base_url, newest_image, releases, false)?.served.len())
+    Ok(BuiltSite::new(content, base_url, newest_image, releases, false)?.served.len())
 }
 
-impl Made {
+impl BuiltSite {
     fn new(
         content: &Content,
         base_url: &BaseUrl,
@@ -120,12 +120,12 @@ impl Made {
         ai_train: bool,
     ) -> Result<Self, SiteFailure> {
         let site = Site::build(content, base_url, &reference::reference(base_url, newest_image, releases))?;
-        let hello = Hello::new(&site, base_url);
+        let server_info = ServerInfo::new(&site, base_url);
         Ok(Self {
-            served: routes::served(&site, base_url, &hello, ai_train, newest_image, releases),
+            served: routes::served(&site, base_url, &server_info, ai_train, newest_image, releases),
             not_found: Served::not_found(&site.not_found),
             farewell: Farewell::new(&site),
-            hello,
+            server_info,
             site,
         })
     }

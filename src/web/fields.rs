@@ -12,7 +12,7 @@ use crate::domain::text::{InvalidMessage, MessageText, TooLong};
 
 /// A value as it was given.
 #[derive(Debug)]
-enum Given {
+enum RawField {
     Text(String),
     Flag(bool),
     /// A field of a form: a text, or a box that is ticked.
@@ -23,13 +23,13 @@ enum Given {
 /// What has not been read yet of a request, and what was found wrong so far.
 #[derive(Debug)]
 pub(crate) struct Fields {
-    given: Vec<(String, Given)>,
+    given: Vec<(String, RawField)>,
     faults: Vec<Fault>,
 }
 
 /// The address of a request, not yet judged: that comes after everything else has been.
 #[derive(Debug)]
-pub(crate) struct UnjudgedEmail(Option<Given>);
+pub(crate) struct UnjudgedEmail(Option<RawField>);
 
 impl Fields {
     pub(crate) fn of_body(body: &[u8]) -> Result<Self, Problem> {
@@ -41,12 +41,12 @@ impl Fields {
     }
 
     pub(crate) fn of_members(members: &Members<'_>) -> Self {
-        let given = members.0.iter().map(|(name, value)| (name.clone(), Given::from(*value))).collect();
+        let given = members.0.iter().map(|(name, value)| (name.clone(), RawField::from(*value))).collect();
         Self { given, faults: Vec::new() }
     }
 
     pub(crate) fn of_form(pairs: impl Iterator<Item = (String, String)>) -> Self {
-        Self { given: pairs.map(|(name, value)| (name, Given::Typed(value))).collect(), faults: Vec::new() }
+        Self { given: pairs.map(|(name, value)| (name, RawField::Typed(value))).collect(), faults: Vec::new() }
     }
 
     pub(crate) fn email(&mut self, field: &Field) -> UnjudgedEmail {
@@ -60,7 +60,7 @@ impl Fields {
     }
 
     pub(crate) fn string(&mut self, field: &Field) -> Option<String> {
-        if let Given::Text(text) | Given::Typed(text) = self.take(field)? {
+        if let RawField::Text(text) | RawField::Typed(text) = self.take(field)? {
             return Some(text);
         }
         self.fault(field, format!("{} has to be a string.", spoken(field)));
@@ -70,8 +70,8 @@ impl Fields {
     pub(crate) fn flag(&mut self, field: &Field) -> bool {
         match self.take(field) {
             None => false,
-            Some(Given::Flag(flag)) => flag,
-            Some(Given::Typed(text)) if text == "on" => true,
+            Some(RawField::Flag(flag)) => flag,
+            Some(RawField::Typed(text)) if text == "on" => true,
             Some(_) => {
                 self.fault(field, format!("{} has to be true or false.", spoken(field)));
                 false
@@ -93,10 +93,10 @@ impl Fields {
     }
 
     /// The value of a field, or a fault if it is there more than once.
-    fn take(&mut self, field: &Field) -> Option<Given> {
+    fn take(&mut self, field: &Field) -> Option<RawField> {
         let (mine, rest) = std::mem::take(&mut self.given).into_iter().partition(|(name, _)| name == field.name);
         self.given = rest;
-        let mut mine: Vec<(String, Given)> = mine;
+        let mut mine: Vec<(String, RawField)> = mine;
         let value = mine.pop().map(|(_, value)| value);
         if !mine.is_empty() {
             self.fault(field, format!("{} is there more than once.", spoken(field)));
@@ -114,7 +114,7 @@ impl UnjudgedEmail {
         let refuse = |detail: String| Problem::with_member(ErrorCode::InvalidEmail, "email", detail);
         match self.0 {
             None => Err(refuse("The email address is missing.".to_owned())),
-            Some(Given::Text(text) | Given::Typed(text)) => {
+            Some(RawField::Text(text) | RawField::Typed(text)) => {
                 EmailAddress::parse(&text).map_err(|why| refuse(format!("The email address is not valid: {why}.")))
             }
             Some(_) => Err(refuse("The email address has to be a string.".to_owned())),
@@ -143,7 +143,7 @@ pub(crate) fn judge_message(message: Option<&str>) -> Result<MessageText, Proble
     })
 }
 
-impl From<&RawValue> for Given {
+impl From<&RawValue> for RawField {
     fn from(value: &RawValue) -> Self {
         match value.get() {
             "true" => Self::Flag(true),

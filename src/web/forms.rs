@@ -143,7 +143,7 @@ fn back(app: &App, page: PageName, values: FormValues, problem: &Problem) -> Res
     if problem.faults.is_empty() {
         errors.form.clone_from(&problem.detail);
     }
-    let made = app.made();
+    let made = app.built();
     let mut response = match made.site.with_form(page, &Form { values, errors }) {
         Ok(html) => Response::new(Body::from(html)),
         Err(failure) => {

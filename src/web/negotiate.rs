@@ -5,7 +5,7 @@ use http::HeaderMap;
 use http::header::{ACCEPT, ACCEPT_ENCODING, HeaderName};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
+pub(crate) enum PageFormat {
     Html,
     Markdown,
     /// The caller refuses both.
@@ -36,20 +36,20 @@ impl Encoding {
 
 /// Markdown for those who name it and like it at least as much as HTML; HTML for everybody else,
 /// unless they refuse it.
-pub(crate) fn form(headers: &HeaderMap) -> Form {
+pub(crate) fn form(headers: &HeaderMap) -> PageFormat {
     let ranges: Vec<_> = items(headers, &ACCEPT).collect();
     let named = weight(&ranges, &["text/markdown"]);
     let html = weight(&ranges, &["text/html", "text/*", "*/*"]);
     let markdown = weight(&ranges, &["text/markdown", "text/*", "*/*"]);
     let refused = |weight: Option<u16>| weight == Some(0);
     if named.is_some_and(|named| named > 0 && named >= html.unwrap_or(0)) {
-        Form::Markdown
+        PageFormat::Markdown
     } else if !refused(html) {
-        Form::Html
+        PageFormat::Html
     } else if !refused(markdown) {
-        Form::Markdown
+        PageFormat::Markdown
     } else {
-        Form::Neither
+        PageFormat::Neither
     }
 }
 
@@ -108,7 +108,7 @@ fn thousandths(text: &str) -> Option<u16> {
 mod tests {
     use super::*;
 
-    fn form_of(accept: &str) -> Form {
+    fn form_of(accept: &str) -> PageFormat {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, accept.parse().unwrap());
         form(&headers)
@@ -134,13 +134,13 @@ mod tests {
             "text/html;q=0, text/*;q=0.5",
             "nonsense, ;q=1, text/markdown",
         ] {
-            assert_eq!(form_of(accept), Form::Markdown, "{accept}");
+            assert_eq!(form_of(accept), PageFormat::Markdown, "{accept}");
         }
     }
 
     #[test]
     fn everybody_else_gets_html() {
-        assert_eq!(form(&HeaderMap::new()), Form::Html);
+        assert_eq!(form(&HeaderMap::new()), PageFormat::Html);
         for accept in [
             "*/*",
             "text/*",
@@ -156,16 +156,16 @@ mod tests {
             "text/markdown;q=high",
             "text/markdown;q=0.1234",
         ] {
-            assert_eq!(form_of(accept), Form::Html, "{accept}");
+            assert_eq!(form_of(accept), PageFormat::Html, "{accept}");
         }
     }
 
     #[test]
     fn only_who_refuses_both_gets_neither() {
         for accept in ["*/*;q=0", "text/*;q=0", "text/html;q=0, text/markdown;q=0", "text/html;q=0, */*;q=0.0"] {
-            assert_eq!(form_of(accept), Form::Neither, "{accept}");
+            assert_eq!(form_of(accept), PageFormat::Neither, "{accept}");
         }
-        assert_eq!(form_of("*/*;q=0, text/html"), Form::Html);
+        assert_eq!(form_of("*/*;q=0, text/html"), PageFormat::Html);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
 use super::app::App;
-use super::negotiate::{self, Form};
+use super::negotiate::{self, PageFormat};
 use super::representation::{Draft, Representation};
 use crate::domain::base_url::BaseUrl;
 use crate::site::{Page, PageName};
@@ -89,13 +89,13 @@ impl Served {
                 response
             }
             Self::Page { html, markdown } => match negotiate::form(headers) {
-                Form::Html => html.respond(headers),
-                Form::Markdown => markdown.respond(headers),
-                Form::Neither => not_acceptable(),
+                PageFormat::Html => html.respond(headers),
+                PageFormat::Markdown => markdown.respond(headers),
+                PageFormat::Neither => not_acceptable(),
             },
             Self::NotFound { html, markdown } => match negotiate::form(headers) {
-                Form::Markdown => markdown.respond(headers),
-                Form::Html | Form::Neither => html.respond(headers),
+                PageFormat::Markdown => markdown.respond(headers),
+                PageFormat::Html | PageFormat::Neither => html.respond(headers),
             },
         }
     }
@@ -114,7 +114,7 @@ pub(crate) fn tokens(text: &str) -> usize {
 
 /// Any path that nobody else answers: unknown, or known for another method.
 pub(crate) async fn unknown(State(app): State<App>, request: Request) -> Response {
-    let made = app.made();
+    let made = app.built();
     let served = made.served.get(request.uri().path()).unwrap_or(&made.not_found);
     served.respond(request.method(), request.headers())
 }

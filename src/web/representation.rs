@@ -10,7 +10,7 @@ use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderNa
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::negotiate::{self, Encoding};
-use crate::domain::digest::Digest;
+use crate::domain::sha256::Sha256;
 
 /// One resource in one form. Each encoding is made when it is first asked for, and kept: most are
 /// never asked for, and a start need not wait for them.
@@ -131,7 +131,7 @@ impl Representation {
 
 /// Different for different bytes, and so for different encodings of the same text.
 fn etag(body: &[u8]) -> String {
-    format!("\"{}\"", Digest::of(body).short(24))
+    format!("\"{}\"", Sha256::of(body).short(24))
 }
 
 /// Whether the caller says that it has this version already.

@@ -6,13 +6,13 @@ use axum::Router;
 use axum::routing::{any, get};
 
 use super::app::App;
-use super::mcp::Hello;
+use super::mcp::ServerInfo;
 use super::pages::{self, Served};
-use super::{api, discovery, forms, leaving, mcp, releases};
+use super::{api, discovery, forms, mcp, releases, unsubscribe};
 use crate::actions::NewestImage;
 use crate::domain::base_url::BaseUrl;
-use crate::domain::leaving::UNSUBSCRIBE;
 use crate::domain::release::Releases;
+use crate::domain::unsubscribe::UNSUBSCRIBE_PATH;
 use crate::site::{PageName, Site};
 
 /// Addresses whose answer is made anew for each request.
@@ -32,7 +32,7 @@ pub fn router(app: &App) -> Router {
         .route(releases::LATEST, get(releases::latest))
         .route(releases::IMAGE, get(releases::image))
         // Readers of the monthly email, and their mail programs
-        .route(leaving::ROUTE, any(leaving::leaving))
+        .route(unsubscribe::ROUTE, any(unsubscribe::unsubscribe_page))
         // Scanners
         .route(discovery::SECURITY_TXT, get(discovery::security_txt))
         .fallback(pages::unknown)
@@ -43,7 +43,7 @@ pub fn router(app: &App) -> Router {
 pub(crate) fn served(
     site: &Site,
     base_url: &BaseUrl,
-    hello: &Hello,
+    server_info: &ServerInfo,
     ai_train: bool,
     newest_image: &NewestImage,
     releases: &Releases,
@@ -62,7 +62,7 @@ pub(crate) fn served(
     for (path, draft) in releases::files(site, base_url, newest_image, releases) {
         served.insert(path, Served::File(draft.into()));
     }
-    for (path, draft) in discovery::open_files(base_url, hello) {
+    for (path, draft) in discovery::open_files(base_url, server_info) {
         served.insert(path.to_owned(), Served::OpenFile(draft.into()));
     }
     served
@@ -80,12 +80,12 @@ pub(crate) fn name_of<'a>(app: &App, path: &'a str) -> &'a str {
     ];
     if path.starts_with("/releases/") {
         "/releases/*"
-    } else if known.contains(&path) || app.made().served.contains_key(path) {
+    } else if known.contains(&path) || app.built().served.contains_key(path) {
         path
     } else if path.starts_with("/api/") {
         "/api/*"
-    } else if path.starts_with(UNSUBSCRIBE) {
-        leaving::NAME
+    } else if path.starts_with(UNSUBSCRIBE_PATH) {
+        unsubscribe::NAME
     } else {
         "*"
     }

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use porchlight::config::Written;
+use porchlight::config::RawSettings;
 use porchlight::domain::consent::Via;
 use porchlight::domain::contact::{ContactMessage, ReceivedMessage};
 use porchlight::domain::email::EmailAddress;
 use porchlight::domain::text::MessageText;
-use porchlight::store::{Act, Database as StoredIn, SignupRecord, Store, Writer};
+use porchlight::store::{Database as StoredIn, SignupKind, SignupRecord, Store, Writer};
 use serde_json::json;
 use uuid::Uuid;
 
@@ -41,7 +41,7 @@ async fn recounted(service: Service) -> [Vec<String>; 2] {
     let database = service.database.clone();
     service.stop().await;
     database.execute("DROP TABLE counts; DROP TABLE sources; DELETE FROM _sqlx_migrations WHERE version >= 6").await;
-    Service::start(Written::default(), database.clone()).await.stop().await;
+    Service::start(RawSettings::default(), database.clone()).await.stop().await;
     counts(&database).await
 }
 
@@ -79,7 +79,7 @@ async fn each_thing_is_counted_on_its_day_and_by_where_it_came_from() {
 async fn what_was_counted_as_it_happened_is_what_a_recount_gives() {
     for database in each_database().await {
         println!("on {database:?}");
-        let service = Service::start(Written::default(), database.clone()).await;
+        let service = Service::start(RawSettings::default(), database.clone()).await;
         for day in 0..3 {
             let requests = (0..90).map(|number| {
                 let service = &service;
@@ -116,7 +116,7 @@ async fn what_was_counted_as_it_happened_is_what_a_recount_gives() {
 #[tokio::test]
 async fn two_instances_add_to_the_same_counts_without_losing_any() {
     let database = Database::postgres().await;
-    let start = || Service::start(Written::default(), database.clone());
+    let start = || Service::start(RawSettings::default(), database.clone());
     let (first, second) = tokio::join!(start(), start());
     let requests = (0..200).map(|number| {
         let service = if number % 2 == 0 { &first } else { &second };
@@ -154,8 +154,8 @@ async fn a_write_that_is_repeated_because_nobody_knew_whether_it_arrived_is_coun
         let store = Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store");
         let (writer, written) = Writer::start(store, None);
         let (at, email) = (service.clock.now(), EmailAddress::parse("ada@example.com").expect("an address"));
-        let act = Act::Download { updates: true, of_release: false };
-        let signup = SignupRecord { id: Uuid::max(), act, email: email.clone(), source: None, via: Via::Site, at };
+        let kind = SignupKind::Download { updates: true, of_release: false };
+        let signup = SignupRecord { id: Uuid::max(), kind, email: email.clone(), source: None, via: Via::Site, at };
         let message = MessageText::parse("Hello").expect("a message");
         let message = ReceivedMessage { id: Uuid::max(), message: ContactMessage { name: None, email, message }, at };
         for _ in 0..2 {

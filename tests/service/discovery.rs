@@ -2,8 +2,8 @@
 
 mod machines;
 
-use porchlight::config::Written;
-use porchlight::domain::digest::Digest;
+use porchlight::config::RawSettings;
+use porchlight::domain::sha256::Sha256;
 use serde_json::{Value, json};
 
 use crate::harness::{Service, on_one_database, on_one_database_with};
@@ -11,8 +11,8 @@ use crate::harness::{Service, on_one_database, on_one_database_with};
 const BASE: &str = "https://troupe.example";
 const PAGES: [&str; 6] = ["/", "/about", "/privacy", "/developers", "/contact", "/releases"];
 
-fn live() -> Written {
-    Written { base_url: Some(BASE.to_owned()), ..Written::default() }
+fn live() -> RawSettings {
+    RawSettings { base_url: Some(BASE.to_owned()), ..RawSettings::default() }
 }
 
 async fn text(service: &Service, path: &str) -> String {
@@ -107,7 +107,7 @@ async fn llms_txt_has_a_title_a_summary_and_lists_of_markdown_that_exists() {
 #[tokio::test]
 async fn robots_txt_is_one_group_for_all_with_a_content_signal_and_the_sitemap() {
     for (ai_train, signal) in [(None, "no"), (Some("no"), "no"), (Some("yes"), "yes")] {
-        let written = Written { ai_train: ai_train.map(str::to_owned), ..live() };
+        let written = RawSettings { ai_train: ai_train.map(str::to_owned), ..live() };
         on_one_database_with(written, async |service| {
             let robots = text(service, "/robots.txt").await;
             let (group, rest) = robots.split_once("\n\n").expect("one group");
@@ -202,7 +202,7 @@ async fn the_skill_is_indexed_with_the_digest_of_what_is_served() {
                     "type": "skill-md",
                     "description": description,
                     "url": format!("{BASE}/.well-known/agent-skills/{name}/SKILL.md"),
-                    "digest": format!("sha256:{}", Digest::of(&served.body).hex()),
+                    "digest": format!("sha256:{}", Sha256::of(&served.body).hex()),
                 }],
             })
         );

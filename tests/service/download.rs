@@ -1,6 +1,6 @@
 //! `POST /api/download`
 
-use porchlight::config::Written;
+use porchlight::config::RawSettings;
 use porchlight::domain::consent::WORDING;
 use serde_json::json;
 
@@ -89,10 +89,10 @@ async fn only_the_address_is_needed_and_nothing_else_is_made_up() {
 
 #[tokio::test]
 async fn an_image_that_is_kept_elsewhere_is_handed_out() {
-    let written = Written {
+    let written = RawSettings {
         base_url: Some("https://troupe.example".to_owned()),
         download_url: Some("https://files.example/latest/Troupe.dmg".to_owned()),
-        ..Written::default()
+        ..RawSettings::default()
     };
     on_each_database_with(written, async |service| {
         let result = service.post(PATH, &json!({ "email": "ada@example.com" })).await.is_ok();
@@ -103,7 +103,7 @@ async fn an_image_that_is_kept_elsewhere_is_handed_out() {
 
 #[tokio::test]
 async fn with_nothing_to_hand_out_a_valid_request_is_503_and_leaves_no_trace() {
-    let written = Written { base_url: Some("https://troupe.example".to_owned()), ..Written::default() };
+    let written = RawSettings { base_url: Some("https://troupe.example".to_owned()), ..RawSettings::default() };
     on_each_database_with(written, async |service| {
         let answer = service.post(PATH, &json!({ "email": "ada@example.com", "updates": true })).await;
         answer.is_problem(503, "unavailable");

@@ -5,7 +5,7 @@ mod refusals;
 
 use std::process::Command;
 
-use porchlight::config::Written;
+use porchlight::config::RawSettings;
 use serde_json::{Value, json};
 
 use crate::harness::{Database, MailServer, Program, Service, each_database};
@@ -30,7 +30,7 @@ async fn on_each_database(test: impl AsyncFn(&mut Desk)) {
 impl Desk {
     async fn open(database: Database) -> Self {
         let server = MailServer::start().await;
-        let service = Service::start(Written::default(), database).await;
+        let service = Service::start(RawSettings::default(), database).await;
         Self { service, server }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
 
-use porchlight::domain::digest::Digest;
+use porchlight::domain::sha256::Sha256;
 use serde_json::{Value, json};
 
 use crate::harness::markup::{addresses, attributes, code_blocks};
@@ -165,7 +165,7 @@ async fn assets_are_kept_for_good_and_are_what_the_pages_say() {
                 let answer = service.get(asset).await;
                 assert_eq!(answer.status, 200, "{asset}");
                 assert_eq!(answer.header("cache-control"), "public, max-age=31536000, immutable");
-                let digest = Digest::of(&answer.body);
+                let digest = Sha256::of(&answer.body);
                 assert!(asset.contains(&digest.short(12)), "the name of {asset} changes with its content");
                 if styles.contains(asset) {
                     assert_eq!(integrity, [format!("sha256-{}", digest.base64())]);

@@ -12,10 +12,10 @@ mod sharing;
 use std::time::Duration;
 
 use porchlight::actions::{Forwarder, Step};
-use porchlight::config::Written;
+use porchlight::config::RawSettings;
 use porchlight::domain::mailbox::Mailbox;
 use porchlight::domain::relay::Relay;
-use porchlight::mail::{Correspondent, Postmaster, Trouble};
+use porchlight::mail::{MailAddress, Mailer, SendFailure};
 use porchlight::store::{Database as StoredIn, Store};
 use serde_json::{Value, json};
 
@@ -46,7 +46,7 @@ async fn on_one_database(test: impl AsyncFn(&mut Post)) {
 
 async fn on(database: Database, test: &impl AsyncFn(&mut Post)) {
     let server = MailServer::start().await;
-    let service = Service::start(Written::default(), database).await;
+    let service = Service::start(RawSettings::default(), database).await;
     let forwarder = forwarder(&service, &server.url());
     let mut post = Post { service, server, forwarder };
     test(&mut post).await;
@@ -59,8 +59,8 @@ fn forwarder(service: &Service, smtp_url: &str) -> Forwarder {
     let relay = Relay::parse(smtp_url).expect("a mail server");
     Forwarder {
         store: Store::open(&database).expect("a store"),
-        postmaster: Postmaster::new(relay, &Mailbox::parse(FROM).expect("a sender")).expect("a sender"),
-        to: Correspondent::new(&Mailbox::parse(TO).expect("a recipient")).expect("a recipient"),
+        mailer: Mailer::new(relay, &Mailbox::parse(FROM).expect("a sender")).expect("a sender"),
+        to: MailAddress::new(&Mailbox::parse(TO).expect("a recipient")).expect("a recipient"),
         clock: service.clock.clone(),
     }
 }
@@ -90,7 +90,7 @@ impl Post {
         while let Step::Sent = self.step().await {}
     }
 
-    async fn is_stuck(&self) -> Trouble {
+    async fn is_stuck(&self) -> SendFailure {
         match self.step().await {
             Step::Stuck(trouble) => trouble,
             other => panic!("{other:?}"),

@@ -24,7 +24,6 @@ mod forms;
 mod harness;
 mod images;
 mod inbox;
-mod leaving;
 mod letters;
 mod lifecycle;
 mod links;
@@ -43,6 +42,7 @@ mod site;
 mod stats;
 mod storage;
 mod terminal;
+mod unsubscribe;
 mod waitlist;
 
 /// A test that cuts the power would need to wait for the disk; none does.

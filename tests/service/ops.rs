@@ -3,14 +3,14 @@
 mod dashboard;
 mod metrics;
 
-use porchlight::config::Written;
+use porchlight::config::RawSettings;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
 use crate::harness::Service;
 
-pub(super) fn watched() -> Written {
-    Written { ops_listen: Some("127.0.0.1:0".to_owned()), ..Written::default() }
+pub(super) fn watched() -> RawSettings {
+    RawSettings { ops_listen: Some("127.0.0.1:0".to_owned()), ..RawSettings::default() }
 }
 
 /// Asks the makers' listener.
@@ -46,7 +46,7 @@ async fn nothing_of_it_answers_on_the_public_port() {
 #[tokio::test]
 async fn under_a_strange_name_or_without_the_token_nothing_is_told() {
     let token = "a token that nobody guesses";
-    let guarded = Written { ops_token: Some(token.to_owned()), ..watched() };
+    let guarded = RawSettings { ops_token: Some(token.to_owned()), ..watched() };
     for (written, wrong, status) in [(watched(), ("host", "evil.example"), 421), (guarded, ("x-token", token), 401)] {
         crate::harness::on_one_database_with(written, async |service| {
             for path in PATHS {
@@ -65,7 +65,7 @@ async fn under_a_strange_name_or_without_the_token_nothing_is_told() {
 #[tokio::test]
 async fn readiness_tells_of_writer_and_outbox_and_late_mail_turns_nobody_away() {
     let server = crate::harness::MailServer::start().await;
-    let written = Written {
+    let written = RawSettings {
         smtp_url: Some(server.url()),
         mail_from: Some("hello@troupe.example".to_owned()),
         contact_to: Some("makers@troupe.example".to_owned()),
@@ -110,7 +110,7 @@ pub(super) async fn becomes_ready(service: &Service) {
 
 #[tokio::test]
 async fn where_nothing_is_published_yet_pages_and_the_list_are_served_all_the_same() {
-    let written = Written { base_url: Some("https://troupe.example".to_owned()), ..watched() };
+    let written = RawSettings { base_url: Some("https://troupe.example".to_owned()), ..watched() };
     crate::harness::on_each_database_with(written, async |service| {
         let (status, told) = readiness(service).await;
         assert_eq!((status, &told["parts"]["newest_image"]), (200, &"nothing has been published".into()));

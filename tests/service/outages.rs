@@ -1,7 +1,7 @@
 //! The database is away, locked or slow: pages go on, writes are 503, and all is well afterwards.
 
 use futures_util::future::join_all;
-use porchlight::config::Written;
+use porchlight::config::RawSettings;
 use serde_json::json;
 
 use crate::harness::{Connection, Database, Service, SmallDisk, endpoints, on_each_database};
@@ -46,7 +46,7 @@ async fn while_the_database_is_locked_writes_are_503_and_pages_go_on() {
 
 #[tokio::test]
 async fn a_postgres_that_goes_away_and_comes_back_is_noticed_at_once() {
-    let service = Service::start(Written::default(), Database::postgres().await).await;
+    let service = Service::start(RawSettings::default(), Database::postgres().await).await;
     service.post("/api/waitlist", &json!({ "email": "nobody" })).await.is_problem(400, "invalid_email");
     service.database.close_the_door().await;
     writes_are_unavailable_and_pages_go_on(&service).await;
@@ -64,7 +64,7 @@ async fn a_postgres_that_goes_away_and_comes_back_is_noticed_at_once() {
 
 #[tokio::test]
 async fn connections_that_postgres_ended_meanwhile_fail_no_request() {
-    let service = Service::start(Written::default(), Database::postgres().await).await;
+    let service = Service::start(RawSettings::default(), Database::postgres().await).await;
     service.post("/api/download", &json!({ "email": "bob@example.com" })).await.is_ok();
     service.database.close_the_door().await;
     service.database.open_the_door().await;

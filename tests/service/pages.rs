@@ -4,7 +4,7 @@ mod caching;
 mod contents;
 mod headers;
 
-use porchlight::config::Written;
+use porchlight::config::RawSettings;
 use reqwest::Method;
 
 use crate::harness::{Answer, on_one_database, raw};
@@ -22,8 +22,8 @@ const HTML: &str = "text/html; charset=utf-8";
 const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
 /// A site with an address of its own, as it is once it has gone live.
-fn live() -> Written {
-    Written { base_url: Some("https://troupe.example".to_owned()), ..Written::default() }
+fn live() -> RawSettings {
+    RawSettings { base_url: Some("https://troupe.example".to_owned()), ..RawSettings::default() }
 }
 
 #[track_caller]

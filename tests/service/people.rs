@@ -6,7 +6,7 @@ mod lists;
 use std::process::Command;
 use std::time::Duration;
 
-use porchlight::config::Written;
+use porchlight::config::RawSettings;
 use serde_json::{Value, json};
 
 use crate::harness::{Database, Program, Service, on_each_database};
@@ -224,7 +224,7 @@ async fn everybody_is_listed_unless_fewer_are_asked_for() {
 
 #[tokio::test]
 async fn a_database_that_is_away_is_a_sentence() {
-    let service = Service::start(Written::default(), Database::sqlite()).await;
+    let service = Service::start(RawSettings::default(), Database::sqlite()).await;
     let mut command = Program::command(service.releases_dir().parent().unwrap(), &["people", "list"]);
     command.args(["--database-url", "postgres://nobody@127.0.0.1:1/nothing"]);
     let (code, said) = Program::run(command);

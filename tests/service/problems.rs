@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use porchlight::config::Written;
+use porchlight::config::RawSettings;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -14,8 +14,8 @@ use crate::harness::{
 const BASE_URL: &str = "https://troupe.example";
 
 /// Not a preview, so a download has nothing to hand out and is unavailable.
-fn public() -> Written {
-    Written { base_url: Some(BASE_URL.to_owned()), ..Written::default() }
+fn public() -> RawSettings {
+    RawSettings { base_url: Some(BASE_URL.to_owned()), ..RawSettings::default() }
 }
 
 /// Every problem that a caller can bring about, some in several ways, and the path it was asked at.
@@ -137,7 +137,7 @@ async fn a_problem_says_what_the_settings_say_and_never_the_host_header() {
 
 #[tokio::test]
 async fn nothing_under_api_is_stored_by_caches_sets_cookies_or_is_open_to_other_sites() {
-    let written = Written { allowed_origins: Some("https://friend.example".to_owned()), ..Written::default() };
+    let written = RawSettings { allowed_origins: Some("https://friend.example".to_owned()), ..RawSettings::default() };
     on_one_database_with(written, async |service| {
         let mut answers: Vec<_> = problems(service).await.into_iter().map(|(.., answer)| answer).collect();
         for (path, example) in endpoints() {

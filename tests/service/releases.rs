@@ -7,13 +7,13 @@ mod interrupted;
 use serde_json::{Value, json};
 
 use crate::harness::{Service, disk_image, on_each_database, on_each_database_with, on_one_database};
-use porchlight::config::Written;
+use porchlight::config::RawSettings;
 
 const LATEST: &str = "/releases/latest/Troupe.dmg";
 
 /// Settings of a site that is no preview: nothing is made up.
-pub(super) fn live() -> Written {
-    Written { base_url: Some("https://troupe.example".to_owned()), ..Written::default() }
+pub(super) fn live() -> RawSettings {
+    RawSettings { base_url: Some("https://troupe.example".to_owned()), ..RawSettings::default() }
 }
 
 async fn leads_to(service: &Service) -> String {
@@ -225,7 +225,7 @@ async fn a_preview_without_a_release_hands_out_a_sample_until_there_is_one() {
 #[tokio::test]
 async fn makers_who_keep_their_releases_elsewhere_need_publish_nothing() {
     let elsewhere = "https://files.example/latest.dmg";
-    let written = Written { download_url: Some(elsewhere.to_owned()), ..live() };
+    let written = RawSettings { download_url: Some(elsewhere.to_owned()), ..live() };
     on_each_database_with(written, async |service| {
         let started = service.post("/api/download", &json!({ "email": "ada@example.com" })).await.is_ok();
         assert_eq!(started["url"], elsewhere);

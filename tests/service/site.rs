@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use porchlight::config::Written;
+use porchlight::config::RawSettings;
 use serde_json::json;
 
 use crate::harness::{Program, on_each_database_with, raw};
@@ -24,8 +24,8 @@ fn another_app(folder: &Path) {
     fs::write(folder.join("assets/style.css"), format!("{style}\n/* lantern */")).unwrap();
 }
 
-fn written(folder: &Path) -> Written {
-    Written { site_dir: Some(folder.display().to_string()), ..Written::default() }
+fn written(folder: &Path) -> RawSettings {
+    RawSettings { site_dir: Some(folder.display().to_string()), ..RawSettings::default() }
 }
 
 #[tokio::test]

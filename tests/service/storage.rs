@@ -3,13 +3,13 @@
 use std::collections::HashMap;
 
 use futures_util::future::join_all;
-use porchlight::config::Written;
+use porchlight::config::RawSettings;
 use serde_json::json;
 
 use crate::harness::{Database, Program, Service, each_database, on_each_database};
 
 async fn start(database: &Database) -> Service {
-    Service::start(Written::default(), database.clone()).await
+    Service::start(RawSettings::default(), database.clone()).await
 }
 
 /// Whether an address was known before a download or a join.
@@ -164,7 +164,7 @@ async fn a_database_of_a_newer_version_is_left_alone() {
                  WHERE version = 1",
             )
             .await;
-        let failure = Service::try_start(Written::default(), database).await.err().expect("no start");
+        let failure = Service::try_start(RawSettings::default(), database).await.err().expect("no start");
         assert!(failure.to_string().contains("newer porchlight"), "{failure}");
     }
 }

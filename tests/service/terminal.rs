@@ -5,7 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 
-use porchlight::config::Written;
+use porchlight::config::RawSettings;
 use serde_json::json;
 
 use crate::harness::{Database, Program, Service, Terminal, disk_image, on_one_database, raw};
@@ -127,7 +127,7 @@ async fn an_export_is_for_its_owner_alone_and_whole_or_as_it_was() {
 
 #[tokio::test]
 async fn an_answer_that_is_not_yes_is_a_no_in_whichever_encoding() {
-    let service = Service::start(Written::default(), Database::sqlite()).await;
+    let service = Service::start(RawSettings::default(), Database::sqlite()).await;
     somebody(&service).await;
     let erase = || command(&service, &["people", "erase", "ada@example.com"]);
     for answer in ["\u{4}".as_bytes(), b"no\n", b"y\xe8s\n", b"\xff\n", b"\n"] {
@@ -204,7 +204,7 @@ async fn interrupted(mut command: Command, under_way: impl FnOnce()) -> (i32, St
 
 #[tokio::test]
 async fn whoever_interrupts_is_told_what_is_left_and_how_to_go_on() {
-    let service = Service::start(Written::default(), Database::postgres().await).await;
+    let service = Service::start(RawSettings::default(), Database::postgres().await).await;
     somebody(&service).await;
     let lock = service.database.lock().await;
     let list = service.file("people.csv", "email\nbob@example.com\n");

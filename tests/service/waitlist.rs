@@ -1,6 +1,6 @@
 //! `POST /api/waitlist`
 
-use porchlight::config::Written;
+use porchlight::config::RawSettings;
 use reqwest::Method;
 use serde_json::json;
 
@@ -65,7 +65,7 @@ async fn a_download_knows_of_joins_and_a_join_only_of_joins() {
 #[tokio::test]
 async fn every_answer_says_that_the_list_is_deprecated() {
     let base_url = "https://troupe.example";
-    let written = Written { base_url: Some(base_url.to_owned()), ..Written::default() };
+    let written = RawSettings { base_url: Some(base_url.to_owned()), ..RawSettings::default() };
     on_one_database_with(written, async |service| {
         let says_so = |answer: &Answer, status: u16| {
             assert_eq!(answer.status, status);

@@ -7,8 +7,8 @@ use tokio::time::timeout;
 use super::finding::Finding;
 use super::sender::about_sender;
 use crate::config::{InvalidSettings, MailSettings, Settings};
-use crate::mail::{Correspondent, Postmaster};
-use crate::outside::NameServers;
+use crate::mail::{MailAddress, Mailer};
+use crate::probe::NameServers;
 
 /// Whoever waits for a mail server at a terminal waits no longer.
 const MAIL_WITHIN: Duration = Duration::from_secs(20);
@@ -25,15 +25,15 @@ pub(super) async fn about_mail(settings: &Settings, name_servers: &NameServers) 
 /// Connects and logs in, and sends nothing.
 async fn about_mail_server(mail: &MailSettings) -> Finding {
     const NAME: &str = "mail";
-    if let Err(why) = Correspondent::new(&mail.contact_to) {
+    if let Err(why) = MailAddress::new(&mail.contact_to) {
         return Finding::trouble(NAME, InvalidSettings::of("contact_to", why).to_string());
     }
-    let postmaster = match Postmaster::new(mail.relay.clone(), &mail.from) {
-        Ok(postmaster) => postmaster,
+    let mailer = match Mailer::new(mail.relay.clone(), &mail.from) {
+        Ok(mailer) => mailer,
         Err(why) => return Finding::trouble(NAME, InvalidSettings::of("mail_from", why).to_string()),
     };
     let away = |why: &str| Finding::trouble(NAME, format!("{} cannot be used: {why}. Check `smtp_url`.", mail.relay));
-    match timeout(MAIL_WITHIN, postmaster.connect()).await {
+    match timeout(MAIL_WITHIN, mailer.connect()).await {
         Ok(Ok(connection)) => {
             connection.close().await;
             let login = if mail.relay.login().is_some() { "and lets us in" } else { "and asks for no password" };

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 use super::WORLD_WITHIN;
 use super::finding::Finding;
 use crate::config::MailSettings;
-use crate::outside::{NameServers, Unasked, WayForMail};
+use crate::probe::{DnsFailure, MailRoute, NameServers};
 
 const NAME: &str = "sender";
 const DKIM: &str = "DKIM cannot be seen from here";
@@ -17,7 +17,7 @@ struct Records<'a> {
     domain: &'a str,
     spf: Vec<String>,
     dmarc: Option<Dmarc<'a>>,
-    way_back: WayForMail,
+    way_back: MailRoute,
 }
 
 struct Dmarc<'a> {
@@ -37,7 +37,7 @@ pub(super) async fn about_sender(mail: &MailSettings, name_servers: &NameServers
 }
 
 impl<'a> Records<'a> {
-    async fn ask(domain: &'a str, name_servers: &NameServers) -> Result<Self, Unasked> {
+    async fn ask(domain: &'a str, name_servers: &NameServers) -> Result<Self, DnsFailure> {
         let (texts, dmarc, way_back) = tokio::try_join!(
             name_servers.texts(domain),
             Dmarc::ask(domain, name_servers),
@@ -48,7 +48,7 @@ impl<'a> Records<'a> {
 
     fn finding(&self) -> Finding {
         let domain = self.domain;
-        if self.way_back == WayForMail::NoSuchDomain {
+        if self.way_back == MailRoute::NoSuchDomain {
             let words = format!("DNS knows no {domain}, so mail from there is refused. Check `mail_from`.");
             return Finding::note(NAME, words);
         }
@@ -93,11 +93,11 @@ impl<'a> Records<'a> {
     fn about_way_back(&self) -> Option<String> {
         let domain = self.domain;
         match self.way_back {
-            WayForMail::Open | WayForMail::NoSuchDomain => None,
-            WayForMail::Missing => Some(format!(
+            MailRoute::Open | MailRoute::NoSuchDomain => None,
+            MailRoute::Missing => Some(format!(
                 "Replies and bounces have nowhere to go: add MX such as \"10 mx.provider.example\" at {domain}."
             )),
-            WayForMail::Closed => {
+            MailRoute::Closed => {
                 Some(format!("Replies and bounces have nowhere to go: the MX of {domain} says that it takes no mail."))
             }
         }
@@ -106,7 +106,7 @@ impl<'a> Records<'a> {
 
 impl<'a> Dmarc<'a> {
     /// Asks the domain and those above it, up to the last that has two labels, until one has something to say.
-    async fn ask(domain: &'a str, name_servers: &NameServers) -> Result<Option<Self>, Unasked> {
+    async fn ask(domain: &'a str, name_servers: &NameServers) -> Result<Option<Self>, DnsFailure> {
         let mut owner = domain;
         while owner.contains('.') {
             let texts = name_servers.texts(&format!("_dmarc.{owner}")).await?;

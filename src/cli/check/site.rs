@@ -5,7 +5,7 @@ use crate::actions::{Catalogue, NewestImage, missing_image};
 use crate::cli::base_url;
 use crate::config::Settings;
 use crate::domain::release::Releases;
-use crate::site::{Content, Facts, SiteFailure, Stationery};
+use crate::site::{Content, Facts, LetterTemplate, SiteFailure};
 use crate::store::Store;
 use crate::web;
 
@@ -14,7 +14,7 @@ pub(super) fn about_site(settings: &Settings, releases: &Releases) -> Result<(Fi
     let (facts, base_url) = (Facts::read(&content)?, base_url(settings));
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &facts.name);
     let files = web::try_making(&content, &base_url, &newest_image, releases)?;
-    Stationery::read(&content, base_url, settings.postal_address.as_deref().unwrap_or_default())?;
+    LetterTemplate::read(&content, base_url, settings.postal_address.as_deref().unwrap_or_default())?;
     let whose = settings.site_dir.as_deref().map_or_else(
         || "the one that comes along".to_owned(),
         |folder| format!("with the files of {}", folder.display()),

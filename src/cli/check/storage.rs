@@ -24,11 +24,11 @@ pub(super) async fn about_database(settings: &Settings) -> (Finding, Option<Stor
     {
         return (not_made_yet(NAME, &database, path), None);
     }
-    let store = match Store::open_for_callers(&database) {
+    let store = match Store::open_for_requests(&database) {
         Ok(store) => store,
         Err(failure) => return (Finding::trouble(NAME, failure.to_string()), None),
     };
-    match store.condition().await {
+    match store.health().await {
         Ok(condition) => {
             let schema =
                 condition.schema.map_or_else(|| "no tables yet".to_owned(), |number| format!("schema {number}"));

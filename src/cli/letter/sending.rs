@@ -48,7 +48,7 @@ impl Sending {
                     patience = PATIENCE.iter();
                     self.bar.inc(1);
                 }
-                LetterStep::PutOff => patience = PATIENCE.iter(),
+                LetterStep::Deferred => patience = PATIENCE.iter(),
                 LetterStep::Away(said) => match patience.next() {
                     Some(pause) => self.wait(*pause).await?,
                     None => return Err(format!("The mail server cannot be used: {said}")),

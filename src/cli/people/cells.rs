@@ -8,10 +8,10 @@ use csv::StringRecord;
 use crate::cli::terminal::count;
 use crate::domain::consent::{OptIn, Via, WORDING, WORDING_ELSEWHERE};
 use crate::domain::email::EmailAddress;
-use crate::domain::leaving::Suppression;
 use crate::domain::person::Person;
 use crate::domain::text::Source;
-use crate::domain::time::Moment;
+use crate::domain::time::Timestamp;
+use crate::domain::unsubscribe::SuppressionReason;
 
 pub(super) const COLUMNS: [&str; 11] = [
     "email",
@@ -49,7 +49,7 @@ pub(super) fn cells(person: &Person) -> [String; COLUMNS.len()] {
         of_opt_in(|opt_in| opt_in.source.as_ref().map(Source::as_str).unwrap_or_default().to_owned()),
         of_opt_in(|opt_in| opt_in.wording.to_string()),
         person.suppressed.is_some().to_string(),
-        person.suppressed.map(Suppression::as_str).unwrap_or_default().to_owned(),
+        person.suppressed.map(SuppressionReason::as_str).unwrap_or_default().to_owned(),
     ]
     .map(|cell| defused(&cell))
 }
@@ -82,7 +82,7 @@ impl Columns {
     }
 
     /// Reads a row; says what is wrong with it.
-    pub(super) fn read(&self, row: &StringRecord, now: Moment) -> Result<Person, String> {
+    pub(super) fn read(&self, row: &StringRecord, now: Timestamp) -> Result<Person, String> {
         if row.len() != self.count {
             let cells = count(row.len() as u64, "cell", "cells");
             return Err(format!("it has {cells}, and the first line has {}", self.count));
@@ -118,14 +118,14 @@ fn shortened(cell: &str) -> String {
 struct Row<'a> {
     columns: &'a Columns,
     cells: &'a StringRecord,
-    now: Moment,
+    now: Timestamp,
 }
 
 impl<'a> Row<'a> {
     fn person(&self) -> Result<Person, String> {
         let opted_in_at = self.moment("opted_in_at")?;
         let opt_in = self.opt_in(opted_in_at.unwrap_or(self.now))?;
-        let reason = self.parsed("suppressed_reason", Suppression::Makers, Suppression::parse);
+        let reason = self.parsed("suppressed_reason", SuppressionReason::Makers, SuppressionReason::parse);
         let reason = reason.map_err(|wrong| wrong("is none of not-me, no-mailbox and makers"))?;
         let email = EmailAddress::parse(self.cell("email"));
         let downloads = self.parsed("downloads", 0, |text| text.parse().ok().filter(|count| *count <= MOST_DOWNLOADS));
@@ -139,7 +139,7 @@ impl<'a> Row<'a> {
         })
     }
 
-    fn opt_in(&self, at: Moment) -> Result<OptIn, String> {
+    fn opt_in(&self, at: Timestamp) -> Result<OptIn, String> {
         let of_ours = |wording: &i64| (WORDING_ELSEWHERE..=WORDING).contains(wording);
         let via = self.parsed("via", Via::Import, Via::parse);
         let wording = self.parsed("wording", WORDING_ELSEWHERE, |text| text.parse().ok().filter(of_ours));
@@ -183,8 +183,8 @@ impl<'a> Row<'a> {
         self.parsed(column, false, yes_or_no).map_err(|wrong| wrong("is neither true nor false"))
     }
 
-    fn moment(&self, column: &'static str) -> Result<Option<Moment>, String> {
-        let moment = self.parsed(column, None, |text| Moment::parse(text).map(Some));
+    fn moment(&self, column: &'static str) -> Result<Option<Timestamp>, String> {
+        let moment = self.parsed(column, None, |text| Timestamp::parse(text).map(Some));
         let moment = moment.map_err(|wrong| wrong("is no time such as 2026-11-15T12:00:00Z"))?;
         if moment.is_some_and(|moment| moment > self.now) {
             return Err(self.wrong(column, "is yet to come"));
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const NOW: Moment = Moment::from_unix_millis(1_794_744_000_000);
+    const NOW: Timestamp = Timestamp::from_unix_millis(1_794_744_000_000);
 
     fn read(header: &[&str], row: &[&str]) -> Result<Person, String> {
         Columns::of(&StringRecord::from(header.to_vec()))?.read(&StringRecord::from(row.to_vec()), NOW)
@@ -293,7 +293,7 @@ mod tests {
 
     fn people() -> impl Strategy<Value = Person> {
         let email = "[a-z'=+-]{1,4}@example\\.com".prop_map(|typed| EmailAddress::parse(&typed).unwrap());
-        let moment = (0..1_794_744_000_i64).prop_map(|seconds| Moment::from_unix_millis(seconds * 1000));
+        let moment = (0..1_794_744_000_i64).prop_map(|seconds| Timestamp::from_unix_millis(seconds * 1000));
         let via = prop::sample::select(Via::ALL.to_vec());
         let source = prop::option::of("[=+@'\",;a-z\n ]{1,8}".prop_map(|text| Source::parse(&text).unwrap()));
         let opt_in = (moment.clone(), via, source, 0..=WORDING).prop_map(|(at, via, source, wording)| OptIn {
@@ -302,7 +302,7 @@ mod tests {
             source,
             wording,
         });
-        let suppressed = prop::option::of(prop::sample::select(Suppression::ALL.to_vec()));
+        let suppressed = prop::option::of(prop::sample::select(SuppressionReason::ALL.to_vec()));
         (email, moment, 0..=MOST_DOWNLOADS, any::<bool>(), prop::option::of(opt_in), suppressed).prop_map(
             |(email, first_seen, downloads, waitlist, opt_in, suppressed)| Person {
                 email,

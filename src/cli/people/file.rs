@@ -16,7 +16,7 @@ use crate::actions::import_people;
 use crate::cli::terminal::count;
 use crate::cli::{CommandFailure, tell};
 use crate::domain::person::Person;
-use crate::domain::time::Moment;
+use crate::domain::time::Timestamp;
 use crate::store::Store;
 
 /// Most downloads that are written in one go, so that a list of busy people makes no long statement.
@@ -73,7 +73,7 @@ pub(super) async fn export(store: &Store, path: Option<&Path>) -> Result<(), Com
 }
 
 /// Takes everybody from the file who is not there yet, or nobody if a single row is bad.
-pub(super) async fn import_all(store: &Store, path: &Path, now: Moment) -> Result<Imported, PeopleFailure> {
+pub(super) async fn import_all(store: &Store, path: &Path, now: Timestamp) -> Result<Imported, PeopleFailure> {
     let (mut rows, mut people, mut bad) = (Rows::open(path, now)?, Vec::new(), Vec::new());
     while let Some(row) = rows.next()? {
         match row {
@@ -90,7 +90,7 @@ pub(super) async fn import_all(store: &Store, path: &Path, now: Moment) -> Resul
 
 /// Takes everybody from the file who is not there yet, a batch at a time. What is in is in, and the
 /// same file again goes on from there.
-pub(super) async fn import(store: &Store, path: &Path, now: Moment) -> Result<Imported, PeopleFailure> {
+pub(super) async fn import(store: &Store, path: &Path, now: Timestamp) -> Result<Imported, PeopleFailure> {
     let mut rows = Rows::open(path, now)?;
     let mut imported = Imported { added: 0, good: 0, bad: Vec::new() };
     let (mut batch, mut downloads) = (Vec::with_capacity(PAGE), 0);
@@ -131,14 +131,14 @@ struct Rows {
     reader: Reader<Box<dyn Read>>,
     columns: Columns,
     path: String,
-    now: Moment,
+    now: Timestamp,
     bar: ProgressBar,
     /// The line that each address was in first.
     seen: HashMap<String, u64>,
 }
 
 impl Rows {
-    fn open(path: &Path, now: Moment) -> Result<Self, PeopleFailure> {
+    fn open(path: &Path, now: Timestamp) -> Result<Self, PeopleFailure> {
         let name = path.display().to_string();
         let unreadable = |why: String| PeopleFailure::File(name.clone(), why);
         let (file, length): (Box<dyn Read>, _) = if path == Path::new("-") {

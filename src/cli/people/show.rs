@@ -6,22 +6,22 @@ use crate::cli::terminal::{visible, visible_line};
 use crate::domain::base_url::BaseUrl;
 use crate::domain::contact::{ContactMessage, reference};
 use crate::domain::text::{SenderName, Source};
-use crate::domain::time::Moment;
-use crate::store::{Held, HeldConsent, HeldEvent, HeldLetter, InboxEntry};
+use crate::domain::time::Timestamp;
+use crate::store::{ConsentRecord, EventRecord, InboxEntry, LetterRecord, PersonRecord};
 
-fn is_mailed(held: &Held) -> bool {
+fn is_mailed(held: &PersonRecord) -> bool {
     held.suppression.is_none() && held.consents.iter().any(|consent| consent.stands)
 }
 
-fn has(held: &Held, kind: &str) -> usize {
+fn has(held: &PersonRecord, kind: &str) -> usize {
     held.events.iter().filter(|event| event.kind == kind).count()
 }
 
 /// The whole answer to a data request; `docs/people.md` says what each member means.
-pub(super) fn described(held: &Held, base_url: &BaseUrl) -> Value {
+pub(super) fn described(held: &PersonRecord, base_url: &BaseUrl) -> Value {
     json!({
         "email": held.email.as_typed(),
-        "first_seen": held.first_seen.map(Moment::rfc3339),
+        "first_seen": held.first_seen.map(Timestamp::rfc3339),
         "updates": is_mailed(held),
         "waitlist": has(held, "join") > 0,
         "downloads": has(held, "download"),
@@ -36,11 +36,11 @@ pub(super) fn described(held: &Held, base_url: &BaseUrl) -> Value {
     })
 }
 
-fn event(event: &HeldEvent) -> Value {
+fn event(event: &EventRecord) -> Value {
     json!({ "kind": event.kind, "at": event.at.rfc3339(), "via": event.via, "source": event.source })
 }
 
-fn consent(consent: &HeldConsent) -> Value {
+fn consent(consent: &ConsentRecord) -> Value {
     let opt_in = &consent.opt_in;
     json!({
         "at": opt_in.at.rfc3339(),
@@ -69,7 +69,7 @@ pub(in crate::cli) fn message(entry: &InboxEntry) -> Value {
     })
 }
 
-fn letter(letter: &HeldLetter) -> Value {
+fn letter(letter: &LetterRecord) -> Value {
     json!({
         "letter": letter.letter,
         "subject": letter.subject,
@@ -81,7 +81,7 @@ fn letter(letter: &HeldLetter) -> Value {
 }
 
 /// The same to read: what holds now, then what happened, in order of time.
-pub(super) fn lines(held: &Held, base_url: &BaseUrl) -> Vec<String> {
+pub(super) fn lines(held: &PersonRecord, base_url: &BaseUrl) -> Vec<String> {
     let yes_or_no = |yes| if yes { "yes" } else { "no" };
     let suppressed = match held.suppression {
         Some((at, why)) => format!("since {} ({})", at.date(), why.as_str()),
@@ -89,7 +89,7 @@ pub(super) fn lines(held: &Held, base_url: &BaseUrl) -> Vec<String> {
     };
     let mut lines = vec![
         format!("email        {}", visible(held.email.as_typed())),
-        format!("first seen   {}", held.first_seen.map_or_else(|| "never".to_owned(), Moment::rfc3339)),
+        format!("first seen   {}", held.first_seen.map_or_else(|| "never".to_owned(), Timestamp::rfc3339)),
         format!("updates      {}", yes_or_no(is_mailed(held))),
         format!("waitlist     {}", yes_or_no(has(held, "join") > 0)),
         format!("downloads    {}", has(held, "download")),
@@ -103,16 +103,16 @@ pub(super) fn lines(held: &Held, base_url: &BaseUrl) -> Vec<String> {
     lines
 }
 
-fn events(held: &Held) -> Vec<(Moment, String)> {
+fn events(held: &PersonRecord) -> Vec<(Timestamp, String)> {
     let from = |via: &str, source: Option<&str>| match source {
         Some(source) => format!("{via}, “{}”", visible_line(source)),
         None => via.to_owned(),
     };
     let mut events = Vec::new();
-    for HeldEvent { kind, at, via, source } in &held.events {
+    for EventRecord { kind, at, via, source } in &held.events {
         events.push((*at, format!("{kind} ({})", from(via, source.as_deref()))));
     }
-    for HeldConsent { opt_in, withdrawn, .. } in &held.consents {
+    for ConsentRecord { opt_in, withdrawn, .. } in &held.consents {
         let through = from(opt_in.via.as_str(), opt_in.source.as_ref().map(Source::as_str));
         events.push((opt_in.at, format!("opt-in ({through}, wording {})", opt_in.wording)));
         events.extend(withdrawn.iter().map(|(at, how)| (*at, format!("opt-in taken back ({how})"))));

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::domain::base_url::BaseUrl;
-use crate::domain::digest::Digest;
+use crate::domain::sha256::Sha256;
 use crate::site::Skill;
 
 pub(super) fn path(skill: &Skill) -> String {
@@ -18,7 +18,7 @@ pub(super) fn index(skill: &Skill, base_url: &BaseUrl) -> Value {
             "type": "skill-md",
             "description": skill.description,
             "url": base_url.to(&path(skill)),
-            "digest": format!("sha256:{}", Digest::of(skill.text.as_bytes()).hex()),
+            "digest": format!("sha256:{}", Sha256::of(skill.text.as_bytes()).hex()),
         }],
     })
 }

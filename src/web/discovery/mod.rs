@@ -12,7 +12,7 @@ mod sitemap;
 use http::header::LINK;
 use serde_json::Value;
 
-use super::mcp::Hello;
+use super::mcp::ServerInfo;
 use super::pages::MARKDOWN;
 use super::representation::Draft;
 use crate::domain::base_url::BaseUrl;
@@ -57,8 +57,8 @@ pub(crate) fn files(site: &Site, base_url: &BaseUrl, ai_train: bool) -> Vec<(Str
 }
 
 /// Those among them that pages of other sites may read.
-pub(crate) fn open_files(base_url: &BaseUrl, hello: &Hello) -> [(&'static str, Draft); 3] {
-    let card = server_card::card(base_url, hello);
+pub(crate) fn open_files(base_url: &BaseUrl, server_info: &ServerInfo) -> [(&'static str, Draft); 3] {
+    let card = server_card::card(base_url, server_info);
     [
         (API_CATALOG, api_catalog(base_url)),
         (SERVER_CARD, server_card::served("application/json", &card)),

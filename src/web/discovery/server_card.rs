@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use super::pretty;
 use crate::domain::base_url::BaseUrl;
-use crate::web::mcp::{self, Hello};
+use crate::web::mcp::{self, ServerInfo};
 use crate::web::representation::Draft;
 
-pub(super) fn card(base_url: &BaseUrl, hello: &Hello) -> Value {
-    let server = hello.server();
+pub(super) fn card(base_url: &BaseUrl, server_info: &ServerInfo) -> Value {
+    let server = server_info.server();
     let address = base_url.to(mcp::PATH);
     json!({
         "$schema": "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json",

@@ -22,13 +22,13 @@ const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version
 
 /// What the server says of itself, made once.
 #[derive(Debug)]
-pub(crate) struct Hello {
+pub(crate) struct ServerInfo {
     server: Value,
     instructions: String,
     tools_list: String,
 }
 
-impl Hello {
+impl ServerInfo {
     pub(crate) fn new(site: &Site, base_url: &BaseUrl) -> Self {
         let facts = &site.facts;
         let icons: Vec<_> = site
@@ -126,7 +126,7 @@ async fn dispatch(app: &App, headers: &HeaderMap, body: &Bytes) -> Result<Option
     let result = match method.as_str() {
         "initialize" => {
             app.metrics().greeted(named_client(params.as_ref()));
-            Ok(app.made().hello.initialize(params.as_ref()))
+            Ok(app.built().server_info.initialize(params.as_ref()))
         }
         "ping" => Ok("{}".to_owned()),
         "tools/list" => list(app, params.as_ref()),
@@ -154,7 +154,7 @@ fn calling_client(headers: &HeaderMap) -> Client {
 
 fn list(app: &App, params: Option<&Members<'_>>) -> Result<String, RpcError> {
     match params.and_then(|params| params.get("cursor")) {
-        None => Ok(app.made().hello.tools_list.clone()),
+        None => Ok(app.built().server_info.tools_list.clone()),
         Some(_) => Err(RpcError::new(INVALID_PARAMS, "Invalid params: the list has one page, so there are no cursors")),
     }
 }

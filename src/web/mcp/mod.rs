@@ -7,7 +7,7 @@ mod origin;
 mod tools;
 
 pub(crate) use client::Client;
-pub(crate) use endpoint::{Hello, endpoint};
+pub(crate) use endpoint::{ServerInfo, endpoint};
 pub(crate) use tools::listing;
 
 /// The revisions of the protocol that we speak, newest first.

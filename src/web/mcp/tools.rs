@@ -181,7 +181,7 @@ pub(super) async fn call(app: &App, client: Client, params: Option<&Members<'_>>
     };
     if let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) {
         app.metrics().tool_called(tool.name, client);
-        app.service().gathering.tool_called(tool.name, app.service().clock.now());
+        app.service().count_buffer.tool_called(tool.name, app.service().clock.now());
     }
     let outcome = match name.as_str() {
         "about_service" => about_service(app, fields),
@@ -203,7 +203,7 @@ fn nothing_given(fields: Fields) -> Result<(), Problem> {
 
 fn about_service(app: &App, fields: Fields) -> Result<Value, Problem> {
     nothing_given(fields)?;
-    let made = app.made();
+    let made = app.built();
     let facts = &made.site.facts;
     Ok(structured(&json!({
         "name": facts.name,
@@ -226,12 +226,12 @@ fn read_page(app: &App, mut fields: Fields) -> Result<Value, Problem> {
         Problem::with_member(ErrorCode::InvalidBody, PAGE.name, "`page` is not the name of a page.")
             .resolved_by(format!("Send one of {}.", PageName::MAIN.map(PageName::as_str).join(", ")))
     })?;
-    Ok(plain(&app.made().site.page(page).markdown))
+    Ok(plain(&app.built().site.page(page).markdown))
 }
 
 fn get_download(app: &App, fields: Fields) -> Result<Value, Problem> {
     nothing_given(fields)?;
-    let made = app.made();
+    let made = app.built();
     let facts = &made.site.facts;
     let mut way = json!({
         "page": app.base_url().to("/#download"),

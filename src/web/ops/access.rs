@@ -8,26 +8,26 @@ use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::domain::base64;
-use crate::domain::digest::Digest;
+use crate::domain::sha256::Sha256;
 use crate::web::pages::text_response;
 
 /// With a token, whoever knows it. Without, whoever reaches the listener by its number: a page that
 /// had its own name lead here would come under that name.
 #[derive(Clone, Debug)]
 pub struct Access {
-    token: Option<Digest>,
+    token: Option<Sha256>,
 }
 
 impl Access {
     #[must_use]
     pub fn new(token: Option<&str>) -> Self {
-        Self { token: token.map(|token| Digest::of(token.as_bytes())) }
+        Self { token: token.map(|token| Sha256::of(token.as_bytes())) }
     }
 
     /// The answer to those who may not.
     pub(super) fn refusal(&self, headers: &HeaderMap) -> Option<Response> {
         match &self.token {
-            Some(token) if given(headers).is_some_and(|given| same(&Digest::of(&given), token)) => None,
+            Some(token) if given(headers).is_some_and(|given| same(&Sha256::of(&given), token)) => None,
             Some(_) => Some(unauthorized()),
             None if is_by_number(headers) => None,
             None => Some(text_response(
@@ -39,7 +39,7 @@ impl Access {
 }
 
 /// Digests are compared to their ends: how long it takes says nothing of where they differ.
-fn same(a: &Digest, b: &Digest) -> bool {
+fn same(a: &Sha256, b: &Sha256) -> bool {
     a.bytes().iter().zip(b.bytes()).fold(0, |differences, (a, b)| differences | (a ^ b)) == 0
 }
 

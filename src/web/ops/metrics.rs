@@ -13,7 +13,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use crate::actions::{Glance, glance};
+use crate::actions::{OpsSummary, ops_summary};
 use crate::domain::counts::Totals;
 use crate::web::app::App;
 
@@ -29,10 +29,10 @@ pub(super) async fn metrics(app: &App) -> Response {
     let version = Labelled { name: "version", value: env!("CARGO_PKG_VERSION") };
     registry.register("build_info", "The version of this program", gauges([(version, 1)]));
 
-    let glance = glance(service).await;
-    registry.register("database_up", "Whether the database answers", number(u64::from(glance.is_ok())));
-    if let Ok(glance) = glance {
-        register_glance(&glance, &mut registry);
+    let summary = ops_summary(service).await;
+    registry.register("database_up", "Whether the database answers", number(u64::from(summary.is_ok())));
+    if let Ok(summary) = summary {
+        register_glance(&summary, &mut registry);
     }
     let mut text = String::new();
     // A String takes whatever is written to it.
@@ -43,15 +43,15 @@ pub(super) async fn metrics(app: &App) -> Response {
 }
 
 /// What all instances together know, as it stands in the database.
-fn register_glance(glance: &Glance, registry: &mut Registry) {
+fn register_glance(summary: &OpsSummary, registry: &mut Registry) {
     let state = |value| Labelled { name: "state", value };
-    let Glance { backlog, letter, counted, outbox_age } = glance;
+    let OpsSummary { backlog, letter, counted, outbox_age } = summary;
     let unsent = [("waiting", backlog.waiting), ("under_way", backlog.under_way), ("failed", backlog.failed)];
     let unsent = gauges(unsent.map(|(name, count)| (state(name), count)));
     registry.register("outbox_messages", "Messages that are not in the makers' mailbox yet", unsent);
     let age = number(outbox_age.as_secs());
     registry.register("outbox_oldest_seconds", "How long the oldest message waits that is not given up on", age);
-    let letter = letter.as_ref().map(|letter| letter.tally).unwrap_or_default();
+    let letter = letter.as_ref().map(|letter| letter.counts).unwrap_or_default();
     let letter = gauges([
         (state("sent"), letter.sent),
         (state("waiting"), letter.waiting),

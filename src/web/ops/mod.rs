@@ -14,9 +14,9 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::app::App;
-use super::exchange::name_of;
 use super::headers;
 use super::pages::text_response;
+use super::pipeline::name_of;
 use crate::actions::readiness;
 use crate::site::Content;
 
@@ -32,7 +32,7 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 const ASKED_BY_PROGRAMS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 /// Answers a request of a maker, or of the makers' programs.
-pub async fn exchange(app: App, access: Access, request: Request) -> Response {
+pub async fn handle(app: App, access: Access, request: Request) -> Response {
     let began = Instant::now();
     let (head, _) = request.into_parts();
     let mut response = match access.refusal(&head.headers) {
@@ -93,7 +93,7 @@ fn serif() -> Response {
 
 /// The dashboard bears the site's icon.
 fn asset(app: &App, path: &str, head: &Parts) -> Option<Response> {
-    let made = app.made();
+    let made = app.built();
     let served = made.served.get(path).filter(|_| path.starts_with("/assets/"))?;
     Some(served.respond(&head.method, &head.headers))
 }

@@ -69,7 +69,7 @@ fn attachment(file: &str) -> String {
 
 /// Leads to the newest image, whichever that is.
 pub(crate) async fn latest(State(app): State<App>, request: Request) -> Response {
-    let made = app.made();
+    let made = app.built();
     let name = &made.site.facts.name;
     if request.uri().path() != latest_path(name) {
         return pages::unknown(State(app), request).await;
@@ -105,7 +105,7 @@ pub(crate) async fn image(State(app): State<App>, Path(file): Path<String>, requ
             let response = image::respond(opened, release, request.method(), request.headers());
             if request.method() == Method::GET && has_the_beginning(&response) {
                 app.metrics().image_sent(&release.version);
-                app.service().gathering.image_sent(&release.version, app.service().clock.now());
+                app.service().count_buffer.image_sent(&release.version, app.service().clock.now());
             }
             response
         }

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use porchlight::clock::Clock;
-use porchlight::domain::time::Moment;
+use porchlight::domain::time::Timestamp;
 use rcgen::{BasicConstraints, Certificate, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, Stream};
@@ -33,9 +33,9 @@ pub struct Site {
     port: u16,
 }
 
-fn params(name: &str, from: Moment, until: Moment) -> CertificateParams {
+fn params(name: &str, from: Timestamp, until: Timestamp) -> CertificateParams {
     let mut params = CertificateParams::new([name.to_owned()]).expect("a name");
-    let date = |moment: Moment| date_time_ymd(1970, 1, 1) + Moment::from_unix_millis(0).until(moment);
+    let date = |moment: Timestamp| date_time_ymd(1970, 1, 1) + Timestamp::from_unix_millis(0).until(moment);
     (params.not_before, params.not_after) = (date(from), date(until));
     params
 }
@@ -71,7 +71,7 @@ impl Authority {
         Identity::new(self.issuer.as_ref(), self.issuer.key())
     }
 
-    pub fn vouch_for(&self, name: &str, from: Moment, until: Moment) -> Identity {
+    pub fn vouch_for(&self, name: &str, from: Timestamp, until: Timestamp) -> Identity {
         let key = KeyPair::generate().expect("a key");
         let certificate = params(name, from, until).signed_by(&key, &self.issuer).expect("a certificate");
         Identity::new(&certificate, &key)

@@ -15,8 +15,8 @@ mod wire;
 use std::time::Duration;
 
 use porchlight::clock::Clock;
-use porchlight::config::{Settings, Written};
-use porchlight::domain::time::Moment;
+use porchlight::config::{RawSettings, Settings};
+use porchlight::domain::time::Timestamp;
 use porchlight::serve::{self, Running, ServeFailure};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode};
@@ -32,7 +32,7 @@ pub use terminal::Terminal;
 pub use wire::{Connection, raw};
 
 /// Noon of 15 November 2026: where the clock of every test stands until it is moved.
-const NOW: Moment = Moment::from_unix_millis(1_794_744_000_000);
+const NOW: Timestamp = Timestamp::from_unix_millis(1_794_744_000_000);
 
 /// A service that runs for one test.
 pub struct Service {
@@ -54,10 +54,10 @@ pub struct Answer {
 
 /// Runs the same test on SQLite and on PostgreSQL.
 pub async fn on_each_database(test: impl AsyncFn(&Service)) {
-    on_each_database_with(Written::default(), test).await;
+    on_each_database_with(RawSettings::default(), test).await;
 }
 
-pub async fn on_each_database_with(written: Written, test: impl AsyncFn(&Service)) {
+pub async fn on_each_database_with(written: RawSettings, test: impl AsyncFn(&Service)) {
     for database in each_database().await {
         println!("on {database:?}");
         let service = Service::start(written.clone(), database).await;
@@ -82,23 +82,23 @@ pub fn endpoints() -> [(&'static str, Value); 3] {
 
 /// For what no database has a part in.
 pub async fn on_one_database(test: impl AsyncFn(&Service)) {
-    on_one_database_with(Written::default(), test).await;
+    on_one_database_with(RawSettings::default(), test).await;
 }
 
-pub async fn on_one_database_with(written: Written, test: impl AsyncFn(&Service)) {
+pub async fn on_one_database_with(written: RawSettings, test: impl AsyncFn(&Service)) {
     let service = Service::start(written, Database::sqlite()).await;
     test(&service).await;
     service.stop().await;
 }
 
 impl Service {
-    pub async fn start(written: Written, database: Database) -> Self {
+    pub async fn start(written: RawSettings, database: Database) -> Self {
         Self::try_start(written, database).await.expect("a service that starts")
     }
 
-    pub async fn try_start(written: Written, database: Database) -> Result<Self, ServeFailure> {
+    pub async fn try_start(written: RawSettings, database: Database) -> Result<Self, ServeFailure> {
         let folder = tempfile::tempdir().expect("a folder");
-        let written = Written {
+        let written = RawSettings {
             listen: Some("127.0.0.1:0".to_owned()),
             ops_listen: Some(written.ops_listen.unwrap_or_else(|| "off".to_owned())),
             database_url: Some(database.url().to_owned()),

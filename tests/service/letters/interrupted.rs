@@ -21,7 +21,7 @@ async fn people(desk: &Desk, count: usize) -> BTreeSet<String> {
 }
 
 /// Kills the sender whenever so many more mails have arrived, then lets one go through to the end.
-/// Nobody may get two, nobody who did not ask may get one, and the tally has to fit what arrived.
+/// Nobody may get two, nobody who did not ask may get one, and the counts has to fit what arrived.
 async fn kill_and_count(database: Database, count: usize, kills: usize) {
     let mut desk = Desk::open(database).await;
     let asked = people(&desk, count).await;
@@ -78,13 +78,13 @@ async fn claiming_after_sending_would_double() {
         desk.download("ada@example.com", true).await;
         let careless = sender(desk).await;
         let ada = porchlight::domain::email::EmailAddress::parse("ada@example.com").unwrap();
-        let to = porchlight::site::Addressee {
+        let to = porchlight::site::LetterRecipient {
             opted_in: "2026-11-15".to_owned(),
             through: "the site".to_owned(),
             unsubscribe_url: "https://troupe.example/".to_owned(),
         };
         let mail = careless.copy_for(&ada, &to, desk.service.clock.now()).unwrap().unwrap();
-        careless.postmaster.connect().await.unwrap().send(&mail).await.unwrap();
+        careless.mailer.connect().await.unwrap().send(&mail).await.unwrap();
         // It dies here, before it has claimed anybody.
         careless.store.close().await;
         assert_eq!(desk.send(&desk.file("a.md", LETTER)).0, 0);

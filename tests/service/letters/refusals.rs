@@ -7,8 +7,8 @@ use porchlight::domain::base_url::BaseUrl;
 use porchlight::domain::letter::Letter;
 use porchlight::domain::mailbox::Mailbox;
 use porchlight::domain::relay::Relay;
-use porchlight::mail::Postmaster;
-use porchlight::site::{Content, Stationery};
+use porchlight::mail::Mailer;
+use porchlight::site::{Content, LetterTemplate};
 use porchlight::store::{Database as StoredIn, Store};
 use serde_json::json;
 
@@ -18,12 +18,12 @@ use super::{Desk, LETTER, on_each_database};
 pub(super) async fn sender(desk: &Desk) -> LetterSender {
     let store = Store::open(&StoredIn::parse(desk.service.database.url()).unwrap()).unwrap();
     let from = Mailbox::parse("hello@troupe.example").unwrap();
-    let postmaster = Postmaster::new(Relay::parse(&desk.server.url()).unwrap(), &from).unwrap();
+    let mailer = Mailer::new(Relay::parse(&desk.server.url()).unwrap(), &from).unwrap();
     let base_url = BaseUrl::parse(desk.service.base_url()).unwrap();
-    let stationery = Stationery::read(&Content::default(), base_url.clone(), "1 Lamp Street").unwrap();
+    let letter_template = LetterTemplate::read(&Content::default(), base_url.clone(), "1 Lamp Street").unwrap();
     let letter = Letter::parse(LETTER).unwrap();
     let to = store.recipients().await.unwrap();
-    let sender = LetterSender::new(store, postmaster, stationery, base_url, letter, desk.service.clock.clone());
+    let sender = LetterSender::new(store, mailer, letter_template, base_url, letter, desk.service.clock.clone());
     sender.start(&to).await.unwrap();
     sender
 }
@@ -78,7 +78,7 @@ async fn a_temporary_refusal_is_tried_again_later() {
         let mut sender = sender(desk).await;
         for stage in ["recipient", "content"] {
             desk.server.order(&format!("reply {stage} 451 4.7.1 greylisted")).await;
-            assert!(matches!(sender.step().await.unwrap(), LetterStep::PutOff));
+            assert!(matches!(sender.step().await.unwrap(), LetterStep::Deferred));
             assert!(matches!(sender.step().await.unwrap(), LetterStep::WaitUntil(_)));
             assert_eq!(desk.service.database.count("letter_months").await, 0);
             desk.service.clock.advance(Duration::from_mins(1));
@@ -117,7 +117,7 @@ async fn a_suppressed_person_is_skipped_at_the_last_moment() {
         desk.download("ada@example.com", true).await;
         let mut sender = sender(desk).await;
         let ada = porchlight::domain::email::EmailAddress::parse("ADA@example.com").unwrap();
-        let why = porchlight::domain::leaving::Suppression::Makers;
+        let why = porchlight::domain::unsubscribe::SuppressionReason::Makers;
         sender.store.suppress(&ada, why, desk.service.clock.now()).await.unwrap();
         while !matches!(sender.step().await.unwrap(), LetterStep::Done) {}
         assert!(desk.recipients().await.is_empty());

@@ -6,8 +6,8 @@
 use std::path::PathBuf;
 
 use porchlight::actions::Step;
-use porchlight::config::Written;
-use porchlight::mail::Trouble;
+use porchlight::config::RawSettings;
+use porchlight::mail::SendFailure;
 
 use super::program::{contact, serve};
 use super::{Post, forwarder, letter, letters_in};
@@ -25,7 +25,7 @@ async fn server(identity: &Identity, more: &[&str]) -> MailServer {
 
 /// One message, one step, with this address of the mail server.
 async fn one_step(server: MailServer, url: &str) -> (Step, MailServer) {
-    let service = Service::start(Written::default(), Database::sqlite()).await;
+    let service = Service::start(RawSettings::default(), Database::sqlite()).await;
     let forwarder = forwarder(&service, &url.replace("PORT", &server.port().to_string()));
     let post = Post { service, server, forwarder };
     post.write(&letter(1)).await;
@@ -37,7 +37,7 @@ async fn one_step(server: MailServer, url: &str) -> (Step, MailServer) {
 
 #[track_caller]
 fn is_away(step: &Step) {
-    assert!(matches!(step, Step::Stuck(Trouble::Away(_))), "{step:?}");
+    assert!(matches!(step, Step::Stuck(SendFailure::Unavailable(_))), "{step:?}");
 }
 
 #[tokio::test]

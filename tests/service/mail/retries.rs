@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use porchlight::actions::Step;
-use porchlight::mail::Trouble;
-use porchlight::store::Which;
+use porchlight::mail::SendFailure;
+use porchlight::store::InboxFilter;
 
 use super::{letter, letters_in, on_each_database, on_one_database};
 
@@ -17,7 +17,7 @@ async fn a_message_is_tried_for_a_week_with_growing_pauses_and_then_kept_as_fail
         let began = post.service.clock.now();
         let mut pauses = Vec::new();
         while post.states().await == ["waiting"] {
-            assert!(matches!(post.is_stuck().await, Trouble::Away(_)));
+            assert!(matches!(post.is_stuck().await, SendFailure::Unavailable(_)));
             if post.states().await == ["waiting"] {
                 pauses.push(post.wait().await);
             }
@@ -27,7 +27,7 @@ async fn a_message_is_tried_for_a_week_with_growing_pauses_and_then_kept_as_fail
         assert!(began.until(post.service.clock.now()) >= Duration::from_hours(7 * 24));
         assert_eq!(post.states().await, ["failed"]);
 
-        let failed = post.forwarder.store.inbox_page(Which::Failed, None, 10).await.expect("a list");
+        let failed = post.forwarder.store.inbox_page(InboxFilter::Failed, None, 10).await.expect("a list");
         let [entry] = failed.try_into().expect("one message");
         assert_eq!((entry.progress.as_str(), entry.received.message.message.as_str()), ("failed", "Letter 1."));
         assert!(entry.trouble.is_some() && entry.tries > 10, "{entry:?}");
@@ -93,7 +93,7 @@ async fn a_refusal_whether_for_now_or_for_good_is_tried_again() {
                 post.server.order(&format!("reply {stage} {reply}")).await;
                 post.write(&letter(number)).await;
                 let trouble = post.is_stuck().await;
-                assert_eq!(matches!(trouble, Trouble::Refused { .. }), stage == "content", "{trouble:?}");
+                assert_eq!(matches!(trouble, SendFailure::MessageRejected { .. }), stage == "content", "{trouble:?}");
                 let (number_of_reply, words) = (&reply[..3], &reply[4..]);
                 assert!(trouble.in_full().contains(words), "{trouble:?}");
                 let logged = trouble.to_string();
@@ -121,7 +121,7 @@ async fn a_mail_that_may_have_arrived_goes_again_as_the_same_mail() {
                 post.write(&letter(written)).await;
             }
             post.server.order(&format!("drop {place}")).await;
-            assert!(matches!(post.is_stuck().await, Trouble::Uncertain(_)));
+            assert!(matches!(post.is_stuck().await, SendFailure::Uncertain(_)));
             let first = post.server.mails().await;
             assert_eq!(first.len(), usize::from(place == "answer"));
 
@@ -147,7 +147,7 @@ async fn a_message_that_the_mail_server_does_not_like_holds_up_no_other() {
     on_each_database(async |post| {
         post.server.order("poison 13.").await;
         post.write_many(20).await;
-        assert!(matches!(post.is_stuck().await, Trouble::Refused { for_good: true, .. }));
+        assert!(matches!(post.is_stuck().await, SendFailure::MessageRejected { permanent: true, .. }));
         let mut arrived = Vec::new();
         for _ in 0..8 {
             post.service.clock.advance(Duration::from_hours(3));

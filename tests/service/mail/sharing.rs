@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use porchlight::actions::Step;
-use porchlight::config::Written;
+use porchlight::config::RawSettings;
 
 use super::{Post, forwarder, letter, letters_in, on_each_database};
 use crate::harness::{MailServer, Service, each_database};
@@ -85,7 +85,7 @@ async fn a_claim_that_is_kept_up_is_left_alone() {
 async fn messages_from_before_there_was_mail_are_forwarded() {
     for database in each_database().await {
         println!("on {database:?}");
-        let service = Service::start(Written::default(), database.clone()).await;
+        let service = Service::start(RawSettings::default(), database.clone()).await;
         for number in 1..=3 {
             service.post("/api/contact", &letter(number)).await.is_ok();
         }
@@ -93,7 +93,7 @@ async fn messages_from_before_there_was_mail_are_forwarded() {
         database.execute("DROP TABLE outbox; DELETE FROM _sqlx_migrations WHERE version = 3").await;
 
         let server = MailServer::start().await;
-        let service = Service::start(Written::default(), database).await;
+        let service = Service::start(RawSettings::default(), database).await;
         let forwarder = forwarder(&service, &server.url());
         let mut post = Post { service, server, forwarder };
         post.run().await;

@@ -1,6 +1,6 @@
 //! The official Rust client, as agents use it.
 
-use porchlight::config::Written;
+use porchlight::config::RawSettings;
 use rmcp::ServiceExt;
 use rmcp::model::{CallToolRequestParams, ProtocolVersion};
 use rmcp::service::{ClientLifecycleMode, ClientServiceExt, RoleClient, RunningService};
@@ -53,7 +53,7 @@ async fn the_rust_client_connects_lists_and_calls_all_tools() {
 
 #[tokio::test]
 async fn a_client_that_asks_for_a_newer_revision_first_falls_back_to_ours() {
-    let written = Written { base_url: Some("https://troupe.example".to_owned()), ..Written::default() };
+    let written = RawSettings { base_url: Some("https://troupe.example".to_owned()), ..RawSettings::default() };
     on_each_database_with(written, async |service| {
         let lifecycle =
             ClientLifecycleMode::Auto { preferred_versions: vec![ProtocolVersion::LATEST], legacy_version: None };

@@ -1,17 +1,17 @@
 //! Which browser pages may call the MCP server.
 
-use porchlight::config::Written;
+use porchlight::config::RawSettings;
 use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::{PATH, PING, is_error};
 use crate::harness::{Answer, Service, on_each_database_with, on_one_database, on_one_database_with};
 
-fn with_friends() -> Written {
-    Written {
+fn with_friends() -> RawSettings {
+    RawSettings {
         base_url: Some("https://troupe.example".to_owned()),
         allowed_origins: Some("https://friend.example, http://localhost:6274".to_owned()),
-        ..Written::default()
+        ..RawSettings::default()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use porchlight::config::Written;
+use porchlight::config::RawSettings;
 use serde_json::json;
 
 use super::{ask, watched};
@@ -229,7 +229,7 @@ async fn it_looks_the_same_whatever_the_makers_did_to_the_site() {
     std::fs::create_dir(site.path().join("assets")).expect("a folder");
     std::fs::write(site.path().join("assets/style.css"), "* { display: none }").expect("a file");
     std::fs::write(site.path().join("assets/serif.woff2"), "no font").expect("a file");
-    let written = Written { site_dir: Some(site.path().display().to_string()), ..watched() };
+    let written = RawSettings { site_dir: Some(site.path().display().to_string()), ..watched() };
     on_one_database_with(written, async |service| {
         let styles: Vec<_> = markup::attributes(&page(service).await, "link", "href");
         assert!(styles.contains(&"/desk.css".to_owned()) && styles.len() == 2, "the style and the icon: {styles:?}");

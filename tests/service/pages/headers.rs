@@ -1,6 +1,6 @@
 //! Headers of pages and of everything else.
 
-use porchlight::config::Written;
+use porchlight::config::RawSettings;
 use reqwest::Method;
 use serde_json::json;
 
@@ -78,7 +78,7 @@ async fn browsers_are_held_to_https_only_where_the_site_is_reached_through_it() 
         is_guarded(&nothing_to_hand_out, true);
     })
     .await;
-    let plain = Written { base_url: Some("http://troupe.example".to_owned()), ..Written::default() };
+    let plain = RawSettings { base_url: Some("http://troupe.example".to_owned()), ..RawSettings::default() };
     on_one_database_with(plain, async |service| is_guarded(&service.get("/").await, false)).await;
 }
 

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use porchlight::actions::{self, Forwarder, Step};
-use porchlight::config::Written;
+use porchlight::config::RawSettings;
 use porchlight::domain::email::EmailAddress;
 use porchlight::domain::mailbox::Mailbox;
 use porchlight::domain::relay::Relay;
-use porchlight::mail::{Correspondent, Postmaster};
+use porchlight::mail::{MailAddress, Mailer};
 use porchlight::store::{Database as StoredIn, Store};
 use serde_json::json;
 use sqlx::Executor;
@@ -169,7 +169,7 @@ const HALVES: [(&str, &str); 8] = [
 
 #[tokio::test]
 async fn copies_that_sqlite_left_in_unused_space_go_too() {
-    let service = Service::start(Written::default(), Database::sqlite()).await;
+    let service = Service::start(RawSettings::default(), Database::sqlite()).await;
     download(&service, "ada@example.com", true).await;
     let left_behind = "PRAGMA secure_delete = OFF; CREATE TABLE moved (row TEXT); \
                        INSERT INTO moved VALUES ('x'), ('Ada@example.com'), ('y'); DELETE FROM moved WHERE row LIKE 'ada%'; \
@@ -188,7 +188,7 @@ async fn copies_that_sqlite_left_in_unused_space_go_too() {
 
 #[tokio::test]
 async fn while_somebody_reads_the_database_writers_go_on_and_the_log_is_told() {
-    let service = Service::start(Written::default(), Database::sqlite()).await;
+    let service = Service::start(RawSettings::default(), Database::sqlite()).await;
     download(&service, "ada@example.com", true).await;
     let mut reader = service.database.sqlite_connection().await;
     reader.execute("BEGIN; SELECT COUNT(*) FROM people").await.unwrap();
@@ -238,7 +238,7 @@ async fn whoever_is_written_down_at_that_moment_is_there_whole_or_not_at_all() {
 /// the same person has been written or waits.
 #[tokio::test]
 async fn a_download_in_the_middle_of_an_erasure_waits_for_its_end() {
-    let service = Service::start(Written::default(), Database::postgres().await).await;
+    let service = Service::start(RawSettings::default(), Database::postgres().await).await;
     let store = store(&service);
     let waiting =
         "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
@@ -280,8 +280,8 @@ fn forwarder(service: &Service, server: &MailServer) -> Forwarder {
     let mailbox = Mailbox::parse("makers@troupe.example").expect("a mailbox");
     Forwarder {
         store: store(service),
-        postmaster: Postmaster::new(relay, &mailbox).expect("a sender"),
-        to: Correspondent::new(&mailbox).expect("a recipient"),
+        mailer: Mailer::new(relay, &mailbox).expect("a sender"),
+        to: MailAddress::new(&mailbox).expect("a recipient"),
         clock: service.clock.clone(),
     }
 }

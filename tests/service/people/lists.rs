@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use porchlight::config::Written;
+use porchlight::config::RawSettings;
 use serde_json::json;
 
 use super::{data, download, join, json_of, run, shown};
@@ -19,7 +19,8 @@ async fn a_list_survives_the_way_out_and_in_again() {
         [postgres, sqlite]
     }) {
         println!("from {from:?} to {to:?}");
-        let (old, new) = (Service::start(Written::default(), from).await, Service::start(Written::default(), to).await);
+        let (old, new) =
+            (Service::start(RawSettings::default(), from).await, Service::start(RawSettings::default(), to).await);
         download(&old, "=cmd@example.com", true).await;
         download(&old, "'=cmd@example.com", false).await;
         download(&old, "+1@example.com", true).await;

@@ -1,6 +1,6 @@
 //! Releases as Sparkle, feed readers and programs subscribe to them.
 
-use porchlight::config::Written;
+use porchlight::config::RawSettings;
 use roxmltree::{Document, Node};
 
 use super::live;
@@ -73,7 +73,7 @@ async fn an_appcast_that_the_makers_signed_themselves_is_served_byte_for_byte() 
     let site = tempfile::tempdir().unwrap();
     let own = b"\xef\xbb\xbf<?xml version=\"1.0\"?>\r\n<rss/>\r\n<!-- sparkle-signatures: edSignature: x -->\r\n";
     std::fs::write(site.path().join("appcast.xml"), own).unwrap();
-    let written = Written { site_dir: Some(site.path().display().to_string()), ..live() };
+    let written = RawSettings { site_dir: Some(site.path().display().to_string()), ..live() };
     on_one_database_with(written, async |service| {
         service.publish("1.4.0");
         service.comes_to_say("/releases.json", "1.4.0").await;

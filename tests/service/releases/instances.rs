@@ -1,13 +1,13 @@
 //! Several instances on one database.
 
-use porchlight::config::Written;
+use porchlight::config::RawSettings;
 use serde_json::Value;
 
 use super::{leads_to, live};
 use crate::harness::{Database, Service, each_database};
 
 async fn instance(database: &Database, releases_dir: Option<String>) -> Service {
-    let written = Written { releases_dir, ops_listen: Some("127.0.0.1:0".to_owned()), ..live() };
+    let written = RawSettings { releases_dir, ops_listen: Some("127.0.0.1:0".to_owned()), ..live() };
     Service::start(written, database.clone()).await
 }
 

@@ -4,23 +4,23 @@ use serde_json::{Value, json};
 
 use super::ranks::ranks;
 use super::words::{counted, grouped};
-use crate::actions::{Glance, Part};
+use crate::actions::{OpsSummary, Part};
 use crate::domain::calendar::Day;
 use crate::store::StoreFailure;
 
 /// What a maker should hear first, each with the place that says more.
-pub(super) fn alarms(parts: &[Part], glance: Result<&Glance, &StoreFailure>) -> Value {
+pub(super) fn alarms(parts: &[Part], summary: Result<&OpsSummary, &StoreFailure>) -> Value {
     let mut alarms = Vec::new();
-    if let Err(failure) = glance {
+    if let Err(failure) = summary {
         alarms
             .push(json!({ "name": "Numbers", "place": "health", "words": format!("nothing can be shown: {failure}") }));
     }
     // While nothing can be read, the database is what the numbers say.
-    let told = parts.iter().filter(|part| glance.is_ok() || part.name != "database");
+    let told = parts.iter().filter(|part| summary.is_ok() || part.name != "database");
     alarms.extend(
         told.filter_map(|part| Some(json!({ "name": name(part), "place": "health", "words": part.trouble.as_ref()? }))),
     );
-    if let Some(failed) = glance.ok().map(|glance| glance.backlog.failed).filter(|failed| *failed > 0) {
+    if let Some(failed) = summary.ok().map(|summary| summary.backlog.failed).filter(|failed| *failed > 0) {
         alarms.push(json!({
             "name": "Mail",
             "place": "mail",
@@ -40,8 +40,8 @@ fn name(part: &Part) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-pub(super) fn mail(glance: &Glance) -> Value {
-    let Glance { backlog, letter, outbox_age, .. } = glance;
+pub(super) fn mail(summary: &OpsSummary) -> Value {
+    let OpsSummary { backlog, letter, outbox_age, .. } = summary;
     let waiting = backlog.waiting + backlog.under_way;
     let minutes = outbox_age.as_secs() / 60;
     let age = match minutes {
@@ -51,18 +51,18 @@ pub(super) fn mail(glance: &Glance) -> Value {
         _ => Some(format!("{} h", minutes / 60)),
     };
     let letter = letter.as_ref().map(|letter| {
-        let tally = letter.tally;
+        let counts = letter.counts;
         let states = [
-            ("sent", tally.sent),
-            ("waiting", tally.waiting),
-            ("uncertain", tally.uncertain),
-            ("refused", tally.refused),
-            ("skipped", tally.skipped),
+            ("sent", counts.sent),
+            ("waiting", counts.waiting),
+            ("uncertain", counts.uncertain),
+            ("refused", counts.refused),
+            ("skipped", counts.skipped),
         ];
         json!({
             "subject": letter.subject,
             "started": Day::of(letter.started_at).long(),
-            "to": counted(tally.recipients, "person", "people"),
+            "to": counted(counts.recipients, "person", "people"),
             "states": ranks(["State", "People"], &states.map(|(state, number)| (state.to_owned(), number))),
         })
     });

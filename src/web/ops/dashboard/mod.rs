@@ -13,11 +13,11 @@ use http::header::{CONTENT_TYPE, REFRESH};
 use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
-use crate::actions::{Glance, LookBack, glance, readiness, statistics};
+use crate::actions::{LookBack, OpsSummary, ops_summary, readiness, statistics};
 use crate::domain::calendar::{Day, Period};
-use crate::domain::counts::Counted;
+use crate::domain::counts::CountedEvent;
 use crate::domain::statistics::Statistics;
-use crate::domain::time::Moment;
+use crate::domain::time::Timestamp;
 use crate::store::StoreFailure;
 use crate::web::app::App;
 use crate::web::pages::{HTML, text_response};
@@ -41,7 +41,7 @@ struct Seen {
     /// Calls of agents today, and yesterday.
     calls: [u64; 2],
     images_lately: Vec<(String, u64)>,
-    glance: Glance,
+    summary: OpsSummary,
 }
 
 /// What whoever looks has chosen.
@@ -78,13 +78,13 @@ pub(super) async fn dashboard(app: &App, query: Option<&str>) -> Response {
     let parts = readiness(app.service()).await;
     let seen = look(app, choice.by, Day::of(now)).await;
     let ranges = [Period::Day, Period::Week, Period::Month].map(|by| range(by, choice));
-    let made = app.made();
+    let made = app.built();
     let context = json!({
         "app": made.site.facts.name,
         "now": told(now),
         "reload": { "on": choice.reloads, "other": Choice { reloads: !choice.reloads, ..choice }.query() },
         "ranges": ranges,
-        "alarms": health::alarms(&parts, seen.as_ref().map(|seen| &seen.glance)),
+        "alarms": health::alarms(&parts, seen.as_ref().map(|seen| &seen.summary)),
         "seen": seen.as_ref().ok().map(|seen| describe(app, seen)),
         "parts": health::parts(&parts),
     });
@@ -108,16 +108,16 @@ pub(super) async fn dashboard(app: &App, query: Option<&str>) -> Response {
 }
 
 async fn look(app: &App, by: Period, today: Day) -> Result<Seen, StoreFailure> {
-    let store = &app.service().desk;
+    let store = &app.service().ops_pool;
     let days = statistics(store, Period::Day, LookBack::Drawn, today).await?;
-    let calls_today = all(&store.counts_of(Counted::Tool, today).await?);
-    let calls_of_two_days = all(&store.counts_of(Counted::Tool, today.before(1)).await?);
+    let calls_today = all(&store.counts_of(CountedEvent::Tool, today).await?);
+    let calls_of_two_days = all(&store.counts_of(CountedEvent::Tool, today.before(1)).await?);
     Ok(Seen {
         chosen: if by == Period::Day { days.clone() } else { statistics(store, by, LookBack::Drawn, today).await? },
         days,
         calls: [calls_today, calls_of_two_days.saturating_sub(calls_today)],
-        images_lately: store.counts_of(Counted::Image, today.before(ADOPTION_DAYS - 1)).await?,
-        glance: glance(app.service()).await?,
+        images_lately: store.counts_of(CountedEvent::Image, today.before(ADOPTION_DAYS - 1)).await?,
+        summary: ops_summary(app.service()).await?,
     })
 }
 
@@ -125,7 +125,7 @@ fn all(rows: &[(String, u64)]) -> u64 {
     rows.iter().map(|(_, times)| times).sum()
 }
 
-fn told(now: Moment) -> Value {
+fn told(now: Timestamp) -> Value {
     let rfc3339 = now.rfc3339();
     let clock = rfc3339.get(11..16).unwrap_or_default();
     json!({ "machine": rfc3339, "people": format!("{}, {clock} UTC", Day::of(now).short()) })
@@ -149,7 +149,7 @@ fn describe(app: &App, seen: &Seen) -> Value {
         "ways": ranks::ways(&seen.chosen),
         "tools": ranks::tools(&seen.chosen),
         "releases": ranks::ranks(["Version", "Images"], &seen.images_lately),
-        "mail": health::mail(&seen.glance),
+        "mail": health::mail(&seen.summary),
     })
 }
 

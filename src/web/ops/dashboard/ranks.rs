@@ -9,7 +9,7 @@ use crate::domain::counts::Totals;
 use crate::domain::legible::legible;
 use crate::domain::statistics::Statistics;
 
-/// How many sources are worth a glance.
+/// How many sources are worth a summary.
 const SOURCES_SHOWN: usize = 8;
 
 /// One number a row, with its share of them all.

@@ -1,4 +1,4 @@
-//! Today at a glance, beside the whole of yesterday.
+//! Today at a summary, beside the whole of yesterday.
 
 use serde_json::{Value, json};
 

@@ -12,7 +12,7 @@ use crate::web::App;
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Makes the site anew whenever there is another release, until the stop.
-pub(super) async fn keep_up(content: Content, app: App, stop: CancellationToken) {
+pub(super) async fn run(content: Content, app: App, stop: CancellationToken) {
     let mut changes = app.catalogue().changes();
     let mut away = false;
     loop {

@@ -21,7 +21,7 @@ pub(super) enum Access {
 
 /// Why the database cannot be opened for what the command is about to do.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum OpeningFailure {
+pub(super) enum OpenFailure {
     #[error(
         "Nothing was done: the database ({0}) is not there. Check `{1}` and the folder in which you are; \
          `porchlight serve` makes a new one."
@@ -73,25 +73,25 @@ async fn look(database: &Database, setting: &'static str, access: Access) -> Res
         match File::open(path) {
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(OpeningFailure::Missing(database.clone(), setting).into());
+                return Err(OpenFailure::Missing(database.clone(), setting).into());
             }
-            Err(error) => return Err(OpeningFailure::Unreadable(database.clone(), error).into()),
+            Err(error) => return Err(OpenFailure::Unreadable(database.clone(), error).into()),
         }
     }
     let store = Store::open_existing(database)?;
     let schema = store.schema().await;
     store.close().await;
     match schema.map_err(|failure| unusable(database.clone(), failure))? {
-        Schema::None => Err(OpeningFailure::NotOurs(database.clone(), setting).into()),
-        Schema::Older(_) if access == Access::Read => Err(OpeningFailure::Older(database.clone()).into()),
+        Schema::None => Err(OpenFailure::NotOurs(database.clone(), setting).into()),
+        Schema::Older(_) if access == Access::Read => Err(OpenFailure::Older(database.clone()).into()),
         Schema::Older(_) | Schema::Current(_) => Ok(()),
     }
 }
 
 fn unusable(database: Database, failure: StoreFailure) -> CommandFailure {
     match failure {
-        StoreFailure::Unavailable(why) | StoreFailure::Refused(why) => OpeningFailure::Unusable(database, why).into(),
-        damaged @ StoreFailure::Damaged(_) => OpeningFailure::Damaged(database, damaged).into(),
+        StoreFailure::Unavailable(why) | StoreFailure::Refused(why) => OpenFailure::Unusable(database, why).into(),
+        damaged @ StoreFailure::Damaged(_) => OpenFailure::Damaged(database, damaged).into(),
         failure @ StoreFailure::Unusable(_) => failure.into(),
     }
 }

@@ -14,18 +14,18 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use crate::domain::time::Moment;
+use crate::domain::time::Timestamp;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Certificate {
     Valid,
     /// Valid, but not for as long as was asked.
-    EndsAt(Moment),
+    EndsAt(Timestamp),
 }
 
 /// Why there is no valid certificate.
 #[derive(Debug, thiserror::Error)]
-pub enum Unproven {
+pub enum CertificateFailure {
     #[error("this machine has no list of authorities")]
     NoAuthorities,
     #[error("{0}")]
@@ -33,15 +33,15 @@ pub enum Unproven {
     #[error("{0}")]
     NoTls(Error),
     #[error("{0}")]
-    Invalid(Flaw),
+    Invalid(CertificateFault),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Flaw {
+pub enum CertificateFault {
     #[error("it ended on {}", .0.date())]
-    Ended(Moment),
+    Ended(Timestamp),
     #[error("it begins on {}", .0.date())]
-    NotBegun(Moment),
+    NotBegun(Timestamp),
     #[error("it is for another name")]
     AnotherName,
     #[error("it comes from nobody whom this machine trusts, or without the certificates in between")]
@@ -55,15 +55,16 @@ impl Certificate {
     /// by the authorities that this machine trusts.
     ///
     /// # Errors
-    /// As [`Unproven`] tells.
-    pub async fn of(host: &str, port: u16, now: Moment, to_come: Duration) -> Result<Self, Unproven> {
-        let name = ServerName::try_from(host.to_owned()).map_err(|_| Unproven::Invalid(Flaw::AnotherName))?;
+    /// As [`CertificateFailure`] tells.
+    pub async fn of(host: &str, port: u16, now: Timestamp, to_come: Duration) -> Result<Self, CertificateFailure> {
+        let name = ServerName::try_from(host.to_owned())
+            .map_err(|_| CertificateFailure::Invalid(CertificateFault::AnotherName))?;
         let verifier = verifier()?;
-        let connector = TlsConnector::from(Arc::new(client(verifier.clone(), now).map_err(Unproven::NoTls)?));
+        let connector = TlsConnector::from(Arc::new(client(verifier.clone(), now).map_err(CertificateFailure::NoTls)?));
         let connection = TcpStream::connect((host, port)).await.map_err(refused)?;
         let mut connection = connector.connect(name.clone(), connection).await.map_err(refused)?;
         let [shown, between @ ..] = connection.get_ref().1.peer_certificates().unwrap_or_default() else {
-            return Err(Unproven::NoTls(Error::NoCertificatesPresented));
+            return Err(CertificateFailure::NoTls(Error::NoCertificatesPresented));
         };
         let then = verifier.verify_server_cert(shown, between, &name, &[], unix_time(now.after(to_come)));
         let _ = connection.shutdown().await;
@@ -76,29 +77,29 @@ impl Certificate {
     }
 }
 
-fn verifier() -> Result<Arc<WebPkiServerVerifier>, Unproven> {
+fn verifier() -> Result<Arc<WebPkiServerVerifier>, CertificateFailure> {
     let mut authorities = RootCertStore::empty();
     authorities.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     WebPkiServerVerifier::builder_with_provider(authorities.into(), ring::default_provider().into())
         .build()
-        .map_err(|_| Unproven::NoAuthorities)
+        .map_err(|_| CertificateFailure::NoAuthorities)
 }
 
-fn client(verifier: Arc<WebPkiServerVerifier>, now: Moment) -> Result<ClientConfig, Error> {
+fn client(verifier: Arc<WebPkiServerVerifier>, now: Timestamp) -> Result<ClientConfig, Error> {
     let (provider, time) = (ring::default_provider().into(), Arc::new(Now(unix_time(now))));
     let client = ClientConfig::builder_with_details(provider, time).with_safe_default_protocol_versions()?;
     Ok(client.with_webpki_verifier(verifier).with_no_client_auth())
 }
 
-fn refused(error: io::Error) -> Unproven {
+fn refused(error: io::Error) -> CertificateFailure {
     match error.downcast::<Error>() {
-        Ok(Error::InvalidCertificate(flaw)) => Unproven::Invalid(flaw.into()),
-        Ok(error) => Unproven::NoTls(error),
-        Err(error) => Unproven::Unreachable(error.to_string()),
+        Ok(Error::InvalidCertificate(flaw)) => CertificateFailure::Invalid(flaw.into()),
+        Ok(error) => CertificateFailure::NoTls(error),
+        Err(error) => CertificateFailure::Unreachable(error.to_string()),
     }
 }
 
-impl From<CertificateError> for Flaw {
+impl From<CertificateError> for CertificateFault {
     fn from(error: CertificateError) -> Self {
         match error {
             CertificateError::ExpiredContext { not_after, .. } => Self::Ended(moment(not_after)),
@@ -121,10 +122,10 @@ impl TimeProvider for Now {
     }
 }
 
-fn unix_time(moment: Moment) -> UnixTime {
+fn unix_time(moment: Timestamp) -> UnixTime {
     UnixTime::since_unix_epoch(Duration::from_millis(u64::try_from(moment.unix_millis()).unwrap_or_default()))
 }
 
-fn moment(time: UnixTime) -> Moment {
-    Moment::from_unix_millis(0).after(Duration::from_secs(time.as_secs()))
+fn moment(time: UnixTime) -> Timestamp {
+    Timestamp::from_unix_millis(0).after(Duration::from_secs(time.as_secs()))
 }

@@ -17,14 +17,14 @@ const BREATH: Duration = Duration::from_secs(1);
 const AFTER_TROUBLE: Duration = Duration::from_secs(5);
 
 /// Runs until the stop, and ends what is under way unless that is given up on.
-pub(super) async fn forward_messages(
+pub(super) async fn run(
     forwarder: Forwarder,
     new_messages: Arc<Notify>,
     stop: CancellationToken,
-    give_up: CancellationToken,
+    abort: CancellationToken,
 ) {
     while !stop.is_cancelled() {
-        let Some(pause) = give_up.run_until_cancelled(work(&forwarder)).await else { return };
+        let Some(pause) = abort.run_until_cancelled(work(&forwarder)).await else { return };
         let wait = async {
             sleep(pause.at_least).await;
             let _ = timeout(pause.at_most, new_messages.notified()).await;

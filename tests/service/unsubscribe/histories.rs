@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use porchlight::actions::{self, LetterSender, LetterStep};
 use porchlight::domain::base_url::BaseUrl;
-use porchlight::domain::leaving::Suppression;
 use porchlight::domain::letter::Letter;
 use porchlight::domain::mailbox::Mailbox;
 use porchlight::domain::relay::Relay;
-use porchlight::mail::Postmaster;
-use porchlight::site::{Content, Stationery};
+use porchlight::domain::unsubscribe::SuppressionReason;
+use porchlight::mail::Mailer;
+use porchlight::site::{Content, LetterTemplate};
 use porchlight::store::Store;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -91,7 +91,7 @@ async fn happen(service: &Service, store: &Store, email: &str, event: Event, per
             (person.opted_in, person.suppressed) = (false, true);
         }
         Event::Suppress => {
-            actions::suppress(store, &address(email), Suppression::Makers, now).await.expect("to be done");
+            actions::suppress(store, &address(email), SuppressionReason::Makers, now).await.expect("to be done");
             person.suppressed = true;
         }
         Event::Unsuppress => {
@@ -113,8 +113,8 @@ async fn send_letter(service: &Service, store: &Store, server: &mut MailServer, 
     let base_url = BaseUrl::parse(service.base_url()).expect("an address");
     let mut sender = LetterSender::new(
         store.clone(),
-        Postmaster::new(relay, &from).expect("a sender"),
-        Stationery::read(&Content::default(), base_url.clone(), "1 Lamp Street").expect("stationery"),
+        Mailer::new(relay, &from).expect("a sender"),
+        LetterTemplate::read(&Content::default(), base_url.clone(), "1 Lamp Street").expect("letter_template"),
         base_url,
         Letter::parse(&format!("# Letter {number}\n\nNews.\n")).expect("a letter"),
         service.clock.clone(),

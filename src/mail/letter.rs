@@ -4,25 +4,25 @@ use lettre::message::MultiPart;
 use lettre::message::header::HeaderValue;
 use uuid::Uuid;
 
-use super::compose::{Correspondent, Mail, Postmaster, header, with_one_kind_of_line_end};
-use crate::domain::time::Moment;
+use super::compose::{Mail, MailAddress, Mailer, header, with_one_kind_of_line_end};
+use crate::domain::time::Timestamp;
 
 /// What one person's copy is made from.
 #[derive(Debug)]
-pub struct MonthlyMail<'a> {
+pub struct LetterMail<'a> {
     pub id: Uuid,
-    pub to: &'a Correspondent,
+    pub to: &'a MailAddress,
     pub subject: &'a str,
     pub text: &'a str,
     pub html: &'a str,
     /// Where one click unsubscribes (RFC 8058).
     pub unsubscribe_url: &'a str,
-    pub at: Moment,
+    pub at: Timestamp,
 }
 
-impl Postmaster {
+impl Mailer {
     #[must_use]
-    pub fn monthly(&self, mail: &MonthlyMail<'_>) -> Mail {
+    pub fn monthly(&self, mail: &LetterMail<'_>) -> Mail {
         let parts = MultiPart::alternative_plain_html(
             with_one_kind_of_line_end(mail.text),
             with_one_kind_of_line_end(mail.html),

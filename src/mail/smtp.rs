@@ -14,7 +14,7 @@ use lettre::transport::smtp::extension::ClientId;
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
-use super::compose::{Mail, Postmaster};
+use super::compose::{Mail, Mailer};
 use crate::domain::relay::Security;
 
 /// For reaching the server, encrypting and logging in.
@@ -28,34 +28,36 @@ const GOODBYE_WITHIN: Duration = Duration::from_secs(2);
 
 /// Why a mail was not handed over.
 #[derive(Clone, Debug, thiserror::Error)]
-pub enum Trouble {
+pub enum SendFailure {
     /// The server is away, or wants nothing from us. The mail itself was not shown to it.
     #[error("the mail server cannot be used: {0}")]
-    Away(Cause),
+    Unavailable(FailureCause),
     /// The server takes nothing for this recipient, now or ever. The mail itself was not shown to it.
     #[error("the mail server takes nothing for a recipient: {cause}")]
-    NotForThem { for_good: bool, cause: Cause },
+    RecipientRejected { permanent: bool, cause: FailureCause },
     /// The server has seen the mail and does not take it, now or ever.
     #[error("the mail server refused a mail: {cause}")]
-    Refused { for_good: bool, cause: Cause },
+    MessageRejected { permanent: bool, cause: FailureCause },
     /// The connection broke while the mail was under way: it may have arrived.
     #[error("the connection broke while a mail was under way: {0}")]
-    Uncertain(Cause),
+    Uncertain(FailureCause),
 }
 
 /// What was behind it. Shown, it leaves out what the server said, which may name people, and gives
 /// the number alone.
 #[derive(Clone, Debug)]
-pub struct Cause {
+pub struct FailureCause {
     pub in_full: String,
     code: Option<String>,
 }
 
-impl Trouble {
+impl SendFailure {
     /// Whether the server says that there is no such mailbox: an enhanced status code 5.1.x.
     #[must_use]
-    pub fn is_about_the_mailbox(&self) -> bool {
-        let (Self::NotForThem { for_good: true, cause } | Self::Refused { for_good: true, cause }) = self else {
+    pub fn is_unknown_mailbox(&self) -> bool {
+        let (Self::RecipientRejected { permanent: true, cause } | Self::MessageRejected { permanent: true, cause }) =
+            self
+        else {
             return false;
         };
         cause.in_full.split_whitespace().any(|word| {
@@ -68,15 +70,15 @@ impl Trouble {
     #[must_use]
     pub fn in_full(&self) -> &str {
         match self {
-            Self::Away(cause)
-            | Self::NotForThem { cause, .. }
-            | Self::Refused { cause, .. }
+            Self::Unavailable(cause)
+            | Self::RecipientRejected { cause, .. }
+            | Self::MessageRejected { cause, .. }
             | Self::Uncertain(cause) => &cause.in_full,
         }
     }
 }
 
-impl fmt::Display for Cause {
+impl fmt::Display for FailureCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.code {
             Some(code) => write!(f, "it said {code}"),
@@ -85,13 +87,13 @@ impl fmt::Display for Cause {
     }
 }
 
-impl From<Error> for Cause {
+impl From<Error> for FailureCause {
     fn from(error: Error) -> Self {
         Self { in_full: error.to_string(), code: error.status().map(|code| code.to_string()) }
     }
 }
 
-impl Cause {
+impl FailureCause {
     /// Known without asking a server.
     #[must_use]
     pub fn known(words: &str) -> Self {
@@ -99,32 +101,32 @@ impl Cause {
     }
 }
 
-impl From<Elapsed> for Cause {
+impl From<Elapsed> for FailureCause {
     fn from(_: Elapsed) -> Self {
         Self::known("it does not answer")
     }
 }
 
 /// An open conversation.
-pub struct Connection(AsyncSmtpConnection);
+pub struct SmtpConnection(AsyncSmtpConnection);
 
 /// It holds a stream, and nothing to show.
-impl fmt::Debug for Connection {
+impl fmt::Debug for SmtpConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Connection")
+        f.write_str("SmtpConnection")
     }
 }
 
-impl Postmaster {
+impl Mailer {
     /// Reaches the mail server, and proves who we are where that is asked for.
     ///
     /// # Errors
-    /// [`Trouble::Away`]
-    pub async fn connect(&self) -> Result<Connection, Trouble> {
+    /// [`SendFailure::Unavailable`]
+    pub async fn connect(&self) -> Result<SmtpConnection, SendFailure> {
         match timeout(CONNECT_WITHIN, self.open()).await {
-            Ok(Ok(opened)) => Ok(Connection(opened)),
-            Ok(Err(error)) => Err(Trouble::Away(error.into())),
-            Err(elapsed) => Err(Trouble::Away(elapsed.into())),
+            Ok(Ok(opened)) => Ok(SmtpConnection(opened)),
+            Ok(Err(error)) => Err(SendFailure::Unavailable(error.into())),
+            Err(elapsed) => Err(SendFailure::Unavailable(elapsed.into())),
         }
     }
 
@@ -160,33 +162,33 @@ impl Postmaster {
     }
 }
 
-impl Connection {
+impl SmtpConnection {
     /// Hands a mail over. After any trouble the connection is of no further use.
     ///
     /// # Errors
-    /// As [`Trouble`] tells.
-    pub async fn send(&mut self, mail: &Mail) -> Result<(), Trouble> {
+    /// As [`SendFailure`] tells.
+    pub async fn send(&mut self, mail: &Mail) -> Result<(), SendFailure> {
         match timeout(ADDRESS_WITHIN, self.address(mail)).await {
             Ok(addressed) => addressed?,
-            Err(elapsed) => return Err(Trouble::Away(elapsed.into())),
+            Err(elapsed) => return Err(SendFailure::Unavailable(elapsed.into())),
         }
         match timeout(TAKE_WITHIN, self.0.message(&mail.bytes)).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) if error.is_transient() || error.is_permanent() => {
-                Err(Trouble::Refused { for_good: error.is_permanent(), cause: error.into() })
+                Err(SendFailure::MessageRejected { permanent: error.is_permanent(), cause: error.into() })
             }
-            Ok(Err(error)) => Err(Trouble::Uncertain(error.into())),
-            Err(elapsed) => Err(Trouble::Uncertain(elapsed.into())),
+            Ok(Err(error)) => Err(SendFailure::Uncertain(error.into())),
+            Err(elapsed) => Err(SendFailure::Uncertain(elapsed.into())),
         }
     }
 
-    async fn address(&mut self, mail: &Mail) -> Result<(), Trouble> {
-        let away = |error: Error| Trouble::Away(error.into());
+    async fn address(&mut self, mail: &Mail) -> Result<(), SendFailure> {
+        let away = |error: Error| SendFailure::Unavailable(error.into());
         self.0.command(MailFrom::new(Some(mail.from.clone()), Vec::new())).await.map_err(away)?;
         let to = Rcpt::new(mail.to.clone(), Vec::new());
         self.0.command(to).await.map_err(|error| match error {
             error if error.is_transient() || error.is_permanent() => {
-                Trouble::NotForThem { for_good: error.is_permanent(), cause: error.into() }
+                SendFailure::RecipientRejected { permanent: error.is_permanent(), cause: error.into() }
             }
             error => away(error),
         })?;

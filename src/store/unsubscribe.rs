@@ -8,16 +8,16 @@ use super::counts::{ADD_COUNTS, counts_batch};
 use super::statement::{Statement, in_transaction, on_pool, over_batch};
 use super::{Store, StoreFailure};
 use crate::domain::calendar::Day;
-use crate::domain::counts::{Counted, Counts};
+use crate::domain::counts::{CountedEvent, Counts};
 use crate::domain::email::EmailAddress;
-use crate::domain::leaving::{AddressKey, Leaving, Suppression, UnsubscribeToken};
-use crate::domain::time::Moment;
+use crate::domain::time::Timestamp;
+use crate::domain::unsubscribe::{AddressHashKey, SuppressionReason, UnsubscribeKind, UnsubscribeToken};
 
 /// Somebody who would be mailed now, and the opt-in that says so.
 #[derive(Clone, Debug)]
 pub struct Recipient {
     pub email: EmailAddress,
-    pub opted_in_at: Moment,
+    pub opted_in_at: Timestamp,
     pub via: String,
     pub source: Option<String>,
 }
@@ -71,7 +71,7 @@ impl Store {
     pub async fn unsubscribe_tokens(
         &self,
         fresh: &[(EmailAddress, UnsubscribeToken)],
-        at: Moment,
+        at: Timestamp,
     ) -> Result<HashMap<String, UnsubscribeToken>, StoreFailure> {
         let batch = fresh.iter().map(|(email, token)| json!({ "address": email.key(), "token": token.as_str() }));
         let batch = batch.collect::<Value>().to_string();
@@ -96,9 +96,14 @@ impl Store {
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn leave(&self, token: &UnsubscribeToken, how: Leaving, at: Moment) -> Result<bool, StoreFailure> {
+    pub async fn leave(
+        &self,
+        token: &UnsubscribeToken,
+        how: UnsubscribeKind,
+        at: Timestamp,
+    ) -> Result<bool, StoreFailure> {
         let mut counts = Counts::default();
-        counts.add_plain(Day::of(at), Counted::Unsubscribe, None);
+        counts.add_plain(Day::of(at), CountedEvent::Unsubscribe, None);
         let (at, counts) = (at.unix_millis(), counts_batch(&counts));
         in_transaction!(self, |tx, words| {
             let holder: Option<(String, String)> =
@@ -107,10 +112,10 @@ impl Store {
             let withdrawal = sqlx::query(INSERT_WITHDRAWAL).bind(&address).bind(at).bind(how.as_str());
             let withdrawn = withdrawal.execute(&mut *tx).await?.rows_affected();
             sqlx::query(WITHDRAW).bind(&address).execute(&mut *tx).await?;
-            if how == Leaving::NotMe {
+            if how == UnsubscribeKind::NotMe {
                 let (key,): (String,) = sqlx::query_as(SELECT_KEY).fetch_one(&mut *tx).await?;
                 let hash = read_key(&key)?.hash(&stored(&email)?);
-                let reason = Suppression::NotMe.as_str();
+                let reason = SuppressionReason::NotMe.as_str();
                 sqlx::query(SUPPRESS).bind(hash).bind(at).bind(reason).execute(&mut *tx).await?;
             }
             if withdrawn > 0 {
@@ -124,7 +129,12 @@ impl Store {
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn suppress(&self, email: &EmailAddress, reason: Suppression, at: Moment) -> Result<(), StoreFailure> {
+    pub async fn suppress(
+        &self,
+        email: &EmailAddress,
+        reason: SuppressionReason,
+        at: Timestamp,
+    ) -> Result<(), StoreFailure> {
         let hash = self.address_key().await?.hash(email);
         on_pool!(self, |pool| {
             sqlx::query(SUPPRESS).bind(&hash).bind(at.unix_millis()).bind(reason.as_str()).execute(pool).await?;
@@ -157,20 +167,20 @@ impl Store {
         for (email, at, via, source) in rows {
             let email = stored(&email)?;
             if suppressed.is_empty() || !suppressed.contains(&key.hash(&email)) {
-                recipients.push(Recipient { email, opted_in_at: Moment::from_unix_millis(at), via, source });
+                recipients.push(Recipient { email, opted_in_at: Timestamp::from_unix_millis(at), via, source });
             }
         }
         Ok(recipients)
     }
 
-    pub(super) async fn address_key(&self) -> Result<AddressKey, StoreFailure> {
+    pub(super) async fn address_key(&self) -> Result<AddressHashKey, StoreFailure> {
         let (key,): (String,) = on_pool!(self, |pool| sqlx::query_as(SELECT_KEY).fetch_one(pool).await?);
         read_key(&key)
     }
 }
 
-pub(super) fn read_key(text: &str) -> Result<AddressKey, StoreFailure> {
-    AddressKey::parse(text).ok_or_else(|| StoreFailure::Refused("the key of the addresses is not one".to_owned()))
+pub(super) fn read_key(text: &str) -> Result<AddressHashKey, StoreFailure> {
+    AddressHashKey::parse(text).ok_or_else(|| StoreFailure::Refused("the key of the addresses is not one".to_owned()))
 }
 
 pub(super) fn stored(email: &str) -> Result<EmailAddress, StoreFailure> {

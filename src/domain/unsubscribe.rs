@@ -6,8 +6,8 @@ use std::fmt;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use super::digest::hex;
 use super::email::EmailAddress;
+use super::sha256::hex;
 
 /// What a link to the page for leaving ends in. It is made of chance alone, so it can neither be
 /// guessed nor tells anything of the person.
@@ -19,7 +19,7 @@ impl UnsubscribeToken {
     pub const BYTES: usize = 20;
 
     #[must_use]
-    pub fn from_chance(bytes: [u8; Self::BYTES]) -> Self {
+    pub fn from_random(bytes: [u8; Self::BYTES]) -> Self {
         Self(hex(&bytes))
     }
 
@@ -38,12 +38,12 @@ impl UnsubscribeToken {
     /// Where the page for leaving is.
     #[must_use]
     pub fn path(&self) -> String {
-        format!("{UNSUBSCRIBE}{}", self.0)
+        format!("{UNSUBSCRIBE_PATH}{}", self.0)
     }
 }
 
 /// What comes before the token in its address.
-pub const UNSUBSCRIBE: &str = "/unsubscribe/";
+pub const UNSUBSCRIBE_PATH: &str = "/unsubscribe/";
 
 /// Whoever knows a token may use it, so none is shown by accident.
 impl fmt::Debug for UnsubscribeToken {
@@ -54,14 +54,14 @@ impl fmt::Debug for UnsubscribeToken {
 
 /// How somebody leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Leaving {
+pub enum UnsubscribeKind {
     /// Until they opt in again.
     Unsubscribe,
     /// Somebody else gave their address: for good, whoever opts in.
     NotMe,
 }
 
-impl Leaving {
+impl UnsubscribeKind {
     #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -73,7 +73,7 @@ impl Leaving {
 
 /// Why an address is never mailed again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Suppression {
+pub enum SuppressionReason {
     /// Its owner says that somebody else gave it.
     NotMe,
     /// There is no such mailbox.
@@ -82,7 +82,7 @@ pub enum Suppression {
     Makers,
 }
 
-impl Suppression {
+impl SuppressionReason {
     pub const ALL: [Self; 3] = [Self::NotMe, Self::NoMailbox, Self::Makers];
 
     /// Reads it back; anything else is none.
@@ -103,9 +103,9 @@ impl Suppression {
 
 /// The key by which addresses are remembered without being kept: one for each database.
 #[derive(Clone)]
-pub struct AddressKey([u8; 64]);
+pub struct AddressHashKey([u8; 64]);
 
-impl AddressKey {
+impl AddressHashKey {
     /// A key as the database made it; anything else is none.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
@@ -119,9 +119,9 @@ impl AddressKey {
     }
 }
 
-impl fmt::Debug for AddressKey {
+impl fmt::Debug for AddressHashKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("AddressKey")
+        f.write_str("AddressHashKey")
     }
 }
 
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_token_is_read_as_it_was_made_and_nothing_else_is_one() {
-        let token = UnsubscribeToken::from_chance([0xa5; UnsubscribeToken::BYTES]);
+        let token = UnsubscribeToken::from_random([0xa5; UnsubscribeToken::BYTES]);
         assert_eq!(UnsubscribeToken::parse(token.as_str()), Some(token.clone()));
         let text = token.as_str();
         for wrong in ["", &text[1..], &text.to_uppercase(), &format!("{text}0"), &text.replace('a', "g")] {
@@ -143,7 +143,7 @@ mod tests {
     #[test]
     fn hashes_tell_addresses_apart_and_depend_on_the_key() {
         let email = |typed| EmailAddress::parse(typed).unwrap();
-        let (key, other) = (AddressKey([1; 64]), AddressKey([2; 64]));
+        let (key, other) = (AddressHashKey([1; 64]), AddressHashKey([2; 64]));
         assert_eq!(key.hash(&email("Ada@Example.com")), key.hash(&email("ada@example.COM")));
         assert_ne!(key.hash(&email("ada@example.com")), key.hash(&email("bob@example.com")));
         assert_ne!(key.hash(&email("ada@example.com")), other.hash(&email("ada@example.com")));

@@ -18,13 +18,13 @@ const BATCH_BYTES: usize = 1024 * 1024;
 
 /// Whether others may write to the source meanwhile. What they write is not carried.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Others {
-    MayWrite,
-    Wait,
+pub enum SourceWrites {
+    Allowed,
+    Blocked,
 }
 
 #[derive(Clone, Debug)]
-pub enum Carried {
+pub enum Copied {
     Now(Vec<Contents>),
     /// Everything was there already.
     Before(Vec<Contents>),
@@ -32,7 +32,7 @@ pub enum Carried {
 
 /// Nothing was carried, and why.
 #[derive(Clone, Debug, thiserror::Error)]
-pub enum CarryFailure {
+pub enum CopyFailure {
     #[error("it holds something already, and that stays")]
     Occupied,
     #[error("it holds this database as it was once carried, and one of the two was written to since ({0})")]
@@ -43,7 +43,7 @@ pub enum CarryFailure {
     Store(#[from] StoreFailure),
 }
 
-impl CarryFailure {
+impl CopyFailure {
     /// As [`StoreFailure::sentence`].
     #[must_use]
     pub fn sentence(&self, outcome: &str) -> String {
@@ -54,7 +54,7 @@ impl CarryFailure {
     }
 }
 
-impl From<sqlx::Error> for CarryFailure {
+impl From<sqlx::Error> for CopyFailure {
     fn from(error: sqlx::Error) -> Self {
         StoreFailure::from(error).into()
     }
@@ -68,11 +68,11 @@ enum Session {
 
 impl Session {
     /// Sees the database as it is at this moment, whatever is written later.
-    async fn reading(store: &Store, others: Others) -> Result<Self, sqlx::Error> {
+    async fn reading(store: &Store, writes: SourceWrites) -> Result<Self, sqlx::Error> {
         Ok(match store {
-            Store::Sqlite(pool) => Self::Sqlite(match others {
-                Others::MayWrite => pool.begin().await?,
-                Others::Wait => pool.begin_with("BEGIN IMMEDIATE").await?,
+            Store::Sqlite(pool) => Self::Sqlite(match writes {
+                SourceWrites::Allowed => pool.begin().await?,
+                SourceWrites::Blocked => pool.begin_with("BEGIN IMMEDIATE").await?,
             }),
             Store::Postgres(pool) => {
                 let mut tx = pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
@@ -159,7 +159,7 @@ impl Session {
         &mut self,
         tables: &[Table],
         mut progress: impl FnMut(u64),
-    ) -> Result<Vec<Contents>, CarryFailure> {
+    ) -> Result<Vec<Contents>, CopyFailure> {
         let (mut all, mut done) = (Vec::new(), 0);
         for table in tables {
             let mut contents = table.empty();
@@ -199,17 +199,17 @@ impl Store {
     ///
     /// # Errors
     /// When nothing was carried. The target is as it was, but for tables without rows.
-    pub async fn carry_to(
+    pub async fn copy_to(
         &self,
         target: &Self,
-        others: Others,
+        writes: SourceWrites,
         progress: impl FnMut(&'static str, u64, u64),
-    ) -> Result<Carried, CarryFailure> {
+    ) -> Result<Copied, CopyFailure> {
         if target.is_somebody_elses().await? {
-            return Err(CarryFailure::Occupied);
+            return Err(CopyFailure::Occupied);
         }
         target.prepare().await?;
-        carry(self, target, others, &tables(&SQLITE_MIGRATIONS).await?, progress).await
+        carry(self, target, writes, &tables(&SQLITE_MIGRATIONS).await?, progress).await
     }
 
     /// What an embedded database of an older version holds, which came up to the migration `version`, in one of this
@@ -221,11 +221,11 @@ impl Store {
         &self,
         version: i64,
         progress: impl FnMut(&'static str, u64, u64),
-    ) -> Result<Self, CarryFailure> {
+    ) -> Result<Self, CopyFailure> {
         let (renewed, pool) = Self::without_a_name();
         let known = migrations_up_to(version);
         known.run(&pool).await.map_err(StoreFailure::from)?;
-        carry(self, &renewed, Others::MayWrite, &tables(&known).await?, progress).await?;
+        carry(self, &renewed, SourceWrites::Allowed, &tables(&known).await?, progress).await?;
         SQLITE_MIGRATIONS.run(&pool).await.map_err(StoreFailure::from)?;
         Ok(renewed)
     }
@@ -238,9 +238,9 @@ impl Store {
         &self,
         version: i64,
         mut progress: impl FnMut(u64, u64),
-    ) -> Result<Vec<Contents>, CarryFailure> {
+    ) -> Result<Vec<Contents>, CopyFailure> {
         let tables = tables(&migrations_up_to(version)).await?;
-        let mut session = Session::reading(self, Others::MayWrite).await?;
+        let mut session = Session::reading(self, SourceWrites::Allowed).await?;
         let all = session.count_all(&tables).await?;
         session.contents(&tables, |done| progress(done, all)).await
     }
@@ -261,17 +261,17 @@ impl Store {
 async fn carry(
     source: &Store,
     target: &Store,
-    others: Others,
+    writes: SourceWrites,
     tables: &[Table],
     mut progress: impl FnMut(&'static str, u64, u64),
-) -> Result<Carried, CarryFailure> {
-    let mut source = Session::reading(source, others).await?;
+) -> Result<Copied, CopyFailure> {
+    let mut source = Session::reading(source, writes).await?;
     let mut target = Session::writing(target).await?;
     let all = source.count_all(tables).await?;
     if !target.is_fresh(tables).await? {
         let there = target.contents(tables, |done| progress("reading there", done, all)).await?;
         let here = source.contents(tables, |done| progress("reading here", done, all)).await?;
-        return if here == there { Ok(Carried::Before(there)) } else { Err(difference(&here, &there)) };
+        return if here == there { Ok(Copied::Before(there)) } else { Err(difference(&here, &there)) };
     }
     for table in tables.iter().rev().filter(|table| table.rows_at_first > 0) {
         target.execute(format!("DELETE FROM \"{}\"", table.name)).await?;
@@ -286,24 +286,24 @@ async fn carry(
     }
     let arrived = target.contents(tables, |done| progress("reading back", done, all)).await?;
     if let Some((table, _)) = carried.iter().zip(&arrived).find(|(left, arrived)| left != arrived) {
-        return Err(CarryFailure::Differs(table.table.clone()));
+        return Err(CopyFailure::Differs(table.table.clone()));
     }
     target.commit().await?;
-    Ok(Carried::Now(carried))
+    Ok(Copied::Now(carried))
 }
 
 /// Every database has secrets and ids of its own, so two that have a table in common are of one origin.
-fn difference(here: &[Contents], there: &[Contents]) -> CarryFailure {
+fn difference(here: &[Contents], there: &[Contents]) -> CopyFailure {
     let pairs = || here.iter().zip(there);
     if !pairs().any(|(here, there)| here.rows > 0 && here == there) {
-        return CarryFailure::Occupied;
+        return CopyFailure::Occupied;
     }
     let changed = pairs().filter(|(here, there)| here != there);
     let described = changed.map(|(here, there)| match (here.rows, there.rows) {
         (here_rows, there_rows) if here_rows == there_rows => format!("{}: changed rows", here.table),
         (here_rows, there_rows) => format!("{}: {here_rows} here, {there_rows} there", here.table),
     });
-    CarryFailure::Diverged(described.collect::<Vec<_>>().join("; "))
+    CopyFailure::Diverged(described.collect::<Vec<_>>().join("; "))
 }
 
 async fn carry_table(
@@ -311,7 +311,7 @@ async fn carry_table(
     target: &mut Session,
     table: &Table,
     mut progress: impl FnMut(u64),
-) -> Result<Contents, CarryFailure> {
+) -> Result<Contents, CopyFailure> {
     let mut contents = table.empty();
     let (mut batch, mut count) = (String::new(), 0);
     let mut rows = source.rows(table);

@@ -2,17 +2,17 @@
 
 use std::fmt::Write;
 
-use sha2::{Digest as _, Sha256};
+use sha2::Digest as _;
 
 use super::base64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Digest([u8; 32]);
+pub struct Sha256([u8; 32]);
 
-impl Digest {
+impl Sha256 {
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
-        Self(Sha256::digest(bytes).into())
+        Self(sha2::Sha256::digest(bytes).into())
     }
 
     /// Reads it back from 64 hexadecimal digits.
@@ -53,16 +53,16 @@ impl Digest {
 
 /// Takes in bytes piece by piece.
 #[derive(Clone, Debug, Default)]
-pub struct Digesting(Sha256);
+pub struct Sha256Hasher(sha2::Sha256);
 
-impl Digesting {
-    pub fn take_in(&mut self, bytes: &[u8]) {
+impl Sha256Hasher {
+    pub fn update(&mut self, bytes: &[u8]) {
         self.0.update(bytes);
     }
 
     #[must_use]
-    pub fn finish(self) -> Digest {
-        Digest(self.0.finalize().into())
+    pub fn finish(self) -> Sha256 {
+        Sha256(self.0.finalize().into())
     }
 }
 
@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn digests_are_written_as_others_write_them() {
-        let digest = Digest::of(b"abc");
+        let digest = Sha256::of(b"abc");
         assert_eq!(digest.hex(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         assert_eq!(digest.short(8), "ba7816bf");
         assert_eq!(digest.base64(), "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=");
@@ -87,13 +87,13 @@ mod tests {
 
     #[test]
     fn a_digest_is_the_same_in_pieces_and_read_back() {
-        let mut digesting = Digesting::default();
-        digesting.take_in(b"a");
-        digesting.take_in(b"bc");
-        assert_eq!(digesting.finish(), Digest::of(b"abc"));
-        assert_eq!(Digest::from_hex(&Digest::of(b"abc").hex()), Some(Digest::of(b"abc")));
+        let mut hasher = Sha256Hasher::default();
+        hasher.update(b"a");
+        hasher.update(b"bc");
+        assert_eq!(hasher.finish(), Sha256::of(b"abc"));
+        assert_eq!(Sha256::from_hex(&Sha256::of(b"abc").hex()), Some(Sha256::of(b"abc")));
         for wrong in ["", "ab", &"g".repeat(64), &"é".repeat(32)] {
-            assert_eq!(Digest::from_hex(wrong), None, "{wrong}");
+            assert_eq!(Sha256::from_hex(wrong), None, "{wrong}");
         }
     }
 }

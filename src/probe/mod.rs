@@ -4,8 +4,8 @@
 //! visitors is for others to judge.
 
 mod certificate;
+mod dns;
 mod message;
-mod name_servers;
 
-pub use certificate::{Certificate, Flaw, Unproven};
-pub use name_servers::{InvalidNameServer, NameServers, Unasked, WayForMail};
+pub use certificate::{Certificate, CertificateFailure, CertificateFault};
+pub use dns::{DnsFailure, InvalidNameServer, MailRoute, NameServers};

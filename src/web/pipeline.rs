@@ -16,7 +16,7 @@ use super::{headers, pages, routes};
 use crate::domain::base_url::BaseUrl;
 
 /// Answers a request, whatever it is, and writes one line about it.
-pub async fn exchange(app: App, router: axum::Router, request: Request) -> Response {
+pub async fn handle(app: App, router: axum::Router, request: Request) -> Response {
     let began = Instant::now();
     let (method, path) = (name_of(request.method()), request.uri().path().to_owned());
     let mut response = guarded(app.base_url(), &path, answer(&app, router, request)).await;
@@ -52,7 +52,7 @@ async fn answer(app: &App, router: axum::Router, request: Request) -> Response {
         return pages::text_response(StatusCode::BAD_REQUEST, "The address of a request starts with a slash.\n");
     }
     if (request.method() == Method::GET || request.method() == Method::HEAD)
-        && let Some(served) = app.made().served.get(path)
+        && let Some(served) = app.built().served.get(path)
     {
         return served.respond(request.method(), request.headers());
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use super::InvalidSettings;
-use super::written::{Written, named, names};
+use super::raw::{RawSettings, named, names};
 
 /// Settings that may hold a password: `PORCHLIGHT_X_FILE` may name a file that holds the value.
 const SECRETS: [&str; 3] = ["database_url", "ops_token", "smtp_url"];
@@ -14,17 +14,17 @@ const DEFAULT_FILE: &str = "porchlight.toml";
 
 /// A setting that somebody made, as written, and where: a flag, a variable, or a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Chosen {
+pub struct ResolvedSetting {
     pub value: String,
     pub place: String,
 }
 
-impl Chosen {
+impl ResolvedSetting {
     /// Puts flags and environment (`given`, from the command line) over the file.
     ///
     /// # Errors
     /// When the file cannot be understood, or a secret is given twice.
-    pub fn gather(file: Option<&Path>, given: &Written) -> Result<BTreeMap<String, Self>, InvalidSettings> {
+    pub fn resolve(file: Option<&Path>, given: &RawSettings) -> Result<BTreeMap<String, Self>, InvalidSettings> {
         let file = file.or_else(|| Some(Path::new(DEFAULT_FILE)).filter(|file| file.exists()));
         let mut all = BTreeMap::new();
         if let Some(path) = file {

@@ -10,12 +10,12 @@ use http::header::{ALLOW, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use url::form_urlencoded;
 
-use super::app::{App, Made};
+use super::app::{App, BuiltSite};
 use super::pages::{self, Served, text_response};
 use super::problem::RETRY_AFTER_SECONDS;
 use super::{body, headers};
 use crate::actions::{Failure, can_unsubscribe, unsubscribe};
-use crate::domain::leaving::{Leaving, UNSUBSCRIBE, UnsubscribeToken};
+use crate::domain::unsubscribe::{UNSUBSCRIBE_PATH, UnsubscribeKind, UnsubscribeToken};
 use crate::site::Site;
 
 pub(crate) const ROUTE: &str = "/unsubscribe/{token}";
@@ -41,16 +41,16 @@ impl Farewell {
 }
 
 /// `GET` and `POST /unsubscribe/TOKEN`
-pub(crate) async fn leaving(State(app): State<App>, request: Request) -> Response {
-    let Some(token) = request.uri().path().strip_prefix(UNSUBSCRIBE).and_then(UnsubscribeToken::parse) else {
+pub(crate) async fn unsubscribe_page(State(app): State<App>, request: Request) -> Response {
+    let Some(token) = request.uri().path().strip_prefix(UNSUBSCRIBE_PATH).and_then(UnsubscribeToken::parse) else {
         return pages::unknown(State(app), request).await;
     };
-    let made = app.made();
+    let built = app.built();
     let (head, body) = request.into_parts();
     match head.method {
         Method::GET | Method::HEAD => {
             let known = can_unsubscribe(app.service(), &token).await;
-            answer(&made, known, &made.farewell.ask, &head.headers)
+            answer(&built, known, &built.farewell.ask, &head.headers)
         }
         Method::POST => {
             let Ok(body) = body::read(&head.headers, body).await else {
@@ -61,11 +61,11 @@ pub(crate) async fn leaving(State(app): State<App>, request: Request) -> Respons
             };
             let how = how(&body);
             let page = match how {
-                Leaving::Unsubscribe => &made.farewell.unsubscribed,
-                Leaving::NotMe => &made.farewell.never_again,
+                UnsubscribeKind::Unsubscribe => &built.farewell.unsubscribed,
+                UnsubscribeKind::NotMe => &built.farewell.never_again,
             };
             let known = unsubscribe(app.service(), &token, how).await;
-            answer(&made, known, page, &HeaderMap::new())
+            answer(&built, known, page, &HeaderMap::new())
         }
         _ => {
             let mut response =
@@ -77,19 +77,19 @@ pub(crate) async fn leaving(State(app): State<App>, request: Request) -> Respons
 }
 
 /// Whatever is sent means to leave; only the page's own box means for good.
-fn how(body: &[u8]) -> Leaving {
-    let not_me = ("reason", Leaving::NotMe.as_str());
+fn how(body: &[u8]) -> UnsubscribeKind {
+    let not_me = ("reason", UnsubscribeKind::NotMe.as_str());
     if form_urlencoded::parse(body).any(|(name, value)| (name.as_ref(), value.as_ref()) == not_me) {
-        Leaving::NotMe
+        UnsubscribeKind::NotMe
     } else {
-        Leaving::Unsubscribe
+        UnsubscribeKind::Unsubscribe
     }
 }
 
-fn answer(made: &Made, known: Result<bool, Failure>, page: &Served, asked: &HeaderMap) -> Response {
+fn answer(built: &BuiltSite, known: Result<bool, Failure>, page: &Served, asked: &HeaderMap) -> Response {
     match known {
         Ok(true) => page.respond(&Method::GET, asked),
-        Ok(false) => made.not_found.respond(&Method::GET, asked),
+        Ok(false) => built.not_found.respond(&Method::GET, asked),
         Err(failure) => {
             tracing::error!(%failure, "somebody could not leave");
             let mut response = text_response(

@@ -24,23 +24,23 @@ const PIECE: usize = 1 << 20;
 
 /// Where traces may be left.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Remains {
-    None,
+pub enum ScrubOutcome {
+    Clean,
     /// Somebody was reading all the time: until the log is written over, or nobody has the database open.
-    InTheLog,
+    LeftInWal,
     /// It could not be found out, or not be helped.
-    InTheFile(String),
+    LeftInFile(String),
 }
 
 impl Store {
     /// Has what was deleted of an address leave the files, too, and says what could not. On
     /// PostgreSQL that is the server's business.
-    pub async fn forget_deleted(&self, email: &EmailAddress) -> Remains {
-        let Self::Sqlite(pool) = self else { return Remains::None };
+    pub async fn scrub_deleted(&self, email: &EmailAddress) -> ScrubOutcome {
+        let Self::Sqlite(pool) = self else { return ScrubOutcome::Clean };
         match forget(pool, [email.key().to_owned(), email.as_typed().to_ascii_lowercase()]).await {
-            Ok(true) => Remains::None,
-            Ok(false) => Remains::InTheLog,
-            Err(why) => Remains::InTheFile(why.to_string()),
+            Ok(true) => ScrubOutcome::Clean,
+            Ok(false) => ScrubOutcome::LeftInWal,
+            Err(why) => ScrubOutcome::LeftInFile(why.to_string()),
         }
     }
 }

@@ -4,16 +4,16 @@ use std::fmt::Write;
 
 use uuid::Uuid;
 
-use super::compose::{Correspondent, Letter, Mail, Postmaster};
+use super::compose::{Mail, MailAddress, Mailer, PlainMail};
 use crate::domain::contact::{ReceivedMessage, reference};
 use crate::domain::text::SenderName;
-use crate::domain::time::Moment;
+use crate::domain::time::Timestamp;
 
-impl Postmaster {
+impl Mailer {
     /// One message. An answer to the mail goes to its sender.
     #[must_use]
-    pub fn forward(&self, received: &ReceivedMessage, to: &Correspondent, at: Moment) -> Mail {
-        self.write(Letter {
+    pub fn forward(&self, received: &ReceivedMessage, to: &MailAddress, at: Timestamp) -> Mail {
+        self.write(PlainMail {
             id: received.id,
             to,
             subject: format!("Contact message [{}]", reference(received.id)),
@@ -25,8 +25,8 @@ impl Postmaster {
 
     /// Many messages in one mail called `id`. An answer to the mail goes to none of their senders.
     #[must_use]
-    pub fn forward_digest(&self, id: Uuid, received: &[ReceivedMessage], to: &Correspondent, at: Moment) -> Mail {
-        self.write(Letter {
+    pub fn forward_digest(&self, id: Uuid, received: &[ReceivedMessage], to: &MailAddress, at: Timestamp) -> Mail {
+        self.write(PlainMail {
             id,
             to,
             subject: format!("Contact messages [{}]", reference(id)),
@@ -117,14 +117,14 @@ mod tests {
             let email = EmailAddress::parse(&format!("{local}@example.com"));
             let email = email.unwrap_or_else(|_| EmailAddress::parse("ada@example.com").unwrap());
             let message = MessageText::parse(&format!("{message}..")).unwrap();
-            let at = Moment::from_unix_millis(1_794_744_000_000);
+            let at = Timestamp::from_unix_millis(1_794_744_000_000);
             let received = ReceivedMessage { id: Uuid::nil(), message: ContactMessage { name, email, message }, at };
 
             let mailbox = |text| Mailbox::parse(text).unwrap();
             let relay = Relay::parse("smtp://localhost").unwrap();
-            let postmaster = Postmaster::new(relay, &mailbox("Troupe <hello@troupe.example>")).unwrap();
-            let to = Correspondent::new(&mailbox("makers@troupe.example")).unwrap();
-            let single = postmaster.forward(&received, &to, at);
+            let mailer = Mailer::new(relay, &mailbox("Troupe <hello@troupe.example>")).unwrap();
+            let to = MailAddress::new(&mailbox("makers@troupe.example")).unwrap();
+            let single = mailer.forward(&received, &to, at);
             let (mut head, _) = taken_apart(&single);
             head.retain(|line| *line != "Reply-To");
             let expected = [
@@ -132,7 +132,7 @@ mod tests {
                 "Content-Transfer-Encoding",
             ];
             prop_assert_eq!(&head, &expected);
-            let digest = postmaster.forward_digest(Uuid::nil(), &[received.clone(), received], &to, at);
+            let digest = mailer.forward_digest(Uuid::nil(), &[received.clone(), received], &to, at);
             prop_assert_eq!(taken_apart(&digest).0, expected);
         }
     }

@@ -2,13 +2,13 @@
 
 use url::Url;
 
-use super::gather::is_secret;
+use super::resolve::is_secret;
 
 const NOT_SHOWN: &str = "(not shown)";
 
 /// The value without what is secret in it: an address without its password, and nothing of a token.
 #[must_use]
-pub fn shown(name: &str, value: &str) -> String {
+pub fn redacted(name: &str, value: &str) -> String {
     let is_file = value.starts_with("sqlite:");
     if !is_secret(name) || is_file {
         return value.to_owned();
@@ -56,10 +56,10 @@ mod tests {
             ("postgres://me:hunter2@[/site", NOT_SHOWN),
             ("hunter2", NOT_SHOWN),
         ] {
-            assert_eq!(shown("database_url", value), seen);
+            assert_eq!(redacted("database_url", value), seen);
         }
-        assert_eq!(shown("smtp_url", "smtps://me:hunter2@mail.example"), "smtps://me:***@mail.example");
-        assert_eq!(shown("ops_token", "hunter2-hunter2-hunter2"), NOT_SHOWN);
-        assert_eq!(shown("mail_from", "a@troupe.example"), "a@troupe.example");
+        assert_eq!(redacted("smtp_url", "smtps://me:hunter2@mail.example"), "smtps://me:***@mail.example");
+        assert_eq!(redacted("ops_token", "hunter2-hunter2-hunter2"), NOT_SHOWN);
+        assert_eq!(redacted("mail_from", "a@troupe.example"), "a@troupe.example");
     }
 }

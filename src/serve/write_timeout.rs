@@ -10,14 +10,14 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
 #[derive(Debug)]
-pub(super) struct Patience<S> {
+pub(super) struct WriteTimeout<S> {
     stream: S,
     stall: Duration,
     /// Runs while a write waits.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Patience<S> {
+impl<S> WriteTimeout<S> {
     pub(super) const fn new(stream: S, stall: Duration) -> Self {
         Self { stream, stall, waiting: None }
     }
@@ -34,7 +34,7 @@ impl<S> Patience<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Patience<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -44,7 +44,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Patience<S> {
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Patience<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let outcome = Pin::new(&mut self.stream).poll_write(context, bytes);
         self.watch(context, outcome)
@@ -84,7 +84,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_caller_who_takes_nothing_is_given_up_on() {
         let (ours, _theirs) = duplex(8);
-        let error = Patience::new(ours, STALL).write_all(&[0; 64]).await.unwrap_err();
+        let error = WriteTimeout::new(ours, STALL).write_all(&[0; 64]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 
@@ -97,7 +97,7 @@ mod tests {
                 theirs.read_exact(&mut [0; 8]).await.unwrap();
             }
         });
-        Patience::new(ours, STALL).write_all(&[0; 64]).await.unwrap();
+        WriteTimeout::new(ours, STALL).write_all(&[0; 64]).await.unwrap();
         reader.await.unwrap();
     }
 }

@@ -8,15 +8,15 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::backup::{BackupFolder, Carriage, Headway, Manifest, forget};
-use crate::domain::time::Moment;
+use super::backup_folder::{BackupFolder, ImageCopier, Manifest, Progress, forget};
+use crate::domain::time::Timestamp;
 use crate::store::{
-    Carried, CarryFailure, Contents, Database, Others, Schema, Store, StoreFailure, make_private_folder,
+    Contents, Copied, CopyFailure, Database, Schema, SourceWrites, Store, StoreFailure, make_private_folder,
 };
 
 /// What was backed up, and what was not.
 #[derive(Debug)]
-pub struct BackedUp {
+pub struct CreatedBackup {
     pub tables: Vec<Contents>,
     pub images: Vec<String>,
     /// Images that another host has: their names and addresses.
@@ -27,20 +27,20 @@ pub struct BackedUp {
 
 /// There is no backup, and why.
 #[derive(Debug, thiserror::Error)]
-pub enum BackUpFailure {
+pub enum BackupFailure {
     #[error("Nothing was backed up: {} is not empty. Name a folder that is not there yet; it will be made.", .0.display())]
     Occupied(PathBuf),
     #[error("Nothing was backed up: {} cannot be written to: {why}.", .path.display())]
     Unwritable { path: PathBuf, why: io::Error },
     #[error("{}", .0.sentence("Nothing was backed up"))]
-    Carry(#[from] CarryFailure),
+    Copy(#[from] CopyFailure),
     #[error("The backup is of no use: read back, it is not what was written. Try another disk.")]
     Unlike,
 }
 
-impl From<StoreFailure> for BackUpFailure {
+impl From<StoreFailure> for BackupFailure {
     fn from(failure: StoreFailure) -> Self {
-        Self::Carry(failure.into())
+        Self::Copy(failure.into())
     }
 }
 
@@ -48,44 +48,44 @@ impl From<StoreFailure> for BackUpFailure {
 ///
 /// # Errors
 /// With the reason why there is no backup.
-pub async fn back_up(
+pub async fn create_backup(
     store: &Store,
     releases_dir: &Path,
     folder: &Path,
-    now: Moment,
-    mut progress: impl FnMut(Headway),
-) -> Result<BackedUp, BackUpFailure> {
+    now: Timestamp,
+    mut progress: impl FnMut(Progress),
+) -> Result<CreatedBackup, BackupFailure> {
     let place = BackupFolder::at(folder);
-    let unwritable = |why| BackUpFailure::Unwritable { path: folder.to_owned(), why };
-    clear(&place).map_err(unwritable)?.then_some(()).ok_or_else(|| BackUpFailure::Occupied(folder.to_owned()))?;
+    let unwritable = |why| BackupFailure::Unwritable { path: folder.to_owned(), why };
+    clear(&place).map_err(unwritable)?.then_some(()).ok_or_else(|| BackupFailure::Occupied(folder.to_owned()))?;
 
     let file = Store::open(&Database::Sqlite(place.partial.clone()))?;
-    let carried = store.carry_to(&file, Others::MayWrite, |doing, done, all| {
-        progress(Headway::Rows { doing, done, all });
+    let carried = store.copy_to(&file, SourceWrites::Allowed, |doing, done, all| {
+        progress(Progress::Rows { doing, done, all });
     });
     let carried = carried.await;
     file.close().await;
-    let (Carried::Now(tables) | Carried::Before(tables)) = carried?;
-    progress(Headway::Somewhere { doing: "looking for damage" });
+    let (Copied::Now(tables) | Copied::Before(tables)) = carried?;
+    progress(Progress::Unknown { doing: "looking for damage" });
     Store::seal(&place.partial).await?;
     let sealed = Store::open_sealed(&place.partial);
     let (Schema::Current(version) | Schema::Older(version)) = sealed.schema().await? else {
-        return Err(BackUpFailure::Unlike);
+        return Err(BackupFailure::Unlike);
     };
-    let found = sealed.contents(version, |done, all| progress(Headway::Rows { doing: "reading the file", done, all }));
+    let found = sealed.contents(version, |done, all| progress(Progress::Rows { doing: "reading the file", done, all }));
     if found.await? != tables {
-        return Err(BackUpFailure::Unlike);
+        return Err(BackupFailure::Unlike);
     }
 
-    let mut done = BackedUp { tables, images: Vec::new(), elsewhere: Vec::new(), missing: Vec::new() };
+    let mut done = CreatedBackup { tables, images: Vec::new(), elsewhere: Vec::new(), missing: Vec::new() };
     let releases = sealed.releases().await?;
     sealed.close().await;
-    let mut carriage = Carriage::of(&releases, releases_dir, &place.images, progress);
+    let mut copier = ImageCopier::of(&releases, releases_dir, &place.images, progress);
     for release in releases.iter() {
         let file = release.file.clone();
         match &release.elsewhere {
             Some(url) => done.elsewhere.push((file, url.clone())),
-            None => match carriage.place(release) {
+            None => match copier.place(release) {
                 Ok(()) => done.images.push(file),
                 // Makers may delete what they have withdrawn.
                 Err(_) if release.withdrawn.is_some() => {}

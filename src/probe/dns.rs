@@ -28,7 +28,7 @@ pub struct InvalidNameServer;
 
 /// Why nobody answered: what the last server that was asked did.
 #[derive(Debug, thiserror::Error)]
-pub enum Unasked {
+pub enum DnsFailure {
     #[error("{0} does not answer")]
     Silent(SocketAddr),
     #[error("{0} cannot be reached: {1}")]
@@ -36,12 +36,12 @@ pub enum Unasked {
     #[error("{0} does not tell: {1}")]
     Declined(SocketAddr, String),
     #[error("the system gives no chance: {0}")]
-    NoChance(#[from] getrandom::Error),
+    Random(#[from] getrandom::Error),
 }
 
 /// Where mail to a domain goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum WayForMail {
+pub enum MailRoute {
     /// To a mail server, or to the host of that name.
     Open,
     /// Nowhere, says the domain itself.
@@ -83,7 +83,7 @@ impl NameServers {
     ///
     /// # Errors
     /// If no server answers.
-    pub async fn texts(&self, name: &str) -> Result<Vec<String>, Unasked> {
+    pub async fn texts(&self, name: &str) -> Result<Vec<String>, DnsFailure> {
         let records = self.ask(name, Kind::Text).await?.unwrap_or_default();
         Ok(records.iter().filter_map(|record| text(record)).collect())
     }
@@ -92,19 +92,19 @@ impl NameServers {
     ///
     /// # Errors
     /// If no server answers.
-    pub async fn way_for_mail(&self, domain: &str) -> Result<WayForMail, Unasked> {
-        let Some(servers) = self.ask(domain, Kind::MailServer).await? else { return Ok(WayForMail::NoSuchDomain) };
+    pub async fn way_for_mail(&self, domain: &str) -> Result<MailRoute, DnsFailure> {
+        let Some(servers) = self.ask(domain, Kind::MailServer).await? else { return Ok(MailRoute::NoSuchDomain) };
         if !servers.is_empty() {
             let closed = servers.iter().all(|record| takes_no_mail(record));
-            return Ok(if closed { WayForMail::Closed } else { WayForMail::Open });
+            return Ok(if closed { MailRoute::Closed } else { MailRoute::Open });
         }
         let hosts = tokio::try_join!(self.ask(domain, Kind::Ipv4), self.ask(domain, Kind::Ipv6))?;
         let there = [hosts.0, hosts.1].into_iter().flatten().any(|addresses| !addresses.is_empty());
-        Ok(if there { WayForMail::Open } else { WayForMail::Missing })
+        Ok(if there { MailRoute::Open } else { MailRoute::Missing })
     }
 
     /// The records of a name; `None` if there is no such name.
-    async fn ask(&self, name: &str, kind: Kind) -> Result<Option<Vec<Vec<u8>>>, Unasked> {
+    async fn ask(&self, name: &str, kind: Kind) -> Result<Option<Vec<Vec<u8>>>, DnsFailure> {
         let mut nobody = None;
         for server in self.0.iter().cycle().take(self.0.len() * ROUNDS) {
             let mut id = [0; 2];
@@ -113,9 +113,9 @@ impl NameServers {
             nobody = Some(match timeout(ANSWER_WITHIN, ask_one(*server, &question)).await {
                 Ok(Ok(Answer::Records(records))) => return Ok(Some(records)),
                 Ok(Ok(Answer::NoSuchName)) => return Ok(None),
-                Ok(Ok(Answer::Declined(why))) => Unasked::Declined(*server, why),
-                Ok(Err(why)) => Unasked::Unreachable(*server, why),
-                Ok(Ok(Answer::Truncated)) | Err(_) => Unasked::Silent(*server),
+                Ok(Ok(Answer::Declined(why))) => DnsFailure::Declined(*server, why),
+                Ok(Err(why)) => DnsFailure::Unreachable(*server, why),
+                Ok(Ok(Answer::Truncated)) | Err(_) => DnsFailure::Silent(*server),
             });
         }
         nobody.map_or(Ok(None), Err)

@@ -5,9 +5,9 @@ mod histories;
 use std::time::Duration;
 
 use porchlight::actions;
-use porchlight::config::Written;
+use porchlight::config::RawSettings;
 use porchlight::domain::email::EmailAddress;
-use porchlight::domain::leaving::Suppression;
+use porchlight::domain::unsubscribe::SuppressionReason;
 use porchlight::store::{Database as StoredIn, Store};
 use reqwest::Method;
 use serde_json::json;
@@ -122,7 +122,7 @@ async fn a_wrong_link_is_an_address_like_any_other_that_leads_nowhere() {
         let nowhere = service.get("/no-such-page").await;
         for path in [
             &almost,
-            &link.to_uppercase().replace("/UNSUBSCRIBE/", "/unsubscribe/"),
+            &link.to_uppercase().replace("/UNSUBSCRIBE_PATH/", "/unsubscribe/"),
             &format!("{link}/"),
             &format!("{link}0"),
             "/unsubscribe/",
@@ -196,7 +196,9 @@ async fn an_address_may_be_suppressed_before_anybody_enters_it() {
     on_each_database(async |service| {
         let store = store(service);
         let now = service.clock.now();
-        for (email, why) in [("ada@example.com", Suppression::Makers), ("bob@example.com", Suppression::NoMailbox)] {
+        for (email, why) in
+            [("ada@example.com", SuppressionReason::Makers), ("bob@example.com", SuppressionReason::NoMailbox)]
+        {
             for _ in 0..2 {
                 actions::suppress(&store, &address(email), why, now).await.expect("to be done");
             }
@@ -213,7 +215,7 @@ async fn an_address_may_be_suppressed_before_anybody_enters_it() {
 async fn each_database_remembers_in_its_own_way() {
     let mut kept = Vec::new();
     for _ in 0..2 {
-        let service = Service::start(Written::default(), Database::sqlite()).await;
+        let service = Service::start(RawSettings::default(), Database::sqlite()).await;
         let link = reader(&service, "ada@example.com").await;
         post(&service, &link, "reason=not-me").await;
         kept.extend(service.database.texts("SELECT hash FROM suppressions").await);

@@ -7,7 +7,7 @@ use super::statement::{Statement, in_transaction, on_pool};
 use super::{Store, StoreFailure};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Condition {
+pub struct Health {
     /// The number of the newest migration, if there has been any.
     pub schema: Option<i64>,
     /// How many migrations the next start will make.
@@ -46,12 +46,12 @@ const RISKS: [(&str, &str); 2] = [("SHOW fsync", "fsync"), ("SHOW full_page_writ
 impl Store {
     /// # Errors
     /// When it cannot be reached or written to, or belongs to a newer program.
-    pub async fn condition(&self) -> Result<Condition, StoreFailure> {
+    pub async fn health(&self) -> Result<Health, StoreFailure> {
         let applied = self.applied_migrations().await?;
         if !applied.is_empty() {
             self.try_writing().await?;
         }
-        Ok(Condition {
+        Ok(Health {
             schema: applied.last().copied(),
             migrations_to_come: self.known_migrations().iter().count().saturating_sub(applied.len()),
             risk: self.risk().await?,

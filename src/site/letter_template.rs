@@ -13,7 +13,7 @@ use crate::domain::letter::Letter;
 
 /// What letters are written on: the site's own templates `letter.html` and `letter.txt`.
 #[derive(Debug)]
-pub struct Stationery {
+pub struct LetterTemplate {
     facts: Facts,
     templates: Templates,
     base_url: BaseUrl,
@@ -22,7 +22,7 @@ pub struct Stationery {
 
 /// What differs from person to person.
 #[derive(Clone, Debug)]
-pub struct Addressee {
+pub struct LetterRecipient {
     /// Of the opt-in, as `2026-11-15`.
     pub opted_in: String,
     /// What the opt-in came through, such as `the site`.
@@ -32,12 +32,12 @@ pub struct Addressee {
 
 /// A letter as it arrives.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct RenderedLetter {
     pub html: String,
     pub text: String,
 }
 
-impl Stationery {
+impl LetterTemplate {
     /// # Errors
     /// With the file and line of the site that is at fault.
     pub fn read(content: &Content, base_url: BaseUrl, postal_address: &str) -> Result<Self, SiteFailure> {
@@ -52,7 +52,7 @@ impl Stationery {
 
     /// # Errors
     /// When a template cannot be filled in.
-    pub fn write(&self, letter: &Letter, to: &Addressee) -> Result<Written, SiteFailure> {
+    pub fn write(&self, letter: &Letter, to: &LetterRecipient) -> Result<RenderedLetter, SiteFailure> {
         let absolute = Anchored::new(&letter.body).with_absolute_links(self.base_url.as_str());
         let context = json!({
             "app": self.facts,
@@ -65,7 +65,7 @@ impl Stationery {
             "through": to.through,
             "unsubscribe_url": to.unsubscribe_url,
         });
-        Ok(Written {
+        Ok(RenderedLetter {
             html: self.templates.fill("letter.html", &context)?,
             text: self.templates.fill("letter.txt", &context)?,
         })
@@ -76,15 +76,15 @@ impl Stationery {
 mod tests {
     use super::*;
 
-    fn write(markdown: &str) -> Written {
+    fn write(markdown: &str) -> RenderedLetter {
         let base_url = BaseUrl::parse("https://troupe.example").unwrap();
-        let stationery = Stationery::read(&Content::default(), base_url, "1 Lamp Street\nOldtown").unwrap();
-        let to = Addressee {
+        let letter_template = LetterTemplate::read(&Content::default(), base_url, "1 Lamp Street\nOldtown").unwrap();
+        let to = LetterRecipient {
             opted_in: "2026-10-02".to_owned(),
             through: "the site".to_owned(),
             unsubscribe_url: "https://troupe.example/unsubscribe/TOKEN".to_owned(),
         };
-        stationery.write(&Letter::parse(markdown).unwrap(), &to).unwrap()
+        letter_template.write(&Letter::parse(markdown).unwrap(), &to).unwrap()
     }
 
     #[test]

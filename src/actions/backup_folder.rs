@@ -9,20 +9,20 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::digest::Digesting;
 use crate::domain::release::{Release, Releases};
-use crate::domain::time::Moment;
+use crate::domain::sha256::Sha256Hasher;
+use crate::domain::time::Timestamp;
 use crate::store::Contents;
 
 /// How far long work has come.
 #[derive(Clone, Copy, Debug)]
-pub enum Headway {
+pub enum Progress {
     /// Rows of all tables together.
     Rows { doing: &'static str, done: u64, all: u64 },
     /// Bytes of all images together.
     Bytes { doing: &'static str, done: u64, all: u64 },
     /// Nobody can tell how far that is.
-    Somewhere { doing: &'static str },
+    Unknown { doing: &'static str },
 }
 
 #[derive(Clone, Debug)]
@@ -62,7 +62,7 @@ pub(super) struct Manifest {
 }
 
 impl Manifest {
-    pub fn new(made: Moment, tables: &[Contents]) -> Self {
+    pub fn new(made: Timestamp, tables: &[Contents]) -> Self {
         Self { porchlight: env!("CARGO_PKG_VERSION").to_owned(), made: made.rfc3339(), tables: tables.to_vec() }
     }
 
@@ -84,7 +84,7 @@ impl Manifest {
 }
 
 /// Images on their way from one folder to another.
-pub(super) struct Carriage<'a, P> {
+pub(super) struct ImageCopier<'a, P> {
     from: &'a Path,
     to: &'a Path,
     /// Bytes of all images that lie here.
@@ -94,7 +94,7 @@ pub(super) struct Carriage<'a, P> {
     progress: P,
 }
 
-impl<'a, P: FnMut(Headway)> Carriage<'a, P> {
+impl<'a, P: FnMut(Progress)> ImageCopier<'a, P> {
     pub fn of(releases: &Releases, from: &'a Path, to: &'a Path, progress: P) -> Self {
         let here = releases.iter().filter(|release| release.elsewhere.is_none());
         Self { from, to, all: here.map(|release| release.length).sum(), copied: 0, checked: 0, progress }
@@ -121,7 +121,7 @@ impl<'a, P: FnMut(Headway)> Carriage<'a, P> {
             let mut copy = File::create_new(to)?;
             in_pieces(from, |piece| {
                 self.copied += piece.len() as u64;
-                (self.progress)(Headway::Bytes { doing: "copying images", done: self.copied, all: self.all });
+                (self.progress)(Progress::Bytes { doing: "copying images", done: self.copied, all: self.all });
                 copy.write_all(piece)
             })?;
             copy.sync_all()?;
@@ -132,21 +132,21 @@ impl<'a, P: FnMut(Headway)> Carriage<'a, P> {
     fn check(&mut self, path: &Path, release: &Release) -> io::Result<()> {
         verify(path, release, |bytes| {
             self.checked += bytes;
-            (self.progress)(Headway::Bytes { doing: "checking images", done: self.checked, all: self.all });
+            (self.progress)(Progress::Bytes { doing: "checking images", done: self.checked, all: self.all });
         })
     }
 }
 
 /// Whether the file is what was published. `progress` hears of each piece how many bytes it has.
 pub(super) fn verify(path: &Path, release: &Release, mut progress: impl FnMut(u64)) -> io::Result<()> {
-    let (mut digesting, mut length) = (Digesting::default(), 0);
+    let (mut hasher, mut length) = (Sha256Hasher::default(), 0);
     in_pieces(path, |piece| {
-        digesting.take_in(piece);
+        hasher.update(piece);
         length += piece.len() as u64;
         progress(piece.len() as u64);
         Ok(())
     })?;
-    if length == release.length && digesting.finish() == release.sha256 {
+    if length == release.length && hasher.finish() == release.sha256 {
         return Ok(());
     }
     Err(io::Error::other("it is not what was published under that name"))

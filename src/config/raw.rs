@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
 #[command(next_help_heading = "Settings (each also a line of porchlight.toml)")]
 #[serde(default)]
-pub struct Written {
+pub struct RawSettings {
     /// Address and port to serve on [default: 127.0.0.1:8080]
     #[arg(long, global = true, env = "PORCHLIGHT_LISTEN", value_name = "ADDRESS")]
     pub listen: Option<String>,
@@ -74,7 +74,7 @@ pub struct Written {
 }
 
 /// The settings that are given, by name.
-pub(super) fn named(written: &Written) -> Vec<(String, String)> {
+pub(super) fn named(written: &RawSettings) -> Vec<(String, String)> {
     let Ok(serde_json::Value::Object(members)) = serde_json::to_value(written) else {
         return Vec::new();
     };
@@ -82,7 +82,7 @@ pub(super) fn named(written: &Written) -> Vec<(String, String)> {
 }
 
 pub(super) fn names() -> Vec<String> {
-    match serde_json::to_value(Written::default()) {
+    match serde_json::to_value(RawSettings::default()) {
         Ok(serde_json::Value::Object(members)) => members.into_iter().map(|(name, _)| name).collect(),
         _ => Vec::new(),
     }
