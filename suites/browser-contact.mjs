@@ -20,7 +20,7 @@ export const contactCases = {
     assert.equal(new URL(page.url()).pathname, '/contact');
   },
 
-  'a refused message: the words beside the field, and all that was typed': {
+  'a refused message: the error beside the field, and everything typed is kept': {
     refused: ['/api/contact'],
     run: async ({ page, base }) => {
       await page.goto('/contact');
@@ -77,7 +77,7 @@ export const contactCases = {
     },
   },
 
-  'what fills in the hidden field is told so, and no word of the message is lost': {
+  'a program that fills in the hidden field is refused with a reason, and no word of the message is lost': {
     refused: ['/contact'],
     run: async ({ page }) => {
       await page.goto('/contact');

@@ -14,7 +14,7 @@ async function expectImage(download, image) {
   assert.deepEqual(await readFile(await download.path()), IMAGE);
 }
 
-/** Holds the answer of an address back until the function it gives is called. */
+/** Delays the response of a URL until the returned function is called. */
 async function hold(page, path) {
   const { promise, resolve } = Promise.withResolvers();
   await page.route(`**${path}`, async (route) => {
@@ -86,7 +86,7 @@ export const downloadCases = {
     assert.ok(await panel(page).evaluate((element) => element.contains(document.activeElement)), 'the focus is where the news is');
   },
 
-  'a refused address: the words beside the field, and all that was typed': {
+  'a refused address: the error beside the field, and everything typed is kept': {
     refused: ['/api/download'],
     run: async ({ page, base }) => {
       await page.goto('/');
@@ -128,7 +128,7 @@ export const downloadCases = {
     },
   },
 
-  'what fills in the hidden field is told so, and nothing typed is lost': {
+  'a program that fills in the hidden field is refused with a reason, and nothing typed is lost': {
     refused: ['/download'],
     run: async ({ page }) => {
       await page.goto('/');
@@ -163,7 +163,7 @@ export const downloadCases = {
     },
   },
 
-  'without JavaScript: what fills in the hidden field is told so': {
+  'without JavaScript: a program that fills in the hidden field is refused with a reason': {
     javaScriptEnabled: false,
     refused: ['/download'],
     run: async ({ page }) => {

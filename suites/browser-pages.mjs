@@ -81,7 +81,7 @@ export const pageCases = {
       }),
   },
 
-  'nothing moves for who asked for less motion': {
+  'nothing moves for visitors who prefer reduced motion': {
     refused: MISSING,
     run: async ({ page }) =>
       everyPage(page, async (path) => {

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 
 export const IMAGE = Buffer.from('not really a disk image');
 
-/** Serves it on a port of loopback under every address; gives a function that ends it. */
+/** Serves it on a port of loopback at every path; returns a function that stops the server. */
 export const serveImage = (port) =>
   new Promise((done, fail) => {
     const server = createServer((_, answer) =>

@@ -1,5 +1,5 @@
 // usage: node lighthouse.mjs BASE_URL
-// Lighthouse, as on a phone, once a page: everything but performance must be perfect; performance is told.
+// Lighthouse, as on a phone, once a page: everything but performance must be perfect; performance is reported.
 import lighthouse from 'lighthouse';
 import { launch } from './chromium.mjs';
 import { freePort } from './processes.mjs';
@@ -7,7 +7,7 @@ import { FIVE } from './pages.mjs';
 
 const base = process.argv[2];
 const PERFECT = ['accessibility', 'best-practices', 'seo', 'agentic-browsing'];
-const TOLD = 'performance';
+const REPORTED = 'performance';
 
 // Lighthouse begins on a page of its own and then goes to the one to judge. From `about:blank` Chromium goes there with a
 // renderer that it started in reserve, and if that one is still coming up when the trace begins, the navigation is missing
@@ -17,9 +17,9 @@ const START = `${base}/robots.txt`;
 const port = await freePort();
 const browser = await launch(`--remote-debugging-port=${port}`);
 const findings = [];
-const told = [];
+const reported = [];
 for (const [name, path] of Object.entries(FIVE)) {
-  const { lhr } = await lighthouse(base + path, { port, blankPage: START, logLevel: 'silent', onlyCategories: [...PERFECT, TOLD] });
+  const { lhr } = await lighthouse(base + path, { port, blankPage: START, logLevel: 'silent', onlyCategories: [...PERFECT, REPORTED] });
   if (lhr.runtimeError) findings.push(`${name}: ${lhr.runtimeError.message}`);
   for (const category of PERFECT) {
     const { score, auditRefs } = lhr.categories[category];
@@ -31,10 +31,10 @@ for (const [name, path] of Object.entries(FIVE)) {
         findings.push(`  ${id}: ${audit.title}${audit.displayValue ? `, ${audit.displayValue}` : ''}`, ...items(audit));
     }
   }
-  told.push(`${name} ${Math.round(lhr.categories[TOLD].score * 100)}`);
+  reported.push(`${name} ${Math.round(lhr.categories[REPORTED].score * 100)}`);
 }
 await browser.close();
-console.log([...findings, `${TOLD} ${told.join(', ')}`].join('\n'));
+console.log([...findings, `${REPORTED} ${reported.join(', ')}`].join('\n'));
 if (findings.length) process.exitCode = 1;
 
 function items({ details }) {

@@ -1,6 +1,6 @@
 // usage: node observatory.mjs BASE_URL HOST
-// MDN's HTTP Observatory scans https://HOST/. Its requests are carried to the service at BASE_URL, which was told
-// that HOST is its public address; what a proxy in front of it does, TLS and the way from http to https, is played here.
+// MDN's HTTP Observatory scans https://HOST/. Its requests go to the service at BASE_URL, which is configured
+// with HOST as its public address. This file stands in for the proxy: TLS and the redirect from http to https.
 import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import axios from 'axios';

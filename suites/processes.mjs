@@ -9,7 +9,7 @@ const START_TRIES = 600; // every 50 ms
 const TOOL_LIMIT = 15 * 60_000; // a hanging tool is ended after this
 const EXIT_LIMIT = 10_000; // SIGTERM to exit
 
-/** A finding, told by its message alone; any other error is told with its stack. */
+/** A finding: printed as its message alone, where other errors are printed with their stack. */
 export class Failed extends Error {}
 
 // Everything started here leads a process group of its own, so that none of its children outlives it.
@@ -80,7 +80,7 @@ async function publish(binary, folder, env) {
     await tool(binary, ['release', 'publish', image, '--version', version, '--notes', notes, '--minimum-macos', '14.0'], { cwd: folder, env });
 }
 
-/** The service on a free port, with its data in a folder of its own, and what can be said of it. */
+/** The service on a free port, with its data in a folder of its own. */
 export class Service {
   #child;
   #end = null;
@@ -114,7 +114,7 @@ export class Service {
     if (this.#end) throw await this.#failed(`the service is gone: ${verdict(this.#end)}`);
   }
 
-  /** SIGTERM, and how it left. */
+  /** Sends SIGTERM and checks how the service exits. */
   async end() {
     await this.expectAlive();
     kill(this.#child.pid, 'SIGTERM');

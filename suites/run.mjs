@@ -1,4 +1,4 @@
-// The runner behind suites/run: starts the service, runs the suites one after the other, ends it.
+// The runner behind suites/run: starts the service, runs the suites two at a time, stops the service.
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -6,6 +6,10 @@ import { savePages } from './pages.mjs';
 import { Failed, freePort, killAll, Service, tool } from './processes.mjs';
 
 const HERE = import.meta.dirname;
+
+/** How many suites run at once, and which take longest: they start first, so that none is left alone at the end. */
+const LANES = 2;
+const SLOWEST = ['schemathesis', 'axe', 'lighthouse', 'browser', 'dashboard', 'nu'];
 
 const SUITES = {
   conformance: async ({ base, tmp, node }) => {
@@ -46,14 +50,16 @@ const SUITES = {
     python('-m', 'schemathesis.cli', 'run', `${base}/openapi.json`, '--max-examples', '200', '--generation-deterministic',
       '--continue-on-failure', '--workers', '1', '--no-color'),
 
-  'html-validate': async ({ base, tmp, node }) =>
+  'html-validate': async ({ pages, node }) =>
     node(module('html-validate/bin/html-validate.mjs'), '--config', join(HERE, 'html-validate.json'), '--max-warnings', '0',
-      ...(await savePages(base, join(tmp, 'pages')))),
+      ...(await pages())),
 
-  nu: async ({ base, tmp, java }) => {
+  nu: async ({ base, tmp, pages, java }) => {
     const jar = module('vnu-jar/build/dist/vnu.jar');
-    await java('-jar', jar, '--Werror', ...(await savePages(base, join(tmp, 'pages'))));
-    const style = /<link rel="stylesheet" href="([^"]+)"/.exec(await readFile(join(tmp, 'pages', 'home.html'), 'utf8'))?.[1];
+    const files = await pages();
+    await java('-jar', jar, '--Werror', ...files);
+    const home = files.find((file) => file.endsWith('/home.html'));
+    const style = /<link rel="stylesheet" href="([^"]+)"/.exec(await readFile(home, 'utf8'))?.[1];
     if (!style) throw new Failed('the home page names no stylesheet');
     const file = join(tmp, 'style.css');
     await download(base + style, file, 200, 'text/css');
@@ -62,36 +68,36 @@ const SUITES = {
 
   browser: (context) => inBrowser('browser.mjs', context),
   axe: (context) => inBrowser('axe.mjs', context),
-  desk: async ({ serve, tmp, node, java }) => {
+  dashboard: async ({ serve, tmp, node, java }) => {
     const port = await freePort();
     const base = await serve({ PORCHLIGHT_OPS_LISTEN: `127.0.0.1:${port}` });
-    const desk = `http://127.0.0.1:${port}`;
-    await node(join(HERE, 'desk.mjs'), base, desk);
-    const file = join(tmp, 'desk.html');
-    await download(`${desk}/`, file, 200, 'text/html');
+    const dashboard = `http://127.0.0.1:${port}`;
+    await node(join(HERE, 'dashboard.mjs'), base, dashboard);
+    const file = join(tmp, 'dashboard.html');
+    await download(`${dashboard}/`, file, 200, 'text/html');
     await node(module('html-validate/bin/html-validate.mjs'), '--config', join(HERE, 'html-validate.json'), '--max-warnings', '0', file);
     await java('-jar', module('vnu-jar/build/dist/vnu.jar'), '--Werror', file);
   },
-  lighthouse: ({ base, node }) => telling(node(join(HERE, 'lighthouse.mjs'), base)),
-  agents: ({ base, node }) => telling(node(join(HERE, 'agents.mjs'), base)),
+  lighthouse: ({ base, node }) => reporting(node(join(HERE, 'lighthouse.mjs'), base)),
+  agents: ({ base, node }) => reporting(node(join(HERE, 'agents.mjs'), base)),
   observatory: async ({ serve, node }) =>
-    telling(node(join(HERE, 'observatory.mjs'), await serve({ PORCHLIGHT_BASE_URL: 'https://troupe.example' }), 'troupe.example')),
-  weight: ({ base, node }) => telling(node(join(HERE, 'weight.mjs'), base)),
+    reporting(node(join(HERE, 'observatory.mjs'), await serve({ PORCHLIGHT_BASE_URL: 'https://troupe.example' }), 'troupe.example')),
+  weight: ({ base, node }) => reporting(node(join(HERE, 'weight.mjs'), base)),
 };
 
-/** A suite that drives a browser, and the service handing out a disk image that the suite itself serves elsewhere. */
+/** Runs a suite that drives a browser against a service whose disk image the suite itself serves on another port. */
 async function inBrowser(script, { serve, node }) {
   const port = await freePort();
   const base = await serve({ PORCHLIGHT_DOWNLOAD_URL: `http://127.0.0.1:${port}/latest` });
   return node(join(HERE, script), base, port);
 }
 
-/** What a suite measured stands behind its name. */
-const telling = async (output) => ({ note: (await output).trim() });
+/** A suite whose output is printed behind its name. */
+const reporting = async (output) => ({ note: (await output).trim() });
 
 const module = (path) => join(HERE, 'node_modules', path);
 
-/** The messages of all checks that did not pass and are not in the baseline; the tool keeps them to its result files. */
+/** The messages of all failed checks that are not in the baseline; the tool writes them to its result files only. */
 async function conformanceDetails(results) {
   const baseline = await readFile(join(HERE, 'baseline.yml'), 'utf8');
   const expected = new Set([...baseline.matchAll(/^ *- (\S+)/gm)].map(([, name]) => name));
@@ -103,6 +109,12 @@ async function conformanceDetails(results) {
       if (check.status !== 'SUCCESS') lines.push(`${scenario}: ${check.errorMessage ?? JSON.stringify(check.details)}`);
   }
   return lines.join('\n');
+}
+
+/** Calls `work` the first time and returns its promise every time. */
+function once(work) {
+  let result;
+  return () => (result ??= work());
 }
 
 async function download(url, file, status, type, change = (text) => text) {
@@ -140,17 +152,19 @@ async function runAll(binary, names, tmp) {
   let passed = 0;
   let failed = 0;
   const judge = async (name, work) => {
+    const start = performance.now();
+    const seconds = () => `${Math.round((performance.now() - start) / 1000)} s`;
     try {
       const result = await work();
       passed += 1;
-      console.log(`ok  ${name}${result?.note ? `: ${result.note}` : ''}`);
+      console.log(`ok  ${name} (${seconds()})${result?.note ? `: ${result.note}` : ''}`);
     } catch (error) {
       failed += 1;
-      console.log(`FAILED ${name}\n${error instanceof Failed ? error.message : error.stack}`);
+      console.log(`FAILED ${name} (${seconds()})\n${error instanceof Failed ? error.message : error.stack}`);
     }
   };
 
-  // The tools' own environment: nothing of the caller's settings, no home folder, no telemetry.
+  // The environment of the tools: no PORCHLIGHT_ settings, an empty home folder, no telemetry.
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith('PORCHLIGHT_')));
   const home = join(tmp, 'home');
   await mkdir(home);
@@ -170,15 +184,17 @@ async function runAll(binary, names, tmp) {
     node: (...args) => tool(process.execPath, args, { cwd: tmp, env: quiet }),
     python: (...args) => tool(join(HERE, '.venv/bin/python'), args, { cwd: tmp, env: quiet }),
     java: (...args) => tool('java', args, { cwd: tmp, env: quiet }),
-    openapi: async () => {
+    openapi: once(async () => {
       const file = join(tmp, 'openapi.json');
-      // one member a line, so that the linters' line numbers say something
+      // One member a line, so that the linters' line numbers mean something.
       await download(`${base}/openapi.json`, file, 200, 'application/', (text) => JSON.stringify(JSON.parse(text), null, 2));
       return file;
-    },
-    /** One more service, with settings of its own, until the run ends; gives its address. */
+    }),
+    pages: once(() => savePages(base, join(tmp, 'pages'))),
+    /** Starts another service with settings of its own, which runs until the end; returns its address. */
     serve: async (settings) => {
-      const other = await Service.start(binary, join(tmp, `service-${others.length + 1}`), { ...inherited, ...settings });
+      const folder = await mkdtemp(join(tmp, 'service-'));
+      const other = await Service.start(binary, folder, { ...inherited, ...settings });
       others.push(other);
       await other.expectAlive();
       return other.base;
@@ -186,12 +202,17 @@ async function runAll(binary, names, tmp) {
   };
 
   if (service.up) {
-    for (const name of names)
-      await judge(name, async () => {
-        const result = await SUITES[name](context);
-        await service.expectAlive();
-        return result;
-      });
+    const slow = SLOWEST.filter((name) => names.includes(name));
+    const queue = [...slow, ...names.filter((name) => !slow.includes(name))];
+    const lane = async () => {
+      for (let name; (name = queue.shift()); )
+        await judge(name, async () => {
+          const result = await SUITES[name](context);
+          await service.expectAlive();
+          return result;
+        });
+    };
+    await Promise.all(Array.from({ length: LANES }, lane));
   }
   await judge('server', async () => {
     for (const each of [service, ...others]) await each.end();

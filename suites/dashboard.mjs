@@ -1,10 +1,10 @@
-// usage: node desk.mjs BASE_URL DESK_URL
-// The makers' dashboard after a few visits: axe-core finds nothing, nothing is wider than a phone even in large letters,
-// what charts tell apart can be told apart, and the console is silent.
+// usage: node dashboard.mjs BASE_URL OPS_URL
+// The dashboard after a few visits: axe-core finds nothing, nothing overflows a phone even at large text sizes, the parts
+// of the charts have enough contrast, and the console is silent.
 import { launch, open } from './chromium.mjs';
 import { judge } from './judge.mjs';
 
-const [, , base, desk] = process.argv;
+const [, , base, dashboard] = process.argv;
 const json = (path, body) =>
   fetch(base + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
 const SOURCES = ['hn', 'blog', 'a-source-with-a-name-of-32-letters'.slice(0, 32), '   ', '\u200b', 'a\u0001b', '\u202elive'];
@@ -22,7 +22,7 @@ async function visit(browser, path, look) {
   const context = await browser.newContext({ reducedMotion: 'reduce', ...look });
   const page = await context.newPage();
   page.on('console', (message) => findings.push(`${path}: the console says ${message.text()}`));
-  await open(page, desk + path);
+  await open(page, dashboard + path);
   await page.evaluate(() => document.querySelectorAll('details').forEach((details) => (details.open = true)));
   return page;
 }
@@ -67,7 +67,7 @@ for (const path of ['/', '/?by=month']) {
 }
 for (const look of [{ colorScheme: 'light' }, { colorScheme: 'dark' }, { forcedColors: 'active' }]) {
   const page = await visit(browser, '/', look);
-  // In forced colours one bar is an outline: what is told apart is its edge.
+  // In forced colours one bar is an outline: its edge is what has to stand out.
   const pairs = look.forcedColors ? [[paper, ['.bar', 'stroke']], [outer, inner]] : APART;
   for (const [place, contrast] of (await contrasts(page, pairs)).entries())
     if (contrast < 3) findings.push(`${JSON.stringify(look)}: ${pairs[place].join(' and ')} are ${contrast.toFixed(2)} to 1 apart`);
