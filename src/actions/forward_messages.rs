@@ -20,7 +20,8 @@ use uuid::Uuid;
 
 use super::{Failure, new_id};
 use crate::clock::Clock;
-use crate::domain::contact::{MOST_IN_DIGEST, MOST_MAILED_SINGLY, TRIED_FOR, pause_after, pause_between_mails};
+use crate::domain::contact::{mail_interval, retry_delay};
+use crate::domain::limits::{DIGEST_THRESHOLD, FORWARD_RETRY_PERIOD, MAX_DIGEST_MESSAGES};
 use crate::domain::time::Timestamp;
 use crate::mail::{Mail, MailAddress, Mailer, SendFailure, SmtpConnection};
 use crate::store::{DeliveryFailure, DueMessage, MessageLease, Store};
@@ -82,7 +83,7 @@ impl Forwarder {
     }
 
     async fn step_over(&self, connection: &mut Option<SmtpConnection>) -> Result<Step, Failure> {
-        for sent in 0..MOST_MAILED_SINGLY {
+        for sent in 0..DIGEST_THRESHOLD {
             let claimed = match self.next().await? {
                 Next::HandOver(claimed) => claimed,
                 Next::WaitUntil(then) if sent == 0 => return Ok(Step::Idle(then)),
@@ -103,10 +104,10 @@ impl Forwarder {
     async fn next(&self) -> Result<Next, Failure> {
         let now = self.clock.now();
         let (recent, last) = self.store.mails_sent_since(now.before(AN_HOUR)).await?;
-        if let Some(open_at) = last.map(|last| last.after(pause_between_mails(recent))).filter(|then| *then > now) {
+        if let Some(open_at) = last.map(|last| last.after(mail_interval(recent))).filter(|then| *then > now) {
             return Ok(Next::WaitUntil(Some(open_at)));
         }
-        let due = self.store.due_messages(now, MOST_IN_DIGEST).await?;
+        let due = self.store.due_messages(now, MAX_DIGEST_MESSAGES).await?;
         let Some((mail, messages)) = bundle(&due, new_id(now)) else {
             return Ok(Next::WaitUntil(self.store.next_due().await?));
         };
@@ -163,8 +164,8 @@ impl Forwarder {
         let disliked = matches!(trouble, SendFailure::MessageRejected { permanent: true, .. });
         DeliveryFailure {
             at,
-            again_at: at.after(pause_after(claimed.tries.saturating_add(1))),
-            given_up_since: at.before(TRIED_FOR),
+            again_at: at.after(retry_delay(claimed.tries.saturating_add(1))),
+            given_up_since: at.before(FORWARD_RETRY_PERIOD),
             may_have_arrived: matches!(trouble, SendFailure::Uncertain(_)),
             most_together: disliked.then(|| (claimed.messages / 2).max(1)),
             trouble: trouble.in_full().to_owned(),
@@ -181,7 +182,7 @@ fn bundle(due: &[DueMessage], name: Uuid) -> Option<(Uuid, Vec<DueMessage>)> {
     }
     let mut alike: Vec<_> =
         due.iter().filter(|message| message.most_together == first.most_together).copied().collect();
-    let together = if alike.len() > MOST_MAILED_SINGLY { first.most_together.unwrap_or(MOST_IN_DIGEST) } else { 1 };
+    let together = if alike.len() > DIGEST_THRESHOLD { first.most_together.unwrap_or(MAX_DIGEST_MESSAGES) } else { 1 };
     alike.truncate(together);
     Some((if alike.len() == 1 { first.id } else { name }, alike))
 }
@@ -206,7 +207,7 @@ mod tests {
         assert_eq!(sizes(&waiting(1)), (1, false));
         assert_eq!(sizes(&waiting(5)), (1, false));
         assert_eq!(sizes(&waiting(6)), (6, true));
-        assert_eq!(sizes(&waiting(MOST_IN_DIGEST + 1)), (MOST_IN_DIGEST, true));
+        assert_eq!(sizes(&waiting(MAX_DIGEST_MESSAGES + 1)), (MAX_DIGEST_MESSAGES, true));
     }
 
     #[test]

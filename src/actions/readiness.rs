@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Catalogue, NewestImage, Service};
+use crate::domain::plural::quantity;
 
 /// How long a message may wait for the mail server before it is told.
 const LATE: Duration = Duration::from_hours(1);
@@ -47,10 +48,7 @@ async fn late_mail(service: &Service) -> Option<String> {
     };
     let age = backlog.oldest?.until(service.clock.now());
     (age >= LATE).then(|| {
-        let waiting = match backlog.waiting + backlog.under_way {
-            1 => "a message waits".to_owned(),
-            number => format!("{number} messages wait"),
-        };
+        let waiting = quantity(backlog.waiting + backlog.under_way, "message waits", "messages wait");
         format!("{waiting} for the mail server, the oldest for {} minutes", age.as_secs() / 60)
     })
 }

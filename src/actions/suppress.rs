@@ -4,8 +4,8 @@
 
 use super::Failure;
 use crate::domain::email::EmailAddress;
+use crate::domain::suppression::SuppressionReason;
 use crate::domain::time::Timestamp;
-use crate::domain::unsubscribe::SuppressionReason;
 use crate::store::Store;
 
 /// # Errors

@@ -4,11 +4,12 @@ use clap::{ArgGroup, Args, Subcommand};
 use uuid::Uuid;
 
 use super::people::show::{message, sender};
-use super::terminal::{List, count, row, visible, visible_line, width};
+use super::terminal::{List, row, visible, visible_line, width};
 use super::{Access, CommandFailure, at_work, open_store, say, say_json, tell};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::contact::reference;
+use crate::domain::plural::quantity;
 use crate::store::{DeliveryState, InboxEntry, InboxFilter, Store};
 
 #[derive(Debug, Subcommand)]
@@ -143,7 +144,7 @@ async fn show(store: &Store, id: &str, as_json: bool) -> Result<(), CommandFailu
         return Ok(());
     }
     let received = &entry.received;
-    let tries = |one, many| count(entry.tries, one, many);
+    let tries = |one, many| quantity(entry.tries, one, many);
     let progress = match (entry.progress, entry.tries) {
         (DeliveryState::Sent, _) => format!("mailed on {}", entry.at.rfc3339()),
         (DeliveryState::Failed, _) => format!("given up on {} after {}", entry.at.rfc3339(), tries("try", "tries")),

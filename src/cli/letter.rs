@@ -8,13 +8,14 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use self::sending::Sending;
-use super::terminal::{count, row, visible_line, width};
+use super::terminal::{row, visible_line, width};
 use super::{Access, CommandFailure, at_work, base_url, confirm, open_store, say, say_json, tell};
 use crate::actions::{LetterFailure, LetterSender};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
 use crate::domain::email::EmailAddress;
 use crate::domain::letter::{Letter, LetterCounts};
+use crate::domain::plural::quantity;
 use crate::mail::Mailer;
 use crate::site::{Content, LetterRecipient, LetterTemplate};
 use crate::store::{Database, StartedLetter, Store};
@@ -171,7 +172,7 @@ async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), Command
         return Ok(());
     }
     let left = started.as_ref().map_or(to.len() as u64, |letter| letter.counts.waiting);
-    let people = count(left, "person", "people");
+    let people = quantity(left, "person", "people");
     if !confirm(&format!("Send “{}” to {people}?", sender.letter.subject), yes)? {
         tell("Nothing was sent.");
         return Ok(());
@@ -191,7 +192,7 @@ fn stopped(failure: &LetterFailure, letter: Option<&StartedLetter>) -> LetterCom
 }
 
 fn waiting(letter: Option<&StartedLetter>) -> String {
-    count(letter.map_or(0, |letter| letter.counts.waiting), "waits.", "wait.")
+    quantity(letter.map_or(0, |letter| letter.counts.waiting), "waits.", "wait.")
 }
 
 async fn find(store: &Store, id: &str) -> Result<Option<StartedLetter>, CommandFailure> {
@@ -243,7 +244,7 @@ fn counts(letter: &StartedLetter) -> String {
     format!(
         "“{}”: {}, {} sent, {} waiting, {} uncertain, {} refused, {} skipped",
         visible_line(&letter.subject),
-        count(counts.recipients, "recipient", "recipients"),
+        quantity(counts.recipients, "recipient", "recipients"),
         counts.sent,
         counts.waiting,
         counts.uncertain,

@@ -13,13 +13,14 @@ use clap::Subcommand;
 
 use self::file::BadRow;
 use self::list::{PAGE, Pages, list};
-use super::terminal::{count, either, when_interrupted};
+use super::terminal::when_interrupted;
 use super::{Access, CommandFailure, at_work, confirm, open_store, say, say_json, tell};
 use crate::actions::{Failure, erase_person, suppress, unsuppress};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::email::EmailAddress;
-use crate::domain::unsubscribe::SuppressionReason;
+use crate::domain::plural::{pluralize, quantity};
+use crate::domain::suppression::SuppressionReason;
 use crate::store::{PersonRecord, ScrubOutcome, Store};
 
 #[derive(Debug, Subcommand)]
@@ -136,7 +137,7 @@ impl PeopleCommand {
 }
 
 fn rows(some: usize, all: usize, (one, many): (&str, &str)) -> String {
-    format!("{some} of {all} rows {}", either(some as u64, one, many))
+    format!("{some} of {all} rows {}", pluralize(some as u64, one, many))
 }
 
 pub(super) fn run(command: PeopleCommand, settings: &Settings) -> Result<(), CommandFailure> {
@@ -207,7 +208,7 @@ async fn import(store: &Store, path: &Path, all_or_nothing: bool) -> Result<(), 
         return Err(PeopleFailure::NoneTaken(imported.bad.len(), imported.good + imported.bad.len()).into());
     }
     let there = imported.good as u64 - imported.added;
-    let (added, there) = (count(imported.added, "person was", "people were"), count(there, "was", "were"));
+    let (added, there) = (quantity(imported.added, "person was", "people were"), quantity(there, "was", "were"));
     tell(&format!("{added} added, {there} there already."));
     if imported.bad.is_empty() {
         return Ok(());

@@ -152,17 +152,6 @@ pub(super) fn cut(line: &str, width: Option<usize>) -> String {
     width.map_or_else(|| line.to_owned(), |width| console::truncate_str(line, width, "…").into_owned())
 }
 
-/// `1 person`, `2 people`.
-pub(super) fn count(number: impl Into<u64>, one: &str, many: &str) -> String {
-    let number = number.into();
-    format!("{number} {}", either(number, one, many))
-}
-
-/// The word that fits the number.
-pub(super) const fn either<'a>(number: u64, one: &'a str, many: &'a str) -> &'a str {
-    if number == 1 { one } else { many }
-}
-
 /// A text of several lines as a terminal may be shown it.
 pub(super) fn visible(text: &str) -> String {
     let shown = |c: char| if steers(c) && !['\n', '\t'].contains(&c) { char::REPLACEMENT_CHARACTER } else { c };
@@ -220,11 +209,5 @@ mod tests {
             let line = row(&[("漢字漢字漢字".to_owned(), 7), ("x".to_owned(), 3)], "漢字 and more", Some(width));
             assert!(console::measure_text_width(&line) <= width, "{width}: {line}");
         }
-    }
-
-    #[test]
-    fn one_is_one() {
-        assert_eq!(count(1_u64, "person", "people"), "1 person");
-        assert_eq!(count(0_u64, "person", "people"), "0 people");
     }
 }

@@ -17,6 +17,7 @@ use std::path::{Path, PathBuf};
 use url::Url;
 
 use crate::domain::base_url::BaseUrl;
+use crate::domain::limits::MAX_LETTER_RATE;
 
 pub use mail::MailSettings;
 pub use ops::{Ops, OpsListen};
@@ -78,11 +79,11 @@ impl Settings {
                 .filter(|text| !text.is_empty()),
             letter_rate: match parse("letter_rate") {
                 None => 10,
-                Some((name, text)) => text
-                    .parse()
-                    .ok()
-                    .filter(|rate| (1..=1000).contains(rate))
-                    .ok_or_else(|| InvalidSettings::of(name, "it is not a number from 1 to 1000"))?,
+                Some((name, text)) => {
+                    text.parse().ok().filter(|rate| (1..=MAX_LETTER_RATE).contains(rate)).ok_or_else(|| {
+                        InvalidSettings::of(name, format!("it is not a number from 1 to {MAX_LETTER_RATE}"))
+                    })?
+                }
             },
             ops: Ops::parse(parse("ops_listen"), parse("ops_token"))?,
             listen: match parse("listen") {

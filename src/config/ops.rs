@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 
 use super::InvalidSettings;
+use crate::domain::limits::MIN_OPS_TOKEN_BYTES;
 
 /// The listener for the makers' own eyes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,8 +26,11 @@ impl Ops {
         token: Option<(&'static str, String)>,
     ) -> Result<Self, InvalidSettings> {
         let token = match token {
-            Some((name, text)) if text.len() < 16 => {
-                return Err(InvalidSettings::of(name, "it is shorter than 16 characters, and could be guessed"));
+            Some((name, text)) if text.len() < MIN_OPS_TOKEN_BYTES => {
+                return Err(InvalidSettings::of(
+                    name,
+                    format!("it is shorter than {MIN_OPS_TOKEN_BYTES} characters and could be guessed"),
+                ));
             }
             Some((name, text)) if !can_be_sent(&text) => {
                 return Err(InvalidSettings::of(name, "it has to be of ASCII characters, without a space at its ends"));

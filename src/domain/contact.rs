@@ -1,4 +1,4 @@
-//! A message to the makers.
+//! Contact messages, and when to forward them by mail.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use super::email::EmailAddress;
 use super::text::{MessageText, SenderName};
 use super::time::Timestamp;
 
-/// Somebody writes to the makers and is answered at `email`.
+/// A message to the makers. Replies go to `email`.
 #[derive(Clone, Debug)]
 pub struct ContactMessage {
     pub name: Option<SenderName>,
@@ -16,7 +16,7 @@ pub struct ContactMessage {
     pub message: MessageText,
 }
 
-/// A message with its name and the time it came.
+/// A message with its id and the time it was received.
 #[derive(Clone, Debug)]
 pub struct ReceivedMessage {
     pub id: Uuid,
@@ -24,65 +24,54 @@ pub struct ReceivedMessage {
     pub at: Timestamp,
 }
 
-/// What people call a message or a mail by: the end of its name, as the beginning is the time.
+/// Returns the reference by which people name a message or mail: the end of its id, because the
+/// beginning is a timestamp.
 #[must_use]
 pub fn reference(id: Uuid) -> String {
-    let name = id.simple().to_string();
-    name[name.len() - 8..].to_owned()
+    let id = id.simple().to_string();
+    id[id.len() - 8..].to_owned()
 }
 
-/// For how long the same words from the same sender are one message, so that a caller who got no
-/// answer may repeat the request.
-pub const SAME_MESSAGE_WITHIN: Duration = Duration::from_hours(24);
-
-/// How many messages that wait together are mailed one by one. More become one digest, so that a
-/// flood of messages is no flood of mails.
-pub const MOST_MAILED_SINGLY: usize = 5;
-
-/// Most messages in one digest: at their longest, about five megabytes of mail.
-pub const MOST_IN_DIGEST: usize = 250;
-
-/// For how long at least it is tried to hand a message over before it is given up on.
-pub const TRIED_FOR: Duration = Duration::from_hours(7 * 24);
-
-/// How long to wait after so many tries in vain: half a minute, then twice as long each time, up to
-/// three hours.
+/// Returns the delay after this many failed attempts: half a minute, doubled each time, up to three
+/// hours.
 #[must_use]
-pub fn pause_after(tries: u32) -> Duration {
+pub fn retry_delay(attempts: u32) -> Duration {
     const FIRST: Duration = Duration::from_secs(30);
-    const LONGEST: Duration = Duration::from_hours(3);
-    let doublings = tries.saturating_sub(1).min(16);
-    LONGEST.min(FIRST * 2_u32.pow(doublings))
+    const MAX: Duration = Duration::from_hours(3);
+    let doublings = attempts.saturating_sub(1).min(16);
+    MAX.min(FIRST * 2_u32.pow(doublings))
 }
 
-/// How far apart two mails to the makers are when so many went within the last hour: at first not
-/// at all, and a second more for each beyond the tenth. What comes meanwhile gathers in a digest.
-/// However much comes, that is under a hundred mails in the first hour, and about one a minute then.
+/// Returns the minimum interval between two mails to the makers, given the number of mails in the
+/// last hour: zero up to ten, then one second more for each. Messages that arrive meanwhile are
+/// collected in a digest. This bounds a flood to under a hundred mails in the first hour and about
+/// one a minute afterwards.
 #[must_use]
-pub fn pause_between_mails(in_the_last_hour: u32) -> Duration {
-    Duration::from_secs(u64::from(in_the_last_hour.saturating_sub(10)))
+pub fn mail_interval(sent_in_last_hour: u32) -> Duration {
+    Duration::from_secs(u64::from(sent_in_last_hour.saturating_sub(10)))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::limits::FORWARD_RETRY_PERIOD;
 
     #[test]
     fn the_first_retry_comes_within_a_minute_and_the_last_after_a_week() {
-        assert!(pause_after(1) <= Duration::from_mins(1));
+        assert!(retry_delay(1) <= Duration::from_mins(1));
         let mut waited = Duration::ZERO;
-        let mut tries = 0;
-        while waited < TRIED_FOR {
-            tries += 1;
-            assert!(pause_after(tries) <= pause_after(tries + 1));
-            waited += pause_after(tries);
+        let mut attempts = 0;
+        while waited < FORWARD_RETRY_PERIOD {
+            attempts += 1;
+            assert!(retry_delay(attempts) <= retry_delay(attempts + 1));
+            waited += retry_delay(attempts);
         }
-        assert!((40..200).contains(&tries), "{tries}");
-        assert_eq!(pause_after(u32::MAX), pause_after(30));
+        assert!((40..200).contains(&attempts), "{attempts}");
+        assert_eq!(retry_delay(u32::MAX), retry_delay(30));
     }
 
     #[test]
-    fn a_reference_is_short_and_differs_between_messages_of_one_moment() {
+    fn a_reference_differs_between_messages_of_the_same_millisecond() {
         let id = Uuid::parse_str("0199a4b0-0000-7000-8000-0123456789ab").unwrap();
         assert_eq!(reference(id), "456789ab");
     }

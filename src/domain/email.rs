@@ -24,11 +24,11 @@ pub struct EmailAddress {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidEmail {
-    #[error("it has {0} characters, and an address has at most {max}", max = limits::EMAIL)]
+    #[error("it has {0} characters, and an address has at most {max}", max = limits::MAX_EMAIL_CHARS)]
     TooLong(usize),
     #[error("it is not of the form name@example.com")]
     Shape,
-    #[error("the part before the @ has more than {max} characters", max = limits::LOCAL_PART)]
+    #[error("the part before the @ has more than {max} characters", max = limits::MAX_LOCAL_PART_BYTES)]
     LocalPartTooLong,
     #[error("the part before the @ may hold letters, digits, single dots and !#$%&'*+/=?^_`{{|}}~- only")]
     LocalPart,
@@ -41,14 +41,14 @@ impl EmailAddress {
     /// Says why `typed` is no address.
     pub fn parse(typed: &str) -> Result<Self, InvalidEmail> {
         let length = typed.chars().count();
-        if length > limits::EMAIL {
+        if length > limits::MAX_EMAIL_CHARS {
             return Err(InvalidEmail::TooLong(length));
         }
         let (local, domain) = typed.split_once('@').ok_or(InvalidEmail::Shape)?;
         if local.is_empty() || domain.is_empty() {
             return Err(InvalidEmail::Shape);
         }
-        if local.len() > limits::LOCAL_PART {
+        if local.len() > limits::MAX_LOCAL_PART_BYTES {
             return Err(InvalidEmail::LocalPartTooLong);
         }
         if !is_dot_atom(local) {

@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows how it looks in a mail reader, or how it gets there.
 
+use super::limits;
 use super::sha256::Sha256;
 use super::text::written_text;
 
@@ -27,22 +28,19 @@ pub enum InvalidLetter {
         "it has a picture, which mail readers fetch when the letter is read, and that tells on the reader; link to it"
     )]
     Picture,
-    #[error("its subject is over {} characters", Letter::LONGEST_SUBJECT)]
+    #[error("its subject is over {} characters", limits::MAX_LETTER_SUBJECT_CHARS)]
     LongSubject,
-    #[error("it is over {} KiB, and mail readers cut such letters off", Letter::MOST_BYTES / 1024)]
+    #[error("it is over {} KiB, and mail readers cut such letters off", limits::MAX_LETTER_BYTES / 1024)]
     TooLong,
 }
 
 impl Letter {
-    const LONGEST_SUBJECT: usize = 150;
-    const MOST_BYTES: usize = 64 * 1024;
-
     /// Reads a Markdown file. Its subject is `subject` of the front matter, else its first heading.
     ///
     /// # Errors
     /// Says what keeps it from being sent.
     pub fn parse(text: &str) -> Result<Self, InvalidLetter> {
-        if text.len() > Self::MOST_BYTES {
+        if text.len() > limits::MAX_LETTER_BYTES {
             return Err(InvalidLetter::TooLong);
         }
         let text = written_text(text);
@@ -57,7 +55,7 @@ impl Letter {
         let heading = || body.lines().find_map(|line| line.strip_prefix("# "));
         let subject = named.or_else(heading).map(plain).filter(|subject| !subject.is_empty());
         let subject = subject.ok_or(InvalidLetter::NoSubject)?;
-        if subject.chars().count() > Self::LONGEST_SUBJECT {
+        if subject.chars().count() > limits::MAX_LETTER_SUBJECT_CHARS {
             return Err(InvalidLetter::LongSubject);
         }
         Ok(Self { id: Sha256::of(text.trim().as_bytes()), subject, body: body.trim().to_owned() + "\n" })

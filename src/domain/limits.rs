@@ -1,20 +1,59 @@
-//! The published limits, each written here and nowhere else.
+//! Limits on what visitors, callers and makers may send, and numbers that the documentation promises.
 //!
-//! Lengths count Unicode code points unless they say otherwise.
+//! Each is defined here and used by name elsewhere. `CHARS` counts Unicode code points.
 
-/// Longest address, as typed.
-pub const EMAIL: usize = 254;
-/// Longest local part of an address, in octets.
-pub const LOCAL_PART: usize = 64;
-/// Longest `source`: where a request came from.
-pub const SOURCE: usize = 32;
-/// Longest name of somebody who writes to the makers.
-pub const NAME: usize = 100;
-/// Shortest message, surrounding space left out.
-pub const MESSAGE_MIN: usize = 2;
-/// Longest message.
-pub const MESSAGE: usize = 4000;
-/// Largest request body, in bytes.
-pub const BODY: usize = 64 * 1024;
-/// How deep a JSON body may nest.
-pub const JSON_DEPTH: usize = 127;
+use std::time::Duration;
+
+/// Longest email address, as typed.
+pub const MAX_EMAIL_CHARS: usize = 254;
+/// Longest local part of an email address.
+pub const MAX_LOCAL_PART_BYTES: usize = 64;
+/// Longest `source` of a signup.
+pub const MAX_SOURCE_CHARS: usize = 32;
+/// Longest sender name of a contact message.
+pub const MAX_NAME_CHARS: usize = 100;
+/// Shortest contact message, not counting surrounding white space.
+pub const MIN_MESSAGE_CHARS: usize = 2;
+/// Longest contact message.
+pub const MAX_MESSAGE_CHARS: usize = 4000;
+
+/// Largest request body that is accepted.
+pub const MAX_BODY_BYTES: usize = 64 * 1024;
+/// How much of a body that is too large is read and discarded, so that the client can read the response.
+pub const MAX_DISCARDED_BODY_BYTES: usize = 1024 * 1024;
+/// Deepest nesting of a JSON body.
+pub const MAX_JSON_DEPTH: usize = 127;
+/// Most ranges in one `Range` header; with more, the header is ignored.
+pub const MAX_RANGES: usize = 16;
+/// Most header fields in one request.
+pub const MAX_HEADERS: usize = 64;
+/// Largest request line and headers together.
+pub const MAX_HEAD_BYTES: usize = 16 * 1024;
+/// Most connections that are open at once.
+pub const MAX_CONNECTIONS: usize = 16 * 1024;
+
+/// A source that was not seen recently is counted only on a day with fewer sources than this.
+/// Anyone can invent sources, so their number must be bounded.
+pub const MAX_NEW_SOURCES_PER_DAY: i64 = 500;
+
+/// For how long an identical contact message from the same sender counts as a repeated request.
+pub const DUPLICATE_MESSAGE_WINDOW: Duration = Duration::from_hours(24);
+/// If more messages than this wait together, they are forwarded as a digest instead of one by one.
+pub const DIGEST_THRESHOLD: usize = 5;
+/// Most messages in one digest: about five megabytes of mail if each is as long as possible.
+pub const MAX_DIGEST_MESSAGES: usize = 250;
+/// For how long forwarding a message is retried before it is marked as failed.
+pub const FORWARD_RETRY_PERIOD: Duration = Duration::from_hours(7 * 24);
+
+/// Longest subject of the monthly letter.
+pub const MAX_LETTER_SUBJECT_CHARS: usize = 150;
+/// Largest file of the monthly letter.
+pub const MAX_LETTER_BYTES: usize = 64 * 1024;
+/// Highest value of the setting `letter_rate`, in letters per second.
+pub const MAX_LETTER_RATE: u32 = 1000;
+
+/// Largest release notes.
+pub const MAX_RELEASE_NOTES_BYTES: usize = 64 * 1024;
+
+/// Shortest value of the setting `ops_token`.
+pub const MIN_OPS_TOKEN_BYTES: usize = 16;

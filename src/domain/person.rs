@@ -2,8 +2,8 @@
 
 use super::consent::OptIn;
 use super::email::EmailAddress;
+use super::suppression::SuppressionReason;
 use super::time::Timestamp;
-use super::unsubscribe::SuppressionReason;
 
 /// What a list of people says of one of them.
 #[derive(Clone, Debug, PartialEq, Eq)]

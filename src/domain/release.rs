@@ -2,6 +2,7 @@
 //!
 //! Nothing here knows where the images lie or how they are sent.
 
+use super::limits;
 use super::sha256::Sha256;
 use super::text::written_text;
 use super::time::Timestamp;
@@ -125,16 +126,14 @@ pub fn file_name(app: &str, version: &Version) -> String {
 pub struct Notes(String);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("they are over {} KiB; keep the essence and link to the rest", Notes::MOST_BYTES / 1024)]
+#[error("they are over {} KiB; keep the essence and link to the rest", limits::MAX_RELEASE_NOTES_BYTES / 1024)]
 pub struct NotesTooLong;
 
 impl Notes {
-    const MOST_BYTES: usize = 64 * 1024;
-
     /// # Errors
     /// When there is too much of it.
     pub fn parse(text: &str) -> Result<Self, NotesTooLong> {
-        if text.len() > Self::MOST_BYTES {
+        if text.len() > limits::MAX_RELEASE_NOTES_BYTES {
             return Err(NotesTooLong);
         }
         Ok(Self(written_text(text).trim().to_owned()))

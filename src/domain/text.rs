@@ -41,7 +41,7 @@ impl Source {
     /// # Errors
     /// When it is over its limit.
     pub fn parse(text: &str) -> Result<Self, TooLong> {
-        Bounded::parse(text, limits::SOURCE).map(Self)
+        Bounded::parse(text, limits::MAX_SOURCE_CHARS).map(Self)
     }
 
     #[must_use]
@@ -58,7 +58,7 @@ impl SenderName {
     /// # Errors
     /// When it is over its limit.
     pub fn parse(text: &str) -> Result<Self, TooLong> {
-        Bounded::parse(text, limits::NAME).map(Self)
+        Bounded::parse(text, limits::MAX_NAME_CHARS).map(Self)
     }
 
     #[must_use]
@@ -75,7 +75,7 @@ pub struct MessageText(Bounded);
 pub enum InvalidMessage {
     #[error("The message is empty.")]
     Empty,
-    #[error("The message has {0} characters, and at most {max} are allowed.", max = limits::MESSAGE)]
+    #[error("The message has {0} characters, and at most {max} are allowed.", max = limits::MAX_MESSAGE_CHARS)]
     TooLong(usize),
 }
 
@@ -83,10 +83,12 @@ impl MessageText {
     /// # Errors
     /// When nothing is left of it without the surrounding space, or it is over its limit.
     pub fn parse(text: &str) -> Result<Self, InvalidMessage> {
-        if text.trim_matches(is_blank).chars().count() < limits::MESSAGE_MIN {
+        if text.trim_matches(is_blank).chars().count() < limits::MIN_MESSAGE_CHARS {
             return Err(InvalidMessage::Empty);
         }
-        Bounded::parse(text, limits::MESSAGE).map(Self).map_err(|too_long| InvalidMessage::TooLong(too_long.length))
+        Bounded::parse(text, limits::MAX_MESSAGE_CHARS)
+            .map(Self)
+            .map_err(|too_long| InvalidMessage::TooLong(too_long.length))
     }
 
     #[must_use]

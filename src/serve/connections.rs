@@ -17,15 +17,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::write_timeout::WriteTimeout;
+use crate::domain::limits;
 use crate::web::ops::{self, Access};
 use crate::web::{self, App};
 
-/// Most connections at once; more wait in the system's queue until one ends.
-const MOST_CONNECTIONS: usize = 16 * 1024;
 /// How long the head of a request may take, and how long a connection may idle between two.
 const HEAD_WITHIN: Duration = Duration::from_secs(10);
-const MOST_HEADERS: usize = 64;
-const LARGEST_HEAD: usize = 16 * 1024;
 /// How long after a stop a connection that has not asked for anything yet may still do so.
 const ASK_WITHIN: Duration = Duration::from_secs(3);
 /// How long a caller may take nothing of an answer before the connection is closed.
@@ -57,7 +54,7 @@ impl Listener {
 }
 
 pub(super) async fn accept(listener: TcpListener, context: ConnectionContext) {
-    let room = Arc::new(Semaphore::new(MOST_CONNECTIONS));
+    let room = Arc::new(Semaphore::new(limits::MAX_CONNECTIONS));
     let next = async || {
         let place = Arc::clone(&room).acquire_owned().await;
         (listener.accept().await, place)
@@ -110,8 +107,8 @@ async fn serve_connection(stream: TcpStream, context: ConnectionContext) {
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_WITHIN)
-        .max_headers(MOST_HEADERS)
-        .max_buf_size(LARGEST_HEAD)
+        .max_headers(limits::MAX_HEADERS)
+        .max_buf_size(limits::MAX_HEAD_BYTES)
         // Whoever has sent a whole request may hang up: it is carried out all the same.
         .half_close(true)
         .serve_connection(TokioIo::new(WriteTimeout::new(stream, STALL)), service);

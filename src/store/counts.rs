@@ -23,7 +23,7 @@ pub(super) const ADD_SOURCES: Statement = over_batch!(
     (day bigint, source text, downloads bigint, people bigint, opt_ins bigint, joins bigint),
     "AND (batch.source = '' OR EXISTS (SELECT 1 FROM sources AS known \
              WHERE known.day IN (batch.day, batch.day - 1, batch.day - 7) AND known.source = batch.source) \
-         OR (SELECT COUNT(*) FROM sources AS known WHERE known.day = batch.day) < 500) \
+         OR (SELECT COUNT(*) FROM sources AS known WHERE known.day = batch.day) < $2) \
      ON CONFLICT (day, source) DO UPDATE SET \
          downloads = sources.downloads + excluded.downloads, people = sources.people + excluded.people, \
          opt_ins = sources.opt_ins + excluded.opt_ins, joins = sources.joins + excluded.joins"

@@ -8,8 +8,9 @@ use super::counts::{ADD_COUNTS, counts_batch};
 use super::statement::{Statement, in_transaction, over_batch};
 use super::writer::Record;
 use crate::domain::calendar::Day;
-use crate::domain::contact::{ContactMessage, ReceivedMessage, SAME_MESSAGE_WITHIN};
+use crate::domain::contact::{ContactMessage, ReceivedMessage};
 use crate::domain::counts::{CountedEvent, Counts};
+use crate::domain::limits;
 use crate::domain::sha256::Sha256;
 use crate::domain::text::SenderName;
 use serde_json::{Value, json};
@@ -46,7 +47,7 @@ impl Record for ReceivedMessage {
             by_digest.entry(digest(&message.message)).or_insert(message);
         }
         let claims = claims_batch(&by_digest);
-        let window = i64::try_from(SAME_MESSAGE_WITHIN.as_millis()).unwrap_or(i64::MAX);
+        let window = i64::try_from(limits::DUPLICATE_MESSAGE_WINDOW.as_millis()).unwrap_or(i64::MAX);
 
         in_transaction!(store, |tx, words| {
             let fresh: Vec<(String,)> =

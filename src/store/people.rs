@@ -12,9 +12,10 @@ use super::{InboxEntry, Store, StoreFailure};
 use crate::domain::consent::{OptIn, Via};
 use crate::domain::email::EmailAddress;
 use crate::domain::person::Person;
+use crate::domain::suppression::SuppressionReason;
 use crate::domain::text::Source;
 use crate::domain::time::Timestamp;
-use crate::domain::unsubscribe::{SuppressionReason, UnsubscribeToken};
+use crate::domain::unsubscribe::UnsubscribeToken;
 
 /// Everything held of one address.
 #[derive(Clone, Debug)]

@@ -13,6 +13,7 @@ use crate::domain::calendar::Day;
 use crate::domain::consent::{self, Via};
 use crate::domain::counts::{CountedEvent, Counts, SourceCounts};
 use crate::domain::email::EmailAddress;
+use crate::domain::limits;
 use crate::domain::signup::KnownBefore;
 use crate::domain::text::Source;
 use crate::domain::time::Timestamp;
@@ -104,7 +105,11 @@ impl Record for SignupRecord {
             // What was written before has been counted before.
             if written > 0 {
                 let (counts, sources) = counted(&recorded, &visits, &rows);
-                sqlx::query(words(ADD_SOURCES)).bind(sources_batch(&sources)).execute(&mut *tx).await?;
+                sqlx::query(words(ADD_SOURCES))
+                    .bind(sources_batch(&sources))
+                    .bind(limits::MAX_NEW_SOURCES_PER_DAY)
+                    .execute(&mut *tx)
+                    .await?;
                 sqlx::query(words(ADD_COUNTS)).bind(counts_batch(&counts)).execute(&mut *tx).await?;
             }
             standings(signups.len(), &visits, &rows)

@@ -10,8 +10,9 @@ use super::{Store, StoreFailure};
 use crate::domain::calendar::Day;
 use crate::domain::counts::{CountedEvent, Counts};
 use crate::domain::email::EmailAddress;
+use crate::domain::suppression::{AddressHashKey, SuppressionReason};
 use crate::domain::time::Timestamp;
-use crate::domain::unsubscribe::{AddressHashKey, SuppressionReason, UnsubscribeKind, UnsubscribeToken};
+use crate::domain::unsubscribe::{UnsubscribeKind, UnsubscribeToken};
 
 /// Somebody who would be mailed now, and the opt-in that says so.
 #[derive(Clone, Debug)]

@@ -12,9 +12,6 @@ use crate::domain::limits;
 
 /// How long the whole of a body may take to arrive.
 const ARRIVES_WITHIN: Duration = Duration::from_secs(10);
-/// How much too large a body may be and still be read to its end, so that the sender is ready to
-/// hear the answer.
-const READ_AT_MOST: usize = 1024 * 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BodyFault {
@@ -27,8 +24,9 @@ pub(crate) enum BodyFault {
 pub(crate) async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, BodyFault> {
     let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
     let waits_for_word = headers.contains_key(EXPECT);
-    if announced.is_some_and(|length| length > READ_AT_MOST as u64 || (waits_for_word && length > limits::BODY as u64))
-    {
+    if announced.is_some_and(|length| {
+        length > limits::MAX_DISCARDED_BODY_BYTES as u64 || (waits_for_word && length > limits::MAX_BODY_BYTES as u64)
+    }) {
         return Err(BodyFault::TooLarge);
     }
     tokio::time::timeout(ARRIVES_WITHIN, gather(body)).await.unwrap_or(Err(BodyFault::TooSlow))
@@ -40,12 +38,12 @@ async fn gather(mut body: Body) -> Result<Bytes, BodyFault> {
     while let Some(frame) = body.frame().await {
         let Ok(data) = frame.map_err(|_| BodyFault::Broken)?.into_data() else { continue };
         length += data.len();
-        if length > READ_AT_MOST {
+        if length > limits::MAX_DISCARDED_BODY_BYTES {
             break;
         }
-        if length <= limits::BODY {
+        if length <= limits::MAX_BODY_BYTES {
             gathered.extend_from_slice(&data);
         }
     }
-    if length > limits::BODY { Err(BodyFault::TooLarge) } else { Ok(gathered.freeze()) }
+    if length > limits::MAX_BODY_BYTES { Err(BodyFault::TooLarge) } else { Ok(gathered.freeze()) }
 }

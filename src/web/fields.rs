@@ -159,7 +159,7 @@ fn not_an_object(why: NotAnObject) -> Problem {
         NotAnObject::Empty => "The body is empty.",
         NotAnObject::Malformed => "The body is not well-formed JSON.",
         NotAnObject::TooDeep => {
-            let levels = limits::JSON_DEPTH;
+            let levels = limits::MAX_JSON_DEPTH;
             return Problem::new(ErrorCode::InvalidJson, format!("The body nests deeper than {levels} levels."));
         }
         NotAnObject::LoneSurrogate => "The body has a string with half of a surrogate pair.",

@@ -102,7 +102,7 @@ fn check_depth_and_surrogates(text: &str) -> Result<(), NotAnObject> {
             }
             b'{' | b'[' if !in_string => {
                 depth += 1;
-                if depth > limits::JSON_DEPTH {
+                if depth > limits::MAX_JSON_DEPTH {
                     return Err(NotAnObject::TooDeep);
                 }
             }

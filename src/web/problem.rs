@@ -296,8 +296,8 @@ mod tests {
     #[test]
     fn the_words_name_the_limits_that_hold() {
         let names = |code: ErrorCode, limit: usize| code.resolution().contains(&format!(" {limit} characters"));
-        assert!(names(ErrorCode::EmptyMessage, limits::MESSAGE_MIN));
-        assert!(names(ErrorCode::MessageTooLong, limits::MESSAGE));
+        assert!(names(ErrorCode::EmptyMessage, limits::MIN_MESSAGE_CHARS));
+        assert!(names(ErrorCode::MessageTooLong, limits::MAX_MESSAGE_CHARS));
     }
 
     #[test]

@@ -4,10 +4,7 @@
 //! Knows the file's length and nothing else of it: those who answer read the bytes.
 
 use super::http_date;
-
-/// A request for more ranges than this, or for overlapping ones, is answered with the whole file:
-/// that costs no more than if nothing else had been asked for.
-const MOST: usize = 16;
+use crate::domain::limits;
 
 /// Both ends belong to it, and both lie within the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +48,7 @@ pub(crate) fn unsatisfied_content_range(total: u64) -> String {
 pub(crate) fn asked(range: &str, total: u64) -> Asked {
     let Some(specs) = specs(range) else { return Asked::Whole };
     let last_of_nothing = total == 0 && specs.iter().any(|spec| matches!(spec, Spec::Last(1..)));
-    if specs.len() > MOST || last_of_nothing {
+    if specs.len() > limits::MAX_RANGES || last_of_nothing {
         return Asked::Whole;
     }
     let parts: Vec<_> = specs.iter().filter_map(|spec| spec.resolve(total)).collect();

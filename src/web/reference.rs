@@ -19,13 +19,13 @@ pub(crate) const API_VERSION: &str = "1.0.0";
 pub(crate) fn reference(base_url: &BaseUrl, newest_image: &NewestImage, releases: &Releases) -> Value {
     json!({
         "limits": {
-            "email": limits::EMAIL,
-            "local_part": limits::LOCAL_PART,
-            "source": limits::SOURCE,
-            "name": limits::NAME,
-            "message_min": limits::MESSAGE_MIN,
-            "message": limits::MESSAGE,
-            "body_kib": limits::BODY / 1024,
+            "email": limits::MAX_EMAIL_CHARS,
+            "local_part": limits::MAX_LOCAL_PART_BYTES,
+            "source": limits::MAX_SOURCE_CHARS,
+            "name": limits::MAX_NAME_CHARS,
+            "message_min": limits::MIN_MESSAGE_CHARS,
+            "message": limits::MAX_MESSAGE_CHARS,
+            "body_kib": limits::MAX_BODY_BYTES / 1024,
         },
         "errors": ErrorCode::ALL.iter().map(|code| error(*code)).collect::<Vec<_>>(),
         "problem_example": problem_example(base_url),

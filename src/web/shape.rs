@@ -99,11 +99,11 @@ impl Kind {
     fn schema(&self) -> Value {
         match self {
             Self::Email => json!({
-                "type": "string", "format": "email", "maxLength": limits::EMAIL, "pattern": email::PATTERN,
+                "type": "string", "format": "email", "maxLength": limits::MAX_EMAIL_CHARS, "pattern": email::PATTERN,
             }),
             Self::Text(max) => json!({ "type": "string", "maxLength": max }),
             Self::Message => json!({
-                "type": "string", "minLength": limits::MESSAGE_MIN, "maxLength": limits::MESSAGE, "pattern": "\\S",
+                "type": "string", "minLength": limits::MIN_MESSAGE_CHARS, "maxLength": limits::MAX_MESSAGE_CHARS, "pattern": "\\S",
             }),
             Self::Flag => json!({ "type": "boolean", "default": false }),
             Self::Boolean => json!({ "type": "boolean" }),
@@ -130,9 +130,9 @@ impl Kind {
 
     fn constraints(&self) -> String {
         match self {
-            Self::Email => format!("at most {} characters", limits::EMAIL),
+            Self::Email => format!("at most {} characters", limits::MAX_EMAIL_CHARS),
             Self::Text(max) => format!("at most {max} characters"),
-            Self::Message => format!("{} to {} characters", limits::MESSAGE_MIN, limits::MESSAGE),
+            Self::Message => format!("{} to {} characters", limits::MIN_MESSAGE_CHARS, limits::MAX_MESSAGE_CHARS),
             Self::Flag => "`false` if left out".to_owned(),
             Self::True => "always `true`".to_owned(),
             Self::OneOf(values) => {

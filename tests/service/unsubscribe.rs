@@ -7,7 +7,7 @@ use std::time::Duration;
 use porchlight::actions;
 use porchlight::config::RawSettings;
 use porchlight::domain::email::EmailAddress;
-use porchlight::domain::unsubscribe::SuppressionReason;
+use porchlight::domain::suppression::SuppressionReason;
 use porchlight::store::{Database as StoredIn, Store};
 use reqwest::Method;
 use serde_json::json;

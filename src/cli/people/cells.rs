@@ -5,13 +5,13 @@
 
 use csv::StringRecord;
 
-use crate::cli::terminal::count;
 use crate::domain::consent::{OptIn, Via, WORDING, WORDING_ELSEWHERE};
 use crate::domain::email::EmailAddress;
 use crate::domain::person::Person;
+use crate::domain::plural::quantity;
+use crate::domain::suppression::SuppressionReason;
 use crate::domain::text::Source;
 use crate::domain::time::Timestamp;
-use crate::domain::unsubscribe::SuppressionReason;
 
 pub(super) const COLUMNS: [&str; 11] = [
     "email",
@@ -84,7 +84,7 @@ impl Columns {
     /// Reads a row; says what is wrong with it.
     pub(super) fn read(&self, row: &StringRecord, now: Timestamp) -> Result<Person, String> {
         if row.len() != self.count {
-            let cells = count(row.len() as u64, "cell", "cells");
+            let cells = quantity(row.len() as u64, "cell", "cells");
             return Err(format!("it has {cells}, and the first line has {}", self.count));
         }
         Row { columns: self, cells: row, now }.person()

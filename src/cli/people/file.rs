@@ -13,9 +13,9 @@ use super::cells::{COLUMNS, Columns, NOT_UTF_8, cells};
 use super::private_file::PrivateFile;
 use super::{PAGE, Pages, PeopleFailure};
 use crate::actions::import_people;
-use crate::cli::terminal::count;
 use crate::cli::{CommandFailure, tell};
 use crate::domain::person::Person;
+use crate::domain::plural::quantity;
 use crate::domain::time::Timestamp;
 use crate::store::Store;
 
@@ -67,7 +67,7 @@ pub(super) async fn export(store: &Store, path: Option<&Path>) -> Result<(), Com
     let written = bar.position();
     bar.finish_and_clear();
     if let Some(path) = path {
-        tell(&format!("{} in {}.", count(written, "person is", "people are"), path.display()));
+        tell(&format!("{} in {}.", quantity(written, "person is", "people are"), path.display()));
     }
     Ok(())
 }

@@ -3,10 +3,11 @@
 use serde_json::{Value, json};
 
 use super::PeopleFailure;
-use crate::cli::terminal::{List, count, row, visible, width};
+use crate::cli::terminal::{List, row, visible, width};
 use crate::cli::{CommandFailure, tell};
 use crate::domain::email::EmailAddress;
 use crate::domain::person::Person;
+use crate::domain::plural::quantity;
 use crate::store::Store;
 
 /// So many are asked for at once, so that the longest list takes little memory and no long statement.
@@ -68,7 +69,7 @@ fn line(person: &Person, width: Option<usize>) -> String {
         (None, false) => "",
     };
     let waitlist = if person.waitlist { "waitlist" } else { "" };
-    let downloads = format!("{:>15}", count(person.downloads, "download", "downloads"));
+    let downloads = format!("{:>15}", quantity(person.downloads, "download", "downloads"));
     in_columns([&person.first_seen.date(), &downloads, waitlist, state], &visible(person.email.as_typed()), width)
 }
 

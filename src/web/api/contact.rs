@@ -16,7 +16,7 @@ use crate::web::problem::{ErrorCode, Problem};
 use crate::web::shape::{Field, Kind, Shape};
 
 const NAME: Field =
-    Field { name: "name", kind: Kind::Text(limits::NAME), required: false, about: "The sender's name." };
+    Field { name: "name", kind: Kind::Text(limits::MAX_NAME_CHARS), required: false, about: "The sender's name." };
 const EMAIL: Field = Field { name: "email", kind: Kind::Email, required: true, about: "Where to send the answer." };
 const MESSAGE: Field =
     Field { name: "message", kind: Kind::Message, required: true, about: "What the sender has to say, as plain text." };

@@ -50,7 +50,7 @@ pub(crate) const ENDPOINTS: [&Endpoint; 3] = [&DOWNLOAD, &WAITLIST, &CONTACT];
 const EMAIL: Field = Field { name: "email", kind: Kind::Email, required: true, about: "The person's own address." };
 const SOURCE: Field = Field {
     name: "source",
-    kind: Kind::Text(limits::SOURCE),
+    kind: Kind::Text(limits::MAX_SOURCE_CHARS),
     required: false,
     about: "Where the request comes from, such as the name of the calling app.",
 };
@@ -93,7 +93,7 @@ fn json_response(value: &impl Serialize) -> Response {
 fn unreadable(fault: BodyFault) -> Problem {
     match fault {
         BodyFault::TooLarge => {
-            let kib = limits::BODY / 1024;
+            let kib = limits::MAX_BODY_BYTES / 1024;
             Problem::new(ErrorCode::InvalidBody, format!("The body is larger than {kib} KiB."))
                 .resolved_by("Send a smaller body; every documented request fits.")
         }

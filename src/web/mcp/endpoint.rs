@@ -193,7 +193,7 @@ fn unreadable(fault: BodyFault) -> RpcError {
     match fault {
         BodyFault::TooLarge => RpcError::new(
             INVALID_REQUEST,
-            format!("Invalid Request: the body is larger than {} KiB", limits::BODY / 1024),
+            format!("Invalid Request: the body is larger than {} KiB", limits::MAX_BODY_BYTES / 1024),
         ),
         BodyFault::TooSlow | BodyFault::Broken => {
             RpcError::new(PARSE_ERROR, "Parse error: the body did not arrive whole")

@@ -117,7 +117,7 @@ async fn a_suppressed_person_is_skipped_at_the_last_moment() {
         desk.download("ada@example.com", true).await;
         let mut sender = sender(desk).await;
         let ada = porchlight::domain::email::EmailAddress::parse("ADA@example.com").unwrap();
-        let why = porchlight::domain::unsubscribe::SuppressionReason::Makers;
+        let why = porchlight::domain::suppression::SuppressionReason::Makers;
         sender.store.suppress(&ada, why, desk.service.clock.now()).await.unwrap();
         while !matches!(sender.step().await.unwrap(), LetterStep::Done) {}
         assert!(desk.recipients().await.is_empty());

@@ -8,7 +8,7 @@ use porchlight::domain::base_url::BaseUrl;
 use porchlight::domain::letter::Letter;
 use porchlight::domain::mailbox::Mailbox;
 use porchlight::domain::relay::Relay;
-use porchlight::domain::unsubscribe::SuppressionReason;
+use porchlight::domain::suppression::SuppressionReason;
 use porchlight::mail::Mailer;
 use porchlight::site::{Content, LetterTemplate};
 use porchlight::store::Store;

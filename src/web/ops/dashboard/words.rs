@@ -1,6 +1,7 @@
 //! Numbers, shares and periods as people read them.
 
 use crate::domain::calendar::{Day, Period};
+use crate::domain::plural::pluralize;
 use crate::domain::statistics::Statistics;
 
 /// For what cannot be told.
@@ -21,7 +22,7 @@ pub(super) fn grouped(number: u64) -> String {
 
 /// So many of something: `1 download`, `2 downloads`.
 pub(super) fn counted(number: u64, one: &str, many: &str) -> String {
-    format!("{} {}", grouped(number), if number == 1 { one } else { many })
+    format!("{} {}", grouped(number), pluralize(number, one, many))
 }
 
 pub(super) fn downloads(number: u64) -> String {
