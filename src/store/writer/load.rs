@@ -30,7 +30,7 @@ impl Default for Load {
 }
 
 impl Load {
-    /// CountedEvent in batches: most of the time of a small one goes to the disk, so what a single write
+    /// Counted in batches: most of the time of a small one goes to the disk, so what a single write
     /// took says nothing of many.
     pub fn expected_wait(&self) -> Duration {
         let batches = self.waiting.load(Ordering::Relaxed).div_ceil(BATCH);

@@ -1,4 +1,4 @@
-//! `/.well-known/security.txt` (RFC 9116). BuiltSite anew for each request, since it must not expire.
+//! `/.well-known/security.txt` (RFC 9116). Made anew for each request, since it must not expire.
 
 use std::time::Duration;
 
