@@ -199,7 +199,7 @@ impl LetterSender {
         to: &LetterRecipient,
         at: Timestamp,
     ) -> Result<Option<Mail>, SiteFailure> {
-        let written = self.letter_template.write(&self.letter, to)?;
+        let written = self.letter_template.render(&self.letter, to)?;
         let Ok(correspondent) = MailAddress::at(email) else { return Ok(None) };
         Ok(Some(self.mailer.monthly(&LetterMail {
             id: new_id(at),

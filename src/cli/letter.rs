@@ -102,7 +102,7 @@ fn read(file: &Path) -> Result<Letter, LetterCommandFailure> {
 }
 
 fn letter_template(settings: &Settings, postal_address: &str) -> Result<LetterTemplate, CommandFailure> {
-    let content = Content::of(settings)?;
+    let content = Content::from_settings(settings)?;
     Ok(LetterTemplate::read(&content, base_url(settings), postal_address)?)
 }
 
@@ -118,7 +118,7 @@ fn proofreader(settings: &Settings) -> LetterRecipient {
 fn preview(settings: &Settings, file: &Path) -> Result<(), CommandFailure> {
     let letter = read(file)?;
     let postal_address = settings.postal_address.as_deref().unwrap_or("(The setting `postal_address` goes here.)");
-    let written = letter_template(settings, postal_address)?.write(&letter, &proofreader(settings))?;
+    let written = letter_template(settings, postal_address)?.render(&letter, &proofreader(settings))?;
     tell(&format!("Subject: {}", letter.subject));
     for (kind, text) in [("preview.html", written.html), ("preview.txt", written.text)] {
         let path = file.with_extension(kind);

@@ -18,7 +18,7 @@ use crate::domain::release::{Notes, Release, Releases, Signature};
 use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
 use crate::domain::version::{Build, SystemVersion, Version};
-use crate::site::{Content, Facts};
+use crate::site::{Content, SiteFacts};
 use crate::store::Store;
 
 #[derive(Debug, Subcommand)]
@@ -166,8 +166,8 @@ pub(super) fn run(command: ReleaseCommand, settings: &Settings) -> Result<(), Co
 
 impl Publish {
     async fn run(self, settings: &Settings, store: &Store) -> Result<(), CommandFailure> {
-        let content = Content::of(settings)?;
-        let facts = Facts::read(&content)?;
+        let content = Content::from_settings(settings)?;
+        let facts = SiteFacts::read(&content)?;
         let place = ReleaseStore { store, folder: &settings.releases_dir, app: &facts.name };
         let bar = ProgressBar::new(0).with_style(bar_style());
         let progress = {

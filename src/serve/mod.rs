@@ -25,7 +25,7 @@ use crate::domain::base_url::BaseUrl;
 use crate::domain::relay::Relay;
 use crate::domain::release::Releases;
 use crate::mail::{MailAddress, Mailer};
-use crate::site::{Content, Facts, SiteFailure};
+use crate::site::{Content, SiteFacts, SiteFailure};
 use crate::store::{Database, Store, StoreFailure, Writer};
 use crate::web::ops::Access;
 use crate::web::{self, App};
@@ -97,8 +97,8 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
     let address = listener.local_addr().map_err(cannot_listen)?;
     let base_url = settings.base_url.clone().unwrap_or_else(|| BaseUrl::of_listener(address));
 
-    let content = Content::of(&settings)?;
-    let facts = Facts::read(&content)?;
+    let content = Content::from_settings(&settings)?;
+    let facts = SiteFacts::read(&content)?;
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &facts.name);
     let catalogue = Catalogue::new(store.clone(), settings.releases_dir.clone());
     let releases = catalogue.current().await;
@@ -197,7 +197,7 @@ impl Running {
     /// Has the site made anew whenever its files change, until the stop.
     pub fn watch_site(&self) {
         // Looked at here and not in the task, which may run only after the first change.
-        let seen = self.content.state();
+        let seen = self.content.fingerprint();
         self.tasks.spawn(watch(self.content.clone(), seen, self.app.clone(), self.stop.clone()));
     }
 
@@ -267,7 +267,7 @@ fn forwarder(mail: &MailSettings, store: &Store, clock: &Clock) -> Result<Forwar
 /// there goes on being served.
 async fn watch(content: Content, mut seen: u64, app: App, stop: CancellationToken) {
     while stop.run_until_cancelled(tokio::time::sleep(LOOK_EVERY)).await.is_some() {
-        let state = content.state();
+        let state = content.fingerprint();
         if state != seen {
             seen = state;
             match app.remake(&content) {

@@ -8,7 +8,7 @@ use super::assets::Assets;
 use super::json_ld::json_ld;
 use super::markdown::{Anchored, MarkdownFile};
 use super::templates::Templates;
-use super::{Content, Facts, Form, Page, PageName, SiteFailure};
+use super::{Content, Form, Page, PageName, SiteFacts, SiteFailure};
 use crate::domain::base_url::BaseUrl;
 
 const APPCAST: &str = "appcast.xml";
@@ -16,7 +16,7 @@ const APPCAST: &str = "appcast.xml";
 /// The finished site.
 #[derive(Debug)]
 pub struct Site {
-    pub facts: Facts,
+    pub facts: SiteFacts,
     pub assets: Arc<Assets>,
     pub llms_txt: String,
     pub agents_md: String,
@@ -50,7 +50,7 @@ impl Site {
     /// # Errors
     /// With the file and line that is at fault.
     pub fn build(content: &Content, base_url: &BaseUrl, reference: &Value) -> Result<Self, SiteFailure> {
-        let facts = Facts::read(content)?;
+        let facts = SiteFacts::read(content)?;
         let assets = Arc::new(Assets::read(content)?);
         let templates = Templates::read(content, &assets)?;
         let mut shared = json!({
@@ -75,7 +75,7 @@ impl Site {
             .zip(drafts)
             .map(|(name, draft)| renderer.render(draft, name.as_str(), Some(name)));
         let pages = pages.collect::<Result<Vec<_>, _>>()?;
-        let plain = |file: &str| templates.fill_text(file, &content.text(file)?, &shared);
+        let plain = |file: &str| templates.render_str(file, &content.text(file)?, &shared);
         Ok(Self {
             not_found: renderer.render(not_found, "not_found", None)?,
             download_started: renderer.render(started, "download_started", None)?,
@@ -103,19 +103,19 @@ impl Site {
     ///
     /// # Errors
     /// When the template cannot show a form that came back.
-    pub fn with_form(&self, name: PageName, form: &Form) -> Result<String, SiteFailure> {
+    pub fn render_with_form(&self, name: PageName, form: &Form) -> Result<String, SiteFailure> {
         let page = self.page(name);
         let mut context = page.context.clone();
         context["form"] = json!(form);
-        self.templates.fill(&page.template, &context)
+        self.templates.render(&page.template, &context)
     }
 
     /// Fills in a page that is none of the site's own, with the site's assets at hand.
     ///
     /// # Errors
     /// With the line that is at fault.
-    pub fn fill(&self, file: &str, text: &str, context: &Value) -> Result<String, SiteFailure> {
-        self.templates.fill_text(file, text, context)
+    pub fn render_str(&self, file: &str, text: &str, context: &Value) -> Result<String, SiteFailure> {
+        self.templates.render_str(file, text, context)
     }
 }
 
@@ -140,7 +140,7 @@ struct PageSource {
 impl PageSource {
     fn read(content: &Content, templates: &Templates, file: &str, shared: &Value) -> Result<Self, SiteFailure> {
         let source = MarkdownFile::split(file, &content.text(file)?)?;
-        let filled = |key| templates.fill_text(file, source.get(file, key)?, shared);
+        let filled = |key| templates.render_str(file, source.get(file, key)?, shared);
         Ok(Self {
             title: filled("title")?,
             description: filled("description")?,
@@ -162,13 +162,13 @@ impl PageRenderer<'_> {
     /// `place` is where the page stands among the five; others have no address of their own that
     /// anybody should keep.
     fn render(&self, draft: PageSource, name: &str, place: Option<PageName>) -> Result<Page, SiteFailure> {
-        let body = Anchored::new(&self.templates.fill_text(&draft.file, &draft.source.body, self.shared)?);
+        let body = Anchored::new(&self.templates.render_str(&draft.file, &draft.source.body, self.shared)?);
         let template = Some(format!("{name}.html")).filter(|template| self.templates.has(template));
         let template = template.unwrap_or_else(|| "page.html".to_owned());
         let context = self.context(&draft, name, place, &body);
         Ok(Page {
             markdown: self.markdown(&draft, place, &body),
-            html: self.templates.fill(&template, &context)?,
+            html: self.templates.render(&template, &context)?,
             title: draft.title,
             description: draft.description,
             last_updated: draft.last_updated,

@@ -25,7 +25,7 @@ impl Content {
     ///
     /// # Errors
     /// When that folder cannot be read.
-    pub fn of(settings: &Settings) -> Result<Self, SiteFailure> {
+    pub fn from_settings(settings: &Settings) -> Result<Self, SiteFailure> {
         settings.site_dir.as_deref().map_or_else(|| Ok(Self::default()), Self::with_folder)
     }
 
@@ -71,7 +71,7 @@ impl Content {
 
     /// A number that changes when a file of the makers' folder does.
     #[must_use]
-    pub fn state(&self) -> u64 {
+    pub fn fingerprint(&self) -> u64 {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let mut hasher = DefaultHasher::new();
         if let Some(folder) = &self.folder {

@@ -8,7 +8,7 @@ const FILE: &str = "site.toml";
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
-pub struct Facts {
+pub struct SiteFacts {
     pub name: String,
     pub tagline: String,
     pub summary: String,
@@ -24,7 +24,7 @@ pub struct Facts {
     pub crawlers: Vec<String>,
 }
 
-impl Facts {
+impl SiteFacts {
     /// # Errors
     /// With the line that is at fault.
     pub fn read(content: &Content) -> Result<Self, SiteFailure> {

@@ -3,10 +3,10 @@
 
 use serde_json::{Value, json};
 
-use super::Facts;
+use super::SiteFacts;
 use crate::domain::base_url::BaseUrl;
 
-pub(super) fn json_ld(facts: &Facts, base_url: &BaseUrl, release: &Value) -> String {
+pub(super) fn json_ld(facts: &SiteFacts, base_url: &BaseUrl, release: &Value) -> String {
     let (site, maker) = (base_url.to("/"), base_url.to("/#maker"));
     let mut graph = json!({
         "@context": "https://schema.org",

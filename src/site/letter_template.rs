@@ -7,14 +7,14 @@ use serde_json::json;
 use super::assets::Assets;
 use super::markdown::Anchored;
 use super::templates::Templates;
-use super::{Content, Facts, SiteFailure};
+use super::{Content, SiteFacts, SiteFailure};
 use crate::domain::base_url::BaseUrl;
 use crate::domain::letter::Letter;
 
 /// What letters are written on: the site's own templates `letter.html` and `letter.txt`.
 #[derive(Debug)]
 pub struct LetterTemplate {
-    facts: Facts,
+    facts: SiteFacts,
     templates: Templates,
     base_url: BaseUrl,
     postal_address: String,
@@ -43,7 +43,7 @@ impl LetterTemplate {
     pub fn read(content: &Content, base_url: BaseUrl, postal_address: &str) -> Result<Self, SiteFailure> {
         let assets = Arc::new(Assets::read(content)?);
         Ok(Self {
-            facts: Facts::read(content)?,
+            facts: SiteFacts::read(content)?,
             templates: Templates::read(content, &assets)?,
             base_url,
             postal_address: postal_address.to_owned(),
@@ -52,13 +52,13 @@ impl LetterTemplate {
 
     /// # Errors
     /// When a template cannot be filled in.
-    pub fn write(&self, letter: &Letter, to: &LetterRecipient) -> Result<RenderedLetter, SiteFailure> {
+    pub fn render(&self, letter: &Letter, to: &LetterRecipient) -> Result<RenderedLetter, SiteFailure> {
         let absolute = Anchored::new(&letter.body).with_absolute_links(self.base_url.as_str());
         let context = json!({
             "app": self.facts,
             "base_url": self.base_url.as_str(),
             "subject": letter.subject,
-            "body_html": super::markdown::notes_html(&absolute),
+            "body_html": super::markdown::markdown_to_html(&absolute),
             "body_text": absolute.trim_end(),
             "postal_address": self.postal_address,
             "opted_in": to.opted_in,
@@ -66,8 +66,8 @@ impl LetterTemplate {
             "unsubscribe_url": to.unsubscribe_url,
         });
         Ok(RenderedLetter {
-            html: self.templates.fill("letter.html", &context)?,
-            text: self.templates.fill("letter.txt", &context)?,
+            html: self.templates.render("letter.html", &context)?,
+            text: self.templates.render("letter.txt", &context)?,
         })
     }
 }
@@ -84,7 +84,7 @@ mod tests {
             through: "the site".to_owned(),
             unsubscribe_url: "https://troupe.example/unsubscribe/TOKEN".to_owned(),
         };
-        letter_template.write(&Letter::parse(markdown).unwrap(), &to).unwrap()
+        letter_template.render(&Letter::parse(markdown).unwrap(), &to).unwrap()
     }
 
     #[test]

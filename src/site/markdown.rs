@@ -167,7 +167,7 @@ fn options() -> comrak::Options<'static> {
 
 /// What is new in a release, as HTML for those who read it elsewhere.
 #[must_use]
-pub fn notes_html(notes: &str) -> String {
+pub fn markdown_to_html(notes: &str) -> String {
     comrak::markdown_to_html(notes, &options()).replace(LEFT_OUT, "")
 }
 

@@ -48,13 +48,13 @@ impl Templates {
     }
 
     /// Fills in one of the templates.
-    pub(super) fn fill(&self, name: &str, context: &Value) -> Result<String, SiteFailure> {
+    pub(super) fn render(&self, name: &str, context: &Value) -> Result<String, SiteFailure> {
         let template = self.0.get_template(name).map_err(|error| SiteFailure::template(name, &error))?;
         template.render(Serde(context)).map_err(|error| SiteFailure::template(name, &error))
     }
 
     /// Fills in a text that is not among the templates: a page, or a file for agents.
-    pub(super) fn fill_text(&self, file: &str, text: &str, context: &Value) -> Result<String, SiteFailure> {
+    pub(super) fn render_str(&self, file: &str, text: &str, context: &Value) -> Result<String, SiteFailure> {
         self.0.render_named_str(file, text, Serde(context)).map_err(|error| SiteFailure::template(file, &error))
     }
 }

@@ -144,7 +144,7 @@ fn back(app: &App, page: PageName, values: FormValues, problem: &Problem) -> Res
         errors.form.clone_from(&problem.detail);
     }
     let made = app.built();
-    let mut response = match made.site.with_form(page, &Form { values, errors }) {
+    let mut response = match made.site.render_with_form(page, &Form { values, errors }) {
         Ok(html) => Response::new(Body::from(html)),
         Err(failure) => {
             tracing::error!(%failure, "a form could not be shown again");

@@ -5,13 +5,13 @@ use crate::actions::{Catalogue, NewestImage, missing_image};
 use crate::cli::base_url;
 use crate::config::Settings;
 use crate::domain::release::Releases;
-use crate::site::{Content, Facts, LetterTemplate, SiteFailure};
+use crate::site::{Content, LetterTemplate, SiteFacts, SiteFailure};
 use crate::store::Store;
 use crate::web;
 
 pub(super) fn about_site(settings: &Settings, releases: &Releases) -> Result<(Finding, NewestImage), SiteFailure> {
-    let content = Content::of(settings)?;
-    let (facts, base_url) = (Facts::read(&content)?, base_url(settings));
+    let content = Content::from_settings(settings)?;
+    let (facts, base_url) = (SiteFacts::read(&content)?, base_url(settings));
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &facts.name);
     let files = web::try_making(&content, &base_url, &newest_image, releases)?;
     LetterTemplate::read(&content, base_url, settings.postal_address.as_deref().unwrap_or_default())?;

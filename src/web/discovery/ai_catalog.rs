@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 
 use crate::domain::base_url::BaseUrl;
-use crate::site::Facts;
+use crate::site::SiteFacts;
 
-pub(super) fn catalog(facts: &Facts, base_url: &BaseUrl) -> Value {
+pub(super) fn catalog(facts: &SiteFacts, base_url: &BaseUrl) -> Value {
     let (host, name) = (base_url.host(), &facts.name);
     json!({
         "specVersion": "1.0",

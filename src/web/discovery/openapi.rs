@@ -3,13 +3,13 @@
 use serde_json::{Map, Value, json};
 
 use crate::domain::base_url::BaseUrl;
-use crate::site::Facts;
+use crate::site::SiteFacts;
 use crate::web::api::{ENDPOINTS, Endpoint};
 use crate::web::mcp;
 use crate::web::problem::{ErrorCode, PROBLEM};
 use crate::web::reference::API_VERSION;
 
-pub(super) fn document(facts: &Facts, base_url: &BaseUrl) -> Value {
+pub(super) fn document(facts: &SiteFacts, base_url: &BaseUrl) -> Value {
     let mut paths: Map<_, _> =
         ENDPOINTS.iter().map(|endpoint| (endpoint.path.to_owned(), json!({ "post": operation(endpoint) }))).collect();
     paths.insert(mcp::PATH.to_owned(), json!({ "post": mcp_operation() }));

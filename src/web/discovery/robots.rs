@@ -1,9 +1,9 @@
 //! `/robots.txt`: one group for all, since a crawler with a group of its own reads no other.
 
 use crate::domain::base_url::BaseUrl;
-use crate::site::Facts;
+use crate::site::SiteFacts;
 
-pub(super) fn robots(facts: &Facts, base_url: &BaseUrl, ai_train: bool) -> String {
+pub(super) fn robots(facts: &SiteFacts, base_url: &BaseUrl, ai_train: bool) -> String {
     let crawlers: Vec<_> = std::iter::once("*").chain(facts.crawlers.iter().map(String::as_str)).collect();
     let agents = crawlers.join("\nUser-agent: ");
     let train = if ai_train { "yes" } else { "no" };

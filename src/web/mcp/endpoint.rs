@@ -13,7 +13,7 @@ use super::origin::{Caller, allow_post, is_preflight};
 use super::{Client, VERSIONS, tools};
 use crate::domain::base_url::BaseUrl;
 use crate::domain::limits;
-use crate::site::{Facts, Site};
+use crate::site::{Site, SiteFacts};
 use crate::web::app::App;
 use crate::web::body::{self, BodyFault};
 use crate::web::json::{self, Members};
@@ -76,7 +76,7 @@ impl ServerInfo {
 }
 
 /// At most a hundred characters, as the server card wants it.
-pub(crate) fn description(facts: &Facts) -> String {
+pub(crate) fn description(facts: &SiteFacts) -> String {
     format!("About {}: {}, and where to download it.", facts.name, facts.tagline).chars().take(100).collect()
 }
 

@@ -6,7 +6,7 @@ use super::Client;
 use super::message::{INVALID_PARAMS, RpcError};
 use crate::actions::join_waitlist;
 use crate::domain::consent::Via;
-use crate::site::{Facts, PageName};
+use crate::site::{PageName, SiteFacts};
 use crate::web::api::{WAITLIST, WaitlistResult, read_waitlist_order};
 use crate::web::app::App;
 use crate::web::fields::Fields;
@@ -256,7 +256,7 @@ async fn join(app: &App, fields: Fields) -> Result<Value, Problem> {
     Ok(structured(&json!(WaitlistResult { ok: true, already })))
 }
 
-fn price(facts: &Facts) -> String {
+fn price(facts: &SiteFacts) -> String {
     if facts.price == "0" { "Free".to_owned() } else { format!("{} {}", facts.price, facts.currency) }
 }
 

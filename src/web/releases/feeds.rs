@@ -5,14 +5,14 @@ use std::fmt::Write;
 use super::listing::{anchor, url};
 use crate::domain::base_url::BaseUrl;
 use crate::domain::release::{Release, Releases, Signature};
-use crate::site::{Facts, PageName, notes_html};
+use crate::site::{PageName, SiteFacts, markdown_to_html};
 
 pub(crate) const APPCAST: &str = "/appcast.xml";
 pub(crate) const ATOM: &str = "/releases.atom";
 
 /// What Sparkle 2 reads to find updates. Early versions are in a channel of their own, which an app
 /// has to ask for.
-pub(crate) fn appcast(facts: &Facts, releases: &Releases, base_url: &BaseUrl) -> String {
+pub(crate) fn appcast(facts: &SiteFacts, releases: &Releases, base_url: &BaseUrl) -> String {
     let mut xml = format!(
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n\
          <rss version=\"2.0\" xmlns:sparkle=\"http://www.andymatuschak.org/xml-namespaces/sparkle\">\n  <channel>\n    \
@@ -39,7 +39,8 @@ pub(crate) fn appcast(facts: &Facts, releases: &Releases, base_url: &BaseUrl) ->
         if release.prerelease {
             xml.push_str("      <sparkle:channel>beta</sparkle:channel>\n");
         }
-        let _ = writeln!(xml, "      <description>{}</description>", escaped(&notes_html(release.notes.as_str())));
+        let _ =
+            writeln!(xml, "      <description>{}</description>", escaped(&markdown_to_html(release.notes.as_str())));
         let signature = release.signature.as_ref().map(Signature::as_str);
         let signature = signature.map(|text| format!(" sparkle:edSignature=\"{text}\"")).unwrap_or_default();
         let _ = writeln!(
@@ -55,7 +56,7 @@ pub(crate) fn appcast(facts: &Facts, releases: &Releases, base_url: &BaseUrl) ->
 
 /// The releases for feed readers. `made` is the day the site's own words changed: the feed's date
 /// while there is no release.
-pub(crate) fn atom(facts: &Facts, releases: &Releases, base_url: &BaseUrl, made: &str) -> String {
+pub(crate) fn atom(facts: &SiteFacts, releases: &Releases, base_url: &BaseUrl, made: &str) -> String {
     let page = base_url.to(PageName::Releases.path());
     let latest = releases.offered().map(|release| release.published.rfc3339()).max();
     let mut xml = format!(
@@ -75,7 +76,7 @@ pub(crate) fn atom(facts: &Facts, releases: &Releases, base_url: &BaseUrl, made:
     xml
 }
 
-fn entry(facts: &Facts, release: &Release, base_url: &BaseUrl, page: &str) -> String {
+fn entry(facts: &SiteFacts, release: &Release, base_url: &BaseUrl, page: &str) -> String {
     let published = release.published.rfc3339();
     format!(
         "  <entry>\n    <title>{} {version}</title>\n    <id>{page}#{anchor}</id>\n    \
@@ -86,7 +87,7 @@ fn entry(facts: &Facts, release: &Release, base_url: &BaseUrl, page: &str) -> St
         escaped(&facts.name),
         release.length,
         escaped(&url(release, base_url)),
-        escaped(&notes_html(release.notes.as_str())),
+        escaped(&markdown_to_html(release.notes.as_str())),
         version = release.version,
         anchor = anchor(release),
     )

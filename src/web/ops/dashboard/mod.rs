@@ -88,7 +88,7 @@ pub(super) async fn dashboard(app: &App, query: Option<&str>) -> Response {
         "seen": seen.as_ref().ok().map(|seen| describe(app, seen)),
         "parts": health::parts(&parts),
     });
-    match made.site.fill("desk.html", TEMPLATE, &context) {
+    match made.site.render_str("desk.html", TEMPLATE, &context) {
         Ok(html) => {
             let mut response = Response::new(Body::from(html));
             response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(HTML));
