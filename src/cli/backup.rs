@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::terminal::when_interrupted;
-use super::{Access, CommandFailure, at_work, open_store, say, tell};
+use super::terminal::exit_on_interrupt;
+use super::{Access, CommandFailure, block_on, eprint_line, open_store, print_line};
 use crate::actions::{
     BackupFailure, CreatedBackup, Progress, RestoreFailure, RestoreTarget, Restored, create_backup, restore,
 };
@@ -14,103 +14,104 @@ use crate::clock::Clock;
 use crate::config::Settings;
 use crate::store::{Contents, Database};
 
-/// What a command about backups could not do, in one sentence.
+/// Why `backup` or `restore` failed, in one sentence.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum BackupCommandFailure {
     #[error(transparent)]
-    BackUp(#[from] BackupFailure),
+    Backup(#[from] BackupFailure),
     #[error(transparent)]
     Restore(#[from] RestoreFailure),
-    #[error("The data is backed up, but not every image: {0}.")]
-    NotBackedUp(String),
+    #[error("The database is backed up, but some images are missing: {0}.")]
+    ImagesNotBackedUp(String),
     #[error(
-        "The data is back, but not every image: {0}. Put them into {1}, or into the backup and run the same command again."
+        "The database is restored, but some images are missing: {0}. Copy them to {1}, or to the backup and run the same \
+         command again."
     )]
-    NotBack(String, String),
+    ImagesNotRestored(String, String),
 }
 
-/// So often a bar moves by itself, to show that work goes on.
-const TICK: Duration = Duration::from_millis(200);
+/// How often the progress bar redraws, even without progress.
+const TICK_INTERVAL: Duration = Duration::from_millis(200);
 
-pub(super) fn back_up_to(settings: &Settings, folder: &Path) -> Result<(), CommandFailure> {
-    when_interrupted(format!("Stopped: there is no backup in {}. Run the command again.", folder.display()))?;
-    at_work(async {
+pub(super) fn run_backup(settings: &Settings, folder: &Path) -> Result<(), CommandFailure> {
+    exit_on_interrupt(format!("Stopped: there is no backup in {}. Run the command again.", folder.display()))?;
+    block_on(async {
         let store = open_store(settings, Access::Read).await?;
         let (bar, progress) = progress_bar();
-        let done = create_backup(&store, &settings.releases_dir, folder, Clock::System.now(), progress).await;
+        let backup = create_backup(&store, &settings.releases_dir, folder, Clock::System.now(), progress).await;
         bar.finish_and_clear();
         store.close().await;
-        let CreatedBackup { tables, images, elsewhere, missing } = done.map_err(BackupCommandFailure::from)?;
-        list(&tables, &images);
+        let CreatedBackup { tables, images, elsewhere, missing } = backup.map_err(BackupCommandFailure::from)?;
+        print_contents(&tables, &images);
         for (file, url) in &elsewhere {
-            tell(&format!("{file} is at {url}, and not in the backup."));
+            eprint_line(&format!("{file} is hosted at {url} and is not in the backup."));
         }
         if !missing.is_empty() {
-            return Err(BackupCommandFailure::NotBackedUp(listed(&missing)).into());
+            return Err(BackupCommandFailure::ImagesNotBackedUp(join_images(&missing)).into());
         }
-        tell(&format!("Everything is in {}, and was read back from there.", folder.display()));
+        eprint_line(&format!("The backup in {} is complete and was verified.", folder.display()));
         Ok(())
     })
 }
 
-pub(super) fn restore_from(settings: &Settings, folder: &Path) -> Result<(), CommandFailure> {
-    at_work(async {
+pub(super) fn run_restore(settings: &Settings, folder: &Path) -> Result<(), CommandFailure> {
+    block_on(async {
         let database = Database::of(settings)?;
         let releases_dir = &settings.releases_dir;
-        let place = RestoreTarget { database: &database, releases_dir };
+        let target = RestoreTarget { database: &database, releases_dir };
         let (bar, progress) = progress_bar();
-        let done = restore(folder, &place, progress).await;
+        let restored = restore(folder, &target, progress).await;
         bar.finish_and_clear();
-        let Restored { tables, images, missing } = done.map_err(BackupCommandFailure::from)?;
-        list(&tables, &images);
+        let Restored { tables, images, missing } = restored.map_err(BackupCommandFailure::from)?;
+        print_contents(&tables, &images);
         if !missing.is_empty() {
             let folder = releases_dir.display().to_string();
-            return Err(BackupCommandFailure::NotBack(listed(&missing), folder).into());
+            return Err(BackupCommandFailure::ImagesNotRestored(join_images(&missing), folder).into());
         }
-        tell(&format!("Everything is back in {database}."));
+        eprint_line(&format!("Everything was restored to {database}."));
         Ok(())
     })
 }
 
-/// Images that something is the matter with, and what.
-fn listed(images: &[(String, String)]) -> String {
+/// Joins images and what is wrong with each.
+fn join_images(images: &[(String, String)]) -> String {
     images.iter().map(|(file, why)| format!("{file} ({why})")).collect::<Vec<_>>().join(", ")
 }
 
-/// The tables and their rows, then the images, for people and programs alike.
-pub(super) fn list(tables: &[Contents], images: &[String]) {
+/// Prints the tables with their numbers of rows, then the images.
+pub(super) fn print_contents(tables: &[Contents], images: &[String]) {
     for Contents { table, rows, .. } in tables {
-        say(&format!("{table:<20} {rows:>10}"));
+        print_line(&format!("{table:<20} {rows:>10}"));
     }
     for image in images {
-        say(image);
+        print_line(image);
     }
 }
 
-/// A bar, and how it is told what is being done.
+/// Returns a progress bar and the function that updates it.
 pub(super) fn progress_bar() -> (ProgressBar, impl FnMut(Progress)) {
     let styled = |template| ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     let rows = styled("  {msg:>18} {bar:32} {human_pos} of {human_len} rows, {eta} left");
     let bytes = styled("  {msg:>18} {bar:32} {bytes} of {total_bytes}, {eta} left");
-    let somewhere = styled("  {msg:>18} {spinner} {elapsed}");
-    let bar = ProgressBar::new(0).with_style(somewhere.clone());
-    let (told, mut now) = (bar.clone(), "");
-    let progress = move |headway| {
-        let (style, doing, done, all) = match headway {
+    let spinner = styled("  {msg:>18} {spinner} {elapsed}");
+    let bar = ProgressBar::new(0).with_style(spinner.clone());
+    let (updated, mut current) = (bar.clone(), "");
+    let update = move |progress| {
+        let (style, doing, done, all) = match progress {
             Progress::Rows { doing, done, all } => (&rows, doing, done, all),
             Progress::Bytes { doing, done, all } => (&bytes, doing, done, all),
-            Progress::Unknown { doing } => (&somewhere, doing, 0, 0),
+            Progress::Unknown { doing } => (&spinner, doing, 0, 0),
         };
-        if now != doing {
-            now = doing;
-            told.reset();
-            told.set_length(all);
-            told.set_style(style.clone());
-            told.set_message(doing);
-            told.enable_steady_tick(TICK);
+        if current != doing {
+            current = doing;
+            updated.reset();
+            updated.set_length(all);
+            updated.set_style(style.clone());
+            updated.set_message(doing);
+            updated.enable_steady_tick(TICK_INTERVAL);
         }
-        told.set_length(all);
-        told.set_position(done);
+        updated.set_length(all);
+        updated.set_position(done);
     };
-    (bar, progress)
+    (bar, update)
 }

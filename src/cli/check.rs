@@ -16,7 +16,7 @@ use self::https::about_https;
 use self::mail::about_mail;
 use self::site::{about_release, about_site};
 use self::storage::{about_database, about_disks};
-use super::{CommandFailure, at_work, base_url, say};
+use super::{CommandFailure, base_url, block_on, print_line};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
 use crate::domain::release::Releases;
@@ -55,16 +55,16 @@ pub(super) fn run(
     settings: Result<Settings, InvalidSettings>,
 ) -> Result<(), CommandFailure> {
     let name_servers = arguments.name_server.unwrap_or_else(NameServers::of_this_machine);
-    at_work(async {
+    block_on(async {
         let findings = match settings {
             Ok(settings) => look(&settings, &name_servers).await,
             Err(failure) => vec![Finding::trouble("settings", failure.to_string())],
         };
         if arguments.json {
-            say(&format!("{:#}", described(&findings)));
+            print_line(&format!("{:#}", described(&findings)));
         } else {
             for finding in &findings {
-                say(&line(finding));
+                print_line(&line(finding));
             }
         }
         match findings.iter().filter(|finding| finding.state == State::Trouble).count() {

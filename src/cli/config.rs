@@ -1,59 +1,59 @@
-//! `porchlight config`: every setting there is, made from the arguments, so that none is left out.
+//! `porchlight config`: lists every setting. The list is derived from the argument definitions, so it is complete.
 
 use std::collections::BTreeMap;
 
 use clap::{Arg, CommandFactory, Subcommand};
 use serde_json::{Value, json};
 
-use super::{Cli, CommandFailure, base_url, say, say_json};
+use super::{Cli, CommandFailure, base_url, print_json, print_line};
 use crate::config::{InvalidSettings, ResolvedSetting, Settings, is_secret, redacted};
 use crate::store::Database;
 
 #[derive(Clone, Copy, Debug, Subcommand)]
 pub(super) enum ConfigCommand {
-    /// Print a porchlight.toml with every setting, its meaning and its default
+    /// Print an example porchlight.toml with every setting and its default
     #[command(before_help = "Example:\n  porchlight config example > porchlight.toml")]
     Example,
-    /// Show what is in force and where it comes from; secrets are not shown
+    /// Show the current settings and where each is set; secrets are hidden
     #[command(before_help = "Example:\n  porchlight config show --config /etc/porchlight.toml")]
     Show {
-        /// As JSON, for programs
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
 }
 
-/// A setting as the help describes it.
+/// A setting and its help text.
 #[derive(Debug)]
-struct Described {
+struct SettingHelp {
     name: String,
-    meaning: String,
+    description: String,
     default: String,
-    /// What kind of value it takes.
-    kind: String,
+    /// The placeholder of the value, such as `URL`.
+    value_name: String,
 }
 
-impl Described {
+impl SettingHelp {
     fn all() -> Vec<Self> {
         Cli::command().get_arguments().filter_map(Self::of).collect()
     }
 
-    /// Settings are the arguments whose help ends with a default, but for the name of the file.
+    /// Settings are the arguments whose help ends with a default, except `--config`.
     fn of(argument: &Arg) -> Option<Self> {
         let help = argument.get_help()?.to_string();
-        let (meaning, default) = help.strip_suffix(']')?.rsplit_once(" [default: ")?;
-        let kind = argument.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
+        let (description, default) = help.strip_suffix(']')?.rsplit_once(" [default: ")?;
+        let value_name = argument.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
         let name = argument.get_id().to_string();
         (name != "config").then(|| Self {
             name,
-            meaning: meaning.to_owned(),
+            description: description.to_owned(),
             default: default.to_owned(),
-            kind: kind.unwrap_or_default(),
+            value_name: value_name.unwrap_or_default(),
         })
     }
 
-    /// What is in force when nobody chose anything: a value that could have been chosen, or none.
-    fn unless_chosen(&self, settings: Option<&Settings>) -> Option<String> {
+    /// Returns the value that applies when the setting is not set, if there is one.
+    fn default_value(&self, settings: Option<&Settings>) -> Option<String> {
         match (self.name.as_str(), settings) {
             ("base_url", Some(settings)) => Some(base_url(settings).to_string()),
             ("releases_dir", Some(settings)) => Some(settings.releases_dir.display().to_string()),
@@ -61,71 +61,71 @@ impl Described {
                 Ok(Database::Sqlite(path)) => Some(format!("sqlite:{}", path.display())),
                 _ => None,
             },
-            _ => Some(self.default.clone()).filter(|_| self.has_plain_default()),
+            _ => Some(self.default.clone()).filter(|_| self.has_literal_default()),
         }
     }
 
-    /// Whether the default is a value, and not said in words.
-    fn has_plain_default(&self) -> bool {
+    /// Returns whether the default is a literal value, not a description such as "SQLite in data_dir".
+    fn has_literal_default(&self) -> bool {
         self.default != "none" && !self.default.contains(' ')
     }
 
-    /// The line of the file that would change nothing, or one to be filled in.
+    /// Returns a line for `porchlight.toml` with the default value, or with a placeholder.
     fn line(&self) -> String {
-        let Self { name, default, kind, .. } = self;
+        let Self { name, default, value_name, .. } = self;
         if default.parse::<u32>().is_ok() {
             return format!("{name} = {default}");
         }
-        format!("{name} = \"{}\"", if self.has_plain_default() { default } else { kind })
+        format!("{name} = \"{}\"", if self.has_literal_default() { default } else { value_name })
     }
 }
 
 pub(super) fn run(
     command: ConfigCommand,
-    chosen: Result<BTreeMap<String, ResolvedSetting>, InvalidSettings>,
+    resolved: Result<BTreeMap<String, ResolvedSetting>, InvalidSettings>,
     settings: Result<Settings, InvalidSettings>,
 ) -> Result<(), CommandFailure> {
     match command {
         ConfigCommand::Example => {
-            example();
+            print_example();
             Ok(())
         }
         ConfigCommand::Show { json } => {
-            show(&chosen?, settings.as_ref().ok(), json);
+            show(&resolved?, settings.as_ref().ok(), json);
             settings?;
             Ok(())
         }
     }
 }
 
-fn example() {
-    say("# Settings of Porchlight. Take the # away from the lines that you change.");
-    say("# A flag (--base-url) beats the environment (PORCHLIGHT_BASE_URL), which beats this file.");
-    for setting in Described::all() {
-        say(&format!("\n# {} [default: {}]", setting.meaning, setting.default));
+fn print_example() {
+    print_line("# Settings of Porchlight. Uncomment the lines that you change.");
+    print_line("# A flag (--base-url) overrides the environment (PORCHLIGHT_BASE_URL), which overrides this file.");
+    for setting in SettingHelp::all() {
+        print_line(&format!("\n# {} [default: {}]", setting.description, setting.default));
         if is_secret(&setting.name) {
             let variable = format!("PORCHLIGHT_{}_FILE", setting.name.to_uppercase());
-            say(&format!("# It may hold a secret: {variable} may name a file that has it instead."));
+            print_line(&format!("# To keep a secret out of this file, set {variable} to a file that holds it."));
         }
-        say(&format!("# {}", setting.line()));
+        print_line(&format!("# {}", setting.line()));
     }
 }
 
-fn show(chosen: &BTreeMap<String, ResolvedSetting>, settings: Option<&Settings>, as_json: bool) {
-    let all = Described::all().into_iter().map(|setting| {
-        let (value, place) = match chosen.get(&setting.name) {
-            Some(chosen) => (Some(redacted(&setting.name, &chosen.value)), chosen.place.as_str()),
-            None => (setting.unless_chosen(settings), "default"),
+fn show(resolved: &BTreeMap<String, ResolvedSetting>, settings: Option<&Settings>, as_json: bool) {
+    let all = SettingHelp::all().into_iter().map(|setting| {
+        let (value, place) = match resolved.get(&setting.name) {
+            Some(resolved) => (Some(redacted(&setting.name, &resolved.value)), resolved.place.as_str()),
+            None => (setting.default_value(settings), "default"),
         };
         (setting.name, value, place)
     });
     if as_json {
         let all: Value =
             all.map(|(name, value, place)| json!({ "name": name, "value": value, "from": place })).collect();
-        return say_json(&all);
+        return print_json(&all);
     }
     for (name, value, place) in all {
-        say(&format!("{name:<16} {}  ({place})", value.as_deref().unwrap_or("none")));
+        print_line(&format!("{name:<16} {}  ({place})", value.as_deref().unwrap_or("none")));
     }
 }
 
@@ -135,9 +135,9 @@ mod tests {
     use crate::config::RawSettings;
 
     #[test]
-    fn every_setting_is_described() {
-        let written = serde_json::to_value(RawSettings::default()).unwrap();
-        let described: Vec<_> = Described::all().into_iter().map(|setting| setting.name).collect();
-        assert_eq!(described, written.as_object().unwrap().keys().cloned().collect::<Vec<_>>());
+    fn every_setting_has_help() {
+        let raw = serde_json::to_value(RawSettings::default()).unwrap();
+        let with_help: Vec<_> = SettingHelp::all().into_iter().map(|setting| setting.name).collect();
+        assert_eq!(with_help, raw.as_object().unwrap().keys().cloned().collect::<Vec<_>>());
     }
 }

@@ -1,4 +1,4 @@
-//! Help: `-h` shows what matters for a command, `--help` and the manual every setting as well.
+//! Help texts: `-h` shows the flags of a command, `--help` and the manual also list every setting.
 
 use clap::{Command, CommandFactory};
 
@@ -7,27 +7,27 @@ use super::Cli;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   porchlight serve
-      A local preview at http://127.0.0.1:8080, data in ./data
+      Run a local preview at http://127.0.0.1:8080, with data in ./data
   porchlight serve --listen 0.0.0.0:80 --base-url https://troupe.example
-      The real thing, behind a proxy that speaks https
+      Run in production, behind a proxy that terminates TLS
   porchlight release publish Troupe.dmg --version 1.4.0
-      The newest disk image, from this moment on";
+      Publish a disk image as the newest release";
 
-const FEW_WORDS: &str = "Every setting is a flag, too, such as --data-dir: --help lists them.";
+const SHORT_FOOTER: &str = "Every setting is also a flag, such as --data-dir. Use --help to list them.";
 
-const MORE_WORDS: &str = "\
-A flag beats the environment, which beats porchlight.toml. PORCHLIGHT_DATABASE_URL_FILE, PORCHLIGHT_OPS_TOKEN_FILE and \
-PORCHLIGHT_SMTP_URL_FILE may name a file that holds the value, so that a password need not stand in the environment.";
+const LONG_FOOTER: &str = "\
+A flag overrides the environment, which overrides porchlight.toml. To keep secrets out of the environment, set \
+PORCHLIGHT_DATABASE_URL_FILE, PORCHLIGHT_OPS_TOKEN_FILE or PORCHLIGHT_SMTP_URL_FILE to a file that holds the value.";
 
-/// The arguments, and how help shows them.
+/// Returns the argument definitions with help footers.
 pub(super) fn program() -> Command {
-    // Settings are known everywhere, but for the name of their file they matter to few commands.
-    explained(Cli::command().mut_args(|argument| {
+    // Every command accepts every setting. Short help shows only `--config`.
+    with_footers(Cli::command().mut_args(|argument| {
         let is_setting = argument.is_global_set() && argument.get_id() != "config";
         argument.hide_short_help(is_setting)
     }))
 }
 
-fn explained(command: Command) -> Command {
-    command.after_help(FEW_WORDS).after_long_help(MORE_WORDS).mut_subcommands(explained)
+fn with_footers(command: Command) -> Command {
+    command.after_help(SHORT_FOOTER).after_long_help(LONG_FOOTER).mut_subcommands(with_footers)
 }

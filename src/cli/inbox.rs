@@ -3,9 +3,9 @@
 use clap::{ArgGroup, Args, Subcommand};
 use uuid::Uuid;
 
-use super::people::show::{message, sender};
-use super::terminal::{List, row, visible, visible_line, width};
-use super::{Access, CommandFailure, at_work, open_store, say, say_json, tell};
+use super::people::show::{message_json, sender};
+use super::terminal::{ListPrinter, format_row, sanitize, sanitize_line, terminal_width};
+use super::{Access, CommandFailure, block_on, eprint_line, open_store, print_json, print_line};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::contact::reference;
@@ -14,65 +14,65 @@ use crate::store::{DeliveryState, InboxEntry, InboxFilter, Store};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum InboxCommand {
-    /// List the messages people wrote to you, mailed or not, the oldest first
+    /// List all contact messages, mailed or not, oldest first
     #[command(before_help = "Example:\n  porchlight inbox list --failed")]
-    List(Listing),
-    /// Show one message, whole
+    List(ListArguments),
+    /// Show one message in full
     #[command(before_help = "Example:\n  porchlight inbox show 5f2c9a01")]
     Show {
-        /// The reference of the message, or its whole id
+        /// Reference of the message, or its full id
         #[arg(value_parser = id)]
         id: String,
-        /// As JSON, for programs
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Have messages mailed now that wait or were given up on
+    /// Mail messages now that are waiting or have failed
     #[command(before_help = "Example:\n  porchlight inbox retry --all")]
     #[command(group(ArgGroup::new("which").required(true).args(["id", "all"])))]
     Retry {
-        /// The reference of the message, or its whole id
+        /// Reference of the message, or its full id
         #[arg(value_parser = id)]
         id: Option<String>,
-        /// All that wait or were given up on
+        /// Retry every message that is waiting or has failed
         #[arg(long)]
         all: bool,
     },
 }
 
 #[derive(Args, Debug)]
-pub(super) struct Listing {
-    /// As JSON, for programs
+pub(super) struct ListArguments {
+    /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Only those on their way to your mailbox
+    /// List only messages that are waiting to be mailed
     #[arg(long, conflicts_with = "failed")]
     waiting: bool,
-    /// Only those that were given up on
+    /// List only messages that could not be mailed and are no longer retried
     #[arg(long)]
     failed: bool,
-    /// So many at most
+    /// List at most N messages
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
 }
 
-/// A whole id, or what it ends in.
+/// Parses a full id, or the end of one.
 fn id(text: &str) -> Result<String, String> {
-    let is_part = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
-    if !(8..=36).contains(&text.len()) || !text.bytes().all(is_part) {
-        return Err("it is no reference such as 5f2c9a01".to_owned());
+    let is_allowed = |byte: u8| byte.is_ascii_hexdigit() || byte == b'-';
+    if !(8..=36).contains(&text.len()) || !text.bytes().all(is_allowed) {
+        return Err("it is not a reference such as 5f2c9a01".to_owned());
     }
     Ok(Uuid::parse_str(text).map_or_else(|_| text.to_lowercase(), |id| id.to_string()))
 }
 
-/// What a command about messages could not do, in one sentence.
+/// Why an `inbox` command failed, in one sentence.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum InboxFailure {
-    #[error("There is no message {0}. `porchlight inbox list` shows what there is.")]
+    #[error("There is no message {0}. `porchlight inbox list` lists all messages.")]
     Unknown(String),
-    #[error("More than one message is called {0}. `porchlight inbox list --json` shows their whole ids.")]
+    #[error("More than one message has the reference {0}. `porchlight inbox list --json` shows their full ids.")]
     Ambiguous(String),
-    #[error("Message {0} was mailed on {1}. `porchlight inbox show {0}` shows it.")]
+    #[error("Message {0} was already mailed on {1}. `porchlight inbox show {0}` shows it.")]
     Sent(String, String),
 }
 
@@ -80,51 +80,51 @@ impl InboxCommand {
     const fn access(&self) -> Access {
         match self {
             Self::List(_) | Self::Show { .. } => Access::Read,
-            Self::Retry { .. } => Access::Amend,
+            Self::Retry { .. } => Access::Write,
         }
     }
 }
 
 pub(super) fn run(command: InboxCommand, settings: &Settings) -> Result<(), CommandFailure> {
-    at_work(async {
+    block_on(async {
         let store = open_store(settings, command.access()).await?;
-        let done = match command {
-            InboxCommand::List(listing) => listing.run(&store).await,
+        let result = match command {
+            InboxCommand::List(arguments) => arguments.run(&store).await,
             InboxCommand::Show { id, json } => show(&store, &id, json).await,
             InboxCommand::Retry { id, .. } => retry(&store, settings, id.as_deref()).await,
         };
         store.close().await;
-        done
+        result
     })
 }
 
-/// So many are asked for at once.
-const PAGE: usize = 200;
+/// How many messages are read from the database at a time.
+const PAGE_SIZE: usize = 200;
 
-impl Listing {
+impl ListArguments {
     async fn run(self, store: &Store) -> Result<(), CommandFailure> {
-        let which = match (self.waiting, self.failed) {
+        let filter = match (self.waiting, self.failed) {
             (true, _) => InboxFilter::Waiting,
             (_, true) => InboxFilter::Failed,
             _ => InboxFilter::All,
         };
         let limit = self.limit.unwrap_or(usize::MAX);
-        let width = width();
-        let mut list = List::new(self.json, None);
+        let width = terminal_width();
+        let mut list = ListPrinter::new(self.json, None);
         let mut after = None;
-        while list.length < limit {
-            let page = store.inbox_page(which, after, PAGE.min(limit - list.length)).await?;
+        while list.len < limit {
+            let page = store.inbox_page(filter, after, PAGE_SIZE.min(limit - list.len)).await?;
             let Some(entry) = page.last() else { break };
             after = Some(entry.received.id);
             for entry in &page {
-                if !list.add(|| message(entry), || line(entry, width)) {
+                if !list.push(|| message_json(entry), || line(entry, width)) {
                     return Ok(());
                 }
             }
         }
-        list.end();
-        if list.length == 0 && limit > 0 {
-            tell("No message is there.");
+        list.finish();
+        if list.len == 0 && limit > 0 {
+            eprint_line("No messages found.");
         }
         Ok(())
     }
@@ -132,34 +132,34 @@ impl Listing {
 
 fn line(entry: &InboxEntry, width: Option<usize>) -> String {
     let received = &entry.received;
-    let (email, words) = (received.message.email.as_typed(), received.message.message.as_str());
+    let (email, text) = (received.message.email.as_typed(), received.message.message.as_str());
     let cells = [(reference(received.id), 8), (received.at.date(), 10), (entry.progress.as_str().to_owned(), 7)];
-    row(&cells, &format!("{}  {}", visible_line(email), visible_line(words)), width)
+    format_row(&cells, &format!("{}  {}", sanitize_line(email), sanitize_line(text)), width)
 }
 
 async fn show(store: &Store, id: &str, as_json: bool) -> Result<(), CommandFailure> {
     let entry = find(store, id).await?;
     if as_json {
-        say_json(&message(&entry));
+        print_json(&message_json(&entry));
         return Ok(());
     }
     let received = &entry.received;
-    let tries = |one, many| quantity(entry.tries, one, many);
-    let progress = match (entry.progress, entry.tries) {
+    let attempts = quantity(entry.tries, "attempt", "attempts");
+    let delivery = match (entry.progress, entry.tries) {
         (DeliveryState::Sent, _) => format!("mailed on {}", entry.at.rfc3339()),
-        (DeliveryState::Failed, _) => format!("given up on {} after {}", entry.at.rfc3339(), tries("try", "tries")),
+        (DeliveryState::Failed, _) => format!("failed on {} after {attempts}", entry.at.rfc3339()),
         (DeliveryState::Leased, _) => "being mailed now".to_owned(),
-        (DeliveryState::Waiting, 0) => "waits to be mailed".to_owned(),
-        (DeliveryState::Waiting, _) => format!("tried {}, next after {}", tries("time", "times"), entry.at.rfc3339()),
+        (DeliveryState::Waiting, 0) => "waiting to be mailed".to_owned(),
+        (DeliveryState::Waiting, _) => format!("waiting after {attempts}, next after {}", entry.at.rfc3339()),
     };
-    say(&format!("reference  {}", reference(received.id)));
-    say(&format!("from       {}", sender(&received.message)));
-    say(&format!("received   {}", received.at.rfc3339()));
-    say(&format!("mail       {progress}"));
-    if let Some(trouble) = &entry.trouble {
-        say(&format!("trouble    {}", visible_line(trouble)));
+    print_line(&format!("reference  {}", reference(received.id)));
+    print_line(&format!("from       {}", sender(&received.message)));
+    print_line(&format!("received   {}", received.at.rfc3339()));
+    print_line(&format!("mail       {delivery}"));
+    if let Some(error) = &entry.trouble {
+        print_line(&format!("error      {}", sanitize_line(error)));
     }
-    say(&format!("\n{}", visible(received.message.message.as_str())));
+    print_line(&format!("\n{}", sanitize(received.message.message.as_str())));
     Ok(())
 }
 
@@ -174,15 +174,14 @@ async fn retry(store: &Store, settings: &Settings, id: Option<&str>) -> Result<(
             Some(entry.received.id)
         }
     };
-    let count = store.retry_messages(only, Clock::System.now()).await?;
-    tell(&match (count, only) {
-        (0, None) => "No message had to wait.".to_owned(),
-        (0, Some(_)) => "It is on its way already.".to_owned(),
-        (1, _) => "1 message goes within half a minute.".to_owned(),
-        (count, _) => format!("{count} messages go within half a minute."),
+    let retried = store.retry_messages(only, Clock::System.now()).await?;
+    eprint_line(&match (retried, only) {
+        (0, None) => "No messages are waiting.".to_owned(),
+        (0, Some(_)) => "It is already being mailed.".to_owned(),
+        (number, _) => format!("{} will be mailed within half a minute.", quantity(number, "message", "messages")),
     });
     if settings.mail.is_none() {
-        tell("No mail server is set up here (`smtp_url`): it has to be where the service runs.");
+        eprint_line("`smtp_url` is not set here. The service needs it to mail messages.");
     }
     Ok(())
 }

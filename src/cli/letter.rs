@@ -1,15 +1,15 @@
 //! `porchlight letter`
 
-mod sending;
+mod send_loop;
 
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use self::sending::Sending;
-use super::terminal::{row, visible_line, width};
-use super::{Access, CommandFailure, at_work, base_url, confirm, open_store, say, say_json, tell};
+use self::send_loop::SendLoop;
+use super::terminal::{format_row, sanitize_line, terminal_width};
+use super::{Access, CommandFailure, base_url, block_on, confirm, eprint_line, open_store, print_json, print_line};
 use crate::actions::{LetterFailure, LetterSender};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
@@ -22,41 +22,41 @@ use crate::store::{Database, StartedLetter, Store};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum LetterCommand {
-    /// Write the letter as it will arrive beside the file; nothing is sent
+    /// Write a preview of the letter next to the file; nothing is sent
     ///
-    /// november.md becomes november.preview.html and november.preview.txt. No other file is written to.
+    /// november.md becomes november.preview.html and november.preview.txt. No other file is written.
     #[command(before_help = "Example:\n  porchlight letter preview november.md")]
     Preview { file: PathBuf },
-    /// Send the letter to one address, to see it arrive; nobody else gets it, and nothing is noted
+    /// Send a test copy to one address; nothing is recorded
     #[command(before_help = "Example:\n  porchlight letter test november.md --to me@troupe.example")]
     Test {
         file: PathBuf,
-        /// Where to
+        /// Address that gets the copy
         #[arg(long, value_name = "ADDRESS", value_parser = address)]
         to: EmailAddress,
     },
-    /// Send the letter to everybody who asked for it, at most once a month each
+    /// Send the letter to everybody who opted in, at most one a month to each
     ///
-    /// Stop it whenever you like: the same command with the same file goes on where it was.
+    /// You can interrupt it at any time: the same command with the same file continues where it stopped.
     #[command(before_help = "Example:\n  porchlight letter send november.md")]
     Send {
         file: PathBuf,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
     },
-    /// Say how a letter goes: the one in the file, or the latest
+    /// Show how many copies of a letter were sent: the one in the file, or the latest
     #[command(before_help = "Example:\n  porchlight letter status --json")]
     Status {
         file: Option<PathBuf>,
-        /// As JSON, for programs
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// List the letters, the latest first
+    /// List all letters, latest first
     #[command(before_help = "Example:\n  porchlight letter list")]
     List {
-        /// As JSON, for programs
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
@@ -66,25 +66,25 @@ fn address(text: &str) -> Result<EmailAddress, String> {
     EmailAddress::parse(text).map_err(|why| why.to_string())
 }
 
-/// What a command about letters could not do, in one sentence.
+/// Why a `letter` command failed, in one sentence.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum LetterCommandFailure {
     #[error("The letter in {0} cannot be sent: {1}.")]
     Letter(String, String),
     #[error("The preview cannot be written to {0}: {1}.")]
     Preview(String, std::io::Error),
-    #[error("The test was not sent: {0}.")]
+    #[error("The test copy was not sent: {0}.")]
     Test(String),
-    #[error("{0}. {1} The same command goes on with those who wait.")]
+    #[error("{0}. {1} Run the same command to continue.")]
     Stopped(String, String),
     #[error("No letter has been sent yet. `porchlight letter send --help` shows how.")]
-    None,
-    #[error("That letter has not been sent yet. `porchlight letter list` shows what there is.")]
+    NoLetters,
+    #[error("That letter has not been sent yet. `porchlight letter list` lists those that have.")]
     Unknown,
 }
 
 pub(super) fn run(command: LetterCommand, settings: &Settings) -> Result<(), CommandFailure> {
-    at_work(async {
+    block_on(async {
         match command {
             LetterCommand::Preview { file } => preview(settings, &file),
             LetterCommand::Test { file, to } => test(settings, &file, &to).await,
@@ -106,11 +106,11 @@ fn letter_template(settings: &Settings, postal_address: &str) -> Result<LetterTe
     Ok(LetterTemplate::read(&content, base_url(settings), postal_address)?)
 }
 
-/// Somebody who looks at a letter before others get it.
-fn proofreader(settings: &Settings) -> LetterRecipient {
+/// Returns the placeholder recipient of previews and test copies.
+fn preview_recipient(settings: &Settings) -> LetterRecipient {
     LetterRecipient {
         opted_in: Clock::System.now().date(),
-        through: "a look at it before it goes out".to_owned(),
+        through: "a preview".to_owned(),
         unsubscribe_url: base_url(settings).to("/unsubscribe/nobody"),
     }
 }
@@ -118,13 +118,13 @@ fn proofreader(settings: &Settings) -> LetterRecipient {
 fn preview(settings: &Settings, file: &Path) -> Result<(), CommandFailure> {
     let letter = read(file)?;
     let postal_address = settings.postal_address.as_deref().unwrap_or("(The setting `postal_address` goes here.)");
-    let written = letter_template(settings, postal_address)?.render(&letter, &proofreader(settings))?;
-    tell(&format!("Subject: {}", letter.subject));
-    for (kind, text) in [("preview.html", written.html), ("preview.txt", written.text)] {
-        let path = file.with_extension(kind);
+    let preview = letter_template(settings, postal_address)?.render(&letter, &preview_recipient(settings))?;
+    eprint_line(&format!("Subject: {}", letter.subject));
+    for (extension, text) in [("preview.html", preview.html), ("preview.txt", preview.text)] {
+        let path = file.with_extension(extension);
         std::fs::write(&path, text)
             .map_err(|error| LetterCommandFailure::Preview(path.display().to_string(), error))?;
-        say(&path.display().to_string());
+        print_line(&path.display().to_string());
     }
     Ok(())
 }
@@ -134,8 +134,8 @@ fn sender(settings: &Settings, store: Store, letter: Letter) -> Result<LetterSen
     let postal_address = settings
         .postal_address
         .as_deref()
-        .ok_or_else(|| missing("postal_address", "it is missing, and every letter has to name it"))?;
-    let mail = settings.mail.as_ref().ok_or_else(|| missing("smtp_url", "it is missing, and letters go by mail"))?;
+        .ok_or_else(|| missing("postal_address", "it is not set, and every letter must include it"))?;
+    let mail = settings.mail.as_ref().ok_or_else(|| missing("smtp_url", "it is not set, and letters need it"))?;
     let mailer = Mailer::new(mail.relay.clone(), &mail.from).map_err(|why| InvalidSettings::of("mail_from", why))?;
     let letter_template = letter_template(settings, postal_address)?;
     Ok(LetterSender::new(store, mailer, letter_template, base_url(settings), letter, Clock::System))
@@ -147,44 +147,44 @@ async fn test(settings: &Settings, file: &Path, to: &EmailAddress) -> Result<(),
     let store = Store::open_existing(&Database::of(settings)?)?;
     let sender = sender(settings, store, letter)?;
     let not_sent = |why: String| LetterCommandFailure::Test(why);
-    let mail = sender.copy_for(to, &proofreader(settings), Clock::System.now())?;
-    let mail = mail.ok_or_else(|| not_sent("no mail server would take this address".to_owned()))?;
-    let mut connection = sender.mailer.connect().await.map_err(|trouble| not_sent(trouble.in_full().to_owned()))?;
-    connection.send(&mail).await.map_err(|trouble| not_sent(trouble.in_full().to_owned()))?;
+    let mail = sender.copy_for(to, &preview_recipient(settings), Clock::System.now())?;
+    let mail = mail.ok_or_else(|| not_sent("no mail server would accept this address".to_owned()))?;
+    let mut connection = sender.mailer.connect().await.map_err(|failure| not_sent(failure.in_full().to_owned()))?;
+    connection.send(&mail).await.map_err(|failure| not_sent(failure.in_full().to_owned()))?;
     connection.close().await;
-    tell(&format!("The letter is on its way to {}. Nobody else got it.", to.as_typed()));
+    eprint_line(&format!("A test copy was sent to {}.", to.as_typed()));
     Ok(())
 }
 
 async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), CommandFailure> {
     let letter = read(file)?;
     let id = letter.id.hex();
-    let store = open_store(settings, Access::Begin).await?;
+    let store = open_store(settings, Access::Create).await?;
     let mut sender = sender(settings, store.clone(), letter)?;
     let started = find(&store, &id).await?;
     let to = if started.is_some() { Vec::new() } else { store.recipients().await? };
     if started.is_none() && to.is_empty() {
-        tell("Nobody has asked for the monthly email yet, so nothing was sent.");
+        eprint_line("Nobody has opted in to the monthly email yet, so nothing was sent.");
         return Ok(());
     }
     if let Some(letter) = started.as_ref().filter(|letter| letter.counts.waiting == 0) {
-        tell(&format!("Nobody is left to send it to. {}", counts(letter)));
+        eprint_line(&format!("This letter has already been sent. {}", counts(letter)));
         return Ok(());
     }
-    let left = started.as_ref().map_or(to.len() as u64, |letter| letter.counts.waiting);
-    let people = quantity(left, "person", "people");
+    let remaining = started.as_ref().map_or(to.len() as u64, |letter| letter.counts.waiting);
+    let people = quantity(remaining, "person", "people");
     if !confirm(&format!("Send “{}” to {people}?", sender.letter.subject), yes)? {
-        tell("Nothing was sent.");
+        eprint_line("Nothing was sent.");
         return Ok(());
     }
     sender.start(&to).await.map_err(|failure| stopped(&failure, started.as_ref()))?;
-    let outcome = Sending::new(settings.letter_rate, left)?.run(&mut sender).await;
+    let result = SendLoop::new(settings.letter_rate, remaining)?.run(&mut sender).await;
     sender.close().await;
-    let now = find(&store, &id).await?;
-    if let Some(letter) = &now {
-        tell(&counts(letter));
+    let letter = find(&store, &id).await?;
+    if let Some(letter) = &letter {
+        eprint_line(&counts(letter));
     }
-    outcome.map_err(|why| LetterCommandFailure::Stopped(why, waiting(now.as_ref())).into())
+    result.map_err(|why| LetterCommandFailure::Stopped(why, waiting(letter.as_ref())).into())
 }
 
 fn stopped(failure: &LetterFailure, letter: Option<&StartedLetter>) -> LetterCommandFailure {
@@ -192,7 +192,7 @@ fn stopped(failure: &LetterFailure, letter: Option<&StartedLetter>) -> LetterCom
 }
 
 fn waiting(letter: Option<&StartedLetter>) -> String {
-    quantity(letter.map_or(0, |letter| letter.counts.waiting), "waits.", "wait.")
+    quantity(letter.map_or(0, |letter| letter.counts.waiting), "recipient is waiting.", "recipients are waiting.")
 }
 
 async fn find(store: &Store, id: &str) -> Result<Option<StartedLetter>, CommandFailure> {
@@ -211,12 +211,12 @@ async fn status(settings: &Settings, file: Option<&Path>, as_json: bool) -> Resu
     let letters = letters(settings).await?;
     let letter = match &id {
         Some(id) => letters.iter().find(|letter| letter.id == *id).ok_or(LetterCommandFailure::Unknown)?,
-        None => letters.first().ok_or(LetterCommandFailure::None)?,
+        None => letters.first().ok_or(LetterCommandFailure::NoLetters)?,
     };
     if as_json {
-        say_json(&described(letter));
+        print_json(&letter_json(letter));
     } else {
-        say(&counts(letter));
+        print_line(&counts(letter));
     }
     Ok(())
 }
@@ -224,17 +224,17 @@ async fn status(settings: &Settings, file: Option<&Path>, as_json: bool) -> Resu
 async fn list(settings: &Settings, as_json: bool) -> Result<(), CommandFailure> {
     let letters = letters(settings).await?;
     if as_json {
-        say_json(&letters.iter().map(described).collect());
+        print_json(&letters.iter().map(letter_json).collect());
         return Ok(());
     }
     if letters.is_empty() {
-        tell(&LetterCommandFailure::None.to_string());
+        eprint_line(&LetterCommandFailure::NoLetters.to_string());
     }
-    let short = |letter: &StartedLetter| in_short(&letter.counts);
-    let widest = letters.iter().map(|letter| short(letter).len()).max().unwrap_or_default();
+    let summary = |letter: &StartedLetter| short_counts(&letter.counts);
+    let width = letters.iter().map(|letter| summary(letter).len()).max().unwrap_or_default();
     for letter in &letters {
-        let cells = [(letter.started_at.date(), 10), (short(letter), widest)];
-        say(&row(&cells, &visible_line(&letter.subject), width()));
+        let cells = [(letter.started_at.date(), 10), (summary(letter), width)];
+        print_line(&format_row(&cells, &sanitize_line(&letter.subject), terminal_width()));
     }
     Ok(())
 }
@@ -243,7 +243,7 @@ fn counts(letter: &StartedLetter) -> String {
     let counts = &letter.counts;
     format!(
         "“{}”: {}, {} sent, {} waiting, {} uncertain, {} refused, {} skipped",
-        visible_line(&letter.subject),
+        sanitize_line(&letter.subject),
         quantity(counts.recipients, "recipient", "recipients"),
         counts.sent,
         counts.waiting,
@@ -253,8 +253,8 @@ fn counts(letter: &StartedLetter) -> String {
     )
 }
 
-/// How many were sent, and what else became of any.
-fn in_short(counts: &LetterCounts) -> String {
+/// Formats the number of copies sent, and the other counts that are not zero.
+fn short_counts(counts: &LetterCounts) -> String {
     let others = [
         (counts.waiting, "waiting"),
         (counts.uncertain, "uncertain"),
@@ -262,11 +262,11 @@ fn in_short(counts: &LetterCounts) -> String {
         (counts.skipped, "skipped"),
     ];
     let sent = format!("{} of {} sent", counts.sent, counts.recipients);
-    let others = others.iter().filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+    let others = others.iter().filter(|(count, _)| *count > 0).map(|(count, state)| format!("{count} {state}"));
     std::iter::once(sent).chain(others).collect::<Vec<_>>().join(", ")
 }
 
-fn described(letter: &StartedLetter) -> Value {
+fn letter_json(letter: &StartedLetter) -> Value {
     let counts = &letter.counts;
     json!({
         "id": letter.id,

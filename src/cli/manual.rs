@@ -1,4 +1,4 @@
-//! `porchlight completions` and `porchlight man`: what is made from the arguments themselves.
+//! `porchlight completions` and `porchlight man`, generated from the argument definitions.
 
 use std::io;
 use std::path::Path;
@@ -8,26 +8,26 @@ use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
-use super::{CommandFailure, say_as_is, tell};
+use super::{CommandFailure, eprint_line, print_bytes};
 
-pub(super) fn complete(shell: Shell, mut program: Command) {
+pub(super) fn print_completions(shell: Shell, mut program: Command) {
     let (name, mut script) = (program.get_name().to_owned(), Vec::new());
     clap_complete::generate(shell, &mut program, name, &mut script);
-    say_as_is(&script);
+    print_bytes(&script);
 }
 
 pub(super) fn print_or_write(program: Command, folder: Option<&Path>) -> Result<(), CommandFailure> {
     let Some(folder) = folder else {
         let (_, page) = page(program)?;
-        say_as_is(page.as_bytes());
+        print_bytes(page.as_bytes());
         return Ok(());
     };
-    let unwritable = |why| CommandFailure::Manual(folder.display().to_string(), why);
-    std::fs::create_dir_all(folder).map_err(unwritable)?;
+    let failed = |error| CommandFailure::Manual(folder.display().to_string(), error);
+    std::fs::create_dir_all(folder).map_err(failed)?;
     let mut program = program.disable_help_subcommand(true);
     program.build();
-    write_all(&program, folder).map_err(unwritable)?;
-    tell(&format!("The pages are in {}.", folder.display()));
+    write_all(&program, folder).map_err(failed)?;
+    eprint_line(&format!("The manual pages are in {}.", folder.display()));
     Ok(())
 }
 
@@ -37,7 +37,8 @@ fn write_all(command: &Command, folder: &Path) -> io::Result<()> {
     command.get_subcommands().try_for_each(|command| write_all(command, folder))
 }
 
-/// The page of a command and its file's name. The library leaves out what help begins with.
+/// Returns the file name and the text of a command's page. `clap_mangen` omits `before_help`, so the examples are
+/// inserted here.
 fn page(command: Command) -> io::Result<(String, String)> {
     let mut examples = Roff::new();
     examples.control("SH", ["EXAMPLES"]).control("nf", []);

@@ -1,4 +1,4 @@
-//! The command line: floor 5. One file a command.
+//! The command line: one file per command.
 
 mod backup;
 mod check;
@@ -31,7 +31,7 @@ use self::open_store::{Access, OpenFailure, open_store};
 use self::people::{PeopleCommand, PeopleFailure};
 use self::release::{ReleaseCommand, ReleaseFailure};
 use self::stats::StatsArguments;
-use self::terminal::{confirm, say, say_as_is, say_json, tell};
+use self::terminal::{confirm, eprint_line, print_bytes, print_json, print_line};
 use crate::config::{InvalidSettings, RawSettings, ResolvedSetting, Settings};
 use crate::domain::base_url::BaseUrl;
 use crate::serve::ServeFailure;
@@ -45,7 +45,7 @@ struct Cli {
     #[command(subcommand)]
     command: Command,
 
-    /// File with settings [default: porchlight.toml in the working folder, if it is there]
+    /// File with settings [default: porchlight.toml in the working directory, if it exists]
     #[arg(long, global = true, env = "PORCHLIGHT_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
 
@@ -55,80 +55,80 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Serve the site until told to stop
+    /// Run the service until it is stopped
     #[command(before_help = "Example:\n  porchlight serve --base-url https://troupe.example")]
     Serve {
-        /// Show changes in `site_dir` as they are made
+        /// Apply changes in `site_dir` without a restart
         #[arg(long)]
         watch: bool,
     },
-    /// See whether everything is set up: settings, database, disk, site, release, https, mail, sender
+    /// Check the setup: settings, database, disk, site, release, https, mail, sender
     #[command(before_help = check::EXAMPLES)]
     Check(CheckArguments),
-    /// Show what is set and where, or every setting there is
+    /// Show the current settings, or print an example file
     #[command(subcommand, before_help = "Example:\n  porchlight config show")]
     Config(ConfigCommand),
-    /// Write everything to a folder, while the service goes on
+    /// Write a backup of everything to a folder; the service may keep running
     #[command(before_help = "Example:\n  porchlight backup /backups/2026-11-15")]
     Backup {
-        /// The folder; it is made, and has to be empty if it is there
+        /// Folder for the backup; created if missing, and must be empty
         folder: PathBuf,
     },
-    /// Bring a backup back, into an empty database
+    /// Restore a backup into an empty database
     #[command(before_help = "Example:\n  porchlight restore /backups/2026-11-15 --data-dir /srv/porchlight")]
     Restore {
-        /// What `porchlight backup` wrote
+        /// Folder that `porchlight backup` wrote
         folder: PathBuf,
     },
-    /// Carry the embedded database over to PostgreSQL; it stays as it is
+    /// Copy the embedded database to PostgreSQL; the original is not changed
     #[command(before_help = "Example:\n  porchlight move --to postgres://porchlight@db.example/porchlight")]
     Move {
-        /// The database, new and empty: `postgres://user@host/database`; a password is better off in `PGPASSFILE`
+        /// New and empty database, `postgres://user@host/database`; keep the password in `PGPASSFILE`
         #[arg(long, value_name = "URL", env = "PORCHLIGHT_MOVE_TO", hide_env_values = true)]
         to: String,
     },
-    /// Publish disk images, list them, take them back
+    /// Publish, list and withdraw disk images
     #[command(subcommand, before_help = "Example:\n  porchlight release publish Troupe.dmg --version 1.4.0")]
     Release(ReleaseCommand),
-    /// Write to those who asked for one email a month
+    /// Send the monthly letter to everybody who opted in
     #[command(
         subcommand,
         before_help = "Examples:\n  porchlight letter preview november.md\n  porchlight letter send november.md"
     )]
     Letter(LetterCommand),
-    /// See, list, export, import and erase people
+    /// Show, list, export, import, erase and suppress people
     #[command(subcommand, before_help = "Example:\n  porchlight people show ada@example.com")]
     People(PeopleCommand),
-    /// Read what people wrote to you
+    /// Read contact messages, and retry those that were not mailed
     #[command(subcommand, before_help = "Examples:\n  porchlight inbox list\n  porchlight inbox show 5f2c9a01")]
     Inbox(InboxCommand),
-    /// Show how the launch goes: downloads, people, opt-ins, joins, messages
+    /// Show statistics: downloads, people, opt-ins, joins, messages
     #[command(before_help = stats::EXAMPLES)]
     Stats(StatsArguments),
-    /// Print what your shell needs to complete these commands
+    /// Print a completion script for your shell
     #[command(before_help = "Example:\n  porchlight completions zsh > ~/.zfunc/_porchlight")]
     Completions { shell: Shell },
     /// Print the manual page, or write one for each command
-    #[command(before_help = "Example:\n  porchlight man | man -l -\n  porchlight man --to /usr/local/share/man/man1")]
+    #[command(before_help = "Examples:\n  porchlight man | man -l -\n  porchlight man --to /usr/local/share/man/man1")]
     Man {
-        /// Folder for the pages of all commands
+        /// Write the pages of all commands to this folder
         #[arg(long, value_name = "FOLDER")]
         to: Option<PathBuf>,
     },
 }
 
-/// What a command could not do, in one sentence.
+/// Why a command failed, in one sentence.
 #[derive(Debug, thiserror::Error)]
 enum CommandFailure {
-    /// Exit 2: used wrongly.
+    /// Exit 2: usage error.
     #[error(transparent)]
     Settings(#[from] InvalidSettings),
     /// Exit 2 for settings, 1 otherwise.
     #[error(transparent)]
     Serve(#[from] ServeFailure),
-    /// Exit 2: it would have to ask, and nobody is there to answer.
-    #[error("This cannot be undone, and there is no terminal to ask at. Add --yes if you mean it.")]
-    DnsFailure,
+    /// Exit 2: the command needs a confirmation, and standard input is not a terminal.
+    #[error("This cannot be undone, and there is no terminal to confirm it. Add --yes to proceed.")]
+    ConfirmationRequired,
     /// Exit 1.
     #[error(transparent)]
     Check(#[from] CheckFailure),
@@ -155,16 +155,16 @@ enum CommandFailure {
     Site(#[from] SiteFailure),
     /// Exit 1.
     #[error(transparent)]
-    Opening(#[from] OpenFailure),
+    OpenStore(#[from] OpenFailure),
     /// Exit 1.
     #[error("{}", .0.sentence("Nothing was done"))]
     Store(#[from] StoreFailure),
     /// Exit 1.
-    #[error("The manual cannot be written to {0}: {1}.")]
+    #[error("The manual pages cannot be written to {0}: {1}.")]
     Manual(String, std::io::Error),
     /// Exit 1.
-    #[error("Not everything could be written to standard output: {0}.")]
-    Unheard(std::io::Error),
+    #[error("Writing to standard output failed: {0}.")]
+    Stdout(std::io::Error),
     /// Exit 1.
     #[error("The program could not start: {0}.")]
     Runtime(#[from] std::io::Error),
@@ -173,52 +173,52 @@ enum CommandFailure {
 impl CommandFailure {
     const fn exit_code(&self) -> u8 {
         match self {
-            Self::Settings(_) | Self::Serve(ServeFailure::Settings(_)) | Self::DnsFailure => 2,
+            Self::Settings(_) | Self::Serve(ServeFailure::Settings(_)) | Self::ConfirmationRequired => 2,
             _ => 1,
         }
     }
 
-    /// Names the database where its file is what is wrong.
-    fn about(self, settings: &Settings) -> Self {
+    /// Adds the name of the database to a failure caused by a damaged file.
+    fn with_database(self, settings: &Settings) -> Self {
         use crate::actions::BackupFailure;
         use crate::store::CopyFailure::Store as CopyStore;
 
-        let (Self::Store(damage)
-        | Self::Backup(BackupCommandFailure::BackUp(BackupFailure::Copy(CopyStore(damage))))
-        | Self::Move(MoveFailure::Copy(_, CopyStore(damage)))) = &self
+        let (Self::Store(failure)
+        | Self::Backup(BackupCommandFailure::Backup(BackupFailure::Copy(CopyStore(failure))))
+        | Self::Move(MoveFailure::Copy(_, CopyStore(failure)))) = &self
         else {
             return self;
         };
-        match (damage, Database::of(settings)) {
-            (StoreFailure::Damaged(_), Ok(database)) => OpenFailure::Damaged(database, damage.clone()).into(),
+        match (failure, Database::of(settings)) {
+            (StoreFailure::Damaged(_), Ok(database)) => OpenFailure::Damaged(database, failure.clone()).into(),
             _ => self,
         }
     }
 }
 
-/// Runs the command that the arguments name.
+/// Parses the arguments and runs the command.
 #[must_use]
 pub fn main() -> ExitCode {
     let arguments = help::program().try_get_matches();
     let cli = match arguments.and_then(|arguments| Cli::from_arg_matches(&arguments)) {
         Ok(cli) => cli,
-        Err(help_or_misuse) => return print(&help_or_misuse),
+        Err(help_or_error) => return print_clap_message(&help_or_error),
     };
-    let done = run(cli).err();
-    let unheard = terminal::unheard().map(CommandFailure::Unheard);
-    let failures: Vec<_> = [done, unheard].into_iter().flatten().collect();
+    let command_failure = run(cli).err();
+    let stdout_failure = terminal::stdout_error().map(CommandFailure::Stdout);
+    let failures: Vec<_> = [command_failure, stdout_failure].into_iter().flatten().collect();
     for failure in &failures {
-        tell(&failure.to_string());
+        eprint_line(&failure.to_string());
     }
     failures.first().map_or(ExitCode::SUCCESS, |failure| ExitCode::from(failure.exit_code()))
 }
 
-/// Help is data that was asked for; what was typed wrongly is told.
-fn print(help_or_misuse: &clap::Error) -> ExitCode {
-    let code = u8::try_from(help_or_misuse.exit_code()).unwrap_or(1);
-    match help_or_misuse.print() {
-        Err(why) if code == 0 && why.kind() != std::io::ErrorKind::BrokenPipe => {
-            tell(&CommandFailure::Unheard(why).to_string());
+/// Prints requested help to standard output, or a usage error to standard error.
+fn print_clap_message(help_or_error: &clap::Error) -> ExitCode {
+    let code = u8::try_from(help_or_error.exit_code()).unwrap_or(1);
+    match help_or_error.print() {
+        Err(error) if code == 0 && error.kind() != std::io::ErrorKind::BrokenPipe => {
+            eprint_line(&CommandFailure::Stdout(error).to_string());
             ExitCode::FAILURE
         }
         _ => ExitCode::from(code),
@@ -228,13 +228,13 @@ fn print(help_or_misuse: &clap::Error) -> ExitCode {
 fn run(cli: Cli) -> Result<(), CommandFailure> {
     let file = cli.config.as_deref();
     let settings = Settings::load(file, &cli.settings);
-    let known = settings.as_ref().ok().cloned();
-    let done = match cli.command {
+    let valid_settings = settings.as_ref().ok().cloned();
+    let result = match cli.command {
         Command::Serve { watch } => serve::run(settings?, watch),
         Command::Check(arguments) => check::run(arguments, settings),
         Command::Config(command) => config::run(command, ResolvedSetting::resolve(file, &cli.settings), settings),
-        Command::Backup { folder } => backup::back_up_to(&settings?, &folder),
-        Command::Restore { folder } => backup::restore_from(&settings?, &folder),
+        Command::Backup { folder } => backup::run_backup(&settings?, &folder),
+        Command::Restore { folder } => backup::run_restore(&settings?, &folder),
         Command::Move { to } => move_database::run(&settings?, &to),
         Command::Release(command) => release::run(command, &settings?),
         Command::Letter(command) => letter::run(command, &settings?),
@@ -242,29 +242,29 @@ fn run(cli: Cli) -> Result<(), CommandFailure> {
         Command::Inbox(command) => inbox::run(command, &settings?),
         Command::Stats(arguments) => stats::run(&arguments, &settings?),
         Command::Completions { shell } => {
-            manual::complete(shell, help::program());
+            manual::print_completions(shell, help::program());
             Ok(())
         }
         Command::Man { to } => manual::print_or_write(help::program(), to.as_deref()),
     };
-    done.map_err(|failure| match &known {
-        Some(settings) => failure.about(settings),
+    result.map_err(|failure| match &valid_settings {
+        Some(settings) => failure.with_database(settings),
         None => failure,
     })
 }
 
-/// Where the site is to be found, as far as that is known before anybody listens.
+/// Returns the public address of the site: the setting, or the address of the listener.
 fn base_url(settings: &Settings) -> BaseUrl {
     settings.base_url.clone().unwrap_or_else(|| BaseUrl::of_listener(settings.listen))
 }
 
-/// Runs a command that works on the database itself.
-fn at_work(command: impl Future<Output = Result<(), CommandFailure>>) -> Result<(), CommandFailure> {
+/// Runs a command to completion on a single-threaded runtime.
+fn block_on(command: impl Future<Output = Result<(), CommandFailure>>) -> Result<(), CommandFailure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let done = runtime.block_on(command);
-    // What still runs in the background, such as looking up a name, is of no use any more.
+    let result = runtime.block_on(command);
+    // Do not wait for blocking tasks, such as a DNS lookup: their results are no longer needed.
     runtime.shutdown_background();
-    done
+    result
 }
 
 #[cfg(test)]
@@ -274,12 +274,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_arguments_fit_together() {
+    fn the_argument_definitions_are_valid() {
         help::program().debug_assert();
     }
 
     #[test]
-    fn every_setting_has_its_name_in_all_three_dresses() {
+    fn every_setting_has_the_same_name_in_file_flag_and_environment() {
         let command = Cli::command();
         for argument in
             command.get_arguments().filter(|argument| !["help", "version"].contains(&argument.get_id().as_str()))

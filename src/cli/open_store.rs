@@ -1,4 +1,4 @@
-//! Which command may do what to the database that it opens: the one place that decides.
+//! Opens the database for a command. Read-only commands neither create nor migrate it.
 
 use std::fs::File;
 use std::io;
@@ -8,56 +8,56 @@ use super::CommandFailure;
 use crate::config::Settings;
 use crate::store::{Database, Schema, Store, StoreFailure};
 
-/// What a command is about to do.
+/// What a command may do to the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Only reads. The database has to be there, of this version, and stays as it is.
+    /// Reads only. The database must exist with the schema of this version, and is not changed.
     Read,
-    /// Changes what is there already. The database has to be there, and is brought up to date.
-    Amend,
-    /// May be the first to write. The database is made if there is none, and brought up to date.
-    Begin,
+    /// Changes existing data. The database must exist, and is migrated if its schema is older.
+    Write,
+    /// May write the first data. The database is created if it is missing, and migrated if its schema is older.
+    Create,
 }
 
-/// Why the database cannot be opened for what the command is about to do.
+/// Why the database cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum OpenFailure {
     #[error(
-        "Nothing was done: the database ({0}) is not there. Check `{1}` and the folder in which you are; \
-         `porchlight serve` makes a new one."
+        "Nothing was done: the database ({0}) does not exist. Check `{1}` and the working directory; \
+         `porchlight serve` creates a new one."
     )]
     Missing(Database, &'static str),
     #[error(
-        "Nothing was done: the database ({0}) holds no data of porchlight. Check `{1}`; \
-         `porchlight serve` makes the tables in an empty one."
+        "Nothing was done: the database ({0}) has no Porchlight tables. Check `{1}`; \
+         `porchlight serve` creates the tables in an empty database."
     )]
-    NotOurs(Database, &'static str),
-    #[error("Nothing was done: the database ({0}) may not be read: {1}. Run this as the user that runs the service.")]
+    NoTables(Database, &'static str),
+    #[error("Nothing was done: the database ({0}) cannot be read: {1}. Run this as the user that runs the service.")]
     Unreadable(Database, io::Error),
     #[error(
-        "Nothing was done: the database ({0}) is of an older version of porchlight. Start `porchlight serve` of this \
-         version once, which brings it up to date, or do this with the version that made it."
+        "Nothing was done: the database ({0}) was written by an older version of Porchlight. Start `porchlight serve` \
+         of this version once to migrate it, or use the version that wrote it."
     )]
     Older(Database),
-    #[error("The database ({0}) cannot be used: {1}.{hint}", hint = what_to_check(.0))]
+    #[error("The database ({0}) cannot be used: {1}.{hint}", hint = hint(.0))]
     Unusable(Database, String),
     #[error("{}", .1.sentence(&format!("The database ({}) cannot be used", .0)))]
     Damaged(Database, StoreFailure),
 }
 
-const fn what_to_check(database: &Database) -> &'static str {
+const fn hint(database: &Database) -> &'static str {
     match database {
         Database::Sqlite(_) => "",
-        Database::Postgres(_) => " See whether it runs, and whether `database_url` names its host and port.",
+        Database::Postgres(_) => " Check that it is running and that `database_url` has the right host and port.",
     }
 }
 
-/// The database of the settings.
+/// Opens the database named in the settings.
 pub(super) async fn open_store(settings: &Settings, access: Access) -> Result<Store, CommandFailure> {
-    let database = named_in_full(Database::of(settings)?);
+    let database = with_absolute_path(Database::of(settings)?);
     let setting = if settings.database_url.is_some() { "database_url" } else { "data_dir" };
-    if access != Access::Begin {
-        look(&database, setting, access).await?;
+    if access != Access::Create {
+        check_existing(&database, setting, access).await?;
     }
     if access == Access::Read {
         return Ok(Store::open_existing(&database)?);
@@ -67,8 +67,8 @@ pub(super) async fn open_store(settings: &Settings, access: Access) -> Result<St
     Ok(store)
 }
 
-/// Whether there is a database that this may be done to. Nothing is changed by looking.
-async fn look(database: &Database, setting: &'static str, access: Access) -> Result<(), CommandFailure> {
+/// Checks, without changing anything, that the database exists and that its schema allows the access.
+async fn check_existing(database: &Database, setting: &'static str, access: Access) -> Result<(), CommandFailure> {
     if let Database::Sqlite(path) = database {
         match File::open(path) {
             Ok(_) => {}
@@ -82,7 +82,7 @@ async fn look(database: &Database, setting: &'static str, access: Access) -> Res
     let schema = store.schema().await;
     store.close().await;
     match schema.map_err(|failure| unusable(database.clone(), failure))? {
-        Schema::None => Err(OpenFailure::NotOurs(database.clone(), setting).into()),
+        Schema::None => Err(OpenFailure::NoTables(database.clone(), setting).into()),
         Schema::Older(_) if access == Access::Read => Err(OpenFailure::Older(database.clone()).into()),
         Schema::Older(_) | Schema::Current(_) => Ok(()),
     }
@@ -96,8 +96,8 @@ fn unusable(database: Database, failure: StoreFailure) -> CommandFailure {
     }
 }
 
-/// Whoever is in the wrong folder sees where was looked.
-fn named_in_full(database: Database) -> Database {
+/// An absolute path in an error message reveals a wrong working directory.
+fn with_absolute_path(database: Database) -> Database {
     match database {
         Database::Sqlite(path) => Database::Sqlite(std::path::absolute::<&Path>(&path).unwrap_or(path)),
         postgres @ Database::Postgres(_) => postgres,

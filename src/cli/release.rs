@@ -7,8 +7,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::terminal::{cut, width};
-use super::{Access, CommandFailure, at_work, confirm, open_store, say, say_json, tell};
+use super::terminal::{terminal_width, truncate};
+use super::{Access, CommandFailure, block_on, confirm, eprint_line, open_store, print_json, print_line};
 use crate::actions::{
     Image, Publication, PublishFailure, ReleaseStore, WithdrawFailure, publish_release, withdraw_release,
 };
@@ -23,31 +23,31 @@ use crate::store::Store;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum ReleaseCommand {
-    /// Publish a disk image: at once, to everybody, as the newest
+    /// Publish a disk image as the newest release, effective immediately
     #[command(before_help = PUBLISH_EXAMPLES)]
-    Publish(Box<Publish>),
-    /// List what has been published, the highest version first
+    Publish(Box<PublishArguments>),
+    /// List all releases, highest version first
     #[command(before_help = "Example:\n  porchlight release list --json")]
     List {
-        /// As JSON, for programs
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Show one release, or the newest
+    /// Show one release [default: the newest]
     #[command(before_help = "Example:\n  porchlight release show 1.4.0")]
     Show {
         #[arg(value_parser = version)]
         version: Option<Version>,
-        /// As JSON, for programs
+        /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Hand a version out no longer; its number is never used again
+    /// Stop offering a version; its number cannot be used again
     #[command(before_help = "Example:\n  porchlight release withdraw 1.4.0")]
     Withdraw {
         #[arg(value_parser = version)]
         version: Version,
-        /// Do not ask
+        /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
     },
@@ -60,49 +60,49 @@ Examples:
       --sha256 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08 --version 1.4.0";
 
 #[derive(Args, Debug)]
-pub(super) struct Publish {
-    /// The disk image; it is copied to `releases_dir`
+pub(super) struct PublishArguments {
+    /// Disk image; it is copied to `releases_dir`
     #[arg(required_unless_present = "url", conflicts_with = "url")]
     file: Option<PathBuf>,
 
-    /// The version of the app, such as 1.4.0
+    /// Version of the app, such as 1.4.0
     #[arg(long, value_parser = version)]
     version: Version,
 
-    /// What is new, as Markdown
+    /// Markdown file with the release notes
     #[arg(long, value_name = "FILE")]
     notes: Option<PathBuf>,
 
-    /// The build number of the app (`CFBundleVersion`), for Sparkle, if it is not the version
+    /// Build number of the app (`CFBundleVersion`), for Sparkle, if it differs from the version
     #[arg(long, value_name = "BUILD", value_parser = |text: &str| Build::parse(text))]
     build: Option<Build>,
 
-    /// The signature that Sparkle's `sign_update` printed
+    /// Signature printed by Sparkle's `sign_update`
     #[arg(long, value_name = "SIGNATURE", value_parser = |text: &str| Signature::parse(text))]
     ed_signature: Option<Signature>,
 
-    /// The oldest macOS it runs on, such as 14.0
+    /// Oldest macOS version that the app supports, such as 14.0
     #[arg(long, value_name = "VERSION", value_parser = |text: &str| SystemVersion::parse(text))]
     minimum_macos: Option<SystemVersion>,
 
-    /// For those who want it early; the public does not get it
+    /// Publish a prerelease; the public download does not change
     #[arg(long)]
     prerelease: bool,
 
-    /// Publish it even if it is not newer, which does not make it the newest
+    /// Publish even if the version is not higher than the newest; the newest stays the newest
     #[arg(long)]
     force: bool,
 
-    /// Where the image is, if another host has it; downloads then lead there
+    /// URL of an image on another host; downloads are redirected there
     #[arg(long, requires_all = ["length", "sha256"], value_parser = web_address)]
     url: Option<String>,
 
-    /// How many bytes that image has
+    /// Length of that image in bytes
     #[arg(long, requires = "url", value_parser = clap::value_parser!(u64).range(1..=i64::MAX as u64))]
     length: Option<u64>,
 
-    /// The SHA-256 of that image, 64 hexadecimal digits
-    #[arg(long, requires = "url", value_parser = digest)]
+    /// SHA-256 of that image, 64 hexadecimal digits
+    #[arg(long, requires = "url", value_parser = sha256)]
     sha256: Option<Sha256>,
 }
 
@@ -114,44 +114,44 @@ fn web_address(text: &str) -> Result<String, String> {
     crate::config::web_address(text).ok_or_else(|| "it is not an http address".to_owned())
 }
 
-fn digest(text: &str) -> Result<Sha256, String> {
+fn sha256(text: &str) -> Result<Sha256, String> {
     Sha256::from_hex(text).ok_or_else(|| "it is not 64 hexadecimal digits".to_owned())
 }
 
-/// What a command about releases could not do, in one sentence.
+/// Why a `release` command failed, in one sentence.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ReleaseFailure {
     #[error(transparent)]
     Publish(#[from] PublishFailure),
     #[error(transparent)]
     Withdraw(#[from] WithdrawFailure),
-    #[error("Stopped. Unless `porchlight release list` shows it, nothing was published: run the command again.")]
+    #[error("Interrupted. If `porchlight release list` does not show the release, run the command again.")]
     Interrupted,
     #[error("The notes in {0} cannot be used: {1}.")]
     Notes(String, String),
-    #[error("There is no release {0}. `porchlight release list` shows what there is.")]
+    #[error("There is no release {0}. `porchlight release list` lists all releases.")]
     Unknown(Version),
-    #[error("{0} was withdrawn on {1} already.")]
+    #[error("{0} was already withdrawn on {1}.")]
     Withdrawn(Version, String),
     #[error("Nothing has been published yet. `porchlight release publish --help` shows how.")]
-    Nothing,
+    NoReleases,
 }
 
 impl ReleaseCommand {
     const fn access(&self) -> Access {
         match self {
             Self::List { .. } | Self::Show { .. } => Access::Read,
-            Self::Withdraw { .. } => Access::Amend,
-            Self::Publish(_) => Access::Begin,
+            Self::Withdraw { .. } => Access::Write,
+            Self::Publish(_) => Access::Create,
         }
     }
 }
 
 pub(super) fn run(command: ReleaseCommand, settings: &Settings) -> Result<(), CommandFailure> {
-    at_work(async {
+    block_on(async {
         let store = open_store(settings, command.access()).await?;
-        let done = match command {
-            ReleaseCommand::Publish(publish) => publish.run(settings, &store).await,
+        let result = match command {
+            ReleaseCommand::Publish(arguments) => arguments.run(settings, &store).await,
             ReleaseCommand::List { json } => {
                 list(&store.releases().await?, json);
                 Ok(())
@@ -160,15 +160,15 @@ pub(super) fn run(command: ReleaseCommand, settings: &Settings) -> Result<(), Co
             ReleaseCommand::Withdraw { version, yes } => withdraw(&store, version, yes).await,
         };
         store.close().await;
-        done
+        result
     })
 }
 
-impl Publish {
+impl PublishArguments {
     async fn run(self, settings: &Settings, store: &Store) -> Result<(), CommandFailure> {
         let content = Content::from_settings(settings)?;
         let facts = SiteFacts::read(&content)?;
-        let place = ReleaseStore { store, folder: &settings.releases_dir, app: &facts.name };
+        let release_store = ReleaseStore { store, folder: &settings.releases_dir, app: &facts.name };
         let bar = ProgressBar::new(0).with_style(bar_style());
         let progress = {
             let bar = bar.clone();
@@ -179,7 +179,7 @@ impl Publish {
         };
         let mut interrupt = signal(SignalKind::interrupt())?;
         let published = tokio::select! {
-            published = publish_release(&place, self.publication()?, Clock::System.now(), progress) => {
+            published = publish_release(&release_store, self.publication()?, Clock::System.now(), progress) => {
                 published.map_err(ReleaseFailure::from)
             }
             _ = interrupt.recv() => Err(ReleaseFailure::Interrupted),
@@ -187,13 +187,15 @@ impl Publish {
         bar.finish_and_clear();
         let release = published?;
         let newest = store.releases().await?.newest().map(|newest| newest.version.clone());
-        tell(&match newest {
-            Some(newest) if newest == release.version => format!("{} is the newest now.", release.file),
-            Some(newest) => format!("{} is published; the newest is still {newest}.", release.file),
-            None => format!("{} is published for those who want it early.", release.file),
+        eprint_line(&match newest {
+            Some(newest) if newest == release.version => {
+                format!("{} is published and is now the newest release.", release.file)
+            }
+            Some(newest) => format!("{} is published; the newest release is still {newest}.", release.file),
+            None => format!("{} is published as a prerelease.", release.file),
         });
-        tell(&format!("  length   {} bytes", release.length));
-        tell(&format!("  SHA-256  {}", release.sha256.hex()));
+        eprint_line(&format!("  length   {} bytes", release.length));
+        eprint_line(&format!("  SHA-256  {}", release.sha256.hex()));
         Ok(())
     }
 
@@ -230,39 +232,39 @@ fn bar_style() -> ProgressStyle {
 
 fn list(releases: &Releases, as_json: bool) {
     if as_json {
-        let all: Value = releases.iter().map(|release| described(release, releases)).collect();
-        return say_json(&all);
+        let all: Value = releases.iter().map(|release| release_json(release, releases)).collect();
+        return print_json(&all);
     }
     if releases.iter().next().is_none() {
-        tell(&ReleaseFailure::Nothing.to_string());
+        eprint_line(&ReleaseFailure::NoReleases.to_string());
     }
     for release in releases.iter() {
         let version = release.version.to_string();
         let (date, state) = (release.published.date(), state(release, releases));
         let line = format!("{version:<16} {date}  {:>14} bytes  {state}", release.length);
-        say(&cut(line.trim_end(), width()));
+        print_line(&truncate(line.trim_end(), terminal_width()));
     }
 }
 
 fn show(releases: &Releases, version: Option<Version>, as_json: bool) -> Result<(), CommandFailure> {
     let release = match version {
         Some(version) => releases.with_version(&version).ok_or(ReleaseFailure::Unknown(version))?,
-        None => releases.newest().ok_or(ReleaseFailure::Nothing)?,
+        None => releases.newest().ok_or(ReleaseFailure::NoReleases)?,
     };
-    let described = described(release, releases);
+    let json = release_json(release, releases);
     if as_json {
-        say_json(&described);
+        print_json(&json);
         return Ok(());
     }
-    for (name, value) in described.as_object().into_iter().flatten().filter(|(name, _)| *name != "notes") {
+    for (name, value) in json.as_object().into_iter().flatten().filter(|(name, _)| *name != "notes") {
         match value {
             Value::Null => {}
-            Value::String(text) => say(&format!("{name:<14} {text}")),
-            other => say(&format!("{name:<14} {other}")),
+            Value::String(text) => print_line(&format!("{name:<14} {text}")),
+            other => print_line(&format!("{name:<14} {other}")),
         }
     }
     if !release.notes.as_str().is_empty() {
-        say(&format!("\n{}", release.notes.as_str()));
+        print_line(&format!("\n{}", release.notes.as_str()));
     }
     Ok(())
 }
@@ -275,16 +277,16 @@ async fn withdraw(store: &Store, version: Version, yes: bool) -> Result<(), Comm
         }
         Some(_) => {}
     }
-    let question = format!("Withdraw {version}? Nobody is handed it any more, and its number is never used again.");
+    let question = format!("Withdraw {version}? It can no longer be downloaded, and its number cannot be used again.");
     if !confirm(&question, yes)? {
-        tell("Nothing was withdrawn.");
+        eprint_line("Nothing was withdrawn.");
         return Ok(());
     }
     withdraw_release(store, &version, Clock::System.now()).await.map_err(ReleaseFailure::from)?;
     let newest = store.releases().await?.newest().map(|newest| newest.version.to_string());
-    tell(&match newest {
-        Some(newest) => format!("{version} is withdrawn; the newest is {newest}."),
-        None => format!("{version} is withdrawn; nothing is left to download."),
+    eprint_line(&match newest {
+        Some(newest) => format!("{version} is withdrawn; the newest release is {newest}."),
+        None => format!("{version} is withdrawn; there is no release to download."),
     });
     Ok(())
 }
@@ -292,13 +294,13 @@ async fn withdraw(store: &Store, version: Version, yes: bool) -> Result<(), Comm
 fn state(release: &Release, releases: &Releases) -> &'static str {
     match release {
         Release { withdrawn: Some(_), .. } => "withdrawn",
-        Release { prerelease: true, .. } => "early",
+        Release { prerelease: true, .. } => "prerelease",
         release if releases.newest() == Some(release) => "newest",
         _ => "",
     }
 }
 
-fn described(release: &Release, releases: &Releases) -> Value {
+fn release_json(release: &Release, releases: &Releases) -> Value {
     json!({
         "version": release.version.to_string(),
         "newest": releases.newest() == Some(release),

@@ -4,19 +4,19 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::Level;
 
-use super::{CommandFailure, tell};
+use super::{CommandFailure, eprint_line};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::serve::{Running, start};
 
 pub(super) fn run(settings: Settings, watch: bool) -> Result<(), CommandFailure> {
-    keep_to_small_pages();
-    open_as_many_files_as_allowed();
+    disable_huge_pages();
+    raise_file_limit();
     tracing_subscriber::fmt()
         .with_max_level(Level::INFO)
         .with_target(false)
         .with_writer(std::io::stderr)
-        // A log that cannot be written is no reason to end.
+        // A failed write to the log must not stop the service.
         .log_internal_errors(false)
         .init();
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
@@ -26,44 +26,44 @@ pub(super) fn run(settings: Settings, watch: bool) -> Result<(), CommandFailure>
         if watch {
             running.watch_site();
         }
-        greet(&running);
+        print_summary(&running);
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-        tell("Stopping: finishing what is under way.");
+        eprint_line("Stopping: finishing requests in progress.");
         running.stop().await;
         Ok(())
     })
 }
 
-/// In pages of 2 MiB, which the kernel hands out where it can, the little that the service keeps would take twice the
-/// memory. Where this is not to be had, it does.
-fn keep_to_small_pages() {
+/// Disables transparent huge pages, which would double the resident memory of the service. A failure is ignored.
+fn disable_huge_pages() {
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::disable_transparent_huge_pages(true);
 }
 
-/// Every connection is a file, and the limit to begin with is often a thousand. Where it stays, callers wait for a place.
-fn open_as_many_files_as_allowed() {
+/// Raises the soft limit of open files to the hard limit: every connection is a file descriptor, and the soft limit is
+/// often 1,024. A failure is ignored; clients then wait for a free connection.
+fn raise_file_limit() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current != maximum {
         let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
     }
 }
 
-fn greet(running: &Running) {
-    tell(&format!("Porchlight {} serves {}", env!("CARGO_PKG_VERSION"), running.base_url()));
-    tell(&format!("  listening on  {}", running.address()));
+fn print_summary(running: &Running) {
+    eprint_line(&format!("Porchlight {} serves {}", env!("CARGO_PKG_VERSION"), running.base_url()));
+    eprint_line(&format!("  listening on  {}", running.address()));
     if let Some(address) = running.ops_address() {
-        tell(&format!("  dashboard     http://{address}/"));
+        eprint_line(&format!("  dashboard     http://{address}/"));
     }
-    tell(&format!("  data folder   {}", running.data_dir().display()));
-    tell(&format!("  database      {}", running.database()));
+    eprint_line(&format!("  data folder   {}", running.data_dir().display()));
+    eprint_line(&format!("  database      {}", running.database()));
     if let Some(relay) = running.relay() {
-        tell(&format!("  mail          through {relay}"));
+        eprint_line(&format!("  mail          through {relay}"));
     }
     for note in running.notes() {
-        tell(&format!("  not set up    {note}"));
+        eprint_line(&format!("  not set up    {note}"));
     }
 }

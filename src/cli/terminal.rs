@@ -1,7 +1,6 @@
-//! How commands speak: data goes to standard output, everything else to standard error.
+//! Terminal input and output: data goes to standard output, everything else to standard error.
 //!
-//! Strangers wrote some of it. Whatever would steer a terminal, or turn the order of its letters
-//! round, is made visible instead.
+//! Text written by visitors is printed with control and direction characters replaced or escaped.
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, BufRead, ErrorKind, IsTerminal, Write};
@@ -13,161 +12,158 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::CommandFailure;
 
-/// Why data did not arrive, as long as the command goes on.
-static UNHEARD: Mutex<Option<io::Error>> = Mutex::new(None);
+/// The first error of a write to standard output. Nothing is written after it; the command itself goes on.
+static STDOUT_ERROR: Mutex<Option<io::Error>> = Mutex::new(None);
 
-/// Writes for the person at the terminal. That nobody is there keeps no work from being done.
-pub(super) fn tell(line: &str) {
+/// Prints a line to standard error. A failed write is ignored, because it must not stop the command's work.
+pub(super) fn eprint_line(line: &str) {
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 
-/// Writes a line of data, for people and programs alike.
-pub(super) fn say(line: &str) {
-    say_as_is(format!("{line}\n").as_bytes());
+/// Prints a line of data to standard output.
+pub(super) fn print_line(line: &str) {
+    print_bytes(format!("{line}\n").as_bytes());
 }
 
-/// Writes JSON, in which nothing steers a terminal either.
-pub(super) fn say_json(value: &Value) {
-    say(&escaped(&format!("{value:#}")));
+/// Prints JSON to standard output, with control characters escaped.
+pub(super) fn print_json(value: &Value) {
+    print_line(&escape_json(&format!("{value:#}")));
 }
 
-/// Writes what has been made to the last byte. False once nobody hears it; [`unheard`] knows why.
-pub(super) fn say_as_is(bytes: &[u8]) -> bool {
-    note(|| io::stdout().write_all(bytes))
+/// Prints bytes to standard output unchanged. Returns `false` once a write has failed; see [`stdout_error`].
+pub(super) fn print_bytes(bytes: &[u8]) -> bool {
+    write_stdout(|| io::stdout().write_all(bytes))
 }
 
-fn note(write: impl FnOnce() -> io::Result<()>) -> bool {
-    let mut unheard = UNHEARD.lock().unwrap_or_else(PoisonError::into_inner);
-    if unheard.is_none() {
-        *unheard = write().err();
+fn write_stdout(write: impl FnOnce() -> io::Result<()>) -> bool {
+    let mut error = STDOUT_ERROR.lock().unwrap_or_else(PoisonError::into_inner);
+    if error.is_none() {
+        *error = write().err();
     }
-    unheard.is_none()
+    error.is_none()
 }
 
-/// Why data did not arrive. Who stopped reading has seen enough, and is no reason.
-pub(super) fn unheard() -> Option<io::Error> {
-    note(|| io::stdout().flush());
-    let why = UNHEARD.lock().unwrap_or_else(PoisonError::into_inner).take();
-    why.filter(|why| why.kind() != ErrorKind::BrokenPipe)
+/// Flushes standard output and returns the first write error. A closed pipe, as with `| head`, is not an error.
+pub(super) fn stdout_error() -> Option<io::Error> {
+    write_stdout(|| io::stdout().flush());
+    let error = STDOUT_ERROR.lock().unwrap_or_else(PoisonError::into_inner).take();
+    error.filter(|error| error.kind() != ErrorKind::BrokenPipe)
 }
 
-/// A list that is told as it is read: lines, or for programs an array with one member a line.
+/// Prints a list row by row, as lines or as a JSON array with one element per line.
 #[derive(Debug)]
-pub(super) struct List {
+pub(super) struct ListPrinter {
     as_json: bool,
-    /// Stands over the lines, if there are any.
+    /// Printed before the first line, and not at all if the list is empty.
     heading: Option<String>,
-    pub length: usize,
+    pub len: usize,
 }
 
-impl List {
+impl ListPrinter {
     pub(super) fn new(as_json: bool, heading: Option<String>) -> Self {
-        Self { as_json, heading, length: 0 }
+        Self { as_json, heading, len: 0 }
     }
 
-    /// False once nobody hears it.
-    pub(super) fn add(&mut self, member: impl FnOnce() -> Value, line: impl FnOnce() -> String) -> bool {
-        let start = match (self.as_json, self.length) {
+    /// Prints one element. Returns `false` once standard output has failed.
+    pub(super) fn push(&mut self, element: impl FnOnce() -> Value, line: impl FnOnce() -> String) -> bool {
+        let start = match (self.as_json, self.len) {
             (true, 0) => "[\n  ".to_owned(),
             (true, _) => ",\n  ".to_owned(),
             (false, 0) => self.heading.take().map(|heading| heading + "\n").unwrap_or_default(),
             (false, _) => String::new(),
         };
-        self.length += 1;
-        let text = if self.as_json { start + &escaped(&member().to_string()) } else { start + &line() + "\n" };
-        say_as_is(text.as_bytes())
+        self.len += 1;
+        let text = if self.as_json { start + &escape_json(&element().to_string()) } else { start + &line() + "\n" };
+        print_bytes(text.as_bytes())
     }
 
-    pub(super) fn end(&self) {
-        match (self.as_json, self.length) {
-            (true, 0) => say("[]"),
-            (true, _) => say("\n]"),
+    pub(super) fn finish(&self) {
+        match (self.as_json, self.len) {
+            (true, 0) => print_line("[]"),
+            (true, _) => print_line("\n]"),
             (false, _) => {}
         }
     }
 }
 
-/// Asks before what cannot be undone.
+/// Asks for confirmation unless `yes` is set. Returns an error if standard input is not a terminal.
 pub(super) fn confirm(question: &str, yes: bool) -> Result<bool, CommandFailure> {
     if yes {
         return Ok(true);
     }
     if !io::stdin().is_terminal() {
-        return Err(CommandFailure::DnsFailure);
+        return Err(CommandFailure::ConfirmationRequired);
     }
-    tell(&format!("{question} Type yes to go on:"));
-    // Whatever is typed that is not yes is a no, in whichever encoding.
+    eprint_line(&format!("{question} Type yes to continue:"));
+    // Read as bytes: input that is not UTF-8 is a no, not an error.
     let mut answer = Vec::new();
     io::stdin().lock().read_until(b'\n', &mut answer)?;
     Ok(answer.trim_ascii().eq_ignore_ascii_case(b"yes"))
 }
 
-/// Says what is left and ends the program when it is interrupted. This works from a thread of its own: while a file is
-/// read, nothing else would notice.
-pub(super) fn when_interrupted(words: impl Display + Send + 'static) -> io::Result<()> {
+/// Prints the message and exits with 1 on SIGINT. Runs on its own thread, so that a blocking read does not delay it.
+pub(super) fn exit_on_interrupt(message: impl Display + Send + 'static) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let mut interrupt = {
-        let _inside = runtime.enter();
+        let _guard = runtime.enter();
         signal(SignalKind::interrupt())?
     };
     std::thread::spawn(move || {
         runtime.block_on(interrupt.recv());
-        tell_below_bars(&words.to_string());
+        // The cursor may be in the line of a progress bar.
+        if io::stderr().is_terminal() {
+            eprint_line("");
+        }
+        eprint_line(&message.to_string());
         std::process::exit(1);
     });
     Ok(())
 }
 
-/// A bar may stand in the line of the cursor.
-fn tell_below_bars(line: &str) {
-    if io::stderr().is_terminal() {
-        tell("");
-    }
-    tell(line);
-}
-
-/// How many columns there are, if somebody is looking.
-pub(super) fn width() -> Option<usize> {
+/// Returns the number of columns if standard output is a terminal.
+pub(super) fn terminal_width() -> Option<usize> {
     let columns = terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0));
     io::stdout().is_terminal().then_some(columns)
 }
 
-/// Cells side by side, each as wide as it is said to be, and the last as wide as there is room for.
-pub(super) fn row(cells: &[(String, usize)], last: &str, width: Option<usize>) -> String {
+/// Formats cells of fixed width and a last cell that takes the remaining width.
+pub(super) fn format_row(cells: &[(String, usize)], last: &str, width: Option<usize>) -> String {
     let mut line = String::new();
-    for (cell, wide) in cells {
-        line += &padded(cell, *wide);
+    for (cell, cell_width) in cells {
+        line += &pad(cell, *cell_width);
         line += "  ";
     }
-    cut(&(line + last), width).trim_end().to_owned()
+    truncate(&(line + last), width).trim_end().to_owned()
 }
 
-/// Exactly as wide; what is longer is cut.
-pub(super) fn padded(cell: &str, wide: usize) -> String {
-    console::pad_str(cell, wide, Alignment::Left, Some("…")).into_owned()
+/// Pads or truncates to exactly `width` columns.
+pub(super) fn pad(cell: &str, width: usize) -> String {
+    console::pad_str(cell, width, Alignment::Left, Some("…")).into_owned()
 }
 
-/// No wider than the terminal, if there is one.
-pub(super) fn cut(line: &str, width: Option<usize>) -> String {
+/// Truncates to `width` columns, if given.
+pub(super) fn truncate(line: &str, width: Option<usize>) -> String {
     width.map_or_else(|| line.to_owned(), |width| console::truncate_str(line, width, "…").into_owned())
 }
 
-/// A text of several lines as a terminal may be shown it.
-pub(super) fn visible(text: &str) -> String {
-    let shown = |c: char| if steers(c) && !['\n', '\t'].contains(&c) { char::REPLACEMENT_CHARACTER } else { c };
-    text.chars().map(shown).collect()
+/// Replaces control and direction characters, except line breaks and tabs, with U+FFFD.
+pub(super) fn sanitize(text: &str) -> String {
+    let replace = |c: char| {
+        if is_control_or_direction(c) && !['\n', '\t'].contains(&c) { char::REPLACEMENT_CHARACTER } else { c }
+    };
+    text.chars().map(replace).collect()
 }
 
-/// The same in one line.
-pub(super) fn visible_line(text: &str) -> String {
-    visible(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+/// Like [`sanitize`], with whitespace collapsed to one line.
+pub(super) fn sanitize_line(text: &str) -> String {
+    sanitize(&text.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Such characters can stand in JSON only within a text, but for the line breaks between members.
-fn escaped(json: &str) -> String {
+/// Escapes control and direction characters in serialized JSON. Outside of strings, the only ones are line breaks.
+fn escape_json(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {
-        if steers(c) && c != '\n' {
+        if is_control_or_direction(c) && c != '\n' {
             let _ = write!(escaped, "\\u{:04x}", u32::from(c));
         } else {
             escaped.push(c);
@@ -176,8 +172,8 @@ fn escaped(json: &str) -> String {
     escaped
 }
 
-/// Whether a terminal obeys it instead of showing it: controls, and marks that change the direction of writing.
-fn steers(c: char) -> bool {
+/// Returns whether a terminal interprets the character instead of displaying it.
+fn is_control_or_direction(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -188,25 +184,25 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn what_strangers_wrote_cannot_steer_a_terminal() {
-        let nasty = "a\u{1b}[31m\u{7f}\u{9b}2J\u{202e}b\u{2069}\u{200f}\u{61c}\r";
-        assert!(!visible(nasty).chars().any(steers));
-        assert_eq!(visible_line(" two\nlines\u{9b} "), "two lines\u{fffd}");
-        assert_eq!(visible("two\n\tlines é 漢"), "two\n\tlines é 漢");
-        let value = json!({ "text": format!("{nasty}\n") });
-        let told = escaped(&format!("{value:#}"));
-        assert!(!told.chars().any(|c| steers(c) && c != '\n'), "{told:?}");
-        assert!(told.contains("\\u009b2J\\u202eb"), "{told}");
-        assert_eq!(serde_json::from_str::<Value>(&told).unwrap(), value, "it is still the same value");
+    fn text_from_visitors_cannot_control_a_terminal() {
+        let hostile = "a\u{1b}[31m\u{7f}\u{9b}2J\u{202e}b\u{2069}\u{200f}\u{61c}\r";
+        assert!(!sanitize(hostile).chars().any(is_control_or_direction));
+        assert_eq!(sanitize_line(" two\nlines\u{9b} "), "two lines\u{fffd}");
+        assert_eq!(sanitize("two\n\tlines é 漢"), "two\n\tlines é 漢");
+        let value = json!({ "text": format!("{hostile}\n") });
+        let printed = escape_json(&format!("{value:#}"));
+        assert!(!printed.chars().any(|c| is_control_or_direction(c) && c != '\n'), "{printed:?}");
+        assert!(printed.contains("\\u009b2J\\u202eb"), "{printed}");
+        assert_eq!(serde_json::from_str::<Value>(&printed).unwrap(), value, "escaping keeps the value");
     }
 
     #[test]
-    fn rows_fit_and_stand_below_each_other_whatever_the_script() {
-        let wide = row(&[("漢字".to_owned(), 6)], "last", None);
+    fn rows_are_aligned_and_fit_the_terminal_in_every_script() {
+        let wide = format_row(&[("漢字".to_owned(), 6)], "last", None);
         assert_eq!(wide, "漢字    last");
-        assert_eq!(row(&[("abc".to_owned(), 6)], "last", None), "abc     last");
+        assert_eq!(format_row(&[("abc".to_owned(), 6)], "last", None), "abc     last");
         for width in 1..40 {
-            let line = row(&[("漢字漢字漢字".to_owned(), 7), ("x".to_owned(), 3)], "漢字 and more", Some(width));
+            let line = format_row(&[("漢字漢字漢字".to_owned(), 7), ("x".to_owned(), 3)], "漢字 and more", Some(width));
             assert!(console::measure_text_width(&line) <= width, "{width}: {line}");
         }
     }

@@ -1,19 +1,19 @@
-//! Everybody, a page at a time, as lines or as JSON.
+//! `porchlight people list`
 
 use serde_json::{Value, json};
 
 use super::PeopleFailure;
-use crate::cli::terminal::{List, row, visible, width};
-use crate::cli::{CommandFailure, tell};
+use crate::cli::terminal::{ListPrinter, format_row, sanitize, terminal_width};
+use crate::cli::{CommandFailure, eprint_line};
 use crate::domain::email::EmailAddress;
 use crate::domain::person::Person;
 use crate::domain::plural::quantity;
 use crate::store::Store;
 
-/// So many are asked for at once, so that the longest list takes little memory and no long statement.
-pub(super) const PAGE: usize = 1000;
+/// How many people are read or written at a time, which bounds memory and the length of a statement.
+pub(super) const PAGE_SIZE: usize = 1000;
 
-/// Everybody in order of the address, a page at a time.
+/// Reads everybody in the order of addresses, a page at a time.
 #[derive(Debug)]
 pub(super) struct Pages<'a> {
     pub store: &'a Store,
@@ -22,9 +22,9 @@ pub(super) struct Pages<'a> {
 }
 
 impl Pages<'_> {
-    /// The next few; none when there are no more.
+    /// Returns the next page, which is empty at the end.
     pub(super) async fn next(&mut self) -> Result<Vec<Person>, PeopleFailure> {
-        let page = self.store.people_page(self.opted_in_only, self.last.as_ref(), PAGE).await;
+        let page = self.store.people_page(self.opted_in_only, self.last.as_ref(), PAGE_SIZE).await;
         let people = page.map_err(|failure| PeopleFailure::Read(failure.into()))?;
         self.last = people.last().map(|person| person.email.clone()).or(self.last.take());
         Ok(people)
@@ -33,25 +33,25 @@ impl Pages<'_> {
 
 pub(super) async fn list(store: &Store, as_json: bool, limit: usize, updates: bool) -> Result<(), CommandFailure> {
     let mut pages = Pages { store, opted_in_only: updates, last: None };
-    let width = width();
-    let mut list = List::new(as_json, width.map(|_| heading(width)));
+    let width = terminal_width();
+    let mut list = ListPrinter::new(as_json, width.map(|_| heading(width)));
     let mut next = if limit == 0 { Vec::new() } else { pages.next().await? };
-    while !next.is_empty() && list.length < limit {
-        for person in next.iter().filter(|person| !updates || person.is_mailed()).take(limit - list.length) {
-            if !list.add(|| in_list(person), || line(person, width)) {
+    while !next.is_empty() && list.len < limit {
+        for person in next.iter().filter(|person| !updates || person.is_mailed()).take(limit - list.len) {
+            if !list.push(|| to_json(person), || line(person, width)) {
                 return Ok(());
             }
         }
         next = pages.next().await?;
     }
-    list.end();
-    if list.length == 0 && limit > 0 {
-        tell("Nobody is there.");
+    list.finish();
+    if list.len == 0 && limit > 0 {
+        eprint_line("No people found.");
     }
     Ok(())
 }
 
-fn in_list(person: &Person) -> Value {
+fn to_json(person: &Person) -> Value {
     json!({
         "email": person.email.as_typed(),
         "updates": person.is_mailed(),
@@ -70,18 +70,18 @@ fn line(person: &Person, width: Option<usize>) -> String {
     };
     let waitlist = if person.waitlist { "waitlist" } else { "" };
     let downloads = format!("{:>15}", quantity(person.downloads, "download", "downloads"));
-    in_columns([&person.first_seen.date(), &downloads, waitlist, state], &visible(person.email.as_typed()), width)
+    format_columns([&person.first_seen.date(), &downloads, waitlist, state], &sanitize(person.email.as_typed()), width)
 }
 
 fn heading(width: Option<usize>) -> String {
-    in_columns(["first seen", "      downloads", "waitlist", "updates"], "address", width)
+    format_columns(["first seen", "      downloads", "waitlist", "updates"], "address", width)
 }
 
-/// Where there is no room, an address matters more than what is known of it.
-fn in_columns(cells: [&str; 4], address: &str, width: Option<usize>) -> String {
+/// Formats a line. A narrow terminal shows only the first column and the address.
+fn format_columns(cells: [&str; 4], address: &str, width: Option<usize>) -> String {
     const WIDTHS: [usize; 4] = [10, 15, 8, 10];
-    const ROOMY: usize = 72;
+    const MIN_WIDTH_FOR_ALL: usize = 72;
     let cells: Vec<_> = cells.map(str::to_owned).into_iter().zip(WIDTHS).collect();
-    let shown = if width.is_none_or(|width| width >= ROOMY) { &cells[..] } else { &cells[..1] };
-    row(shown, address, width)
+    let visible = if width.is_none_or(|width| width >= MIN_WIDTH_FOR_ALL) { &cells[..] } else { &cells[..1] };
+    format_row(visible, address, width)
 }

@@ -1,55 +1,53 @@
-//! A file for its owner's eyes alone: whole, or as it was before.
+//! A file that only its owner can read, replaced atomically.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
+use tempfile::NamedTempFile;
+
 #[derive(Debug)]
-pub(super) struct PrivateFile {
-    file: File,
-    /// Where it is written, and where it will be. None for what is no file, such as a pipe: that is written to as it is.
-    places: Option<(PathBuf, PathBuf)>,
+pub(super) enum PrivateFile {
+    /// Written to a temporary file (mode 600) in the same folder, which is deleted unless it is persisted.
+    Regular { temporary: NamedTempFile, path: PathBuf },
+    /// A pipe or device, written to directly.
+    Special(File),
 }
 
 impl PrivateFile {
     pub(super) fn create(path: &Path) -> io::Result<Self> {
-        // A link goes on leading to the file.
-        let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        if fs::metadata(&whole).is_ok_and(|about| !about.is_file()) {
-            return Ok(Self { file: OpenOptions::new().write(true).open(&whole)?, places: None });
+        // Replaces the target of a symbolic link, not the link.
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if fs::metadata(&path).is_ok_and(|metadata| !metadata.is_file()) {
+            return Ok(Self::Special(OpenOptions::new().write(true).open(&path)?));
         }
-        let mut name = std::ffi::OsString::from(".");
-        name.push(whole.file_name().ok_or(io::ErrorKind::InvalidInput)?);
-        name.push(format!(".{}.partial", std::process::id()));
-        let partial = whole.with_file_name(name);
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&partial)?;
-        Ok(Self { file, places: Some((partial, whole)) })
+        path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let temporary = tempfile::Builder::new().prefix(".porchlight-export-").tempfile_in(folder)?;
+        Ok(Self::Regular { temporary, path })
     }
 
-    /// Puts it where it was wanted, in one step.
-    pub(super) fn keep(self) -> io::Result<()> {
-        let Some((partial, whole)) = &self.places else { return Ok(()) };
-        self.file.sync_all()?;
-        fs::rename(partial, whole)
+    /// Flushes the file to disk and moves it to its path.
+    pub(super) fn persist(self) -> io::Result<()> {
+        let Self::Regular { temporary, path } = self else { return Ok(()) };
+        temporary.as_file().sync_all()?;
+        temporary.persist(path)?;
+        Ok(())
     }
 }
 
 impl Write for PrivateFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file.write(bytes)
+        match self {
+            Self::Regular { temporary, .. } => temporary.write(bytes),
+            Self::Special(file) => file.write(bytes),
+        }
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
-/// What was not kept is of no use to anybody.
-impl Drop for PrivateFile {
-    fn drop(&mut self) {
-        if let Some((partial, _)) = &self.places {
-            let _ = fs::remove_file(partial);
+        match self {
+            Self::Regular { temporary, .. } => temporary.flush(),
+            Self::Special(file) => file.flush(),
         }
     }
 }

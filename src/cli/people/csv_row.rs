@@ -1,0 +1,339 @@
+//! Converts a person to a CSV row and back.
+//!
+//! A spreadsheet evaluates a cell that starts with certain characters as a formula. Such a cell is written with an
+//! apostrophe in front, which is removed when it is read.
+
+use csv::StringRecord;
+
+use crate::domain::consent::{OptIn, Via, WORDING, WORDING_ELSEWHERE};
+use crate::domain::email::EmailAddress;
+use crate::domain::person::Person;
+use crate::domain::plural::quantity;
+use crate::domain::suppression::SuppressionReason;
+use crate::domain::text::Source;
+use crate::domain::time::Timestamp;
+
+pub(super) const COLUMNS: [&str; 11] = [
+    "email",
+    "first_seen",
+    "downloads",
+    "waitlist",
+    "updates",
+    "opted_in_at",
+    "via",
+    "source",
+    "wording",
+    "suppressed",
+    "suppressed_reason",
+];
+
+/// Spreadsheets often save CSV in another encoding by default.
+pub(super) const NOT_UTF_8: &str = "it is not in UTF-8; save it as “CSV UTF-8”";
+
+/// Limit for one person, because every download becomes a row of `events`.
+const MAX_DOWNLOADS: u32 = 10_000;
+
+/// Returns the row of a person. The opt-in of a suppressed address is omitted, so that another program that reads the
+/// file does not mail it.
+pub(super) fn to_cells(person: &Person) -> [String; COLUMNS.len()] {
+    let opt_in = person.opt_in.as_ref().filter(|_| person.is_mailed());
+    let of_opt_in = |cell: fn(&OptIn) -> String| opt_in.map(cell).unwrap_or_default();
+    [
+        person.email.as_typed().to_owned(),
+        person.first_seen.rfc3339(),
+        person.downloads.to_string(),
+        person.waitlist.to_string(),
+        person.is_mailed().to_string(),
+        of_opt_in(|opt_in| opt_in.at.rfc3339()),
+        of_opt_in(|opt_in| opt_in.via.as_str().to_owned()),
+        of_opt_in(|opt_in| opt_in.source.as_ref().map(Source::as_str).unwrap_or_default().to_owned()),
+        of_opt_in(|opt_in| opt_in.wording.to_string()),
+        person.suppressed.is_some().to_string(),
+        person.suppressed.map(SuppressionReason::as_str).unwrap_or_default().to_owned(),
+    ]
+    .map(|cell| escape_formula(&cell))
+}
+
+/// The positions of the columns in a file.
+#[derive(Debug)]
+pub(super) struct Columns {
+    positions: [Option<usize>; COLUMNS.len()],
+    count: usize,
+    /// Columns of the file that are ignored.
+    pub unknown: Vec<String>,
+}
+
+impl Columns {
+    pub(super) fn parse(header: &StringRecord) -> Result<Self, String> {
+        let names: Vec<String> =
+            header.iter().map(|name| name.trim_start_matches('\u{feff}').trim().to_lowercase()).collect();
+        let position = |column: &str| names.iter().position(|name| name == column);
+        if position("email").is_none() {
+            return Err(missing_email_column(&names));
+        }
+        for column in COLUMNS {
+            if names.iter().filter(|name| *name == column).count() > 1 {
+                return Err(format!("its first line names the column {column:?} twice"));
+            }
+        }
+        let unknown = names.iter().filter(|name| !COLUMNS.contains(&name.as_str()));
+        let unknown = unknown.map(|name| shorten(name)).collect();
+        Ok(Self { positions: COLUMNS.map(position), count: names.len(), unknown })
+    }
+
+    /// Parses a row, or returns what is wrong with it.
+    pub(super) fn parse_row(&self, row: &StringRecord, now: Timestamp) -> Result<Person, String> {
+        if row.len() != self.count {
+            let cells = quantity(row.len() as u64, "cell", "cells");
+            return Err(format!("it has {cells}, and the first line has {}", self.count));
+        }
+        Row { columns: self, cells: row, now }.person()
+    }
+}
+
+/// Returns the likely reason why no column is named `email`.
+fn missing_email_column(names: &[String]) -> String {
+    let separated_by =
+        |separator: char| names.iter().any(|name| name.split(separator).any(|name| name.trim() == "email"));
+    if names.iter().any(|name| name.contains('\0')) {
+        return NOT_UTF_8.to_owned();
+    }
+    if separated_by(';') {
+        return "its cells are separated by semicolons; save it with commas instead".to_owned();
+    }
+    if separated_by('\t') {
+        return "its cells are separated by tabs; save it with commas instead".to_owned();
+    }
+    "its first line has no column \"email\"".to_owned()
+}
+
+/// Shortens a cell for an error message.
+fn shorten(cell: &str) -> String {
+    const MAX_CHARS: usize = 60;
+    match cell.char_indices().nth(MAX_CHARS) {
+        None => cell.to_owned(),
+        Some((end, _)) => format!("{}…", &cell[..end]),
+    }
+}
+
+struct Row<'a> {
+    columns: &'a Columns,
+    cells: &'a StringRecord,
+    now: Timestamp,
+}
+
+impl<'a> Row<'a> {
+    fn person(&self) -> Result<Person, String> {
+        let opted_in_at = self.timestamp("opted_in_at")?;
+        let opt_in = self.opt_in(opted_in_at.unwrap_or(self.now))?;
+        let reason = self.parse("suppressed_reason", SuppressionReason::Makers, SuppressionReason::parse);
+        let reason = reason.map_err(|invalid| invalid("is not one of not-me, no-mailbox and makers"))?;
+        let email = EmailAddress::parse(self.trimmed("email"));
+        let downloads = self.parse("downloads", 0, |text| text.parse().ok().filter(|count| *count <= MAX_DOWNLOADS));
+        Ok(Person {
+            email: email.map_err(|why| self.invalid("email", &format!("is not an address: {why}")))?,
+            first_seen: self.timestamp("first_seen")?.or(opted_in_at).unwrap_or(self.now),
+            downloads: downloads.map_err(|invalid| invalid(&format!("is not a number up to {MAX_DOWNLOADS}")))?,
+            waitlist: self.boolean("waitlist")?,
+            opt_in: self.boolean("updates")?.then_some(opt_in),
+            suppressed: self.boolean("suppressed")?.then_some(reason),
+        })
+    }
+
+    fn opt_in(&self, at: Timestamp) -> Result<OptIn, String> {
+        let is_known = |wording: &i64| (WORDING_ELSEWHERE..=WORDING).contains(wording);
+        let via = self.parse("via", Via::Import, Via::parse);
+        let wording = self.parse("wording", WORDING_ELSEWHERE, |text| text.parse().ok().filter(is_known));
+        let source = Some(self.cell("source")).filter(|text| !text.is_empty()).map(Source::parse).transpose();
+        Ok(OptIn {
+            at,
+            via: via.map_err(|invalid| invalid("is not one of site, api, mcp and import"))?,
+            source: source.map_err(|why| self.invalid("source", &format!("is too long: {why}")))?,
+            wording: wording.map_err(|invalid| invalid("is not a known wording"))?,
+        })
+    }
+
+    fn cell(&self, column: &str) -> &'a str {
+        let index = COLUMNS.iter().position(|name| *name == column).and_then(|index| self.columns.positions[index]);
+        unescape_formula(index.and_then(|index| self.cells.get(index)).unwrap_or_default())
+    }
+
+    fn trimmed(&self, column: &str) -> &'a str {
+        self.cell(column).trim()
+    }
+
+    fn invalid(&self, column: &str, why: &str) -> String {
+        format!("{column} is {:?}, which {why}", shorten(self.trimmed(column)))
+    }
+
+    /// Parses a cell; an empty one has the value `empty`. The error is a function from the reason to the message.
+    fn parse<T>(
+        &self,
+        column: &'static str,
+        empty: T,
+        parse: impl FnOnce(&str) -> Option<T>,
+    ) -> Result<T, impl FnOnce(&str) -> String> {
+        let value = match self.trimmed(column) {
+            "" => Some(empty),
+            text => parse(text),
+        };
+        value.ok_or(|why: &str| self.invalid(column, why))
+    }
+
+    fn boolean(&self, column: &'static str) -> Result<bool, String> {
+        self.parse(column, false, parse_boolean).map_err(|invalid| invalid("is neither true nor false"))
+    }
+
+    fn timestamp(&self, column: &'static str) -> Result<Option<Timestamp>, String> {
+        let timestamp = self.parse(column, None, |text| Timestamp::parse(text).map(Some));
+        let timestamp = timestamp.map_err(|invalid| invalid("is not a time such as 2026-11-15T12:00:00Z"))?;
+        if timestamp.is_some_and(|timestamp| timestamp > self.now) {
+            return Err(self.invalid(column, "is in the future"));
+        }
+        Ok(timestamp)
+    }
+}
+
+fn parse_boolean(cell: &str) -> Option<bool> {
+    match cell.to_lowercase().as_str() {
+        "true" | "yes" | "y" | "1" => Some(true),
+        "false" | "no" | "n" | "0" => Some(false),
+        _ => None,
+    }
+}
+
+/// Returns whether a cell must be escaped: a formula, or text that looks like an escaped formula.
+fn is_formula(cell: &str) -> bool {
+    cell.trim_start_matches('\'').starts_with(['=', '+', '-', '@', '\t', '\r', '\n'])
+}
+
+fn escape_formula(cell: &str) -> String {
+    if is_formula(cell) { format!("'{cell}") } else { cell.to_owned() }
+}
+
+fn unescape_formula(cell: &str) -> &str {
+    cell.strip_prefix('\'').filter(|rest| is_formula(rest)).unwrap_or(cell)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const NOW: Timestamp = Timestamp::from_unix_millis(1_794_744_000_000);
+
+    fn read(header: &[&str], row: &[&str]) -> Result<Person, String> {
+        Columns::parse(&StringRecord::from(header.to_vec()))?.parse_row(&StringRecord::from(row.to_vec()), NOW)
+    }
+
+    #[test]
+    fn a_row_with_only_an_address_does_not_opt_in() {
+        let person = read(&["email"], &["Ada@Example.com"]).unwrap();
+        assert_eq!(person.email.as_typed(), "Ada@Example.com");
+        assert_eq!((person.opt_in, person.suppressed, person.waitlist, person.downloads), (None, None, false, 0));
+        assert_eq!(person.first_seen, NOW);
+    }
+
+    #[test]
+    fn only_the_column_updates_opts_in() {
+        let header = ["email", "opted_in_at", "via", "updates"];
+        for (updates, opts_in) in [("", false), ("no", false), ("FALSE", false), ("true", true), ("Yes", true)] {
+            let person = read(&header, &["ada@example.com", "2026-01-02", "site", updates]).unwrap();
+            assert_eq!(person.opt_in.is_some(), opts_in, "{updates}");
+        }
+        assert_eq!(read(&header[..3], &["ada@example.com", "2026-01-02", "site"]).unwrap().opt_in, None);
+    }
+
+    #[test]
+    fn an_invalid_row_is_explained() {
+        let header = ["email", "downloads", "updates", "opted_in_at", "via", "suppressed_reason", "source"];
+        let valid = ["ada@example.com", "1", "true", "2026-01-02", "site", "makers", "a friend"];
+        assert!(read(&header, &valid).is_ok());
+        let long = "x".repeat(33);
+        for (index, cell, reason) in [
+            (0, "ada", "is not an address"),
+            (0, "", "is not an address"),
+            (1, "-1", "is not a number up to 10000"),
+            (1, "10001", "is not a number up to 10000"),
+            (2, "perhaps", "is neither true nor false"),
+            (3, "last year", "is not a time"),
+            (3, "2026-11-16", "is in the future"),
+            (4, "fax", "is not one of site, api, mcp and import"),
+            (5, "spam", "is not one of not-me, no-mailbox and makers"),
+            (6, long.as_str(), "is too long"),
+        ] {
+            let mut row = valid;
+            row[index] = cell;
+            let why = read(&header, &row).unwrap_err();
+            assert!(why.starts_with(header[index]) && why.contains(reason), "{why}");
+        }
+        assert!(read(&header, &valid[..6]).unwrap_err().contains("it has 6 cells"));
+        assert!(read(&["mail"], &["ada@example.com"]).is_err());
+        assert!(read(&header[..1], &[&"x".repeat(5_000_000)]).unwrap_err().len() < 200, "a long cell is shortened");
+        for (header, reason) in [
+            ("email;updates", "semicolons"),
+            ("Name\tEmail", "tabs"),
+            ("e\0m\0a\0i\0l\0", "UTF-8"),
+            ("mail;updates", "has no column"),
+        ] {
+            let why = read(&[header], &["ada@example.com;true"]).unwrap_err();
+            assert!(why.contains(reason), "{why}");
+        }
+        assert!(read(&["email", "Email "], &["ada@example.com", "bob@example.com"]).is_err());
+    }
+
+    #[test]
+    fn formulas_are_escaped() {
+        for cell in ["=1+1", "+1@example.com", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "'=1", "''+1"] {
+            assert_eq!(escape_formula(cell), format!("'{cell}"));
+        }
+        for cell in ["", "'", "ada@example.com", "o'brien@example.com", "'tis"] {
+            assert_eq!(escape_formula(cell), cell);
+        }
+    }
+
+    fn people() -> impl Strategy<Value = Person> {
+        let email = "[a-z'=+-]{1,4}@example\\.com".prop_map(|typed| EmailAddress::parse(&typed).unwrap());
+        let timestamp = (0..1_794_744_000_i64).prop_map(|seconds| Timestamp::from_unix_millis(seconds * 1000));
+        let via = prop::sample::select(Via::ALL.to_vec());
+        let source = prop::option::of("[=+@'\",;a-z\n ]{1,8}".prop_map(|text| Source::parse(&text).unwrap()));
+        let opt_in = (timestamp.clone(), via, source, 0..=WORDING).prop_map(|(at, via, source, wording)| OptIn {
+            at,
+            via,
+            source,
+            wording,
+        });
+        let suppressed = prop::option::of(prop::sample::select(SuppressionReason::ALL.to_vec()));
+        (email, timestamp, 0..=MAX_DOWNLOADS, any::<bool>(), prop::option::of(opt_in), suppressed).prop_map(
+            |(email, first_seen, downloads, waitlist, opt_in, suppressed)| Person {
+                email,
+                first_seen,
+                downloads,
+                waitlist,
+                opt_in: opt_in.filter(|_| suppressed.is_none()),
+                suppressed,
+            },
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn a_person_is_unchanged_by_export_and_import(person in people()) {
+            let mut file = csv::Writer::from_writer(Vec::new());
+            file.write_record(COLUMNS).unwrap();
+            file.write_record(to_cells(&person)).unwrap();
+            let file = file.into_inner().unwrap();
+            let mut reader = csv::Reader::from_reader(file.as_slice());
+            let columns = Columns::parse(reader.headers().unwrap()).unwrap();
+            let row = reader.records().next().unwrap().unwrap();
+            prop_assert!(row.iter().all(|cell| !cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n'])));
+            prop_assert_eq!(columns.parse_row(&row, NOW).unwrap(), person);
+        }
+
+        #[test]
+        fn unescaping_reverses_escaping(cell in "['=+@a\t\n-]{0,6}") {
+            let escaped = escape_formula(&cell);
+            prop_assert_eq!(unescape_formula(&escaped), cell);
+        }
+    }
+}
