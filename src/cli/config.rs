@@ -65,7 +65,7 @@ impl SettingHelp {
         }
     }
 
-    /// Returns whether the default is a literal value, not a description such as "SQLite in data_dir".
+    /// Returns whether the default is a literal value, not a description such as "SQLite in the data folder".
     fn has_literal_default(&self) -> bool {
         self.default != "none" && !self.default.contains(' ')
     }

@@ -107,7 +107,7 @@ async fn everything_comes_back_as_it_was_on_either_database() {
         assert_eq!(code, 0, "{said}");
         let mode = backup.join("porchlight.db").metadata().expect("a file").mode();
         assert_eq!(mode & 0o077, 0, "for its owner alone");
-        assert!(said.contains("Troupe-1.3.0.dmg is at https://files.example/a.dmg"), "{said}");
+        assert!(said.contains("Troupe-1.3.0.dmg is hosted at https://files.example/a.dmg"), "{said}");
         assert_eq!(service.database.everything().await, before);
         let beside = files(&backup).into_keys().collect::<Vec<_>>();
         assert_eq!(beside, ["manifest.json", "porchlight.db"], "one file, and what it held");
@@ -259,7 +259,7 @@ async fn an_image_that_is_missing_or_not_itself_is_told() {
     std::fs::write(&image, bytes).unwrap();
     let (code, said) = back_up(&service, "backup");
     assert_eq!(code, 1, "{said}");
-    assert!(said.contains("but not every image: Troupe-1.4.0.dmg"), "{said}");
+    assert!(said.contains("but some images are missing: Troupe-1.4.0.dmg"), "{said}");
     let (elsewhere, target) = (tempfile::tempdir().expect("a folder"), Database::sqlite());
     let (code, said) = restore(&home(&service).join("backup"), &target, elsewhere.path());
     assert_eq!(code, 1, "not everything is back: {said}");

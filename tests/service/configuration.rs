@@ -154,7 +154,7 @@ fn every_command_has_help_that_leads_with_an_example() {
         *seen += 1;
         assert!(help.starts_with("Example"), "{path:?}: {help}");
         let short = run(folder, &[path, &["-h"]].concat());
-        assert!(short.starts_with("Example") && short.contains("--help lists them"), "{path:?}: {short}");
+        assert!(short.starts_with("Example") && short.contains("Use --help to list them"), "{path:?}: {short}");
         let settings = NAMES.iter().filter(|name| short.contains(&format!("--{} <", name.replace('_', "-"))));
         assert_eq!(settings.count(), 0, "{path:?}: {short}");
         for name in names {

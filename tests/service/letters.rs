@@ -146,7 +146,7 @@ async fn nobody_gets_two_letters_in_one_month() {
         assert_eq!(desk.send(&first).0, 0);
         assert_eq!(desk.recipients().await, ["ada@example.com"]);
         let (code, said) = desk.run(&["send", &first]);
-        assert!(code == 0 && said.contains("Nobody is left to send it to."), "nothing is asked: {said}");
+        assert!(code == 0 && said.contains("This letter has already been sent."), "nothing is asked: {said}");
         assert!(desk.recipients().await.is_empty());
 
         desk.download("bob@example.com", true).await;
@@ -185,7 +185,7 @@ async fn who_leaves_after_the_letter_was_started_is_not_mailed() {
         desk.server.order("away").await;
         let (code, said) = desk.send(&file);
         assert_eq!(code, 1);
-        assert!(said.contains("The mail server cannot be used") && said.contains("2 wait"), "{said}");
+        assert!(said.contains("The mail server is unavailable") && said.contains("2 recipients are waiting"), "{said}");
         assert_eq!(desk.status()["waiting"], 2);
 
         desk.service.database.execute("UPDATE people SET opt_in = NULL WHERE address = 'ada@example.com'").await;
@@ -235,7 +235,7 @@ async fn a_letter_that_cannot_be_sent_says_why() {
     let good = desk.file("good.md", LETTER);
     let (code, said) = desk.send(&good);
     assert_eq!(code, 0);
-    assert!(said.contains("Nobody has asked"), "{said}");
+    assert!(said.contains("Nobody has opted in"), "{said}");
     let empty = desk.file("empty.md", "\n");
     let picture = desk.file("picture.md", "# A\n\n![b](/c.png)\n");
     for (arguments, code, words) in [

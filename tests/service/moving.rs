@@ -81,7 +81,7 @@ async fn on_postgres_the_service_answers_as_before() {
     assert!(last.ends_with(r#"["new@example.com"]"#), "one who is new, and nobody twice or who left: {last}");
 
     let now = target.everything().await;
-    refused(move_to(&service, &target), "holds what was moved there before, and one of the two was written to since (");
+    refused(move_to(&service, &target), "holds an earlier copy, and one of the two databases has changed since (");
     assert_eq!(target.everything().await, now);
     moved.stop().await;
     service.stop().await;
@@ -130,21 +130,21 @@ async fn a_target_that_holds_something_else_or_is_away_is_left_alone() {
     let (service, _server) = lived_in(Database::sqlite()).await;
     let foreign = Database::postgres().await;
     foreign.execute("CREATE TABLE notes (text TEXT)").await;
-    refused(move_to(&service, &foreign), "holds something already");
+    refused(move_to(&service, &foreign), "is not empty");
     assert_eq!(foreign.everything().await.into_keys().collect::<Vec<_>>(), ["notes"]);
 
     let other = Service::start(live(), Database::postgres().await).await;
     other.post("/api/waitlist", &json!({ "email": "zoe@example.com" })).await.is_ok();
     let before = other.database.everything().await;
-    refused(move_to(&service, &other.database), "holds something already");
+    refused(move_to(&service, &other.database), "is not empty");
     assert_eq!(other.database.everything().await, before);
-    refused(Program::run(command(&other, &["move", "--to", foreign.url()])), "is no embedded database");
+    refused(Program::run(command(&other, &["move", "--to", foreign.url()])), "is not an embedded database");
     other.stop().await;
 
     for (to, code, words) in [
-        ("postgres://porchlight:hunter2@127.0.0.1:1/porchlight", 1, "Nothing was moved to PostgreSQL"),
-        ("sqlite:other.db", 2, "has to start with postgres://"),
-        ("mysql://localhost", 2, "it has to start with postgres://."),
+        ("postgres://porchlight:hunter2@127.0.0.1:1/porchlight", 1, "Nothing was copied to PostgreSQL"),
+        ("sqlite:other.db", 2, "must start with postgres://"),
+        ("mysql://localhost", 2, "it must start with postgres://."),
         ("postgres://[", 2, "is not of the form postgres://"),
     ] {
         let (found, said) = Program::run(command(&service, &["move", "--to", to]));
@@ -154,6 +154,6 @@ async fn a_target_that_holds_something_else_or_is_away_is_left_alone() {
     let empty = tempfile::tempdir().expect("a folder");
     let (code, said) = Program::run(Program::command(empty.path(), &["move", "--to", foreign.url()]));
     assert_eq!((code, std::fs::read_dir(empty.path()).unwrap().count()), (1, 0), "{said}");
-    assert!(said.contains("is not there"), "{said}");
+    assert!(said.contains("does not exist"), "{said}");
     service.stop().await;
 }

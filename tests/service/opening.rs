@@ -74,7 +74,7 @@ fn who_looks_in_the_wrong_folder_is_told_where_was_looked_and_nothing_is_made() 
     for arguments in READERS.iter().chain(&AMENDERS) {
         println!("{arguments:?}");
         let said = Program::run(Program::command(folder.path(), arguments));
-        assert!(said.1.contains("is not there. Check `data_dir`"), "{}", said.1);
+        assert!(said.1.contains("does not exist. Check `data_dir`"), "{}", said.1);
         refused(said, place.to_str().unwrap());
         assert!(files(folder.path()).is_empty());
     }
@@ -89,7 +89,7 @@ async fn a_database_without_our_tables_is_not_there_either() {
     for database in [&empty_file, &postgres] {
         for arguments in READERS.iter().chain(&AMENDERS) {
             println!("{arguments:?} on {database:?}");
-            refused(run(folder.path(), arguments, database), "holds no data of porchlight. Check `database_url`");
+            refused(run(folder.path(), arguments, database), "has no Porchlight tables. Check `database_url`");
         }
         assert!(database.everything().await.is_empty());
     }
@@ -109,7 +109,7 @@ async fn an_older_database_is_brought_up_to_date_by_who_writes_and_by_nobody_els
             println!("{arguments:?} on {database:?}");
             refused(
                 run(folder.path(), arguments, &database),
-                "is of an older version of porchlight. Start `porchlight serve`",
+                "was written by an older version of Porchlight. Start `porchlight serve`",
             );
         }
         assert_eq!((schema(&database).await, database.everything().await), (5, before));
@@ -153,6 +153,6 @@ fn a_folder_that_cannot_be_looked_into_is_not_called_empty() {
     std::fs::write(folder.path().join("data"), "no folder").unwrap();
     for arguments in READERS {
         let said = Program::run(Program::command(folder.path(), arguments));
-        refused(said, "may not be read: ");
+        refused(said, "cannot be read: ");
     }
 }

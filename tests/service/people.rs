@@ -149,7 +149,7 @@ async fn of_whom_nothing_is_held_nothing_is_shown() {
         {
             let output = command(service, arguments).output().expect("the program");
             assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
-            assert!(String::from_utf8_lossy(&output.stderr).contains("Nothing is held of ada@example.com"));
+            assert!(String::from_utf8_lossy(&output.stderr).contains("Nothing is stored about ada@example.com"));
         }
         assert_eq!(run(service, &["people", "show", "nobody"]).0, 2, "that is no address");
     })

@@ -65,7 +65,7 @@ async fn a_withdrawn_version_is_gone_for_good_and_the_one_before_is_the_newest_a
         assert!(gone.text().contains(LATEST), "{}", gone.text());
         assert!(!service.comes_to_say("/releases.json", "\"latest\": \"1.4.0\"").await.contains("1.5.0"));
 
-        for (version, words) in [("1.5.0", "1.5.0 was withdrawn on"), ("1.6.0", "There is no release 1.6.0")] {
+        for (version, words) in [("1.5.0", "1.5.0 was already withdrawn on"), ("1.6.0", "There is no release 1.6.0")] {
             let (code, said) = service.release(&["withdraw", version]);
             assert!(code == 1 && said.contains(words), "nothing is asked: {said}");
         }

@@ -84,7 +84,7 @@ async fn people_read_a_table_and_wrong_use_is_told() {
         assert!(said.contains("\nhn") && !said.contains('█') && !said.contains('\u{1b}'), "{said}");
         for (wrong, words) in [
             (["--since", "yesterday"], "write a day as"),
-            (["--since", "9999-01-01"], "9999-01-01 is yet to come"),
+            (["--since", "9999-01-01"], "9999-01-01 is in the future"),
             (["--since", "0001-01-01"], "more than ten years ago"),
             (["--by", "hour"], "hour"),
         ] {

@@ -122,7 +122,7 @@ async fn one_bad_image_keeps_no_other_from_coming_back_and_a_repeat_goes_on() {
     ] {
         assert!(said.contains(words), "{said}");
     }
-    assert!(!said.contains("Everything is back"), "{said}");
+    assert!(!said.contains("Everything was restored"), "{said}");
     assert_eq!(target.count("people").await, 300);
     assert_eq!(files(&releases).into_keys().collect::<Vec<_>>(), ["Troupe-1.4.0.dmg"]);
 
@@ -217,7 +217,7 @@ async fn data_comes_back_where_no_file_may_be_written() {
     let target = Database::postgres().await;
     let (code, said) = restore(&backup, &target, &home);
     assert_eq!((code, target.count("people").await), (1, 300), "{said}");
-    assert!(said.contains("The data is back, but not every image: Troupe-1.6.0.dmg ("), "{said}");
+    assert!(said.contains("The database is restored, but some images are missing: Troupe-1.6.0.dmg ("), "{said}");
 }
 
 #[tokio::test]

@@ -101,7 +101,7 @@ async fn no_trace_is_left_and_the_person_is_new_again() {
         assert_eq!(service.database.count("withdrawals").await, 0);
         assert_eq!(service.database.count("letter_months").await, 3, "what was long ago is not remembered");
         let (code, said) = run(service, &["people", "show", "ada@example.com"]);
-        assert!(code == 1 && said.contains("Nothing is held of ada@example.com, except"), "{said}");
+        assert!(code == 1 && said.contains("Nothing is stored about ada@example.com, except"), "{said}");
         assert_eq!(service.get(path).await.status, 404);
 
         assert!(!download(service, "ada@example.com", true).await, "nobody knows her any more");
