@@ -7,16 +7,13 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
-use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor};
 
 use super::StoreFailure;
+use super::migrations::{POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS};
 use crate::config::{InvalidSettings, Settings};
-
-pub(super) static SQLITE_MIGRATIONS: Migrator = sqlx::migrate!("migrations/sqlite");
-pub(super) static POSTGRES_MIGRATIONS: Migrator = sqlx::migrate!("migrations/postgres");
 
 /// How long a statement may wait for a connection, for a lock, or run.
 #[derive(Clone, Copy)]

@@ -8,7 +8,7 @@ use futures_util::TryStreamExt;
 use futures_util::stream::BoxStream;
 use sqlx::{AssertSqlSafe, Executor, Postgres, Sqlite, Transaction};
 
-use super::connect::SQLITE_MIGRATIONS;
+use super::migrations::SQLITE_MIGRATIONS;
 use super::tables::{Contents, Table, migrations_up_to, tables};
 use super::{Store, StoreFailure};
 

@@ -2,7 +2,8 @@
 
 use sqlx::migrate::{MigrateError, Migrator};
 
-use super::connect::{POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS, check_durability};
+use super::connect::check_durability;
+use super::migrations::{POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS};
 use super::statement::{Statement, in_transaction, on_pool};
 use super::{Store, StoreFailure};
 
@@ -80,7 +81,7 @@ impl Store {
         Ok(())
     }
 
-    const fn known_migrations(&self) -> &'static Migrator {
+    fn known_migrations(&self) -> &'static Migrator {
         match self {
             Self::Sqlite(_) => &SQLITE_MIGRATIONS,
             Self::Postgres(_) => &POSTGRES_MIGRATIONS,

@@ -1,10 +1,9 @@
 //! Messages as the makers read them, each with how far it has come on its way to their mailbox.
 
-use sqlx::FromRow;
 use uuid::Uuid;
 
 use super::outbox::{MessageRow, received};
-use super::statement::{in_transaction, on_pool};
+use super::statement::{in_transaction, on_pool, row};
 use super::{Store, StoreFailure};
 use crate::domain::contact::ReceivedMessage;
 use crate::domain::time::Timestamp;
@@ -85,14 +84,18 @@ const RETRY_FAILED: &str = "UPDATE outbox SET state = 'waiting', at = $1, tries 
 const HURRY_WAITING: &str =
     "UPDATE outbox SET at = $1 WHERE state = 'waiting' AND at > $1 AND message = COALESCE($2, message)";
 
-#[derive(FromRow)]
-struct InboxRow {
-    #[sqlx(flatten)]
-    message: MessageRow,
-    state: String,
-    since: i64,
-    tries: i64,
-    trouble: Option<String>,
+row! {
+    struct InboxRow {
+        id: String,
+        email: String,
+        name: Option<String>,
+        body: String,
+        at: i64,
+        state: String,
+        since: i64,
+        tries: i64,
+        trouble: Option<String>,
+    }
 }
 
 impl Store {
@@ -151,8 +154,9 @@ impl Store {
 }
 
 fn entry(row: InboxRow) -> Result<InboxEntry, StoreFailure> {
+    let message = MessageRow { id: row.id, email: row.email, name: row.name, body: row.body, at: row.at };
     Ok(InboxEntry {
-        received: received(&row.message)?,
+        received: received(&message)?,
         progress: DeliveryState::stored(&row.state),
         at: Timestamp::from_unix_millis(row.since),
         tries: u32::try_from(row.tries).unwrap_or(u32::MAX),

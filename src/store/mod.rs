@@ -15,6 +15,7 @@ mod import;
 mod inbox;
 mod letters;
 mod messages;
+mod migrations;
 mod open_existing;
 mod outbox;
 mod people;

@@ -5,10 +5,9 @@
 //! it is tried is decided elsewhere.
 
 use serde_json::{Value, json};
-use sqlx::FromRow;
 use uuid::Uuid;
 
-use super::statement::{Statement, in_transaction, on_pool, over_batch};
+use super::statement::{Statement, in_transaction, on_pool, over_batch, row};
 use super::{Store, StoreFailure};
 use crate::domain::contact::{ContactMessage, ReceivedMessage};
 use crate::domain::email::EmailAddress;
@@ -85,13 +84,14 @@ const MARK_FAILED: &str = "UPDATE outbox SET \
          tries = tries + 1, lease = NULL, trouble = $7 \
      WHERE lease = $1";
 
-#[derive(FromRow)]
-pub(super) struct MessageRow {
-    pub id: String,
-    pub email: String,
-    pub name: Option<String>,
-    pub body: String,
-    pub at: i64,
+row! {
+    pub(super) struct MessageRow {
+        pub id: String,
+        pub email: String,
+        pub name: Option<String>,
+        pub body: String,
+        pub at: i64,
+    }
 }
 
 impl Store {

@@ -3,10 +3,9 @@
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
-use sqlx::FromRow;
 
 use super::outbox::unreadable;
-use super::statement::{Statement, on_pool, over_batch};
+use super::statement::{Statement, on_pool, over_batch, row};
 use super::unsubscribe::stored;
 use super::{InboxEntry, Store, StoreFailure};
 use crate::domain::consent::{OptIn, Via};
@@ -101,27 +100,29 @@ const SELECT_SUPPRESSED: Statement = over_batch!(
     ")"
 );
 
-#[derive(FromRow)]
-struct PersonRow {
-    email: String,
-    first_seen_at: i64,
-    first_join: Option<String>,
-    at: Option<i64>,
-    via: Option<String>,
-    source: Option<String>,
-    wording: Option<i64>,
-    downloads: i64,
+row! {
+    struct PersonRow {
+        email: String,
+        first_seen_at: i64,
+        first_join: Option<String>,
+        at: Option<i64>,
+        via: Option<String>,
+        source: Option<String>,
+        wording: Option<i64>,
+        downloads: i64,
+    }
 }
 
-#[derive(FromRow)]
-struct ConsentRow {
-    id: String,
-    at: i64,
-    via: String,
-    source: Option<String>,
-    wording: i64,
-    withdrawn_at: Option<i64>,
-    how: Option<String>,
+row! {
+    struct ConsentRow {
+        id: String,
+        at: i64,
+        via: String,
+        source: Option<String>,
+        wording: i64,
+        withdrawn_at: Option<i64>,
+        how: Option<String>,
+    }
 }
 
 impl Store {

@@ -1,8 +1,6 @@
 //! What has been published.
 
-use sqlx::FromRow;
-
-use super::statement::on_pool;
+use super::statement::{on_pool, row};
 use super::{Store, StoreFailure};
 use crate::domain::release::{Notes, Release, Releases, Signature};
 use crate::domain::sha256::Sha256;
@@ -16,20 +14,21 @@ pub struct ReleasesState {
     withdrawn: i64,
 }
 
-#[derive(FromRow)]
-struct Row {
-    version: String,
-    file: String,
-    elsewhere: Option<String>,
-    length: i64,
-    sha256: String,
-    notes: String,
-    build: Option<String>,
-    signature: Option<String>,
-    minimum_macos: Option<String>,
-    prerelease: i64,
-    published: i64,
-    withdrawn: Option<i64>,
+row! {
+    struct Row {
+        version: String,
+        file: String,
+        elsewhere: Option<String>,
+        length: i64,
+        sha256: String,
+        notes: String,
+        build: Option<String>,
+        signature: Option<String>,
+        minimum_macos: Option<String>,
+        prerelease: i64,
+        published: i64,
+        withdrawn: Option<i64>,
+    }
 }
 
 impl Store {

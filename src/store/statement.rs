@@ -65,4 +65,23 @@ macro_rules! on_pool {
     };
 }
 
-pub(super) use {in_transaction, on_pool, over_batch};
+/// A struct that is read from a row of the same columns, on either database. The derive macro of sqlx would compile the
+/// whole of sqlx a second time.
+macro_rules! row {
+    ($(#[$meta:meta])* $visibility:vis struct $name:ident { $($field_visibility:vis $field:ident: $type:ty,)+ }) => {
+        $(#[$meta])*
+        $visibility struct $name { $($field_visibility $field: $type,)+ }
+
+        impl<'r, R: sqlx::Row> sqlx::FromRow<'r, R> for $name
+        where
+            &'static str: sqlx::ColumnIndex<R>,
+            $($type: sqlx::Decode<'r, R::Database> + sqlx::Type<R::Database>,)+
+        {
+            fn from_row(row: &'r R) -> Result<Self, sqlx::Error> {
+                Ok(Self { $($field: row.try_get(stringify!($field))?,)+ })
+            }
+        }
+    };
+}
+
+pub(super) use {in_transaction, on_pool, over_batch, row};

@@ -6,7 +6,7 @@ use sqlx::migrate::Migrator;
 use sqlx::{AssertSqlSafe, Connection, SqliteConnection};
 
 use super::StoreFailure;
-use super::connect::SQLITE_MIGRATIONS;
+use super::migrations::SQLITE_MIGRATIONS;
 use crate::domain::sha256::Sha256;
 
 /// What a table holds: how many rows, and a sum over what is in them that is the same in any order. Backups keep it, so

@@ -30,7 +30,7 @@ $as "$bin/initdb" -D "$folder/data" -U tests -A trust -E UTF8 --locale-provider=
 $as "$bin/postgres" -D "$folder/data" -p "$port" -h 127.0.0.1 -k "$folder" "$@" \
     -c max_connections=200 -c log_min_messages=fatal >"$folder/server.log" 2>&1 &
 server=$!
-trap 'kill -INT $(head -n 1 "$folder/data/mailer.pid"); wait $server; cd /; rm -rf "$folder"' EXIT
+trap 'kill -INT $(head -n 1 "$folder/data/postmaster.pid"); wait $server; cd /; rm -rf "$folder"' EXIT
 tries=0
 until "$bin/pg_isready" -q -h 127.0.0.1 -p "$port"; do
     tries=$((tries + 1))
