@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::domain::release::{Release, Releases};
 use crate::domain::sha256::Sha256Hasher;
 use crate::domain::time::Timestamp;
-use crate::store::Contents;
+use crate::store::TableSummary;
 
 /// How far long work has come.
 #[derive(Clone, Copy, Debug)]
@@ -58,11 +58,11 @@ pub(super) struct Manifest {
     /// The version of the program.
     pub porchlight: String,
     pub made: String,
-    pub tables: Vec<Contents>,
+    pub tables: Vec<TableSummary>,
 }
 
 impl Manifest {
-    pub fn new(made: Timestamp, tables: &[Contents]) -> Self {
+    pub fn new(made: Timestamp, tables: &[TableSummary]) -> Self {
         Self { porchlight: env!("CARGO_PKG_VERSION").to_owned(), made: made.rfc3339(), tables: tables.to_vec() }
     }
 

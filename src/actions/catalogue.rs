@@ -13,7 +13,7 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::domain::release::{Release, Releases};
-use crate::store::{ReleasesState, Store, StoreFailure};
+use crate::store::{ReleasesRevision, Store, StoreFailure};
 
 /// Longest wait for the database before going by what is known.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
@@ -23,21 +23,21 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(2);
 pub struct Catalogue {
     store: Store,
     folder: Arc<Path>,
-    known: Arc<watch::Sender<Known>>,
+    cache: Arc<watch::Sender<CachedReleases>>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Known {
-    state: Option<ReleasesState>,
+struct CachedReleases {
+    revision: Option<ReleasesRevision>,
     releases: Arc<Releases>,
 }
 
 /// Wakes up whoever has to do something anew when there is another release.
 #[derive(Debug)]
-pub struct Changes(watch::Receiver<Known>);
+pub struct CatalogueWatcher(watch::Receiver<CachedReleases>);
 
-impl Changes {
-    pub async fn next(&mut self) {
+impl CatalogueWatcher {
+    pub async fn changed(&mut self) {
         // The sender outlives the service; without it there is nothing to wait for.
         if self.0.changed().await.is_err() {
             std::future::pending::<()>().await;
@@ -49,33 +49,33 @@ impl Catalogue {
     /// Knows nothing until it has looked.
     #[must_use]
     pub fn new(store: Store, folder: PathBuf) -> Self {
-        Self { store, folder: folder.into(), known: Arc::new(watch::Sender::default()) }
+        Self { store, folder: folder.into(), cache: Arc::new(watch::Sender::default()) }
     }
 
     /// As last read.
     #[must_use]
-    pub fn known(&self) -> Arc<Releases> {
-        Arc::clone(&self.known.borrow().releases)
+    pub fn cached(&self) -> Arc<Releases> {
+        Arc::clone(&self.cache.borrow().releases)
     }
 
     /// As it is now, or as last read if the database does not answer.
     pub async fn current(&self) -> Arc<Releases> {
-        if let Err(failure) = self.look().await {
+        if let Err(failure) = self.refresh().await {
             tracing::warn!(%failure, "the releases are those last known");
         }
-        self.known()
+        self.cached()
     }
 
     /// Reads what has been published, if anything changed.
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn look(&self) -> Result<(), StoreFailure> {
+    pub async fn refresh(&self) -> Result<(), StoreFailure> {
         let looking = async {
-            let state = Some(self.store.releases_state().await?);
-            if self.known.borrow().state != state {
+            let revision = Some(self.store.releases_revision().await?);
+            if self.cache.borrow().revision != revision {
                 let releases = Arc::new(self.store.releases().await?);
-                self.known.send_replace(Known { state, releases });
+                self.cache.send_replace(CachedReleases { revision, releases });
             }
             Ok(())
         };
@@ -84,8 +84,8 @@ impl Catalogue {
     }
 
     #[must_use]
-    pub fn changes(&self) -> Changes {
-        Changes(self.known.subscribe())
+    pub fn watch(&self) -> CatalogueWatcher {
+        CatalogueWatcher(self.cache.subscribe())
     }
 
     /// Opens an image that lies here, if it is there and as long as it was when it was published.

@@ -11,16 +11,16 @@ use std::path::{Path, PathBuf};
 use super::backup_folder::{BackupFolder, ImageCopier, Manifest, Progress, forget};
 use crate::domain::time::Timestamp;
 use crate::store::{
-    Contents, Copied, CopyFailure, Database, Schema, SourceWrites, Store, StoreFailure, make_private_folder,
+    Copied, CopyFailure, Database, Schema, SourceWrites, Store, StoreFailure, TableSummary, make_private_folder,
 };
 
 /// What was backed up, and what was not.
 #[derive(Debug)]
 pub struct CreatedBackup {
-    pub tables: Vec<Contents>,
+    pub tables: Vec<TableSummary>,
     pub images: Vec<String>,
     /// Images that another host has: their names and addresses.
-    pub elsewhere: Vec<(String, String)>,
+    pub external: Vec<(String, String)>,
     /// Images on offer that could not be read, and why.
     pub missing: Vec<(String, String)>,
 }
@@ -65,26 +65,27 @@ pub async fn create_backup(
     });
     let carried = carried.await;
     file.close().await;
-    let (Copied::Now(tables) | Copied::Before(tables)) = carried?;
+    let (Copied::Now(tables) | Copied::Earlier(tables)) = carried?;
     progress(Progress::Unknown { doing: "looking for damage" });
-    Store::seal(&place.partial).await?;
-    let sealed = Store::open_sealed(&place.partial);
+    Store::finalize_backup_file(&place.partial).await?;
+    let sealed = Store::open_backup_file(&place.partial);
     let (Schema::Current(version) | Schema::Older(version)) = sealed.schema().await? else {
         return Err(BackupFailure::Unlike);
     };
-    let found = sealed.contents(version, |done, all| progress(Progress::Rows { doing: "reading the file", done, all }));
+    let found =
+        sealed.table_summaries(version, |done, all| progress(Progress::Rows { doing: "reading the file", done, all }));
     if found.await? != tables {
         return Err(BackupFailure::Unlike);
     }
 
-    let mut done = CreatedBackup { tables, images: Vec::new(), elsewhere: Vec::new(), missing: Vec::new() };
+    let mut done = CreatedBackup { tables, images: Vec::new(), external: Vec::new(), missing: Vec::new() };
     let releases = sealed.releases().await?;
     sealed.close().await;
     let mut copier = ImageCopier::of(&releases, releases_dir, &place.images, progress);
     for release in releases.iter() {
         let file = release.file.clone();
         match &release.elsewhere {
-            Some(url) => done.elsewhere.push((file, url.clone())),
+            Some(url) => done.external.push((file, url.clone())),
             None => match copier.place(release) {
                 Ok(()) => done.images.push(file),
                 // Makers may delete what they have withdrawn.

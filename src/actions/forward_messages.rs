@@ -43,11 +43,11 @@ pub struct Forwarder {
 
 /// What came of a step.
 #[derive(Debug)]
-pub enum Step {
+pub enum ForwardStep {
     /// Mails were handed over, and there may be more to do.
     Sent,
     /// A mail was not handed over; it will be tried again.
-    Stuck(SendFailure),
+    Failed(SendFailure),
     /// Nothing is to be done until then, or until a new message comes.
     Idle(Option<Timestamp>),
 }
@@ -73,7 +73,7 @@ impl Forwarder {
     /// # Errors
     /// `Unavailable` when the database is. A mail that was handed over and could not be noted goes
     /// again, as the same mail.
-    pub async fn step(&self) -> Result<Step, Failure> {
+    pub async fn step(&self) -> Result<ForwardStep, Failure> {
         let mut connection = None;
         let step = self.step_over(&mut connection).await;
         if let Some(connection) = connection {
@@ -82,22 +82,22 @@ impl Forwarder {
         step
     }
 
-    async fn step_over(&self, connection: &mut Option<SmtpConnection>) -> Result<Step, Failure> {
+    async fn step_over(&self, connection: &mut Option<SmtpConnection>) -> Result<ForwardStep, Failure> {
         for sent in 0..DIGEST_THRESHOLD {
             let claimed = match self.next().await? {
                 Next::HandOver(claimed) => claimed,
-                Next::WaitUntil(then) if sent == 0 => return Ok(Step::Idle(then)),
+                Next::WaitUntil(then) if sent == 0 => return Ok(ForwardStep::Idle(then)),
                 Next::WaitUntil(_) => break,
             };
             match self.hand_over(connection, &claimed).await {
                 Ok(()) => self.store.mark_sent(claimed.lease, self.clock.now()).await?,
                 Err(trouble) => {
                     self.store.mark_failed(claimed.lease, &self.delivery_failure(&claimed, &trouble)).await?;
-                    return Ok(Step::Stuck(trouble));
+                    return Ok(ForwardStep::Failed(trouble));
                 }
             }
         }
-        Ok(Step::Sent)
+        Ok(ForwardStep::Sent)
     }
 
     /// Claims the next mail, unless there is none or it is too early for another.
@@ -168,7 +168,7 @@ impl Forwarder {
             given_up_since: at.before(FORWARD_RETRY_PERIOD),
             may_have_arrived: matches!(trouble, SendFailure::Uncertain(_)),
             most_together: disliked.then(|| (claimed.messages / 2).max(1)),
-            trouble: trouble.in_full().to_owned(),
+            trouble: trouble.detail().to_owned(),
         }
     }
 }

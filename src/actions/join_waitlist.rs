@@ -13,7 +13,7 @@ pub async fn join_waitlist(service: &Service, order: WaitlistOrder) -> Result<bo
     let at = service.clock.now();
     let before = service
         .writer
-        .sign_up(SignupRecord {
+        .record_signup(SignupRecord {
             id: new_id(at),
             kind: SignupKind::Join,
             email: order.email,

@@ -23,7 +23,6 @@ mod start_download;
 mod statistics;
 mod suppress;
 mod unsubscribe;
-mod unsubscribe_tokens;
 mod withdraw_release;
 
 use uuid::{NoContext, Uuid};
@@ -33,26 +32,25 @@ use crate::domain::time::Timestamp;
 use crate::store::{Store, Writer};
 
 pub use backup_folder::Progress;
-pub use catalogue::{Catalogue, Changes};
+pub use catalogue::{Catalogue, CatalogueWatcher};
 pub use count_buffer::CountBuffer;
 pub use create_backup::{BackupFailure, CreatedBackup, create_backup};
 pub use erase_person::erase_person;
 pub use failure::Failure;
-pub use forward_messages::{Forwarder, Step};
+pub use forward_messages::{ForwardStep, Forwarder};
 pub use import_people::import_people;
 pub use join_waitlist::join_waitlist;
 pub use newest_image::{NewestImage, latest_path};
 pub use ops_summary::{OpsSummary, ops_summary};
-pub use publish_release::{Image, Publication, PublishFailure, ReleaseStore, publish_release};
-pub use readiness::{Part, missing_image, readiness};
+pub use publish_release::{ImageSource, Publication, PublishFailure, ReleaseStore, publish_release};
+pub use readiness::{ReadinessCheck, missing_image, readiness};
 pub use restore::{RestoreFailure, RestoreTarget, Restored, restore};
 pub use send_contact::send_contact;
 pub use send_letter::{LetterFailure, LetterSender, LetterStep};
 pub use start_download::{StartedDownload, start_download};
-pub use statistics::{LookBack, statistics};
+pub use statistics::{StatisticsRange, statistics};
 pub use suppress::{suppress, unsuppress};
-pub use unsubscribe::{can_unsubscribe, unsubscribe};
-pub use unsubscribe_tokens::unsubscribe_tokens;
+pub use unsubscribe::{can_unsubscribe, ensure_unsubscribe_tokens, unsubscribe};
 pub use withdraw_release::{WithdrawFailure, withdraw_release};
 
 /// What actions need of the world.
@@ -67,7 +65,7 @@ pub struct Service {
     pub catalogue: Catalogue,
     pub count_buffer: CountBuffer,
     /// Whether messages go on to the makers' mailbox.
-    pub forwards: bool,
+    pub forwards_messages: bool,
 }
 
 /// A name for something that happens at `at`; later ones sort behind earlier ones.

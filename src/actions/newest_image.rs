@@ -7,7 +7,7 @@ use crate::domain::release::{Releases, file_stem};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewestImage {
     /// The makers keep their releases at another host.
-    Elsewhere(String),
+    External(String),
     /// A local preview: the newest release, and a sample while there is none.
     Preview(String),
     /// The newest release; nothing while there is none.
@@ -19,7 +19,7 @@ impl NewestImage {
     pub fn choose(download_url: Option<&str>, base_url: &BaseUrl, app: &str) -> Self {
         let latest = || base_url.to(&latest_path(app));
         match download_url {
-            Some(url) => Self::Elsewhere(url.to_owned()),
+            Some(url) => Self::External(url.to_owned()),
             None if base_url.is_loopback() => Self::Preview(latest()),
             None => Self::Published(latest()),
         }
@@ -28,19 +28,19 @@ impl NewestImage {
     #[must_use]
     pub fn url(&self) -> &str {
         match self {
-            Self::Elsewhere(url) | Self::Preview(url) | Self::Published(url) => url,
+            Self::External(url) | Self::Preview(url) | Self::Published(url) => url,
         }
     }
 
     /// Whether who follows the address finds an image there.
     #[must_use]
-    pub fn is_there(&self, releases: &Releases) -> bool {
-        !self.is_of_release() || releases.newest().is_some()
+    pub fn is_available(&self, releases: &Releases) -> bool {
+        !self.requires_release() || releases.newest().is_some()
     }
 
     /// Whether the address leads nowhere as long as there is no release.
     #[must_use]
-    pub const fn is_of_release(&self) -> bool {
+    pub const fn requires_release(&self) -> bool {
         matches!(self, Self::Published(_))
     }
 }
@@ -62,14 +62,14 @@ mod tests {
 
         let preview = choose(None, "http://127.0.0.1:8080");
         assert_eq!(preview.url(), format!("http://127.0.0.1:8080{latest}"));
-        assert!(preview.is_there(&nothing));
+        assert!(preview.is_available(&nothing));
 
         let published = choose(None, "https://tea.example");
         assert_eq!(published.url(), format!("https://tea.example{latest}"));
-        assert!(!published.is_there(&nothing));
+        assert!(!published.is_available(&nothing));
 
         let elsewhere = choose(Some("https://files.example/latest.dmg"), "https://tea.example");
         assert_eq!(elsewhere.url(), "https://files.example/latest.dmg");
-        assert!(elsewhere.is_there(&nothing));
+        assert!(elsewhere.is_available(&nothing));
     }
 }

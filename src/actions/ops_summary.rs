@@ -1,22 +1,24 @@
-//! What the makers see at a glance of all instances together.
+//! The state of all instances together, for the dashboard and the metrics.
 
 use std::time::Duration;
 
 use super::Service;
-use crate::domain::counts::CountedEvent;
+use crate::domain::counts::Totals;
 use crate::store::{Backlog, StartedLetter, StoreFailure};
 
 #[derive(Clone, Debug)]
 pub struct OpsSummary {
     pub backlog: Backlog,
-    /// How long the oldest message waits that is not given up on.
+    /// Age of the oldest message that is still to be forwarded.
     pub outbox_age: Duration,
     /// The letter that was started last.
     pub letter: Option<StartedLetter>,
-    /// All that was ever counted.
-    pub counted: Vec<(CountedEvent, u64)>,
+    /// All counts since the first day.
+    pub totals: Totals,
 }
 
+/// Reads the summary through the ops pool.
+///
 /// # Errors
 /// When the database does not answer.
 pub async fn ops_summary(service: &Service) -> Result<OpsSummary, StoreFailure> {
@@ -26,6 +28,6 @@ pub async fn ops_summary(service: &Service) -> Result<OpsSummary, StoreFailure> 
         backlog,
         outbox_age: backlog.oldest.map(|oldest| oldest.until(now)).unwrap_or_default(),
         letter: service.ops_pool.latest_letter().await?,
-        counted: service.ops_pool.counted().await?,
+        totals: service.ops_pool.total_counts().await?,
     })
 }

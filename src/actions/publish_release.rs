@@ -19,7 +19,7 @@ use crate::store::{Store, StoreFailure};
 #[derive(Clone, Debug)]
 pub struct Publication {
     pub version: Version,
-    pub image: Image,
+    pub image: ImageSource,
     pub notes: Notes,
     pub build: Option<Build>,
     pub signature: Option<Signature>,
@@ -30,10 +30,10 @@ pub struct Publication {
 }
 
 #[derive(Clone, Debug)]
-pub enum Image {
+pub enum ImageSource {
     File(PathBuf),
     /// Another host has it. We take the maker's word for what it is.
-    Elsewhere {
+    External {
         url: String,
         length: u64,
         sha256: Sha256,
@@ -84,11 +84,11 @@ pub async fn publish_release(
         |releases: &Releases| releases.admit(&publication.version, &file, publication.prerelease, publication.force);
     admit(&release_store.store.releases().await?)?;
     match publication.image {
-        Image::Elsewhere { ref url, length, sha256 } => {
+        ImageSource::External { ref url, length, sha256 } => {
             let release = release(&publication, file.clone(), Some(url.clone()), (length, sha256), at);
             record(release_store.store, release).await
         }
-        Image::File(ref source) => {
+        ImageSource::File(ref source) => {
             check(source)?;
             let place = Place::lock(release_store.folder, &file)?;
             let (source, partial) = (source.clone(), place.partial.clone());

@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 
 use super::backup_folder::{BackupFolder, ImageCopier, Manifest, Progress, verify};
 use crate::domain::release::Releases;
-use crate::store::{Contents, Copied, CopyFailure, Database, Schema, SourceWrites, Store, StoreFailure};
+use crate::store::{Copied, CopyFailure, Database, Schema, SourceWrites, Store, StoreFailure, TableSummary};
 
 /// What was brought back, and what was not.
 #[derive(Debug)]
 pub struct Restored {
-    pub tables: Vec<Contents>,
+    pub tables: Vec<TableSummary>,
     pub images: Vec<String>,
     /// Images on offer that are not back, and why.
     pub missing: Vec<(String, String)>,
@@ -122,13 +122,13 @@ async fn open(backup: &BackupFolder, mut progress: impl FnMut(Progress)) -> Resu
     };
     let manifest = Manifest::read(&backup.manifest)
         .map_err(|why| RestoreFailure::Changed { path: backup.manifest.clone(), what: why.to_string() })?;
-    let file = Store::open_sealed(&backup.database);
+    let file = Store::open_backup_file(&backup.database);
     let schema = file.schema().await.map_err(|failure| unreadable(failure.into()))?;
     let (Schema::Older(version) | Schema::Current(version)) = schema else {
         return Err(RestoreFailure::NotOurs(path()));
     };
     let contents =
-        file.contents(version, |done, all| progress(Progress::Rows { doing: "reading the file", done, all }));
+        file.table_summaries(version, |done, all| progress(Progress::Rows { doing: "reading the file", done, all }));
     let contents = contents.await.map_err(unreadable)?;
     if let Some(what) = manifest.and_then(|manifest| difference(&manifest.tables, &contents)) {
         return Err(RestoreFailure::Changed { path: path(), what });
@@ -137,7 +137,7 @@ async fn open(backup: &BackupFolder, mut progress: impl FnMut(Progress)) -> Resu
         return Ok(file);
     }
     let renewed = file
-        .renewed(version, |doing, done, all| progress(Progress::Rows { doing, done, all }))
+        .upgraded_copy(version, |doing, done, all| progress(Progress::Rows { doing, done, all }))
         .await
         .map_err(unreadable);
     file.close().await;
@@ -145,9 +145,9 @@ async fn open(backup: &BackupFolder, mut progress: impl FnMut(Progress)) -> Resu
 }
 
 /// The first table that is not as it was.
-fn difference(written: &[Contents], found: &[Contents]) -> Option<String> {
-    let alike = |written: &Contents| found.iter().any(|found| found == written);
-    if let Some(Contents { table, rows, .. }) = written.iter().find(|written| !alike(written)) {
+fn difference(written: &[TableSummary], found: &[TableSummary]) -> Option<String> {
+    let alike = |written: &TableSummary| found.iter().any(|found| found == written);
+    if let Some(TableSummary { table, rows, .. }) = written.iter().find(|written| !alike(written)) {
         return Some(match found.iter().find(|found| found.table == *table) {
             Some(found) if found.rows != *rows => {
                 format!("the table {table} has {} rows, and {rows} were written", found.rows)
@@ -164,7 +164,7 @@ async fn bring_data(
     target: &Store,
     place: &RestoreTarget<'_>,
     mut progress: impl FnMut(Progress),
-) -> Result<(Vec<Contents>, Releases), RestoreFailure> {
+) -> Result<(Vec<TableSummary>, Releases), RestoreFailure> {
     let releases = source.releases().await?;
     for release in releases.iter() {
         let path = place.releases_dir.join(&release.file);
@@ -175,7 +175,7 @@ async fn bring_data(
     let carried =
         source.copy_to(target, SourceWrites::Allowed, |doing, done, all| progress(Progress::Rows { doing, done, all }));
     match carried.await {
-        Ok(Copied::Now(tables) | Copied::Before(tables)) => Ok((tables, releases)),
+        Ok(Copied::Now(tables) | Copied::Earlier(tables)) => Ok((tables, releases)),
         Err(CopyFailure::Occupied | CopyFailure::Diverged(_)) => Err(RestoreFailure::Occupied(place.database.clone())),
         Err(failure) => Err(RestoreFailure::Copy(failure)),
     }

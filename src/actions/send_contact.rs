@@ -9,5 +9,5 @@ use crate::domain::contact::{ContactMessage, ReceivedMessage};
 /// `Unavailable` when it cannot be stored.
 pub async fn send_contact(service: &Service, message: ContactMessage) -> Result<(), Failure> {
     let at = service.clock.now();
-    Ok(service.writer.take_message(ReceivedMessage { id: new_id(at), message, at }).await?)
+    Ok(service.writer.record_message(ReceivedMessage { id: new_id(at), message, at }).await?)
 }

@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use super::{Failure, new_id, unsubscribe_tokens};
+use super::{Failure, ensure_unsubscribe_tokens, new_id};
 use crate::clock::Clock;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::consent::Via;
@@ -43,14 +43,14 @@ pub struct LetterSender {
 #[derive(Debug)]
 pub enum LetterStep {
     /// One person has it, or is out of the question: whom nobody has to think of any more.
-    Settled,
+    Finished,
     /// One person is tried again later.
     Deferred,
     /// The mail server is away, or wants nothing from us now. Nobody was lost by that.
-    Away(String),
+    ServerUnavailable(String),
     /// Nobody is due before then.
     WaitUntil(Timestamp),
-    Done,
+    Complete,
 }
 
 /// Why a letter does not go on.
@@ -61,7 +61,7 @@ pub enum LetterFailure {
     #[error(transparent)]
     Site(#[from] SiteFailure),
     #[error("The mail server refused {REFUSALS_IN_A_ROW} letters one after the other, lastly with: {0}")]
-    Refusing(String),
+    TooManyRejections(String),
 }
 
 impl LetterSender {
@@ -84,7 +84,7 @@ impl LetterSender {
     pub async fn start(&self, to: &[Recipient]) -> Result<(), LetterFailure> {
         let now = self.clock.now();
         let people: Vec<EmailAddress> = to.iter().map(|recipient| recipient.email.clone()).collect();
-        unsubscribe_tokens(&self.store, &people, now).await?;
+        ensure_unsubscribe_tokens(&self.store, &people, now).await?;
         self.store.start_letter(&self.letter, to, now).await.map_err(Failure::from)?;
         Ok(())
     }
@@ -98,7 +98,7 @@ impl LetterSender {
         // Reached before anybody is claimed, so that a server that is away leaves nobody uncertain.
         let mut connection = match self.connection().await {
             Ok(connection) => connection,
-            Err(trouble) => return Ok(LetterStep::Away(trouble.in_full().to_owned())),
+            Err(trouble) => return Ok(LetterStep::ServerUnavailable(trouble.detail().to_owned())),
         };
         let claim = self.store.claim_recipient(&self.letter.id, claimed_at).await.map_err(Failure::from)?;
         let claimed = match claim {
@@ -106,9 +106,9 @@ impl LetterSender {
             other => {
                 self.connection = Some(connection);
                 return Ok(match other {
-                    LetterClaim::Later(then) => LetterStep::WaitUntil(then),
-                    LetterClaim::Done => LetterStep::Done,
-                    LetterClaim::Claimed(_) | LetterClaim::Skipped => LetterStep::Settled,
+                    LetterClaim::NotDueUntil(then) => LetterStep::WaitUntil(then),
+                    LetterClaim::NoneLeft => LetterStep::Complete,
+                    LetterClaim::Claimed(_) | LetterClaim::Skipped => LetterStep::Finished,
                 });
             }
         };
@@ -118,7 +118,7 @@ impl LetterSender {
             Some(mail) => connection.send(&mail).await,
             None => Err(SendFailure::RecipientRejected {
                 permanent: true,
-                cause: FailureCause::known("no mail server would take this address"),
+                cause: FailureCause::new("no mail server would take this address"),
             }),
         };
         if handed_over.is_ok() {
@@ -128,13 +128,13 @@ impl LetterSender {
         let (outcome, step) = match handed_over {
             Ok(()) => {
                 self.refused_in_a_row = 0;
-                (LetterOutcome::Sent, Ok(LetterStep::Settled))
+                (LetterOutcome::Sent, Ok(LetterStep::Finished))
             }
             // It stays uncertain: nobody knows.
-            Err(SendFailure::Uncertain(_)) => return Ok(LetterStep::Settled),
+            Err(SendFailure::Uncertain(_)) => return Ok(LetterStep::Finished),
             Err(SendFailure::Unavailable(cause)) => (
-                LetterOutcome::Deferred { at: now, trouble: cause.in_full.clone() },
-                Ok(LetterStep::Away(cause.in_full)),
+                LetterOutcome::Deferred { at: now, trouble: cause.detail.clone() },
+                Ok(LetterStep::ServerUnavailable(cause.detail)),
             ),
             Err(
                 trouble @ (SendFailure::RecipientRejected { permanent: true, .. }
@@ -145,17 +145,17 @@ impl LetterSender {
                     kept.map_err(Failure::from)?;
                 }
                 self.refused_in_a_row += 1;
-                let refused = LetterOutcome::Refused { trouble: trouble.in_full().to_owned() };
+                let refused = LetterOutcome::Refused { trouble: trouble.detail().to_owned() };
                 if self.refused_in_a_row < REFUSALS_IN_A_ROW {
-                    (refused, Ok(LetterStep::Settled))
+                    (refused, Ok(LetterStep::Finished))
                 } else {
-                    (refused, Err(LetterFailure::Refusing(trouble.in_full().to_owned())))
+                    (refused, Err(LetterFailure::TooManyRejections(trouble.detail().to_owned())))
                 }
             }
             Err(trouble) => {
                 let pause = PAUSES.get(claimed.tries as usize).copied().unwrap_or(ANOTHER_DAY);
                 (
-                    LetterOutcome::Deferred { at: now.after(pause), trouble: trouble.in_full().to_owned() },
+                    LetterOutcome::Deferred { at: now.after(pause), trouble: trouble.detail().to_owned() },
                     Ok(LetterStep::Deferred),
                 )
             }
@@ -200,7 +200,7 @@ impl LetterSender {
         at: Timestamp,
     ) -> Result<Option<Mail>, SiteFailure> {
         let written = self.letter_template.render(&self.letter, to)?;
-        let Ok(correspondent) = MailAddress::at(email) else { return Ok(None) };
+        let Ok(correspondent) = MailAddress::from_email(email) else { return Ok(None) };
         Ok(Some(self.mailer.monthly(&LetterMail {
             id: new_id(at),
             to: &correspondent,

@@ -20,9 +20,9 @@ pub async fn start_download(service: &Service, order: DownloadOrder) -> Result<S
     let at = service.clock.now();
     let before = service
         .writer
-        .sign_up(SignupRecord {
+        .record_signup(SignupRecord {
             id: new_id(at),
-            kind: SignupKind::Download { updates: order.updates, of_release: service.newest_image.is_of_release() },
+            kind: SignupKind::Download { updates: order.updates, of_release: service.newest_image.requires_release() },
             email: order.email,
             source: order.source,
             via: order.via,

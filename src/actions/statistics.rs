@@ -5,33 +5,38 @@ use std::collections::BTreeMap;
 use crate::domain::calendar::{Day, Period};
 use crate::domain::counts::{CountedEvent, Totals};
 use crate::domain::statistics::Statistics;
-use crate::store::{CountedOn, Store, StoreFailure};
+use crate::store::{DailyCount, Store, StoreFailure};
 
 /// How far back is looked.
 #[derive(Clone, Copy, Debug)]
-pub enum LookBack {
-    /// As far as fits the period.
-    Usual,
-    /// To the period that this day lies in.
-    To(Day),
-    /// As far as a drawing has something to show.
-    Drawn,
+pub enum StatisticsRange {
+    /// As far back as is usual for the period.
+    Default,
+    /// From the start of the period that contains this day.
+    Since(Day),
+    /// As far back as a chart shows.
+    Chart,
 }
 
 /// Puts together what was counted until today.
 ///
 /// # Errors
 /// When the database does not answer.
-pub async fn statistics(store: &Store, by: Period, back: LookBack, today: Day) -> Result<Statistics, StoreFailure> {
+pub async fn statistics(
+    store: &Store,
+    by: Period,
+    back: StatisticsRange,
+    today: Day,
+) -> Result<Statistics, StoreFailure> {
     let since = match back {
-        LookBack::Usual => by.look_back(today),
-        LookBack::To(day) => by.start(day),
-        LookBack::Drawn => by.drawn_from(store.first_counted_day().await?, today),
+        StatisticsRange::Default => by.look_back(today),
+        StatisticsRange::Since(day) => by.start(day),
+        StatisticsRange::Chart => by.drawn_from(store.first_counted_day().await?, today),
     };
     let mut periods: BTreeMap<Day, Totals> =
         by.starts(since, today).into_iter().map(|start| (start, Totals::default())).collect();
     let (mut total, mut faces) = (Totals::default(), BTreeMap::<String, Totals>::new());
-    for CountedOn { day, what, via, times } in store.counts_by_day(since).await? {
+    for DailyCount { day, what, via, times } in store.counts_by_day(since).await? {
         if let Some(period) = periods.get_mut(&by.start(day)) {
             period.add(what, times);
             total.add(what, times);
@@ -47,8 +52,8 @@ pub async fn statistics(store: &Store, by: Period, back: LookBack, today: Day) -
         periods: periods.into_iter().collect(),
         sources: store.counts_by_source(since).await?,
         via: most_first(faces),
-        tools: store.counts_of(CountedEvent::Tool, since).await?,
-        images: store.counts_of(CountedEvent::Image, since).await?,
+        tools: store.counts_by_name(CountedEvent::Tool, since).await?,
+        images: store.counts_by_name(CountedEvent::Image, since).await?,
     })
 }
 

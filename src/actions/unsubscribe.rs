@@ -1,21 +1,50 @@
-//! Somebody leaves the monthly email.
+//! Unsubscribing from the monthly email by the link in each letter.
+
+use std::collections::HashMap;
 
 use super::{Failure, Service};
+use crate::domain::email::EmailAddress;
+use crate::domain::time::Timestamp;
 use crate::domain::unsubscribe::{UnsubscribeKind, UnsubscribeToken};
+use crate::store::Store;
 
-/// Whether somebody could leave by this token. Nothing changes.
+/// Returns whether the token belongs to a person.
+///
+/// The confirmation page calls this on `GET`, so it changes nothing: mail scanners follow links.
 ///
 /// # Errors
-/// `Unavailable` when nobody can tell.
+/// `Unavailable` when the database is.
 pub async fn can_unsubscribe(service: &Service, token: &UnsubscribeToken) -> Result<bool, Failure> {
-    Ok(service.store.knows_token(token).await?)
+    Ok(service.store.token_exists(token).await?)
 }
 
-/// Turns the monthly email off: until the next opt-in, or for good. Twice is as good as once. False
-/// when nobody has this token.
+/// Turns the monthly email off and returns `false` if the token is unknown. Repeating it is harmless.
+///
+/// [`UnsubscribeKind::NotMe`] also suppresses the address, which no later signup undoes. After any other kind the next
+/// download with `updates` turns the email on again. Both are one transaction: [`Store::unsubscribe`].
 ///
 /// # Errors
 /// `Unavailable` when it cannot be recorded.
-pub async fn unsubscribe(service: &Service, token: &UnsubscribeToken, how: UnsubscribeKind) -> Result<bool, Failure> {
-    Ok(service.store.leave(token, how, service.clock.now()).await?)
+pub async fn unsubscribe(service: &Service, token: &UnsubscribeToken, kind: UnsubscribeKind) -> Result<bool, Failure> {
+    Ok(service.store.unsubscribe(token, kind, service.clock.now()).await?)
+}
+
+/// Returns the token of each of these people by the normalized address, and creates missing ones.
+///
+/// # Errors
+/// `Unavailable` when the tokens cannot be recorded, or the system's random generator failed.
+pub async fn ensure_unsubscribe_tokens(
+    store: &Store,
+    people: &[EmailAddress],
+    at: Timestamp,
+) -> Result<HashMap<String, UnsubscribeToken>, Failure> {
+    let new = people.iter().map(|email| Ok((email.clone(), random_token()?))).collect::<Result<Vec<_>, Failure>>()?;
+    Ok(store.ensure_unsubscribe_tokens(&new, at).await?)
+}
+
+fn random_token() -> Result<UnsubscribeToken, Failure> {
+    let mut bytes = [0; UnsubscribeToken::BYTES];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Failure::Unavailable(format!("the system's random generator failed: {error}")))?;
+    Ok(UnsubscribeToken::from_random(bytes))
 }

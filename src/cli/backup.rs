@@ -12,7 +12,7 @@ use crate::actions::{
 };
 use crate::clock::Clock;
 use crate::config::Settings;
-use crate::store::{Contents, Database};
+use crate::store::{Database, TableSummary};
 
 /// Why `backup` or `restore` failed, in one sentence.
 #[derive(Debug, thiserror::Error)]
@@ -41,9 +41,9 @@ pub(super) fn run_backup(settings: &Settings, folder: &Path) -> Result<(), Comma
         let backup = create_backup(&store, &settings.releases_dir, folder, Clock::System.now(), progress).await;
         bar.finish_and_clear();
         store.close().await;
-        let CreatedBackup { tables, images, elsewhere, missing } = backup.map_err(BackupCommandFailure::from)?;
+        let CreatedBackup { tables, images, external, missing } = backup.map_err(BackupCommandFailure::from)?;
         print_contents(&tables, &images);
-        for (file, url) in &elsewhere {
+        for (file, url) in &external {
             eprint_line(&format!("{file} is hosted at {url} and is not in the backup."));
         }
         if !missing.is_empty() {
@@ -56,7 +56,7 @@ pub(super) fn run_backup(settings: &Settings, folder: &Path) -> Result<(), Comma
 
 pub(super) fn run_restore(settings: &Settings, folder: &Path) -> Result<(), CommandFailure> {
     block_on(async {
-        let database = Database::of(settings)?;
+        let database = Database::from_settings(settings)?;
         let releases_dir = &settings.releases_dir;
         let target = RestoreTarget { database: &database, releases_dir };
         let (bar, progress) = progress_bar();
@@ -79,8 +79,8 @@ fn join_images(images: &[(String, String)]) -> String {
 }
 
 /// Prints the tables with their numbers of rows, then the images.
-pub(super) fn print_contents(tables: &[Contents], images: &[String]) {
-    for Contents { table, rows, .. } in tables {
+pub(super) fn print_contents(tables: &[TableSummary], images: &[String]) {
+    for TableSummary { table, rows, .. } in tables {
         print_line(&format!("{table:<20} {rows:>10}"));
     }
     for image in images {

@@ -57,7 +57,7 @@ impl SettingHelp {
         match (self.name.as_str(), settings) {
             ("base_url", Some(settings)) => Some(base_url(settings).to_string()),
             ("releases_dir", Some(settings)) => Some(settings.releases_dir.display().to_string()),
-            ("database_url", Some(settings)) => match Database::of(settings) {
+            ("database_url", Some(settings)) => match Database::from_settings(settings) {
                 Ok(Database::Sqlite(path)) => Some(format!("sqlite:{}", path.display())),
                 _ => None,
             },

@@ -133,7 +133,7 @@ impl ListArguments {
 fn line(entry: &InboxEntry, width: Option<usize>) -> String {
     let received = &entry.received;
     let (email, text) = (received.message.email.as_typed(), received.message.message.as_str());
-    let cells = [(reference(received.id), 8), (received.at.date(), 10), (entry.progress.as_str().to_owned(), 7)];
+    let cells = [(reference(received.id), 8), (received.at.date(), 10), (entry.state.as_str().to_owned(), 7)];
     format_row(&cells, &format!("{}  {}", sanitize_line(email), sanitize_line(text)), width)
 }
 
@@ -145,7 +145,7 @@ async fn show(store: &Store, id: &str, as_json: bool) -> Result<(), CommandFailu
     }
     let received = &entry.received;
     let attempts = quantity(entry.tries, "attempt", "attempts");
-    let delivery = match (entry.progress, entry.tries) {
+    let delivery = match (entry.state, entry.tries) {
         (DeliveryState::Sent, _) => format!("mailed on {}", entry.at.rfc3339()),
         (DeliveryState::Failed, _) => format!("failed on {} after {attempts}", entry.at.rfc3339()),
         (DeliveryState::Leased, _) => "being mailed now".to_owned(),
@@ -156,7 +156,7 @@ async fn show(store: &Store, id: &str, as_json: bool) -> Result<(), CommandFailu
     print_line(&format!("from       {}", sender(&received.message)));
     print_line(&format!("received   {}", received.at.rfc3339()));
     print_line(&format!("mail       {delivery}"));
-    if let Some(error) = &entry.trouble {
+    if let Some(error) = &entry.last_error {
         print_line(&format!("error      {}", sanitize_line(error)));
     }
     print_line(&format!("\n{}", sanitize(received.message.message.as_str())));
@@ -168,7 +168,7 @@ async fn retry(store: &Store, settings: &Settings, id: Option<&str>) -> Result<(
         None => None,
         Some(id) => {
             let entry = find(store, id).await?;
-            if entry.progress == DeliveryState::Sent {
+            if entry.state == DeliveryState::Sent {
                 return Err(InboxFailure::Sent(reference(entry.received.id), entry.at.date()).into());
             }
             Some(entry.received.id)
@@ -187,7 +187,7 @@ async fn retry(store: &Store, settings: &Settings, id: Option<&str>) -> Result<(
 }
 
 async fn find(store: &Store, id: &str) -> Result<InboxEntry, CommandFailure> {
-    let mut found = store.messages_named(id).await?;
+    let mut found = store.messages_by_reference(id).await?;
     match (found.pop(), found.is_empty()) {
         (Some(entry), true) => Ok(entry),
         (Some(_), false) => Err(InboxFailure::Ambiguous(id.to_owned()).into()),

@@ -189,7 +189,7 @@ impl CommandFailure {
         else {
             return self;
         };
-        match (failure, Database::of(settings)) {
+        match (failure, Database::from_settings(settings)) {
             (StoreFailure::Damaged(_), Ok(database)) => OpenFailure::Damaged(database, failure.clone()).into(),
             _ => self,
         }

@@ -25,7 +25,7 @@ pub(super) enum MoveFailure {
 }
 
 pub(super) fn run(settings: &Settings, to: &str) -> Result<(), CommandFailure> {
-    let from = Database::of(settings)?;
+    let from = Database::from_settings(settings)?;
     let to = match Database::parse(to) {
         Ok(to @ Database::Postgres(_)) => to,
         Err(why) if to.starts_with("postgres") => return Err(InvalidSettings::of("--to", why).into()),
@@ -52,7 +52,7 @@ pub(super) fn run(settings: &Settings, to: &str) -> Result<(), CommandFailure> {
         })?;
         let (tables, outcome) = match &copied {
             Copied::Now(tables) => (tables, "Everything was copied to"),
-            Copied::Before(tables) => (tables, "Everything is already in"),
+            Copied::Earlier(tables) => (tables, "Everything is already in"),
         };
         print_contents(tables, &[]);
         eprint_line(&format!("{outcome} {to}, and every table was compared row by row."));

@@ -54,7 +54,7 @@ const fn hint(database: &Database) -> &'static str {
 
 /// Opens the database named in the settings.
 pub(super) async fn open_store(settings: &Settings, access: Access) -> Result<Store, CommandFailure> {
-    let database = with_absolute_path(Database::of(settings)?);
+    let database = with_absolute_path(Database::from_settings(settings)?);
     let setting = if settings.database_url.is_some() { "database_url" } else { "data_dir" };
     if access != Access::Create {
         check_existing(&database, setting, access).await?;

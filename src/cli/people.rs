@@ -268,7 +268,7 @@ async fn unsuppress(store: &Store, email: &EmailAddress) -> Result<(), CommandFa
     if !actions::unsuppress(store, email).await.map_err(PeopleFailure::from)? {
         return Err(PeopleFailure::NotSuppressed(typed.to_owned()).into());
     }
-    let opted_in = store.person_record(email).await?.consents.iter().any(|consent| consent.stands);
+    let opted_in = store.person_record(email).await?.consents.iter().any(|consent| consent.is_current);
     eprint_line(&if opted_in {
         format!("{typed} is no longer suppressed, and gets the monthly email because it is opted in.")
     } else {

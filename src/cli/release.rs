@@ -10,7 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::terminal::{terminal_width, truncate};
 use super::{Access, CommandFailure, block_on, confirm, eprint_line, open_store, print_json, print_line};
 use crate::actions::{
-    Image, Publication, PublishFailure, ReleaseStore, WithdrawFailure, publish_release, withdraw_release,
+    ImageSource, Publication, PublishFailure, ReleaseStore, WithdrawFailure, publish_release, withdraw_release,
 };
 use crate::clock::Clock;
 use crate::config::Settings;
@@ -209,8 +209,8 @@ impl PublishArguments {
             }
         };
         let image = match (self.file, self.url, self.length, self.sha256) {
-            (None, Some(url), Some(length), Some(sha256)) => Image::Elsewhere { url, length, sha256 },
-            (file, ..) => Image::File(file.unwrap_or_default()),
+            (None, Some(url), Some(length), Some(sha256)) => ImageSource::External { url, length, sha256 },
+            (file, ..) => ImageSource::File(file.unwrap_or_default()),
         };
         Ok(Publication {
             version: self.version,

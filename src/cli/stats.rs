@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::terminal::{pad, terminal_width, truncate};
 use super::{Access, CommandFailure, block_on, open_store, print_json, print_line};
-use crate::actions::{LookBack, statistics};
+use crate::actions::{StatisticsRange, statistics};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
 use crate::domain::calendar::{Day, Period};
@@ -56,7 +56,7 @@ pub(super) fn run(arguments: &StatsArguments, settings: &Settings) -> Result<(),
     block_on(async {
         let today = Day::of(Clock::System.now());
         validate_since(arguments.since, today)?;
-        let look_back = arguments.since.map_or(LookBack::Usual, LookBack::To);
+        let look_back = arguments.since.map_or(StatisticsRange::Default, StatisticsRange::Since);
         let store = open_store(settings, Access::Read).await?;
         let statistics = statistics(&store, arguments.by.into(), look_back, today).await?;
         store.close().await;

@@ -43,13 +43,13 @@ impl MailAddress {
     ///
     /// # Errors
     /// When it is nobody to whom mail can be sent.
-    pub fn at(email: &EmailAddress) -> Result<Self, UnsupportedAddress> {
+    pub fn from_email(email: &EmailAddress) -> Result<Self, UnsupportedAddress> {
         Ok(Self(Named::new(None, email.in_ascii().parse().map_err(|_| UnsupportedAddress)?)))
     }
 
     /// # Errors
     /// When it is nobody to whom mail can be sent.
-    pub fn new(mailbox: &Mailbox) -> Result<Self, UnsupportedAddress> {
+    pub fn from_mailbox(mailbox: &Mailbox) -> Result<Self, UnsupportedAddress> {
         let address = mailbox.email().in_ascii().parse().map_err(|_| UnsupportedAddress)?;
         Ok(Self(Named::new(mailbox.name().map(str::to_owned), address)))
     }
@@ -59,7 +59,7 @@ impl Mailer {
     /// # Errors
     /// When nobody can send mail as `from`.
     pub fn new(relay: Relay, from: &Mailbox) -> Result<Self, UnsupportedAddress> {
-        Ok(Self { relay, from: MailAddress::new(from)?, domain: from.email().domain().to_owned() })
+        Ok(Self { relay, from: MailAddress::from_mailbox(from)?, domain: from.email().domain().to_owned() })
     }
 
     /// A mail of plain text. The same `id` makes the same Message-ID, so that a repeated mail is known

@@ -123,7 +123,7 @@ mod tests {
             let mailbox = |text| Mailbox::parse(text).unwrap();
             let relay = Relay::parse("smtp://localhost").unwrap();
             let mailer = Mailer::new(relay, &mailbox("Troupe <hello@troupe.example>")).unwrap();
-            let to = MailAddress::new(&mailbox("makers@troupe.example")).unwrap();
+            let to = MailAddress::from_mailbox(&mailbox("makers@troupe.example")).unwrap();
             let single = mailer.forward(&received, &to, at);
             let (mut head, _) = taken_apart(&single);
             head.retain(|line| *line != "Reply-To");

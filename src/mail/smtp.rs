@@ -47,7 +47,7 @@ pub enum SendFailure {
 /// the number alone.
 #[derive(Clone, Debug)]
 pub struct FailureCause {
-    pub in_full: String,
+    pub detail: String,
     code: Option<String>,
 }
 
@@ -60,7 +60,7 @@ impl SendFailure {
         else {
             return false;
         };
-        cause.in_full.split_whitespace().any(|word| {
+        cause.detail.split_whitespace().any(|word| {
             word.strip_prefix("5.1.")
                 .is_some_and(|rest| (1..=3).contains(&rest.len()) && rest.bytes().all(|b| b.is_ascii_digit()))
         })
@@ -68,12 +68,12 @@ impl SendFailure {
 
     /// Everything that is known of it, for the makers alone.
     #[must_use]
-    pub fn in_full(&self) -> &str {
+    pub fn detail(&self) -> &str {
         match self {
             Self::Unavailable(cause)
             | Self::RecipientRejected { cause, .. }
             | Self::MessageRejected { cause, .. }
-            | Self::Uncertain(cause) => &cause.in_full,
+            | Self::Uncertain(cause) => &cause.detail,
         }
     }
 }
@@ -82,28 +82,28 @@ impl fmt::Display for FailureCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.code {
             Some(code) => write!(f, "it said {code}"),
-            None => f.write_str(&self.in_full),
+            None => f.write_str(&self.detail),
         }
     }
 }
 
 impl From<Error> for FailureCause {
     fn from(error: Error) -> Self {
-        Self { in_full: error.to_string(), code: error.status().map(|code| code.to_string()) }
+        Self { detail: error.to_string(), code: error.status().map(|code| code.to_string()) }
     }
 }
 
 impl FailureCause {
     /// Known without asking a server.
     #[must_use]
-    pub fn known(words: &str) -> Self {
-        Self { in_full: words.to_owned(), code: None }
+    pub fn new(words: &str) -> Self {
+        Self { detail: words.to_owned(), code: None }
     }
 }
 
 impl From<Elapsed> for FailureCause {
     fn from(_: Elapsed) -> Self {
-        Self::known("it does not answer")
+        Self::new("it does not answer")
     }
 }
 

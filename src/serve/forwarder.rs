@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::actions::{Forwarder, Step};
+use crate::actions::{ForwardStep, Forwarder};
 
 /// How often another instance's leftovers are looked for.
 const LOOK_EVERY: Duration = Duration::from_secs(30);
@@ -41,12 +41,12 @@ struct Pause {
 
 async fn work(forwarder: &Forwarder) -> Pause {
     match Box::pin(forwarder.step()).await {
-        Ok(Step::Sent) => Pause { at_least: Duration::ZERO, at_most: Duration::ZERO },
-        Ok(Step::Idle(then)) => {
+        Ok(ForwardStep::Sent) => Pause { at_least: Duration::ZERO, at_most: Duration::ZERO },
+        Ok(ForwardStep::Idle(then)) => {
             let until = then.map_or(LOOK_EVERY, |then| forwarder.clock.now().until(then));
             Pause { at_least: Duration::ZERO, at_most: until.clamp(BREATH, LOOK_EVERY) }
         }
-        Ok(Step::Stuck(trouble)) => {
+        Ok(ForwardStep::Failed(trouble)) => {
             tracing::warn!(%trouble, "mail waits, and is tried again");
             Pause { at_least: AFTER_TROUBLE, at_most: Duration::ZERO }
         }

@@ -77,7 +77,7 @@ pub struct Running {
 /// With one sentence on what is in the way. A database that is merely away is not: pages are served
 /// without it, and writes begin when it is back.
 pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFailure> {
-    let database = Database::of(&settings)?;
+    let database = Database::from_settings(&settings)?;
     let store = Store::open_for_requests(&database)?;
     let away = match store.prepare().await {
         Ok(()) => None,
@@ -111,21 +111,21 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
     let new_messages = writer.new_messages();
     let count_buffer = CountBuffer::default();
     let (store_of_counts, gathered) = (store.clone(), count_buffer.clone());
-    let forwards = forwarder.is_some();
+    let forwards_messages = forwarder.is_some();
     let ops_pool = Store::open_for_ops(&database)?;
-    let service = Service { store, ops_pool, writer, clock, newest_image, catalogue, count_buffer, forwards };
+    let service = Service { store, ops_pool, writer, clock, newest_image, catalogue, count_buffer, forwards_messages };
     let app = App::new(&settings, base_url.clone(), service, &content)?;
 
     let (stop, abort, tasks) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
-    let context =
+    let context_of =
         |listener| ConnectionContext { listener, stop: stop.clone(), abort: abort.clone(), tasks: tasks.clone() };
-    tasks.spawn(connections::accept(listener, context(Listener::Public(app.clone(), web::router(&app)))));
+    tasks.spawn(connections::accept(listener, context_of(Listener::Public(app.clone(), web::router(&app)))));
     let mut ops_address = None;
     match ops_listener(settings.ops.listen).await? {
         Some(listener) => {
             ops_address = listener.local_addr().ok();
             let access = Access::new(settings.ops.token.as_deref());
-            tasks.spawn(connections::accept(listener, context(Listener::Ops(app.clone(), access))));
+            tasks.spawn(connections::accept(listener, context_of(Listener::Ops(app.clone(), access))));
         }
         None if settings.ops.listen != OpsListen::Off => {
             notes.push("Health is not served: the port of `ops_listen` is taken. Set another, or `off`.".to_owned());
@@ -258,7 +258,7 @@ fn forwarder(mail: &MailSettings, store: &Store, clock: &Clock) -> Result<Forwar
     Ok(Forwarder {
         store: store.clone(),
         mailer: Mailer::new(mail.relay.clone(), &mail.from).map_err(|why| InvalidSettings::of("mail_from", why))?,
-        to: MailAddress::new(&mail.contact_to).map_err(|why| InvalidSettings::of("contact_to", why))?,
+        to: MailAddress::from_mailbox(&mail.contact_to).map_err(|why| InvalidSettings::of("contact_to", why))?,
         clock: clock.clone(),
     })
 }

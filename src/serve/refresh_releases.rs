@@ -13,13 +13,13 @@ const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Makes the site anew whenever there is another release, until the stop.
 pub(super) async fn run(content: Content, app: App, stop: CancellationToken) {
-    let mut changes = app.catalogue().changes();
+    let mut watcher = app.catalogue().watch();
     let mut away = false;
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
-            () = changes.next() => remake(&content, &app).await,
-            () = sleep(LOOK_EVERY) => match app.catalogue().look().await {
+            () = watcher.changed() => remake(&content, &app).await,
+            () = sleep(LOOK_EVERY) => match app.catalogue().refresh().await {
                 Ok(()) => away = false,
                 Err(failure) if !away => {
                     away = true;

@@ -3,7 +3,7 @@
 use super::letters::StartedLetter;
 use super::statement::on_pool;
 use super::{Store, StoreFailure};
-use crate::domain::counts::CountedEvent;
+use crate::domain::counts::{CountedEvent, Totals};
 use crate::domain::letter::LetterCounts;
 use crate::domain::time::Timestamp;
 
@@ -11,7 +11,7 @@ use crate::domain::time::Timestamp;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     pub waiting: u64,
-    pub under_way: u64,
+    pub leased: u64,
     /// Given up on, until a maker has them tried again.
     pub failed: u64,
     /// When the oldest of those came that are not given up on.
@@ -46,7 +46,7 @@ impl Store {
         for (state, count) in rows {
             let place = match state.as_str() {
                 "waiting" => &mut backlog.waiting,
-                "leased" => &mut backlog.under_way,
+                "leased" => &mut backlog.leased,
                 _ => &mut backlog.failed,
             };
             *place = u64::try_from(count).unwrap_or_default();
@@ -71,14 +71,18 @@ impl Store {
         Ok(Some(StartedLetter { id, subject, started_at: Timestamp::from_unix_millis(started_at), counts }))
     }
 
-    /// All that was ever counted, by what it is.
+    /// Returns the sum of all counts.
     ///
     /// # Errors
-    /// When the database does not answer.
-    pub async fn counted(&self) -> Result<Vec<(CountedEvent, u64)>, StoreFailure> {
-        let rows: Vec<StateRow> = on_pool!(self, |pool| sqlx::query_as(SUM_COUNTS).fetch_all(pool).await?);
-        let read =
-            |(kind, times): StateRow| Some((CountedEvent::parse(&kind)?, u64::try_from(times).unwrap_or_default()));
-        Ok(rows.into_iter().filter_map(read).collect())
+    /// When the database is unavailable.
+    pub async fn total_counts(&self) -> Result<Totals, StoreFailure> {
+        let rows: Vec<(String, i64)> = on_pool!(self, |pool| sqlx::query_as(SUM_COUNTS).fetch_all(pool).await?);
+        let mut totals = Totals::default();
+        for (kind, times) in rows {
+            if let Some(event) = CountedEvent::parse(&kind) {
+                totals.add(event, u64::try_from(times).unwrap_or_default());
+            }
+        }
+        Ok(totals)
     }
 }

@@ -13,7 +13,7 @@ impl Store {
     ///
     /// # Errors
     /// When that fails, or there is damage.
-    pub async fn seal(path: &Path) -> Result<(), StoreFailure> {
+    pub async fn finalize_backup_file(path: &Path) -> Result<(), StoreFailure> {
         let options = SqliteConnectOptions::new()
             .filename(path)
             .journal_mode(SqliteJournalMode::Delete)
@@ -26,7 +26,7 @@ impl Store {
 
     /// Opens such a file for reading.
     #[must_use]
-    pub fn open_sealed(path: &Path) -> Self {
+    pub fn open_backup_file(path: &Path) -> Self {
         let options = SqliteConnectOptions::new().filename(path).read_only(true).immutable(true);
         Self::Sqlite(SqlitePoolOptions::new().max_connections(1).connect_lazy_with(options))
     }

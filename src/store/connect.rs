@@ -63,7 +63,7 @@ impl Database {
     ///
     /// # Errors
     /// When `database_url` cannot be used.
-    pub fn of(settings: &Settings) -> Result<Self, InvalidSettings> {
+    pub fn from_settings(settings: &Settings) -> Result<Self, InvalidSettings> {
         match &settings.database_url {
             Some(url) => Self::parse(url).map_err(|why| InvalidSettings::of("database_url", why)),
             None => Ok(Self::Sqlite(settings.data_dir.join("porchlight.db"))),

@@ -9,7 +9,7 @@ use futures_util::stream::BoxStream;
 use sqlx::{AssertSqlSafe, Executor, Postgres, Sqlite, Transaction};
 
 use super::migrations::SQLITE_MIGRATIONS;
-use super::tables::{Contents, Table, migrations_up_to, tables};
+use super::tables::{Table, TableSummary, migrations_up_to, tables};
 use super::{Store, StoreFailure};
 
 /// Rows are handed over so many at a time, or fewer when they are long.
@@ -25,9 +25,9 @@ pub enum SourceWrites {
 
 #[derive(Clone, Debug)]
 pub enum Copied {
-    Now(Vec<Contents>),
+    Now(Vec<TableSummary>),
     /// Everything was there already.
-    Before(Vec<Contents>),
+    Earlier(Vec<TableSummary>),
 }
 
 /// Nothing was carried, and why.
@@ -159,7 +159,7 @@ impl Session {
         &mut self,
         tables: &[Table],
         mut progress: impl FnMut(u64),
-    ) -> Result<Vec<Contents>, CopyFailure> {
+    ) -> Result<Vec<TableSummary>, CopyFailure> {
         let (mut all, mut done) = (Vec::new(), 0);
         for table in tables {
             let mut contents = table.empty();
@@ -217,7 +217,7 @@ impl Store {
     ///
     /// # Errors
     /// When it cannot be read, or there is no room for temporary files.
-    pub async fn renewed(
+    pub async fn upgraded_copy(
         &self,
         version: i64,
         progress: impl FnMut(&'static str, u64, u64),
@@ -234,11 +234,11 @@ impl Store {
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn contents(
+    pub async fn table_summaries(
         &self,
         version: i64,
         mut progress: impl FnMut(u64, u64),
-    ) -> Result<Vec<Contents>, CopyFailure> {
+    ) -> Result<Vec<TableSummary>, CopyFailure> {
         let tables = tables(&migrations_up_to(version)).await?;
         let mut session = Session::reading(self, SourceWrites::Allowed).await?;
         let all = session.count_all(&tables).await?;
@@ -271,7 +271,7 @@ async fn carry(
     if !target.is_fresh(tables).await? {
         let there = target.contents(tables, |done| progress("reading there", done, all)).await?;
         let here = source.contents(tables, |done| progress("reading here", done, all)).await?;
-        return if here == there { Ok(Copied::Before(there)) } else { Err(difference(&here, &there)) };
+        return if here == there { Ok(Copied::Earlier(there)) } else { Err(difference(&here, &there)) };
     }
     for table in tables.iter().rev().filter(|table| table.rows_at_first > 0) {
         target.execute(format!("DELETE FROM \"{}\"", table.name)).await?;
@@ -293,7 +293,7 @@ async fn carry(
 }
 
 /// Every database has secrets and ids of its own, so two that have a table in common are of one origin.
-fn difference(here: &[Contents], there: &[Contents]) -> CopyFailure {
+fn difference(here: &[TableSummary], there: &[TableSummary]) -> CopyFailure {
     let pairs = || here.iter().zip(there);
     if !pairs().any(|(here, there)| here.rows > 0 && here == there) {
         return CopyFailure::Occupied;
@@ -311,7 +311,7 @@ async fn carry_table(
     target: &mut Session,
     table: &Table,
     mut progress: impl FnMut(u64),
-) -> Result<Contents, CopyFailure> {
+) -> Result<TableSummary, CopyFailure> {
     let mut contents = table.empty();
     let (mut batch, mut count) = (String::new(), 0);
     let mut rows = source.rows(table);

@@ -44,7 +44,7 @@ const SELECT_OF_KIND: &str = "SELECT name, CAST(SUM(times) AS BIGINT) FROM count
 
 /// What was counted on one day, through which face.
 #[derive(Clone, Debug)]
-pub struct CountedOn {
+pub struct DailyCount {
     pub day: Day,
     pub what: CountedEvent,
     /// Empty where there is none.
@@ -74,12 +74,17 @@ impl Store {
 
     /// # Errors
     /// When the database does not answer.
-    pub async fn counts_by_day(&self, since: Day) -> Result<Vec<CountedOn>, StoreFailure> {
+    pub async fn counts_by_day(&self, since: Day) -> Result<Vec<DailyCount>, StoreFailure> {
         type Row = (i64, String, String, i64);
         let rows: Vec<Row> =
             on_pool!(self, |pool| sqlx::query_as(SELECT_BY_DAY).bind(since.number()).fetch_all(pool).await?);
         let read = |(day, kind, via, times): Row| {
-            Some(CountedOn { day: Day::from_number(day), what: CountedEvent::parse(&kind)?, via, times: number(times) })
+            Some(DailyCount {
+                day: Day::from_number(day),
+                what: CountedEvent::parse(&kind)?,
+                via,
+                times: number(times),
+            })
         };
         Ok(rows.into_iter().filter_map(read).collect())
     }
@@ -109,7 +114,7 @@ impl Store {
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn counts_of(&self, what: CountedEvent, since: Day) -> Result<Vec<(String, u64)>, StoreFailure> {
+    pub async fn counts_by_name(&self, what: CountedEvent, since: Day) -> Result<Vec<(String, u64)>, StoreFailure> {
         let rows: Vec<(String, i64)> = on_pool!(self, |pool| {
             sqlx::query_as(SELECT_OF_KIND).bind(since.number()).bind(what.as_str()).fetch_all(pool).await?
         });

@@ -12,9 +12,9 @@ pub struct Health {
     /// The number of the newest migration, if there has been any.
     pub schema: Option<i64>,
     /// How many migrations the next start will make.
-    pub migrations_to_come: usize,
+    pub pending_migrations: usize,
     /// A setting of the server under which a power cut may lose what was confirmed.
-    pub risk: Option<&'static str>,
+    pub durability_risk: Option<&'static str>,
 }
 
 /// How far the migrations have come.
@@ -54,8 +54,8 @@ impl Store {
         }
         Ok(Health {
             schema: applied.last().copied(),
-            migrations_to_come: self.known_migrations().iter().count().saturating_sub(applied.len()),
-            risk: self.risk().await?,
+            pending_migrations: self.known_migrations().iter().count().saturating_sub(applied.len()),
+            durability_risk: self.durability_risk().await?,
         })
     }
 
@@ -104,7 +104,7 @@ impl Store {
         }
     }
 
-    async fn risk(&self) -> Result<Option<&'static str>, StoreFailure> {
+    async fn durability_risk(&self) -> Result<Option<&'static str>, StoreFailure> {
         match self {
             Self::Sqlite(pool) => check_durability(pool).await.map(|()| None),
             Self::Postgres(pool) => {

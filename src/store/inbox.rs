@@ -12,12 +12,12 @@ use crate::domain::time::Timestamp;
 #[derive(Clone, Debug)]
 pub struct InboxEntry {
     pub received: ReceivedMessage,
-    pub progress: DeliveryState,
+    pub state: DeliveryState,
     /// Since when that is so; for one that waits, until when it does.
     pub at: Timestamp,
     pub tries: u32,
     /// What the mail server said last, if it did not take the message.
-    pub trouble: Option<String>,
+    pub last_error: Option<String>,
 }
 
 /// How far a message has come.
@@ -125,7 +125,7 @@ impl Store {
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn messages_named(&self, end_of_name: &str) -> Result<Vec<InboxEntry>, StoreFailure> {
+    pub async fn messages_by_reference(&self, end_of_name: &str) -> Result<Vec<InboxEntry>, StoreFailure> {
         let rows: Vec<InboxRow> =
             on_pool!(self, |pool| sqlx::query_as(SELECT_NAMED).bind(end_of_name).fetch_all(pool).await?);
         rows.into_iter().map(entry).collect()
@@ -157,9 +157,9 @@ fn entry(row: InboxRow) -> Result<InboxEntry, StoreFailure> {
     let message = MessageRow { id: row.id, email: row.email, name: row.name, body: row.body, at: row.at };
     Ok(InboxEntry {
         received: received(&message)?,
-        progress: DeliveryState::stored(&row.state),
+        state: DeliveryState::stored(&row.state),
         at: Timestamp::from_unix_millis(row.since),
         tries: u32::try_from(row.tries).unwrap_or(u32::MAX),
-        trouble: row.trouble,
+        last_error: row.trouble,
     })
 }

@@ -23,9 +23,9 @@ pub enum LetterClaim {
     /// Not to be sent to after all.
     Skipped,
     /// Nobody is due before then.
-    Later(Timestamp),
+    NotDueUntil(Timestamp),
     /// Nobody is left.
-    Done,
+    NoneLeft,
 }
 
 /// Somebody to whom a letter goes now.
@@ -142,7 +142,9 @@ impl Store {
                 sqlx::query_as(words(SELECT_DUE)).bind(&id).bind(at).fetch_optional(&mut *tx).await?;
             let Some((address, tries)) = due else {
                 let (next,): (Option<i64>,) = sqlx::query_as(SELECT_NEXT).bind(&id).fetch_one(&mut *tx).await?;
-                return Ok(next.map_or(LetterClaim::Done, |next| LetterClaim::Later(Timestamp::from_unix_millis(next))));
+                return Ok(next.map_or(LetterClaim::NoneLeft, |next| {
+                    LetterClaim::NotDueUntil(Timestamp::from_unix_millis(next))
+                }));
             };
             let opted_in: Option<OptedIn> =
                 sqlx::query_as(words(SELECT_OPTED_IN)).bind(&address).fetch_optional(&mut *tx).await?;

@@ -46,7 +46,7 @@ pub struct EventRecord {
 pub struct ConsentRecord {
     pub opt_in: OptIn,
     /// Whether it is the one that stands now.
-    pub stands: bool,
+    pub is_current: bool,
     /// When and how it was taken back.
     pub withdrawn: Option<(Timestamp, String)>,
 }
@@ -59,7 +59,7 @@ pub struct LetterRecord {
     pub state: String,
     pub at: Timestamp,
     pub tries: i64,
-    pub trouble: Option<String>,
+    pub last_error: Option<String>,
 }
 
 const SELECT_PERSON: &str = "SELECT email, first_seen_at, opt_in FROM people WHERE address = $1";
@@ -167,13 +167,13 @@ impl Store {
             messages,
             letters: letters
                 .into_iter()
-                .map(|(letter, subject, state, at, tries, trouble)| LetterRecord {
+                .map(|(letter, subject, state, at, tries, last_error)| LetterRecord {
                     letter,
                     subject,
                     state,
                     at: Timestamp::from_unix_millis(at),
                     tries,
-                    trouble,
+                    last_error,
                 })
                 .collect(),
             token: token.and_then(|(token,)| UnsubscribeToken::parse(&token)),
@@ -219,7 +219,7 @@ impl Store {
 
 fn held_consent(row: ConsentRow, stands: Option<&str>) -> Result<ConsentRecord, StoreFailure> {
     Ok(ConsentRecord {
-        stands: stands == Some(row.id.as_str()),
+        is_current: stands == Some(row.id.as_str()),
         opt_in: opt_in(row.at, &row.via, row.source.as_deref(), row.wording)?,
         withdrawn: row.withdrawn_at.map(Timestamp::from_unix_millis).zip(row.how),
     })

@@ -9,7 +9,7 @@ use crate::domain::version::{Build, SystemVersion, Version};
 
 /// Differs whenever the releases differ: a row is never deleted and changes once, when withdrawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReleasesState {
+pub struct ReleasesRevision {
     published: i64,
     withdrawn: i64,
 }
@@ -34,10 +34,10 @@ row! {
 impl Store {
     /// # Errors
     /// When the database does not answer.
-    pub async fn releases_state(&self) -> Result<ReleasesState, StoreFailure> {
+    pub async fn releases_revision(&self) -> Result<ReleasesRevision, StoreFailure> {
         const COUNT: &str = "SELECT count(*), count(withdrawn) FROM releases";
         let (published, withdrawn) = on_pool!(self, |pool| sqlx::query_as(COUNT).fetch_one(pool).await?);
-        Ok(ReleasesState { published, withdrawn })
+        Ok(ReleasesRevision { published, withdrawn })
     }
 
     /// # Errors

@@ -12,7 +12,7 @@ use crate::domain::sha256::Sha256;
 /// What a table holds: how many rows, and a sum over what is in them that is the same in any order. Backups keep it, so
 /// the sum of the same rows stays the same in all versions of this program.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-pub struct Contents {
+pub struct TableSummary {
     pub table: String,
     pub rows: u64,
     #[serde(with = "digits")]
@@ -70,12 +70,12 @@ impl Table {
         self.columns.iter().map(|column| each(column)).collect::<Vec<_>>().join(", ")
     }
 
-    pub fn empty(&self) -> Contents {
-        Contents { table: self.name.clone(), rows: 0, sum: 0 }
+    pub fn empty(&self) -> TableSummary {
+        TableSummary { table: self.name.clone(), rows: 0, sum: 0 }
     }
 }
 
-impl Contents {
+impl TableSummary {
     /// Takes in a row, whichever way its database writes JSON.
     pub(super) fn add(&mut self, row: &str, table: &Table) -> Result<(), StoreFailure> {
         let senseless = |_| StoreFailure::Unusable(format!("A row of the table {} cannot be read.", table.name));

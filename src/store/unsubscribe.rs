@@ -69,7 +69,7 @@ impl Store {
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn unsubscribe_tokens(
+    pub async fn ensure_unsubscribe_tokens(
         &self,
         fresh: &[(EmailAddress, UnsubscribeToken)],
         at: Timestamp,
@@ -86,7 +86,7 @@ impl Store {
 
     /// # Errors
     /// When the database does not answer.
-    pub async fn knows_token(&self, token: &UnsubscribeToken) -> Result<bool, StoreFailure> {
+    pub async fn token_exists(&self, token: &UnsubscribeToken) -> Result<bool, StoreFailure> {
         let (holders,): (i64,) =
             on_pool!(self, |pool| sqlx::query_as(COUNT_HOLDERS).bind(token.as_str()).fetch_one(pool).await?);
         Ok(holders > 0)
@@ -97,7 +97,7 @@ impl Store {
     ///
     /// # Errors
     /// When the database does not answer.
-    pub async fn leave(
+    pub async fn unsubscribe(
         &self,
         token: &UnsubscribeToken,
         how: UnsubscribeKind,

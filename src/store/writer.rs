@@ -93,7 +93,7 @@ impl Writer {
 
     /// Why a write would be refused now, if it would be.
     #[must_use]
-    pub fn trouble(&self) -> Option<String> {
+    pub fn problem(&self) -> Option<String> {
         if self.queue.is_closed() {
             return Some("the writer has stopped".to_owned());
         }
@@ -115,15 +115,15 @@ impl Writer {
     ///
     /// # Errors
     /// `Unavailable`: it may or may not have been stored, and may be sent again. `Refused`: it was not.
-    pub async fn sign_up(&self, record: SignupRecord) -> Result<Option<KnownBefore>, StoreFailure> {
+    pub async fn record_signup(&self, record: SignupRecord) -> Result<Option<KnownBefore>, StoreFailure> {
         self.write(record, Job::Signup).await
     }
 
     /// Stores a message to the makers.
     ///
     /// # Errors
-    /// As [`Self::sign_up`].
-    pub async fn take_message(&self, record: ReceivedMessage) -> Result<(), StoreFailure> {
+    /// As [`Self::record_signup`].
+    pub async fn record_message(&self, record: ReceivedMessage) -> Result<(), StoreFailure> {
         self.write(record, Job::Message).await
     }
 

@@ -49,7 +49,7 @@ impl App {
         service: Service,
         content: &Content,
     ) -> Result<Self, SiteFailure> {
-        let releases = service.catalogue.known();
+        let releases = service.catalogue.cached();
         let made = BuiltSite::new(content, &base_url, &service.newest_image, &releases, settings.ai_train)?;
         Ok(Self(Arc::new(Inner {
             service,
@@ -67,7 +67,7 @@ impl App {
     /// When the site's files do not fit.
     pub fn remake(&self, content: &Content) -> Result<(), SiteFailure> {
         let Inner { service, base_url, ai_train, .. } = &*self.0;
-        let made = BuiltSite::new(content, base_url, &service.newest_image, &service.catalogue.known(), *ai_train)?;
+        let made = BuiltSite::new(content, base_url, &service.newest_image, &service.catalogue.cached(), *ai_train)?;
         *self.0.built.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(made);
         Ok(())
     }

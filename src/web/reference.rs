@@ -34,7 +34,7 @@ pub(crate) fn reference(base_url: &BaseUrl, newest_image: &NewestImage, releases
         "mcp_versions": mcp::VERSIONS,
         "api_version": API_VERSION,
         "opt_in_words": consent::WORDS,
-        "image_ready": newest_image.is_there(releases),
+        "image_ready": newest_image.is_available(releases),
         "image_url": newest_image.url(),
         "release": newest(releases, base_url),
         "releases": offered(releases, base_url),

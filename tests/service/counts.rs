@@ -159,8 +159,8 @@ async fn a_write_that_is_repeated_because_nobody_knew_whether_it_arrived_is_coun
         let message = MessageText::parse("Hello").expect("a message");
         let message = ReceivedMessage { id: Uuid::max(), message: ContactMessage { name: None, email, message }, at };
         for _ in 0..2 {
-            writer.sign_up(signup.clone()).await.expect("to be stored");
-            writer.take_message(message.clone()).await.expect("to be stored");
+            writer.record_signup(signup.clone()).await.expect("to be stored");
+            writer.record_message(message.clone()).await.expect("to be stored");
         }
         drop(writer);
         written.await.expect("its end");

@@ -11,7 +11,7 @@ mod sharing;
 
 use std::time::Duration;
 
-use porchlight::actions::{Forwarder, Step};
+use porchlight::actions::{ForwardStep, Forwarder};
 use porchlight::config::RawSettings;
 use porchlight::domain::mailbox::Mailbox;
 use porchlight::domain::relay::Relay;
@@ -60,7 +60,7 @@ fn forwarder(service: &Service, smtp_url: &str) -> Forwarder {
     Forwarder {
         store: Store::open(&database).expect("a store"),
         mailer: Mailer::new(relay, &Mailbox::parse(FROM).expect("a sender")).expect("a sender"),
-        to: MailAddress::new(&Mailbox::parse(TO).expect("a recipient")).expect("a recipient"),
+        to: MailAddress::from_mailbox(&Mailbox::parse(TO).expect("a recipient")).expect("a recipient"),
         clock: service.clock.clone(),
     }
 }
@@ -81,18 +81,18 @@ impl Post {
         }
     }
 
-    async fn step(&self) -> Step {
+    async fn step(&self) -> ForwardStep {
         self.forwarder.step().await.expect("a database that answers")
     }
 
     /// Steps for as long as mails go.
     async fn run(&self) {
-        while let Step::Sent = self.step().await {}
+        while let ForwardStep::Sent = self.step().await {}
     }
 
     async fn is_stuck(&self) -> SendFailure {
         match self.step().await {
-            Step::Stuck(trouble) => trouble,
+            ForwardStep::Failed(trouble) => trouble,
             other => panic!("{other:?}"),
         }
     }
@@ -100,7 +100,7 @@ impl Post {
     /// How long until the next try; the clock is moved there.
     async fn wait(&self) -> Duration {
         let now = self.service.clock.now();
-        let Step::Idle(Some(then)) = self.step().await else { panic!("there is something to do already") };
+        let ForwardStep::Idle(Some(then)) = self.step().await else { panic!("there is something to do already") };
         let pause = now.until(then);
         self.service.clock.advance(pause);
         pause

@@ -33,8 +33,9 @@ async fn download(service: &Service, email: &str, updates: bool) {
 async fn link(service: &Service, email: &str) -> String {
     let store = store(service);
     let email = address(email);
-    let tokens =
-        actions::unsubscribe_tokens(&store, std::slice::from_ref(&email), service.clock.now()).await.expect("tokens");
+    let tokens = actions::ensure_unsubscribe_tokens(&store, std::slice::from_ref(&email), service.clock.now())
+        .await
+        .expect("tokens");
     store.close().await;
     tokens[email.key()].path()
 }

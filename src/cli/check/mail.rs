@@ -25,7 +25,7 @@ pub(super) async fn about_mail(settings: &Settings, name_servers: &NameServers) 
 /// Connects and logs in, and sends nothing.
 async fn about_mail_server(mail: &MailSettings) -> Finding {
     const NAME: &str = "mail";
-    if let Err(why) = MailAddress::new(&mail.contact_to) {
+    if let Err(why) = MailAddress::from_mailbox(&mail.contact_to) {
         return Finding::trouble(NAME, InvalidSettings::of("contact_to", why).to_string());
     }
     let mailer = match Mailer::new(mail.relay.clone(), &mail.from) {
@@ -39,7 +39,7 @@ async fn about_mail_server(mail: &MailSettings) -> Finding {
             let login = if mail.relay.login().is_some() { "and lets us in" } else { "and asks for no password" };
             Finding::good(NAME, format!("{} answers {login}", mail.relay))
         }
-        Ok(Err(trouble)) => away(trouble.in_full()),
+        Ok(Err(trouble)) => away(trouble.detail()),
         Err(_) => away("it does not answer"),
     }
 }

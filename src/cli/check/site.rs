@@ -28,7 +28,7 @@ pub(super) fn about_site(settings: &Settings, releases: &Releases) -> Result<(Fi
 pub(super) async fn about_release(settings: &Settings, store: Option<Store>, newest_image: &NewestImage) -> Finding {
     const NAME: &str = "release";
     const PUBLISH: &str = "`porchlight release publish FILE.dmg --version 1.0.0` puts one up.";
-    if let NewestImage::Elsewhere(url) = newest_image {
+    if let NewestImage::External(url) = newest_image {
         return Finding::good(NAME, format!("downloads lead to {url}"));
     }
     let Some(store) = store else {
@@ -38,11 +38,11 @@ pub(super) async fn about_release(settings: &Settings, store: Option<Store>, new
         };
     };
     let catalogue = Catalogue::new(store, settings.releases_dir.clone());
-    if let Err(failure) = catalogue.look().await {
+    if let Err(failure) = catalogue.refresh().await {
         return Finding::trouble(NAME, format!("What has been published could not be read: {failure}."));
     }
     let missing = missing_image(&catalogue, newest_image).await;
-    match (catalogue.known().newest(), missing) {
+    match (catalogue.cached().newest(), missing) {
         (Some(release), None) => match &release.elsewhere {
             Some(url) => Finding::good(NAME, format!("{} is the newest, at {url}", release.version)),
             None => Finding::good(NAME, format!("{} is the newest, and can be read here", release.version)),

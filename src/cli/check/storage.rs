@@ -15,7 +15,7 @@ const LITTLE_ROOM: u64 = 1_000_000_000;
 /// The store only if it can be asked.
 pub(super) async fn about_database(settings: &Settings) -> (Finding, Option<Store>) {
     const NAME: &str = "database";
-    let database = match Database::of(settings) {
+    let database = match Database::from_settings(settings) {
         Ok(database) => database,
         Err(failure) => return (Finding::trouble(NAME, failure.to_string()), None),
     };
@@ -33,10 +33,10 @@ pub(super) async fn about_database(settings: &Settings) -> (Finding, Option<Stor
             let schema =
                 condition.schema.map_or_else(|| "no tables yet".to_owned(), |number| format!("schema {number}"));
             let mut notes = vec![format!("{database}, {schema}.")];
-            if condition.migrations_to_come > 0 {
+            if condition.pending_migrations > 0 {
                 notes.push("The next start brings it up to date.".to_owned());
             }
-            if let Some(risk) = condition.risk {
+            if let Some(risk) = condition.durability_risk {
                 notes
                     .push(format!("The server has `{risk}` off: a power cut may lose what was confirmed. Turn it on."));
             }

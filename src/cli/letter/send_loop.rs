@@ -43,12 +43,12 @@ impl SendLoop {
         loop {
             self.wait_for_rate_limit().await?;
             match sender.step().await.map_err(|failure| failure.to_string())? {
-                LetterStep::Settled => {
+                LetterStep::Finished => {
                     retry_delays = RETRY_DELAYS.iter();
                     self.bar.inc(1);
                 }
                 LetterStep::Deferred => retry_delays = RETRY_DELAYS.iter(),
-                LetterStep::Away(reason) => match retry_delays.next() {
+                LetterStep::ServerUnavailable(reason) => match retry_delays.next() {
                     Some(delay) => self.wait(*delay).await?,
                     None => return Err(format!("The mail server is unavailable: {reason}")),
                 },
@@ -60,7 +60,7 @@ impl SendLoop {
                     }
                     self.wait(delay.max(Duration::from_millis(100))).await?;
                 }
-                LetterStep::Done => {
+                LetterStep::Complete => {
                     self.bar.finish_and_clear();
                     return Ok(());
                 }

@@ -10,7 +10,7 @@ use crate::domain::time::Timestamp;
 use crate::store::{ConsentRecord, EventRecord, InboxEntry, LetterRecord, PersonRecord};
 
 fn is_mailed(person: &PersonRecord) -> bool {
-    person.suppression.is_none() && person.consents.iter().any(|consent| consent.stands)
+    person.suppression.is_none() && person.consents.iter().any(|consent| consent.is_current)
 }
 
 fn count_events(person: &PersonRecord, kind: &str) -> usize {
@@ -47,7 +47,7 @@ fn consent(consent: &ConsentRecord) -> Value {
         "via": opt_in.via.as_str(),
         "source": opt_in.source.as_ref().map(Source::as_str),
         "wording": opt_in.wording,
-        "stands": consent.stands,
+        "stands": consent.is_current,
         "withdrawn": consent.withdrawn.as_ref().map(|(at, how)| json!({ "at": at.rfc3339(), "how": how })),
     })
 }
@@ -62,10 +62,10 @@ pub(in crate::cli) fn message_json(entry: &InboxEntry) -> Value {
         "email": received.message.email.as_typed(),
         "name": received.message.name.as_ref().map(SenderName::as_str),
         "message": received.message.message.as_str(),
-        "state": entry.progress.as_str(),
+        "state": entry.state.as_str(),
         "state_at": entry.at.rfc3339(),
         "tries": entry.tries,
-        "trouble": entry.trouble,
+        "trouble": entry.last_error,
     })
 }
 
@@ -76,7 +76,7 @@ fn letter(letter: &LetterRecord) -> Value {
         "state": letter.state,
         "at": letter.at.rfc3339(),
         "tries": letter.tries,
-        "trouble": letter.trouble,
+        "trouble": letter.last_error,
     })
 }
 
@@ -121,7 +121,7 @@ fn history(person: &PersonRecord) -> Vec<(Timestamp, String)> {
         history.push((letter.at, format!("letter “{}”: {}", sanitize_line(&letter.subject), letter.state)));
     }
     for entry in &person.messages {
-        let (received, state) = (&entry.received, entry.progress.as_str());
+        let (received, state) = (&entry.received, entry.state.as_str());
         let mut text = format!("message {} from {} ({state}):", reference(received.id), sender(&received.message));
         for line in sanitize(received.message.message.as_str()).lines() {
             text = format!("{text}\n    {line}");

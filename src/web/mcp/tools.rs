@@ -241,7 +241,7 @@ fn get_download(app: &App, fields: Fields) -> Result<Value, Problem> {
                      are sent nothing.",
         "first_open": facts.first_open,
     });
-    let release = newest(&app.service().catalogue.known(), app.base_url());
+    let release = newest(&app.service().catalogue.cached(), app.base_url());
     for fact in ["version", "date", "size", "sha256"] {
         if let Some(value) = release.get(fact) {
             way[fact] = value.clone();

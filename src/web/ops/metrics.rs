@@ -14,7 +14,6 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use crate::actions::{OpsSummary, ops_summary};
-use crate::domain::counts::Totals;
 use crate::web::app::App;
 
 const PROMETHEUS_TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -45,8 +44,8 @@ pub(super) async fn metrics(app: &App) -> Response {
 /// What all instances together know, as it stands in the database.
 fn register_glance(summary: &OpsSummary, registry: &mut Registry) {
     let state = |value| Labelled { name: "state", value };
-    let OpsSummary { backlog, letter, counted, outbox_age } = summary;
-    let unsent = [("waiting", backlog.waiting), ("under_way", backlog.under_way), ("failed", backlog.failed)];
+    let OpsSummary { backlog, letter, totals, outbox_age } = summary;
+    let unsent = [("waiting", backlog.waiting), ("under_way", backlog.leased), ("failed", backlog.failed)];
     let unsent = gauges(unsent.map(|(name, count)| (state(name), count)));
     registry.register("outbox_messages", "Messages that are not in the makers' mailbox yet", unsent);
     let age = number(outbox_age.as_secs());
@@ -61,10 +60,6 @@ fn register_glance(summary: &OpsSummary, registry: &mut Registry) {
     ]);
     registry.register("letter_recipients", "Recipients of the letter that was started last, by state", letter);
     let counts = Family::<Labelled, Counter>::default();
-    let mut totals = Totals::default();
-    for (what, times) in counted {
-        totals.add(*what, *times);
-    }
     for (value, times) in totals.named() {
         counts.get_or_create(&Labelled { name: "what", value }).inc_by(times);
     }

@@ -101,10 +101,10 @@ fn asset(app: &App, path: &str, head: &Parts) -> Option<Response> {
 /// 200 when this instance can do its work, else 503; either way a line for each part.
 async fn readyz(app: &App) -> Response {
     let parts = readiness(app.service()).await;
-    let ready = parts.iter().all(|part| part.trouble.is_none() || !part.turns_away);
+    let ready = parts.iter().all(|part| part.problem.is_none() || !part.fails_readiness);
     let told: Map<_, _> = parts
         .into_iter()
-        .map(|part| (part.name.to_owned(), Value::from(part.trouble.unwrap_or_else(|| "ok".to_owned()))))
+        .map(|part| (part.name.to_owned(), Value::from(part.problem.unwrap_or_else(|| "ok".to_owned()))))
         .collect();
     let mut response = Response::new(Body::from(format!("{:#}\n", json!({ "ready": ready, "parts": told }))));
     *response.status_mut() = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };

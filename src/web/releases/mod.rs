@@ -76,7 +76,7 @@ pub(crate) async fn latest(State(app): State<App>, request: Request) -> Response
     }
     let releases = app.service().catalogue.current().await;
     match (&app.service().newest_image, releases.newest()) {
-        (NewestImage::Elsewhere(url), _) => lead_to(url),
+        (NewestImage::External(url), _) => lead_to(url),
         (_, Some(release)) => lead_to(release.elsewhere.as_deref().unwrap_or(&listing::path(release))),
         (NewestImage::Preview(_), None) => lead_to(&format!("/releases/{}", sample_name(name))),
         (NewestImage::Published(_), None) => not_yet("No disk image has been published yet. Please come back later.\n"),

@@ -87,8 +87,8 @@ async fn a_temporary_refusal_is_tried_again_later() {
             desk.service.clock.advance(Duration::from_mins(1));
         }
         desk.server.order("take").await;
-        assert!(matches!(sender.step().await.unwrap(), LetterStep::Settled));
-        assert!(matches!(sender.step().await.unwrap(), LetterStep::Done));
+        assert!(matches!(sender.step().await.unwrap(), LetterStep::Finished));
+        assert!(matches!(sender.step().await.unwrap(), LetterStep::Complete));
         assert_eq!(desk.recipients().await, ["ada@example.com"]);
         assert_eq!(desk.status()["sent"], 1);
         sender.store.close().await;
@@ -122,7 +122,7 @@ async fn a_suppressed_person_is_skipped_at_the_last_moment() {
         let ada = porchlight::domain::email::EmailAddress::parse("ADA@example.com").unwrap();
         let why = porchlight::domain::suppression::SuppressionReason::Makers;
         sender.store.suppress(&ada, why, desk.service.clock.now()).await.unwrap();
-        while !matches!(sender.step().await.unwrap(), LetterStep::Done) {}
+        while !matches!(sender.step().await.unwrap(), LetterStep::Complete) {}
         assert!(desk.recipients().await.is_empty());
         assert_eq!(desk.status()["skipped"], 1);
         sender.store.close().await;

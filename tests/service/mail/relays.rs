@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 
-use porchlight::actions::Step;
+use porchlight::actions::ForwardStep;
 use porchlight::config::RawSettings;
 use porchlight::mail::SendFailure;
 
@@ -24,7 +24,7 @@ async fn server(identity: &Identity, more: &[&str]) -> MailServer {
 }
 
 /// One message, one step, with this address of the mail server.
-async fn one_step(server: MailServer, url: &str) -> (Step, MailServer) {
+async fn one_step(server: MailServer, url: &str) -> (ForwardStep, MailServer) {
     let service = Service::start(RawSettings::default(), Database::sqlite()).await;
     let forwarder = forwarder(&service, &url.replace("PORT", &server.port().to_string()));
     let post = Post { service, server, forwarder };
@@ -36,8 +36,8 @@ async fn one_step(server: MailServer, url: &str) -> (Step, MailServer) {
 }
 
 #[track_caller]
-fn is_away(step: &Step) {
-    assert!(matches!(step, Step::Stuck(SendFailure::Unavailable(_))), "{step:?}");
+fn is_away(step: &ForwardStep) {
+    assert!(matches!(step, ForwardStep::Failed(SendFailure::Unavailable(_))), "{step:?}");
 }
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn on_this_machine_any_certificate_will_do_and_none_is_needed() {
         (server(&identity, &[&["--starttls", "required"][..], &LOGIN].concat()).await, true),
     ] {
         let (step, mut server) = one_step(server, &format!("smtp://{LOGIN_IN_URL}@127.0.0.1:PORT")).await;
-        assert!(matches!(step, Step::Sent), "{step:?}");
+        assert!(matches!(step, ForwardStep::Sent), "{step:?}");
         let mail = server.next_mail().await;
         assert_eq!((mail.encrypted, mail.user.as_deref()), (encrypted, Some("maker@mail.example")));
     }

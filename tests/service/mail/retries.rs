@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use porchlight::actions::Step;
+use porchlight::actions::ForwardStep;
 use porchlight::mail::SendFailure;
 use porchlight::store::InboxFilter;
 
@@ -29,11 +29,11 @@ async fn a_message_is_tried_for_a_week_with_growing_pauses_and_then_kept_as_fail
 
         let failed = post.forwarder.store.inbox_page(InboxFilter::Failed, None, 10).await.expect("a list");
         let [entry] = failed.try_into().expect("one message");
-        assert_eq!((entry.progress.as_str(), entry.received.message.message.as_str()), ("failed", "Letter 1."));
-        assert!(entry.trouble.is_some() && entry.tries > 10, "{entry:?}");
+        assert_eq!((entry.state.as_str(), entry.received.message.message.as_str()), ("failed", "Letter 1."));
+        assert!(entry.last_error.is_some() && entry.tries > 10, "{entry:?}");
 
         post.server.order("back").await;
-        assert!(matches!(post.step().await, Step::Idle(None)), "nobody has asked for another try");
+        assert!(matches!(post.step().await, ForwardStep::Idle(None)), "nobody has asked for another try");
         let now = post.service.clock.now();
         assert_eq!(post.forwarder.store.retry_messages(None, now).await.expect("to be done"), 1);
         post.run().await;
@@ -75,7 +75,7 @@ async fn what_waits_long_goes_as_soon_as_the_mail_server_is_known_to_be_back() {
         }
         post.is_stuck().await;
         post.server.order("back").await;
-        assert!(matches!(post.step().await, Step::Idle(Some(_))));
+        assert!(matches!(post.step().await, ForwardStep::Idle(Some(_))));
         post.write(&letter(2)).await;
         post.run().await;
         assert_eq!(post.server.mails().await.iter().flat_map(letters_in).collect::<Vec<_>>(), [2, 1]);
@@ -95,7 +95,7 @@ async fn a_refusal_whether_for_now_or_for_good_is_tried_again() {
                 let trouble = post.is_stuck().await;
                 assert_eq!(matches!(trouble, SendFailure::MessageRejected { .. }), stage == "content", "{trouble:?}");
                 let (number_of_reply, words) = (&reply[..3], &reply[4..]);
-                assert!(trouble.in_full().contains(words), "{trouble:?}");
+                assert!(trouble.detail().contains(words), "{trouble:?}");
                 let logged = trouble.to_string();
                 assert!(logged.contains(number_of_reply) && !logged.contains(words), "{logged}");
                 post.server.order("take").await;
@@ -151,7 +151,7 @@ async fn a_message_that_the_mail_server_does_not_like_holds_up_no_other() {
         let mut arrived = Vec::new();
         for _ in 0..8 {
             post.service.clock.advance(Duration::from_hours(3));
-            while !matches!(post.step().await, Step::Idle(_)) {}
+            while !matches!(post.step().await, ForwardStep::Idle(_)) {}
             arrived.extend(post.server.mails().await.iter().flat_map(letters_in));
         }
         arrived.sort_unstable();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use porchlight::actions::Step;
+use porchlight::actions::ForwardStep;
 use porchlight::config::RawSettings;
 
 use super::{Post, forwarder, letter, letters_in, on_each_database};
@@ -18,7 +18,8 @@ async fn several_instances_share_the_messages_without_doubling() {
             for number in 1..=4 {
                 post.write(&letter(round * 4 + number)).await;
             }
-            join_all(instances.iter().map(async |instance| while let Ok(Step::Sent) = instance.step().await {})).await;
+            join_all(instances.iter().map(async |instance| while let Ok(ForwardStep::Sent) = instance.step().await {}))
+                .await;
             post.service.clock.advance(Duration::from_hours(1));
             letters.extend(post.server.mails().await.iter().flat_map(letters_in));
         }
@@ -76,7 +77,7 @@ async fn a_claim_that_is_kept_up_is_left_alone() {
         let later = post.service.clock.now().after(Duration::from_mins(10));
         post.forwarder.store.renew_lease(lease.parse().expect("a name"), later).await.expect("to be kept");
         post.service.clock.advance(Duration::from_mins(9));
-        assert!(matches!(post.step().await, Step::Idle(Some(then)) if then == later));
+        assert!(matches!(post.step().await, ForwardStep::Idle(Some(then)) if then == later));
     })
     .await;
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use porchlight::actions::{self, Forwarder, Step};
+use porchlight::actions::{self, ForwardStep, Forwarder};
 use porchlight::config::RawSettings;
 use porchlight::domain::email::EmailAddress;
 use porchlight::domain::mailbox::Mailbox;
@@ -281,7 +281,7 @@ fn forwarder(service: &Service, server: &MailServer) -> Forwarder {
     Forwarder {
         store: store(service),
         mailer: Mailer::new(relay, &mailbox).expect("a sender"),
-        to: MailAddress::new(&mailbox).expect("a recipient"),
+        to: MailAddress::from_mailbox(&mailbox).expect("a recipient"),
         clock: service.clock.clone(),
     }
 }
@@ -300,7 +300,7 @@ async fn a_message_that_is_being_mailed_arrives_and_leaves_no_trace() {
             erase(service, "p3@example.com");
             server.order("go").await;
         });
-        assert!(matches!(step.expect("a step"), Step::Sent));
+        assert!(matches!(step.expect("a step"), ForwardStep::Sent));
         assert_eq!(server.next_mail().await.text.matches("Hello").count(), 7, "it was on its way");
         assert_eq!(service.database.count("outbox WHERE state = 'sent'").await, 6);
         assert_eq!((service.database.count("outbox").await, service.database.count("messages").await), (6, 6));
@@ -318,12 +318,12 @@ async fn an_erased_message_is_not_mailed_again_though_nobody_knows_whether_it_ar
             write(service, &format!("p{number}@example.com"), "Hello").await;
         }
         server.order("drop answer").await;
-        assert!(matches!(forwarder.step().await.expect("a step"), Step::Stuck(_)));
+        assert!(matches!(forwarder.step().await.expect("a step"), ForwardStep::Failed(_)));
         assert_eq!(server.next_mail().await.text.matches("Hello").count(), 7);
         erase(service, "p3@example.com");
         server.order("take").await;
         service.clock.advance(Duration::from_hours(1));
-        while let Step::Sent = forwarder.step().await.expect("a step") {}
+        while let ForwardStep::Sent = forwarder.step().await.expect("a step") {}
         let again = server.next_mail().await;
         assert_eq!(again.text.matches("Hello").count(), 6);
         assert!(!again.text.contains("p3@"), "{}", again.text);
@@ -344,7 +344,7 @@ async fn a_letter_leaves_out_who_was_erased_before_it_was_started() {
         erase(service, "ada@example.com");
         let now = service.clock.now();
         let people: Vec<_> = to.iter().map(|recipient| recipient.email.clone()).collect();
-        let tokens = actions::unsubscribe_tokens(&store, &people, now).await.expect("tokens");
+        let tokens = actions::ensure_unsubscribe_tokens(&store, &people, now).await.expect("tokens");
         assert_eq!(tokens.len(), 1);
         let letter = porchlight::domain::letter::Letter::parse("# News\n\nNone.\n").expect("a letter");
         store.start_letter(&letter, &to, now).await.expect("to be started");

@@ -120,7 +120,7 @@ async fn send_letter(service: &Service, store: &Store, server: &mut MailServer, 
         service.clock.clone(),
     );
     sender.start(&store.recipients().await.expect("recipients")).await.expect("to be started");
-    while let LetterStep::Settled = sender.step().await.expect("a step") {}
+    while let LetterStep::Finished = sender.step().await.expect("a step") {}
     sender.close().await;
     let mut to: Vec<_> = server.mails().await.into_iter().flat_map(|mail| mail.recipients).collect();
     to.sort();

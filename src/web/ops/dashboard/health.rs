@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use super::ranks::ranks;
 use super::words::{counted, grouped};
-use crate::actions::{OpsSummary, Part};
+use crate::actions::{OpsSummary, ReadinessCheck};
 use crate::domain::calendar::Day;
 use crate::store::StoreFailure;
 
 /// What a maker should hear first, each with the place that says more.
-pub(super) fn alarms(parts: &[Part], summary: Result<&OpsSummary, &StoreFailure>) -> Value {
+pub(super) fn alarms(parts: &[ReadinessCheck], summary: Result<&OpsSummary, &StoreFailure>) -> Value {
     let mut alarms = Vec::new();
     if let Err(failure) = summary {
         alarms
@@ -18,7 +18,7 @@ pub(super) fn alarms(parts: &[Part], summary: Result<&OpsSummary, &StoreFailure>
     // While nothing can be read, the database is what the numbers say.
     let told = parts.iter().filter(|part| summary.is_ok() || part.name != "database");
     alarms.extend(
-        told.filter_map(|part| Some(json!({ "name": name(part), "place": "health", "words": part.trouble.as_ref()? }))),
+        told.filter_map(|part| Some(json!({ "name": name(part), "place": "health", "words": part.problem.as_ref()? }))),
     );
     if let Some(failed) = summary.ok().map(|summary| summary.backlog.failed).filter(|failed| *failed > 0) {
         alarms.push(json!({
@@ -30,11 +30,11 @@ pub(super) fn alarms(parts: &[Part], summary: Result<&OpsSummary, &StoreFailure>
     alarms.into()
 }
 
-pub(super) fn parts(parts: &[Part]) -> Value {
-    parts.iter().map(|part| json!({ "name": name(part), "trouble": part.trouble })).collect()
+pub(super) fn parts(parts: &[ReadinessCheck]) -> Value {
+    parts.iter().map(|part| json!({ "name": name(part), "trouble": part.problem })).collect()
 }
 
-fn name(part: &Part) -> String {
+fn name(part: &ReadinessCheck) -> String {
     let name = part.name.replace('_', " ");
     let mut letters = name.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
@@ -42,7 +42,7 @@ fn name(part: &Part) -> String {
 
 pub(super) fn mail(summary: &OpsSummary) -> Value {
     let OpsSummary { backlog, letter, outbox_age, .. } = summary;
-    let waiting = backlog.waiting + backlog.under_way;
+    let waiting = backlog.waiting + backlog.leased;
     let minutes = outbox_age.as_secs() / 60;
     let age = match minutes {
         _ if waiting == 0 => None,

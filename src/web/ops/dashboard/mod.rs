@@ -13,7 +13,7 @@ use http::header::{CONTENT_TYPE, REFRESH};
 use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
-use crate::actions::{LookBack, OpsSummary, ops_summary, readiness, statistics};
+use crate::actions::{OpsSummary, StatisticsRange, ops_summary, readiness, statistics};
 use crate::domain::calendar::{Day, Period};
 use crate::domain::counts::CountedEvent;
 use crate::domain::statistics::Statistics;
@@ -109,14 +109,18 @@ pub(super) async fn dashboard(app: &App, query: Option<&str>) -> Response {
 
 async fn look(app: &App, by: Period, today: Day) -> Result<Seen, StoreFailure> {
     let store = &app.service().ops_pool;
-    let days = statistics(store, Period::Day, LookBack::Drawn, today).await?;
-    let calls_today = all(&store.counts_of(CountedEvent::Tool, today).await?);
-    let calls_of_two_days = all(&store.counts_of(CountedEvent::Tool, today.before(1)).await?);
+    let days = statistics(store, Period::Day, StatisticsRange::Chart, today).await?;
+    let calls_today = all(&store.counts_by_name(CountedEvent::Tool, today).await?);
+    let calls_of_two_days = all(&store.counts_by_name(CountedEvent::Tool, today.before(1)).await?);
     Ok(Seen {
-        chosen: if by == Period::Day { days.clone() } else { statistics(store, by, LookBack::Drawn, today).await? },
+        chosen: if by == Period::Day {
+            days.clone()
+        } else {
+            statistics(store, by, StatisticsRange::Chart, today).await?
+        },
         days,
         calls: [calls_today, calls_of_two_days.saturating_sub(calls_today)],
-        images_lately: store.counts_of(CountedEvent::Image, today.before(ADOPTION_DAYS - 1)).await?,
+        images_lately: store.counts_by_name(CountedEvent::Image, today.before(ADOPTION_DAYS - 1)).await?,
         summary: ops_summary(app.service()).await?,
     })
 }

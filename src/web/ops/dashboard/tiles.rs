@@ -32,8 +32,8 @@ fn tile(name: &str, value: &str, note: &str) -> Value {
 
 /// The newest release, and how many take it, as far as it is taken from here.
 fn newest_release(app: &App, images_lately: &[(String, u64)]) -> Value {
-    let releases = app.catalogue().known();
-    let led_elsewhere = matches!(app.service().newest_image, NewestImage::Elsewhere(_));
+    let releases = app.catalogue().cached();
+    let led_elsewhere = matches!(app.service().newest_image, NewestImage::External(_));
     let (value, note) = match releases.newest() {
         None if led_elsewhere => ("elsewhere".to_owned(), "images there are not counted".to_owned()),
         None => ("none".to_owned(), "nothing is published yet".to_owned()),
