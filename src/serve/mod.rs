@@ -270,7 +270,7 @@ async fn watch(content: Content, mut seen: u64, app: App, stop: CancellationToke
         let state = content.fingerprint();
         if state != seen {
             seen = state;
-            match app.remake(&content) {
+            match app.rebuild(&content) {
                 Ok(()) => tracing::info!("the site changed"),
                 Err(failure) => tracing::warn!(%failure, "the change is not shown"),
             }

@@ -34,7 +34,7 @@ pub(super) async fn run(content: Content, app: App, stop: CancellationToken) {
 /// Off the threads that answer requests: making every page takes a moment.
 async fn remake(content: &Content, app: &App) {
     let (content, app) = (content.clone(), app.clone());
-    match tokio::task::spawn_blocking(move || app.remake(&content)).await {
+    match tokio::task::spawn_blocking(move || app.rebuild(&content)).await {
         Ok(Ok(())) => tracing::info!("the releases changed"),
         Ok(Err(failure)) => tracing::warn!(%failure, "the pages do not show the new releases"),
         Err(failure) => tracing::error!(%failure, "the pages could not be made anew"),

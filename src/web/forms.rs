@@ -4,25 +4,23 @@
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, LOCATION, ORIGIN, RETRY_AFTER};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, LOCATION, ORIGIN, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use url::form_urlencoded;
 
-use super::api::{read_contact_message, read_download_order};
 use super::app::App;
+use super::built_site::{CONTACT_SENT_PATH, DOWNLOAD_STARTED_PATH};
+use super::endpoints::{read_contact_message, read_download_order};
 use super::fields::Fields;
-use super::pages::{HTML, text_response};
 use super::problem::{ErrorCode, Problem, RETRY_AFTER_SECONDS};
+use super::representation::HTML;
+use super::response::{read_or_post_only, text_response};
 use super::{body, headers};
 use crate::actions::{send_contact, start_download};
 use crate::domain::consent::Via;
 use crate::domain::signup::DownloadOrder;
 use crate::domain::text::Source;
 use crate::site::{Form, FormErrors, FormValues, PageName};
-
-pub(crate) const DOWNLOAD: &str = "/download";
-pub(crate) const DOWNLOAD_STARTED: &str = "/download/started";
-pub(crate) const CONTACT_SENT: &str = "/contact/sent";
 
 /// People never see this field, so only a program fills it in; a password manager may be one, and
 /// is told so.
@@ -41,7 +39,7 @@ pub(crate) async fn download(State(app): State<App>, request: Request) -> Respon
     take(&app, request, PageName::Home, async |fields| {
         let order = read_download_order(fields, Via::Site)?;
         start_download(app.service(), DownloadOrder { source: Source::parse(SOURCE).ok(), ..order }).await?;
-        Ok(DOWNLOAD_STARTED)
+        Ok(DOWNLOAD_STARTED_PATH)
     })
     .await
 }
@@ -50,7 +48,7 @@ pub(crate) async fn download(State(app): State<App>, request: Request) -> Respon
 pub(crate) async fn contact(State(app): State<App>, request: Request) -> Response {
     take(&app, request, PageName::Contact, async |fields| {
         send_contact(app.service(), read_contact_message(fields)?).await?;
-        Ok(CONTACT_SENT)
+        Ok(CONTACT_SENT_PATH)
     })
     .await
 }
@@ -65,9 +63,7 @@ async fn take(
 ) -> Response {
     let (head, body) = request.into_parts();
     if head.method != Method::POST {
-        let mut response = text_response(StatusCode::METHOD_NOT_ALLOWED, "This address takes GET, HEAD and POST.\n");
-        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, POST"));
-        return response;
+        return read_or_post_only();
     }
     let Ok(body) = body::read(&head.headers, body).await else {
         return back(app, page, FormValues::default(), &refusal("The form did not arrive whole, or was too large."));

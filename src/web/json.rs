@@ -4,6 +4,7 @@
 
 use std::fmt;
 
+use serde::Serialize;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
@@ -71,6 +72,10 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
         }
         deserializer.deserialize_map(InOrder).map(Members)
     }
+}
+
+pub(crate) fn encode(value: &impl Serialize) -> String {
+    serde_json::to_string(value).unwrap_or_default()
 }
 
 /// A string value, decoded.

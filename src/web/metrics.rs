@@ -11,7 +11,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use super::mcp::Client;
+use super::mcp::client::Client;
 use crate::domain::version::Version;
 
 /// Cheap to copy; the copies are the same numbers.

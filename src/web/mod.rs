@@ -1,17 +1,20 @@
-//! Everything that speaks HTTP: floor 3.
+//! The HTTP layer: parses requests into domain types, calls an action, and encodes the result.
 //!
-//! Decodes requests into checked values, calls an action, and dresses what comes back. No rule of
-//! the service is decided here, and nothing here knows SQL.
+//! Rules of the service are decided in `actions`. Nothing here knows SQL. `tests/layers.rs` holds the
+//! order of the modules.
 
 mod api;
 mod app;
 mod body;
+mod built_site;
 mod discovery;
+mod endpoints;
 mod fields;
 mod forms;
 mod headers;
 mod http_date;
 mod json;
+mod log;
 mod mcp;
 mod metrics;
 mod multipart;
@@ -24,10 +27,14 @@ mod ranges;
 mod reference;
 mod releases;
 mod representation;
+mod response;
 mod routes;
+mod security_txt;
+mod served;
 mod shape;
 mod unsubscribe;
 
-pub use app::{App, try_making};
+pub use app::App;
+pub use built_site::try_build;
 pub use pipeline::handle;
 pub use routes::router;

@@ -36,7 +36,7 @@ impl Encoding {
 
 /// Markdown for those who name it and like it at least as much as HTML; HTML for everybody else,
 /// unless they refuse it.
-pub(crate) fn form(headers: &HeaderMap) -> PageFormat {
+pub(crate) fn page_format(headers: &HeaderMap) -> PageFormat {
     let ranges: Vec<_> = items(headers, &ACCEPT).collect();
     let named = weight(&ranges, &["text/markdown"]);
     let html = weight(&ranges, &["text/html", "text/*", "*/*"]);
@@ -108,10 +108,10 @@ fn thousandths(text: &str) -> Option<u16> {
 mod tests {
     use super::*;
 
-    fn form_of(accept: &str) -> PageFormat {
+    fn format_of(accept: &str) -> PageFormat {
         let mut headers = HeaderMap::new();
         headers.insert(ACCEPT, accept.parse().unwrap());
-        form(&headers)
+        page_format(&headers)
     }
 
     fn encoding_of(accept: &str) -> Encoding {
@@ -134,13 +134,13 @@ mod tests {
             "text/html;q=0, text/*;q=0.5",
             "nonsense, ;q=1, text/markdown",
         ] {
-            assert_eq!(form_of(accept), PageFormat::Markdown, "{accept}");
+            assert_eq!(format_of(accept), PageFormat::Markdown, "{accept}");
         }
     }
 
     #[test]
     fn everybody_else_gets_html() {
-        assert_eq!(form(&HeaderMap::new()), PageFormat::Html);
+        assert_eq!(page_format(&HeaderMap::new()), PageFormat::Html);
         for accept in [
             "*/*",
             "text/*",
@@ -156,16 +156,16 @@ mod tests {
             "text/markdown;q=high",
             "text/markdown;q=0.1234",
         ] {
-            assert_eq!(form_of(accept), PageFormat::Html, "{accept}");
+            assert_eq!(format_of(accept), PageFormat::Html, "{accept}");
         }
     }
 
     #[test]
     fn only_who_refuses_both_gets_neither() {
         for accept in ["*/*;q=0", "text/*;q=0", "text/html;q=0, text/markdown;q=0", "text/html;q=0, */*;q=0.0"] {
-            assert_eq!(form_of(accept), PageFormat::Neither, "{accept}");
+            assert_eq!(format_of(accept), PageFormat::Neither, "{accept}");
         }
-        assert_eq!(form_of("*/*;q=0, text/html"), PageFormat::Html);
+        assert_eq!(format_of("*/*;q=0, text/html"), PageFormat::Html);
     }
 
     #[test]

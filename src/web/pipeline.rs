@@ -1,4 +1,4 @@
-//! One request and its answer: what holds for all of them, whoever answers.
+//! What holds for every request: the checks before it, the headers after it, one log line.
 
 use std::panic::AssertUnwindSafe;
 
@@ -11,48 +11,46 @@ use tokio::time::Instant;
 use tower::ServiceExt;
 
 use super::app::App;
+use super::headers;
+use super::log::method_name;
 use super::problem::{ErrorCode, Problem};
-use super::{headers, pages, routes};
+use super::response::text_response;
+use super::routes::MatchedRoute;
+use super::served::Served;
 use crate::domain::base_url::BaseUrl;
 
-/// Answers a request, whatever it is, and writes one line about it.
-pub async fn handle(app: App, router: axum::Router, request: Request) -> Response {
-    let began = Instant::now();
-    let (method, path) = (name_of(request.method()), request.uri().path().to_owned());
-    let mut response = guarded(app.base_url(), &path, answer(&app, router, request)).await;
+/// The route of a request that matched none.
+const UNMATCHED: &str = "*";
+
+/// Responds to a request and logs it.
+pub async fn handle(app: App, router: axum::Router, mut request: Request) -> Response {
+    let started = Instant::now();
+    let (method, path) = (method_name(request.method()), request.uri().path().to_owned());
+    let matched = MatchedRoute::default();
+    request.extensions_mut().insert(matched.clone());
+    let built = app.built();
+    let served = built.served.get_key_value(&path);
+    let respond = respond(served.map(|(_, served)| served), router, request);
+    let mut response = catch_panic(app.base_url(), &path, respond).await;
     headers::add_everywhere(response.headers_mut(), app.base_url());
-    let (route, status) = (routes::name_of(&app, &path), response.status().as_u16());
-    let took = began.elapsed();
-    app.metrics().answered(route, status, took);
-    tracing::info!(%method, route, status, micros = took.as_micros(), "request");
+    // Both are ours: neither the path nor the method is logged as the caller wrote it.
+    let route = served.map(|(path, _)| path.as_str()).or_else(|| matched.as_str()).unwrap_or(UNMATCHED);
+    let (status, elapsed) = (response.status().as_u16(), started.elapsed());
+    app.metrics().answered(route, status, elapsed);
+    tracing::info!(%method, route, status, micros = elapsed.as_micros(), "request");
     response
 }
 
-/// What the log calls a method: anybody may invent one, and nothing that callers write is in the log.
-pub(super) fn name_of(method: &Method) -> &'static str {
-    match *method {
-        Method::GET => "GET",
-        Method::HEAD => "HEAD",
-        Method::POST => "POST",
-        Method::PUT => "PUT",
-        Method::PATCH => "PATCH",
-        Method::DELETE => "DELETE",
-        Method::OPTIONS => "OPTIONS",
-        _ => "other",
-    }
-}
-
-/// Pages and files are found without the router.
-async fn answer(app: &App, router: axum::Router, request: Request) -> Response {
+/// Reads of pages and files bypass the router.
+async fn respond(served: Option<&Served>, router: axum::Router, request: Request) -> Response {
     if !has_one_host(request.version(), request.headers()) {
-        return pages::text_response(StatusCode::BAD_REQUEST, "A request names its host once, in a Host header.\n");
+        return text_response(StatusCode::BAD_REQUEST, "A request names its host once, in a Host header.\n");
     }
-    let path = request.uri().path();
-    if !path.starts_with('/') {
-        return pages::text_response(StatusCode::BAD_REQUEST, "The address of a request starts with a slash.\n");
+    if !request.uri().path().starts_with('/') {
+        return text_response(StatusCode::BAD_REQUEST, "The address of a request starts with a slash.\n");
     }
-    if (request.method() == Method::GET || request.method() == Method::HEAD)
-        && let Some(served) = app.built().served.get(path)
+    if let Some(served) = served
+        && (request.method() == Method::GET || request.method() == Method::HEAD)
     {
         return served.respond(request.method(), request.headers());
     }
@@ -62,10 +60,10 @@ async fn answer(app: &App, router: axum::Router, request: Request) -> Response {
     }
 }
 
-/// A panic is our fault and this request's alone: it becomes a 500, and the rest goes on.
-async fn guarded(base_url: &BaseUrl, path: &str, answer: impl Future<Output = Response>) -> Response {
-    AssertUnwindSafe(answer).catch_unwind().await.unwrap_or_else(|_| {
-        tracing::error!("a request made the service panic");
+/// Turns a panic into a 500, so that it affects this request alone.
+async fn catch_panic(base_url: &BaseUrl, path: &str, response: impl Future<Output = Response>) -> Response {
+    AssertUnwindSafe(response).catch_unwind().await.unwrap_or_else(|_| {
+        tracing::error!("a request handler panicked");
         Problem::new(ErrorCode::ServerError, "The service failed to carry this out.").respond(base_url, path)
     })
 }
@@ -86,7 +84,7 @@ mod tests {
     #[tokio::test]
     async fn a_panic_becomes_a_problem() {
         let base_url = BaseUrl::parse("https://troupe.example").unwrap();
-        let response = guarded(&base_url, "/api/download", async { panic!("planted") }).await;
+        let response = catch_panic(&base_url, "/api/download", async { panic!("planted") }).await;
         assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
         assert_eq!(response.headers()["content-type"], "application/problem+json");
     }

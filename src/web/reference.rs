@@ -1,75 +1,144 @@
-//! What pages say of the interface, taken from the code that keeps it, so that the two cannot drift.
+//! What the pages state about the interface, taken from the code that implements it, so that the two
+//! cannot diverge.
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::api::{DOWNLOAD, ENDPOINTS, Endpoint, read_download_order};
+use super::endpoints::{API_VERSION, DOWNLOAD, ENDPOINTS, Endpoint, read_download_order};
 use super::fields::Fields;
-use super::mcp;
+use super::mcp::server_info::VERSIONS;
+use super::mcp::tools::{TOOLS, Tool, ToolListing};
 use super::problem::ErrorCode;
-use super::releases::{newest, offered};
+use super::releases::listing::{newest, offered};
+use super::shape::{FieldListing, Shape};
 use crate::actions::NewestImage;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::consent::{self, Via};
 use crate::domain::limits;
 use crate::domain::release::Releases;
 
-/// The version of the API, as the OpenAPI document has it.
-pub(crate) const API_VERSION: &str = "1.0.0";
+/// What every template of the site can use besides the site's own facts.
+#[derive(Serialize)]
+struct Reference {
+    limits: Limits,
+    errors: [ErrorListing; ErrorCode::ALL.len()],
+    problem_example: String,
+    endpoints: [EndpointListing; ENDPOINTS.len()],
+    tools: [ToolListing; TOOLS.len()],
+    mcp_versions: [&'static str; VERSIONS.len()],
+    api_version: &'static str,
+    opt_in_words: &'static str,
+    image_ready: bool,
+    image_url: String,
+    release: Value,
+    releases: Value,
+    last_release: String,
+}
+
+#[derive(Serialize)]
+struct Limits {
+    email: usize,
+    local_part: usize,
+    source: usize,
+    name: usize,
+    message_min: usize,
+    message: usize,
+    body_kib: usize,
+}
+
+#[derive(Serialize)]
+struct ErrorListing {
+    code: &'static str,
+    status: u16,
+    title: &'static str,
+    anchor: String,
+    condition: &'static str,
+    resolution: &'static str,
+}
+
+#[derive(Serialize)]
+struct EndpointListing {
+    operation_id: &'static str,
+    method: &'static str,
+    path: &'static str,
+    summary: &'static str,
+    description: &'static str,
+    deprecated: bool,
+    request: ShapeListing,
+    result: ShapeListing,
+    errors: Vec<&'static str>,
+}
+
+#[derive(Serialize)]
+struct ShapeListing {
+    name: &'static str,
+    fields: Vec<FieldListing>,
+}
 
 pub(crate) fn reference(base_url: &BaseUrl, newest_image: &NewestImage, releases: &Releases) -> Value {
-    json!({
-        "limits": {
-            "email": limits::MAX_EMAIL_CHARS,
-            "local_part": limits::MAX_LOCAL_PART_BYTES,
-            "source": limits::MAX_SOURCE_CHARS,
-            "name": limits::MAX_NAME_CHARS,
-            "message_min": limits::MIN_MESSAGE_CHARS,
-            "message": limits::MAX_MESSAGE_CHARS,
-            "body_kib": limits::MAX_BODY_BYTES / 1024,
+    json!(Reference {
+        limits: Limits {
+            email: limits::MAX_EMAIL_CHARS,
+            local_part: limits::MAX_LOCAL_PART_BYTES,
+            source: limits::MAX_SOURCE_CHARS,
+            name: limits::MAX_NAME_CHARS,
+            message_min: limits::MIN_MESSAGE_CHARS,
+            message: limits::MAX_MESSAGE_CHARS,
+            body_kib: limits::MAX_BODY_BYTES / 1024,
         },
-        "errors": ErrorCode::ALL.iter().map(|code| error(*code)).collect::<Vec<_>>(),
-        "problem_example": problem_example(base_url),
-        "endpoints": ENDPOINTS.iter().map(|endpoint| describe(endpoint)).collect::<Vec<_>>(),
-        "tools": mcp::listing(),
-        "mcp_versions": mcp::VERSIONS,
-        "api_version": API_VERSION,
-        "opt_in_words": consent::WORDS,
-        "image_ready": newest_image.is_available(releases),
-        "image_url": newest_image.url(),
-        "release": newest(releases, base_url),
-        "releases": offered(releases, base_url),
-        "last_release": releases.offered().map(|release| release.published.date()).max().unwrap_or_default(),
+        errors: ErrorCode::ALL.map(ErrorListing::from),
+        problem_example: problem_example(base_url),
+        endpoints: ENDPOINTS.map(EndpointListing::from),
+        tools: TOOLS.each_ref().map(Tool::listing),
+        mcp_versions: VERSIONS,
+        api_version: API_VERSION,
+        opt_in_words: consent::WORDS,
+        image_ready: newest_image.is_available(releases),
+        image_url: newest_image.url().to_owned(),
+        release: newest(releases, base_url),
+        releases: offered(releases, base_url),
+        last_release: releases.offered().map(|release| release.published.date()).max().unwrap_or_default(),
     })
 }
 
-/// The answer to a request with a bad address, as it really is.
+/// The response to a request with an invalid address, produced by the real parser.
 fn problem_example(base_url: &BaseUrl) -> String {
     let fields = Fields::of_body(br#"{"email":"nobody"}"#);
     let refused = fields.and_then(|fields| read_download_order(fields, Via::Api)).err();
     refused.map(|problem| problem.json(base_url, DOWNLOAD.path)).unwrap_or_default()
 }
 
-fn error(code: ErrorCode) -> Value {
-    json!({
-        "code": code.as_str(),
-        "status": code.status().as_u16(),
-        "title": code.title(),
-        "anchor": code.anchor(),
-        "condition": code.condition(),
-        "resolution": code.resolution(),
-    })
+impl From<ErrorCode> for ErrorListing {
+    fn from(code: ErrorCode) -> Self {
+        Self {
+            code: code.as_str(),
+            status: code.status().as_u16(),
+            title: code.title(),
+            anchor: code.anchor(),
+            condition: code.condition(),
+            resolution: code.resolution(),
+        }
+    }
 }
 
-fn describe(endpoint: &Endpoint) -> Value {
-    json!({
-        "operation_id": endpoint.operation_id,
-        "method": "POST",
-        "path": endpoint.path,
-        "summary": endpoint.summary,
-        "description": endpoint.description,
-        "deprecated": endpoint.deprecated,
-        "request": { "name": endpoint.request.name, "fields": endpoint.request.listing() },
-        "result": { "name": endpoint.result.name, "fields": endpoint.result.listing() },
-        "errors": endpoint.codes().map(ErrorCode::as_str).collect::<Vec<_>>(),
-    })
+impl From<&Endpoint> for EndpointListing {
+    fn from(endpoint: &Endpoint) -> Self {
+        Self {
+            operation_id: endpoint.operation_id,
+            method: "POST",
+            path: endpoint.path,
+            summary: endpoint.summary,
+            description: endpoint.description,
+            deprecated: endpoint.deprecated,
+            request: ShapeListing::from(&endpoint.request),
+            result: ShapeListing::from(&endpoint.result),
+            errors: endpoint.codes().map(ErrorCode::as_str).collect(),
+        }
+    }
+}
+
+impl From<&Shape> for ShapeListing {
+    fn from(shape: &Shape) -> Self {
+        Self { name: shape.name, fields: shape.listing() }
+    }
 }

@@ -27,6 +27,9 @@ struct Encoded {
     body: Bytes,
 }
 
+pub(crate) const HTML: &str = "text/html; charset=utf-8";
+pub(crate) const MARKDOWN: &str = "text/markdown; charset=utf-8";
+
 /// What is to be served, and how.
 #[derive(Debug)]
 pub(crate) struct Draft {

@@ -1,6 +1,7 @@
 //! The shapes of what goes over the wire, each written once: the decoder reads by them, and the
 //! OpenAPI document, the MCP tools and the reference page are made from them.
 
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::domain::{email, limits};
@@ -45,6 +46,16 @@ pub(crate) enum Kind {
     ListOf(&'static Shape),
 }
 
+/// A field as the reference page lists it.
+#[derive(Serialize)]
+pub(crate) struct FieldListing {
+    name: &'static str,
+    r#type: &'static str,
+    required: bool,
+    constraints: String,
+    about: &'static str,
+}
+
 impl Shape {
     pub(crate) fn schema(&self) -> Value {
         let properties: Map<_, _> = self.fields.iter().map(|field| (field.name.to_owned(), field.schema())).collect();
@@ -71,23 +82,22 @@ impl Shape {
     }
 
     /// The fields as the reference page lists them.
-    pub(crate) fn listing(&self) -> Value {
-        self.fields
-            .iter()
-            .map(|field| {
-                json!({
-                    "name": field.name,
-                    "type": field.kind.type_name(),
-                    "required": field.required,
-                    "constraints": field.kind.constraints(),
-                    "about": field.about,
-                })
-            })
-            .collect()
+    pub(crate) fn listing(&self) -> Vec<FieldListing> {
+        self.fields.iter().map(Field::listing).collect()
     }
 }
 
 impl Field {
+    fn listing(&self) -> FieldListing {
+        FieldListing {
+            name: self.name,
+            r#type: self.kind.type_name(),
+            required: self.required,
+            constraints: self.kind.constraints(),
+            about: self.about,
+        }
+    }
+
     fn schema(&self) -> Value {
         let mut schema = self.kind.schema();
         schema["description"] = self.about.into();

@@ -6,39 +6,18 @@
 
 use axum::extract::{Request, State};
 use axum::response::Response;
-use http::header::{ALLOW, RETRY_AFTER};
-use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use http::header::RETRY_AFTER;
+use http::{HeaderMap, Method, StatusCode};
 use url::form_urlencoded;
 
-use super::app::{App, BuiltSite};
-use super::pages::{self, Served, text_response};
+use super::app::App;
+use super::built_site::BuiltSite;
 use super::problem::RETRY_AFTER_SECONDS;
-use super::{body, headers};
+use super::response::{read_or_post_only, text_response};
+use super::served::Served;
+use super::{body, headers, pages};
 use crate::actions::{Failure, can_unsubscribe, unsubscribe};
 use crate::domain::unsubscribe::{UNSUBSCRIBE_PATH, UnsubscribeKind, UnsubscribeToken};
-use crate::site::Site;
-
-pub(crate) const ROUTE: &str = "/unsubscribe/{token}";
-/// What the log calls it: a token is nobody's business.
-pub(crate) const NAME: &str = "/unsubscribe/*";
-
-/// The pages of leaving.
-#[derive(Debug)]
-pub(crate) struct Farewell {
-    ask: Served,
-    unsubscribed: Served,
-    never_again: Served,
-}
-
-impl Farewell {
-    pub(crate) fn new(site: &Site) -> Self {
-        Self {
-            ask: Served::after_form(&site.unsubscribe),
-            unsubscribed: Served::after_form(&site.unsubscribed),
-            never_again: Served::after_form(&site.never_again),
-        }
-    }
-}
 
 /// `GET` and `POST /unsubscribe/TOKEN`
 pub(crate) async fn unsubscribe_page(State(app): State<App>, request: Request) -> Response {
@@ -50,7 +29,7 @@ pub(crate) async fn unsubscribe_page(State(app): State<App>, request: Request) -
     match head.method {
         Method::GET | Method::HEAD => {
             let known = can_unsubscribe(app.service(), &token).await;
-            answer(&built, known, &built.farewell.ask, &head.headers)
+            answer(&built, known, &built.unsubscribe, &head.headers)
         }
         Method::POST => {
             let Ok(body) = body::read(&head.headers, body).await else {
@@ -61,18 +40,13 @@ pub(crate) async fn unsubscribe_page(State(app): State<App>, request: Request) -
             };
             let how = how(&body);
             let page = match how {
-                UnsubscribeKind::Unsubscribe => &built.farewell.unsubscribed,
-                UnsubscribeKind::NotMe => &built.farewell.never_again,
+                UnsubscribeKind::Unsubscribe => &built.unsubscribed,
+                UnsubscribeKind::NotMe => &built.never_again,
             };
             let known = unsubscribe(app.service(), &token, how).await;
             answer(&built, known, page, &HeaderMap::new())
         }
-        _ => {
-            let mut response =
-                text_response(StatusCode::METHOD_NOT_ALLOWED, "This address takes GET, HEAD and POST.\n");
-            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, POST"));
-            response
-        }
+        _ => read_or_post_only(),
     }
 }
 

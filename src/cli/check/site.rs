@@ -13,7 +13,7 @@ pub(super) fn about_site(settings: &Settings, releases: &Releases) -> Result<(Fi
     let content = Content::from_settings(settings)?;
     let (facts, base_url) = (SiteFacts::read(&content)?, base_url(settings));
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &facts.name);
-    let files = web::try_making(&content, &base_url, &newest_image, releases)?;
+    let files = web::try_build(&content, &base_url, &newest_image, releases)?;
     LetterTemplate::read(&content, base_url, settings.postal_address.as_deref().unwrap_or_default())?;
     let whose = settings.site_dir.as_deref().map_or_else(
         || "the one that comes along".to_owned(),

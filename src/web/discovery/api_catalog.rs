@@ -2,22 +2,26 @@
 
 use serde_json::{Value, json};
 
-use super::{API_CATALOG, OPENAPI, SERVER_CARD};
+use super::{openapi, server_card};
 use crate::domain::base_url::BaseUrl;
-use crate::web::api::{DOWNLOAD, ENDPOINTS};
-use crate::web::mcp;
+use crate::web::endpoints::{DOWNLOAD, ENDPOINTS};
+use crate::web::mcp::server_info;
+
+pub(super) const PATH: &str = "/.well-known/api-catalog";
 
 pub(super) fn linkset(base_url: &BaseUrl) -> Value {
     let link = |path: &str, media_type: &str| json!({ "href": base_url.to(path), "type": media_type });
     let json_link = |path: &str| link(path, "application/json");
-    let items: Vec<_> =
-        std::iter::once(mcp::PATH).chain(ENDPOINTS.iter().map(|endpoint| endpoint.path)).map(json_link).collect();
+    let items: Vec<_> = std::iter::once(server_info::PATH)
+        .chain(ENDPOINTS.iter().map(|endpoint| endpoint.path))
+        .map(json_link)
+        .collect();
 
     let mut contexts = vec![
-        json!({ "anchor": base_url.to(API_CATALOG), "item": items }),
+        json!({ "anchor": base_url.to(PATH), "item": items }),
         json!({
-            "anchor": base_url.to(mcp::PATH),
-            "service-desc": [json_link(SERVER_CARD), json_link(OPENAPI)],
+            "anchor": base_url.to(server_info::PATH),
+            "service-desc": [json_link(server_card::PATH), json_link(openapi::PATH)],
             "service-doc": [link("/developers#mcp", "text/html")],
         }),
     ];
@@ -25,7 +29,7 @@ pub(super) fn linkset(base_url: &BaseUrl) -> Value {
         let section = endpoint.path.replace("/api/", "/developers#");
         let mut context = json!({
             "anchor": base_url.to(endpoint.path),
-            "service-desc": [json_link(OPENAPI)],
+            "service-desc": [json_link(openapi::PATH)],
             "service-doc": [link(&section, "text/html")],
         });
         if endpoint.deprecated {

@@ -5,24 +5,16 @@ mod ai_catalog;
 mod api_catalog;
 mod openapi;
 mod robots;
-mod security;
 mod server_card;
 mod sitemap;
 
 use http::header::LINK;
 use serde_json::Value;
 
-use super::mcp::ServerInfo;
-use super::pages::MARKDOWN;
-use super::representation::Draft;
+use super::mcp::server_info::ServerInfo;
+use super::representation::{Draft, MARKDOWN};
 use crate::domain::base_url::BaseUrl;
 use crate::site::Site;
-
-pub(crate) use security::{SECURITY_TXT, security_txt};
-
-const API_CATALOG: &str = "/.well-known/api-catalog";
-const OPENAPI: &str = "/openapi.json";
-const SERVER_CARD: &str = "/.well-known/mcp/server-card.json";
 
 /// Every file that is made once, with its path.
 pub(crate) fn files(site: &Site, base_url: &BaseUrl, ai_train: bool) -> Vec<(String, Draft)> {
@@ -34,7 +26,7 @@ pub(crate) fn files(site: &Site, base_url: &BaseUrl, ai_train: bool) -> Vec<(Str
         ("/sitemap.xml", Draft::file("application/xml", sitemap::sitemap(site, base_url))),
         ("/sitemap.md", Draft::file(MARKDOWN, sitemap::sitemap_md(site, base_url))),
         ("/robots.txt", Draft::file(plain, robots::robots(&site.facts, base_url, ai_train))),
-        (OPENAPI, Draft::file("application/json", pretty(&openapi::document(&site.facts, base_url)))),
+        (openapi::PATH, Draft::file("application/json", pretty(&openapi::document(&site.facts, base_url)))),
         ("/.well-known/ai-catalog.json", Draft::file("application/ai-catalog+json", pretty(&catalog))),
         ("/.well-known/ard.json", Draft::file("application/ai-catalog+json", pretty(&catalog))),
         (
@@ -60,9 +52,9 @@ pub(crate) fn files(site: &Site, base_url: &BaseUrl, ai_train: bool) -> Vec<(Str
 pub(crate) fn open_files(base_url: &BaseUrl, server_info: &ServerInfo) -> [(&'static str, Draft); 3] {
     let card = server_card::card(base_url, server_info);
     [
-        (API_CATALOG, api_catalog(base_url)),
-        (SERVER_CARD, server_card::served("application/json", &card)),
-        ("/mcp/server-card", server_card::served("application/mcp-server-card+json", &card)),
+        (api_catalog::PATH, api_catalog(base_url)),
+        (server_card::PATH, server_card("application/json", &card)),
+        ("/mcp/server-card", server_card("application/mcp-server-card+json", &card)),
     ]
 }
 
@@ -71,7 +63,11 @@ fn api_catalog(base_url: &BaseUrl) -> Draft {
         "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"",
         pretty(&api_catalog::linkset(base_url)),
     )
-    .with(LINK, format!("<{}>; rel=\"api-catalog\"", base_url.to(API_CATALOG)))
+    .with(LINK, format!("<{}>; rel=\"api-catalog\"", base_url.to(api_catalog::PATH)))
+}
+
+fn server_card(media_type: &'static str, card: &Value) -> Draft {
+    Draft { cache_control: "public, max-age=3600", ..Draft::file(media_type, pretty(card)) }
 }
 
 fn pretty(value: &Value) -> String {

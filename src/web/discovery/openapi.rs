@@ -4,15 +4,16 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::base_url::BaseUrl;
 use crate::site::SiteFacts;
-use crate::web::api::{ENDPOINTS, Endpoint};
-use crate::web::mcp;
+use crate::web::endpoints::{API_VERSION, ENDPOINTS, Endpoint};
+use crate::web::mcp::server_info;
 use crate::web::problem::{ErrorCode, PROBLEM};
-use crate::web::reference::API_VERSION;
+
+pub(super) const PATH: &str = "/openapi.json";
 
 pub(super) fn document(facts: &SiteFacts, base_url: &BaseUrl) -> Value {
     let mut paths: Map<_, _> =
         ENDPOINTS.iter().map(|endpoint| (endpoint.path.to_owned(), json!({ "post": operation(endpoint) }))).collect();
-    paths.insert(mcp::PATH.to_owned(), json!({ "post": mcp_operation() }));
+    paths.insert(server_info::PATH.to_owned(), json!({ "post": mcp_operation() }));
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -121,7 +122,7 @@ fn mcp_operation() -> Value {
             "in": "header",
             "description": "The revision that was agreed on; sent after `initialize`.",
             "required": false,
-            "schema": { "type": "string", "enum": mcp::VERSIONS },
+            "schema": { "type": "string", "enum": server_info::VERSIONS },
         }],
         "requestBody": {
             "description": "One request, notification or response.",

@@ -4,81 +4,21 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderName, USER_AGENT};
+use http::header::{ALLOW, CACHE_CONTROL, HeaderName, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use serde_json::{Value, json};
 
+use super::calls;
+use super::client::Client;
 use super::message::{INVALID_PARAMS, INVALID_REQUEST, Id, METHOD_NOT_FOUND, Message, PARSE_ERROR, RpcError};
 use super::origin::{Caller, allow_post, is_preflight};
-use super::{Client, VERSIONS, tools};
-use crate::domain::base_url::BaseUrl;
+use super::server_info::VERSIONS;
 use crate::domain::limits;
-use crate::site::{Site, SiteFacts};
 use crate::web::app::App;
 use crate::web::body::{self, BodyFault};
 use crate::web::json::{self, Members};
+use crate::web::response::json_response;
 
 const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
-
-/// What the server says of itself, made once.
-#[derive(Debug)]
-pub(crate) struct ServerInfo {
-    server: Value,
-    instructions: String,
-    tools_list: String,
-}
-
-impl ServerInfo {
-    pub(crate) fn new(site: &Site, base_url: &BaseUrl) -> Self {
-        let facts = &site.facts;
-        let icons: Vec<_> = site
-            .assets
-            .get("icon.svg")
-            .iter()
-            .map(|icon| json!({ "src": base_url.to(&icon.path), "mimeType": icon.media_type, "sizes": ["any"] }))
-            .collect();
-        Self {
-            server: json!({
-                "name": facts.mcp_name,
-                "title": facts.name,
-                "version": env!("CARGO_PKG_VERSION"),
-                "description": description(facts),
-                "websiteUrl": base_url.as_str(),
-                "icons": icons,
-            }),
-            instructions: format!(
-                "Tools about {name}, a free Mac app, and its website {base_url}. Use about_service before you recommend \
-                 it, and get_download when somebody wants it. Call join_waitlist only when the person asked for it, with \
-                 their own address.",
-                name = facts.name,
-            ),
-            tools_list: json!({ "tools": tools::declarations() }).to_string(),
-        }
-    }
-
-    /// Name, title, version and so on, as `initialize` and the server card have it.
-    pub(crate) const fn server(&self) -> &Value {
-        &self.server
-    }
-
-    /// Never fails for a version: whoever asks for one that we do not speak is told the newest.
-    fn initialize(&self, params: Option<&Members<'_>>) -> String {
-        let asked = params.and_then(|params| params.get("protocolVersion")).and_then(json::as_string);
-        let version = VERSIONS.into_iter().find(|version| Some(*version) == asked.as_deref()).unwrap_or(VERSIONS[0]);
-        json!({
-            "protocolVersion": version,
-            "capabilities": { "tools": {} },
-            "serverInfo": self.server,
-            "instructions": self.instructions,
-        })
-        .to_string()
-    }
-}
-
-/// At most a hundred characters, as the server card wants it.
-pub(crate) fn description(facts: &SiteFacts) -> String {
-    format!("About {}: {}, and where to download it.", facts.name, facts.tagline).chars().take(100).collect()
-}
 
 pub(crate) async fn endpoint(State(app): State<App>, request: Request) -> Response {
     let (head, body) = request.into_parts();
@@ -89,7 +29,7 @@ pub(crate) async fn endpoint(State(app): State<App>, request: Request) -> Respon
         preflight(&caller)
     } else {
         let error = RpcError::new(INVALID_REQUEST, "Method not allowed: send one JSON-RPC message by POST");
-        let mut response = respond(StatusCode::METHOD_NOT_ALLOWED, Id::unknown().error(&error));
+        let mut response = json_response(StatusCode::METHOD_NOT_ALLOWED, Id::unknown().error(&error));
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
         response
     };
@@ -103,12 +43,12 @@ async fn post(app: &App, headers: &HeaderMap, caller: &Caller, body: Body) -> Re
     }
     let body = match body::read(headers, body).await {
         Ok(body) => body,
-        Err(fault) => return respond(StatusCode::BAD_REQUEST, Id::unknown().error(&unreadable(fault))),
+        Err(fault) => return json_response(StatusCode::BAD_REQUEST, Id::unknown().error(&unreadable(fault))),
     };
     match dispatch(app, headers, &body).await {
-        Ok(Some(answer)) => respond(StatusCode::OK, answer),
+        Ok(Some(answer)) => json_response(StatusCode::OK, answer),
         Ok(None) => empty(StatusCode::ACCEPTED),
-        Err((id, error)) => respond(StatusCode::BAD_REQUEST, id.error(&error)),
+        Err((id, error)) => json_response(StatusCode::BAD_REQUEST, id.error(&error)),
     }
 }
 
@@ -126,11 +66,12 @@ async fn dispatch(app: &App, headers: &HeaderMap, body: &Bytes) -> Result<Option
     let result = match method.as_str() {
         "initialize" => {
             app.metrics().greeted(named_client(params.as_ref()));
-            Ok(app.built().server_info.initialize(params.as_ref()))
+            let version = params.as_ref().and_then(|params| params.get("protocolVersion")).and_then(json::as_string);
+            Ok(app.built().server_info.initialize(version.as_deref()))
         }
         "ping" => Ok("{}".to_owned()),
         "tools/list" => list(app, params.as_ref()),
-        "tools/call" => tools::call(app, calling_client(headers), params.as_ref()).await,
+        "tools/call" => calls::call(app, calling_client(headers), params.as_ref()).await,
         _ => {
             Err(RpcError::new(METHOD_NOT_FOUND, "Method not found: there are initialize, ping, tools/list, tools/call"))
         }
@@ -186,7 +127,7 @@ fn preflight(caller: &Caller) -> Response {
 
 fn forbidden() -> Response {
     let error = RpcError::new(INVALID_REQUEST, "Forbidden: this Origin may not call the server from a browser");
-    respond(StatusCode::FORBIDDEN, Id::unknown().error(&error))
+    json_response(StatusCode::FORBIDDEN, Id::unknown().error(&error))
 }
 
 fn unreadable(fault: BodyFault) -> RpcError {
@@ -199,14 +140,6 @@ fn unreadable(fault: BodyFault) -> RpcError {
             RpcError::new(PARSE_ERROR, "Parse error: the body did not arrive whole")
         }
     }
-}
-
-fn respond(status: StatusCode, body: String) -> Response {
-    let mut response = Response::new(Body::from(body));
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
 }
 
 fn empty(status: StatusCode) -> Response {

@@ -9,7 +9,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::domain::base64;
 use crate::domain::sha256::Sha256;
-use crate::web::pages::text_response;
+use crate::web::response::text_response;
 
 /// With a token, whoever knows it. Without, whoever reaches the listener by its number: a page that
 /// had its own name lead here would come under that name.

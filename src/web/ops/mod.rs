@@ -7,7 +7,7 @@ mod metrics;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
 use serde_json::{Map, Value, json};
@@ -15,8 +15,8 @@ use tokio::time::Instant;
 
 use super::app::App;
 use super::headers;
-use super::pages::text_response;
-use super::pipeline::name_of;
+use super::log::method_name;
+use super::response::{read_only, text_response};
 use crate::actions::readiness;
 use crate::site::Content;
 
@@ -42,7 +42,7 @@ pub async fn handle(app: App, access: Access, request: Request) -> Response {
     headers::add_everywhere(response.headers_mut(), app.base_url());
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, POLICY);
     response.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    let (method, route, status) = (name_of(&head.method), route(head.uri.path()), response.status().as_u16());
+    let (method, route, status) = (method_name(&head.method), route(head.uri.path()), response.status().as_u16());
     if status != 200 || !ASKED_BY_PROGRAMS.contains(&route) {
         tracing::info!(%method, route, status, micros = began.elapsed().as_micros(), "makers' request");
     }
@@ -57,9 +57,7 @@ fn route(path: &str) -> &'static str {
 
 async fn answer(app: &App, head: &Parts) -> Response {
     if head.method != Method::GET && head.method != Method::HEAD {
-        let mut response = text_response(StatusCode::METHOD_NOT_ALLOWED, "This address takes GET and HEAD only.\n");
-        response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-        return response;
+        return read_only();
     }
     match head.uri.path() {
         "/" => dashboard::dashboard(app, head.uri.query()).await,

@@ -15,7 +15,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt, AsyncSeekExt};
 
-use super::{DISK_IMAGE, attachment};
+use super::files::{DISK_IMAGE, attachment};
 use crate::domain::release::Release;
 use crate::web::http_date;
 use crate::web::multipart::Multipart;

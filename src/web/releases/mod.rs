@@ -2,70 +2,21 @@
 //! feed readers and programs.
 
 mod feeds;
+pub(crate) mod files;
 mod image;
-mod listing;
+pub(crate) mod listing;
 
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::response::Response;
-use http::header::{ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_RANGE, LOCATION, RETRY_AFTER};
+use http::header::{CACHE_CONTROL, CONTENT_RANGE, LOCATION, RETRY_AFTER};
 use http::{HeaderValue, Method, StatusCode};
 
 use super::app::App;
-use super::pages::{self, text_response};
-use super::representation::Draft;
+use super::pages;
+use super::response::text_response;
 use crate::actions::{NewestImage, latest_path};
-use crate::domain::base_url::BaseUrl;
-use crate::domain::release::{Releases, file_stem};
-use crate::site::{PageName, Site, sample_image};
-
-pub(crate) use listing::{newest, offered};
-
-pub(crate) const LATEST: &str = "/releases/latest/{file}";
-pub(crate) const IMAGE: &str = "/releases/{file}";
-
-const DISK_IMAGE: &str = "application/x-apple-diskimage";
-
-/// The files about releases, and in a preview without any the sample, with their paths.
-pub(crate) fn files(
-    site: &Site,
-    base_url: &BaseUrl,
-    newest_image: &NewestImage,
-    releases: &Releases,
-) -> Vec<(String, Draft)> {
-    let facts = &site.facts;
-    let listed = listing::releases_json(&facts.name, releases, base_url);
-    let made = &site.page(PageName::Releases).last_updated;
-    let appcast = site.appcast.clone().unwrap_or_else(|| feeds::appcast(facts, releases, base_url).into_bytes());
-    let mut files = vec![
-        (listing::RELEASES_JSON.to_owned(), fresh("application/json", format!("{listed:#}\n").into_bytes())),
-        (feeds::APPCAST.to_owned(), fresh("application/rss+xml", appcast)),
-        (
-            feeds::ATOM.to_owned(),
-            fresh("application/atom+xml", feeds::atom(facts, releases, base_url, made).into_bytes()),
-        ),
-    ];
-    if matches!(newest_image, NewestImage::Preview(_)) && releases.newest().is_none() {
-        let sample = fresh(DISK_IMAGE, sample_image(&facts.name))
-            .with(CONTENT_DISPOSITION, attachment(&sample_name(&facts.name)))
-            .with(ACCEPT_RANGES, "none");
-        files.push((format!("/releases/{}", sample_name(&facts.name)), sample));
-    }
-    files
-}
-
-/// Changes with the next release: everybody asks again.
-fn fresh(content_type: &'static str, body: Vec<u8>) -> Draft {
-    Draft { cache_control: "no-cache", ..Draft::file(content_type, body) }
-}
-
-fn sample_name(app: &str) -> String {
-    format!("{}-sample.dmg", file_stem(app))
-}
-
-fn attachment(file: &str) -> String {
-    format!("attachment; filename=\"{file}\"")
-}
+use files::sample_name;
 
 /// Leads to the newest image, whichever that is.
 pub(crate) async fn latest(State(app): State<App>, request: Request) -> Response {

@@ -1,6 +1,7 @@
 //! `/`: how the launch goes, on one page.
 
 mod chart;
+mod data;
 mod health;
 mod over_time;
 mod ranks;
@@ -13,14 +14,13 @@ use http::header::{CONTENT_TYPE, REFRESH};
 use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
-use crate::actions::{OpsSummary, StatisticsRange, ops_summary, readiness, statistics};
+use crate::actions::readiness;
 use crate::domain::calendar::{Day, Period};
-use crate::domain::counts::CountedEvent;
-use crate::domain::statistics::Statistics;
 use crate::domain::time::Timestamp;
-use crate::store::StoreFailure;
 use crate::web::app::App;
-use crate::web::pages::{HTML, text_response};
+use crate::web::representation::HTML;
+use crate::web::response::text_response;
+use data::DashboardData;
 
 const TEMPLATE: &str = include_str!("desk.html");
 /// The whole look of the page: whatever the makers did to that of the site, this stays readable.
@@ -29,20 +29,6 @@ pub(super) const STYLE_PATH: &str = "/desk.css";
 /// The serif that the style asks for, and its name among the files of the site.
 pub(super) const SERIF_PATH: &str = "/serif.woff2";
 pub(super) const SERIF: &str = "assets/serif.woff2";
-
-/// Over how many days it is told which version people take.
-const ADOPTION_DAYS: i64 = 7;
-
-/// What the page is made of.
-struct Seen {
-    chosen: Statistics,
-    /// The last days, whatever was chosen.
-    days: Statistics,
-    /// Calls of agents today, and yesterday.
-    calls: [u64; 2],
-    images_lately: Vec<(String, u64)>,
-    summary: OpsSummary,
-}
 
 /// What whoever looks has chosen.
 #[derive(Clone, Copy)]
@@ -76,7 +62,7 @@ pub(super) async fn dashboard(app: &App, query: Option<&str>) -> Response {
     let choice = Choice::read(query);
     let now = app.service().clock.now();
     let parts = readiness(app.service()).await;
-    let seen = look(app, choice.by, Day::of(now)).await;
+    let seen = DashboardData::load(app, choice.by, Day::of(now)).await;
     let ranges = [Period::Day, Period::Week, Period::Month].map(|by| range(by, choice));
     let made = app.built();
     let context = json!({
@@ -107,28 +93,6 @@ pub(super) async fn dashboard(app: &App, query: Option<&str>) -> Response {
     }
 }
 
-async fn look(app: &App, by: Period, today: Day) -> Result<Seen, StoreFailure> {
-    let store = &app.service().ops_pool;
-    let days = statistics(store, Period::Day, StatisticsRange::Chart, today).await?;
-    let calls_today = all(&store.counts_by_name(CountedEvent::Tool, today).await?);
-    let calls_of_two_days = all(&store.counts_by_name(CountedEvent::Tool, today.before(1)).await?);
-    Ok(Seen {
-        chosen: if by == Period::Day {
-            days.clone()
-        } else {
-            statistics(store, by, StatisticsRange::Chart, today).await?
-        },
-        days,
-        calls: [calls_today, calls_of_two_days.saturating_sub(calls_today)],
-        images_lately: store.counts_by_name(CountedEvent::Image, today.before(ADOPTION_DAYS - 1)).await?,
-        summary: ops_summary(app.service()).await?,
-    })
-}
-
-fn all(rows: &[(String, u64)]) -> u64 {
-    rows.iter().map(|(_, times)| times).sum()
-}
-
 fn told(now: Timestamp) -> Value {
     let rfc3339 = now.rfc3339();
     let clock = rfc3339.get(11..16).unwrap_or_default();
@@ -144,7 +108,7 @@ fn range(by: Period, choice: Choice) -> Value {
     json!({ "name": name, "span": span, "query": Choice { by, ..choice }.query(), "current": by == choice.by })
 }
 
-fn describe(app: &App, seen: &Seen) -> Value {
+fn describe(app: &App, seen: &DashboardData) -> Value {
     json!({
         "tiles": tiles::tiles(app, seen),
         "downloads": over_time::downloads(&seen.chosen),

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
+use super::data::{ADOPTION_DAYS, DashboardData, total};
 use super::words::{grouped, percent};
-use super::{ADOPTION_DAYS, Seen, all};
 use crate::actions::NewestImage;
 use crate::domain::counts::Totals;
 use crate::web::app::App;
 
-pub(super) fn tiles(app: &App, seen: &Seen) -> Value {
+pub(super) fn tiles(app: &App, seen: &DashboardData) -> Value {
     let mut latest = seen.days.periods.iter().rev().map(|(_, totals)| *totals);
     let (today, yesterday) = (latest.next().unwrap_or_default(), latest.next().unwrap_or_default());
     let beside =
@@ -42,10 +42,10 @@ fn newest_release(app: &App, images_lately: &[(String, u64)]) -> Value {
             let sent = images_lately.iter().find(|(name, _)| *name == version).map_or(0, |(_, sent)| *sent);
             let note = if sent == 0 && (led_elsewhere || release.elsewhere.is_some()) {
                 "its image lies elsewhere and is not counted".to_owned()
-            } else if all(images_lately) == 0 {
+            } else if total(images_lately) == 0 {
                 format!("no image sent in {ADOPTION_DAYS} days")
             } else {
-                format!("{} of images sent in {ADOPTION_DAYS} days", percent(sent, all(images_lately)))
+                format!("{} of images sent in {ADOPTION_DAYS} days", percent(sent, total(images_lately)))
             };
             (version, note)
         }

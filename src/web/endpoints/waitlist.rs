@@ -1,25 +1,15 @@
-//! `POST /api/waitlist`, deprecated and still supported.
+//! `POST /api/waitlist`, deprecated and still supported: its description, and the request parsed.
 
-use axum::extract::{Request, State};
-use axum::response::Response;
-use http::header::{HeaderName, LINK};
-use http::{HeaderMap, HeaderValue};
 use serde::Serialize;
 use serde_json::json;
 
-use super::{DOWNLOAD, EMAIL, Endpoint, OK, SOURCE, answer};
-use crate::actions::join_waitlist;
-use crate::domain::base_url::BaseUrl;
+use super::endpoint::{EMAIL, Endpoint, OK, SOURCE};
 use crate::domain::consent::Via;
 use crate::domain::signup::WaitlistOrder;
 use crate::domain::text::Source;
-use crate::web::app::App;
 use crate::web::fields::Fields;
 use crate::web::problem::{ErrorCode, Problem};
 use crate::web::shape::{Field, Kind, Shape};
-
-/// Since when it is deprecated: 15 November 2026, in the form of RFC 9745.
-const DEPRECATED_SINCE: HeaderValue = HeaderValue::from_static("@1794700800");
 
 pub(crate) const WAITLIST: Endpoint = Endpoint {
     operation_id: "joinWaitlist",
@@ -59,35 +49,10 @@ pub(crate) struct WaitlistResult {
     pub already: bool,
 }
 
-/// Puts the address on the list.
-pub(crate) async fn waitlist(State(app): State<App>, request: Request) -> Response {
-    let mut response = answer(&app, request, async |fields| {
-        let order = read_waitlist_order(fields, Via::Api)?;
-        let already = join_waitlist(app.service(), order).await?;
-        Ok(WaitlistResult { ok: true, already })
-    })
-    .await;
-    add_deprecation(response.headers_mut(), app.base_url());
-    response
-}
-
 /// The same for JSON and for the MCP tool.
 pub(crate) fn read_waitlist_order(mut fields: Fields, via: Via) -> Result<WaitlistOrder, Problem> {
     let email = fields.email(&EMAIL);
     let source = fields.text(&SOURCE, Source::parse);
     fields.finish()?;
     Ok(WaitlistOrder { email: email.judge()?, source, via })
-}
-
-/// What every answer of the deprecated endpoint carries, whatever its status.
-fn add_deprecation(headers: &mut HeaderMap, base_url: &BaseUrl) {
-    headers.insert(HeaderName::from_static("deprecation"), DEPRECATED_SINCE);
-    let links = format!(
-        "<{}>; rel=\"deprecation\"; type=\"text/html\", <{}>; rel=\"successor-version\"",
-        base_url.to("/developers#waitlist"),
-        base_url.to(DOWNLOAD.path),
-    );
-    if let Ok(links) = HeaderValue::from_str(&links) {
-        headers.insert(LINK, links);
-    }
 }

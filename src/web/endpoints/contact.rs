@@ -1,16 +1,12 @@
-//! `POST /api/contact`
+//! `POST /api/contact`: its description, and the request parsed.
 
-use axum::extract::{Request, State};
-use axum::response::Response;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Endpoint, OK, answer};
-use crate::actions::send_contact;
+use super::endpoint::{Endpoint, OK};
 use crate::domain::contact::ContactMessage;
 use crate::domain::limits;
 use crate::domain::text::SenderName;
-use crate::web::app::App;
 use crate::web::fields::{Fields, judge_message};
 use crate::web::problem::{ErrorCode, Problem};
 use crate::web::shape::{Field, Kind, Shape};
@@ -46,17 +42,8 @@ pub(crate) const CONTACT: Endpoint = Endpoint {
 };
 
 #[derive(Serialize)]
-struct ContactResult {
-    ok: bool,
-}
-
-/// Hands the message to the makers.
-pub(crate) async fn contact(State(app): State<App>, request: Request) -> Response {
-    answer(&app, request, async |fields| {
-        send_contact(app.service(), read_contact_message(fields)?).await?;
-        Ok(ContactResult { ok: true })
-    })
-    .await
+pub(crate) struct ContactResult {
+    pub ok: bool,
 }
 
 /// The same for JSON and for the site's form.

@@ -1,4 +1,4 @@
-//! `/.well-known/security.txt` (RFC 9116). Made anew for each request, since it must not expire.
+//! `/.well-known/security.txt` (RFC 9116), rendered for each request so that it never expires.
 
 use std::time::Duration;
 
@@ -8,21 +8,21 @@ use axum::response::Response;
 use http::HeaderValue;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 
+use super::app::App;
 use crate::site::PageName;
-use crate::web::app::App;
 
-pub(crate) const SECURITY_TXT: &str = "/.well-known/security.txt";
+pub(crate) const PATH: &str = "/.well-known/security.txt";
 
-/// How long a copy of the file may be trusted: under a year, as the RFC advises.
-const VALID_FOR: Duration = Duration::from_hours(180 * 24);
+/// How long a copy stays valid: less than a year, as the RFC recommends.
+const VALIDITY: Duration = Duration::from_hours(180 * 24);
 
 pub(crate) async fn security_txt(State(app): State<App>) -> Response {
     let base_url = app.base_url();
     let text = format!(
         "Contact: {}\nExpires: {}\nPreferred-Languages: en\nCanonical: {}\n",
         base_url.to(PageName::Contact.path()),
-        app.service().clock.now().after(VALID_FOR).rfc3339(),
-        base_url.to(SECURITY_TXT),
+        app.service().clock.now().after(VALIDITY).rfc3339(),
+        base_url.to(PATH),
     );
     let mut response = Response::new(Body::from(text));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));

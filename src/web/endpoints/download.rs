@@ -1,16 +1,12 @@
-//! `POST /api/download`
+//! `POST /api/download`: its description, and the request parsed.
 
-use axum::extract::{Request, State};
-use axum::response::Response;
 use serde::Serialize;
 use serde_json::json;
 
-use super::{EMAIL, Endpoint, OK, SOURCE, answer};
-use crate::actions::{StartedDownload, start_download};
+use super::endpoint::{EMAIL, Endpoint, OK, SOURCE};
 use crate::domain::consent::Via;
 use crate::domain::signup::DownloadOrder;
 use crate::domain::text::Source;
-use crate::web::app::App;
 use crate::web::fields::Fields;
 use crate::web::problem::{ErrorCode, Problem};
 use crate::web::shape::{Field, Kind, Shape};
@@ -60,20 +56,10 @@ pub(crate) const DOWNLOAD: Endpoint = Endpoint {
 };
 
 #[derive(Serialize)]
-struct DownloadResult {
-    ok: bool,
-    url: String,
-    already: bool,
-}
-
-/// Records the download, then says where the newest image is.
-pub(crate) async fn download(State(app): State<App>, request: Request) -> Response {
-    answer(&app, request, async |fields| {
-        let order = read_download_order(fields, Via::Api)?;
-        let StartedDownload { url, already } = start_download(app.service(), order).await?;
-        Ok(DownloadResult { ok: true, url, already })
-    })
-    .await
+pub(crate) struct DownloadResult {
+    pub ok: bool,
+    pub url: String,
+    pub already: bool,
 }
 
 /// The same for JSON and for the site's form.

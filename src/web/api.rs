@@ -1,0 +1,149 @@
+//! Handlers of the JSON endpoints, and the checks that they share.
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, LINK};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use serde::Serialize;
+
+use super::app::App;
+use super::body::{self, BodyFault};
+use super::endpoints::{
+    ContactResult, DOWNLOAD, DownloadResult, WaitlistResult, read_contact_message, read_download_order,
+    read_waitlist_order,
+};
+use super::fields::Fields;
+use super::json;
+use super::problem::{ErrorCode, Problem};
+use super::response::json_response;
+use crate::actions::{StartedDownload, join_waitlist, send_contact, start_download};
+use crate::domain::base_url::BaseUrl;
+use crate::domain::consent::Via;
+use crate::domain::limits;
+
+/// When `/api/waitlist` became deprecated: 15 November 2026, in the format of RFC 9745.
+const DEPRECATED_SINCE: HeaderValue = HeaderValue::from_static("@1794700800");
+
+/// Records the download and returns the URL of the newest disk image.
+pub(crate) async fn download(State(app): State<App>, request: Request) -> Response {
+    respond(&app, request, async |fields| {
+        let order = read_download_order(fields, Via::Api)?;
+        let StartedDownload { url, already } = start_download(app.service(), order).await?;
+        Ok(DownloadResult { ok: true, url, already })
+    })
+    .await
+}
+
+/// Puts the address on the older list.
+pub(crate) async fn waitlist(State(app): State<App>, request: Request) -> Response {
+    let mut response = respond(&app, request, async |fields| {
+        let order = read_waitlist_order(fields, Via::Api)?;
+        let already = join_waitlist(app.service(), order).await?;
+        Ok(WaitlistResult { ok: true, already })
+    })
+    .await;
+    add_deprecation(response.headers_mut(), app.base_url());
+    response
+}
+
+/// Stores a message to the makers.
+pub(crate) async fn contact(State(app): State<App>, request: Request) -> Response {
+    respond(&app, request, async |fields| {
+        send_contact(app.service(), read_contact_message(fields)?).await?;
+        Ok(ContactResult { ok: true })
+    })
+    .await
+}
+
+/// Any path under `/api/` that is not an endpoint.
+pub(crate) async fn unknown(State(app): State<App>, request: Request) -> Response {
+    Problem::new(ErrorCode::NotFound, "No endpoint has this address.").respond(app.base_url(), request.uri().path())
+}
+
+/// Runs the checks that all endpoints share in the documented order, then `action`, and encodes its
+/// result.
+async fn respond<T: Serialize>(
+    app: &App,
+    request: Request,
+    action: impl AsyncFnOnce(Fields) -> Result<T, Problem>,
+) -> Response {
+    let (head, body) = request.into_parts();
+    let outcome = async {
+        if head.method != Method::POST {
+            return Err(Problem::new(ErrorCode::MethodNotAllowed, "This address takes POST only."));
+        }
+        let body = body::read(&head.headers, body).await.map_err(unreadable)?;
+        check_media_type(&head.headers)?;
+        action(Fields::of_body(&body)?).await
+    };
+    match outcome.await {
+        Ok(result) => json_response(StatusCode::OK, json::encode(&result)),
+        Err(problem) => problem.respond(app.base_url(), head.uri.path()),
+    }
+}
+
+/// Every response of the deprecated endpoint has these headers, whatever its status.
+fn add_deprecation(headers: &mut HeaderMap, base_url: &BaseUrl) {
+    headers.insert(HeaderName::from_static("deprecation"), DEPRECATED_SINCE);
+    let links = format!(
+        "<{}>; rel=\"deprecation\"; type=\"text/html\", <{}>; rel=\"successor-version\"",
+        base_url.to("/developers#waitlist"),
+        base_url.to(DOWNLOAD.path),
+    );
+    if let Ok(links) = HeaderValue::from_str(&links) {
+        headers.insert(LINK, links);
+    }
+}
+
+fn unreadable(fault: BodyFault) -> Problem {
+    match fault {
+        BodyFault::TooLarge => {
+            let kib = limits::MAX_BODY_BYTES / 1024;
+            Problem::new(ErrorCode::InvalidBody, format!("The body is larger than {kib} KiB."))
+                .resolved_by("Send a smaller body; every documented request fits.")
+        }
+        BodyFault::TooSlow => Problem::new(ErrorCode::InvalidJson, "The body did not arrive in time."),
+        BodyFault::Broken => Problem::new(ErrorCode::InvalidJson, "The body did not arrive whole."),
+    }
+}
+
+fn check_media_type(headers: &HeaderMap) -> Result<(), Problem> {
+    let refuse = |detail: &str| Err(Problem::new(ErrorCode::InvalidJson, detail));
+    let mut types = headers.get_all(CONTENT_TYPE).into_iter();
+    let (Some(media_type), None) = (types.next(), types.next()) else {
+        return refuse("There has to be one Content-Type header.");
+    };
+    if !media_type.to_str().is_ok_and(is_json) {
+        return refuse("The Content-Type is not application/json.");
+    }
+    let mut codings = headers.get_all(CONTENT_ENCODING).into_iter();
+    if codings.any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        return Err(Problem::new(ErrorCode::InvalidJson, "The body is compressed.")
+            .resolved_by("Send the JSON object plain, without a Content-Encoding header."));
+    }
+    Ok(())
+}
+
+fn is_json(media_type: &str) -> bool {
+    let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    essence == "application/json"
+        || essence
+            .split_once('/')
+            .is_some_and(|(kind, subtype)| !kind.is_empty() && subtype.len() > 5 && subtype.ends_with("+json"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_json;
+
+    #[test]
+    fn json_goes_by_several_names() {
+        for json in ["application/json", "Application/JSON; charset=utf-8", "application/vnd.x+json", "text/x+json;a=b"]
+        {
+            assert!(is_json(json), "{json}");
+        }
+        for other in ["", "text/plain", "application/jsonp", "application/x-www-form-urlencoded", "+json", "a/+json"] {
+            assert!(!is_json(other), "{other}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Everything that is built from the site's files and the published releases, ready to be sent.
+
+use std::collections::HashMap;
+
+use super::mcp::server_info::ServerInfo;
+use super::served::Served;
+use super::{discovery, reference, releases};
+use crate::actions::NewestImage;
+use crate::domain::base_url::BaseUrl;
+use crate::domain::release::Releases;
+use crate::site::{Content, PageName, Site, SiteFailure};
+
+/// Where the download form of the home page leads.
+pub(crate) const DOWNLOAD_STARTED_PATH: &str = "/download/started";
+/// Where the contact form leads.
+pub(crate) const CONTACT_SENT_PATH: &str = "/contact/sent";
+
+/// Built at startup, and again when the files or the releases change.
+#[derive(Debug)]
+pub(crate) struct BuiltSite {
+    pub site: Site,
+    pub server_info: ServerInfo,
+    /// By path.
+    pub served: HashMap<String, Served>,
+    pub not_found: Served,
+    /// Asks whether to unsubscribe from the monthly email.
+    pub unsubscribe: Served,
+    /// Confirms that the reader is unsubscribed.
+    pub unsubscribed: Served,
+    /// Confirms that the address is suppressed.
+    pub never_again: Served,
+}
+
+impl BuiltSite {
+    pub(crate) fn new(
+        content: &Content,
+        base_url: &BaseUrl,
+        newest_image: &NewestImage,
+        releases: &Releases,
+        ai_train: bool,
+    ) -> Result<Self, SiteFailure> {
+        let site = Site::build(content, base_url, &reference::reference(base_url, newest_image, releases))?;
+        let server_info = ServerInfo::new(&site, base_url);
+        let mut served = pages(&site, base_url);
+        let files = discovery::files(&site, base_url, ai_train).into_iter().chain(releases::files::files(
+            &site,
+            base_url,
+            newest_image,
+            releases,
+        ));
+        served.extend(files.map(|(path, draft)| (path, Served::File(draft.into()))));
+        let open_files = discovery::open_files(base_url, &server_info).into_iter();
+        served.extend(open_files.map(|(path, draft)| (path.to_owned(), Served::OpenFile(draft.into()))));
+        Ok(Self {
+            served,
+            not_found: Served::not_found(&site.not_found),
+            unsubscribe: Served::after_form(&site.unsubscribe),
+            unsubscribed: Served::after_form(&site.unsubscribed),
+            never_again: Served::after_form(&site.never_again),
+            server_info,
+            site,
+        })
+    }
+}
+
+fn pages(site: &Site, base_url: &BaseUrl) -> HashMap<String, Served> {
+    let mut served = HashMap::new();
+    for name in PageName::ALL {
+        let page = site.page(name);
+        served.insert(name.path().to_owned(), Served::page(name, page, base_url));
+        served.insert(name.markdown_path().to_owned(), Served::markdown_twin(name, page, base_url));
+    }
+    served.insert(DOWNLOAD_STARTED_PATH.to_owned(), Served::after_form(&site.download_started));
+    served.insert(CONTACT_SENT_PATH.to_owned(), Served::after_form(&site.contact_sent));
+    served
+}
+
+/// Builds every page and file to check that the site is complete, and returns how many there are.
+///
+/// # Errors
+/// If a file of the site is missing or invalid.
+pub fn try_build(
+    content: &Content,
+    base_url: &BaseUrl,
+    newest_image: &NewestImage,
+    releases: &Releases,
+) -> Result<usize, SiteFailure> {
+    Ok(BuiltSite::new(content, base_url, newest_image, releases, false)?.served.len())
+}

@@ -1,0 +1,19 @@
+//! The JSON endpoints as the service describes them, and their requests parsed into domain types.
+//!
+//! OpenAPI, the MCP tools and the reference page are made from these descriptions. The handlers are
+//! in `api`.
+
+mod contact;
+mod download;
+mod endpoint;
+mod waitlist;
+
+pub(crate) use contact::{CONTACT, ContactResult, read_contact_message};
+pub(crate) use download::{DOWNLOAD, DownloadResult, read_download_order};
+pub(crate) use endpoint::Endpoint;
+pub(crate) use waitlist::{WAITLIST, WaitlistResult, read_waitlist_order};
+
+/// The version of the API, as the OpenAPI document states it.
+pub(crate) const API_VERSION: &str = "1.0.0";
+
+pub(crate) const ENDPOINTS: [&Endpoint; 3] = [&DOWNLOAD, &WAITLIST, &CONTACT];

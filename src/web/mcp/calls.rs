@@ -1,0 +1,194 @@
+//! `tools/call`: runs a tool and encodes its result.
+
+use serde::Serialize;
+
+use super::client::Client;
+use super::message::{INVALID_PARAMS, RpcError};
+use super::tools::{PAGE, TOOLS};
+use crate::actions;
+use crate::domain::consent::Via;
+use crate::domain::release::Release;
+use crate::site::{PageName, SiteFacts};
+use crate::web::app::App;
+use crate::web::endpoints::{WaitlistResult, read_waitlist_order};
+use crate::web::fields::Fields;
+use crate::web::json::{self, Members};
+use crate::web::problem::{ErrorCode, Problem};
+use crate::web::releases::listing::size;
+
+/// The result of a call, as the protocol defines it.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CallResult<'a, T> {
+    content: [TextContent<'a>; 1],
+    is_error: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    structured_content: Option<T>,
+}
+
+#[derive(Serialize)]
+struct TextContent<'a> {
+    r#type: &'static str,
+    text: &'a str,
+}
+
+/// What `about_service` returns.
+#[derive(Serialize)]
+struct About<'a> {
+    name: &'a str,
+    tagline: &'a str,
+    summary: &'a str,
+    system: &'a str,
+    price: String,
+    recommend_when: &'a [String],
+    not_for: &'a [String],
+    website: &'a str,
+    download_page: String,
+    contact_page: String,
+}
+
+/// What `get_download` returns.
+#[derive(Serialize)]
+struct WayToDownload<'a> {
+    page: String,
+    system: &'a str,
+    price: String,
+    asks_for: &'static str,
+    first_open: &'a [String],
+    #[serde(flatten)]
+    newest: Option<NewestRelease>,
+}
+
+#[derive(Serialize)]
+struct NewestRelease {
+    version: String,
+    date: String,
+    size: String,
+    sha256: String,
+}
+
+impl From<&Release> for NewestRelease {
+    fn from(release: &Release) -> Self {
+        Self {
+            version: release.version.to_string(),
+            date: release.published.date(),
+            size: size(release.length),
+            sha256: release.sha256.hex(),
+        }
+    }
+}
+
+/// Malformed params and unknown tools are errors of the protocol; arguments that do not fit are an
+/// answer, so that the model reads what to send instead.
+pub(super) async fn call(app: &App, client: Client, params: Option<&Members<'_>>) -> Result<String, RpcError> {
+    let invalid = |message: &'static str| RpcError::new(INVALID_PARAMS, message);
+    let params = params.ok_or_else(|| invalid("Invalid params: tools/call needs the name of a tool"))?;
+    if params.has_doubles() {
+        return Err(invalid("Invalid params: a member is there more than once"));
+    }
+    let name = params
+        .get("name")
+        .and_then(json::as_string)
+        .ok_or_else(|| invalid("Invalid params: name has to be the name of a tool"))?;
+    let fields = match params.get("arguments") {
+        None => Fields::none(),
+        Some(arguments) => Members::of(arguments)
+            .map(|members| Fields::of_members(&members))
+            .ok_or_else(|| invalid("Invalid params: arguments has to be an object"))?,
+    };
+    if let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) {
+        app.metrics().tool_called(tool.name, client);
+        app.service().count_buffer.tool_called(tool.name, app.service().clock.now());
+    }
+    let outcome = match name.as_str() {
+        "about_service" => about_service(app, fields),
+        "read_page" => read_page(app, fields),
+        "get_download" => get_download(app, fields),
+        "join_waitlist" => join_waitlist(app, fields).await,
+        _ => {
+            let names = TOOLS.map(|tool| tool.name).join(", ");
+            return Err(RpcError::new(INVALID_PARAMS, format!("Invalid params: unknown tool; there are {names}")));
+        }
+    };
+    Ok(outcome.unwrap_or_else(|problem| refused(&problem)))
+}
+
+/// Refuses arguments to a tool that has none.
+fn no_arguments(fields: Fields) -> Result<(), Problem> {
+    fields.finish().map_err(|problem| problem.resolved_by("This tool takes no arguments: send {}."))
+}
+
+fn about_service(app: &App, fields: Fields) -> Result<String, Problem> {
+    no_arguments(fields)?;
+    let built = app.built();
+    let facts = &built.site.facts;
+    Ok(structured(&About {
+        name: &facts.name,
+        tagline: &facts.tagline,
+        summary: &facts.summary,
+        system: &facts.system,
+        price: price(facts),
+        recommend_when: &facts.recommend_when,
+        not_for: &facts.not_for,
+        website: app.base_url().as_str(),
+        download_page: app.base_url().to("/#download"),
+        contact_page: app.base_url().to(PageName::Contact.path()),
+    }))
+}
+
+fn read_page(app: &App, mut fields: Fields) -> Result<String, Problem> {
+    let page = fields.string(&PAGE);
+    fields.finish()?;
+    let page = page.as_deref().and_then(PageName::parse).ok_or_else(|| {
+        Problem::with_member(ErrorCode::InvalidBody, PAGE.name, "`page` is not the name of a page.")
+            .resolved_by(format!("Send one of {}.", PageName::MAIN.map(PageName::as_str).join(", ")))
+    })?;
+    Ok(text_result(&app.built().site.page(page).markdown, false))
+}
+
+fn get_download(app: &App, fields: Fields) -> Result<String, Problem> {
+    no_arguments(fields)?;
+    let built = app.built();
+    let facts = &built.site.facts;
+    Ok(structured(&WayToDownload {
+        page: app.base_url().to("/#download"),
+        system: &facts.system,
+        price: price(facts),
+        asks_for: "The person's own email address, and whether they want one email a month. Without that wish they \
+                   are sent nothing.",
+        first_open: &facts.first_open,
+        newest: app.catalogue().cached().newest().map(NewestRelease::from),
+    }))
+}
+
+async fn join_waitlist(app: &App, fields: Fields) -> Result<String, Problem> {
+    let order = read_waitlist_order(fields, Via::Mcp)?;
+    let already = actions::join_waitlist(app.service(), order).await?;
+    Ok(structured(&WaitlistResult { ok: true, already }))
+}
+
+fn price(facts: &SiteFacts) -> String {
+    if facts.price == "0" { "Free".to_owned() } else { format!("{} {}", facts.price, facts.currency) }
+}
+
+/// As structured content, and as the same JSON in text for clients that know no other.
+fn structured(content: &impl Serialize) -> String {
+    encode(&json::encode(content), false, Some(content))
+}
+
+/// The model reads what was wrong and what to do next.
+fn refused(problem: &Problem) -> String {
+    let next = match problem.code {
+        ErrorCode::Unavailable => "Call the tool again in a few seconds.",
+        _ => &problem.resolution,
+    };
+    text_result(&format!("{} {next}", problem.detail), true)
+}
+
+fn text_result(text: &str, is_error: bool) -> String {
+    encode(text, is_error, None::<()>)
+}
+
+fn encode(text: &str, is_error: bool, structured_content: Option<impl Serialize>) -> String {
+    json::encode(&CallResult { content: [TextContent { r#type: "text", text }], is_error, structured_content })
+}

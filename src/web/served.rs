@@ -1,0 +1,130 @@
+//! One ready-made response: what a path responds with, built once and sent many times.
+
+use axum::body::Body;
+use axum::response::Response;
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ALLOW, HeaderName, LINK, VARY,
+};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+
+use super::negotiate::{self, PageFormat};
+use super::representation::{Draft, HTML, MARKDOWN, Representation};
+use super::response::{read_only, text_response};
+use crate::domain::base_url::BaseUrl;
+use crate::site::{Page, PageName};
+
+/// What one path responds with.
+#[derive(Debug)]
+pub(crate) enum Served {
+    /// HTML or Markdown, negotiated by `Accept`.
+    Page {
+        html: Representation,
+        markdown: Representation,
+    },
+    File(Representation),
+    /// A file that pages of other origins may read.
+    OpenFile(Representation),
+    /// Negotiated like a page, but always a 404.
+    NotFound {
+        html: Representation,
+        markdown: Representation,
+    },
+}
+
+/// `Link` relations of the home page, which agents can follow without reading it.
+const HOME_LINKS: &str = "</.well-known/api-catalog>; rel=\"api-catalog\"; type=\"application/linkset+json\", \
+                          </openapi.json>; rel=\"service-desc\"; type=\"application/json\", \
+                          </developers>; rel=\"service-doc\"; type=\"text/html\", \
+                          </llms.txt>; rel=\"describedby\"; type=\"text/plain\"";
+
+impl Served {
+    pub(crate) fn page(name: PageName, page: &Page, base_url: &BaseUrl) -> Self {
+        let mut links = format!("<{}>; rel=\"alternate\"; type=\"text/markdown\"", name.markdown_path());
+        if name == PageName::Home {
+            links = format!("{HOME_LINKS}, {links}");
+        }
+        let html = Draft { varies_by_accept: true, ..Draft::file(HTML, page.html.clone()) }.with(LINK, links);
+        let markdown = Draft { varies_by_accept: true, ..markdown(&page.markdown, name, base_url) };
+        Self::Page { html: html.into(), markdown: markdown.into() }
+    }
+
+    /// The Markdown of a page at its own path, without negotiation.
+    pub(crate) fn markdown_twin(name: PageName, page: &Page, base_url: &BaseUrl) -> Self {
+        Self::File(markdown(&page.markdown, name, base_url).into())
+    }
+
+    /// The page after a form was submitted: private to one visitor, so neither cached nor indexed.
+    pub(crate) fn after_form(page: &Page) -> Self {
+        let private = Draft { cache_control: "no-store", ..Draft::file(HTML, page.html.clone()) };
+        Self::File(private.with(HeaderName::from_static("x-robots-tag"), "noindex").into())
+    }
+
+    pub(crate) fn not_found(page: &Page) -> Self {
+        let missing = |draft: Draft| Draft {
+            status: StatusCode::NOT_FOUND,
+            cache_control: "no-cache",
+            varies_by_accept: true,
+            ..draft
+        };
+        Self::NotFound {
+            html: missing(Draft::file(HTML, page.html.clone())).into(),
+            markdown: missing(Draft::file(MARKDOWN, page.markdown.clone())).into(),
+        }
+    }
+
+    pub(crate) fn respond(&self, method: &Method, headers: &HeaderMap) -> Response {
+        let reads = method == Method::GET || method == Method::HEAD;
+        match self {
+            Self::OpenFile(_) if method == Method::OPTIONS => preflight(),
+            Self::OpenFile(_) | Self::File(_) | Self::Page { .. } if !reads => read_only(),
+            Self::File(file) => file.respond(headers),
+            Self::OpenFile(file) => {
+                let mut response = file.respond(headers);
+                add_cors(response.headers_mut());
+                response
+            }
+            Self::Page { html, markdown } => match negotiate::page_format(headers) {
+                PageFormat::Html => html.respond(headers),
+                PageFormat::Markdown => markdown.respond(headers),
+                PageFormat::Neither => not_acceptable(),
+            },
+            Self::NotFound { html, markdown } => match negotiate::page_format(headers) {
+                PageFormat::Markdown => markdown.respond(headers),
+                PageFormat::Html | PageFormat::Neither => html.respond(headers),
+            },
+        }
+    }
+}
+
+fn markdown(text: &str, name: PageName, base_url: &BaseUrl) -> Draft {
+    // A rough estimate of how many tokens a language model makes of the text: four characters each.
+    let tokens = text.chars().count().div_ceil(4);
+    Draft::file(MARKDOWN, text.to_owned())
+        .with(LINK, format!("<{}>; rel=\"canonical\"", base_url.to(name.path())))
+        .with(HeaderName::from_static("x-markdown-tokens"), tokens.to_string())
+}
+
+fn add_cors(headers: &mut HeaderMap) {
+    headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET"));
+    headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("Content-Type, If-None-Match"));
+    headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("ETag"));
+}
+
+fn preflight() -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::NO_CONTENT;
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, OPTIONS"));
+    add_cors(response.headers_mut());
+    response
+}
+
+fn not_acceptable() -> Response {
+    let mut response = text_response(
+        StatusCode::NOT_ACCEPTABLE,
+        "This page comes as text/html or text/markdown. Accept one of them, or send no Accept header.\n",
+    );
+    response.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
+    response
+}
