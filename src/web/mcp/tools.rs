@@ -126,6 +126,7 @@ pub(super) struct ToolDeclaration {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
+#[expect(clippy::struct_excessive_bools, reason = "the protocol defines these members")]
 struct Annotations {
     title: &'static str,
     read_only_hint: bool,

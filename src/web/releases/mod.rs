@@ -16,7 +16,6 @@ use super::app::App;
 use super::pages;
 use super::response::text_response;
 use crate::actions::{NewestImage, latest_path};
-use files::sample_name;
 
 /// Leads to the newest image, whichever that is.
 pub(crate) async fn latest(State(app): State<App>, request: Request) -> Response {
@@ -29,7 +28,7 @@ pub(crate) async fn latest(State(app): State<App>, request: Request) -> Response
     match (&app.service().newest_image, releases.newest()) {
         (NewestImage::External(url), _) => lead_to(url),
         (_, Some(release)) => lead_to(release.elsewhere.as_deref().unwrap_or(&listing::path(release))),
-        (NewestImage::Preview(_), None) => lead_to(&format!("/releases/{}", sample_name(name))),
+        (NewestImage::Preview(_), None) => lead_to(&format!("/releases/{}", files::sample_name(name))),
         (NewestImage::Published(_), None) => not_yet("No disk image has been published yet. Please come back later.\n"),
     }
 }

@@ -20,7 +20,7 @@ use crate::domain::time::Timestamp;
 use crate::web::app::App;
 use crate::web::representation::HTML;
 use crate::web::response::text_response;
-use data::DashboardData;
+use self::data::DashboardData;
 
 const TEMPLATE: &str = include_str!("desk.html");
 /// The whole look of the page: whatever the makers did to that of the site, this stays readable.
