@@ -111,7 +111,7 @@ fn modules() -> BTreeMap<String, String> {
 
 /// The modules that `code`, which is the code of `module`, names: in `use` declarations and in paths.
 fn used_modules(module: &str, code: &str, known: &BTreeSet<&str>) -> BTreeSet<String> {
-    let declaration = Regex::new(r"\buse\s+([^;]+);").expect("a pattern");
+    let declaration = Regex::new(r"(?m)^\s*(?:pub(?:\(\w+\))?\s+)?use\s+([\w\s:{},*]+);").expect("a pattern");
     let path = Regex::new(r"(?<![\w:])[a-z_]\w*(?:::\w+)+").expect("a pattern");
     let mut paths = Vec::new();
     for found in declaration.captures_iter(code) {

@@ -133,7 +133,7 @@ async fn what_prometheus_reads_is_valid_and_holds_nothing_that_callers_sent() {
         };
         assert_eq!(requests("/api/download", "200"), Some(1.0));
         assert_eq!(requests("/api/download", "400"), Some(1.0));
-        assert_eq!(requests("/api/*", "404"), Some(1.0));
+        assert_eq!(requests("/api/{*path}", "404"), Some(1.0));
         assert_eq!(requests("*", "404"), Some(1.0));
         assert_eq!(requests("/", "200"), Some(2.0));
         assert_eq!(requests("/assets/*", "200"), Some(1.0));

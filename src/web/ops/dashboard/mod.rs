@@ -14,13 +14,13 @@ use http::header::{CONTENT_TYPE, REFRESH};
 use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
+use self::data::DashboardData;
 use crate::actions::readiness;
 use crate::domain::calendar::{Day, Period};
 use crate::domain::time::Timestamp;
 use crate::web::app::App;
 use crate::web::representation::HTML;
 use crate::web::response::text_response;
-use self::data::DashboardData;
 
 const TEMPLATE: &str = include_str!("desk.html");
 /// The whole look of the page: whatever the makers did to that of the site, this stays readable.
