@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::LazyLock;
 
 use fancy_regex::Regex;
 
@@ -109,15 +110,17 @@ fn modules() -> BTreeMap<String, String> {
     modules
 }
 
+static USE_DECLARATION: LazyLock<Regex> =
+    LazyLock::new(|| Regex::new(r"(?m)^\s*(?:pub(?:\(\w+\))?\s+)?use\s+([\w\s:{},*]+);").expect("a pattern"));
+static PATH: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"\b[a-z_]\w*(?:::\w+)+").expect("a pattern"));
+
 /// The modules that `code`, which is the code of `module`, names: in `use` declarations and in paths.
 fn used_modules(module: &str, code: &str, known: &BTreeSet<&str>) -> BTreeSet<String> {
-    let declaration = Regex::new(r"(?m)^\s*(?:pub(?:\(\w+\))?\s+)?use\s+([\w\s:{},*]+);").expect("a pattern");
-    let path = Regex::new(r"(?<![\w:])[a-z_]\w*(?:::\w+)+").expect("a pattern");
     let mut paths = Vec::new();
-    for found in declaration.captures_iter(code) {
+    for found in USE_DECLARATION.captures_iter(code) {
         expand("", &found.expect("a match")[1], &mut paths);
     }
-    paths.extend(path.find_iter(code).map(|found| found.expect("a match").as_str().to_owned()));
+    paths.extend(PATH.find_iter(code).map(|found| found.expect("a match").as_str().to_owned()));
     paths.iter().filter_map(|path| resolve(module, path, known)).filter(|used| used != module).collect()
 }
 

@@ -3,8 +3,9 @@
 use std::collections::HashMap;
 
 use super::mcp::server_info::ServerInfo;
+use super::releases::files::release_files;
 use super::served::Served;
-use super::{discovery, reference, releases};
+use super::{discovery, reference};
 use crate::actions::NewestImage;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::release::Releases;
@@ -42,7 +43,7 @@ impl BuiltSite {
         let site = Site::build(content, base_url, &reference::reference(base_url, newest_image, releases))?;
         let server_info = ServerInfo::new(&site, base_url);
         let mut served = pages(&site, base_url);
-        let files = discovery::files(&site, base_url, ai_train).into_iter().chain(releases::files::files(
+        let files = discovery::files(&site, base_url, ai_train).into_iter().chain(release_files(
             &site,
             base_url,
             newest_image,

@@ -12,7 +12,7 @@ use crate::web::representation::Draft;
 pub(super) const DISK_IMAGE: &str = "application/x-apple-diskimage";
 
 /// The files about releases, and in a preview without any the sample, with their paths.
-pub(crate) fn files(
+pub(crate) fn release_files(
     site: &Site,
     base_url: &BaseUrl,
     newest_image: &NewestImage,
