@@ -1,34 +1,31 @@
-//! A list of 100,000 people brought in beside a running service.
+//! Import of a list of 100,000 people while the service runs.
 
 use std::fmt::Write;
 
 use crate::measure::{median, seconds, time};
-use crate::service::{Database, Serving};
+use crate::service::{Database, Server};
 
 const PEOPLE: u32 = 100_000;
 const ROUNDS: u32 = 3;
 
 pub async fn run() {
     for database in Database::both().await {
-        println!(
-            "\n## {}: {PEOPLE} people, half of them with an opt-in, the middle of {ROUNDS} files",
-            database.name()
-        );
-        let _service = Serving::start(&database);
+        println!("\n## {}: {PEOPLE} people, half of them opted in, median of {ROUNDS} files", database.name());
+        let _service = Server::start(&database);
         let file = database.folder().join("people.csv");
-        let mut taken = Vec::new();
+        let mut durations = Vec::new();
         for round in 0..ROUNDS {
             std::fs::write(&file, list(round)).expect("a file");
-            taken.push(time(1, || {
+            durations.push(time(1, || {
                 let output = database.command(&["people", "import", "people.csv"]).output().expect("the program");
                 assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
             }));
         }
-        println!("{}", seconds(median(taken)));
+        println!("{}", seconds(median(durations)));
     }
 }
 
-/// Other people each time.
+/// Returns a CSV file with people that no other round has.
 fn list(round: u32) -> String {
     let mut list = "email,updates\n".to_owned();
     for number in 0..PEOPLE {

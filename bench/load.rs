@@ -1,4 +1,4 @@
-//! Callers: each has a connection that it keeps, asks, waits for the answer, and asks again.
+//! Load generator: every client sends requests one after another on its own keep-alive connection.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,56 +8,55 @@ use futures_util::future::join_all;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpStream;
 
-use crate::measure::{processor_time, seconds};
-use crate::service::Serving;
+use crate::measure::{cpu_time, seconds};
+use crate::service::Server;
 
-/// What became of all requests.
-pub struct Outcome {
-    pub a_second: f64,
-    pub slowest_hundredth: Duration,
-    /// Of the serving process, for each request.
-    pub processor: Duration,
-    /// Answers that were not 200.
-    pub refused: u64,
+pub struct LoadResult {
+    pub requests_per_second: f64,
+    pub p99: Duration,
+    /// CPU time of the server process.
+    pub cpu_per_request: Duration,
+    /// Responses with a status other than 200.
+    pub errors: u64,
 }
 
-/// Has so many callers make so many requests in all; `request` makes the request of a number.
-pub async fn load(serving: &Serving, callers: u64, requests: u64, request: impl Fn(u64) -> String + Sync) -> Outcome {
-    let (next, request, address) = (&AtomicU64::new(0), &request, serving.address);
-    let (start, worked) = (Instant::now(), processor_time(serving.id()));
-    let caller = |_| async move {
-        let (mut connection, mut taken, mut refused) = (connect(address).await, Vec::new(), 0);
+/// Sends `requests` requests in total from `clients` concurrent clients. `request` returns the bytes of the nth request.
+pub async fn load(server: &Server, clients: u64, requests: u64, request: impl Fn(u64) -> String + Sync) -> LoadResult {
+    let (next, request, address) = (&AtomicU64::new(0), &request, server.address);
+    let (start, cpu_before) = (Instant::now(), cpu_time(server.pid()));
+    let client = |_| async move {
+        let (mut connection, mut latencies, mut errors) = (connect(address).await, Vec::new(), 0);
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
             if number >= requests {
-                return (taken, refused);
+                return (latencies, errors);
             }
-            let asked = Instant::now();
-            refused += u64::from(ask(&mut connection, &request(number)).await.0 != 200);
-            taken.push(asked.elapsed());
+            let sent = Instant::now();
+            errors += u64::from(send(&mut connection, &request(number)).await.0 != 200);
+            latencies.push(sent.elapsed());
         }
     };
-    let done = join_all((0..callers).map(caller)).await;
-    let (elapsed, worked) = (start.elapsed(), processor_time(serving.id()).saturating_sub(worked));
-    let mut taken: Vec<_> = done.iter().flat_map(|(taken, _)| taken).copied().collect();
-    taken.sort();
-    Outcome {
-        a_second: f64::from(u32::try_from(requests).expect("a number of requests")) / elapsed.as_secs_f64(),
-        slowest_hundredth: *taken.get(taken.len() * 99 / 100).expect("answers"),
-        processor: worked / u32::try_from(requests).expect("a number of requests"),
-        refused: done.iter().map(|(_, refused)| refused).sum(),
+    let results = join_all((0..clients).map(client)).await;
+    let (elapsed, cpu) = (start.elapsed(), cpu_time(server.pid()).saturating_sub(cpu_before));
+    let mut latencies: Vec<_> = results.iter().flat_map(|(latencies, _)| latencies).copied().collect();
+    latencies.sort();
+    LoadResult {
+        requests_per_second: f64::from(u32::try_from(requests).expect("a number of requests")) / elapsed.as_secs_f64(),
+        p99: *latencies.get(latencies.len() * 99 / 100).expect("responses"),
+        cpu_per_request: cpu / u32::try_from(requests).expect("a number of requests"),
+        errors: results.iter().map(|(_, errors)| errors).sum(),
     }
 }
 
-/// Asks for one page and reads it.
+/// Requests one page and discards it.
 pub fn get(address: SocketAddr, path: &str) {
     let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\n\r\n");
     tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(fetch(address, &request)));
 }
 
-/// What is answered with 200 to one request.
+/// Sends one request on a new connection and returns the body of the response.
 pub async fn fetch(address: SocketAddr, request: &str) -> Vec<u8> {
-    let (status, body) = ask(&mut connect(address).await, request).await;
+    let (status, body) = send(&mut connect(address).await, request).await;
     assert_eq!(status, 200, "{request}");
     body
 }
@@ -71,17 +70,17 @@ pub fn post(path: &str, body: &str) -> String {
 
 pub async fn connect(address: SocketAddr) -> BufReader<TcpStream> {
     let stream = TcpStream::connect(address).await.expect("a connection");
-    stream.set_nodelay(true).expect("to send at once");
+    stream.set_nodelay(true).expect("TCP_NODELAY");
     BufReader::new(stream)
 }
 
-/// Status and body of the answer.
-async fn ask(connection: &mut BufReader<TcpStream>, request: &str) -> (u16, Vec<u8>) {
-    connection.write_all(request.as_bytes()).await.expect("to be sent");
+/// Sends a request and returns the status and body of the response.
+async fn send(connection: &mut BufReader<TcpStream>, request: &str) -> (u16, Vec<u8>) {
+    connection.write_all(request.as_bytes()).await.expect("a request sent");
     let (mut status, mut length, mut line) = (None, 0, String::new());
     loop {
         line.clear();
-        connection.read_line(&mut line).await.expect("a head");
+        connection.read_line(&mut line).await.expect("a response head");
         if line == "\r\n" {
             break;
         }
@@ -98,10 +97,11 @@ async fn ask(connection: &mut BufReader<TcpStream>, request: &str) -> (u16, Vec<
     (status.expect("a status"), body)
 }
 
-impl std::fmt::Display for Outcome {
+impl std::fmt::Display for LoadResult {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { a_second, slowest_hundredth, processor, refused } = self;
-        write!(f, "{a_second:>8.0}/s  {:>4} µs CPU each  p99 {}", processor.as_micros(), seconds(*slowest_hundredth))?;
-        if *refused > 0 { write!(f, "  {refused} refused") } else { Ok(()) }
+        let Self { requests_per_second, p99, cpu_per_request, errors } = self;
+        let cpu = cpu_per_request.as_micros();
+        write!(f, "{requests_per_second:>8.0}/s  {cpu:>4} µs CPU each  p99 {}", seconds(*p99))?;
+        if *errors > 0 { write!(f, "  {errors} errors") } else { Ok(()) }
     }
 }

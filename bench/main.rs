@@ -1,9 +1,9 @@
-//! How fast the real program is, beside something measured in the same run.
+//! Benchmarks of the release build, compared with peers measured in the same run.
 //!
-//! `cargo bench` runs everything, `cargo bench -- statistics` one of them. Nothing here passes or fails: the figures are
-//! for people to read, and hold for the machine they were measured on.
+//! `cargo bench` runs all of them, `cargo bench -- statistics` one. A benchmark does not pass or fail: it prints figures
+//! for people to read, and they depend on the machine.
 
-#![expect(clippy::expect_used, clippy::print_stdout, reason = "a benchmark that cannot go on stops, and tells figures")]
+#![expect(clippy::expect_used, clippy::print_stdout, reason = "a benchmark stops on any error, and prints its figures")]
 
 mod growth;
 mod import;
@@ -19,7 +19,7 @@ mod start;
 mod statistics;
 mod writes;
 
-/// PostgreSQL as it comes: what is confirmed is on disk.
+/// PostgreSQL with its default settings, so that commits are durable.
 const POSTGRES_OPTIONS: &[&str] = &[];
 
 const NAMES: [&str; 7] = ["start", "pages", "mcp", "writes", "import", "statistics", "growth"];
@@ -33,13 +33,14 @@ async fn main() {
         "mcp-peer" => return mcp::serve(&address, &argument).await,
         _ => {}
     }
-    // Cargo adds options of its own, such as --bench.
-    let asked: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    if let Some(unknown) = asked.iter().find(|name| !NAMES.contains(&name.as_str())) {
-        println!("There is no benchmark named {unknown}. There are: {}.", NAMES.join(", "));
+    // Cargo adds flags such as --bench.
+    let selected: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    if let Some(unknown) = selected.iter().find(|name| !NAMES.contains(&name.as_str())) {
+        println!("Unknown benchmark {unknown}. Available: {}.", NAMES.join(", "));
         return;
     }
-    for name in NAMES.into_iter().filter(|name| asked.is_empty() || asked.iter().any(|asked| asked == name)) {
+    for name in NAMES.into_iter().filter(|name| selected.is_empty() || selected.iter().any(|selected| selected == name))
+    {
         println!("\n# {name}");
         match name {
             "start" => start::run().await,

@@ -1,4 +1,4 @@
-//! A call to a tool, beside the official Rust SDK's server that answers with the same.
+//! CPU time of a tool call, compared with a server of the official Rust SDK that returns the same result.
 
 use std::sync::Arc;
 
@@ -13,29 +13,29 @@ use serde_json::{Value, json};
 use crate::load::{fetch, load};
 use crate::measure::{median, ratio};
 use crate::peer;
-use crate::service::{Database, Serving};
+use crate::service::{Database, Server};
 
-const CALLERS: u64 = 64;
+const CLIENTS: u64 = 64;
 const ROUNDS: usize = 5;
 const REQUESTS: u64 = 50_000;
 
 pub async fn run() {
     let database = Database::sqlite();
-    let ours = Serving::start(&database);
-    let told: Value = serde_json::from_slice(&fetch(ours.address, &call()).await).expect("JSON");
-    let content = told["result"]["structuredContent"].to_string();
+    let ours = Server::start(&database);
+    let response: Value = serde_json::from_slice(&fetch(ours.address, &call()).await).expect("JSON");
+    let content = response["result"]["structuredContent"].to_string();
     let theirs = peer::start_as("mcp-peer", Some(&content));
-    println!("\n{REQUESTS} calls of about_service by {CALLERS} callers, the middle of {ROUNDS} rounds in turn");
+    println!("\n{REQUESTS} calls of about_service by {CLIENTS} clients, median of {ROUNDS} alternating rounds");
     let mut rounds = [Vec::new(), Vec::new()];
     for _ in 0..ROUNDS {
-        for (serving, taken) in [&ours, &theirs].into_iter().zip(&mut rounds) {
-            let outcome = load(serving, CALLERS, REQUESTS, |_| call()).await;
-            assert_eq!(outcome.refused, 0, "every call is answered");
-            taken.push(outcome.processor.as_secs_f64() * 1e6);
+        for (server, times) in [&ours, &theirs].into_iter().zip(&mut rounds) {
+            let result = load(server, CLIENTS, REQUESTS, |_| call()).await;
+            assert_eq!(result.errors, 0, "every call succeeds");
+            times.push(result.cpu_per_request.as_secs_f64() * 1e6);
         }
     }
     let [ours, theirs] = rounds.map(median);
-    println!("{ours:.1} µs CPU a call, rmcp {theirs:.1}: {}", ratio(ours, theirs));
+    println!("{ours:.1} µs CPU per call, rmcp {theirs:.1}: {}", ratio(ours, theirs));
 }
 
 fn call() -> String {
@@ -49,9 +49,9 @@ fn call() -> String {
     )
 }
 
-struct SameTool(Value);
+struct FixedTool(Value);
 
-impl ServerHandler for SameTool {
+impl ServerHandler for FixedTool {
     async fn call_tool(
         &self,
         _: CallToolRequestParams,
@@ -61,11 +61,11 @@ impl ServerHandler for SameTool {
     }
 }
 
-/// Serves until it is ended, with this as what the tool answers.
+/// Serves a tool that returns `content`, until the process is killed.
 pub async fn serve(address: &str, content: &str) {
     let content: Value = serde_json::from_str(content).expect("JSON");
     let settings = StreamableHttpServerConfig::default().with_legacy_session_mode(false).with_json_response(true);
-    let tool = move || Ok(SameTool(content.clone()));
+    let tool = move || Ok(FixedTool(content.clone()));
     let server = StreamableHttpService::new(tool, Arc::new(NeverSessionManager::default()), settings);
     peer::listen(address, || {
         let server = server.clone();

@@ -1,16 +1,16 @@
-//! The home page in each of its forms, beside nginx that sends the same bytes from a file.
+//! CPU time of the home page in four variants, compared with nginx serving the same bytes from a file.
 
 use std::process::Command;
 
-use crate::load::{Outcome, fetch, load};
+use crate::load::{LoadResult, fetch, load};
 use crate::measure::{median, ratio};
-use crate::service::{Database, Serving, free_address};
+use crate::service::{Database, Server, free_address};
 
-const CALLERS: u64 = 64;
+const CLIENTS: u64 = 64;
 const ROUNDS: u64 = 5;
 const REQUESTS: u64 = 100_000;
 
-const FORMS: [(&str, &str); 4] = [
+const VARIANTS: [(&str, &str); 4] = [
     ("HTML", "accept: text/html\r\n"),
     ("Markdown", "accept: text/markdown\r\n"),
     ("HTML, br", "accept: text/html\r\naccept-encoding: br\r\n"),
@@ -19,22 +19,21 @@ const FORMS: [(&str, &str); 4] = [
 
 pub async fn run() {
     let database = Database::sqlite();
-    let ours = Serving::start(&database);
-    for (place, (_, headers)) in FORMS.iter().enumerate() {
+    let ours = Server::start(&database);
+    for (index, (_, headers)) in VARIANTS.iter().enumerate() {
         let page = fetch(ours.address, &get("/", headers)).await;
-        std::fs::write(database.folder().join(format!("form{place}.html")), page).expect("a file");
+        std::fs::write(database.folder().join(format!("variant{index}.html")), page).expect("a file");
     }
     let nginx = nginx(&database);
-    println!("\n{REQUESTS} requests of {CALLERS} callers, the middle of {ROUNDS} rounds in turn");
-    for (place, (name, headers)) in FORMS.iter().enumerate() {
-        let (mut rounds, address) = ([Vec::new(), Vec::new()], format!("/form{place}.html"));
+    println!("\n{REQUESTS} requests by {CLIENTS} clients, median of {ROUNDS} alternating rounds");
+    for (index, (name, headers)) in VARIANTS.iter().enumerate() {
+        let (mut rounds, path) = ([Vec::new(), Vec::new()], format!("/variant{index}.html"));
         for _ in 0..ROUNDS {
-            rounds[0].push(load(&ours, CALLERS, REQUESTS, |_| get("/", headers)).await);
-            rounds[1].push(load(&nginx, CALLERS, REQUESTS, |_| get(&address, "")).await);
+            rounds[0].push(load(&ours, CLIENTS, REQUESTS, |_| get("/", headers)).await);
+            rounds[1].push(load(&nginx, CLIENTS, REQUESTS, |_| get(&path, "")).await);
         }
-        let [ours, theirs] = rounds.each_ref().map(|rounds| processor(rounds));
-        let share = ratio(ours, theirs);
-        println!("{name:<12} {ours:>5.1} µs CPU a request, nginx {theirs:>5.1}: {share}");
+        let [ours, theirs] = rounds.each_ref().map(|rounds| cpu_micros(rounds));
+        println!("{name:<12} {ours:>5.1} µs CPU per request, nginx {theirs:>5.1}: {}", ratio(ours, theirs));
     }
 }
 
@@ -42,13 +41,13 @@ fn get(path: &str, headers: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{headers}\r\n")
 }
 
-fn processor(rounds: &[Outcome]) -> f64 {
-    assert!(rounds.iter().all(|outcome| outcome.refused == 0), "every answer is the page");
-    median(rounds.iter().map(|outcome| outcome.processor.as_secs_f64() * 1e6).collect())
+fn cpu_micros(rounds: &[LoadResult]) -> f64 {
+    assert!(rounds.iter().all(|result| result.errors == 0), "every response is the page");
+    median(rounds.iter().map(|result| result.cpu_per_request.as_secs_f64() * 1e6).collect())
 }
 
-/// One process that serves the folder of the database and keeps a log, as the service does.
-fn nginx(database: &Database) -> Serving {
+/// Starts nginx as a single process that serves the folder of the database and writes an access log.
+fn nginx(database: &Database) -> Server {
     let (address, folder) = (free_address(), database.folder().display());
     let settings = format!(
         "daemon off; master_process off; pid {folder}/nginx.pid; error_log {folder}/error.log;
@@ -65,5 +64,5 @@ fn nginx(database: &Database) -> Serving {
     std::fs::write(&file, settings).expect("a file");
     let mut command = Command::new("nginx");
     command.arg("-c").arg(file);
-    Serving::spawn(command, address)
+    Server::spawn(command, address)
 }

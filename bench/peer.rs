@@ -1,5 +1,5 @@
-//! What the service is compared with: the same answer to the same request, stored by one commit a request, or not stored
-//! at all. It runs as a process of its own, so that its processor time can be told.
+//! The peer of the write benchmark: responds like `/api/download`, with one commit per request or without storage. It
+//! runs in its own process, so that its CPU time can be measured.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use sqlx::{Executor, PgPool, SqlitePool};
 use tokio::net::TcpListener;
 
-use crate::service::{Database, Serving, free_address};
+use crate::service::{Database, Server, free_address};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -29,8 +29,8 @@ const TABLES: &str = "CREATE TABLE people (address TEXT NOT NULL PRIMARY KEY, fi
 const UPSERT_PERSON: &str = "INSERT INTO people (address, first_download) VALUES ($1, $2) \
                              ON CONFLICT (address) DO UPDATE SET address = excluded.address RETURNING first_download";
 const INSERT_EVENT: &str = "INSERT INTO events (id, address, source) VALUES ($1, $2, $3)";
-/// Both in one question, which spares PostgreSQL two ways there and back.
-const BOTH: &str = "WITH event AS (INSERT INTO events (id, address, source) VALUES ($2, $1, $3)) \
+/// Both in one statement, which saves PostgreSQL two round trips.
+const UPSERT_AND_INSERT: &str = "WITH event AS (INSERT INTO events (id, address, source) VALUES ($2, $1, $3)) \
                     INSERT INTO people (address, first_download) VALUES ($1, $2) \
                     ON CONFLICT (address) DO UPDATE SET address = excluded.address RETURNING first_download";
 
@@ -40,30 +40,30 @@ enum Storage {
     Postgres(PgPool),
 }
 
-/// Starts one that stores there, if anywhere.
-pub fn start(database: Option<&Database>) -> Serving {
+/// Starts the peer with storage in the database, or without storage.
+pub fn start(database: Option<&Database>) -> Server {
     start_as("peer", database.map(Database::url).as_deref())
 }
 
 /// Starts this program again as one of the peers.
-pub fn start_as(name: &str, argument: Option<&str>) -> Serving {
+pub fn start_as(name: &str, argument: Option<&str>) -> Server {
     let address = free_address();
     let mut command = std::process::Command::new(std::env::current_exe().expect("this program"));
     command.args([name, &address.to_string()]).args(argument);
-    Serving::spawn(command, address)
+    Server::spawn(command, address)
 }
 
-/// Serves until it is ended.
+/// Serves until the process is killed.
 pub async fn serve(address: &str, url: &str) {
     let storage = Arc::new(open(url).await);
     listen(address, || {
         let storage = Arc::clone(&storage);
-        service_fn(move |request| answer(Arc::clone(&storage), request))
+        service_fn(move |request| handle(Arc::clone(&storage), request))
     })
     .await;
 }
 
-/// Has a service of its own answer each connection.
+/// Accepts connections and serves each with a new service.
 pub async fn listen<S, B>(address: &str, mut service: impl FnMut() -> S)
 where
     S: Service<Request<Incoming>, Response = Response<B>, Future: Send, Error: Into<BoxError>> + Send + 'static,
@@ -71,8 +71,8 @@ where
 {
     let listener = TcpListener::bind(address).await.expect("the address");
     loop {
-        let (stream, _) = listener.accept().await.expect("a caller");
-        stream.set_nodelay(true).expect("to send at once");
+        let (stream, _) = listener.accept().await.expect("a connection");
+        stream.set_nodelay(true).expect("TCP_NODELAY");
         let connection = http1::Builder::new().serve_connection(TokioIo::new(stream), service());
         tokio::spawn(connection);
     }
@@ -80,9 +80,9 @@ where
 
 async fn open(url: &str) -> Storage {
     if url.starts_with("sqlite:") {
-        let options = SqliteConnectOptions::from_str(url).expect("an address").create_if_missing(true);
+        let options = SqliteConnectOptions::from_str(url).expect("a URL").create_if_missing(true);
         let options = options.journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Full);
-        // One connection: more of them would only wait for each other's locks.
+        // One connection: others would only wait for its write lock.
         let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await.expect("a file");
         pool.execute(TABLES).await.expect("tables");
         Storage::Sqlite(pool)
@@ -95,17 +95,17 @@ async fn open(url: &str) -> Storage {
     }
 }
 
-async fn answer(storage: Arc<Storage>, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, hyper::Error> {
+async fn handle(storage: Arc<Storage>, request: Request<Incoming>) -> Result<Response<Full<Bytes>>, hyper::Error> {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let body = request.into_body().collect().await?.to_bytes();
     let order: Value = serde_json::from_slice(&body).expect("JSON");
-    let member = |name: &str| order[name].as_str().expect("a text");
+    let member = |name: &str| order[name].as_str().expect("a string");
     let (address, source) = (member("email").to_lowercase(), member("source"));
     let id = format!("{:032x}", NUMBER.fetch_add(1, Ordering::Relaxed));
     let first = match storage.as_ref() {
         Storage::None => id.clone(),
         Storage::Sqlite(pool) => {
-            let mut tx = pool.begin_with("BEGIN IMMEDIATE").await.expect("the writer's place");
+            let mut tx = pool.begin_with("BEGIN IMMEDIATE").await.expect("the write lock");
             let person = sqlx::query_scalar(UPSERT_PERSON).bind(&address).bind(&id);
             let first: String = person.fetch_one(&mut *tx).await.expect("a person");
             let event = sqlx::query(INSERT_EVENT).bind(&id).bind(&address).bind(source);
@@ -114,12 +114,12 @@ async fn answer(storage: Arc<Storage>, request: Request<Incoming>) -> Result<Res
             first
         }
         Storage::Postgres(pool) => {
-            let both = sqlx::query_scalar(BOTH).bind(&address).bind(&id).bind(source);
-            both.fetch_one(pool).await.expect("to be stored")
+            let statement = sqlx::query_scalar(UPSERT_AND_INSERT).bind(&address).bind(&id).bind(source);
+            statement.fetch_one(pool).await.expect("a person")
         }
     };
     let already = first != id;
     let body = format!(r#"{{"ok":true,"url":"http://127.0.0.1/releases/latest/Troupe.dmg","already":{already}}}"#);
     let response = Response::builder().header("content-type", "application/json").header("cache-control", "no-store");
-    Ok(response.body(Full::from(body)).expect("an answer"))
+    Ok(response.body(Full::from(body)).expect("a response"))
 }

@@ -1,4 +1,4 @@
-//! The real program on a database of either kind, with nothing of ours in its environment.
+//! Starts the real program with either database, without settings from the environment.
 
 use std::fs::File;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use crate::postgres;
 
 pub enum Database {
     Sqlite(TempDir),
-    /// The folder is for what is no database.
+    /// The folder is for other files.
     Postgres(TempDir, String),
 }
 
@@ -50,7 +50,7 @@ impl Database {
         }
     }
 
-    /// A command of the program on this database.
+    /// Returns a command of the program that uses this database.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_porchlight"));
         command.args(arguments).args(["--database-url", &self.url()]).current_dir(self.folder()).stdin(Stdio::null());
@@ -65,32 +65,32 @@ impl Database {
         match self {
             Self::Sqlite(_) => {
                 let mut connection = SqliteConnection::connect(&self.url()).await.expect("the embedded database");
-                connection.execute("PRAGMA synchronous = OFF").await.expect("no waiting for the disk");
-                connection.execute(statements).await.expect("to be done");
-                // Whoever closes last moves a long log into the file, and lets nobody in meanwhile.
-                connection.close().await.expect("to be closed");
+                connection.execute("PRAGMA synchronous = OFF").await.expect("a pragma");
+                connection.execute(statements).await.expect("statements that succeed");
+                // The last connection to close runs a checkpoint, which locks the database while it runs.
+                connection.close().await.expect("a checkpoint");
             }
             Self::Postgres(_, url) => {
                 let mut connection = PgConnection::connect(url).await.expect("the database server");
-                connection.execute(statements).await.expect("to be done");
-                connection.close().await.expect("to be closed");
+                connection.execute(statements).await.expect("statements that succeed");
+                connection.close().await.expect("a closed connection");
             }
         }
     }
 }
 
-/// A process that serves until this is dropped.
-pub struct Serving {
+/// A server process, killed on drop.
+pub struct Server {
     child: Child,
     pub address: SocketAddr,
 }
 
-impl Serving {
+impl Server {
     pub fn start(database: &Database) -> Self {
         Self::start_with(database, &["--ops-listen", "off"])
     }
 
-    /// The real program. Its log goes to a file, as that of a service does.
+    /// Starts the real program. Its log goes to a file, as in production.
     pub fn start_with(database: &Database, arguments: &[&str]) -> Self {
         let address = free_address();
         let mut command = database.command(&["serve", "--listen", &address.to_string()]);
@@ -98,29 +98,29 @@ impl Serving {
         Self::spawn(command, address)
     }
 
-    /// Whatever will answer at an address.
+    /// Starts a server and waits until it accepts connections at the address.
     pub fn spawn(mut command: Command, address: SocketAddr) -> Self {
         let mut child = command.stdout(Stdio::null()).spawn().expect("the program");
         while TcpStream::connect(address).is_err() {
-            assert!(child.try_wait().expect("its state").is_none(), "it ended instead of serving");
+            assert!(child.try_wait().expect("its state").is_none(), "the server exited");
             std::thread::sleep(Duration::from_millis(1));
         }
         Self { child, address }
     }
 
-    pub fn id(&self) -> u32 {
+    pub fn pid(&self) -> u32 {
         self.child.id()
     }
 }
 
-impl Drop for Serving {
+impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Nobody listens there, and nobody else was just told so.
+/// Returns an address with a free port.
 pub fn free_address() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port")
 }

@@ -1,38 +1,39 @@
-//! From exec to the first answer, and what memory it takes to wait for callers.
+//! Startup time and idle memory.
 
 use std::time::Instant;
 
 use crate::load::{connect, get};
-use crate::measure::{median, memory, seconds};
-use crate::service::{Database, Serving};
+use crate::measure::{median, resident_memory, seconds};
+use crate::service::{Database, Server};
 
 const STARTS: usize = 11;
-const IDLE: usize = 10_000;
+const IDLE_CONNECTIONS: usize = 10_000;
 
 pub async fn run() {
     let database = Database::sqlite();
-    drop(Serving::start(&database));
-    let mut taken = Vec::new();
+    drop(Server::start(&database));
+    let mut durations = Vec::new();
     for _ in 0..STARTS {
         let start = Instant::now();
-        let serving = Serving::start(&database);
-        get(serving.address, "/");
-        taken.push(start.elapsed());
+        let server = Server::start(&database);
+        get(server.address, "/");
+        durations.push(start.elapsed());
     }
-    println!("exec to first answer, the middle of {STARTS}  {}", seconds(median(taken)));
-    let serving = Serving::start(&database);
-    get(serving.address, "/");
-    let before = memory(serving.id());
-    println!("memory after the first page             {:.1} MiB", mebibytes(before));
-    let mut waiting = Vec::new();
-    for _ in 0..IDLE {
-        waiting.push(connect(serving.address).await);
+    println!("exec to first response, median of {STARTS}   {}", seconds(median(durations)));
+    let server = Server::start(&database);
+    get(server.address, "/");
+    let before = resident_memory(server.pid());
+    println!("memory after the first page           {:.1} MiB", mebibytes(before));
+    let mut connections = Vec::new();
+    for _ in 0..IDLE_CONNECTIONS {
+        connections.push(connect(server.address).await);
     }
-    get(serving.address, "/");
-    println!("{IDLE} silent connections more          {:.1} MiB", mebibytes(memory(serving.id()) - before));
+    get(server.address, "/");
+    let added = mebibytes(resident_memory(server.pid()) - before);
+    println!("added by {IDLE_CONNECTIONS} idle connections      {added:.1} MiB");
 }
 
-#[expect(clippy::cast_precision_loss, reason = "one digit after the point is shown")]
+#[expect(clippy::cast_precision_loss, reason = "printed with one decimal")]
 fn mebibytes(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
 }

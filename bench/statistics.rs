@@ -1,4 +1,4 @@
-//! Statistics over ten million downloads and joins of three years: counted as they happen, beside a recount.
+//! Statistics over ten million events of three years, compared with counting the events again.
 
 use std::time::Instant;
 
@@ -6,13 +6,13 @@ use serde_json::Value;
 
 use crate::load;
 use crate::measure::{ratio, seconds, time};
-use crate::service::{Database, Serving, free_address};
+use crate::service::{Database, Server, free_address};
 
 const EVENTS: u64 = 10_000_000;
 const DAYS: u64 = 1095;
 const SOURCES: u64 = 200;
 
-/// What the statistics would be made of without counts.
+/// The query that statistics would need without the `counts` table.
 const RECOUNT: &str = "SELECT at / 86400000, kind, via, source, COUNT(*) FROM events GROUP BY 1, 2, 3, 4";
 
 pub async fn run() {
@@ -20,36 +20,35 @@ pub async fn run() {
         println!("\n## {}: {EVENTS} events of {DAYS} days from {SOURCES} sources", database.name());
         fill(&database, EVENTS, 2).await;
         let start = Instant::now();
-        let makers = free_address();
-        let _service = Serving::start_with(&database, &["--ops-listen", &makers.to_string()]);
-        println!("an older version's database, brought up to date and counted  {}", seconds(start.elapsed()));
+        let ops_address = free_address();
+        let _service = Server::start_with(&database, &["--ops-listen", &ops_address.to_string()]);
+        println!("{:<60} {}", "migration of an older database, including the counts", seconds(start.elapsed()));
         let start = Instant::now();
         database.execute(RECOUNT).await;
         let recount = start.elapsed();
-        println!("recounted, the control                                       {}", seconds(recount));
-        let whole_time = ["day", "month"].map(|by| format!("--by {by} --since {}", first_date()));
-        let [days, months] = whole_time.each_ref().map(String::as_str);
+        println!("{:<60} {}", "recount", seconds(recount));
+        let whole_period = ["day", "month"].map(|by| format!("--by {by} --since {}", first_date()));
+        let [days, months] = whole_period.each_ref().map(String::as_str);
         for arguments in ["--by day", "--by week", "--by month", days, months] {
             let arguments: Vec<_> = ["stats", "--json"].into_iter().chain(arguments.split(' ')).collect();
             let stats = || database.command(&arguments).output().expect("the program").stdout;
-            let taken = time(5, || drop(stats()));
-            let told: Value = serde_json::from_slice(&stats()).expect("JSON");
-            let counted = ["downloads", "joins"].map(|name| told["total"][name].as_u64().expect("a number"));
+            let duration = time(5, || drop(stats()));
+            let json: Value = serde_json::from_slice(&stats()).expect("JSON");
+            let counted = ["downloads", "joins"].map(|name| json["total"][name].as_u64().expect("a number"));
             assert!(
                 !arguments.contains(&"--since") || counted.iter().sum::<u64>() == EVENTS,
-                "all are counted: {counted:?}"
+                "every event is counted: {counted:?}"
             );
-            let share = ratio(taken.as_secs_f64(), recount.as_secs_f64());
-            println!("{:<60} {} ({share} of a recount)", arguments.join(" "), seconds(taken));
+            let share = ratio(duration.as_secs_f64(), recount.as_secs_f64());
+            println!("{:<60} {} ({share} of a recount)", arguments.join(" "), seconds(duration));
         }
-        let taken = time(5, || load::get(makers, "/"));
-        println!("{:<60} {}", "the dashboard", seconds(taken));
+        println!("{:<60} {}", "dashboard", seconds(time(5, || load::get(ops_address, "/"))));
     }
 }
 
-/// So many downloads and joins as an older version left them, which counted nothing.
-pub async fn fill(database: &Database, events: u64, events_a_person: u64) {
-    drop(Serving::start(database));
+/// Fills a database with downloads and joins, in the schema of a version without the `counts` table.
+pub async fn fill(database: &Database, events: u64, events_per_person: u64) {
+    drop(Server::start(database));
     let first_day = first_day();
     let id = match database {
         Database::Sqlite(_) => "printf('%08x-0000-7000-8000-%012x', n, n)",
@@ -59,7 +58,7 @@ pub async fn fill(database: &Database, events: u64, events_a_person: u64) {
         "DROP TABLE counts; DROP TABLE sources; DELETE FROM _sqlx_migrations WHERE version >= 6; \
          INSERT INTO events (id, address, kind, at, via, source) \
          WITH RECURSIVE number(n) AS (SELECT CAST(0 AS BIGINT) UNION ALL SELECT n + 1 FROM number WHERE n < {events} - 1) \
-         SELECT {id}, 'p' || (n / {events_a_person}) || '@example.com', CASE n % 5 WHEN 4 THEN 'join' ELSE 'download' END, \
+         SELECT {id}, 'p' || (n / {events_per_person}) || '@example.com', CASE n % 5 WHEN 4 THEN 'join' ELSE 'download' END, \
              ({first_day} + n * {DAYS} / {events}) * 86400000 + n % 86400, \
              CASE n % 7 WHEN 0 THEN 'mcp' WHEN 1 THEN 'api' ELSE 'site' END, 'source ' || (n * n % {SOURCES}) \
          FROM number; \
@@ -71,7 +70,7 @@ pub async fn fill(database: &Database, events: u64, events_a_person: u64) {
     database.execute(&fill).await;
 }
 
-/// Days since the start of 1970.
+/// Returns the first day with events, in days since 1970-01-01.
 fn first_day() -> u64 {
     std::time::UNIX_EPOCH.elapsed().expect("a time after 1970").as_secs() / 86400 + 1 - DAYS
 }

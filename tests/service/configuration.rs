@@ -1,4 +1,4 @@
-//! `porchlight config`, `completions` and `man`: what the program says of itself.
+//! `porchlight config`, `completions`, `man` and help.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,14 +12,14 @@ use crate::settings::NAMES;
 fn stdout(mut command: Command) -> String {
     let output = command.output().expect("the program");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    String::from_utf8(output.stdout).expect("words in UTF-8")
+    String::from_utf8(output.stdout).expect("UTF-8")
 }
 
 fn run(folder: &Path, arguments: &[&str]) -> String {
     stdout(Program::command(folder, arguments))
 }
 
-/// Value and origin of each setting, by name.
+/// Returns the value and origin of each setting by name.
 fn shown(command: Command) -> BTreeMap<String, (String, String)> {
     let all: Value = serde_json::from_str(&stdout(command)).expect("JSON");
     let text = |value: &Value| value.as_str().expect("a text").to_owned();
@@ -29,7 +29,7 @@ fn shown(command: Command) -> BTreeMap<String, (String, String)> {
 }
 
 #[test]
-fn the_example_has_every_setting_once_and_changes_nothing() {
+fn the_example_file_has_every_setting_once_with_its_default() {
     let folder = tempfile::tempdir().expect("a folder");
     let example = run(folder.path(), &["config", "example"]);
     assert!(example.lines().all(|line| line.is_empty() || line.starts_with('#')), "{example}");
@@ -40,7 +40,7 @@ fn the_example_has_every_setting_once_and_changes_nothing() {
     known.sort_unstable();
     assert_eq!(names, known);
 
-    // Lines that name a default may be taken as they are.
+    // Uncommenting a line with a default changes nothing.
     std::fs::write(folder.path().join("porchlight.toml"), &example).expect("a file");
     let before = shown(Program::command(folder.path(), &["config", "show", "--json"]));
     let defaults: Vec<_> = lines
@@ -56,7 +56,7 @@ fn the_example_has_every_setting_once_and_changes_nothing() {
 }
 
 #[test]
-fn what_is_in_force_is_shown_with_where_it_comes_from_and_without_secrets() {
+fn current_settings_are_shown_with_their_origin_and_without_secrets() {
     let folder = tempfile::tempdir().expect("a folder");
     let file =
         "base_url = 'https://file.example'\nai_train = 'yes'\nletter_rate = 3\nops_token = 'hunter2-hunter2-hunter2'";
@@ -100,20 +100,20 @@ fn what_is_in_force_is_shown_with_where_it_comes_from_and_without_secrets() {
         assert_eq!(settings[name], (value.to_owned(), "default".to_owned()), "{name}");
     }
 
-    let (code, said) = Program::run(show(&["--listen", "here"]));
-    assert_eq!(code, 2, "{said}");
-    assert!(said.contains("here  (--listen)") && said.contains("The setting `listen` cannot be used"), "{said}");
+    let (code, output) = Program::run(show(&["--listen", "here"]));
+    assert_eq!(code, 2, "{output}");
+    assert!(output.contains("here  (--listen)") && output.contains("The setting `listen` cannot be used"), "{output}");
 }
 
 #[test]
-fn completions_and_the_manual_know_every_command_and_no_value_of_the_environment() {
+fn completions_and_manual_cover_every_command_and_no_value_from_the_environment() {
     let folder = tempfile::tempdir().expect("a folder");
     let with_secret = |arguments: &[&str]| {
         let mut command = Program::command(folder.path(), arguments);
         command.env("PORCHLIGHT_SMTP_URL", "hunter2").env("PORCHLIGHT_LISTEN", "hunter2");
-        let said = stdout(command);
-        assert!(!said.contains("hunter2"), "{said}");
-        said
+        let output = stdout(command);
+        assert!(!output.contains("hunter2"), "{output}");
+        output
     };
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
         let script = with_secret(&["completions", shell]);
@@ -137,17 +137,17 @@ fn completions_and_the_manual_know_every_command_and_no_value_of_the_environment
         let (_, examples) = page.split_once(".SH EXAMPLES").expect("examples");
         assert!(examples.split(".SH").next().expect("a section").contains(&example), "{command}: {examples}");
     }
-    let (code, said) = Program::run(Program::command(folder.path(), &["completions", "abacus"]));
-    assert_eq!(code, 2, "{said}");
+    let (code, output) = Program::run(Program::command(folder.path(), &["completions", "abacus"]));
+    assert_eq!(code, 2, "{output}");
 }
 
 #[test]
-fn every_command_has_help_that_leads_with_an_example() {
+fn the_help_of_every_command_starts_with_an_example() {
     fn visit(folder: &Path, path: &[&str], seen: &mut usize) {
         let help = run(folder, &[path, &["--help"]].concat());
         let commands =
             help.split_once("Commands:\n").map(|(_, rest)| rest.split_once("\n\n").map_or(rest, |(list, _)| list));
-        // Further lines about a command stand further in.
+        // Continuation lines are indented further.
         let names =
             commands.into_iter().flat_map(str::lines).filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
         let names: Vec<_> = names.filter(|name| !["", "help"].contains(name)).collect();

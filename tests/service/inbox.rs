@@ -1,4 +1,4 @@
-//! What makers do about messages at a terminal, beside a running service.
+//! `porchlight inbox` while the service runs.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use serde_json::{Value, json};
 use crate::harness::{Service, on_each_database};
 use crate::people::{data, json_of, run};
 
-async fn write(service: &Service, email: &str, words: &str) {
+async fn write(service: &Service, email: &str, text: &str) {
     service.clock.advance(Duration::from_secs(1));
-    service.post("/api/contact", &json!({ "name": "Ada", "email": email, "message": words })).await.is_ok();
+    service.post("/api/contact", &json!({ "name": "Ada", "email": email, "message": text })).await.is_ok();
 }
 
 fn listed(service: &Service, more: &[&str]) -> Vec<String> {
@@ -17,8 +17,8 @@ fn listed(service: &Service, more: &[&str]) -> Vec<String> {
     list.as_array().unwrap().iter().map(|message| message["message"].as_str().unwrap().to_owned()).collect()
 }
 
-async fn set(service: &Service, words: &str, state: &str, more: &str) {
-    let messages = format!("SELECT id FROM messages WHERE body = '{words}'");
+async fn set(service: &Service, text: &str, state: &str, more: &str) {
+    let messages = format!("SELECT id FROM messages WHERE body = '{text}'");
     service
         .database
         .execute(&format!("UPDATE outbox SET state = '{state}' {more} WHERE message IN ({messages})"))
@@ -26,7 +26,7 @@ async fn set(service: &Service, words: &str, state: &str, more: &str) {
 }
 
 #[tokio::test]
-async fn every_message_is_listed_and_shown_whole() {
+async fn every_message_is_listed_and_shown_in_full() {
     on_each_database(async |service| {
         assert_eq!(data(service, &["inbox", "list", "--json"]), "[]\n");
         let long = "First line\n\u{1b}[31mred\u{7} and \u{202e}more ".repeat(80);
@@ -44,7 +44,7 @@ async fn every_message_is_listed_and_shown_whole() {
         let lines = data(service, &["inbox", "list"]);
         assert_eq!(lines.lines().count(), 3);
         let whole = data(service, &["inbox", "list", "--json"]);
-        assert!([lines, whole].iter().all(|said| !said.contains(['\u{1b}', '\u{202e}'])));
+        assert!([lines, whole].iter().all(|output| !output.contains(['\u{1b}', '\u{202e}'])));
 
         let all = json_of(service, &["inbox", "list", "--json"]);
         let (id, reference) = (all[0]["id"].as_str().unwrap(), all[0]["reference"].as_str().unwrap());
@@ -58,18 +58,18 @@ async fn every_message_is_listed_and_shown_whole() {
         );
         let failed = data(service, &["inbox", "show", all[1]["reference"].as_str().unwrap()]);
         assert!(failed.contains("after 56 attempts") && failed.contains("no such user"), "{failed}");
-        let (code, said) = run(service, &["inbox", "show", "00000000"]);
-        assert!(code == 1 && said.contains("There is no message 00000000"), "{said}");
+        let (code, output) = run(service, &["inbox", "show", "00000000"]);
+        assert!(code == 1 && output.contains("There is no message 00000000"), "{output}");
         assert_eq!(run(service, &["inbox", "show", "%"]).0, 2);
     })
     .await;
 }
 
 #[tokio::test]
-async fn messages_are_tried_again_when_the_makers_say_so() {
+async fn makers_can_retry_messages() {
     on_each_database(async |service| {
-        for words in ["One", "Two", "Three", "Four"] {
-            write(service, "ada@example.com", words).await;
+        for text in ["One", "Two", "Three", "Four"] {
+            write(service, "ada@example.com", text).await;
         }
         let later = ", at = 4000000000000, tries = 3";
         set(service, "One", "failed", later).await;
@@ -77,25 +77,25 @@ async fn messages_are_tried_again_when_the_makers_say_so() {
         set(service, "Three", "waiting", later).await;
         set(service, "Four", "sent", "").await;
         let all = json_of(service, &["inbox", "list", "--json"]);
-        let reference = |place: usize| all[place]["reference"].as_str().unwrap().to_owned();
+        let reference = |index: usize| all[index]["reference"].as_str().unwrap().to_owned();
         let states = || -> Vec<Value> {
             let all = json_of(service, &["inbox", "list", "--json"]);
             all.as_array().unwrap().iter().map(|message| message["state"].clone()).collect()
         };
 
-        assert_eq!(run(service, &["inbox", "retry"]).0, 2, "which?");
+        assert_eq!(run(service, &["inbox", "retry"]).0, 2, "a message or --all is required");
         assert_eq!(run(service, &["inbox", "retry", &reference(0), "--all"]).0, 2);
-        let (code, said) = run(service, &["inbox", "retry", &reference(0)]);
-        assert!(code == 0 && said.contains("1 message will be mailed"), "{said}");
+        let (code, output) = run(service, &["inbox", "retry", &reference(0)]);
+        assert!(code == 0 && output.contains("1 message will be mailed"), "{output}");
         assert_eq!(states(), ["waiting", "failed", "waiting", "sent"]);
-        let (code, said) = run(service, &["inbox", "retry", &reference(3)]);
-        assert!(code == 1 && said.contains("was already mailed on"), "{said}");
+        let (code, output) = run(service, &["inbox", "retry", &reference(3)]);
+        assert!(code == 1 && output.contains("was already mailed on"), "{output}");
 
-        let (code, said) = run(service, &["inbox", "retry", "--all"]);
-        assert!(code == 0 && said.contains("2 messages will be mailed"), "{said}");
+        let (code, output) = run(service, &["inbox", "retry", "--all"]);
+        assert!(code == 0 && output.contains("2 messages will be mailed"), "{output}");
         assert_eq!(states(), ["waiting", "waiting", "waiting", "sent"]);
         let late = "SELECT COUNT(*) FROM outbox WHERE at = 4000000000000";
-        assert_eq!(service.database.number(late).await, 0, "nothing waits any longer");
+        assert_eq!(service.database.number(late).await, 0, "every message is due now");
         assert!(run(service, &["inbox", "retry", "--all"]).1.contains("No messages are waiting"));
     })
     .await;

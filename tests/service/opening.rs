@@ -1,4 +1,4 @@
-//! Which command may make or change the database that it opens.
+//! Which commands may create or migrate the database.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -23,22 +23,22 @@ const READERS: [&[&str]; 11] = [
     &["backup", "backup"],
 ];
 
-/// Commands that change what is there already.
-const AMENDERS: [&[&str]; 4] = [
+/// Commands that change existing data.
+const WRITERS: [&[&str]; 4] = [
     &["people", "erase", "ada@example.com", "--yes"],
     &["people", "unsuppress", "ada@example.com"],
     &["inbox", "retry", "--all"],
     &["release", "withdraw", "1.4.0", "--yes"],
 ];
 
-/// Makes sure that a command failed with one sentence.
+/// Asserts that a command failed with one sentence that contains `expected`.
 #[track_caller]
-pub(super) fn refused((code, said): (i32, String), words: &str) {
-    assert_eq!(code, 1, "{said}");
-    assert!(said.contains(words) && said.trim().lines().count() == 1, "{said}");
+pub(super) fn refused((code, output): (i32, String), expected: &str) {
+    assert_eq!(code, 1, "{output}");
+    assert!(output.contains(expected) && output.trim().lines().count() == 1, "{output}");
 }
 
-/// Makes the tables as an older version had them.
+/// Creates the tables of an older version.
 pub(super) async fn make_older(database: &Database, version: i64) {
     let folder = if database.is_postgres() { "migrations/postgres" } else { "migrations/sqlite" };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
@@ -57,7 +57,7 @@ fn run(folder: &Path, arguments: &[&str], database: &Database) -> (i32, String) 
     Program::run(command)
 }
 
-/// Every file below a folder with its bytes.
+/// Returns every file in a folder with its content.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
     entries.map(|path| (path.display().to_string(), std::fs::read(&path).unwrap_or_default())).collect()
@@ -68,26 +68,26 @@ async fn schema(database: &Database) -> i64 {
 }
 
 #[test]
-fn who_looks_in_the_wrong_folder_is_told_where_was_looked_and_nothing_is_made() {
+fn a_missing_database_is_named_with_its_full_path_and_not_created() {
     let folder = tempfile::tempdir().expect("a folder");
-    let place = folder.path().canonicalize().unwrap().join("data/porchlight.db");
-    for arguments in READERS.iter().chain(&AMENDERS) {
+    let path = folder.path().canonicalize().unwrap().join("data/porchlight.db");
+    for arguments in READERS.iter().chain(&WRITERS) {
         println!("{arguments:?}");
-        let said = Program::run(Program::command(folder.path(), arguments));
-        assert!(said.1.contains("does not exist. Check `data_dir`"), "{}", said.1);
-        refused(said, place.to_str().unwrap());
+        let output = Program::run(Program::command(folder.path(), arguments));
+        assert!(output.1.contains("does not exist. Check `data_dir`"), "{}", output.1);
+        refused(output, path.to_str().unwrap());
         assert!(files(folder.path()).is_empty());
     }
 }
 
 #[tokio::test]
-async fn a_database_without_our_tables_is_not_there_either() {
+async fn a_database_without_our_tables_is_rejected_and_not_changed() {
     let folder = tempfile::tempdir().expect("a folder");
     let [empty_file, postgres] = each_database().await;
     let file = empty_file.url().trim_start_matches("sqlite:").to_owned();
     std::fs::write(&file, "").unwrap();
     for database in [&empty_file, &postgres] {
-        for arguments in READERS.iter().chain(&AMENDERS) {
+        for arguments in READERS.iter().chain(&WRITERS) {
             println!("{arguments:?} on {database:?}");
             refused(run(folder.path(), arguments, database), "has no Porchlight tables. Check `database_url`");
         }
@@ -97,7 +97,7 @@ async fn a_database_without_our_tables_is_not_there_either() {
 }
 
 #[tokio::test]
-async fn an_older_database_is_brought_up_to_date_by_who_writes_and_by_nobody_else() {
+async fn only_commands_that_write_migrate_an_older_database() {
     let folder = tempfile::tempdir().expect("a folder");
     for database in each_database().await {
         if !database.is_postgres() {
@@ -115,44 +115,44 @@ async fn an_older_database_is_brought_up_to_date_by_who_writes_and_by_nobody_els
         assert_eq!((schema(&database).await, database.everything().await), (5, before));
         assert!(files(folder.path()).is_empty());
 
-        let (code, said) = run(folder.path(), &["inbox", "retry", "--all"], &database);
-        assert_eq!(code, 0, "{said}");
+        let (code, output) = run(folder.path(), &["inbox", "retry", "--all"], &database);
+        assert_eq!(code, 0, "{output}");
         assert!(schema(&database).await > 5);
         assert_eq!(run(folder.path(), &["people", "list"], &database).0, 0);
     }
 }
 
 #[tokio::test]
-async fn whoever_begins_something_makes_the_database() {
+async fn a_command_that_may_write_first_creates_the_database() {
     let folder = tempfile::tempdir().expect("a folder");
     for database in each_database().await {
-        let (code, said) = run(folder.path(), &["people", "suppress", "ada@example.com"], &database);
-        assert_eq!((code, database.count("suppressions").await), (0, 1), "{said}");
+        let (code, output) = run(folder.path(), &["people", "suppress", "ada@example.com"], &database);
+        assert_eq!((code, database.count("suppressions").await), (0, 1), "{output}");
     }
 }
 
 #[tokio::test]
-async fn who_only_reads_leaves_the_files_as_they_were() {
+async fn commands_that_only_read_do_not_change_the_files() {
     let folder = tempfile::tempdir().expect("a folder");
     let (database, target) = (Database::sqlite(), Database::postgres().await);
     Service::start(live(), database.clone()).await.stop().await;
     let file = Path::new(database.url().trim_start_matches("sqlite:"));
     let before = files(file.parent().unwrap());
-    assert_eq!(before.len(), 1, "nothing beside it");
+    assert_eq!(before.len(), 1, "no WAL next to it");
     for arguments in READERS.iter().copied().chain([&["check"][..], &["move", "--to", target.url()]]) {
         println!("{arguments:?}");
         run(folder.path(), arguments, &database);
         assert!(files(file.parent().unwrap()) == before);
     }
-    assert_eq!(target.everything().await, database.everything().await, "and it was moved");
+    assert_eq!(target.everything().await, database.everything().await, "everything was copied");
 }
 
 #[test]
-fn a_folder_that_cannot_be_looked_into_is_not_called_empty() {
+fn a_database_that_cannot_be_opened_is_not_reported_as_missing() {
     let folder = tempfile::tempdir().expect("a folder");
-    std::fs::write(folder.path().join("data"), "no folder").unwrap();
+    std::fs::write(folder.path().join("data"), "not a folder").unwrap();
     for arguments in READERS {
-        let said = Program::run(Program::command(folder.path(), arguments));
-        refused(said, "cannot be read: ");
+        let output = Program::run(Program::command(folder.path(), arguments));
+        refused(output, "cannot be read: ");
     }
 }

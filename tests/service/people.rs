@@ -1,4 +1,4 @@
-//! What makers do about people at a terminal, beside a running service.
+//! `porchlight people` while the service runs.
 
 mod erasure;
 mod lists;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Database, Program, Service, on_each_database};
 
-/// `porchlight …` as a maker types it on this machine.
+/// Returns a command with the settings of the service.
 pub(super) fn command(service: &Service, arguments: &[&str]) -> Command {
     let folder = service.releases_dir();
     let mut command = Program::command(folder.parent().expect("a folder"), arguments);
@@ -19,12 +19,12 @@ pub(super) fn command(service: &Service, arguments: &[&str]) -> Command {
     command
 }
 
-/// Runs it; gives the exit code and all that it said.
+/// Runs a command and returns its exit code and output.
 pub(super) fn run(service: &Service, arguments: &[&str]) -> (i32, String) {
     Program::run(command(service, arguments))
 }
 
-/// Runs it; gives its data, which is all that stands on standard output.
+/// Runs a command that succeeds and returns its standard output.
 pub(super) fn data(service: &Service, arguments: &[&str]) -> String {
     let output = command(service, arguments).output().expect("the program");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -49,12 +49,12 @@ async fn join(service: &Service, email: &str) -> bool {
     service.post("/api/waitlist", &order).await.is_ok()["already"].as_bool().expect("an answer")
 }
 
-async fn write(service: &Service, email: &str, words: &str) {
-    service.post("/api/contact", &json!({ "name": "Ada", "email": email, "message": words })).await.is_ok();
+async fn write(service: &Service, email: &str, text: &str) {
+    service.post("/api/contact", &json!({ "name": "Ada", "email": email, "message": text })).await.is_ok();
 }
 
 #[tokio::test]
-async fn a_data_request_is_answered_with_everything_held() {
+async fn a_data_request_returns_everything_stored_about_a_person() {
     on_each_database(async |service| {
         download(service, "Ada@Example.com", true).await;
         service.clock.advance(Duration::from_millis(1));
@@ -92,9 +92,9 @@ async fn a_data_request_is_answered_with_everything_held() {
             })
         );
         let lines = data(service, &["people", "show", "ada@example.com"]);
-        let wrote = "from Ada <ADA@example.com> (waiting):\n    Hello\n    there\n";
-        for words in ["Ada@Example.com", "updates      yes", "downloads    2", "opt-in (api", wrote] {
-            assert!(lines.contains(words), "{words}: {lines}");
+        let message = "from Ada <ADA@example.com> (waiting):\n    Hello\n    there\n";
+        for expected in ["Ada@Example.com", "updates      yes", "downloads    2", "opt-in (api", message] {
+            assert!(lines.contains(expected), "{expected}: {lines}");
         }
         assert!(!all.to_string().contains("bob") && !lines.contains("bob"));
     })
@@ -102,7 +102,7 @@ async fn a_data_request_is_answered_with_everything_held() {
 }
 
 #[tokio::test]
-async fn asking_twice_gives_the_same_bytes() {
+async fn repeated_commands_print_the_same_bytes() {
     on_each_database(async |service| {
         for number in 0..12 {
             download(service, "ada@example.com", number % 3 == 0).await;
@@ -121,7 +121,7 @@ async fn asking_twice_gives_the_same_bytes() {
 }
 
 #[tokio::test]
-async fn who_left_and_came_back_shows_both() {
+async fn a_withdrawn_opt_in_and_a_new_one_are_both_shown() {
     on_each_database(async |service| {
         download(service, "ada@example.com", true).await;
         service.database.execute("INSERT INTO withdrawals (consent, address, at, how) SELECT opt_in, address, 5, 'unsubscribe' FROM people").await;
@@ -141,7 +141,7 @@ async fn who_left_and_came_back_shows_both() {
 }
 
 #[tokio::test]
-async fn of_whom_nothing_is_held_nothing_is_shown() {
+async fn an_unknown_person_is_reported_with_exit_code_one() {
     on_each_database(async |service| {
         download(service, "bob@example.com", true).await;
         for arguments in
@@ -151,13 +151,13 @@ async fn of_whom_nothing_is_held_nothing_is_shown() {
             assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
             assert!(String::from_utf8_lossy(&output.stderr).contains("Nothing is stored about ada@example.com"));
         }
-        assert_eq!(run(service, &["people", "show", "nobody"]).0, 2, "that is no address");
+        assert_eq!(run(service, &["people", "show", "nobody"]).0, 2, "not an address");
     })
     .await;
 }
 
 #[tokio::test]
-async fn who_only_wrote_is_shown_too() {
+async fn a_person_who_only_sent_a_message_is_shown() {
     on_each_database(async |service| {
         write(service, "Ada@example.com", "Hello").await;
         let all = shown(service, "ada@example.com");
@@ -168,32 +168,32 @@ async fn who_only_wrote_is_shown_too() {
 }
 
 #[tokio::test]
-async fn a_suppression_stops_the_email_and_can_be_lifted_by_the_makers_alone() {
+async fn a_suppression_stops_the_email_and_only_makers_can_remove_it() {
     on_each_database(async |service| {
-        let (code, said) = run(service, &["people", "suppress", "Ada@example.com"]);
-        assert_eq!(code, 0, "{said}");
+        let (code, output) = run(service, &["people", "suppress", "Ada@example.com"]);
+        assert_eq!(code, 0, "{output}");
         let all = shown(service, "ada@example.com");
         assert_eq!(
             (&all["suppressed"], &all["suppression"]["reason"]),
             (&json!(true), &json!("makers")),
-            "by hash alone"
+            "found by its hash"
         );
-        assert_eq!(service.database.count("people").await, 0, "nothing else is held");
+        assert_eq!(service.database.count("people").await, 0, "nothing else is stored");
 
         download(service, "ada@example.com", true).await;
         assert_eq!(shown(service, "ada@example.com")["updates"], false);
         assert_eq!(json_of(service, &["people", "list", "--json", "--updates"]), json!([]));
-        let (code, said) = run(service, &["people", "unsuppress", "ada@example.com"]);
-        assert!(code == 0 && said.contains("gets the monthly email"), "{said}");
+        let (code, output) = run(service, &["people", "unsuppress", "ada@example.com"]);
+        assert!(code == 0 && output.contains("gets the monthly email"), "{output}");
         assert_eq!(shown(service, "ada@example.com")["updates"], true);
-        let (code, said) = run(service, &["people", "unsuppress", "ada@example.com"]);
-        assert!(code == 1 && said.contains("is not suppressed"), "{said}");
+        let (code, output) = run(service, &["people", "unsuppress", "ada@example.com"]);
+        assert!(code == 1 && output.contains("is not suppressed"), "{output}");
     })
     .await;
 }
 
 #[tokio::test]
-async fn everybody_is_listed_unless_fewer_are_asked_for() {
+async fn the_list_has_everybody_unless_it_is_limited_or_filtered() {
     on_each_database(async |service| {
         assert_eq!(data(service, &["people", "list", "--json"]), "[]\n");
         download(service, "Cyd@example.com", true).await;
@@ -215,7 +215,7 @@ async fn everybody_is_listed_unless_fewer_are_asked_for() {
         };
         assert_eq!(emails(&["--limit", "2"]), ["ada@example.com", "bob@example.com"]);
         assert!(emails(&["--limit", "0"]).is_empty());
-        assert_eq!(run(service, &["people", "list", "--limit", "0"]), (0, String::new()), "nobody was asked for");
+        assert_eq!(run(service, &["people", "list", "--limit", "0"]), (0, String::new()), "no note for an empty request");
         assert_eq!(emails(&["--updates"]), ["Cyd@example.com"]);
         assert_eq!(data(service, &["people", "list"]).lines().count(), 3);
     })
@@ -223,13 +223,13 @@ async fn everybody_is_listed_unless_fewer_are_asked_for() {
 }
 
 #[tokio::test]
-async fn a_database_that_is_away_is_a_sentence() {
+async fn an_unreachable_database_is_reported_in_one_sentence() {
     let service = Service::start(RawSettings::default(), Database::sqlite()).await;
     let mut command = Program::command(service.releases_dir().parent().unwrap(), &["people", "list"]);
     command.args(["--database-url", "postgres://nobody@127.0.0.1:1/nothing"]);
-    let (code, said) = Program::run(command);
-    assert_eq!(code, 1, "{said}");
-    assert!(said.contains("127.0.0.1:1) cannot be used: it did not answer in time. See whether"), "{said}");
-    assert_eq!(said.lines().count(), 1, "{said}");
+    let (code, output) = Program::run(command);
+    assert_eq!(code, 1, "{output}");
+    assert!(output.contains("127.0.0.1:1) cannot be used: it did not answer in time. Check that"), "{output}");
+    assert_eq!(output.lines().count(), 1, "{output}");
     service.stop().await;
 }

@@ -350,7 +350,7 @@ async fn lists_are_for_people_and_programs() {
         let (code, said) = service.release(&["show", "9.9.9"]);
         assert_eq!(
             (code, said.trim()),
-            (1, "There is no release 9.9.9. `porchlight release list` shows what there is.")
+            (1, "There is no release 9.9.9. `porchlight release list` lists all releases.")
         );
     })
     .await;

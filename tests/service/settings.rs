@@ -1,4 +1,4 @@
-//! Settings in their three dresses, as a maker writes them.
+//! Settings from flags, environment and file.
 
 use std::path::Path;
 use std::process::Command;
@@ -23,7 +23,8 @@ pub(super) const NAMES: [&str; 16] = [
     "mail_from",
     "contact_to",
 ];
-const UP: &str = "not mailed to anybody";
+/// Part of the last line that `serve` prints at the start.
+const STARTED: &str = "not mailed to anybody";
 
 fn environment_name(setting: &str) -> String {
     format!("PORCHLIGHT_{}", setting.to_uppercase())
@@ -37,42 +38,42 @@ fn serve(folder: &Path) -> Command {
     Program::command(folder, &["serve", "--listen", "127.0.0.1:0"])
 }
 
-/// The public address by which a started program goes.
+/// Returns the `base_url` that a running service uses.
 async fn base_url(program: &Program) -> String {
     let robots = raw(program.address(), "GET /robots.txt HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
     let sitemap = robots.lines().find_map(|line| line.strip_prefix("Sitemap: ")).expect("a sitemap");
     sitemap.strip_suffix("/sitemap.xml").expect("its address").to_owned()
 }
 
-/// Runs a start that is refused for its settings; gives the sentence.
+/// Runs a command that rejects its settings and returns the message.
 #[track_caller]
 fn refusal(command: Command) -> String {
-    let (code, said) = Program::run(command);
-    assert_eq!(code, 2, "{said}");
-    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
-    said
+    let (code, output) = Program::run(command);
+    assert_eq!(code, 2, "{output}");
+    assert_eq!(output.trim_end().lines().count(), 1, "{output}");
+    output
 }
 
 #[test]
-fn help_names_every_setting_in_each_dress() {
+fn help_lists_every_setting_as_flag_and_variable() {
     let folder = tempfile::tempdir().expect("a folder");
     for arguments in [&["--help"][..], &["serve", "--help"]] {
-        let (code, said) = Program::run(Program::command(folder.path(), arguments));
+        let (code, output) = Program::run(Program::command(folder.path(), arguments));
         assert_eq!(code, 0);
         for setting in NAMES.into_iter().chain(["config"]) {
-            assert!(said.contains(&format!("{} <", flag(setting))), "{setting}: {said}");
-            assert!(said.contains(&environment_name(setting)), "{setting}: {said}");
+            assert!(output.contains(&format!("{} <", flag(setting))), "{setting}: {output}");
+            assert!(output.contains(&environment_name(setting)), "{setting}: {output}");
         }
-        assert!(said.contains("porchlight.toml"));
+        assert!(output.contains("porchlight.toml"));
     }
-    let (_, said) = Program::run(Program::command(folder.path(), &["--help"]));
+    let (_, output) = Program::run(Program::command(folder.path(), &["--help"]));
     for secret in ["DATABASE_URL", "OPS_TOKEN", "SMTP_URL"] {
-        assert!(said.contains(&format!("PORCHLIGHT_{secret}_FILE")), "{said}");
+        assert!(output.contains(&format!("PORCHLIGHT_{secret}_FILE")), "{output}");
     }
 }
 
 #[tokio::test]
-async fn a_flag_beats_the_environment_which_beats_the_file_which_beats_the_default() {
+async fn a_flag_overrides_the_environment_which_overrides_the_file_which_overrides_the_default() {
     for (file, environment, flag, expected) in [
         (None, None, None, None),
         (Some("https://file.example"), None, None, Some("https://file.example")),
@@ -87,7 +88,7 @@ async fn a_flag_beats_the_environment_which_beats_the_file_which_beats_the_defau
         let mut command = serve(folder.path());
         command.envs(environment.map(|url| ("PORCHLIGHT_BASE_URL", url)));
         command.args(flag.iter().flat_map(|url| ["--base-url", url]));
-        let program = Program::start(command, UP);
+        let program = Program::start(command, STARTED);
         let default = format!("http://{}", program.address());
         assert_eq!(base_url(&program).await, expected.unwrap_or(&default));
     }
@@ -103,7 +104,7 @@ async fn the_file_may_be_named_by_flag_or_environment() {
     let mut by_environment = serve(folder.path());
     by_environment.env("PORCHLIGHT_CONFIG", "other.toml");
     for command in [by_flag, by_environment] {
-        assert_eq!(base_url(&Program::start(command, UP)).await, "https://other.example");
+        assert_eq!(base_url(&Program::start(command, STARTED)).await, "https://other.example");
     }
     let mut missing = serve(folder.path());
     missing.args(["--config", "missing.toml"]);
@@ -111,7 +112,7 @@ async fn the_file_may_be_named_by_flag_or_environment() {
 }
 
 #[test]
-fn a_bad_value_in_any_dress_stops_the_start_and_names_the_setting() {
+fn an_invalid_value_prevents_the_start_and_the_message_names_the_setting() {
     for (setting, value) in [
         ("listen", "here"),
         ("listen", "127.0.0.1"),
@@ -145,18 +146,18 @@ fn a_bad_value_in_any_dress_stops_the_start_and_names_the_setting() {
 }
 
 #[test]
-fn sending_mail_takes_a_sender_and_a_recipient() {
+fn sending_mail_requires_a_sender_and_a_recipient() {
     let folder = tempfile::tempdir().expect("a folder");
     for (given, missing) in [("--mail-from", "contact_to"), ("--contact-to", "mail_from")] {
         let mut command = serve(folder.path());
         command.args(["--smtp-url", "smtp://localhost", given, "makers@troupe.example"]);
-        let said = refusal(command);
-        assert!(said.contains(&format!("`{missing}`")) && said.contains("`smtp_url`"), "{said}");
+        let output = refusal(command);
+        assert!(output.contains(&format!("`{missing}`")) && output.contains("`smtp_url`"), "{output}");
     }
 }
 
 #[test]
-fn a_file_that_cannot_be_understood_stops_the_start() {
+fn an_invalid_settings_file_prevents_the_start() {
     for (text, says) in [
         ("base_ulr = 'https://troupe.example'", "`base_ulr`"),
         ("[server]\nlisten = '127.0.0.1:0'", "`server`"),
@@ -167,23 +168,23 @@ fn a_file_that_cannot_be_understood_stops_the_start() {
     ] {
         let folder = tempfile::tempdir().expect("a folder");
         std::fs::write(folder.path().join("porchlight.toml"), text).expect("a file");
-        let said = refusal(Program::command(folder.path(), &["serve"]));
-        assert!(said.contains(says) && !said.contains("hunter2"), "{text}: {said}");
+        let output = refusal(Program::command(folder.path(), &["serve"]));
+        assert!(output.contains(says) && !output.contains("hunter2"), "{text}: {output}");
     }
 }
 
 #[test]
-fn unknown_flags_and_commands_are_used_wrongly() {
+fn unknown_flags_and_commands_are_usage_errors() {
     let folder = tempfile::tempdir().expect("a folder");
     for arguments in [&[][..], &["sevre"], &["serve", "--base-ulr", "https://troupe.example"]] {
-        let (code, said) = Program::run(Program::command(folder.path(), arguments));
-        assert_eq!(code, 2, "{said}");
-        assert!(said.contains("Usage: porchlight"), "{said}");
+        let (code, output) = Program::run(Program::command(folder.path(), arguments));
+        assert_eq!(code, 2, "{output}");
+        assert!(output.contains("Usage: porchlight"), "{output}");
     }
 }
 
 #[test]
-fn a_secret_may_stand_in_a_file_of_its_own() {
+fn a_secret_can_be_read_from_a_separate_file() {
     let folder = tempfile::tempdir().expect("a folder");
     let database = folder.path().join("elsewhere.db");
     std::fs::write(folder.path().join("secret"), format!("sqlite:{}\n", database.display())).expect("a file");
@@ -192,34 +193,34 @@ fn a_secret_may_stand_in_a_file_of_its_own() {
         command.env("PORCHLIGHT_DATABASE_URL_FILE", name);
         command
     };
-    let program = Program::start(with_file("secret"), UP);
+    let program = Program::start(with_file("secret"), STARTED);
     assert!(database.is_file(), "{}", program.said());
 
     let mut both = with_file("secret");
     both.env("PORCHLIGHT_DATABASE_URL", "sqlite:other.db");
-    let said = refusal(both);
-    assert!(said.contains("`database_url`") && said.contains("PORCHLIGHT_DATABASE_URL_FILE"), "{said}");
+    let output = refusal(both);
+    assert!(output.contains("`database_url`") && output.contains("PORCHLIGHT_DATABASE_URL_FILE"), "{output}");
     let mut both = with_file("secret");
     both.args(["--database-url", "sqlite:other.db"]);
     assert!(refusal(both).contains("`database_url`"));
 
-    let said = refusal(with_file("missing"));
-    assert!(said.contains("`database_url`") && said.contains("missing"), "{said}");
+    let output = refusal(with_file("missing"));
+    assert!(output.contains("`database_url`") && output.contains("missing"), "{output}");
 
     std::fs::write(folder.path().join("mail"), "smtps://maker:hunter2@mail.example\n").expect("a file");
     let mut command = serve(folder.path());
     command.env("PORCHLIGHT_SMTP_URL_FILE", "mail");
     command.args(["--mail-from", "hello@troupe.example", "--contact-to", "makers@troupe.example"]);
     let program = Program::start(command, "through mail.example:465");
-    assert!(!program.said().contains("hunter2") && !program.said().contains(UP), "{}", program.said());
+    assert!(!program.said().contains("hunter2") && !program.said().contains(STARTED), "{}", program.said());
 }
 
 #[test]
-fn secrets_are_never_said() {
+fn secrets_are_never_printed() {
     let folder = tempfile::tempdir().expect("a folder");
-    let away = "postgres://maker:hunter2@127.0.0.1:1/site";
+    let unreachable = "postgres://maker:hunter2@127.0.0.1:1/site";
     let mut help = Program::command(folder.path(), &["--help"]);
-    help.env("PORCHLIGHT_DATABASE_URL", away).env("PORCHLIGHT_SMTP_URL", "smtps://maker:hunter2@mail.example");
+    help.env("PORCHLIGHT_DATABASE_URL", unreachable).env("PORCHLIGHT_SMTP_URL", "smtps://maker:hunter2@mail.example");
     assert!(!Program::run(help).1.contains("hunter2"));
 
     for (setting, wrong) in [
@@ -232,16 +233,16 @@ fn secrets_are_never_said() {
     ] {
         let mut command = serve(folder.path());
         command.args([flag(setting), wrong.to_owned()]);
-        let said = refusal(command);
-        assert!(said.contains(&format!("`{setting}`")) && !said.contains("hunter2"), "{said}");
+        let output = refusal(command);
+        assert!(output.contains(&format!("`{setting}`")) && !output.contains("hunter2"), "{output}");
     }
 
     let mut command = serve(folder.path());
-    command.env("PORCHLIGHT_DATABASE_URL", away);
-    let program = Program::start(command, UP);
+    command.env("PORCHLIGHT_DATABASE_URL", unreachable);
+    let program = Program::start(command, STARTED);
     assert!(program.said().contains("127.0.0.1"), "{}", program.said());
     program.signal("TERM");
-    let (status, said) = program.end();
-    assert_eq!(status.code(), Some(0), "{said}");
-    assert!(!said.contains("hunter2"), "{said}");
+    let (status, output) = program.end();
+    assert_eq!(status.code(), Some(0), "{output}");
+    assert!(!output.contains("hunter2"), "{output}");
 }

@@ -1,4 +1,4 @@
-//! `porchlight stats`: what the maker sees of the launch at a terminal, and programs as JSON.
+//! `porchlight stats`, as a table and as JSON.
 
 use std::process::Command;
 
@@ -19,8 +19,8 @@ fn stats(service: &Service, arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).expect("JSON and nothing else")
 }
 
-/// A little of everything on 15 November 2026.
-async fn launch(service: &Service) {
+/// Adds one event of each kind, and a few more, on 15 November 2026.
+async fn add_events(service: &Service) {
     for (email, updates, source) in [("ada", true, "hn"), ("bob", false, "hn"), ("ada", false, "blog")] {
         let order = json!({ "email": format!("{email}@example.com"), "updates": updates, "source": source });
         service.post("/api/download", &order).await.is_ok();
@@ -30,37 +30,37 @@ async fn launch(service: &Service) {
 }
 
 #[tokio::test]
-async fn a_program_reads_what_happened_by_period_and_by_source() {
+async fn statistics_as_json_are_grouped_by_period_and_source() {
     on_each_database(async |service| {
-        launch(service).await;
-        let told = stats(service, &["--since", "2026-11-10"]);
+        add_events(service).await;
+        let json = stats(service, &["--since", "2026-11-10"]);
         let total = json!({
             "downloads": 3, "new_people": 3, "opt_ins": 1, "joins": 1, "messages": 1, "unsubscribes": 0,
         });
-        assert_eq!(told["total"], total);
-        assert_eq!(told["since"], "2026-11-10", "it begins where it was asked to");
-        let (asked, counted) = (&told["periods"][0], &told["periods"][5]);
-        assert_eq!((&asked["start"], &asked["downloads"]), (&json!("2026-11-10"), &json!(0)));
+        assert_eq!(json["total"], total);
+        assert_eq!(json["since"], "2026-11-10", "it starts on the requested day");
+        let (first, counted) = (&json["periods"][0], &json["periods"][5]);
+        assert_eq!((&first["start"], &first["downloads"]), (&json!("2026-11-10"), &json!(0)));
         assert_eq!((&counted["start"], &counted["downloads"]), (&json!("2026-11-15"), &json!(3)));
-        let sources: Vec<_> = told["sources"].as_array().unwrap().iter().collect();
+        let sources: Vec<_> = json["sources"].as_array().unwrap().iter().collect();
         assert_eq!(sources[0]["source"], "hn");
         assert_eq!((&sources[0]["downloads"], &sources[0]["opt_ins"]), (&json!(2), &json!(1)));
         assert!(sources.iter().any(|row| row["source"] == Value::Null && row["joins"] == 1), "{sources:#?}");
-        assert_eq!((&told["via"][0]["via"], &told["via"][0]["downloads"]), (&json!("api"), &json!(3)));
+        assert_eq!((&json["via"][0]["via"], &json["via"][0]["downloads"]), (&json!("api"), &json!(3)));
         for (by, start) in [("week", "2026-11-09"), ("month", "2026-11-01")] {
-            let told = stats(service, &["--since", "2026-11-15", "--by", by]);
-            assert_eq!((&told["by"], &told["periods"][0]["start"]), (&json!(by), &json!(start)));
-            assert_eq!(told["periods"][0]["downloads"], 3);
-            assert_eq!(told["total"], total);
+            let json = stats(service, &["--since", "2026-11-15", "--by", by]);
+            assert_eq!((&json["by"], &json["periods"][0]["start"]), (&json!(by), &json!(start)));
+            assert_eq!(json["periods"][0]["downloads"], 3);
+            assert_eq!(json["total"], total);
         }
     })
     .await;
 }
 
 #[tokio::test]
-async fn statistics_come_from_the_counts_alone_and_stay_when_people_are_erased() {
+async fn statistics_use_only_the_counts_and_stay_when_people_are_erased() {
     on_each_database(async |service| {
-        launch(service).await;
+        add_events(service).await;
         let before = stats(service, &["--since", "2026-11-15"]);
         let rows =
             "DELETE FROM outbox; DELETE FROM messages; DELETE FROM consents; DELETE FROM events; DELETE FROM people";
@@ -71,25 +71,25 @@ async fn statistics_come_from_the_counts_alone_and_stay_when_people_are_erased()
 }
 
 #[tokio::test]
-async fn people_read_a_table_and_wrong_use_is_told() {
+async fn statistics_are_printed_as_a_table_and_wrong_arguments_are_explained() {
     on_each_database(async |service| {
         let empty = stats(service, &[]);
-        assert_eq!(empty["periods"].as_array().unwrap().len(), 30, "days without anything are there");
+        assert_eq!(empty["periods"].as_array().unwrap().len(), 30, "days without events are included");
         assert_eq!(empty["total"]["downloads"], 0);
-        launch(service).await;
-        let (code, said) = Program::run(command(service, &["--since", "2026-11-15", "--by", "month"]));
-        assert_eq!(code, 0, "{said}");
-        let row = said.lines().find(|line| line.starts_with("2026-11 ")).expect("the month");
+        add_events(service).await;
+        let (code, output) = Program::run(command(service, &["--since", "2026-11-15", "--by", "month"]));
+        assert_eq!(code, 0, "{output}");
+        let row = output.lines().find(|line| line.starts_with("2026-11 ")).expect("the month");
         assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["2026-11", "3", "3", "1", "1", "1", "0"]);
-        assert!(said.contains("\nhn") && !said.contains('█') && !said.contains('\u{1b}'), "{said}");
-        for (wrong, words) in [
+        assert!(output.contains("\nhn") && !output.contains('█') && !output.contains('\u{1b}'), "{output}");
+        for (wrong, expected) in [
             (["--since", "yesterday"], "write a day as"),
             (["--since", "9999-01-01"], "9999-01-01 is in the future"),
             (["--since", "0001-01-01"], "more than ten years ago"),
             (["--by", "hour"], "hour"),
         ] {
-            let (code, said) = Program::run(command(service, &wrong));
-            assert!(code == 2 && said.contains(words), "{said}");
+            let (code, output) = Program::run(command(service, &wrong));
+            assert!(code == 2 && output.contains(expected), "{output}");
         }
     })
     .await;

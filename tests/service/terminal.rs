@@ -1,4 +1,4 @@
-//! What commands say, to whom, and what becomes of it when nobody can hear.
+//! Output of commands: streams, write errors, widths, confirmations and interruption.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -15,27 +15,27 @@ fn full() -> File {
     OpenOptions::new().write(true).open("/dev/full").expect("a full disk")
 }
 
-/// A pipe whose reader has gone.
+/// Returns a pipe whose reader is closed.
 fn closed() -> Stdio {
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     writer.into()
 }
 
-fn ended(command: &mut Command) -> (i32, String) {
+fn run(command: &mut Command) -> (i32, String) {
     let output = command.stdout(Stdio::null()).output().expect("the program");
     (output.status.code().expect("an exit code"), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-async fn somebody(service: &Service) {
+async fn add_person(service: &Service) {
     service.post("/api/download", &json!({ "email": "ada@example.com", "updates": true })).await.is_ok();
-    let words = json!({ "name": "Ada", "email": "ada@example.com", "message": "Hello there" });
-    service.post("/api/contact", &words).await.is_ok();
+    let message = json!({ "name": "Ada", "email": "ada@example.com", "message": "Hello there" });
+    service.post("/api/contact", &message).await.is_ok();
     service.publish("1.4.0");
 }
 
-/// Every command that is asked for something.
-const READING: [&[&str]; 18] = [
+/// Every command that prints data.
+const PRINTING_COMMANDS: [&[&str]; 18] = [
     &["people", "show", "ada@example.com"],
     &["people", "show", "ada@example.com", "--json"],
     &["people", "list"],
@@ -57,78 +57,81 @@ const READING: [&[&str]; 18] = [
 ];
 
 #[tokio::test]
-async fn data_that_cannot_be_written_is_a_failure_and_a_reader_who_left_is_none() {
+async fn output_that_cannot_be_written_is_a_failure_but_a_closed_pipe_is_not() {
     on_one_database(async |service| {
-        somebody(service).await;
-        for arguments in READING {
+        add_person(service).await;
+        for arguments in PRINTING_COMMANDS {
             let output = command(service, arguments).stdout(full()).output().expect("the program");
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert_eq!(output.status.code(), Some(1), "{arguments:?}: {said}");
-            assert!(said.contains("o space left"), "{arguments:?}: {said}");
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(1), "{arguments:?}: {stderr}");
+            assert!(stderr.contains("o space left"), "{arguments:?}: {stderr}");
             let output = command(service, arguments).stdout(closed()).output().expect("the program");
-            let said = String::from_utf8_lossy(&output.stderr);
-            assert_eq!((output.status.code(), &*said), (Some(0), ""), "{arguments:?}");
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert_eq!((output.status.code(), &*stderr), (Some(0), ""), "{arguments:?}");
         }
     })
     .await;
 }
 
 #[tokio::test]
-async fn that_nobody_can_be_told_keeps_no_work_from_being_done() {
+async fn a_command_does_its_work_even_if_standard_error_cannot_be_written() {
     on_one_database(async |service| {
-        somebody(service).await;
+        add_person(service).await;
         for stderr in [full().into(), closed()] {
-            let done = command(service, &["people", "suppress", "ada@example.com"]).stderr(stderr).status();
-            assert_eq!(done.expect("the program").code(), Some(0));
-            let done = command(service, &["people", "unsuppress", "ada@example.com"]).stderr(full()).status();
-            assert_eq!(done.expect("the program").code(), Some(0));
+            let status = command(service, &["people", "suppress", "ada@example.com"]).stderr(stderr).status();
+            assert_eq!(status.expect("the program").code(), Some(0));
+            let status = command(service, &["people", "unsuppress", "ada@example.com"]).stderr(full()).status();
+            assert_eq!(status.expect("the program").code(), Some(0));
         }
-        let failed = command(service, &["people", "show", "bob@example.com"]).stderr(full()).status();
-        assert_eq!(failed.expect("the program").code(), Some(1));
-        let misused = command(service, &["people", "shwo"]).stderr(closed()).status();
-        assert_eq!(misused.expect("the program").code(), Some(2));
+        let status = command(service, &["people", "show", "bob@example.com"]).stderr(full()).status();
+        assert_eq!(status.expect("the program").code(), Some(1));
+        let status = command(service, &["people", "shwo"]).stderr(closed()).status();
+        assert_eq!(status.expect("the program").code(), Some(2));
     })
     .await;
 }
 
 #[tokio::test]
-async fn an_export_is_for_its_owner_alone_and_whole_or_as_it_was() {
+async fn an_export_is_private_and_replaces_the_file_atomically() {
     on_one_database(async |service| {
-        somebody(service).await;
+        add_person(service).await;
         let list = service.file("list.csv", "old");
         std::fs::set_permissions(&list, PermissionsExt::from_mode(0o644)).unwrap();
         let name = list.to_str().unwrap();
         let link = list.with_file_name("link.csv");
         std::os::unix::fs::symlink(&list, &link).unwrap();
-        let neighbours = || std::fs::read_dir(list.parent().unwrap()).unwrap().count();
-        let before = neighbours();
-        // The system ends the program, or lets it fail, when it writes past so many bytes.
+        let files_in_folder = || std::fs::read_dir(list.parent().unwrap()).unwrap().count();
+        let before = files_in_folder();
+        // With a file size limit of 0, every write to a file fails.
         let mut limited = Command::new("sh");
         let export = command(service, &["people", "export", name]);
         limited.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$@\"", "sh"]);
-        let (code, said) = ended(limited.arg(export.get_program()).args(export.get_args()));
-        assert_eq!((code, std::fs::read_to_string(&list).unwrap().as_str()), (1, "old"), "{said}");
-        assert_eq!(neighbours(), before, "nothing is left of it");
+        let (code, stderr) = run(limited.arg(export.get_program()).args(export.get_args()));
+        assert_eq!((code, std::fs::read_to_string(&list).unwrap().as_str()), (1, "old"), "{stderr}");
+        assert_eq!(files_in_folder(), before, "the temporary file is deleted");
 
-        for place in [name, link.to_str().unwrap()] {
+        for path in [name, link.to_str().unwrap()] {
             std::fs::set_permissions(&list, PermissionsExt::from_mode(0o644)).unwrap();
-            let (code, said) = ended(&mut command(service, &["people", "export", place]));
-            assert!(code == 0 && said.contains("1 person was exported to"), "{said}");
+            let (code, stderr) = run(&mut command(service, &["people", "export", path]));
+            assert!(code == 0 && stderr.contains("1 person was exported to"), "{stderr}");
             assert!(std::fs::read_to_string(&list).unwrap().contains("\nada@example.com,"));
             assert_eq!(list.metadata().unwrap().permissions().mode() & 0o777, 0o600);
             assert!(link.is_symlink());
         }
-        assert_eq!(neighbours(), before);
-        let (code, _) = ended(&mut command(service, &["people", "export", "/dev/null"]));
-        assert!(code == 0 && !std::fs::metadata("/dev/null").unwrap().is_file(), "what is no file stays what it is");
+        assert_eq!(files_in_folder(), before);
+        let (code, _) = run(&mut command(service, &["people", "export", "/dev/null"]));
+        assert!(
+            code == 0 && !std::fs::metadata("/dev/null").unwrap().is_file(),
+            "a device is written to, not replaced"
+        );
     })
     .await;
 }
 
 #[tokio::test]
-async fn an_answer_that_is_not_yes_is_a_no_in_whichever_encoding() {
+async fn an_answer_other_than_yes_is_a_no_in_any_encoding() {
     let service = Service::start(RawSettings::default(), Database::sqlite()).await;
-    somebody(&service).await;
+    add_person(&service).await;
     let erase = || command(&service, &["people", "erase", "ada@example.com"]);
     for answer in ["\u{4}".as_bytes(), b"no\n", b"y\xe8s\n", b"\xff\n", b"\n"] {
         let (code, screen) = Terminal::new(80).run(erase(), answer);
@@ -139,17 +142,16 @@ async fn an_answer_that_is_not_yes_is_a_no_in_whichever_encoding() {
     service.stop().await;
 }
 
-/// Everything fits, whatever strangers call themselves.
 #[tokio::test]
-async fn tables_fit_the_terminal_and_show_everything_elsewhere() {
+async fn tables_fit_the_terminal_and_are_complete_in_a_pipe() {
     on_one_database(async |service| {
         let long = format!("{}@{}.example.com", "a".repeat(60), "b".repeat(60));
         for (email, source) in [(long.as_str(), "漢字漢字漢字漢字漢字"), ("ada@example.com", "\u{202e}x")] {
             let order = json!({ "email": email, "updates": true, "source": source });
             service.post("/api/download", &order).await.is_ok();
         }
-        let words = json!({ "name": "漢", "email": &long, "message": "漢字かな交じり文".repeat(20) });
-        service.post("/api/contact", &words).await.is_ok();
+        let message = json!({ "name": "漢", "email": &long, "message": "漢字かな交じり文".repeat(20) });
+        service.post("/api/contact", &message).await.is_ok();
         service.publish("1.4.0");
         service
             .database
@@ -182,54 +184,55 @@ async fn tables_fit_the_terminal_and_show_everything_elsewhere() {
     .await;
 }
 
-/// Whether an interrupt would be noticed rather than end it at once.
-fn minds_interrupts(program: &Child) -> bool {
+/// Returns whether the process has a handler for SIGINT.
+fn handles_interrupts(program: &Child) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{}/status", program.id())).expect("a program");
     let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).expect("signals").trim();
-    u64::from_str_radix(caught, 16).expect("a set") & 2 != 0
+    u64::from_str_radix(caught, 16).expect("a signal mask") & 2 != 0
 }
 
-/// Interrupts a command once it minds that and is `under_way`.
-async fn interrupted(mut command: Command, under_way: impl FnOnce()) -> (i32, String) {
+/// Sends SIGINT to a command once it handles the signal and `once_started` has returned.
+async fn run_and_interrupt(mut command: Command, once_started: impl FnOnce()) -> (i32, String) {
     let mut program = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program");
-    while !minds_interrupts(&program) {
-        assert_eq!(program.try_wait().expect("a program"), None, "it ended");
+    while !handles_interrupts(&program) {
+        assert_eq!(program.try_wait().expect("a program"), None, "the command ended");
         tokio::task::yield_now().await;
     }
-    under_way();
+    once_started();
     Command::new("kill").args(["-INT", &program.id().to_string()]).status().expect("kill");
     let output = program.wait_with_output().expect("its end");
     (output.status.code().expect("an exit code"), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
 #[tokio::test]
-async fn whoever_interrupts_is_told_what_is_left_and_how_to_go_on() {
+async fn an_interrupted_command_says_what_was_done_and_how_to_continue() {
     let service = Service::start(RawSettings::default(), Database::postgres().await).await;
-    somebody(&service).await;
+    add_person(&service).await;
     let lock = service.database.lock().await;
     let list = service.file("people.csv", "email\nbob@example.com\n");
-    let (code, said) = interrupted(command(&service, &["people", "import", list.to_str().unwrap()]), || {}).await;
-    assert!(code == 1 && said.contains("Run the command again"), "{said}");
+    let (code, stderr) =
+        run_and_interrupt(command(&service, &["people", "import", list.to_str().unwrap()]), || {}).await;
+    assert!(code == 1 && stderr.contains("Run the command again"), "{stderr}");
     let folder = list.with_file_name("backup");
-    let (code, said) = interrupted(command(&service, &["backup", folder.to_str().unwrap()]), || {}).await;
-    assert!(code == 1 && said.contains("there is no backup in"), "{said}");
+    let (code, stderr) = run_and_interrupt(command(&service, &["backup", folder.to_str().unwrap()]), || {}).await;
+    assert!(code == 1 && stderr.contains("there is no backup in"), "{stderr}");
     lock.release().await;
 
-    // Its copy goes into a pipe that nobody empties.
+    // The copy goes to a pipe that is never read, so it blocks.
     let (partial, image) = (service.releases_dir().join(".partial"), service.file("large.dmg", disk_image(1 << 20, 9)));
     assert!(Command::new("mkfifo").arg(&partial).status().unwrap().success());
     let mut pipe = OpenOptions::new().read(true).write(true).open(&partial).unwrap();
     let publish = service.release_command(&["publish", image.to_str().unwrap(), "--version", "2.0.0"]);
     let copying = || pipe.read_exact(&mut [0]).expect("the start of the copy");
-    let (code, said) = interrupted(publish, copying).await;
-    assert!(code == 1 && said.contains("does not show the release, run the command again"), "{said}");
-    assert!(!partial.exists(), "nothing is left of the copy");
+    let (code, stderr) = run_and_interrupt(publish, copying).await;
+    assert!(code == 1 && stderr.contains("does not show the release, run the command again"), "{stderr}");
+    assert!(!partial.exists(), "the partial copy is deleted");
     drop(pipe);
     service.stop().await;
 }
 
-/// The port that a program listens on, as the system knows it.
-fn listens_on(program: &Child) -> Option<u16> {
+/// Returns the port that a process listens on, from /proc.
+fn listening_port(program: &Child) -> Option<u16> {
     let files = std::fs::read_dir(format!("/proc/{}/fd", program.id())).expect("a program");
     let sockets: Vec<_> = files.filter_map(|file| file.ok()?.path().read_link().ok()).collect();
     let table = std::fs::read_to_string("/proc/net/tcp").expect("sockets");
@@ -241,13 +244,13 @@ fn listens_on(program: &Child) -> Option<u16> {
 }
 
 #[tokio::test]
-async fn a_service_goes_on_when_its_log_cannot_be_written() {
+async fn the_service_keeps_running_if_its_log_cannot_be_written() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut serve = Program::command(folder.path(), &["serve", "--listen", "127.0.0.1:0", "--ops-listen", "off"]);
     let mut program = serve.stderr(full()).spawn().expect("the program");
     let port = loop {
         assert_eq!(program.try_wait().expect("a program"), None, "it ended");
-        if let Some(port) = listens_on(&program) {
+        if let Some(port) = listening_port(&program) {
             break port;
         }
         tokio::task::yield_now().await;
@@ -262,7 +265,7 @@ async fn a_service_goes_on_when_its_log_cannot_be_written() {
 }
 
 #[test]
-fn the_service_says_at_a_terminal_why_it_does_not_start() {
+fn the_service_explains_at_a_terminal_why_it_does_not_start() {
     let folder = tempfile::tempdir().expect("a folder");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = taken.local_addr().expect("an address").to_string();

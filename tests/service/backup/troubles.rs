@@ -116,7 +116,7 @@ async fn one_bad_image_keeps_no_other_from_coming_back_and_a_repeat_goes_on() {
     let (code, said) = restore(&backup, &target, folder.path());
     assert_eq!(code, 1, "{said}");
     for words in [
-        "The data is back, but not every image",
+        "The database is restored, but some images are missing",
         "Troupe-1.6.0.dmg (it is not what was published under that name)",
         "Troupe-1.5.0.dmg (it is not in the backup)",
     ] {

@@ -1,4 +1,4 @@
-//! A person is erased, and new again.
+//! `porchlight people erase`
 
 use std::time::Duration;
 
@@ -28,9 +28,9 @@ const TABLES: [&str; 9] = [
 ];
 
 fn erase(service: &Service, email: &str) -> String {
-    let (code, said) = run(service, &["people", "erase", email, "--yes"]);
-    assert_eq!(code, 0, "{said}");
-    said
+    let (code, output) = run(service, &["people", "erase", email, "--yes"]);
+    assert_eq!(code, 0, "{output}");
+    output
 }
 
 fn store(service: &Service) -> Store {
@@ -41,7 +41,7 @@ fn address(email: &str) -> EmailAddress {
     EmailAddress::parse(email).expect("an address")
 }
 
-/// Sends a letter to everybody who asked.
+/// Sends a letter to everybody who opted in.
 fn send_letter(service: &Service, server: &MailServer, text: &str) -> (i32, String) {
     let file = service.file("letter.md", text).display().to_string();
     let mut command = super::command(service, &["letter", "send", &file, "--yes"]);
@@ -62,7 +62,7 @@ async fn recipients(server: &mut MailServer) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn no_trace_is_left_and_the_person_is_new_again() {
+async fn erasure_leaves_no_trace_and_the_person_can_start_over() {
     on_each_database(async |service| {
         let mut server = MailServer::start().await;
         for email in ["Ada@example.com", "bob@example.com"] {
@@ -86,30 +86,31 @@ async fn no_trace_is_left_and_the_person_is_new_again() {
         assert_eq!((&all["letters"][0]["state"], &all["letters"][0]["subject"]), (&json!("sent"), &json!("One")));
         assert_eq!(all["letter_months"].as_array().unwrap().len(), 2);
 
-        let (code, said) = run(service, &["people", "erase", "ada@EXAMPLE.com"]);
-        assert!(code == 2 && said.contains("--yes"), "{said}");
+        let (code, output) = run(service, &["people", "erase", "ada@EXAMPLE.com"]);
+        assert!(code == 2 && output.contains("--yes"), "{output}");
         assert_eq!(shown(service, "ada@example.com"), all);
-        let said = erase(service, "ada@EXAMPLE.com");
-        for words in ["(downloads and joins: 2, opt-ins: 1, messages: 1, letters: 1)", "this month's letter", "Backups"]
+        let output = erase(service, "ada@EXAMPLE.com");
+        for expected in
+            ["(downloads and joins: 2, opt-ins: 1, messages: 1, letters: 1)", "this month's letter", "Backups"]
         {
-            assert!(said.contains(words), "{said}");
+            assert!(output.contains(expected), "{output}");
         }
         for table in TABLES.iter().filter(|table| **table != "withdrawals") {
             let left = if *table == "events" { 2 } else { 1 };
-            assert_eq!(service.database.count(table).await, left, "bob alone is left in {table}");
+            assert_eq!(service.database.count(table).await, left, "only bob is left in {table}");
         }
         assert_eq!(service.database.count("withdrawals").await, 0);
-        assert_eq!(service.database.count("letter_months").await, 3, "what was long ago is not remembered");
-        let (code, said) = run(service, &["people", "show", "ada@example.com"]);
-        assert!(code == 1 && said.contains("Nothing is stored about ada@example.com, except"), "{said}");
+        assert_eq!(service.database.count("letter_months").await, 3, "only the current month is kept");
+        let (code, output) = run(service, &["people", "show", "ada@example.com"]);
+        assert!(code == 1 && output.contains("Nothing is stored about ada@example.com, except"), "{output}");
         assert_eq!(service.get(path).await.status, 404);
 
-        assert!(!download(service, "ada@example.com", true).await, "nobody knows her any more");
+        assert!(!download(service, "ada@example.com", true).await, "she is a new person");
         assert!(!join(service, "ada@example.com").await);
         write(service, "ada@example.com", "Hello").await;
         let all = shown(service, "ada@example.com");
         assert_eq!((&all["updates"], &all["downloads"]), (&json!(true), &json!(1)));
-        assert_eq!(all["messages"].as_array().unwrap().len(), 1, "the same words are a new message");
+        assert_eq!(all["messages"].as_array().unwrap().len(), 1, "the same text is a new message");
         assert_eq!(send_letter(service, &server, "# Two\n\nMore.\n").0, 0);
         assert!(recipients(&mut server).await.is_empty(), "no second letter this month");
     })
@@ -117,11 +118,11 @@ async fn no_trace_is_left_and_the_person_is_new_again() {
 }
 
 #[tokio::test]
-async fn who_is_never_to_be_mailed_is_not_after_erasure_either() {
+async fn a_suppression_outlives_the_erasure_of_a_person() {
     on_each_database(async |service| {
         download(service, "ada@example.com", true).await;
         run(service, &["people", "suppress", "ada@example.com"]);
-        assert!(erase(service, "ada@example.com").contains("never to be mailed"));
+        assert!(erase(service, "ada@example.com").contains("the address is suppressed"));
         for table in TABLES {
             assert_eq!(service.database.count(table).await, 0, "{table}");
         }
@@ -133,7 +134,7 @@ async fn who_is_never_to_be_mailed_is_not_after_erasure_either() {
 }
 
 #[tokio::test]
-async fn nothing_stays_in_the_files_of_an_embedded_database() {
+async fn erased_data_does_not_remain_in_the_sqlite_files() {
     on_each_database(async |service| {
         if service.database.is_postgres() {
             return;
@@ -147,16 +148,16 @@ async fn nothing_stays_in_the_files_of_an_embedded_database() {
         let file = service.database.url().strip_prefix("sqlite:").unwrap().to_owned();
         for name in [file.clone(), format!("{file}-wal")] {
             let bytes = std::fs::read(name).unwrap_or_default();
-            for words in ["unforgettable", "Inimitable"] {
-                assert!(!bytes.windows(words.len()).any(|window| window == words.as_bytes()), "{words}");
+            for text in ["unforgettable", "Inimitable"] {
+                assert!(!bytes.windows(text.len()).any(|window| window == text.as_bytes()), "{text}");
             }
         }
     })
     .await;
 }
 
-/// What is never there without the other.
-const HALVES: [(&str, &str); 8] = [
+/// References that must always resolve: a column, and the query of its allowed values.
+const REFERENCES: [(&str, &str); 8] = [
     ("events WHERE address", "SELECT address FROM people"),
     ("consents WHERE address", "SELECT address FROM people"),
     ("people WHERE first_download IS NOT NULL AND first_download", "SELECT id FROM events"),
@@ -168,32 +169,32 @@ const HALVES: [(&str, &str); 8] = [
 ];
 
 #[tokio::test]
-async fn copies_that_sqlite_left_in_unused_space_go_too() {
+async fn copies_in_free_pages_of_sqlite_are_erased() {
     let service = Service::start(RawSettings::default(), Database::sqlite()).await;
     download(&service, "ada@example.com", true).await;
-    let left_behind = "PRAGMA secure_delete = OFF; CREATE TABLE moved (row TEXT); \
+    let leave_copy = "PRAGMA secure_delete = OFF; CREATE TABLE moved (row TEXT); \
                        INSERT INTO moved VALUES ('x'), ('Ada@example.com'), ('y'); DELETE FROM moved WHERE row LIKE 'ada%'; \
                        DELETE FROM moved; PRAGMA wal_checkpoint(TRUNCATE)";
-    service.database.execute(left_behind).await;
+    service.database.execute(leave_copy).await;
     let file = service.database.url().strip_prefix("sqlite:").unwrap();
     let copies = || {
         let bytes = std::fs::read(file).unwrap().to_ascii_lowercase();
         bytes.windows(15).filter(|window| window == b"ada@example.com").count()
     };
-    assert!(copies() > 2, "as many as tables, and one in unused space");
+    assert!(copies() > 2, "one per table, and one in a free page");
     erase(&service, "ada@example.com");
     assert_eq!(copies(), 0);
     service.stop().await;
 }
 
 #[tokio::test]
-async fn while_somebody_reads_the_database_writers_go_on_and_the_log_is_told() {
+async fn a_reader_blocks_no_writes_and_the_command_reports_data_left_in_the_wal() {
     let service = Service::start(RawSettings::default(), Database::sqlite()).await;
     download(&service, "ada@example.com", true).await;
     let mut reader = service.database.sqlite_connection().await;
     reader.execute("BEGIN; SELECT COUNT(*) FROM people").await.unwrap();
-    let said = erase(&service, "ada@example.com");
-    assert!(said.contains("-wal"), "{said}");
+    let output = erase(&service, "ada@example.com");
+    assert!(output.contains("-wal"), "{output}");
     download(&service, "bob@example.com", true).await;
     reader.execute("COMMIT").await.unwrap();
     assert!(!erase(&service, "bob@example.com").contains("-wal"));
@@ -201,13 +202,13 @@ async fn while_somebody_reads_the_database_writers_go_on_and_the_log_is_told() {
 }
 
 #[tokio::test]
-async fn whoever_is_written_down_at_that_moment_is_there_whole_or_not_at_all() {
+async fn a_person_who_signs_up_during_an_erasure_is_stored_completely_or_not_at_all() {
     on_each_database(async |service| {
         let store = store(service);
         let ada = address("ada@example.com");
         for round in 0..15 {
             let now = service.clock.now();
-            let words = format!("Hello {round}");
+            let text = format!("Hello {round}");
             tokio::join!(
                 async {
                     for _ in 0..3 {
@@ -219,9 +220,9 @@ async fn whoever_is_written_down_at_that_moment_is_there_whole_or_not_at_all() {
                     download(service, "ada@example.com", true).await;
                     join(service, "ada@example.com").await;
                 },
-                write(service, "ada@example.com", &words),
+                write(service, "ada@example.com", &text),
             );
-            for (what, missing) in HALVES {
+            for (what, missing) in REFERENCES {
                 assert_eq!(
                     service.database.count(&format!("{what} NOT IN ({missing})")).await,
                     0,
@@ -234,10 +235,10 @@ async fn whoever_is_written_down_at_that_moment_is_there_whole_or_not_at_all() {
     .await;
 }
 
-/// PostgreSQL lets two write at once: here the one who erases is stopped half way, until a download of
-/// the same person has been written or waits.
+/// PostgreSQL allows concurrent writes. A table lock stops the erasure half way, until a download of the same person has
+/// been stored or waits.
 #[tokio::test]
-async fn a_download_in_the_middle_of_an_erasure_waits_for_its_end() {
+async fn a_download_during_an_erasure_waits_until_it_is_done() {
     let service = Service::start(RawSettings::default(), Database::postgres().await).await;
     let store = store(&service);
     let waiting =
@@ -246,12 +247,12 @@ async fn a_download_in_the_middle_of_an_erasure_waits_for_its_end() {
         if known {
             download(&service, "ada@example.com", true).await;
         }
-        let mut obstacle = service.database.postgres_connection().await;
-        obstacle.execute("BEGIN; LOCK TABLE withdrawals").await.expect("the table alone");
+        let mut locker = service.database.postgres_connection().await;
+        locker.execute("BEGIN; LOCK TABLE withdrawals").await.expect("a lock");
         let (ada, now) = (address("ada@example.com"), service.clock.now());
         tokio::join!(
             async {
-                // Who is stopped for too long gives up, which is as good.
+                // The erasure may time out, which is also correct.
                 let _ = store.erase(&ada, now).await;
             },
             async {
@@ -260,13 +261,13 @@ async fn a_download_in_the_middle_of_an_erasure_waits_for_its_end() {
                 let stopped = async { while service.database.number(waiting).await < 2 {} };
                 let mut written = std::pin::pin!(written);
                 let done = tokio::select! { _ = &mut written => true, () = stopped => false };
-                obstacle.execute("ROLLBACK").await.expect("to let go");
+                locker.execute("ROLLBACK").await.expect("a rollback");
                 if !done {
                     written.await;
                 }
             },
         );
-        for (what, other) in HALVES {
+        for (what, other) in REFERENCES {
             assert_eq!(service.database.count(&format!("{what} NOT IN ({other})")).await, 0, "{what}");
         }
         assert_eq!(service.database.count("people").await, 1);
@@ -287,7 +288,7 @@ fn forwarder(service: &Service, server: &MailServer) -> Forwarder {
 }
 
 #[tokio::test]
-async fn a_message_that_is_being_mailed_arrives_and_leaves_no_trace() {
+async fn a_message_erased_while_it_is_mailed_arrives_and_leaves_no_trace() {
     on_each_database(async |service| {
         let mut server = MailServer::start().await;
         let forwarder = forwarder(service, &server);
@@ -301,7 +302,7 @@ async fn a_message_that_is_being_mailed_arrives_and_leaves_no_trace() {
             server.order("go").await;
         });
         assert!(matches!(step.expect("a step"), ForwardStep::Sent));
-        assert_eq!(server.next_mail().await.text.matches("Hello").count(), 7, "it was on its way");
+        assert_eq!(server.next_mail().await.text.matches("Hello").count(), 7, "it was already being sent");
         assert_eq!(service.database.count("outbox WHERE state = 'sent'").await, 6);
         assert_eq!((service.database.count("outbox").await, service.database.count("messages").await), (6, 6));
         forwarder.store.close().await;
@@ -310,7 +311,7 @@ async fn a_message_that_is_being_mailed_arrives_and_leaves_no_trace() {
 }
 
 #[tokio::test]
-async fn an_erased_message_is_not_mailed_again_though_nobody_knows_whether_it_arrived() {
+async fn an_erased_message_is_not_mailed_again_even_if_its_delivery_is_uncertain() {
     on_each_database(async |service| {
         let mut server = MailServer::start().await;
         let forwarder = forwarder(service, &server);
@@ -333,7 +334,7 @@ async fn an_erased_message_is_not_mailed_again_though_nobody_knows_whether_it_ar
 }
 
 #[tokio::test]
-async fn a_letter_leaves_out_who_was_erased_before_it_was_started() {
+async fn a_letter_skips_people_who_were_erased_before_it_started() {
     on_each_database(async |service| {
         let store = store(service);
         for email in ["ada@example.com", "bob@example.com"] {

@@ -1,4 +1,4 @@
-//! People as a CSV file, out and in again.
+//! `porchlight people export` and `porchlight people import`
 
 use std::fmt::Write;
 
@@ -13,7 +13,7 @@ fn file(service: &Service, text: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_list_survives_the_way_out_and_in_again() {
+async fn an_exported_list_can_be_imported_without_loss() {
     for (from, to) in each_database().await.into_iter().zip({
         let [sqlite, postgres] = each_database().await;
         [postgres, sqlite]
@@ -43,24 +43,24 @@ async fn a_list_survives_the_way_out_and_in_again() {
         for row in exported.split(['\n', ',']) {
             assert!(!row.trim_start_matches('"').starts_with(['=', '+', '-', '@', '\t', '\r']), "{row:?}");
         }
-        let (code, said) = run(&new, &["people", "import", &list, "--all-or-nothing"]);
-        assert!(code == 0 && said.contains("10 people were added"), "{said}");
+        let (code, output) = run(&new, &["people", "import", &list, "--all-or-nothing"]);
+        assert!(code == 0 && output.contains("10 people were added"), "{output}");
         assert_eq!(data(&new, &["people", "export"]), exported);
         let listed = |service| json_of(service, &["people", "list", "--json"]);
         assert_eq!(listed(&old), listed(&new));
         let bob = shown(&new, "bob@example.com");
         assert_eq!((&bob["downloads"], &bob["updates"], &bob["consents"]), (&json!(3), &json!(false), &json!([])));
-        assert!(download(&new, "bob@example.com", false).await, "whoever was there before is known");
+        assert!(download(&new, "bob@example.com", false).await, "an imported person is known");
         assert!(join(&new, "CYD@münchen.example").await);
-        let (code, said) = run(&new, &["people", "import", &list]);
-        assert!(code == 0 && said.contains("0 people were added, 10 already existed"), "{said}");
+        let (code, output) = run(&new, &["people", "import", &list]);
+        assert!(code == 0 && output.contains("0 people were added, 10 already existed"), "{output}");
         old.stop().await;
         new.stop().await;
     }
 }
 
 #[tokio::test]
-async fn nobody_is_opted_in_unless_a_column_says_so() {
+async fn an_import_opts_nobody_in_unless_a_column_says_so() {
     on_each_database(async |service| {
         let list = file(
             service,
@@ -69,9 +69,9 @@ async fn nobody_is_opted_in_unless_a_column_says_so() {
              bob@example.com,2024-05-01,no,\r\n\
              cyd@example.com,2024-05-01,yes,\r\n",
         );
-        let (code, said) = run(service, &["people", "import", &list]);
-        assert_eq!(code, 0, "{said}");
-        assert!(said.contains("unknown column \"plan\" is ignored"), "{said}");
+        let (code, output) = run(service, &["people", "import", &list]);
+        assert_eq!(code, 0, "{output}");
+        assert!(output.contains("unknown column \"plan\" is ignored"), "{output}");
         let mailed = json_of(service, &["people", "list", "--json", "--updates"]);
         assert_eq!(mailed.as_array().unwrap().len(), 1);
         let cyd = shown(service, "cyd@example.com");
@@ -84,7 +84,7 @@ async fn nobody_is_opted_in_unless_a_column_says_so() {
 }
 
 #[tokio::test]
-async fn who_is_there_already_stays_as_they_are() {
+async fn an_import_does_not_change_existing_people() {
     on_each_database(async |service| {
         download(service, "Ada@example.com", true).await;
         download(service, "bob@example.com", false).await;
@@ -97,13 +97,13 @@ async fn who_is_there_already_stays_as_they_are() {
              BOB@example.com,true,9,true,false\n\
              eve@example.com,true,0,false,false\n",
         );
-        let (code, said) = run(service, &["people", "import", &list]);
-        assert!(code == 0 && said.contains("1 person was added, 2 already existed"), "{said}");
+        let (code, output) = run(service, &["people", "import", &list]);
+        assert!(code == 0 && output.contains("1 person was added, 2 already existed"), "{output}");
         let eve = shown(service, "eve@example.com");
         assert_eq!(
             (&eve["suppressed"], &eve["updates"]),
             (&json!(true), &json!(false)),
-            "no list undoes a suppression"
+            "an import does not remove a suppression"
         );
         let after = data(service, &["people", "export"]);
         let kept: Vec<_> = after.lines().filter(|line| !line.starts_with("eve@")).collect();
@@ -111,13 +111,13 @@ async fn who_is_there_already_stays_as_they_are() {
 
         let list = file(service, "email,suppressed\nada@example.com,true\n");
         assert_eq!(run(service, &["people", "import", &list]).0, 0);
-        assert_eq!(shown(service, "ada@example.com")["updates"], false, "a list may suppress whoever is there");
+        assert_eq!(shown(service, "ada@example.com")["updates"], false, "an import may suppress an existing person");
     })
     .await;
 }
 
 #[tokio::test]
-async fn bad_rows_are_told_by_line_and_left_out_or_keep_the_whole_file_out() {
+async fn invalid_rows_are_reported_by_line_and_skipped_or_reject_the_whole_file() {
     on_each_database(async |service| {
         let mut text = b"email,source,updates\n\
             ada@example.com,\"two\nlines\",true\n\
@@ -136,16 +136,22 @@ async fn bad_rows_are_told_by_line_and_left_out_or_keep_the_whole_file_out() {
             "Line 7: it is not in UTF-8",
         ];
 
-        let (code, said) = run(service, &["people", "import", &list, "--all-or-nothing"]);
-        assert_eq!((code, service.database.count("people").await), (1, 0), "{said}");
-        assert!(lines.iter().all(|line| said.contains(line)) && said.contains("4 of 6 rows are invalid"), "{said}");
+        let (code, output) = run(service, &["people", "import", &list, "--all-or-nothing"]);
+        assert_eq!((code, service.database.count("people").await), (1, 0), "{output}");
+        assert!(
+            lines.iter().all(|line| output.contains(line)) && output.contains("4 of 6 rows are invalid"),
+            "{output}"
+        );
 
-        let (code, said) = run(service, &["people", "import", &list]);
-        assert_eq!((code, service.database.count("people").await), (1, 2), "{said}");
-        assert!(lines.iter().all(|line| said.contains(line)) && said.contains("4 of 6 rows were skipped"), "{said}");
+        let (code, output) = run(service, &["people", "import", &list]);
+        assert_eq!((code, service.database.count("people").await), (1, 2), "{output}");
+        assert!(
+            lines.iter().all(|line| output.contains(line)) && output.contains("4 of 6 rows were skipped"),
+            "{output}"
+        );
 
         text.clear();
-        for (text, words) in [
+        for (text, expected) in [
             ("", "has no column"),
             ("name\nAda\n", "has no column \"email\""),
             ("email,email\n", "twice"),
@@ -157,23 +163,23 @@ async fn bad_rows_are_told_by_line_and_left_out_or_keep_the_whole_file_out() {
             ),
             ("\"email\nada@example.com\n", "opens in line 1 is never closed"),
         ] {
-            let (code, said) = run(service, &["people", "import", &file(service, text)]);
-            assert!(code == 1 && said.contains(words), "{said}");
+            let (code, output) = run(service, &["people", "import", &file(service, text)]);
+            assert!(code == 1 && output.contains(expected), "{output}");
         }
         let utf_16: Vec<_> = "\u{feff}email\nada@example.com\n".encode_utf16().flat_map(u16::to_le_bytes).collect();
         for bytes in [utf_16, b"email,n\xe4me\nada@example.com,x\n".to_vec()] {
             let list = service.file("other.csv", bytes).display().to_string();
-            let (code, said) = run(service, &["people", "import", &list]);
-            assert!(code == 1 && said.contains("it is not in UTF-8; save it as"), "{said}");
+            let (code, output) = run(service, &["people", "import", &list]);
+            assert!(code == 1 && output.contains("it is not in UTF-8; save it as"), "{output}");
         }
-        let (code, said) = run(service, &["people", "import", "nowhere.csv"]);
-        assert!(code == 1 && said.contains("nowhere.csv cannot be read"), "{said}");
+        let (code, output) = run(service, &["people", "import", "nowhere.csv"]);
+        assert!(code == 1 && output.contains("nowhere.csv cannot be read"), "{output}");
     })
     .await;
 }
 
 #[tokio::test]
-async fn of_an_address_that_is_twice_in_a_file_the_first_row_counts() {
+async fn the_first_row_of_a_duplicate_address_counts() {
     on_each_database(async |service| {
         let list = file(
             service,
@@ -184,19 +190,19 @@ async fn of_an_address_that_is_twice_in_a_file_the_first_row_counts() {
              bob@example.com,true,true\n",
         );
         for more in [&["--all-or-nothing"][..], &[]] {
-            let (code, said) = run(service, &[&["people", "import", &list], more].concat());
-            assert_eq!(code, 0, "{said}");
-            let told = "Line 4: ADA@example.com is already in line 2, so this line is ignored.";
-            assert_eq!(said.matches(told).count(), 1, "{said}");
+            let (code, output) = run(service, &[&["people", "import", &list], more].concat());
+            assert_eq!(code, 0, "{output}");
+            let duplicate = "Line 4: ADA@example.com is already in line 2, so this line is ignored.";
+            assert_eq!(output.matches(duplicate).count(), 1, "{output}");
         }
         assert_eq!(shown(service, "ada@example.com")["updates"], false);
-        assert_eq!(shown(service, "bob@example.com")["suppressed"], true, "a suppression is never lost");
+        assert_eq!(shown(service, "bob@example.com")["suppressed"], true, "a suppression counts in any row");
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_long_list_is_taken_while_the_service_goes_on() {
+async fn a_long_list_can_be_imported_while_the_service_runs() {
     on_each_database(async |service| {
         let mut text = "email,updates,downloads\n".to_owned();
         for number in 0..3_000 {
@@ -213,10 +219,10 @@ async fn a_long_list_is_taken_while_the_service_goes_on() {
             number += 1;
             let order = json!({ "email": format!("p{}@example.com", number % 50) });
             let status = service.post("/api/download", &order).await.status;
-            assert!(status == 200 || status == 503, "{status}: who comes at a busy moment may come again");
+            assert!(status == 200 || status == 503, "{status}: a busy service may respond with 503");
         }
-        let (code, said) = import.await.unwrap();
-        assert_eq!(code, 0, "{said}");
+        let (code, output) = import.await.unwrap();
+        assert_eq!(code, 0, "{output}");
         assert_eq!(service.database.count("people").await, 3_000);
         assert_eq!(
             service
@@ -233,7 +239,7 @@ async fn a_long_list_is_taken_while_the_service_goes_on() {
 }
 
 #[tokio::test]
-async fn all_or_nothing_holds_whatever_goes_wrong_and_a_pipe_is_read_as_well() {
+async fn all_or_nothing_holds_for_every_failure_and_for_standard_input() {
     on_each_database(async |service| {
         service.database.refuse_poison_in("people").await;
         let mut text = "email\n".to_owned();
@@ -241,13 +247,13 @@ async fn all_or_nothing_holds_whatever_goes_wrong_and_a_pipe_is_read_as_well() {
             writeln!(text, "p{number}@example.com").unwrap();
         }
         let list = file(service, &format!("{text}poison@example.com\n"));
-        let (code, said) = run(service, &["people", "import", &list, "--all-or-nothing"]);
-        assert_eq!((code, service.database.count("people").await), (1, 0), "{said}");
+        let (code, output) = run(service, &["people", "import", &list, "--all-or-nothing"]);
+        assert_eq!((code, service.database.count("people").await), (1, 0), "{output}");
 
         let mut command = super::command(service, &["people", "import", "-", "--all-or-nothing"]);
         command.stdin(std::fs::File::open(file(service, &text)).unwrap());
-        let (code, said) = crate::harness::Program::run(command);
-        assert_eq!((code, service.database.count("people").await), (0, 2_500), "{said}");
+        let (code, output) = crate::harness::Program::run(command);
+        assert_eq!((code, service.database.count("people").await), (0, 2_500), "{output}");
     })
     .await;
 }
