@@ -27,7 +27,7 @@ pub(super) enum InboxCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Mail messages now that are waiting or have failed
+    /// Retry messages that are waiting or have failed
     #[command(before_help = "Example:\n  porchlight inbox retry --all")]
     #[command(group(ArgGroup::new("which").required(true).args(["id", "all"])))]
     Retry {

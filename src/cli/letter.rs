@@ -26,10 +26,14 @@ pub(super) enum LetterCommand {
     ///
     /// november.md becomes november.preview.html and november.preview.txt. No other file is written.
     #[command(before_help = "Example:\n  porchlight letter preview november.md")]
-    Preview { file: PathBuf },
+    Preview {
+        /// Markdown file with the letter
+        file: PathBuf,
+    },
     /// Send a test copy to one address; nothing is recorded
     #[command(before_help = "Example:\n  porchlight letter test november.md --to me@troupe.example")]
     Test {
+        /// Markdown file with the letter
         file: PathBuf,
         /// Address that gets the copy
         #[arg(long, value_name = "ADDRESS", value_parser = address)]
@@ -40,14 +44,16 @@ pub(super) enum LetterCommand {
     /// You can interrupt it at any time: the same command with the same file continues where it stopped.
     #[command(before_help = "Example:\n  porchlight letter send november.md")]
     Send {
+        /// Markdown file with the letter
         file: PathBuf,
         /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
     },
-    /// Show how many copies of a letter were sent: the one in the file, or the latest
+    /// Show how many copies of a letter were sent
     #[command(before_help = "Example:\n  porchlight letter status --json")]
     Status {
+        /// Markdown file with the letter [default: the latest letter]
         file: Option<PathBuf>,
         /// Print JSON
         #[arg(long)]

@@ -107,7 +107,10 @@ enum Command {
     Stats(StatsArguments),
     /// Print a completion script for your shell
     #[command(before_help = "Example:\n  porchlight completions zsh > ~/.zfunc/_porchlight")]
-    Completions { shell: Shell },
+    Completions {
+        /// Shell to generate the script for
+        shell: Shell,
+    },
     /// Print the manual page, or write one for each command
     #[command(before_help = "Examples:\n  porchlight man | man -l -\n  porchlight man --to /usr/local/share/man/man1")]
     Man {

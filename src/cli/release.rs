@@ -33,9 +33,10 @@ pub(super) enum ReleaseCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Show one release [default: the newest]
+    /// Show one release
     #[command(before_help = "Example:\n  porchlight release show 1.4.0")]
     Show {
+        /// Version to show [default: the newest]
         #[arg(value_parser = version)]
         version: Option<Version>,
         /// Print JSON
@@ -45,6 +46,7 @@ pub(super) enum ReleaseCommand {
     /// Stop offering a version; its number cannot be used again
     #[command(before_help = "Example:\n  porchlight release withdraw 1.4.0")]
     Withdraw {
+        /// Version to withdraw
         #[arg(value_parser = version)]
         version: Version,
         /// Do not ask for confirmation
