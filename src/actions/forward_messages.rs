@@ -124,8 +124,8 @@ impl Forwarder {
         Ok(Next::HandOver(LeasedMail {
             lease: claim.lease,
             mail: match received.as_slice() {
-                [alone] if alone.id == mail => self.mailer.forward(alone, &self.to, now),
-                together => self.mailer.forward_digest(mail, together, &self.to, now),
+                [alone] if alone.id == mail => self.mailer.compose_contact(alone, &self.to, now),
+                together => self.mailer.compose_digest(mail, together, &self.to, now),
             },
             messages: received.len(),
             tries: messages.iter().map(|message| message.tries).min().unwrap_or_default(),

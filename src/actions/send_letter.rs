@@ -201,7 +201,7 @@ impl LetterSender {
     ) -> Result<Option<Mail>, SiteFailure> {
         let written = self.letter_template.render(&self.letter, to)?;
         let Ok(correspondent) = MailAddress::from_email(email) else { return Ok(None) };
-        Ok(Some(self.mailer.monthly(&LetterMail {
+        Ok(Some(self.mailer.compose_letter(&LetterMail {
             id: new_id(at),
             to: &correspondent,
             subject: &self.letter.subject,

@@ -1,4 +1,4 @@
-//! Messages of the contact form as mails to the makers: each by itself, or many in a digest.
+//! Contact messages as mails to the makers: one message per mail, or many in a digest.
 
 use std::fmt::Write;
 
@@ -10,23 +10,23 @@ use crate::domain::text::SenderName;
 use crate::domain::time::Timestamp;
 
 impl Mailer {
-    /// One message. An answer to the mail goes to its sender.
+    /// Composes a mail with one message. Replies go to its sender.
     #[must_use]
-    pub fn forward(&self, received: &ReceivedMessage, to: &MailAddress, at: Timestamp) -> Mail {
-        self.write(PlainMail {
+    pub fn compose_contact(&self, received: &ReceivedMessage, to: &MailAddress, at: Timestamp) -> Mail {
+        self.compose_plain(PlainMail {
             id: received.id,
             to,
             subject: format!("Contact message [{}]", reference(received.id)),
             reply_to: Some(&received.message.email),
             at,
-            text: &format!("{}\n{}", about(received), received.message.message.as_str()),
+            text: &format!("{}\n{}", summary(received), received.message.message.as_str()),
         })
     }
 
-    /// Many messages in one mail called `id`. An answer to the mail goes to none of their senders.
+    /// Composes one mail with many messages. It has no Reply-To, as it has no single sender.
     #[must_use]
-    pub fn forward_digest(&self, id: Uuid, received: &[ReceivedMessage], to: &MailAddress, at: Timestamp) -> Mail {
-        self.write(PlainMail {
+    pub fn compose_digest(&self, id: Uuid, received: &[ReceivedMessage], to: &MailAddress, at: Timestamp) -> Mail {
+        self.compose_plain(PlainMail {
             id,
             to,
             subject: format!("Contact messages [{}]", reference(id)),
@@ -37,7 +37,7 @@ impl Mailer {
     }
 }
 
-/// Each line of a message is marked, so that none can pass for the beginning of another message.
+/// Every line of a message is quoted, so that none can pass for the start of another message.
 fn digest(received: &[ReceivedMessage]) -> String {
     let count = received.len();
     let mut text = format!(
@@ -45,7 +45,7 @@ fn digest(received: &[ReceivedMessage]) -> String {
          Here they are, oldest first.\n"
     );
     for (number, received) in (1..).zip(received) {
-        let _ = write!(text, "\n---- {number} of {count} ----\n\n{}\n", about(received));
+        let _ = write!(text, "\n---- {number} of {count} ----\n\n{}\n", summary(received));
         for line in lines(received.message.message.as_str()) {
             let _ = writeln!(text, "> {line}");
         }
@@ -54,35 +54,35 @@ fn digest(received: &[ReceivedMessage]) -> String {
     text
 }
 
-/// Who wrote when, a line each.
-fn about(received: &ReceivedMessage) -> String {
+/// Sender, time and reference, one line each.
+fn summary(received: &ReceivedMessage) -> String {
     let name = received.message.name.as_ref().map(SenderName::as_str).filter(|name| !name.trim().is_empty());
     format!(
         "Name: {}\nEmail: {}\nTime: {}\nReference: {}\n",
-        name.map_or_else(|| "(not given)".to_owned(), on_one_line),
+        name.map_or_else(|| "(not given)".to_owned(), single_line),
         received.message.email.as_typed(),
         received.at.rfc3339().replace('T', " ").replace('Z', " UTC"),
         reference(received.id),
     )
 }
 
-/// Nobody may start a line of ours, or turn one around: what could is shown as U+FFFD.
-fn on_one_line(text: &str) -> String {
-    text.replace(|c: char| ends_a_line(c) || turns_a_line(c) || c.is_control(), "\u{fffd}")
+/// Replaces what could forge a line or reverse one by U+FFFD.
+fn single_line(text: &str) -> String {
+    text.replace(|c: char| is_line_ending(c) || is_bidi_control(c) || c.is_control(), "\u{fffd}")
 }
 
-/// The ways to end a line that some mail reader knows.
-const fn ends_a_line(c: char) -> bool {
+/// All characters that some mail client treats as a line ending.
+const fn is_line_ending(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
-/// Marks that change the direction in which the rest of a line is read.
-const fn turns_a_line(c: char) -> bool {
+/// Bidirectional formatting characters.
+const fn is_bidi_control(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 fn lines(text: &str) -> Vec<String> {
-    text.replace("\r\n", "\n").split(ends_a_line).map(str::to_owned).collect()
+    text.replace("\r\n", "\n").split(is_line_ending).map(str::to_owned).collect()
 }
 
 #[cfg(test)]
@@ -95,20 +95,20 @@ mod tests {
     use crate::domain::text::MessageText;
     use proptest::prelude::*;
 
-    /// The names of the lines in a head that is well-formed, and the body.
-    fn taken_apart(mail: &Mail) -> (Vec<&str>, &str) {
+    /// Asserts that the mail is well-formed and returns the names of its headers, and the body.
+    fn parse(mail: &Mail) -> (Vec<&str>, &str) {
         let text = std::str::from_utf8(&mail.bytes).unwrap();
         assert!(text.is_ascii());
-        assert!(!text.replace("\r\n", "").contains(['\r', '\n']), "line ends are those of mail: {text:?}");
+        assert!(!text.replace("\r\n", "").contains(['\r', '\n']), "line endings are CRLF: {text:?}");
         assert!(text.split("\r\n").all(|line| line.len() < 998));
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        let lines = head.split("\r\n").filter(|line| !line.starts_with([' ', '\t']));
+        let (headers, body) = text.split_once("\r\n\r\n").unwrap();
+        let lines = headers.split("\r\n").filter(|line| !line.starts_with([' ', '\t']));
         (lines.map(|line| line.split_once(": ").unwrap().0).collect(), body)
     }
 
     proptest! {
         #[test]
-        fn whatever_is_typed_the_head_has_its_own_lines_and_no_others(
+        fn no_input_adds_a_header(
             name in proptest::option::of(any::<String>()),
             local in "[a-z=?.0-9_-]{1,60}",
             message in any::<String>(),
@@ -124,22 +124,22 @@ mod tests {
             let relay = Relay::parse("smtp://localhost").unwrap();
             let mailer = Mailer::new(relay, &mailbox("Troupe <hello@troupe.example>")).unwrap();
             let to = MailAddress::from_mailbox(&mailbox("makers@troupe.example")).unwrap();
-            let single = mailer.forward(&received, &to, at);
-            let (mut head, _) = taken_apart(&single);
-            head.retain(|line| *line != "Reply-To");
+            let single = mailer.compose_contact(&received, &to, at);
+            let (mut headers, _) = parse(&single);
+            headers.retain(|name| *name != "Reply-To");
             let expected = [
                 "From", "To", "Subject", "Date", "Message-ID", "Auto-Submitted", "MIME-Version", "Content-Type",
                 "Content-Transfer-Encoding",
             ];
-            prop_assert_eq!(&head, &expected);
-            let digest = mailer.forward_digest(Uuid::nil(), &[received.clone(), received], &to, at);
-            prop_assert_eq!(taken_apart(&digest).0, expected);
+            prop_assert_eq!(&headers, &expected);
+            let digest = mailer.compose_digest(Uuid::nil(), &[received.clone(), received], &to, at);
+            prop_assert_eq!(parse(&digest).0, expected);
         }
     }
 
     #[test]
-    fn however_a_line_ends_it_is_a_line() {
+    fn every_kind_of_line_ending_ends_a_line() {
         assert_eq!(lines("a\r\nb\rc\nd\u{2028}e\u{85}\r\n"), ["a", "b", "c", "d", "e", "", ""]);
-        assert_eq!(on_one_line("A\r\nB\u{202e}C\u{2029}\u{1b}D"), "A\u{fffd}\u{fffd}B\u{fffd}C\u{fffd}\u{fffd}D");
+        assert_eq!(single_line("A\r\nB\u{202e}C\u{2029}\u{1b}D"), "A\u{fffd}\u{fffd}B\u{fffd}C\u{fffd}\u{fffd}D");
     }
 }

@@ -1,13 +1,12 @@
-//! The monthly letter as a mail: as text and as HTML, with the way out in its head.
+//! The monthly letter as a mail: text and HTML, with the headers for one-click unsubscribe (RFC 8058).
 
 use lettre::message::MultiPart;
-use lettre::message::header::HeaderValue;
 use uuid::Uuid;
 
-use super::compose::{Mail, MailAddress, Mailer, header, with_one_kind_of_line_end};
+use super::compose::{Mail, MailAddress, Mailer, header, normalize_line_endings};
 use crate::domain::time::Timestamp;
 
-/// What one person's copy is made from.
+/// One recipient's copy of the letter.
 #[derive(Debug)]
 pub struct LetterMail<'a> {
     pub id: Uuid,
@@ -15,22 +14,19 @@ pub struct LetterMail<'a> {
     pub subject: &'a str,
     pub text: &'a str,
     pub html: &'a str,
-    /// Where one click unsubscribes (RFC 8058).
     pub unsubscribe_url: &'a str,
     pub at: Timestamp,
 }
 
 impl Mailer {
     #[must_use]
-    pub fn monthly(&self, mail: &LetterMail<'_>) -> Mail {
-        let parts = MultiPart::alternative_plain_html(
-            with_one_kind_of_line_end(mail.text),
-            with_one_kind_of_line_end(mail.html),
-        );
-        let way_out: [HeaderValue; 2] = [
+    pub fn compose_letter(&self, mail: &LetterMail<'_>) -> Mail {
+        let parts =
+            MultiPart::alternative_plain_html(normalize_line_endings(mail.text), normalize_line_endings(mail.html));
+        let unsubscribe = [
             header("List-Unsubscribe", format!("<{}>", mail.unsubscribe_url)),
             header("List-Unsubscribe-Post", "List-Unsubscribe=One-Click".to_owned()),
         ];
-        self.frame(mail.id, mail.to, mail.subject, mail.at, way_out, &parts.formatted())
+        self.compose(mail.id, mail.to, mail.subject, mail.at, unsubscribe, &parts.formatted())
     }
 }

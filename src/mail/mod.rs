@@ -1,6 +1,6 @@
-//! The only room with SMTP: makes mails and hands them to the makers' mail server. Floor 1.
+//! Composes mails and sends them over SMTP. Layer 1, and the only module that speaks SMTP.
 //!
-//! Knows nothing of databases, and decides neither who is mailed nor when to try again.
+//! Knows nothing of databases, and decides neither who is mailed nor when to retry.
 
 mod compose;
 mod contact;

@@ -1,7 +1,6 @@
-//! A conversation with the mail server: one connection, some mails, goodbye.
+//! SMTP sessions: one connection for some mails, with a timeout for each phase.
 //!
-//! Each part has its time. What went wrong is told by what it means for the mail: that it was not
-//! taken for certain, or that nobody knows.
+//! Failures are classified by what they mean for the mail: it was certainly not delivered, or that is uncertain.
 
 use std::fmt;
 use std::time::Duration;
@@ -17,42 +16,42 @@ use tokio::time::timeout;
 use super::compose::{Mail, Mailer};
 use crate::domain::relay::Security;
 
-/// For reaching the server, encrypting and logging in.
-const CONNECT_WITHIN: Duration = Duration::from_mins(1);
-/// For who sends to whom.
-const ADDRESS_WITHIN: Duration = Duration::from_mins(1);
-/// For the mail itself up to the server's yes. Servers may think long about it, and whoever hangs up
-/// early gets it sent twice.
-const TAKE_WITHIN: Duration = Duration::from_mins(5);
-const GOODBYE_WITHIN: Duration = Duration::from_secs(2);
+/// For connecting, TLS and authentication.
+const CONNECT_TIMEOUT: Duration = Duration::from_mins(1);
+/// For `MAIL FROM`, `RCPT TO` and `DATA`.
+const ENVELOPE_TIMEOUT: Duration = Duration::from_mins(1);
+/// For the content and the server's reply to it. A server may scan a mail for minutes; giving up early would deliver it
+/// twice.
+const CONTENT_TIMEOUT: Duration = Duration::from_mins(5);
+const QUIT_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Why a mail was not handed over.
+/// Why a mail was not sent.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SendFailure {
-    /// The server is away, or wants nothing from us. The mail itself was not shown to it.
-    #[error("the mail server cannot be used: {0}")]
+    /// The server cannot be reached, or accepts nothing from us. The content was not sent.
+    #[error("the mail server is unavailable: {0}")]
     Unavailable(FailureCause),
-    /// The server takes nothing for this recipient, now or ever. The mail itself was not shown to it.
-    #[error("the mail server takes nothing for a recipient: {cause}")]
+    /// The server rejected the recipient, for now or permanently. The content was not sent.
+    #[error("the mail server rejected a recipient: {cause}")]
     RecipientRejected { permanent: bool, cause: FailureCause },
-    /// The server has seen the mail and does not take it, now or ever.
-    #[error("the mail server refused a mail: {cause}")]
+    /// The server rejected the content, for now or permanently.
+    #[error("the mail server rejected a mail: {cause}")]
     MessageRejected { permanent: bool, cause: FailureCause },
-    /// The connection broke while the mail was under way: it may have arrived.
-    #[error("the connection broke while a mail was under way: {0}")]
+    /// The connection broke before the server replied to the content: the mail may have been delivered.
+    #[error("the connection broke while a mail was being sent: {0}")]
     Uncertain(FailureCause),
 }
 
-/// What was behind it. Shown, it leaves out what the server said, which may name people, and gives
-/// the number alone.
+/// The cause of a failure. `Display` shows only the code of the server's reply, because its text may contain addresses.
 #[derive(Clone, Debug)]
 pub struct FailureCause {
+    /// The full text, for the makers only.
     pub detail: String,
     code: Option<String>,
 }
 
 impl SendFailure {
-    /// Whether the server says that there is no such mailbox: an enhanced status code 5.1.x.
+    /// Whether the mailbox does not exist, by the enhanced status code 5.1.x.
     #[must_use]
     pub fn is_unknown_mailbox(&self) -> bool {
         let (Self::RecipientRejected { permanent: true, cause } | Self::MessageRejected { permanent: true, cause }) =
@@ -66,7 +65,7 @@ impl SendFailure {
         })
     }
 
-    /// Everything that is known of it, for the makers alone.
+    /// The full text, for the makers only.
     #[must_use]
     pub fn detail(&self) -> &str {
         match self {
@@ -81,7 +80,7 @@ impl SendFailure {
 impl fmt::Display for FailureCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.code {
-            Some(code) => write!(f, "it said {code}"),
+            Some(code) => write!(f, "it replied {code}"),
             None => f.write_str(&self.detail),
         }
     }
@@ -94,23 +93,23 @@ impl From<Error> for FailureCause {
 }
 
 impl FailureCause {
-    /// Known without asking a server.
+    /// A cause that is not a reply of the server.
     #[must_use]
-    pub fn new(words: &str) -> Self {
-        Self { detail: words.to_owned(), code: None }
+    pub fn new(detail: &str) -> Self {
+        Self { detail: detail.to_owned(), code: None }
     }
 }
 
 impl From<Elapsed> for FailureCause {
     fn from(_: Elapsed) -> Self {
-        Self::new("it does not answer")
+        Self::new("it did not respond in time")
     }
 }
 
-/// An open conversation.
+/// An open SMTP session.
 pub struct SmtpConnection(AsyncSmtpConnection);
 
-/// It holds a stream, and nothing to show.
+/// lettre's connection has no `Debug`.
 impl fmt::Debug for SmtpConnection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("SmtpConnection")
@@ -118,12 +117,12 @@ impl fmt::Debug for SmtpConnection {
 }
 
 impl Mailer {
-    /// Reaches the mail server, and proves who we are where that is asked for.
+    /// Connects to the mail server and authenticates if the settings have credentials.
     ///
     /// # Errors
     /// [`SendFailure::Unavailable`]
     pub async fn connect(&self) -> Result<SmtpConnection, SendFailure> {
-        match timeout(CONNECT_WITHIN, self.open()).await {
+        match timeout(CONNECT_TIMEOUT, self.open()).await {
             Ok(Ok(opened)) => Ok(SmtpConnection(opened)),
             Ok(Err(error)) => Err(SendFailure::Unavailable(error.into())),
             Err(elapsed) => Err(SendFailure::Unavailable(elapsed.into())),
@@ -132,17 +131,18 @@ impl Mailer {
 
     async fn open(&self) -> Result<AsyncSmtpConnection, Error> {
         let relay = &self.relay;
-        let us = ClientId::Domain(self.domain.clone());
-        let at_once = (relay.security() == Security::Tls).then(|| self.tls()).transpose()?;
+        let client_id = ClientId::Domain(self.domain.clone());
+        let implicit_tls = (relay.security() == Security::Tls).then(|| self.tls()).transpose()?;
         let server = (relay.host(), relay.port());
-        let mut smtp = AsyncSmtpConnection::connect_tokio1(server, Some(CONNECT_WITHIN), &us, at_once, None).await?;
-        let starts_tls = match relay.security() {
+        let mut smtp =
+            AsyncSmtpConnection::connect_tokio1(server, Some(CONNECT_TIMEOUT), &client_id, implicit_tls, None).await?;
+        let use_starttls = match relay.security() {
             Security::Tls => false,
             Security::StartTls => true,
             Security::StartTlsIfOffered => smtp.can_starttls(),
         };
-        if starts_tls {
-            smtp.starttls(self.tls()?, &us).await?;
+        if use_starttls {
+            smtp.starttls(self.tls()?, &client_id).await?;
         }
         if let Some(login) = relay.login() {
             let credentials = Credentials::new(login.user.clone(), login.password.clone());
@@ -151,28 +151,27 @@ impl Mailer {
         Ok(smtp)
     }
 
-    /// The certificate has to be one that this system trusts, except where the connection does not
-    /// leave the machine.
+    /// The certificate has to be trusted by the system, except on loopback.
     fn tls(&self) -> Result<TlsParameters, Error> {
-        let anything_goes = self.relay.is_loopback();
+        let is_loopback = self.relay.is_loopback();
         TlsParameters::builder(self.relay.host())
-            .dangerous_accept_invalid_certs(anything_goes)
-            .dangerous_accept_invalid_hostnames(anything_goes)
+            .dangerous_accept_invalid_certs(is_loopback)
+            .dangerous_accept_invalid_hostnames(is_loopback)
             .build()
     }
 }
 
 impl SmtpConnection {
-    /// Hands a mail over. After any trouble the connection is of no further use.
+    /// Sends a mail. After a failure the connection must not be used again.
     ///
     /// # Errors
-    /// As [`SendFailure`] tells.
+    /// See [`SendFailure`].
     pub async fn send(&mut self, mail: &Mail) -> Result<(), SendFailure> {
-        match timeout(ADDRESS_WITHIN, self.address(mail)).await {
-            Ok(addressed) => addressed?,
+        match timeout(ENVELOPE_TIMEOUT, self.send_envelope(mail)).await {
+            Ok(result) => result?,
             Err(elapsed) => return Err(SendFailure::Unavailable(elapsed.into())),
         }
-        match timeout(TAKE_WITHIN, self.0.message(&mail.bytes)).await {
+        match timeout(CONTENT_TIMEOUT, self.0.message(&mail.bytes)).await {
             Ok(Ok(_)) => Ok(()),
             Ok(Err(error)) if error.is_transient() || error.is_permanent() => {
                 Err(SendFailure::MessageRejected { permanent: error.is_permanent(), cause: error.into() })
@@ -182,22 +181,22 @@ impl SmtpConnection {
         }
     }
 
-    async fn address(&mut self, mail: &Mail) -> Result<(), SendFailure> {
-        let away = |error: Error| SendFailure::Unavailable(error.into());
-        self.0.command(MailFrom::new(Some(mail.from.clone()), Vec::new())).await.map_err(away)?;
+    async fn send_envelope(&mut self, mail: &Mail) -> Result<(), SendFailure> {
+        let unavailable = |error: Error| SendFailure::Unavailable(error.into());
+        self.0.command(MailFrom::new(Some(mail.from.clone()), Vec::new())).await.map_err(unavailable)?;
         let to = Rcpt::new(mail.to.clone(), Vec::new());
         self.0.command(to).await.map_err(|error| match error {
             error if error.is_transient() || error.is_permanent() => {
                 SendFailure::RecipientRejected { permanent: error.is_permanent(), cause: error.into() }
             }
-            error => away(error),
+            error => unavailable(error),
         })?;
-        self.0.command(Data).await.map_err(away)?;
+        self.0.command(Data).await.map_err(unavailable)?;
         Ok(())
     }
 
-    /// Says goodbye, if the server listens.
+    /// Ends the session with `QUIT`.
     pub async fn close(mut self) {
-        let _ = timeout(GOODBYE_WITHIN, self.0.quit()).await;
+        let _ = timeout(QUIT_TIMEOUT, self.0.quit()).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Connections: taken one by one, each bounded in time and size from its first byte.
+//! Accepts connections and serves HTTP/1.1 on them, with limits on time and size from the first byte.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -21,23 +21,27 @@ use crate::domain::limits;
 use crate::web::ops::{self, Access};
 use crate::web::{self, App};
 
-/// How long the head of a request may take, and how long a connection may idle between two.
-const HEAD_WITHIN: Duration = Duration::from_secs(10);
-/// How long after a stop a connection that has not asked for anything yet may still do so.
-const ASK_WITHIN: Duration = Duration::from_secs(3);
-/// How long a caller may take nothing of an answer before the connection is closed.
-const STALL: Duration = Duration::from_secs(30);
+/// How long a client may take to send the request head. Also bounds idle keep-alive.
+const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long after the stop signal a connection without a request may still send its first one.
+const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long a client may read nothing of a response before the connection is closed.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Pause after `accept` failed, for example because the process is out of file descriptors.
+const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(20);
 
-/// What every connection needs.
+/// What every connection task needs. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct ConnectionContext {
     pub listener: Listener,
+    /// Cancelled when the service stops: responses in progress are still sent.
     pub stop: CancellationToken,
+    /// Cancelled when the time for that is up: connections are dropped.
     pub abort: CancellationToken,
     pub tasks: TaskTracker,
 }
 
-/// Who is spoken to.
+/// Which listener accepted the connection, and what handles its requests.
 #[derive(Clone)]
 pub(super) enum Listener {
     Public(App, Router),
@@ -45,7 +49,7 @@ pub(super) enum Listener {
 }
 
 impl Listener {
-    async fn answer(self, request: Request) -> Response {
+    async fn handle(self, request: Request) -> Response {
         match self {
             Self::Public(app, router) => web::handle(app, router, request).await,
             Self::Ops(app, access) => ops::handle(app, access, request).await,
@@ -53,37 +57,38 @@ impl Listener {
     }
 }
 
+/// Accepts connections until the stop. Beyond [`limits::MAX_CONNECTIONS`] they wait in the kernel's backlog.
 pub(super) async fn accept(listener: TcpListener, context: ConnectionContext) {
-    let room = Arc::new(Semaphore::new(limits::MAX_CONNECTIONS));
+    let connections = Arc::new(Semaphore::new(limits::MAX_CONNECTIONS));
     let next = async || {
-        let place = Arc::clone(&room).acquire_owned().await;
-        (listener.accept().await, place)
+        let permit = Arc::clone(&connections).acquire_owned().await;
+        (listener.accept().await, permit)
     };
     loop {
-        let (accepted, place) = tokio::select! {
+        let (accepted, permit) = tokio::select! {
             biased;
             () = context.stop.cancelled() => break,
             next = next() => next,
         };
         match accepted {
             Ok((stream, _)) => {
-                let talk = serve_connection(stream, context.clone());
+                let connection = serve_connection(stream, context.clone());
                 context.tasks.spawn(async move {
-                    let _place = place;
-                    talk.await;
+                    let _permit = permit;
+                    connection.await;
                 });
             }
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be accepted");
-                tokio::time::sleep(Duration::from_millis(20)).await;
+                tracing::warn!(%error, "failed to accept a connection");
+                tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             }
         }
     }
-    answer_backlog(listener, &context);
+    drain_backlog(listener, &context);
 }
 
-/// Those who had connected before the stop are answered still.
-fn answer_backlog(listener: TcpListener, context: &ConnectionContext) {
+/// Serves the clients that had connected before the stop and were not accepted yet.
+fn drain_backlog(listener: TcpListener, context: &ConnectionContext) {
     let Ok(listener) = listener.into_std() else { return };
     while let Ok((stream, _)) = listener.accept() {
         if stream.set_nonblocking(true).is_ok()
@@ -97,34 +102,34 @@ fn answer_backlog(listener: TcpListener, context: &ConnectionContext) {
 async fn serve_connection(stream: TcpStream, context: ConnectionContext) {
     let ConnectionContext { listener, stop, abort, .. } = context;
     let _ = stream.set_nodelay(true);
-    let asked = Arc::new(Notify::new());
-    let asks = Arc::clone(&asked);
+    let request_received = Arc::new(Notify::new());
+    let notify = Arc::clone(&request_received);
     let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
-        asks.notify_one();
-        let answer = listener.clone().answer(request.map(Body::new));
-        async move { Ok::<_, Infallible>(answer.await) }
+        notify.notify_one();
+        let response = listener.clone().handle(request.map(Body::new));
+        async move { Ok::<_, Infallible>(response.await) }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_WITHIN)
+        .header_read_timeout(HEADER_READ_TIMEOUT)
         .max_headers(limits::MAX_HEADERS)
         .max_buf_size(limits::MAX_HEAD_BYTES)
-        // Whoever has sent a whole request may hang up: it is carried out all the same.
+        // A client may close its sending side after the request: the request is handled all the same.
         .half_close(true)
-        .serve_connection(TokioIo::new(WriteTimeout::new(stream, STALL)), service);
+        .serve_connection(TokioIo::new(WriteTimeout::new(stream, WRITE_TIMEOUT)), service);
     let mut connection = std::pin::pin!(connection);
-    // The connection goes first: a request that has arrived by now is read before we say goodbye.
+    // The connection is polled first, so that a request that has arrived is read before the shutdown.
     tokio::select! {
         biased;
         _ = connection.as_mut() => return,
         () = stop.cancelled() => {}
     }
-    // Saying goodbye to a connection that has not asked for anything yet would hang up on it.
+    // A graceful shutdown closes a connection on which no request has arrived yet, so wait for one.
     tokio::select! {
         biased;
         _ = connection.as_mut() => return,
-        () = asked.notified() => {}
-        () = tokio::time::sleep(ASK_WITHIN) => {}
+        () = request_received.notified() => {}
+        () = tokio::time::sleep(FIRST_REQUEST_TIMEOUT) => {}
     }
     connection.as_mut().graceful_shutdown();
     tokio::select! {

@@ -1,5 +1,4 @@
-//! Has messages forwarded for as long as the service runs: at once when one comes, and again when it
-//! is time to.
+//! Runs the [`Forwarder`] while the service runs: as soon as a message is stored, and again when a retry is due.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,13 +9,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::actions::{ForwardStep, Forwarder};
 
-/// How often another instance's leftovers are looked for.
-const LOOK_EVERY: Duration = Duration::from_secs(30);
-/// Shortest pause when there was nothing to do, and when something went wrong.
-const BREATH: Duration = Duration::from_secs(1);
-const AFTER_TROUBLE: Duration = Duration::from_secs(5);
+/// Longest wait between two steps. Another instance may have stored messages, or left an expired lease.
+const POLL_INTERVAL: Duration = Duration::from_secs(30);
+/// Shortest wait when nothing is due.
+const MIN_IDLE: Duration = Duration::from_secs(1);
+/// Wait after the mail server or the database failed.
+const FAILURE_DELAY: Duration = Duration::from_secs(5);
 
-/// Runs until the stop, and ends what is under way unless that is given up on.
+/// Runs until the stop and finishes the current step unless `abort` is cancelled.
 pub(super) async fn run(
     forwarder: Forwarder,
     new_messages: Arc<Notify>,
@@ -24,35 +24,42 @@ pub(super) async fn run(
     abort: CancellationToken,
 ) {
     while !stop.is_cancelled() {
-        let Some(pause) = abort.run_until_cancelled(work(&forwarder)).await else { return };
+        let Some(wait) = abort.run_until_cancelled(step(&forwarder)).await else { return };
         let wait = async {
-            sleep(pause.at_least).await;
-            let _ = timeout(pause.at_most, new_messages.notified()).await;
+            match wait {
+                Wait::None => {}
+                Wait::ForMessage(at_most) => {
+                    let _ = timeout(at_most, new_messages.notified()).await;
+                }
+                Wait::Fixed(delay) => sleep(delay).await,
+            }
         };
         stop.run_until_cancelled(wait).await;
     }
 }
 
-/// How long to wait before the next step: so long in any case, and then for a message to come.
-struct Pause {
-    at_least: Duration,
-    at_most: Duration,
+/// How long to wait before the next step.
+enum Wait {
+    None,
+    /// Until a message is stored, at most this long.
+    ForMessage(Duration),
+    Fixed(Duration),
 }
 
-async fn work(forwarder: &Forwarder) -> Pause {
+async fn step(forwarder: &Forwarder) -> Wait {
     match Box::pin(forwarder.step()).await {
-        Ok(ForwardStep::Sent) => Pause { at_least: Duration::ZERO, at_most: Duration::ZERO },
-        Ok(ForwardStep::Idle(then)) => {
-            let until = then.map_or(LOOK_EVERY, |then| forwarder.clock.now().until(then));
-            Pause { at_least: Duration::ZERO, at_most: until.clamp(BREATH, LOOK_EVERY) }
+        Ok(ForwardStep::Sent) => Wait::None,
+        Ok(ForwardStep::Idle(due)) => {
+            let wait = due.map_or(POLL_INTERVAL, |due| forwarder.clock.now().until(due));
+            Wait::ForMessage(wait.clamp(MIN_IDLE, POLL_INTERVAL))
         }
-        Ok(ForwardStep::Failed(trouble)) => {
-            tracing::warn!(%trouble, "mail waits, and is tried again");
-            Pause { at_least: AFTER_TROUBLE, at_most: Duration::ZERO }
+        Ok(ForwardStep::Failed(failure)) => {
+            tracing::warn!(%failure, "a mail to the makers was not sent and will be retried");
+            Wait::Fixed(FAILURE_DELAY)
         }
         Err(failure) => {
-            tracing::warn!(%failure, "messages could not be forwarded; they wait");
-            Pause { at_least: AFTER_TROUBLE, at_most: Duration::ZERO }
+            tracing::warn!(%failure, "messages were not forwarded and will be retried");
+            Wait::Fixed(FAILURE_DELAY)
         }
     }
 }

@@ -1,4 +1,6 @@
-//! The life of the process: the listener, its connections, the writer, and an orderly stop. Floor 4.
+//! The life of the process: listeners, background tasks and a graceful shutdown. Layer 4.
+//!
+//! It starts everything and stops everything; what a request or a task does is decided in the layers below.
 
 mod connections;
 mod flush_counts;
@@ -30,12 +32,14 @@ use crate::store::{Database, Store, StoreFailure, Writer};
 use crate::web::ops::Access;
 use crate::web::{self, App};
 
-/// Of the ten seconds that a stop may take: for requests under way, and for the last writes.
-const ANSWER_WITHIN: Duration = Duration::from_secs(8);
-const WRITE_WITHIN: Duration = Duration::from_millis(1500);
+/// How long requests in progress may take after the stop signal. With two [`FLUSH_TIMEOUT`]s that makes less
+/// than the ten seconds that are promised for a shutdown.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(7);
+/// How long the last counts, and then the last writes, may take.
+const FLUSH_TIMEOUT: Duration = Duration::from_millis(1250);
 
-/// How often the files of a site that is being worked on are looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(300);
+/// How often the files of a watched site are polled.
+const POLL_INTERVAL: Duration = Duration::from_millis(300);
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServeFailure {
@@ -49,11 +53,11 @@ pub enum ServeFailure {
     Damaged(Database, StoreFailure),
     #[error(transparent)]
     Site(#[from] SiteFailure),
-    #[error("The setting `{0}` cannot be used: {1} cannot be listened on: {2}.")]
+    #[error("The setting `{0}` cannot be used: failed to listen on {1}: {2}.")]
     Listen(&'static str, SocketAddr, io::Error),
 }
 
-/// A service that is up. Dropping it without `stop` leaves it to the end of the runtime.
+/// A running service. Dropped without `stop`, it runs until the runtime ends.
 #[derive(Debug)]
 pub struct Running {
     address: SocketAddr,
@@ -71,18 +75,18 @@ pub struct Running {
     content: Content,
 }
 
-/// Opens the database, makes the site and listens. The service answers once this returns.
+/// Opens the database, builds the site and starts listening.
 ///
 /// # Errors
-/// With one sentence on what is in the way. A database that is merely away is not: pages are served
-/// without it, and writes begin when it is back.
+/// When the service cannot start. A PostgreSQL server that is unavailable is no reason: pages are served without it, and
+/// writes are accepted as soon as it is back.
 pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFailure> {
     let database = Database::from_settings(&settings)?;
     let store = Store::open_for_requests(&database)?;
-    let away = match store.prepare().await {
+    let unprepared = match store.prepare().await {
         Ok(()) => None,
         Err(failure @ StoreFailure::Unavailable(_)) if matches!(database, Database::Postgres(_)) => {
-            tracing::warn!(%failure, "pages are served, and writes are taken when it is back");
+            tracing::warn!(%failure, "starting without the database: pages are served, signups and messages get 503 until it is available");
             Some(failure)
         }
         Err(StoreFailure::Unavailable(why) | StoreFailure::Refused(why)) => {
@@ -105,18 +109,18 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
     let mut notes = notes(&newest_image, &releases, &base_url);
     let forwarder = settings.mail.as_ref().map(|mail| forwarder(mail, &store, &clock)).transpose()?;
     if forwarder.is_none() {
-        notes.push("Messages to the makers are stored, and not mailed to anybody. Set `smtp_url`.".to_owned());
+        notes.push("Contact messages are stored and not mailed to anybody. Set `smtp_url`.".to_owned());
     }
-    let (writer, writer_task) = Writer::start(store.clone(), away);
+    let (stop, abort, tasks) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
+    let (writer, writer_task) = Writer::start(store.clone(), unprepared);
     let new_messages = writer.new_messages();
     let count_buffer = CountBuffer::default();
-    let (store_of_counts, gathered) = (store.clone(), count_buffer.clone());
+    let flush_counts = flush_counts::run(count_buffer.clone(), store.clone(), stop.clone());
     let forwards_messages = forwarder.is_some();
     let ops_pool = Store::open_for_ops(&database)?;
     let service = Service { store, ops_pool, writer, clock, newest_image, catalogue, count_buffer, forwards_messages };
     let app = App::new(&settings, base_url.clone(), service, &content)?;
 
-    let (stop, abort, tasks) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
     let context_of =
         |listener| ConnectionContext { listener, stop: stop.clone(), abort: abort.clone(), tasks: tasks.clone() };
     tasks.spawn(connections::accept(listener, context_of(Listener::Public(app.clone(), web::router(&app)))));
@@ -128,11 +132,13 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
             tasks.spawn(connections::accept(listener, context_of(Listener::Ops(app.clone(), access))));
         }
         None if settings.ops.listen != OpsListen::Off => {
-            notes.push("Health is not served: the port of `ops_listen` is taken. Set another, or `off`.".to_owned());
+            notes.push(
+                "There is no ops listener: the port of `ops_listen` is in use. Set another one, or `off`.".to_owned(),
+            );
         }
         None => {}
     }
-    tasks.spawn(flush_counts::run(gathered, store_of_counts, stop.clone()));
+    tasks.spawn(flush_counts);
     tasks.spawn(refresh_releases::run(content.clone(), app.clone(), stop.clone()));
     if let Some(forwarder) = forwarder {
         let (stop, abort) = (stop.clone(), abort.clone());
@@ -161,7 +167,7 @@ impl Running {
         self.address
     }
 
-    /// Where the makers see how it goes.
+    /// The address of the ops listener, if there is one.
     #[must_use]
     pub const fn ops_address(&self) -> Option<SocketAddr> {
         self.ops_address
@@ -182,47 +188,47 @@ impl Running {
         &self.database
     }
 
-    /// The mail server that takes our mail, if there is one.
+    /// The configured mail server.
     #[must_use]
     pub const fn relay(&self) -> Option<&Relay> {
         self.relay.as_ref()
     }
 
-    /// What a maker may want to set up yet, a sentence each.
+    /// What is not set up yet, one sentence each.
     #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
-    /// Has the site made anew whenever its files change, until the stop.
+    /// Rebuilds the site whenever its files change.
     pub fn watch_site(&self) {
-        // Looked at here and not in the task, which may run only after the first change.
+        // Read here and not in the task, which may first run after a change.
         let seen = self.content.fingerprint();
         self.tasks.spawn(watch(self.content.clone(), seen, self.app.clone(), self.stop.clone()));
     }
 
-    /// Takes no more connections, answers what is under way, writes what was promised. Within ten
-    /// seconds it is over, whatever callers do.
+    /// Shuts down gracefully: accepts no more connections, completes requests in progress, and flushes counts and
+    /// writes. All of it is bounded in time, whatever clients do.
     pub async fn stop(self) {
         self.stop.cancel();
         self.tasks.close();
-        if timeout(ANSWER_WITHIN, self.tasks.wait()).await.is_err() {
+        if timeout(SHUTDOWN_TIMEOUT, self.tasks.wait()).await.is_err() {
             self.abort.cancel();
         }
         let service = self.app.service();
-        if let Ok(Err(failure)) = timeout(WRITE_WITHIN, service.count_buffer.flush(&service.store)).await {
-            tracing::warn!(%failure, "the last calls and images are not counted");
+        if let Ok(Err(failure)) = timeout(FLUSH_TIMEOUT, service.count_buffer.flush(&service.store)).await {
+            tracing::warn!(%failure, "failed to flush the last counts");
         }
         service.ops_pool.close().await;
-        // The writer ends when nobody is left who could ask it for anything.
+        // The writer task ends when the last handle to it is dropped.
         drop(self.app);
-        if timeout(WRITE_WITHIN, self.writer).await.is_err() {
-            tracing::warn!("the last writes did not end in time");
+        if timeout(FLUSH_TIMEOUT, self.writer).await.is_err() {
+            tracing::warn!("the last writes did not finish in time");
         }
     }
 }
 
-/// `None`: nobody wants it, or nobody asked for it and the port is taken.
+/// Returns `None` if the ops listener is off, or if its default port is in use.
 async fn ops_listener(listen: OpsListen) -> Result<Option<TcpListener>, ServeFailure> {
     match listen {
         OpsListen::Off => Ok(None),
@@ -263,10 +269,9 @@ fn forwarder(mail: &MailSettings, store: &Store, clock: &Clock) -> Result<Forwar
     })
 }
 
-/// Makes the site anew when its files change. A change that does not fit is told, and what was
-/// there goes on being served.
+/// Rebuilds the site when its files change. If that fails, the failure is logged and the old site stays.
 async fn watch(content: Content, mut seen: u64, app: App, stop: CancellationToken) {
-    while stop.run_until_cancelled(tokio::time::sleep(LOOK_EVERY)).await.is_some() {
+    while stop.run_until_cancelled(tokio::time::sleep(POLL_INTERVAL)).await.is_some() {
         let state = content.fingerprint();
         if state != seen {
             seen = state;

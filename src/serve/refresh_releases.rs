@@ -1,4 +1,4 @@
-//! Keeps pages up with what is published, by this machine or another.
+//! Rebuilds the site when a release was published or withdrawn, by this instance or another.
 
 use std::time::Duration;
 
@@ -8,22 +8,21 @@ use tokio_util::sync::CancellationToken;
 use crate::site::Content;
 use crate::web::App;
 
-/// How often the database is asked whether anything was published: pages change within a second.
-const LOOK_EVERY: Duration = Duration::from_millis(500);
+/// How often the database is polled for releases: pages change within a second.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Makes the site anew whenever there is another release, until the stop.
 pub(super) async fn run(content: Content, app: App, stop: CancellationToken) {
     let mut watcher = app.catalogue().watch();
-    let mut away = false;
+    let mut failing = false;
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
-            () = watcher.changed() => remake(&content, &app).await,
-            () = sleep(LOOK_EVERY) => match app.catalogue().refresh().await {
-                Ok(()) => away = false,
-                Err(failure) if !away => {
-                    away = true;
-                    tracing::warn!(%failure, "new releases cannot be seen until the database is back");
+            () = watcher.changed() => rebuild(&content, &app).await,
+            () = sleep(POLL_INTERVAL) => match app.catalogue().refresh().await {
+                Ok(()) => failing = false,
+                Err(failure) if !failing => {
+                    failing = true;
+                    tracing::warn!(%failure, "new releases are not shown until the database is available");
                 }
                 Err(_) => {}
             },
@@ -31,12 +30,12 @@ pub(super) async fn run(content: Content, app: App, stop: CancellationToken) {
     }
 }
 
-/// Off the threads that answer requests: making every page takes a moment.
-async fn remake(content: &Content, app: &App) {
+/// Rebuilds on a blocking thread: rendering every page would hold up requests.
+async fn rebuild(content: &Content, app: &App) {
     let (content, app) = (content.clone(), app.clone());
     match tokio::task::spawn_blocking(move || app.rebuild(&content)).await {
         Ok(Ok(())) => tracing::info!("the releases changed"),
-        Ok(Err(failure)) => tracing::warn!(%failure, "the pages do not show the new releases"),
-        Err(failure) => tracing::error!(%failure, "the pages could not be made anew"),
+        Ok(Err(failure)) => tracing::warn!(%failure, "the site was not rebuilt for the new releases"),
+        Err(failure) => tracing::error!(%failure, "rebuilding the site panicked"),
     }
 }

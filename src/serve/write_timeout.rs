@@ -1,5 +1,4 @@
-//! A stream that gives up on a caller who takes nothing of what is written for too long. As long as
-//! a byte goes now and then, it waits.
+//! A stream whose writes fail when the peer reads nothing for too long. A slow peer that makes progress is never cut off.
 
 use std::io;
 use std::pin::Pin;
@@ -12,25 +11,25 @@ use tokio::time::{Sleep, sleep};
 #[derive(Debug)]
 pub(super) struct WriteTimeout<S> {
     stream: S,
-    stall: Duration,
-    /// Runs while a write waits.
-    waiting: Option<Pin<Box<Sleep>>>,
+    timeout: Duration,
+    /// Runs while a write is pending.
+    deadline: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> WriteTimeout<S> {
-    pub(super) const fn new(stream: S, stall: Duration) -> Self {
-        Self { stream, stall, waiting: None }
+    pub(super) const fn new(stream: S, timeout: Duration) -> Self {
+        Self { stream, timeout, deadline: None }
     }
 
-    /// Passes on how a write went, and ends the wait or the patience.
-    fn watch<T>(&mut self, context: &mut Context<'_>, outcome: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
-        if outcome.is_ready() {
-            self.waiting = None;
-            return outcome;
+    /// Returns the result of a write, or `TimedOut` if writes have been pending for too long.
+    fn check<T>(&mut self, context: &mut Context<'_>, result: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
+        if result.is_ready() {
+            self.deadline = None;
+            return result;
         }
-        let stall = self.stall;
-        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(stall)));
-        waiting.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
+        let timeout = self.timeout;
+        let deadline = self.deadline.get_or_insert_with(|| Box::pin(sleep(timeout)));
+        deadline.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
@@ -46,8 +45,8 @@ impl<S: AsyncRead + Unpin> AsyncRead for WriteTimeout<S> {
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let outcome = Pin::new(&mut self.stream).poll_write(context, bytes);
-        self.watch(context, outcome)
+        let result = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.check(context, result)
     }
 
     fn poll_write_vectored(
@@ -55,8 +54,8 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
         context: &mut Context<'_>,
         slices: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        let outcome = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
-        self.watch(context, outcome)
+        let result = Pin::new(&mut self.stream).poll_write_vectored(context, slices);
+        self.check(context, result)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -64,13 +63,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let outcome = Pin::new(&mut self.stream).poll_flush(context);
-        self.watch(context, outcome)
+        let result = Pin::new(&mut self.stream).poll_flush(context);
+        self.check(context, result)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let outcome = Pin::new(&mut self.stream).poll_shutdown(context);
-        self.watch(context, outcome)
+        let result = Pin::new(&mut self.stream).poll_shutdown(context);
+        self.check(context, result)
     }
 }
 
@@ -79,25 +78,25 @@ mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
-    const STALL: Duration = Duration::from_secs(30);
+    const TIMEOUT: Duration = Duration::from_secs(30);
 
     #[tokio::test(start_paused = true)]
-    async fn a_caller_who_takes_nothing_is_given_up_on() {
+    async fn a_peer_that_reads_nothing_times_out() {
         let (ours, _theirs) = duplex(8);
-        let error = WriteTimeout::new(ours, STALL).write_all(&[0; 64]).await.unwrap_err();
+        let error = WriteTimeout::new(ours, TIMEOUT).write_all(&[0; 64]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_slow_caller_is_waited_for() {
+    async fn a_slow_peer_does_not_time_out() {
         let (ours, mut theirs) = duplex(8);
         let reader = tokio::spawn(async move {
             for _ in 0..8 {
-                sleep(STALL / 2).await;
+                sleep(TIMEOUT / 2).await;
                 theirs.read_exact(&mut [0; 8]).await.unwrap();
             }
         });
-        WriteTimeout::new(ours, STALL).write_all(&[0; 64]).await.unwrap();
+        WriteTimeout::new(ours, TIMEOUT).write_all(&[0; 64]).await.unwrap();
         reader.await.unwrap();
     }
 }

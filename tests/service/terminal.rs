@@ -271,5 +271,5 @@ fn the_service_explains_at_a_terminal_why_it_does_not_start() {
     let address = taken.local_addr().expect("an address").to_string();
     let (code, screen) = Terminal::new(80).run(Program::command(folder.path(), &["serve", "--listen", &address]), b"");
     assert_eq!(code, 1, "{screen}");
-    assert!(screen.contains("cannot be listened on") && !screen.contains('\u{1b}'), "{screen}");
+    assert!(screen.contains("failed to listen on") && !screen.contains('\u{1b}'), "{screen}");
 }

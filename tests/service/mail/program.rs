@@ -87,7 +87,7 @@ async fn a_mail_server_that_is_away_is_told_once_a_try_and_nothing_is_lost() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut program = Program::start(serve(folder.path(), &server.url()), "through 127.0.0.1");
     contact(&program, 1).await;
-    program.hear("the mail server cannot be used: Connection error");
+    program.hear("the mail server is unavailable: Connection error");
     server.order("back").await;
     contact(&program, 2).await;
     let mut letters = Vec::new();
