@@ -1,7 +1,7 @@
 //! Porchlight: the website service of a native Mac app.
 //!
-//! Floors, each using only those below it: `cli` 5, [`serve`] 4, [`web`] 3, [`actions`] 2, [`store`],
-//! [`mail`], [`site`] and [`probe`] 1, [`domain`], [`config`] and [`clock`] 0. `ARCHITECTURE.md` has the map.
+//! Layers, each using only those below it: `cli` 5, [`serve`] 4, [`web`] 3, [`actions`] 2, [`store`],
+//! [`mail`], [`site`] and [`probe`] 1, [`domain`], [`config`] and [`clock`] 0. See `ARCHITECTURE.md`.
 
 pub mod actions;
 pub mod cli;

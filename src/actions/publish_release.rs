@@ -9,7 +9,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crate::domain::disk_image::{self, NotADiskImage, TRAILER};
-use crate::domain::release::{Notes, Release, Releases, Signature, UnwelcomeRelease, file_name};
+use crate::domain::release::{Notes, RejectedRelease, Release, Releases, Signature, file_name};
 use crate::domain::sha256::{Sha256, Sha256Hasher};
 use crate::domain::time::Timestamp;
 use crate::domain::version::{Build, SystemVersion, Version};
@@ -44,7 +44,7 @@ pub enum ImageSource {
 #[derive(Debug, thiserror::Error)]
 pub enum PublishFailure {
     #[error("Nothing was published: {0}.")]
-    Unwelcome(#[from] UnwelcomeRelease),
+    Unwelcome(#[from] RejectedRelease),
     #[error("{} cannot be published: {why}.", .path.display())]
     NotAnImage { path: PathBuf, why: NotADiskImage },
     #[error("{} cannot be published: it changed while it was being copied. Try again when it is finished.", .0.display())]
@@ -130,7 +130,7 @@ async fn record(store: &Store, release: Release) -> Result<Release, PublishFailu
     if store.add_release(&release).await? {
         Ok(release)
     } else {
-        Err(UnwelcomeRelease::VersionUsed(release.version).into())
+        Err(RejectedRelease::VersionUsed(release.version).into())
     }
 }
 

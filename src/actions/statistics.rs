@@ -29,9 +29,9 @@ pub async fn statistics(
     today: Day,
 ) -> Result<Statistics, StoreFailure> {
     let since = match back {
-        StatisticsRange::Default => by.look_back(today),
+        StatisticsRange::Default => by.default_start(today),
         StatisticsRange::Since(day) => by.start(day),
-        StatisticsRange::Chart => by.drawn_from(store.first_counted_day().await?, today),
+        StatisticsRange::Chart => by.chart_start(store.first_counted_day().await?, today),
     };
     let mut periods: BTreeMap<Day, Totals> =
         by.starts(since, today).into_iter().map(|start| (start, Totals::default())).collect();

@@ -114,7 +114,7 @@ fn print_example() {
 fn show(resolved: &BTreeMap<String, ResolvedSetting>, settings: Option<&Settings>, as_json: bool) {
     let all = SettingHelp::all().into_iter().map(|setting| {
         let (value, place) = match resolved.get(&setting.name) {
-            Some(resolved) => (Some(redacted(&setting.name, &resolved.value)), resolved.place.as_str()),
+            Some(resolved) => (Some(redacted(&setting.name, &resolved.value)), resolved.origin.as_str()),
             None => (setting.default_value(settings), "default"),
         };
         (setting.name, value, place)

@@ -136,13 +136,13 @@ fn preview(settings: &Settings, file: &Path) -> Result<(), CommandFailure> {
 }
 
 fn sender(settings: &Settings, store: Store, letter: Letter) -> Result<LetterSender, CommandFailure> {
-    let missing = |name, why: &str| InvalidSettings::of(name, why);
+    let missing = |name, why: &str| InvalidSettings::new(name, why);
     let postal_address = settings
         .postal_address
         .as_deref()
         .ok_or_else(|| missing("postal_address", "it is not set, and every letter must include it"))?;
     let mail = settings.mail.as_ref().ok_or_else(|| missing("smtp_url", "it is not set, and letters need it"))?;
-    let mailer = Mailer::new(mail.relay.clone(), &mail.from).map_err(|why| InvalidSettings::of("mail_from", why))?;
+    let mailer = Mailer::new(mail.relay.clone(), &mail.from).map_err(|why| InvalidSettings::new("mail_from", why))?;
     let letter_template = letter_template(settings, postal_address)?;
     Ok(LetterSender::new(store, mailer, letter_template, base_url(settings), letter, Clock::System))
 }

@@ -28,8 +28,8 @@ pub(super) fn run(settings: &Settings, to: &str) -> Result<(), CommandFailure> {
     let from = Database::from_settings(settings)?;
     let to = match Database::parse(to) {
         Ok(to @ Database::Postgres(_)) => to,
-        Err(why) if to.starts_with("postgres") => return Err(InvalidSettings::of("--to", why).into()),
-        _ => return Err(InvalidSettings::of("--to", "it must start with postgres://").into()),
+        Err(why) if to.starts_with("postgres") => return Err(InvalidSettings::new("--to", why).into()),
+        _ => return Err(InvalidSettings::new("--to", "it must start with postgres://").into()),
     };
     if matches!(from, Database::Postgres(_)) {
         return Err(MoveFailure::NotEmbedded(from).into());

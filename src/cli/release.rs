@@ -113,7 +113,7 @@ fn version(text: &str) -> Result<Version, String> {
 }
 
 fn web_address(text: &str) -> Result<String, String> {
-    crate::config::web_address(text).ok_or_else(|| "it is not an http address".to_owned())
+    crate::config::web_url(text).ok_or_else(|| "it is not an http address".to_owned())
 }
 
 fn sha256(text: &str) -> Result<Sha256, String> {

@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
 use crate::domain::calendar::{Day, Period};
 use crate::domain::counts::Totals;
-use crate::domain::legible::legible;
+use crate::domain::display_text::sanitize_label;
 use crate::domain::statistics::Statistics;
 
 pub(super) const EXAMPLES: &str = "\
@@ -77,10 +77,10 @@ const MAX_DAYS: i64 = 10 * 366;
 fn validate_since(since: Option<Day>, today: Day) -> Result<(), InvalidSettings> {
     match since {
         Some(day) if day > today => {
-            Err(InvalidSettings::of("--since", format!("{} is in the future; today is {}", day.date(), today.date())))
+            Err(InvalidSettings::new("--since", format!("{} is in the future; today is {}", day.date(), today.date())))
         }
         Some(day) if day < today.before(MAX_DAYS) => {
-            Err(InvalidSettings::of("--since", format!("{} is more than ten years ago", day.date())))
+            Err(InvalidSettings::new("--since", format!("{} is more than ten years ago", day.date())))
         }
         _ => Ok(()),
     }
@@ -161,7 +161,7 @@ fn source_label(source: &str) -> String {
     if source.is_empty() {
         return "(none)".to_owned();
     }
-    truncate(&legible(source), Some(MAX_LABEL_WIDTH))
+    truncate(&sanitize_label(source), Some(MAX_LABEL_WIDTH))
 }
 
 /// Widths of the parts of a table.

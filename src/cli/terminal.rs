@@ -11,6 +11,7 @@ use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::CommandFailure;
+use crate::domain::unprintable::is_control_or_bidi;
 
 /// The first error of a write to standard output. Nothing is written after it; the command itself goes on.
 static STDOUT_ERROR: Mutex<Option<io::Error>> = Mutex::new(None);
@@ -149,7 +150,7 @@ pub(super) fn truncate(line: &str, width: Option<usize>) -> String {
 /// Replaces control and direction characters, except line breaks and tabs, with U+FFFD.
 pub(super) fn sanitize(text: &str) -> String {
     let replace = |c: char| {
-        if is_control_or_direction(c) && !['\n', '\t'].contains(&c) { char::REPLACEMENT_CHARACTER } else { c }
+        if is_control_or_bidi(c) && !['\n', '\t'].contains(&c) { char::REPLACEMENT_CHARACTER } else { c }
     };
     text.chars().map(replace).collect()
 }
@@ -163,19 +164,13 @@ pub(super) fn sanitize_line(text: &str) -> String {
 fn escape_json(json: &str) -> String {
     let mut escaped = String::with_capacity(json.len());
     for c in json.chars() {
-        if is_control_or_direction(c) && c != '\n' {
+        if is_control_or_bidi(c) && c != '\n' {
             let _ = write!(escaped, "\\u{:04x}", u32::from(c));
         } else {
             escaped.push(c);
         }
     }
     escaped
-}
-
-/// Returns whether a terminal interprets the character instead of displaying it.
-fn is_control_or_direction(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -186,12 +181,12 @@ mod tests {
     #[test]
     fn text_from_visitors_cannot_control_a_terminal() {
         let hostile = "a\u{1b}[31m\u{7f}\u{9b}2J\u{202e}b\u{2069}\u{200f}\u{61c}\r";
-        assert!(!sanitize(hostile).chars().any(is_control_or_direction));
+        assert!(!sanitize(hostile).chars().any(is_control_or_bidi));
         assert_eq!(sanitize_line(" two\nlines\u{9b} "), "two lines\u{fffd}");
         assert_eq!(sanitize("two\n\tlines é 漢"), "two\n\tlines é 漢");
         let value = json!({ "text": format!("{hostile}\n") });
         let printed = escape_json(&format!("{value:#}"));
-        assert!(!printed.chars().any(|c| is_control_or_direction(c) && c != '\n'), "{printed:?}");
+        assert!(!printed.chars().any(|c| is_control_or_bidi(c) && c != '\n'), "{printed:?}");
         assert!(printed.contains("\\u009b2J\\u202eb"), "{printed}");
         assert_eq!(serde_json::from_str::<Value>(&printed).unwrap(), value, "escaping keeps the value");
     }

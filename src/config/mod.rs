@@ -1,8 +1,8 @@
-//! Every setting, and the only reader of the environment.
+//! All settings. Nothing else in the crate reads the environment.
 //!
-//! A setting has one name in three dresses: `base_url` in the file, `PORCHLIGHT_BASE_URL` in the
-//! environment, `--base-url` as a flag. A flag beats the environment, which beats the file, which
-//! beats the default. Whatever is wrong is told in one sentence that names the setting.
+//! A setting has one name in three forms: `base_url` in the file, `PORCHLIGHT_BASE_URL` in the
+//! environment, `--base-url` as a flag. A flag overrides the environment, which overrides the file,
+//! which overrides the default.
 
 mod mail;
 mod ops;
@@ -25,11 +25,11 @@ pub use raw::RawSettings;
 pub use redact::redacted;
 pub use resolve::{ResolvedSetting, is_secret};
 
-/// Settings as understood.
+/// The validated settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
     pub listen: SocketAddr,
-    /// `None`: wherever the listener turns out to be.
+    /// `None`: the address of the listener.
     pub base_url: Option<BaseUrl>,
     pub data_dir: PathBuf,
     pub releases_dir: PathBuf,
@@ -41,67 +41,68 @@ pub struct Settings {
     pub ops: Ops,
     pub ai_train: bool,
     pub postal_address: Option<String>,
-    /// Letters a second.
+    /// Letters per second.
     pub letter_rate: u32,
-    /// `None`: mail waits in the store.
+    /// `None`: messages stay in the outbox.
     pub mail: Option<MailSettings>,
 }
 
-/// One sentence that names the setting and says what to do.
+/// A sentence that names the invalid setting and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidSettings(String);
 
 impl InvalidSettings {
     #[must_use]
-    pub fn of(setting: &str, why: impl fmt::Display) -> Self {
-        Self(format!("The setting `{setting}` cannot be used: {why}."))
+    pub fn new(setting: &str, reason: impl fmt::Display) -> Self {
+        Self(format!("The setting `{setting}` cannot be used: {reason}."))
     }
 }
 
 impl Settings {
-    /// Puts flags and environment (`given`, from the command line) over the file, and understands them.
+    /// Merges and validates the settings. `arguments`, which `clap` has read from flags and the
+    /// environment, override the file.
     ///
     /// # Errors
-    /// With the first setting that is wrong.
-    pub fn load(file: Option<&Path>, given: &RawSettings) -> Result<Self, InvalidSettings> {
-        let mut chosen = ResolvedSetting::resolve(file, given)?;
-        Self::parse(|name| chosen.remove(name).map(|chosen| chosen.value))
+    /// Fails with the first invalid setting.
+    pub fn load(file: Option<&Path>, arguments: &RawSettings) -> Result<Self, InvalidSettings> {
+        let mut resolved = ResolvedSetting::resolve(file, arguments)?;
+        Self::parse(|name| resolved.remove(name).map(|setting| setting.value))
     }
 
-    fn parse(mut take: impl FnMut(&str) -> Option<String>) -> Result<Self, InvalidSettings> {
-        let mut parse = |name: &'static str| take(name).map(|text| (name, text));
-        let data_dir = parse("data_dir").map_or_else(|| PathBuf::from("data"), |(_, text)| text.into());
+    fn parse(mut text_of: impl FnMut(&str) -> Option<String>) -> Result<Self, InvalidSettings> {
+        let mut setting = |name: &'static str| text_of(name).map(|text| (name, text));
+        let data_dir = setting("data_dir").map_or_else(|| PathBuf::from("data"), |(_, text)| text.into());
         Ok(Self {
-            releases_dir: parse("releases_dir").map_or_else(|| data_dir.join("releases"), |(_, text)| text.into()),
-            postal_address: parse("postal_address")
+            releases_dir: setting("releases_dir").map_or_else(|| data_dir.join("releases"), |(_, text)| text.into()),
+            postal_address: setting("postal_address")
                 .map(|(_, text)| text.trim().to_owned())
                 .filter(|text| !text.is_empty()),
-            letter_rate: match parse("letter_rate") {
+            letter_rate: match setting("letter_rate") {
                 None => 10,
                 Some((name, text)) => {
                     text.parse().ok().filter(|rate| (1..=MAX_LETTER_RATE).contains(rate)).ok_or_else(|| {
-                        InvalidSettings::of(name, format!("it is not a number from 1 to {MAX_LETTER_RATE}"))
+                        InvalidSettings::new(name, format!("it is not a number from 1 to {MAX_LETTER_RATE}"))
                     })?
                 }
             },
-            ops: Ops::parse(parse("ops_listen"), parse("ops_token"))?,
-            listen: match parse("listen") {
+            ops: Ops::parse(setting("ops_listen"), setting("ops_token"))?,
+            listen: match setting("listen") {
                 None => SocketAddr::from(([127, 0, 0, 1], 8080)),
                 Some((name, text)) => text
                     .parse()
-                    .map_err(|_| InvalidSettings::of(name, "it is not an address and port such as 127.0.0.1:8080"))?,
+                    .map_err(|_| InvalidSettings::new(name, "it is not an address and port such as 127.0.0.1:8080"))?,
             },
-            base_url: parse("base_url")
-                .map(|(name, text)| BaseUrl::parse(&text).map_err(|why| InvalidSettings::of(name, why)))
+            base_url: setting("base_url")
+                .map(|(name, text)| BaseUrl::parse(&text).map_err(|error| InvalidSettings::new(name, error)))
                 .transpose()?,
             data_dir,
-            database_url: parse("database_url").map(|(_, text)| text),
-            download_url: parse("download_url")
-                .map(|(name, text)| web_address(&text).ok_or(InvalidSettings::of(name, "it is not an http address")))
+            database_url: setting("database_url").map(|(_, text)| text),
+            download_url: setting("download_url")
+                .map(|(name, text)| web_url(&text).ok_or(InvalidSettings::new(name, "it is not an http or https URL")))
                 .transpose()?,
-            site_dir: parse("site_dir").map(|(_, text)| text.into()),
-            allowed_origins: match parse("allowed_origins") {
+            site_dir: setting("site_dir").map(|(_, text)| text.into()),
+            allowed_origins: match setting("allowed_origins") {
                 None => Vec::new(),
                 Some((name, text)) => text
                     .split(',')
@@ -109,23 +110,23 @@ impl Settings {
                     .filter(|origin| !origin.is_empty())
                     .map(|origin| BaseUrl::parse(origin).map(|origin| origin.to_string()))
                     .collect::<Result<_, _>>()
-                    .map_err(|why| InvalidSettings::of(name, format!("of one origin, {why}")))?,
+                    .map_err(|error| InvalidSettings::new(name, format!("one of the origins is invalid: {error}")))?,
             },
-            ai_train: match parse("ai_train") {
+            ai_train: match setting("ai_train") {
                 None => false,
                 Some((name, text)) => match text.as_str() {
                     "yes" => true,
                     "no" => false,
-                    _ => return Err(InvalidSettings::of(name, "it is neither yes nor no")),
+                    _ => return Err(InvalidSettings::new(name, "it is neither yes nor no")),
                 },
             },
-            mail: MailSettings::parse(&mut take)?,
+            mail: MailSettings::parse(&mut text_of)?,
         })
     }
 }
 
-/// The address, if a browser could follow it.
-pub(crate) fn web_address(text: &str) -> Option<String> {
+/// Parses an http or https URL.
+pub(crate) fn web_url(text: &str) -> Option<String> {
     let url = Url::parse(text).ok()?;
     (matches!(url.scheme(), "http" | "https") && url.has_host()).then(|| url.to_string())
 }
@@ -134,26 +135,26 @@ pub(crate) fn web_address(text: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn load(toml: &str, given: &RawSettings) -> Result<Settings, String> {
+    fn load(toml: &str, arguments: &RawSettings) -> Result<Settings, String> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("porchlight.toml");
         std::fs::write(&file, toml).unwrap();
-        Settings::load(Some(&file), given).map_err(|error| error.to_string())
+        Settings::load(Some(&file), arguments).map_err(|error| error.to_string())
     }
 
     #[test]
-    fn what_is_given_beats_the_file_which_beats_the_default() {
+    fn arguments_override_the_file_which_overrides_the_default() {
         let settings = load("listen = '127.0.0.1:1'\nai_train = 'yes'", &RawSettings::default()).unwrap();
         assert_eq!(settings.listen.port(), 1);
         assert!(settings.ai_train);
         assert_eq!(settings.data_dir, Path::new("data"));
 
-        let given = &RawSettings { listen: Some("127.0.0.1:2".to_owned()), ..RawSettings::default() };
-        assert_eq!(load("listen = '127.0.0.1:1'", given).unwrap().listen.port(), 2);
+        let arguments = &RawSettings { listen: Some("127.0.0.1:2".to_owned()), ..RawSettings::default() };
+        assert_eq!(load("listen = '127.0.0.1:1'", arguments).unwrap().listen.port(), 2);
     }
 
     #[test]
-    fn a_wrong_setting_is_named() {
+    fn an_invalid_setting_is_named() {
         for (toml, name) in [
             ("listen = 'here'", "`listen`"),
             ("base_url = 'https://a.example/b'", "`base_url`"),
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn origins_may_be_a_list_and_are_compared_in_one_form() {
+    fn origins_may_be_a_list_and_are_normalised() {
         let settings = load("allowed_origins = ['HTTPS://A.example:443', 'http://b.example']", &RawSettings::default());
         assert_eq!(settings.unwrap().allowed_origins, ["https://a.example", "http://b.example"]);
     }

@@ -1,11 +1,10 @@
-//! The listener for the makers' own eyes.
+//! Settings of the ops listener.
 
 use std::net::SocketAddr;
 
 use super::InvalidSettings;
 use crate::domain::limits::MIN_OPS_TOKEN_BYTES;
 
-/// The listener for the makers' own eyes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ops {
     pub listen: OpsListen,
@@ -15,7 +14,7 @@ pub struct Ops {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpsListen {
     Off,
-    /// Nobody asked for it: it is left out if the port is taken.
+    /// The default address: the service starts without the listener if the port is in use.
     IfFree(SocketAddr),
     At(SocketAddr),
 }
@@ -27,13 +26,11 @@ impl Ops {
     ) -> Result<Self, InvalidSettings> {
         let token = match token {
             Some((name, text)) if text.len() < MIN_OPS_TOKEN_BYTES => {
-                return Err(InvalidSettings::of(
-                    name,
-                    format!("it is shorter than {MIN_OPS_TOKEN_BYTES} characters and could be guessed"),
-                ));
+                let reason = format!("it is shorter than {MIN_OPS_TOKEN_BYTES} characters and could be guessed");
+                return Err(InvalidSettings::new(name, reason));
             }
-            Some((name, text)) if !can_be_sent(&text) => {
-                return Err(InvalidSettings::of(name, "it has to be of ASCII characters, without a space at its ends"));
+            Some((name, text)) if !is_header_value(&text) => {
+                return Err(InvalidSettings::new(name, "it must be printable ASCII without surrounding spaces"));
             }
             token => token.map(|(_, text)| text),
         };
@@ -42,10 +39,10 @@ impl Ops {
             Some((_, text)) if text == "off" => OpsListen::Off,
             Some((name, text)) => {
                 let address: SocketAddr = text.parse().map_err(|_| {
-                    InvalidSettings::of(name, "it is neither off nor an address such as 127.0.0.1:8081")
+                    InvalidSettings::new(name, "it is neither `off` nor an address such as 127.0.0.1:8081")
                 })?;
                 if !address.ip().is_loopback() && token.is_none() {
-                    return Err(InvalidSettings::of(name, "others could reach it; set `ops_token` as well"));
+                    return Err(InvalidSettings::new(name, "other hosts could reach it; set `ops_token` as well"));
                 }
                 OpsListen::At(address)
             }
@@ -54,7 +51,7 @@ impl Ops {
     }
 }
 
-/// Not every text can stand in a header as it is.
-fn can_be_sent(token: &str) -> bool {
+/// Whether clients can send the token unchanged in a header.
+fn is_header_value(token: &str) -> bool {
     token.bytes().all(|byte| (b' '..=b'~').contains(&byte)) && token.trim() == token
 }

@@ -1,18 +1,18 @@
-//! Settings as they are written, whether as flags, in the environment or in the file.
+//! Settings as text, from the command line, the environment or the file. Nothing is validated here.
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-/// Settings as written, in whichever dress.
+/// The text of each setting. The doc comments are the help texts.
 #[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
 #[command(next_help_heading = "Settings (each also a line of porchlight.toml)")]
 #[serde(default)]
 pub struct RawSettings {
-    /// Address and port to serve on [default: 127.0.0.1:8080]
+    /// Address and port of the public listener [default: 127.0.0.1:8080]
     #[arg(long, global = true, env = "PORCHLIGHT_LISTEN", value_name = "ADDRESS")]
     pub listen: Option<String>,
 
-    /// The public address of the site, without a path; all absolute links start with it [default: http:// + listen]
+    /// Public URL of the site, without a path; all absolute links start with it [default: http:// + listen]
     #[arg(long, global = true, env = "PORCHLIGHT_BASE_URL", value_name = "URL")]
     pub base_url: Option<String>,
 
@@ -20,7 +20,7 @@ pub struct RawSettings {
     #[arg(long, global = true, env = "PORCHLIGHT_DATA_DIR", value_name = "FOLDER")]
     pub data_dir: Option<String>,
 
-    /// Folder of the published disk images; several instances share it [default: releases in the data folder]
+    /// Folder of the published disk images; all instances must share it [default: releases in the data folder]
     #[arg(long, global = true, env = "PORCHLIGHT_RELEASES_DIR", value_name = "FOLDER")]
     pub releases_dir: Option<String>,
 
@@ -28,54 +28,54 @@ pub struct RawSettings {
     #[arg(long, global = true, env = "PORCHLIGHT_DATABASE_URL", hide_env_values = true, value_name = "URL")]
     pub database_url: Option<String>,
 
-    /// An address elsewhere that always leads to the newest disk image [default: none]
+    /// URL on another host that always leads to the newest disk image [default: none]
     #[arg(long, global = true, env = "PORCHLIGHT_DOWNLOAD_URL", value_name = "URL")]
     pub download_url: Option<String>,
 
-    /// Folder whose files replace those of the site that comes along, name by name [default: none]
+    /// Folder whose files replace those of the built-in site, by name [default: none]
     #[arg(long, global = true, env = "PORCHLIGHT_SITE_DIR", value_name = "FOLDER")]
     pub site_dir: Option<String>,
 
-    /// Origins besides the site's own that may call /mcp from a browser, separated by commas [default: none]
+    /// Origins, other than the site's own, that may call /mcp from a browser, separated by commas [default: none]
     #[arg(long, global = true, env = "PORCHLIGHT_ALLOWED_ORIGINS", value_name = "ORIGINS")]
     pub allowed_origins: Option<String>,
 
-    /// Address and port for the makers' own eyes (dashboard, /metrics, /healthz, /readyz), or off [default: 127.0.0.1:8081]
+    /// Address and port of the ops listener (dashboard, /metrics, /healthz, /readyz), or off [default: 127.0.0.1:8081]
     #[arg(long, global = true, env = "PORCHLIGHT_OPS_LISTEN", value_name = "ADDRESS|off")]
     pub ops_listen: Option<String>,
 
-    /// What who asks there has to know; needed when `ops_listen` is not loopback [default: none]
+    /// Token required by the ops listener; needed if `ops_listen` is not a loopback address [default: none]
     #[arg(long, global = true, env = "PORCHLIGHT_OPS_TOKEN", hide_env_values = true, value_name = "TOKEN")]
     pub ops_token: Option<String>,
 
-    /// Printed in the monthly letter, as the law of many countries wants; needed to send one [default: none]
+    /// Postal address printed in the monthly letter, as many countries require; needed to send one [default: none]
     #[arg(long, global = true, env = "PORCHLIGHT_POSTAL_ADDRESS", value_name = "ADDRESS")]
     pub postal_address: Option<String>,
 
-    /// How many letters go out in a second [default: 10]
+    /// How many letters are sent per second [default: 10]
     #[arg(long, global = true, env = "PORCHLIGHT_LETTER_RATE", value_name = "NUMBER")]
     pub letter_rate: Option<String>,
 
-    /// Whether robots.txt allows training on the site: yes or no [default: no]
+    /// Whether robots.txt allows AI training on the site: yes or no [default: no]
     #[arg(long, global = true, env = "PORCHLIGHT_AI_TRAIN", value_name = "YES|NO")]
     pub ai_train: Option<String>,
 
-    /// Mail server that takes our mail: smtps:// or smtp://, with user and password [default: none, mail waits]
+    /// Mail server that sends all mail: smtps:// or smtp://, with user and password [default: none, mail waits]
     #[arg(long, global = true, env = "PORCHLIGHT_SMTP_URL", hide_env_values = true, value_name = "URL")]
     pub smtp_url: Option<String>,
 
-    /// Sender of all mail: an address, or `Name <address>`; needed with `smtp_url` [default: none]
+    /// Sender of all mail: an address or `Name <address>`; needed with `smtp_url` [default: none]
     #[arg(long, global = true, env = "PORCHLIGHT_MAIL_FROM", value_name = "SENDER")]
     pub mail_from: Option<String>,
 
-    /// Where contact messages are forwarded; needed with `smtp_url` [default: none]
+    /// Address that contact messages are forwarded to; needed with `smtp_url` [default: none]
     #[arg(long, global = true, env = "PORCHLIGHT_CONTACT_TO", value_name = "ADDRESS")]
     pub contact_to: Option<String>,
 }
 
-/// The settings that are given, by name.
-pub(super) fn named(written: &RawSettings) -> Vec<(String, String)> {
-    let Ok(serde_json::Value::Object(members)) = serde_json::to_value(written) else {
+/// Returns the name and text of each setting that is set.
+pub(super) fn named(settings: &RawSettings) -> Vec<(String, String)> {
+    let Ok(serde_json::Value::Object(members)) = serde_json::to_value(settings) else {
         return Vec::new();
     };
     members.into_iter().filter_map(|(name, value)| Some((name, value.as_str()?.to_owned()))).collect()

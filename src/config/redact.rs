@@ -1,4 +1,4 @@
-//! Settings as anybody may see them over a shoulder.
+//! Settings without their secrets, for display.
 
 use url::Url;
 
@@ -6,7 +6,8 @@ use super::resolve::is_secret;
 
 const NOT_SHOWN: &str = "(not shown)";
 
-/// The value without what is secret in it: an address without its password, and nothing of a token.
+/// Returns the value of a setting without its secret part: a URL without the password, and nothing of a
+/// token.
 #[must_use]
 pub fn redacted(name: &str, value: &str) -> String {
     let is_file = value.starts_with("sqlite:");
@@ -16,10 +17,10 @@ pub fn redacted(name: &str, value: &str) -> String {
     without_password(value).unwrap_or_else(|| NOT_SHOWN.to_owned())
 }
 
-/// None where it is not certain which part is the password.
-fn without_password(address: &str) -> Option<String> {
-    let mut url = Url::parse(address).ok().filter(Url::has_host)?;
-    // What stands before an @ is a secret; a slash within it would have ended the host too soon.
+/// Returns `None` if the password cannot be identified with certainty.
+fn without_password(url: &str) -> Option<String> {
+    let mut url = Url::parse(url).ok().filter(Url::has_host)?;
+    // The text before an @ may be a password that contains an unescaped `/`, `?` or `#`.
     let rest = [url.path(), url.query().unwrap_or_default(), url.fragment().unwrap_or_default()];
     if rest.iter().any(|part| part.contains('@')) {
         return None;
@@ -41,8 +42,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn addresses_are_shown_without_their_passwords() {
-        for (value, seen) in [
+    fn urls_are_shown_without_their_passwords() {
+        for (value, expected) in [
             ("sqlite:/srv/a@b.db", "sqlite:/srv/a@b.db"),
             ("postgres://me@db.example/site", "postgres://me@db.example/site"),
             ("postgres://me:hunter2@db.example:5433/site", "postgres://me:***@db.example:5433/site"),
@@ -56,7 +57,7 @@ mod tests {
             ("postgres://me:hunter2@[/site", NOT_SHOWN),
             ("hunter2", NOT_SHOWN),
         ] {
-            assert_eq!(redacted("database_url", value), seen);
+            assert_eq!(redacted("database_url", value), expected);
         }
         assert_eq!(redacted("smtp_url", "smtps://me:hunter2@mail.example"), "smtps://me:***@mail.example");
         assert_eq!(redacted("ops_token", "hunter2-hunter2-hunter2"), NOT_SHOWN);

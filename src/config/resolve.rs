@@ -1,4 +1,5 @@
-//! Brings together what was written where. The only reader of the environment.
+//! Merges the settings of the command line, the environment and the file. Nothing else in the crate
+//! reads the environment.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -6,54 +7,60 @@ use std::path::Path;
 use super::InvalidSettings;
 use super::raw::{RawSettings, named, names};
 
-/// Settings that may hold a password: `PORCHLIGHT_X_FILE` may name a file that holds the value.
+/// Settings that may contain a secret. `PORCHLIGHT_X_FILE` may name a file that contains the value.
 const SECRETS: [&str; 3] = ["database_url", "ops_token", "smtp_url"];
 
-/// The file that is read when none is named.
+/// The file that is read if it exists and no other is given.
 const DEFAULT_FILE: &str = "porchlight.toml";
 
-/// A setting that somebody made, as written, and where: a flag, a variable, or a file.
+/// The text of a setting and its origin: a flag, an environment variable or a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvedSetting {
     pub value: String,
-    pub place: String,
+    pub origin: String,
 }
 
 impl ResolvedSetting {
-    /// Puts flags and environment (`given`, from the command line) over the file.
+    /// Merges the settings. `arguments`, which `clap` has read from flags and the environment, override
+    /// the file.
     ///
     /// # Errors
-    /// When the file cannot be understood, or a secret is given twice.
-    pub fn resolve(file: Option<&Path>, given: &RawSettings) -> Result<BTreeMap<String, Self>, InvalidSettings> {
+    /// Fails if the file is invalid, or if a secret is set both directly and by a file of its own.
+    pub fn resolve(file: Option<&Path>, arguments: &RawSettings) -> Result<BTreeMap<String, Self>, InvalidSettings> {
         let file = file.or_else(|| Some(Path::new(DEFAULT_FILE)).filter(|file| file.exists()));
-        let mut all = BTreeMap::new();
+        let mut settings = BTreeMap::new();
         if let Some(path) = file {
-            let place = path.display().to_string();
+            let origin = path.display().to_string();
             let values = read_file(path)?.into_iter();
-            all.extend(values.map(|(name, value)| (name, Self { value, place: place.clone() })));
+            settings.extend(values.map(|(name, value)| (name, Self { value, origin: origin.clone() })));
         }
-        for (name, value) in named(given) {
+        for (name, value) in named(arguments) {
             let variable = format!("PORCHLIGHT_{}", name.to_uppercase());
             let is_flag = environment(&variable).as_ref() != Some(&value);
-            let place = if is_flag { format!("--{}", name.replace('_', "-")) } else { variable };
-            all.insert(name, Self { value, place });
+            let origin = if is_flag { format!("--{}", name.replace('_', "-")) } else { variable };
+            settings.insert(name, Self { value, origin });
         }
         for name in SECRETS {
             let variable = format!("PORCHLIGHT_{}_FILE", name.to_uppercase());
             if let Some(path) = environment(&variable) {
-                if named(given).iter().any(|(given, _)| given == name) {
-                    return Err(InvalidSettings::of(name, format!("it is given itself and in {variable}; keep one")));
+                if named(arguments).iter().any(|(argument, _)| argument == name) {
+                    return Err(InvalidSettings::new(
+                        name,
+                        format!("it is set directly and by {variable}; remove one"),
+                    ));
                 }
-                let secret = std::fs::read_to_string(&path)
-                    .map_err(|error| InvalidSettings::of(name, format!("{variable} names {path}: {error}")))?;
-                all.insert(name.to_owned(), Self { value: secret.trim_end().to_owned(), place: variable });
+                let secret = std::fs::read_to_string(&path).map_err(|error| {
+                    InvalidSettings::new(name, format!("{path}, named by {variable}, could not be read: {error}"))
+                })?;
+                let value = secret.trim_end().to_owned();
+                settings.insert(name.to_owned(), Self { value, origin: variable });
             }
         }
-        Ok(all)
+        Ok(settings)
     }
 }
 
-/// Whether a setting may hold what nobody should read over a shoulder.
+/// Whether a setting may contain a secret.
 #[must_use]
 pub fn is_secret(name: &str) -> bool {
     SECRETS.contains(&name)
@@ -64,7 +71,7 @@ fn read_file(path: &Path) -> Result<Vec<(String, String)>, InvalidSettings> {
     let text = std::fs::read_to_string(path)
         .map_err(|error| InvalidSettings(format!("The settings file {shown} could not be read: {error}.")))?;
     let table: toml::Table = text.parse().map_err(|error| {
-        InvalidSettings(format!("The settings file {shown} is not TOML: {}.", fault(&error, &text)))
+        InvalidSettings(format!("The settings file {shown} is not TOML: {}.", syntax_error(&error, &text)))
     })?;
     let known = names();
     table
@@ -72,18 +79,19 @@ fn read_file(path: &Path) -> Result<Vec<(String, String)>, InvalidSettings> {
         .map(|(name, value)| {
             if !known.contains(&name) {
                 return Err(InvalidSettings(format!(
-                    "The settings file {shown} has an unknown setting `{name}`. Known are {}.",
+                    "The settings file {shown} has an unknown setting `{name}`. Valid settings: {}.",
                     known.join(", ")
                 )));
             }
-            let text = as_text(&value).ok_or_else(|| InvalidSettings::of(&name, "it is not a plain value"))?;
+            let text =
+                as_text(&value).ok_or_else(|| InvalidSettings::new(&name, "it is not a string, a number or a list"))?;
             Ok((name, text))
         })
         .collect()
 }
 
-/// What is wrong and in which line, but not the line itself, which may hold a secret. A key holds none.
-fn fault(error: &toml::de::Error, text: &str) -> String {
+/// Describes a syntax error without quoting the line, which may contain a secret. Keys are safe to quote.
+fn syntax_error(error: &toml::de::Error, text: &str) -> String {
     let message = error.message();
     let Some(span) = error.span() else { return message.to_owned() };
     let line = 1 + text.get(..span.start).map_or(0, |before| before.matches('\n').count());
@@ -93,7 +101,7 @@ fn fault(error: &toml::de::Error, text: &str) -> String {
     }
 }
 
-/// Numbers and lists are welcome in the file; elsewhere everything is text.
+/// Converts a TOML value to the text of a setting. A list becomes comma-separated.
 fn as_text(value: &toml::Value) -> Option<String> {
     match value {
         toml::Value::String(text) => Some(text.clone()),
@@ -103,7 +111,7 @@ fn as_text(value: &toml::Value) -> Option<String> {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the place that the lint leads to")]
+#[expect(clippy::disallowed_methods, reason = "the only place that may read the environment")]
 fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }

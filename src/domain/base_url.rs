@@ -1,12 +1,12 @@
-//! The public address of the service. Every absolute link comes from it.
+//! The public URL of the service. Every absolute link starts with it.
 
 use std::fmt;
 use std::net::SocketAddr;
 
 use url::{Host, Url};
 
-/// `https://troupe.example`: a scheme, a host and perhaps a port, in lower case, the scheme's own
-/// port left out.
+/// Scheme, host and optional port, such as `https://troupe.example`: in lower case, without the
+/// scheme's default port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BaseUrl {
     origin: String,
@@ -17,28 +17,28 @@ pub struct BaseUrl {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidBaseUrl {
-    #[error("it is not an address such as https://troupe.example")]
+    #[error("it is not a URL such as https://troupe.example")]
     Shape,
-    #[error("it has to start with http:// or https://")]
+    #[error("it must start with http:// or https://")]
     Scheme,
-    #[error("it has to end after the host: no path, query, user or password")]
+    #[error("it must end after the host, without a path, query, user or password")]
     MoreThanOrigin,
 }
 
 impl BaseUrl {
     /// # Errors
-    /// Says why `text` is no address of a site.
+    /// Fails if `text` is not an http or https URL that ends after the host.
     pub fn parse(text: &str) -> Result<Self, InvalidBaseUrl> {
         let url = Url::parse(text).map_err(|_| InvalidBaseUrl::Shape)?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(InvalidBaseUrl::Scheme);
         }
-        let bare = url.path() == "/"
+        let is_origin = url.path() == "/"
             && url.query().is_none()
             && url.fragment().is_none()
             && url.username().is_empty()
             && url.password().is_none();
-        if !bare {
+        if !is_origin {
             return Err(InvalidBaseUrl::MoreThanOrigin);
         }
         Ok(Self {
@@ -49,7 +49,7 @@ impl BaseUrl {
         })
     }
 
-    /// The address of a site that is reached where it listens.
+    /// The URL of a site that is reached at its listener.
     #[must_use]
     pub fn of_listener(address: SocketAddr) -> Self {
         let host = match address {
@@ -63,7 +63,7 @@ impl BaseUrl {
         Self { origin: format!("http://{host}{port}"), host, port: address.port(), https: false }
     }
 
-    /// Scheme, host and port: what a browser calls the origin.
+    /// The origin: scheme, host and port.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.origin
@@ -75,13 +75,13 @@ impl BaseUrl {
         self.host.to_string()
     }
 
-    /// Where to connect: the name or number of the host, without the brackets of an address, and the port.
+    /// The host and port to connect to. An IPv6 address has no brackets.
     #[must_use]
     pub fn server(&self) -> (String, u16) {
         (without_brackets(&self.host), self.port)
     }
 
-    /// The absolute form of a path that starts with a slash.
+    /// Returns the absolute URL of a path that starts with a slash.
     #[must_use]
     pub fn to(&self, path: &str) -> String {
         format!("{}{path}", self.origin)
@@ -92,14 +92,14 @@ impl BaseUrl {
         self.https
     }
 
-    /// Whether only this machine can reach it: then the service is a local preview.
+    /// Whether only this host can reach it. Then the service is a local preview.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
         is_loopback(&self.host)
     }
 }
 
-/// Whether what is sent to this host stays on this machine.
+/// Whether the host is this one.
 pub(super) fn is_loopback(host: &Host) -> bool {
     match host {
         Host::Ipv4(ip) => ip.is_loopback(),
@@ -108,7 +108,7 @@ pub(super) fn is_loopback(host: &Host) -> bool {
     }
 }
 
-/// The name or number of a host, as a connection wants it.
+/// Returns the name or IP address to connect to.
 pub(super) fn without_brackets(host: &Host) -> String {
     match host {
         Host::Domain(name) => name.clone(),
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn origins_are_lower_case_and_leave_the_default_port_out() {
+    fn origins_are_in_lower_case_and_without_the_default_port() {
         assert_eq!(BaseUrl::parse("HTTPS://Troupe.Example:443/").unwrap().as_str(), "https://troupe.example");
         assert_eq!(BaseUrl::parse("http://[::1]:8080").unwrap().as_str(), "http://[::1]:8080");
     }
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn anything_besides_the_origin_is_refused() {
+    fn a_url_with_more_than_the_origin_is_rejected() {
         for text in ["https://a.example/b", "https://a.example?x", "https://u:p@a.example", "https://a.example/#x"] {
             assert_eq!(BaseUrl::parse(text), Err(InvalidBaseUrl::MoreThanOrigin), "{text}");
         }
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn loopback_addresses_are_a_local_preview() {
+    fn loopback_urls_are_a_local_preview() {
         for text in ["http://127.0.0.1:8080", "http://localhost", "http://[::1]", "http://127.9.9.9"] {
             assert!(BaseUrl::parse(text).unwrap().is_loopback(), "{text}");
         }

@@ -1,20 +1,20 @@
-//! Days, and the weeks and months they lie in. All of it in UTC.
+//! Days, weeks and months, in UTC.
 
 use jiff::civil::Date;
 use jiff::{Span, ToSpan};
 
 use super::time::Timestamp;
 
-const MILLIS_A_DAY: i64 = 24 * 60 * 60 * 1000;
+const MILLIS_PER_DAY: i64 = 24 * 60 * 60 * 1000;
 
-/// A day, as the number of days since the start of 1970.
+/// A day, stored as the number of days since 1970-01-01.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Day(i64);
 
 impl Day {
     #[must_use]
-    pub const fn of(moment: Timestamp) -> Self {
-        Self(moment.unix_millis().div_euclid(MILLIS_A_DAY))
+    pub const fn of(timestamp: Timestamp) -> Self {
+        Self(timestamp.unix_millis().div_euclid(MILLIS_PER_DAY))
     }
 
     #[must_use]
@@ -27,13 +27,13 @@ impl Day {
         self.0
     }
 
-    /// Reads `2026-11-15`.
+    /// Parses `2026-11-15`.
     ///
     /// # Errors
-    /// With what to write instead.
+    /// Fails with a hint at the format.
     pub fn parse(text: &str) -> Result<Self, String> {
         let date = Date::strptime("%Y-%m-%d", text).map_err(|_| "write a day as 2026-11-15".to_owned())?;
-        Ok(Self::at(date))
+        Ok(Self::from_civil(date))
     }
 
     /// The day as `2026-11-15`.
@@ -54,7 +54,7 @@ impl Day {
         self.civil().strftime("%-d %b %Y").to_string()
     }
 
-    /// The month that the day lies in, as `Nov 2026`.
+    /// The month of the day, as `Nov 2026`.
     #[must_use]
     pub fn month_name(self) -> String {
         self.civil().strftime("%b %Y").to_string()
@@ -65,25 +65,25 @@ impl Day {
         Self(self.0.saturating_sub(days))
     }
 
-    fn at(date: Date) -> Self {
+    fn from_civil(date: Date) -> Self {
         Self(i64::from(EPOCH.until(date).map_or(0, |span: Span| span.get_days())))
     }
 
     fn civil(self) -> Date {
-        EPOCH.saturating_add(self.0.clamp(-MOST_DAYS, MOST_DAYS).days())
+        EPOCH.saturating_add(self.0.clamp(-MAX_DAYS, MAX_DAYS).days())
     }
 }
 
 const EPOCH: Date = jiff::civil::date(1970, 1, 1);
-/// More days than any calendar has.
-const MOST_DAYS: i64 = 4_000_000;
+/// Keeps the arithmetic within the range of `Date`.
+const MAX_DAYS: i64 = 4_000_000;
 
-/// What days are put together by.
+/// The length of the periods of a chart or table.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Period {
     #[default]
     Day,
-    /// From Monday.
+    /// Starts on Monday.
     Week,
     Month,
 }
@@ -98,47 +98,46 @@ impl Period {
         }
     }
 
-    /// The first day of the period that a day lies in.
+    /// The first day of the period that contains `day`.
     #[must_use]
     pub fn start(self, day: Day) -> Day {
         match self {
             Self::Day => day,
             Self::Week => day.before(i64::from(day.civil().weekday().to_monday_zero_offset())),
-            Self::Month => Day::at(day.civil().first_of_month()),
+            Self::Month => Day::from_civil(day.civil().first_of_month()),
         }
     }
 
-    /// The first day of the period after that of a day.
+    /// The first day of the period after the one that contains `day`.
     #[must_use]
     pub fn next(self, day: Day) -> Day {
         match self {
             Self::Day => Day(day.0 + 1),
             Self::Week => Day(self.start(day).0 + 7),
-            Self::Month => Day(Day::at(day.civil().last_of_month()).0 + 1),
+            Self::Month => Day(Day::from_civil(day.civil().last_of_month()).0 + 1),
         }
     }
 
-    /// Where a look back that ends on this day begins, if nobody says otherwise: a month of days, a
-    /// quarter of weeks, a year of months.
+    /// The first day of the default range that ends today: 30 days, 13 weeks or 12 months.
     #[must_use]
-    pub fn look_back(self, today: Day) -> Day {
+    pub fn default_start(self, today: Day) -> Day {
         match self {
             Self::Day => today.before(29),
             Self::Week => self.start(today).before(12 * 7),
-            Self::Month => Day::at(today.civil().first_of_month().saturating_sub(11.months())),
+            Self::Month => Day::from_civil(today.civil().first_of_month().saturating_sub(11.months())),
         }
     }
 
-    /// Where a drawing begins that ends on this day: with the first day that anything is known of, a
-    /// look back at the most and a handful of periods at the least.
+    /// The first day of a chart that ends today. It starts with the first day that has data, but shows at
+    /// least seven periods and at most the default range.
     #[must_use]
-    pub fn drawn_from(self, first: Option<Day>, today: Day) -> Day {
-        const HANDFUL: usize = 7;
-        let least = (1..HANDFUL).fold(self.start(today), |day, _| self.start(day.before(1)));
-        first.map_or(least, |first| self.start(first)).min(least).max(self.look_back(today))
+    pub fn chart_start(self, first: Option<Day>, today: Day) -> Day {
+        const MIN_PERIODS: usize = 7;
+        let latest = (1..MIN_PERIODS).fold(self.start(today), |day, _| self.start(day.before(1)));
+        first.map_or(latest, |first| self.start(first)).min(latest).max(self.default_start(today))
     }
 
-    /// The first days of all periods from that of one day to that of another.
+    /// The first days of all periods that overlap the range from `from` to `to`.
     #[must_use]
     pub fn starts(self, from: Day, to: Day) -> Vec<Day> {
         let first = Some(self.start(from));
@@ -159,8 +158,8 @@ mod tests {
     }
 
     #[test]
-    fn a_day_begins_and_ends_at_midnight_utc() {
-        let midnight = 20_772 * MILLIS_A_DAY;
+    fn days_begin_at_midnight_utc() {
+        let midnight = 20_772 * MILLIS_PER_DAY;
         assert_eq!(Day::of(Timestamp::from_unix_millis(midnight)).date(), "2026-11-15");
         assert_eq!(Day::of(Timestamp::from_unix_millis(midnight - 1)).date(), "2026-11-14");
         assert_eq!(day("1970-01-01").number(), 0);
@@ -183,18 +182,18 @@ mod tests {
     }
 
     #[test]
-    fn a_look_back_is_a_month_of_days_a_quarter_of_weeks_or_a_year_of_months() {
+    fn the_default_range_is_30_days_13_weeks_or_12_months() {
         for today in ["2026-11-15", "2026-11-01", "2028-02-29", "2026-12-31", "2027-01-31"].map(day) {
             for (period, periods) in [(Period::Day, 30), (Period::Week, 13), (Period::Month, 12)] {
-                assert_eq!(period.starts(period.look_back(today), today).len(), periods, "{period:?} {today:?}");
+                assert_eq!(period.starts(period.default_start(today), today).len(), periods, "{period:?} {today:?}");
             }
         }
     }
 
     #[test]
-    fn a_drawing_begins_with_what_is_known_but_is_never_of_a_bar_or_two() {
+    fn a_chart_starts_with_the_first_data_but_shows_at_least_seven_periods() {
         let today = day("2026-11-15");
-        for (period, first, drawn) in [
+        for (period, first, start) in [
             (Period::Day, None, "2026-11-09"),
             (Period::Day, Some("2026-11-15"), "2026-11-09"),
             (Period::Day, Some("2026-11-01"), "2026-11-01"),
@@ -204,7 +203,7 @@ mod tests {
             (Period::Month, Some("2026-11-15"), "2026-05-01"),
             (Period::Month, Some("2020-01-01"), "2025-12-01"),
         ] {
-            assert_eq!(period.drawn_from(first.map(day), today).date(), drawn, "{period:?} {first:?}");
+            assert_eq!(period.chart_start(first.map(day), today).date(), start, "{period:?} {first:?}");
         }
     }
 }

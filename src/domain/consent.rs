@@ -1,23 +1,23 @@
-//! The opt-in to the monthly email: through what it was given, and under which wording.
+//! The opt-in to the monthly letter: where it came from and the wording that the person agreed to.
 
 use super::text::Source;
 use super::time::Timestamp;
 
-/// The face of the service that a request came through.
+/// The interface that a request came through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Via {
-    /// The site's own forms.
+    /// The forms of the site.
     Site,
     Api,
     Mcp,
-    /// A list that the makers brought along.
+    /// A list that the makers imported.
     Import,
 }
 
 impl Via {
     pub const ALL: [Self; 4] = [Self::Site, Self::Api, Self::Mcp, Self::Import];
 
-    /// Reads it back; anything else is none.
+    /// Parses the stored form.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|via| via.as_str() == text)
@@ -34,7 +34,7 @@ impl Via {
     }
 }
 
-/// Somebody asked for the monthly email.
+/// A person's consent to the monthly letter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OptIn {
     pub at: Timestamp,
@@ -43,9 +43,9 @@ pub struct OptIn {
     pub wording: i64,
 }
 
-/// What somebody agrees to who asks for the monthly email. A change of the words raises `WORDING`,
-/// so that each opt-in tells which words it was given under.
-pub const WORDS: &str = "Send me one email a month about what is new.";
+/// The text next to the opt-in. When it changes, `WORDING` must be incremented, so that each consent
+/// records the text that the person saw.
+pub const TEXT: &str = "Send me one email a month about what is new.";
 pub const WORDING: i64 = 1;
-/// For an opt-in that was given elsewhere, under words that are not ours.
-pub const WORDING_ELSEWHERE: i64 = 0;
+/// The wording of an opt-in that was given outside this service.
+pub const EXTERNAL_WORDING: i64 = 0;

@@ -1,5 +1,4 @@
-//! What is counted by day, and by what it is told apart. No count is about a person: counts stay when
-//! one is erased.
+//! Counts of events by day. They contain no personal data, so they remain when a person is erased.
 
 use std::collections::BTreeMap;
 
@@ -7,11 +6,11 @@ use super::calendar::Day;
 use super::consent::Via;
 use super::text::Source;
 
-/// What is counted.
+/// An event that is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CountedEvent {
     Download,
-    /// An address that neither downloaded nor joined before.
+    /// The first download or signup of an address.
     Person,
     OptIn,
     Join,
@@ -19,7 +18,7 @@ pub enum CountedEvent {
     Unsubscribe,
     /// A call to a tool, by its name.
     Tool,
-    /// A disk image that began to be sent, by its version.
+    /// The start of a disk image's transfer, by its version.
     Image,
 }
 
@@ -55,24 +54,24 @@ impl CountedEvent {
     }
 }
 
-/// What is counted together.
+/// Identifies one count.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CountKey {
     pub day: Day,
     pub what: CountedEvent,
-    /// The face of the service that it came through; empty where there is none.
+    /// The interface that the event came through, or empty.
     pub via: &'static str,
-    /// The tool or the version; empty for all else.
+    /// The tool or version, or empty.
     pub name: String,
 }
 
-/// How often what happened: always in one order, so that two instances that add to the same counts
-/// do not wait for each other in a circle.
+/// Numbers of events by key. They are sorted, so that two instances that update the same rows cannot
+/// deadlock.
 #[derive(Clone, Debug, Default)]
 pub struct Counts(BTreeMap<CountKey, u64>);
 
 impl Counts {
-    /// Counts something that has no name of its own.
+    /// Counts an event without a name.
     pub fn add_plain(&mut self, day: Day, what: CountedEvent, via: Option<Via>) {
         self.add(CountKey { day, what, via: via.map_or("", Via::as_str), name: String::new() });
     }
@@ -90,7 +89,7 @@ impl Counts {
         self.0.iter().map(|(key, times)| (key, *times))
     }
 
-    /// Takes back what could not be stored, to be stored with the rest later.
+    /// Adds counts that could not be stored, so that they are stored with the next ones.
     pub fn merge(&mut self, other: Self) {
         for (key, times) in other.0 {
             *self.0.entry(key).or_default() += times;
@@ -98,7 +97,7 @@ impl Counts {
     }
 }
 
-/// How often each thing happened.
+/// The number of events of each kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
     pub downloads: u64,
@@ -110,9 +109,9 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Calls and images are told apart by more than their number, and have no place here.
+    /// Ignores tool calls and images, which are counted by name only.
     pub const fn add(&mut self, what: CountedEvent, times: u64) {
-        let place = match what {
+        let total = match what {
             CountedEvent::Download => &mut self.downloads,
             CountedEvent::Person => &mut self.new_people,
             CountedEvent::OptIn => &mut self.opt_ins,
@@ -121,10 +120,10 @@ impl Totals {
             CountedEvent::Unsubscribe => &mut self.unsubscribes,
             CountedEvent::Tool | CountedEvent::Image => return,
         };
-        *place += times;
+        *total += times;
     }
 
-    /// Each with the name that programs know it by.
+    /// Each total with its name in JSON.
     #[must_use]
     pub const fn named(&self) -> [(&'static str, u64); 6] {
         [
@@ -138,12 +137,12 @@ impl Totals {
     }
 }
 
-/// Where people came from, by day, always in one order as [`Counts`] are.
+/// Totals by day and source, sorted like [`Counts`].
 #[derive(Clone, Debug, Default)]
 pub struct SourceCounts(BTreeMap<(Day, String), Totals>);
 
 impl SourceCounts {
-    /// A source with an @ may be an address, and counts as none.
+    /// A source that contains an @ may be an email address, so it is counted as no source.
     pub fn add(&mut self, day: Day, what: CountedEvent, source: Option<&Source>) {
         let source = source.map(Source::as_str).filter(|source| !source.contains('@')).unwrap_or_default();
         self.0.entry((day, source.to_owned())).or_default().add(what, 1);
@@ -159,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_source_that_may_be_an_address_is_counted_without_it() {
+    fn a_source_that_may_be_an_address_is_counted_as_none() {
         let mut sources = SourceCounts::default();
         for source in [Some("hn"), Some("ada@example.com"), None] {
             let source = source.map(|source| Source::parse(source).unwrap());

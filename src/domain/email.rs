@@ -1,13 +1,11 @@
-//! An email address as the service understands one.
-//!
-//! Whoever holds an `EmailAddress` need not check it again.
+//! Email addresses.
 
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 
 use super::limits;
 
-/// What `parse` accepts, for schemas. It says yes to whatever `parse` does; for addresses of plain
-/// ASCII without `xn--` the two agree exactly, while only IDNA can judge the others.
+/// The pattern for schemas. It matches every address that `parse` accepts. For ASCII addresses
+/// without `xn--` it matches no others; only IDNA can decide about the rest.
 pub const PATTERN: &str = concat!(
     r"^(?=[^@]{1,64}@)",
     r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@",
@@ -15,7 +13,7 @@ pub const PATTERN: &str = concat!(
     r"|[A-Za-z0-9.-]*[^\x00-\x7F][^\x00-,/:-@\[-`{-\x7F]*)$",
 );
 
-/// An address, kept as typed, with the form in which two spellings of it are compared.
+/// A valid address, as typed, with a key that is equal for all its spellings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmailAddress {
     typed: String,
@@ -30,15 +28,15 @@ pub enum InvalidEmail {
     Shape,
     #[error("the part before the @ has more than {max} characters", max = limits::MAX_LOCAL_PART_BYTES)]
     LocalPartTooLong,
-    #[error("the part before the @ may hold letters, digits, single dots and !#$%&'*+/=?^_`{{|}}~- only")]
+    #[error("the part before the @ may contain only letters, digits, single dots and !#$%&'*+/=?^_`{{|}}~-")]
     LocalPart,
-    #[error("the part after the @ is not the name of a domain, such as example.com")]
+    #[error("the part after the @ is not a domain name such as example.com")]
     Domain,
 }
 
 impl EmailAddress {
     /// # Errors
-    /// Says why `typed` is no address.
+    /// Fails if `typed` is not a valid address.
     pub fn parse(typed: &str) -> Result<Self, InvalidEmail> {
         let length = typed.chars().count();
         if length > limits::MAX_EMAIL_CHARS {
@@ -63,13 +61,13 @@ impl EmailAddress {
         &self.typed
     }
 
-    /// Equal for two spellings of one address.
+    /// Identifies the address: equal for all its spellings.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.key
     }
 
-    /// The address in the form that every mail server takes: as typed, with the domain in ASCII.
+    /// The address as typed, but with the domain in ASCII, which every mail server accepts.
     #[must_use]
     pub fn in_ascii(&self) -> String {
         match self.typed.split_once('@') {
@@ -78,7 +76,7 @@ impl EmailAddress {
         }
     }
 
-    /// What stands after the @, in lower case and ASCII.
+    /// The domain, in lower case and ASCII.
     #[must_use]
     pub fn domain(&self) -> &str {
         self.key.split_once('@').map_or("", |(_, domain)| domain)
@@ -91,7 +89,7 @@ fn is_dot_atom(local: &str) -> bool {
     })
 }
 
-/// The domain in lower case and ASCII, if IDNA accepts it and it has at least two labels.
+/// Converts a domain to lower-case ASCII. Returns `None` if IDNA rejects it or it has a single label.
 fn ascii_domain(domain: &str) -> Option<String> {
     let ascii = Uts46::new()
         .to_ascii(domain.as_bytes(), AsciiDenyList::STD3, Hyphens::CheckFirstLast, DnsLength::Verify)
@@ -121,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused() {
+    fn invalid_addresses_are_rejected() {
         for typed in [
             "",
             "@",
@@ -179,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn mail_servers_are_given_the_domain_in_ascii() {
+    fn the_ascii_form_has_the_domain_in_ascii() {
         let in_ascii = |typed| EmailAddress::parse(typed).unwrap().in_ascii();
         assert_eq!(in_ascii("Ann@MÜNCHEN.example"), "Ann@xn--mnchen-3ya.example");
         assert_eq!(in_ascii("Ann@Example.com"), "Ann@Example.com");
@@ -197,7 +195,7 @@ mod tests {
         }
 
         #[test]
-        fn the_pattern_accepts_whatever_the_parser_does(typed in r"[a-z.]{1,5}@[\PC]{1,12}\.[\PCa-z]{1,5}") {
+        fn the_pattern_matches_every_valid_address(typed in r"[a-z.]{1,5}@[\PC]{1,12}\.[\PCa-z]{1,5}") {
             if EmailAddress::parse(&typed).is_ok() {
                 prop_assert!(pattern().is_match(&typed).unwrap());
             }

@@ -4,7 +4,7 @@
 
 use super::limits;
 use super::sha256::Sha256;
-use super::text::written_text;
+use super::text::clean_text;
 
 /// A letter as a maker wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ impl Letter {
         if text.len() > limits::MAX_LETTER_BYTES {
             return Err(InvalidLetter::TooLong);
         }
-        let text = written_text(text);
+        let text = clean_text(text);
         let (front_matter, body) = split(&text)?;
         if body.trim().is_empty() {
             return Err(InvalidLetter::Empty);

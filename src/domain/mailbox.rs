@@ -1,4 +1,4 @@
-//! Who a mail comes from or goes to, as makers write it: an address, with or without a name.
+//! The sender or recipient of a mail: an address with an optional display name.
 
 use std::fmt;
 
@@ -15,15 +15,15 @@ pub struct Mailbox {
 pub enum InvalidMailbox {
     #[error("it is neither an address nor of the form Name <name@example.com>")]
     Shape,
-    #[error("the name before the address may hold no control characters, quotes or angle brackets")]
+    #[error("the name before the address must not contain control characters, quotes or angle brackets")]
     Name,
-    #[error("of the address, {0}")]
+    #[error("the address is invalid: {0}")]
     Email(#[from] InvalidEmail),
 }
 
 impl Mailbox {
     /// # Errors
-    /// Says why `text` names nobody.
+    /// Fails if `text` is not one valid mailbox.
     pub fn parse(text: &str) -> Result<Self, InvalidMailbox> {
         let text = text.trim();
         let Some(inner) = text.strip_suffix('>') else {
@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_may_stand_before_the_address() {
+    fn a_name_may_precede_the_address() {
         for (text, shown) in [
             ("hello@troupe.example", "hello@troupe.example"),
             (" <hello@troupe.example> ", "hello@troupe.example"),
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_names_nobody_or_more_than_one_is_refused() {
+    fn anything_but_one_mailbox_is_rejected() {
         for text in [
             "",
             "Troupe",

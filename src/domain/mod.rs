@@ -1,17 +1,15 @@
-//! The words of the service as types: floor 0.
+//! Domain types. They are validated when they are created, so other layers need not check them again.
 //!
-//! Nothing here knows of HTTP, SQL, mail or the clock. A value that exists has been checked, and
-//! nobody above needs to check it again.
+//! Nothing here knows about HTTP, SQL, SMTP or the clock.
 
-pub mod base64;
 pub mod base_url;
 pub mod calendar;
 pub mod consent;
 pub mod contact;
 pub mod counts;
 pub mod disk_image;
+pub mod display_text;
 pub mod email;
-pub mod legible;
 pub mod letter;
 pub mod limits;
 pub mod mailbox;
@@ -25,5 +23,6 @@ pub mod statistics;
 pub mod suppression;
 pub mod text;
 pub mod time;
+pub mod unprintable;
 pub mod unsubscribe;
 pub mod version;

@@ -1,11 +1,11 @@
-//! Somebody who downloaded the app or joined the older list.
+//! A person who downloaded the app or joined the waitlist.
 
 use super::consent::OptIn;
 use super::email::EmailAddress;
 use super::suppression::SuppressionReason;
 use super::time::Timestamp;
 
-/// What a list of people says of one of them.
+/// A person as listed by `people list`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Person {
     pub email: EmailAddress,
@@ -17,7 +17,7 @@ pub struct Person {
 }
 
 impl Person {
-    /// Whether the monthly email would go there now.
+    /// Whether the person receives the monthly letter.
     #[must_use]
     pub const fn is_mailed(&self) -> bool {
         self.opt_in.is_some() && self.suppressed.is_none()

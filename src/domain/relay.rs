@@ -1,4 +1,4 @@
-//! The mail server that takes our mail, and how it is spoken to.
+//! The SMTP server that sends all mail, and how the connection to it is secured.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use url::{Host, Url};
 
 use super::base_url::{is_loopback, without_brackets};
 
-/// Where mail is handed over. Whoever holds one need not wonder whether the password is safe.
+/// An SMTP server. Its password is never sent unencrypted over a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Relay {
     host: Host,
@@ -18,11 +18,11 @@ pub struct Relay {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Security {
-    /// Encrypted from the first byte.
+    /// TLS from the start of the connection.
     Tls,
-    /// Encrypted by STARTTLS, or nothing is said.
+    /// STARTTLS is required.
     StartTls,
-    /// Encrypted by STARTTLS where that is offered.
+    /// STARTTLS is used if the server offers it.
     StartTlsIfOffered,
 }
 
@@ -32,7 +32,7 @@ pub struct Login {
     pub password: String,
 }
 
-/// Without the password.
+/// Does not reveal the password.
 impl fmt::Debug for Login {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Login").field("user", &self.user).finish_non_exhaustive()
@@ -43,17 +43,17 @@ impl fmt::Debug for Login {
 pub enum InvalidRelay {
     #[error("it is not of the form smtps://user:password@mail.example.com")]
     Shape,
-    #[error("it has to start with smtp:// or smtps://")]
+    #[error("it must start with smtp:// or smtps://")]
     Scheme,
-    #[error("it has to end after the host and port")]
+    #[error("it must end after the host and port")]
     MoreThanHost,
-    #[error("a user and a password go together, and special characters in them are written as %40 and the like")]
+    #[error("user and password must both be given, with special characters percent-encoded (@ as %40)")]
     Login,
 }
 
 impl Relay {
     /// # Errors
-    /// Says why `text` is no address of a mail server, without repeating any of it.
+    /// Fails if `text` is not an SMTP URL. The error does not quote the text, which may hold a password.
     pub fn parse(text: &str) -> Result<Self, InvalidRelay> {
         let url = Url::parse(text).map_err(|_| InvalidRelay::Shape)?;
         let tls = match url.scheme() {
@@ -74,7 +74,7 @@ impl Relay {
         };
         let security = match (tls, &login) {
             (true, _) => Security::Tls,
-            (false, Some(_)) if !stays_here(&host) => Security::StartTls,
+            (false, Some(_)) if !is_local(&host) => Security::StartTls,
             (false, _) => Security::StartTlsIfOffered,
         };
         let port = url.port().unwrap_or(match (tls, &login) {
@@ -85,7 +85,7 @@ impl Relay {
         Ok(Self { host, port, security, login })
     }
 
-    /// The name or number of the host, without the brackets of an address.
+    /// The host to connect to. An IPv6 address has no brackets.
     #[must_use]
     pub fn host(&self) -> String {
         without_brackets(&self.host)
@@ -106,20 +106,20 @@ impl Relay {
         self.login.as_ref()
     }
 
-    /// Whether nobody in between could listen, so that any certificate will do.
+    /// Whether the connection stays on this host, so that any certificate is accepted.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
-        stays_here(&self.host)
+        is_local(&self.host)
     }
 }
 
-/// Whether what is said to this host cannot leave the machine. Names below `localhost` should not
-/// either, but who resolves them is not for us to say, and a password is at stake.
-fn stays_here(host: &Host) -> bool {
+/// Whether a connection to this host stays on this host. Names below `localhost` are not trusted: some
+/// resolvers look them up in DNS, and the password could leave the host.
+fn is_local(host: &Host) -> bool {
     is_loopback(host) && !matches!(host, Host::Domain(name) if name != "localhost")
 }
 
-/// Without user and password.
+/// Shows neither user nor password.
 impl fmt::Display for Relay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.host, self.port)
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_goes_out_encrypted_or_stays_on_this_machine() {
+    fn a_password_is_encrypted_or_stays_on_this_host() {
         for (url, security, port) in [
             ("smtps://u:p@mail.example", Security::Tls, 465),
             ("smtps://mail.example:4650", Security::Tls, 4650),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn user_and_password_are_read_as_meant() {
+    fn user_and_password_are_percent_decoded() {
         let relay = Relay::parse("smtps://me%40mail.example:p%2F%3A%25%20w@mail.example").unwrap();
         let login = relay.login().unwrap();
         assert_eq!((login.user.as_str(), login.password.as_str()), ("me@mail.example", "p/:% w"));
@@ -169,8 +169,8 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mail_server_is_refused() {
-        for (url, why) in [
+    fn invalid_urls_are_rejected() {
+        for (url, error) in [
             ("mail.example", InvalidRelay::Shape),
             ("smtp://", InvalidRelay::Shape),
             ("https://mail.example", InvalidRelay::Scheme),
@@ -180,7 +180,7 @@ mod tests {
             ("smtps://:password@mail.example", InvalidRelay::Login),
             ("smtps://user:a%0D%0Ab@mail.example", InvalidRelay::Login),
         ] {
-            assert_eq!(Relay::parse(url), Err(why), "{url}");
+            assert_eq!(Relay::parse(url), Err(error), "{url}");
         }
     }
 }

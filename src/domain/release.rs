@@ -1,20 +1,20 @@
-//! What has been published: disk images of the app, and which of them is the newest.
+//! Published releases of the app, and which of them is the newest.
 //!
-//! Nothing here knows where the images lie or how they are sent.
+//! Nothing here knows where disk images are stored or how they are served.
 
 use super::limits;
 use super::sha256::Sha256;
-use super::text::written_text;
+use super::text::clean_text;
 use super::time::Timestamp;
 use super::version::{Build, SystemVersion, Version};
 
-/// One version of the app that people can, or could, download.
+/// A version of the app that was published. It may be withdrawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Release {
     pub version: Version,
-    /// The name under which the image is served.
+    /// The file name under which the image is served.
     pub file: String,
-    /// Where the image lies if not in the folder of releases.
+    /// The URL of an image that is hosted elsewhere.
     pub elsewhere: Option<String>,
     pub length: u64,
     pub sha256: Sha256,
@@ -23,28 +23,28 @@ pub struct Release {
     /// The `EdDSA` signature that Sparkle checks.
     pub signature: Option<Signature>,
     pub minimum_macos: Option<SystemVersion>,
-    /// For those who want it early: never the newest for the public.
+    /// A pre-release is never the newest for the public.
     pub prerelease: bool,
     pub published: Timestamp,
     pub withdrawn: Option<Timestamp>,
 }
 
-/// Why a release cannot be taken in.
+/// Why a release cannot be published.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum UnwelcomeRelease {
-    #[error("version {0} has been published before, and a version is used once; choose a higher one")]
+pub enum RejectedRelease {
+    #[error("version {0} is already published; choose a higher one")]
     VersionUsed(Version),
-    #[error("version {0} was withdrawn, and a withdrawn version is never used again; choose a higher one")]
+    #[error("version {0} was withdrawn and cannot be used again; choose a higher one")]
     VersionWithdrawn(Version),
-    #[error("the name {0} has been used before; choose a higher version")]
+    #[error("the file name {0} is already used; choose a higher version")]
     NameUsed(String),
-    #[error("{0} is not newer than {1}; add --force to publish it all the same, which does not make it the newest")]
+    #[error("{0} is not newer than {1}; add --force to publish it anyway, which does not make it the newest")]
     NotNewer(Version, Version),
-    #[error("{0} calls itself an early version; add --prerelease to publish it for those who want it early")]
-    EarlyWithoutSaying(Version),
+    #[error("{0} is a pre-release version; add --prerelease to publish it as one")]
+    PrereleaseFlagMissing(Version),
 }
 
-/// Everything that has ever been published, the highest version first.
+/// All releases ever published, the highest version first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Releases(Vec<Release>);
 
@@ -55,17 +55,17 @@ impl Releases {
         Self(releases)
     }
 
-    /// All of them, withdrawn ones too.
+    /// All releases, including withdrawn ones.
     pub fn iter(&self) -> impl Iterator<Item = &Release> {
         self.0.iter()
     }
 
-    /// Those that are handed out.
+    /// Releases that are not withdrawn.
     pub fn offered(&self) -> impl Iterator<Item = &Release> {
         self.0.iter().filter(|release| release.withdrawn.is_none())
     }
 
-    /// The one that the public gets.
+    /// The release that the public gets.
     #[must_use]
     pub fn newest(&self) -> Option<&Release> {
         self.offered().find(|release| !release.prerelease)
@@ -81,34 +81,34 @@ impl Releases {
         self.0.iter().find(|release| release.file == file)
     }
 
-    /// Whether a release of this version may join.
+    /// Checks whether a release of this version may be published.
     ///
     /// # Errors
-    /// With what is in the way.
-    pub fn admit(&self, version: &Version, file: &str, prerelease: bool, force: bool) -> Result<(), UnwelcomeRelease> {
+    /// Fails with the reason why not.
+    pub fn admit(&self, version: &Version, file: &str, prerelease: bool, force: bool) -> Result<(), RejectedRelease> {
         if let Some(known) = self.with_version(version) {
             return Err(match known.withdrawn {
-                Some(_) => UnwelcomeRelease::VersionWithdrawn(version.clone()),
-                None => UnwelcomeRelease::VersionUsed(version.clone()),
+                Some(_) => RejectedRelease::VersionWithdrawn(version.clone()),
+                None => RejectedRelease::VersionUsed(version.clone()),
             });
         }
         if self.with_file(file).is_some() {
-            return Err(UnwelcomeRelease::NameUsed(file.to_owned()));
+            return Err(RejectedRelease::NameUsed(file.to_owned()));
         }
-        if version.is_early() && !prerelease {
-            return Err(UnwelcomeRelease::EarlyWithoutSaying(version.clone()));
+        if version.is_prerelease() && !prerelease {
+            return Err(RejectedRelease::PrereleaseFlagMissing(version.clone()));
         }
         let highest = self.offered().find(|release| prerelease || !release.prerelease);
         match highest {
             Some(highest) if !force && highest.version > *version => {
-                Err(UnwelcomeRelease::NotNewer(version.clone(), highest.version.clone()))
+                Err(RejectedRelease::NotNewer(version.clone(), highest.version.clone()))
             }
             _ => Ok(()),
         }
     }
 }
 
-/// What the app's disk images are called: its name, made fit for an address and a file system.
+/// Returns the app's name with only the characters that are safe in URLs and file names.
 #[must_use]
 pub fn file_stem(app: &str) -> String {
     let words = app.split_whitespace().collect::<Vec<_>>().join("-");
@@ -121,22 +121,22 @@ pub fn file_name(app: &str, version: &Version) -> String {
     format!("{}-{version}.dmg", file_stem(app))
 }
 
-/// What is new in a release, as Markdown. Holds nothing that a feed could not carry.
+/// Release notes in Markdown, without characters that feeds cannot contain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes(String);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("they are over {} KiB; keep the essence and link to the rest", limits::MAX_RELEASE_NOTES_BYTES / 1024)]
+#[error("they are larger than {} KiB; shorten them and link to the rest", limits::MAX_RELEASE_NOTES_BYTES / 1024)]
 pub struct NotesTooLong;
 
 impl Notes {
     /// # Errors
-    /// When there is too much of it.
+    /// Fails if the text is too long.
     pub fn parse(text: &str) -> Result<Self, NotesTooLong> {
         if text.len() > limits::MAX_RELEASE_NOTES_BYTES {
             return Err(NotesTooLong);
         }
-        Ok(Self(written_text(text).trim().to_owned()))
+        Ok(Self(clean_text(text).trim().to_owned()))
     }
 
     #[must_use]
@@ -144,8 +144,8 @@ impl Notes {
         &self.0
     }
 
-    /// The notes as part of a page whose own headings go down to the second level. Headings that
-    /// are underlined get the form of the others.
+    /// Returns the notes with headings moved below the second level, for a page that uses the first two.
+    /// Underlined headings are rewritten with `#`.
     #[must_use]
     pub fn below_second_heading(&self) -> String {
         let mut lines: Vec<String> = Vec::new();
@@ -174,12 +174,12 @@ impl Notes {
 pub struct Signature(String);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it is not a signature as Sparkle's sign_update prints it (88 characters that end in ==)")]
+#[error("it is not a signature as printed by Sparkle's sign_update (88 characters that end in ==)")]
 pub struct InvalidSignature;
 
 impl Signature {
     /// # Errors
-    /// When `text` cannot be 64 bytes in base64.
+    /// Fails if `text` is not 64 bytes in base64.
     pub fn parse(text: &str) -> Result<Self, InvalidSignature> {
         let digits = text.strip_suffix("==").ok_or(InvalidSignature)?;
         let fits = digits.len() == 86
@@ -212,18 +212,18 @@ mod tests {
             build: None,
             signature: None,
             minimum_macos: None,
-            prerelease: version(text).is_early(),
+            prerelease: version(text).is_prerelease(),
             published: Timestamp::from_unix_millis(0),
             withdrawn: None,
         }
     }
 
-    fn admit(releases: &Releases, text: &str, prerelease: bool, force: bool) -> Result<(), UnwelcomeRelease> {
+    fn admit(releases: &Releases, text: &str, prerelease: bool, force: bool) -> Result<(), RejectedRelease> {
         releases.admit(&version(text), &file_name("Troupe", &version(text)), prerelease, force)
     }
 
     #[test]
-    fn the_newest_is_the_highest_that_is_neither_withdrawn_nor_early() {
+    fn the_newest_is_the_highest_version_that_is_neither_withdrawn_nor_a_prerelease() {
         let withdrawn = Release { withdrawn: Some(Timestamp::from_unix_millis(1)), ..release("1.11.0") };
         let releases = Releases::new(vec![release("1.9.3"), withdrawn, release("2.0.0-beta.1"), release("1.10.0")]);
         assert_eq!(releases.newest().unwrap().version, version("1.10.0"));
@@ -232,38 +232,38 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_used_once_and_has_to_be_newer() {
+    fn a_version_is_used_once_and_must_be_newer() {
         let withdrawn = Release { withdrawn: Some(Timestamp::from_unix_millis(1)), ..release("1.5.0") };
         let releases = Releases::new(vec![release("1.4.0"), withdrawn, release("2.0.0-beta.2")]);
         assert_eq!(admit(&releases, "1.4.1", false, false), Ok(()));
-        assert_eq!(admit(&releases, "1.4.0", false, true), Err(UnwelcomeRelease::VersionUsed(version("1.4.0"))));
-        assert_eq!(admit(&releases, "1.5.0", false, true), Err(UnwelcomeRelease::VersionWithdrawn(version("1.5.0"))));
+        assert_eq!(admit(&releases, "1.4.0", false, true), Err(RejectedRelease::VersionUsed(version("1.4.0"))));
+        assert_eq!(admit(&releases, "1.5.0", false, true), Err(RejectedRelease::VersionWithdrawn(version("1.5.0"))));
         assert_eq!(
             admit(&releases, "1.3.9", false, false),
-            Err(UnwelcomeRelease::NotNewer(version("1.3.9"), version("1.4.0")))
+            Err(RejectedRelease::NotNewer(version("1.3.9"), version("1.4.0")))
         );
         assert_eq!(admit(&releases, "1.3.9", false, true), Ok(()));
         assert_eq!(
             admit(&releases, "2.0.0-beta.1", true, false),
-            Err(UnwelcomeRelease::NotNewer(version("2.0.0-beta.1"), version("2.0.0-beta.2")))
+            Err(RejectedRelease::NotNewer(version("2.0.0-beta.1"), version("2.0.0-beta.2")))
         );
         assert_eq!(
             admit(&releases, "2.0.0-beta.3", false, false),
-            Err(UnwelcomeRelease::EarlyWithoutSaying(version("2.0.0-beta.3")))
+            Err(RejectedRelease::PrereleaseFlagMissing(version("2.0.0-beta.3")))
         );
         let other_name = releases.admit(&version("1.6.0"), "Troupe-1.4.0.dmg", false, false);
-        assert_eq!(other_name, Err(UnwelcomeRelease::NameUsed("Troupe-1.4.0.dmg".to_owned())));
+        assert_eq!(other_name, Err(RejectedRelease::NameUsed("Troupe-1.4.0.dmg".to_owned())));
     }
 
     #[test]
-    fn names_of_images_fit_into_an_address() {
+    fn file_names_are_safe_in_urls() {
         assert_eq!(file_name("Troupe", &version("1.4.0")), "Troupe-1.4.0.dmg");
         assert_eq!(file_stem("Tea & Biscuits /2"), "Tea--Biscuits-2");
         assert_eq!(file_stem("茶"), "App");
     }
 
     #[test]
-    fn notes_carry_no_control_characters_and_their_headings_stay_below_the_pages() {
+    fn notes_have_no_control_characters_and_their_headings_start_at_the_third_level() {
         let notes = Notes::parse("\u{feff}# New\r\n\u{0}\u{1b}text\n```\n# code\n```\n#### Deep\n#hash\n").unwrap();
         assert_eq!(notes.as_str(), "# New\ntext\n```\n# code\n```\n#### Deep\n#hash");
         assert_eq!(notes.below_second_heading(), "### New\ntext\n```\n# code\n```\n###### Deep\n#hash");

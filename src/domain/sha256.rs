@@ -1,10 +1,10 @@
-//! SHA-256 of bytes, in the forms in which it is written down.
+//! SHA-256 digests and their text forms.
 
 use std::fmt::Write;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use sha2::Digest as _;
-
-use super::base64;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sha256([u8; 32]);
@@ -15,7 +15,7 @@ impl Sha256 {
         Self(sha2::Sha256::digest(bytes).into())
     }
 
-    /// Reads it back from 64 hexadecimal digits.
+    /// Parses 64 hexadecimal digits.
     #[must_use]
     pub fn from_hex(hex: &str) -> Option<Self> {
         let digits = hex.as_bytes();
@@ -23,8 +23,8 @@ impl Sha256 {
             return None;
         }
         let mut bytes = [0; 32];
-        for (byte, place) in bytes.iter_mut().zip((0..).step_by(2)) {
-            *byte = u8::from_str_radix(&hex[place..place + 2], 16).ok()?;
+        for (byte, start) in bytes.iter_mut().zip((0..).step_by(2)) {
+            *byte = u8::from_str_radix(&hex[start..start + 2], 16).ok()?;
         }
         Some(Self(bytes))
     }
@@ -39,7 +39,7 @@ impl Sha256 {
         hex(&self.0)
     }
 
-    /// The first `length` digits: enough to tell the files of one site apart.
+    /// The first `length` hexadecimal digits, to distinguish the files of one site.
     #[must_use]
     pub fn short(&self, length: usize) -> String {
         self.hex().chars().take(length).collect()
@@ -47,11 +47,11 @@ impl Sha256 {
 
     #[must_use]
     pub fn base64(&self) -> String {
-        base64::encode(&self.0)
+        STANDARD.encode(self.0)
     }
 }
 
-/// Takes in bytes piece by piece.
+/// Computes a digest over several chunks.
 #[derive(Clone, Debug, Default)]
 pub struct Sha256Hasher(sha2::Sha256);
 
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digests_are_written_as_others_write_them() {
+    fn digests_have_the_usual_text_forms() {
         let digest = Sha256::of(b"abc");
         assert_eq!(digest.hex(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
         assert_eq!(digest.short(8), "ba7816bf");
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_is_the_same_in_pieces_and_read_back() {
+    fn hashing_in_chunks_and_parsing_give_the_same_digest() {
         let mut hasher = Sha256Hasher::default();
         hasher.update(b"a");
         hasher.update(b"bc");

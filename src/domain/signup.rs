@@ -1,10 +1,10 @@
-//! What people ask for with their address alone: the download, and a place on the older list.
+//! Requests that need only an email address: a download, and a place on the waitlist.
 
 use super::consent::Via;
 use super::email::EmailAddress;
 use super::text::Source;
 
-/// Somebody wants the app, and perhaps the monthly email.
+/// A request for the app, with an optional opt-in to the monthly letter.
 #[derive(Clone, Debug)]
 pub struct DownloadOrder {
     pub email: EmailAddress,
@@ -13,7 +13,7 @@ pub struct DownloadOrder {
     pub via: Via,
 }
 
-/// Somebody wants to be on the older list.
+/// A request to join the waitlist.
 #[derive(Clone, Debug)]
 pub struct WaitlistOrder {
     pub email: EmailAddress,
@@ -21,7 +21,7 @@ pub struct WaitlistOrder {
     pub via: Via,
 }
 
-/// What was known of an address.
+/// What was already stored for an address.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KnownBefore {
     pub downloaded: bool,

@@ -1,22 +1,23 @@
-//! How the launch goes: what was counted, put together by period and by where it came from.
+//! Counts by period and by source.
 
 use super::calendar::{Day, Period};
 use super::counts::Totals;
 
-/// What happened from one day to another, both included.
+/// Totals from `since` to `until`, both included.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Statistics {
     pub by: Period,
     pub since: Day,
     pub until: Day,
     pub total: Totals,
-    /// Every period, also those in which nothing happened, by its first day.
+    /// Every period with its first day, including those without events.
     pub periods: Vec<(Day, Totals)>,
-    /// The sources that most came from, those first. Empty: none was given.
+    /// The most frequent sources first. An empty name stands for no source.
     pub sources: Vec<(String, Totals)>,
-    /// By the face of the service that requests came through.
+    /// By the interface that requests came through.
     pub via: Vec<(String, Totals)>,
-    /// Calls by tool, and images sent by version: the most first.
+    /// Calls by tool, the most frequent first.
     pub tools: Vec<(String, u64)>,
+    /// Transfers of disk images by version, the most frequent first.
     pub images: Vec<(String, u64)>,
 }

@@ -1,10 +1,11 @@
-//! Texts that people and callers hand in: where they came from, their name, their message.
+//! Texts of limited length: the source of a signup, the sender's name, the message.
 //!
-//! Lengths are judged on what was sent; U+0000, which PostgreSQL cannot hold, is kept as U+FFFD.
+//! Limits apply to the text as sent. U+0000, which PostgreSQL cannot store, is replaced by U+FFFD.
 
 use super::limits;
+use super::unprintable::is_noncharacter;
 
-/// A text within its limit.
+/// A text that is not longer than its limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Bounded(String);
 
@@ -25,21 +26,21 @@ impl Bounded {
     }
 }
 
-/// What a maker wrote in a file, without a mark of its encoding, copier returns and all that no
-/// feed or mail could carry.
+/// Removes the byte order mark, carriage returns and all characters that feeds and mails cannot contain
+/// from the text of a file.
 #[must_use]
-pub fn written_text(text: &str) -> String {
-    let carried = |c: &char| ['\n', '\t'].contains(c) || !(c.is_control() || ['\u{fffe}', '\u{ffff}'].contains(c));
-    text.trim_start_matches('\u{feff}').chars().filter(carried).collect()
+pub fn clean_text(text: &str) -> String {
+    let is_allowed = |c: &char| ['\n', '\t'].contains(c) || !(c.is_control() || is_noncharacter(*c));
+    text.trim_start_matches('\u{feff}').chars().filter(is_allowed).collect()
 }
 
-/// Where a request came from, such as the caller's app.
+/// Where a signup came from, such as the caller's app.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source(Bounded);
 
 impl Source {
     /// # Errors
-    /// When it is over its limit.
+    /// Fails if the text is longer than the limit.
     pub fn parse(text: &str) -> Result<Self, TooLong> {
         Bounded::parse(text, limits::MAX_SOURCE_CHARS).map(Self)
     }
@@ -50,13 +51,13 @@ impl Source {
     }
 }
 
-/// The name of somebody who writes to the makers.
+/// The name of the sender of a contact message.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SenderName(Bounded);
 
 impl SenderName {
     /// # Errors
-    /// When it is over its limit.
+    /// Fails if the text is longer than the limit.
     pub fn parse(text: &str) -> Result<Self, TooLong> {
         Bounded::parse(text, limits::MAX_NAME_CHARS).map(Self)
     }
@@ -67,7 +68,7 @@ impl SenderName {
     }
 }
 
-/// A message to the makers, kept whole, surrounding space included.
+/// A contact message, stored with its surrounding white space.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageText(Bounded);
 
@@ -81,7 +82,7 @@ pub enum InvalidMessage {
 
 impl MessageText {
     /// # Errors
-    /// When nothing is left of it without the surrounding space, or it is over its limit.
+    /// Fails if the message is blank, or longer than the limit.
     pub fn parse(text: &str) -> Result<Self, InvalidMessage> {
         if text.trim_matches(is_blank).chars().count() < limits::MIN_MESSAGE_CHARS {
             return Err(InvalidMessage::Empty);
@@ -97,7 +98,7 @@ impl MessageText {
     }
 }
 
-/// White space, and the four separators of ASCII that some readers of the schema count as such.
+/// Whether `c` is white space or an ASCII separator, which some regex engines treat as white space.
 fn is_blank(c: char) -> bool {
     c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
 }
@@ -117,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_needs_two_characters_besides_space() {
+    fn a_message_needs_two_characters_besides_white_space() {
         for blank in ["", " ", "\n\t ", "x", "  x  ", "\u{a0}\u{2003}\u{2028}", "\u{1c}\u{1d}"] {
             assert_eq!(MessageText::parse(blank), Err(InvalidMessage::Empty), "{blank:?}");
         }
@@ -125,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn nul_is_kept_as_the_replacement_character() {
+    fn nul_is_stored_as_the_replacement_character() {
         assert_eq!(MessageText::parse("a\0b").unwrap().as_str(), "a\u{fffd}b");
     }
 }

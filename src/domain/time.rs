@@ -1,4 +1,4 @@
-//! Moments, as the store keeps them.
+//! Timestamps.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ impl Timestamp {
         Self(millis)
     }
 
-    /// Reads a moment as RFC 3339 has it, or a day as `2026-11-15`, which begins in UTC.
+    /// Parses an RFC 3339 timestamp, or a day such as `2026-11-15` as its start in UTC.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let moment = text.parse::<jiff::Timestamp>().or_else(|_| format!("{text}T00:00:00Z").parse()).ok()?;
-        Some(Self(moment.as_millisecond()))
+        let timestamp = text.parse::<jiff::Timestamp>().or_else(|_| format!("{text}T00:00:00Z").parse()).ok()?;
+        Some(Self(timestamp.as_millisecond()))
     }
 
     #[must_use]
@@ -30,18 +30,18 @@ impl Timestamp {
     }
 
     #[must_use]
-    pub fn after(self, span: Duration) -> Self {
-        let millis = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+    pub fn after(self, duration: Duration) -> Self {
+        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         Self(self.0.saturating_add(millis))
     }
 
     #[must_use]
-    pub fn before(self, span: Duration) -> Self {
-        let millis = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+    pub fn before(self, duration: Duration) -> Self {
+        let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         Self(self.0.saturating_sub(millis))
     }
 
-    /// How long it is until then: nothing if that is over.
+    /// The duration until `later`, or zero if that is in the past.
     #[must_use]
     pub fn until(self, later: Self) -> Duration {
         Duration::from_millis(u64::try_from(later.0.saturating_sub(self.0)).unwrap_or_default())
@@ -59,14 +59,14 @@ impl Timestamp {
         self.rfc3339().split('T').next().unwrap_or_default().to_owned()
     }
 
-    /// The moment as feeds have it: `Sun, 15 Nov 2026 12:00:00 +0000`.
+    /// The timestamp as in RFC 2822: `Sun, 15 Nov 2026 12:00:00 +0000`.
     #[must_use]
     pub fn rfc2822(self) -> String {
-        let moment = jiff::Timestamp::from_second(self.unix_seconds()).unwrap_or(jiff::Timestamp::MAX);
-        jiff::fmt::rfc2822::to_string(&moment.to_zoned(jiff::tz::TimeZone::UTC)).unwrap_or_default()
+        let timestamp = jiff::Timestamp::from_second(self.unix_seconds()).unwrap_or(jiff::Timestamp::MAX);
+        jiff::fmt::rfc2822::to_string(&timestamp.to_zoned(jiff::tz::TimeZone::UTC)).unwrap_or_default()
     }
 
-    /// The moment as RFC 3339 has it, to the second.
+    /// The timestamp as in RFC 3339, with a precision of one second.
     #[must_use]
     pub fn rfc3339(self) -> String {
         jiff::Timestamp::from_second(self.unix_seconds()).unwrap_or(jiff::Timestamp::MAX).to_string()
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_and_days_are_read_and_nothing_else_is() {
+    fn timestamps_and_days_are_parsed_and_nothing_else_is() {
         let noon = Timestamp::from_unix_millis(1_794_744_000_000);
         assert_eq!(Timestamp::parse(&noon.rfc3339()), Some(noon));
         assert_eq!(Timestamp::parse("2026-11-15T13:00:00+01:00"), Some(noon));

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// `1.4.0`, or `2.0.0-beta.1`. Build numbers (`+7`) are left out: they would not tell two apart.
+/// `1.4.0`, or `2.0.0-beta.1`. Build metadata (`+7`) is not allowed, because it does not order versions.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(semver::Version);
 
@@ -10,21 +10,21 @@ pub struct Version(semver::Version);
 pub enum InvalidVersion {
     #[error("it is not of the form 1.4.0 or 2.0.0-beta.1")]
     Shape,
-    #[error("it has a build number behind a plus sign; leave that out")]
+    #[error("it has build metadata after a plus sign; remove it")]
     Build,
 }
 
 impl Version {
     /// # Errors
-    /// Says why `text` is no version.
+    /// Fails if `text` is not a semantic version without build metadata.
     pub fn parse(text: &str) -> Result<Self, InvalidVersion> {
         let version = semver::Version::parse(text).map_err(|_| InvalidVersion::Shape)?;
         if version.build.is_empty() { Ok(Self(version)) } else { Err(InvalidVersion::Build) }
     }
 
-    /// Whether it says of itself that it comes before the real one.
+    /// Whether the version has a pre-release part, such as `-beta.1`.
     #[must_use]
-    pub fn is_early(&self) -> bool {
+    pub fn is_prerelease(&self) -> bool {
         !self.0.pre.is_empty()
     }
 }
@@ -45,7 +45,7 @@ pub struct InvalidSystemVersion;
 
 impl SystemVersion {
     /// # Errors
-    /// When `text` is not one to three numbers with dots between them.
+    /// Fails if `text` is not one to three numbers separated by dots.
     pub fn parse(text: &str) -> Result<Self, InvalidSystemVersion> {
         let numbers: Vec<_> = text.split('.').collect();
         let fits = numbers.len() <= 3
@@ -61,7 +61,7 @@ impl SystemVersion {
     }
 }
 
-/// What the app itself calls this build (`CFBundleVersion`), where that is not its version.
+/// The app's `CFBundleVersion`, if it differs from its version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Build(String);
 
@@ -71,7 +71,7 @@ pub struct InvalidBuild;
 
 impl Build {
     /// # Errors
-    /// When `text` is not up to 32 digits, letters and dots.
+    /// Fails if `text` is not 1 to 32 digits, letters and dots.
     pub fn parse(text: &str) -> Result<Self, InvalidBuild> {
         let fits = (1..=32).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.');
         if fits { Ok(Self(text.to_owned())) } else { Err(InvalidBuild) }
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn versions_are_ordered_by_number_and_early_ones_come_first() {
+    fn versions_are_ordered_by_number_and_prereleases_come_first() {
         let texts = ["1.4.0-beta.2", "1.4.0-beta.10", "1.4.0", "1.9.3", "1.10.0"];
         let versions = texts.map(|text| Version::parse(text).unwrap());
         assert!(versions.is_sorted());
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_version_is_refused() {
+    fn invalid_versions_are_rejected() {
         for text in ["", "1", "1.4", "v1.4.0", "1.4.0.0", "01.4.0", "1.4.0 ", "1.4.0/x", "latest"] {
             assert_eq!(Version::parse(text), Err(InvalidVersion::Shape), "{text}");
         }
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn systems_have_one_to_three_numbers() {
+    fn macos_versions_have_one_to_three_numbers() {
         for text in ["14", "14.0", "14.6.1"] {
             assert_eq!(SystemVersion::parse(text).unwrap().as_str(), text);
         }

@@ -8,6 +8,7 @@ use super::compose::{Mail, MailAddress, Mailer, PlainMail};
 use crate::domain::contact::{ReceivedMessage, reference};
 use crate::domain::text::SenderName;
 use crate::domain::time::Timestamp;
+use crate::domain::unprintable::{is_control_or_bidi, is_line_break};
 
 impl Mailer {
     /// Composes a mail with one message. Replies go to its sender.
@@ -66,23 +67,14 @@ fn summary(received: &ReceivedMessage) -> String {
     )
 }
 
-/// Replaces what could forge a line or reverse one by U+FFFD.
+/// Replaces line breaks, controls and direction characters by U+FFFD, so that the text can neither
+/// start a line nor reverse one.
 fn single_line(text: &str) -> String {
-    text.replace(|c: char| is_line_ending(c) || is_bidi_control(c) || c.is_control(), "\u{fffd}")
-}
-
-/// All characters that some mail client treats as a line ending.
-const fn is_line_ending(c: char) -> bool {
-    matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
-}
-
-/// Bidirectional formatting characters.
-const fn is_bidi_control(c: char) -> bool {
-    matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    text.replace(|c: char| is_line_break(c) || is_control_or_bidi(c), "\u{fffd}")
 }
 
 fn lines(text: &str) -> Vec<String> {
-    text.replace("\r\n", "\n").split(is_line_ending).map(str::to_owned).collect()
+    text.replace("\r\n", "\n").split(is_line_break).map(str::to_owned).collect()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The certificate that a site shows, judged as a browser would.
+//! The TLS certificate of a site, verified as a browser would.
 
 use std::io;
 use std::sync::Arc;
@@ -19,14 +19,14 @@ use crate::domain::time::Timestamp;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Certificate {
     Valid,
-    /// Valid, but not for as long as was asked.
-    EndsAt(Timestamp),
+    /// Valid now, but expires within the given period.
+    ExpiresAt(Timestamp),
 }
 
-/// Why there is no valid certificate.
+/// Why no valid certificate was found.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateFailure {
-    #[error("this machine has no list of authorities")]
+    #[error("this system has no list of trusted certificate authorities")]
     NoAuthorities,
     #[error("{0}")]
     Unreachable(String),
@@ -38,39 +38,41 @@ pub enum CertificateFailure {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CertificateFault {
-    #[error("it ended on {}", .0.date())]
-    Ended(Timestamp),
-    #[error("it begins on {}", .0.date())]
-    NotBegun(Timestamp),
+    #[error("it expired on {}", .0.date())]
+    Expired(Timestamp),
+    #[error("it is not valid before {}", .0.date())]
+    NotYetValid(Timestamp),
     #[error("it is for another name")]
-    AnotherName,
-    #[error("it comes from nobody whom this machine trusts, or without the certificates in between")]
+    WrongName,
+    #[error("this system does not trust its issuer, or the server does not send the intermediate certificates")]
     UnknownIssuer,
-    #[error("it is not fit for a site ({0})")]
-    Unfit(String),
+    #[error("it is not a certificate for a website ({0})")]
+    Other(String),
 }
 
 impl Certificate {
-    /// Makes one connection, and looks whether what is shown is valid now and for some time to come,
-    /// by the authorities that this machine trusts.
+    /// Connects once, and verifies with the authorities that this system trusts that the certificate
+    /// is valid now and for the given period.
     ///
     /// # Errors
-    /// As [`CertificateFailure`] tells.
-    pub async fn of(host: &str, port: u16, now: Timestamp, to_come: Duration) -> Result<Self, CertificateFailure> {
+    /// Fails if the site cannot be reached or has no valid certificate now.
+    pub async fn probe(host: &str, port: u16, now: Timestamp, period: Duration) -> Result<Self, CertificateFailure> {
         let name = ServerName::try_from(host.to_owned())
-            .map_err(|_| CertificateFailure::Invalid(CertificateFault::AnotherName))?;
+            .map_err(|_| CertificateFailure::Invalid(CertificateFault::WrongName))?;
         let verifier = verifier()?;
-        let connector = TlsConnector::from(Arc::new(client(verifier.clone(), now).map_err(CertificateFailure::NoTls)?));
-        let connection = TcpStream::connect((host, port)).await.map_err(refused)?;
-        let mut connection = connector.connect(name.clone(), connection).await.map_err(refused)?;
-        let [shown, between @ ..] = connection.get_ref().1.peer_certificates().unwrap_or_default() else {
+        let connector =
+            TlsConnector::from(Arc::new(client_config(verifier.clone(), now).map_err(CertificateFailure::NoTls)?));
+        let connection = TcpStream::connect((host, port)).await.map_err(failure)?;
+        let mut connection = connector.connect(name.clone(), connection).await.map_err(failure)?;
+        let [certificate, intermediates @ ..] = connection.get_ref().1.peer_certificates().unwrap_or_default() else {
             return Err(CertificateFailure::NoTls(Error::NoCertificatesPresented));
         };
-        let then = verifier.verify_server_cert(shown, between, &name, &[], unix_time(now.after(to_come)));
+        let later = unix_time(now.after(period));
+        let result = verifier.verify_server_cert(certificate, intermediates, &name, &[], later);
         let _ = connection.shutdown().await;
-        Ok(match then {
+        Ok(match result {
             Err(Error::InvalidCertificate(CertificateError::ExpiredContext { not_after, .. })) => {
-                Self::EndsAt(moment(not_after))
+                Self::ExpiresAt(timestamp(not_after))
             }
             _ => Self::Valid,
         })
@@ -85,15 +87,15 @@ fn verifier() -> Result<Arc<WebPkiServerVerifier>, CertificateFailure> {
         .map_err(|_| CertificateFailure::NoAuthorities)
 }
 
-fn client(verifier: Arc<WebPkiServerVerifier>, now: Timestamp) -> Result<ClientConfig, Error> {
-    let (provider, time) = (ring::default_provider().into(), Arc::new(Now(unix_time(now))));
-    let client = ClientConfig::builder_with_details(provider, time).with_safe_default_protocol_versions()?;
-    Ok(client.with_webpki_verifier(verifier).with_no_client_auth())
+fn client_config(verifier: Arc<WebPkiServerVerifier>, now: Timestamp) -> Result<ClientConfig, Error> {
+    let (provider, clock) = (ring::default_provider().into(), Arc::new(FixedTime(unix_time(now))));
+    let builder = ClientConfig::builder_with_details(provider, clock).with_safe_default_protocol_versions()?;
+    Ok(builder.with_webpki_verifier(verifier).with_no_client_auth())
 }
 
-fn refused(error: io::Error) -> CertificateFailure {
+fn failure(error: io::Error) -> CertificateFailure {
     match error.downcast::<Error>() {
-        Ok(Error::InvalidCertificate(flaw)) => CertificateFailure::Invalid(flaw.into()),
+        Ok(Error::InvalidCertificate(error)) => CertificateFailure::Invalid(error.into()),
         Ok(error) => CertificateFailure::NoTls(error),
         Err(error) => CertificateFailure::Unreachable(error.to_string()),
     }
@@ -102,30 +104,30 @@ fn refused(error: io::Error) -> CertificateFailure {
 impl From<CertificateError> for CertificateFault {
     fn from(error: CertificateError) -> Self {
         match error {
-            CertificateError::ExpiredContext { not_after, .. } => Self::Ended(moment(not_after)),
-            CertificateError::NotValidYetContext { not_before, .. } => Self::NotBegun(moment(not_before)),
-            CertificateError::NotValidForNameContext { .. } => Self::AnotherName,
+            CertificateError::ExpiredContext { not_after, .. } => Self::Expired(timestamp(not_after)),
+            CertificateError::NotValidYetContext { not_before, .. } => Self::NotYetValid(timestamp(not_before)),
+            CertificateError::NotValidForNameContext { .. } => Self::WrongName,
             CertificateError::UnknownIssuer => Self::UnknownIssuer,
-            CertificateError::Other(why) => Self::Unfit(why.to_string()),
-            other => Self::Unfit(other.to_string()),
+            CertificateError::Other(error) => Self::Other(error.to_string()),
+            other => Self::Other(other.to_string()),
         }
     }
 }
 
-/// The time that was passed in.
+/// A fixed time, because the caller passes it in.
 #[derive(Debug)]
-struct Now(UnixTime);
+struct FixedTime(UnixTime);
 
-impl TimeProvider for Now {
+impl TimeProvider for FixedTime {
     fn current_time(&self) -> Option<UnixTime> {
         Some(self.0)
     }
 }
 
-fn unix_time(moment: Timestamp) -> UnixTime {
-    UnixTime::since_unix_epoch(Duration::from_millis(u64::try_from(moment.unix_millis()).unwrap_or_default()))
+fn unix_time(timestamp: Timestamp) -> UnixTime {
+    UnixTime::since_unix_epoch(Duration::from_millis(u64::try_from(timestamp.unix_millis()).unwrap_or_default()))
 }
 
-fn moment(time: UnixTime) -> Timestamp {
+fn timestamp(time: UnixTime) -> Timestamp {
     Timestamp::from_unix_millis(0).after(Duration::from_secs(time.as_secs()))
 }

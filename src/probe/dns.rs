@@ -1,24 +1,26 @@
-//! Asks name servers what DNS holds under a name.
+//! A DNS client for `check`: looks up TXT, MX and address records.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 
+use simple_dns::rdata::{OPT, RData};
+use simple_dns::{CLASS, Name, Packet, PacketFlag, Question, RCODE, TYPE, header_buffer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::timeout;
 
-use super::message::{Answer, Kind, Question, takes_no_mail, text};
-
 const PORT: u16 = 53;
-/// As many as the system's own resolver asks.
-const MOST: usize = 3;
-/// Datagrams get lost, so every server is asked again.
-const ROUNDS: usize = 2;
-/// For one server, one time.
-const ANSWER_WITHIN: Duration = Duration::from_millis(1500);
+/// The system's resolver does not use more name servers either.
+const MAX_SERVERS: usize = 3;
+/// How often each server is queried, since datagrams may be lost.
+const ATTEMPTS: usize = 2;
+/// How long one server may take to respond to one query.
+const RESPONSE_TIMEOUT: Duration = Duration::from_millis(1500);
+/// The largest response accepted over UDP; it passes through every network without fragmentation.
+const MAX_UDP_RESPONSE_BYTES: u16 = 1232;
 
-/// Whom to ask, one after the other until one answers.
+/// The name servers to query, in this order, until one responds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NameServers(Vec<SocketAddr>);
 
@@ -26,154 +28,266 @@ pub struct NameServers(Vec<SocketAddr>);
 #[error("it is not an address such as 9.9.9.9, 127.0.0.1:5353 or [2620:fe::fe]:53")]
 pub struct InvalidNameServer;
 
-/// Why nobody answered: what the last server that was asked did.
+/// Why no server gave a usable response: the failure of the last one.
 #[derive(Debug, thiserror::Error)]
 pub enum DnsFailure {
-    #[error("{0} does not answer")]
-    Silent(SocketAddr),
+    #[error("{0} did not respond in time")]
+    Timeout(SocketAddr),
     #[error("{0} cannot be reached: {1}")]
     Unreachable(SocketAddr, io::Error),
-    #[error("{0} does not tell: {1}")]
-    Declined(SocketAddr, String),
-    #[error("the system gives no chance: {0}")]
+    #[error("{0} responded with an error: {1}")]
+    Error(SocketAddr, String),
+    #[error("the system's random generator failed: {0}")]
     Random(#[from] getrandom::Error),
 }
 
-/// Where mail to a domain goes.
+/// Whether mail to a domain can be delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MailRoute {
-    /// To a mail server, or to the host of that name.
-    Open,
-    /// Nowhere, says the domain itself.
-    Closed,
+    /// The domain has a mail server or, without MX records, an address.
+    Deliverable,
+    /// The domain states that it accepts no mail (RFC 7505).
+    NullMx,
     Missing,
     NoSuchDomain,
 }
 
+/// A response to a query.
+#[derive(Debug)]
+enum Response {
+    /// The records of the requested type.
+    Records(Vec<RData<'static>>),
+    NoSuchName,
+    /// The response does not fit in a datagram: the query must be repeated over TCP.
+    Truncated,
+    Error(String),
+}
+
 impl NameServers {
-    /// Those that the system asks, as far as it says so.
+    /// Returns the servers in `/etc/resolv.conf`, or a server on this host if there are none.
     #[must_use]
-    pub fn of_this_machine() -> Self {
-        Self::listed(&std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default())
+    pub fn from_system() -> Self {
+        Self::from_resolv_conf(&std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default())
     }
 
-    fn listed(file: &str) -> Self {
-        let named = file.lines().filter_map(|line| {
+    fn from_resolv_conf(file: &str) -> Self {
+        let addresses = file.lines().filter_map(|line| {
             let mut words = line.split_whitespace();
             let address = words.next().filter(|word| *word == "nameserver").and(words.next())?;
             Some(SocketAddr::new(address.parse().ok()?, PORT))
         });
-        let servers: Vec<_> = named.take(MOST).collect();
+        let servers: Vec<_> = addresses.take(MAX_SERVERS).collect();
         if servers.is_empty() {
             return Self(vec![SocketAddr::new(Ipv4Addr::LOCALHOST.into(), PORT)]);
         }
         Self(servers)
     }
 
-    /// One server, by address or by address and port.
+    /// Parses the IP address of one server, with an optional port.
     ///
     /// # Errors
-    /// Says that `text` is neither.
+    /// Fails if `text` is not an IP address.
     pub fn parse(text: &str) -> Result<Self, InvalidNameServer> {
         let server = text.parse().or_else(|_| text.parse().map(|address| SocketAddr::new(address, PORT)));
         server.map(|server| Self(vec![server])).map_err(|_| InvalidNameServer)
     }
 
-    /// The texts of a name; none if there is no such name.
+    /// Returns the TXT records of a name, each as one string. There are none if the name does not
+    /// exist.
     ///
     /// # Errors
-    /// If no server answers.
-    pub async fn texts(&self, name: &str) -> Result<Vec<String>, DnsFailure> {
-        let records = self.ask(name, Kind::Text).await?.unwrap_or_default();
-        Ok(records.iter().filter_map(|record| text(record)).collect())
+    /// Fails if no server gives a usable response.
+    pub async fn txt_records(&self, name: &str) -> Result<Vec<String>, DnsFailure> {
+        let records = self.lookup(name, TYPE::TXT).await?.unwrap_or_default();
+        Ok(records.into_iter().filter_map(text).collect())
     }
 
-    /// Where mail to a domain goes.
+    /// Finds out whether mail to a domain can be delivered.
     ///
     /// # Errors
-    /// If no server answers.
-    pub async fn way_for_mail(&self, domain: &str) -> Result<MailRoute, DnsFailure> {
-        let Some(servers) = self.ask(domain, Kind::MailServer).await? else { return Ok(MailRoute::NoSuchDomain) };
+    /// Fails if no server gives a usable response.
+    pub async fn mail_route(&self, domain: &str) -> Result<MailRoute, DnsFailure> {
+        let Some(servers) = self.lookup(domain, TYPE::MX).await? else { return Ok(MailRoute::NoSuchDomain) };
         if !servers.is_empty() {
-            let closed = servers.iter().all(|record| takes_no_mail(record));
-            return Ok(if closed { MailRoute::Closed } else { MailRoute::Open });
+            return Ok(if servers.iter().all(is_null_mx) { MailRoute::NullMx } else { MailRoute::Deliverable });
         }
-        let hosts = tokio::try_join!(self.ask(domain, Kind::Ipv4), self.ask(domain, Kind::Ipv6))?;
-        let there = [hosts.0, hosts.1].into_iter().flatten().any(|addresses| !addresses.is_empty());
-        Ok(if there { MailRoute::Open } else { MailRoute::Missing })
+        let (ipv4, ipv6) = tokio::try_join!(self.lookup(domain, TYPE::A), self.lookup(domain, TYPE::AAAA))?;
+        let has_address = [ipv4, ipv6].into_iter().flatten().any(|addresses| !addresses.is_empty());
+        Ok(if has_address { MailRoute::Deliverable } else { MailRoute::Missing })
     }
 
-    /// The records of a name; `None` if there is no such name.
-    async fn ask(&self, name: &str, kind: Kind) -> Result<Option<Vec<Vec<u8>>>, DnsFailure> {
-        let mut nobody = None;
-        for server in self.0.iter().cycle().take(self.0.len() * ROUNDS) {
+    /// Returns the records of a name, or `None` if the name does not exist.
+    async fn lookup(&self, name: &str, record_type: TYPE) -> Result<Option<Vec<RData<'static>>>, DnsFailure> {
+        let mut failure = None;
+        for server in self.0.iter().cycle().take(self.0.len() * ATTEMPTS) {
             let mut id = [0; 2];
             getrandom::fill(&mut id)?;
-            let Some(question) = Question::new(u16::from_be_bytes(id), name, kind) else { return Ok(None) };
-            nobody = Some(match timeout(ANSWER_WITHIN, ask_one(*server, &question)).await {
-                Ok(Ok(Answer::Records(records))) => return Ok(Some(records)),
-                Ok(Ok(Answer::NoSuchName)) => return Ok(None),
-                Ok(Ok(Answer::Declined(why))) => DnsFailure::Declined(*server, why),
-                Ok(Err(why)) => DnsFailure::Unreachable(*server, why),
-                Ok(Ok(Answer::Truncated)) | Err(_) => DnsFailure::Silent(*server),
+            let Some(query) = query(u16::from_be_bytes(id), name, record_type) else { return Ok(None) };
+            failure = Some(match timeout(RESPONSE_TIMEOUT, exchange(*server, &query)).await {
+                Ok(Ok(Response::Records(records))) => return Ok(Some(records)),
+                Ok(Ok(Response::NoSuchName)) => return Ok(None),
+                Ok(Ok(Response::Error(error))) => DnsFailure::Error(*server, error),
+                Ok(Err(error)) => DnsFailure::Unreachable(*server, error),
+                Ok(Ok(Response::Truncated)) | Err(_) => DnsFailure::Timeout(*server),
             });
         }
-        nobody.map_or(Ok(None), Err)
+        failure.map_or(Ok(None), Err)
     }
 }
 
-async fn ask_one(server: SocketAddr, question: &Question) -> io::Result<Answer> {
-    match over_udp(server, question).await? {
-        Answer::Truncated => over_tcp(server, question).await,
-        answer => Ok(answer),
+/// Returns `None` if `name` is too long for a domain name, so that it cannot exist.
+fn query(id: u16, name: &str, record_type: TYPE) -> Option<Packet<'_>> {
+    let mut query = Packet::new_query(id);
+    query.set_flags(PacketFlag::RECURSION_DESIRED);
+    query.questions.push(Question::new(Name::new(name).ok()?, record_type.into(), CLASS::IN.into(), false));
+    *query.opt_mut() = Some(OPT { opt_codes: Vec::new(), udp_packet_size: MAX_UDP_RESPONSE_BYTES, version: 0 });
+    Some(query)
+}
+
+/// Returns `None` if `bytes` are not a response to `query`.
+fn parse_response(query: &Packet<'_>, bytes: &[u8]) -> Option<Response> {
+    let has_flag = |flag| header_buffer::has_flags(bytes, flag).unwrap_or_default();
+    if header_buffer::id(bytes).ok()? != query.id() || !has_flag(PacketFlag::RESPONSE) {
+        return None;
+    }
+    // A truncated response may end within a record, so it is not parsed any further.
+    if has_flag(PacketFlag::TRUNCATION) {
+        return Some(Response::Truncated);
+    }
+    let response = Packet::parse(bytes).ok()?;
+    let ([asked], [answered]) = (query.questions.as_slice(), response.questions.as_slice()) else { return None };
+    if (&asked.qname, asked.qtype, asked.qclass) != (&answered.qname, answered.qtype, answered.qclass) {
+        return None;
+    }
+    Some(match response.rcode() {
+        RCODE::NoError
+            if response.answers.is_empty()
+                && !has_flag(PacketFlag::AUTHORITATIVE_ANSWER)
+                && !has_flag(PacketFlag::RECURSION_AVAILABLE) =>
+        {
+            Response::Error("it is not responsible for this name and does not ask other servers".to_owned())
+        }
+        // Records of other types belong to aliases of the name.
+        RCODE::NoError => Response::Records(
+            response
+                .answers
+                .into_iter()
+                .filter(|record| record.class == CLASS::IN && record.match_qtype(asked.qtype))
+                .map(|record| record.rdata.into_owned())
+                .collect(),
+        ),
+        RCODE::NameError => Response::NoSuchName,
+        RCODE::FormatError => Response::Error("FORMERR".to_owned()),
+        RCODE::ServerFailure => Response::Error("SERVFAIL".to_owned()),
+        RCODE::NotImplemented => Response::Error("NOTIMP".to_owned()),
+        RCODE::Refused => Response::Error("REFUSED".to_owned()),
+        other => Response::Error(format!("{other:?}")),
+    })
+}
+
+/// Returns the joined strings of a TXT record.
+fn text(record: RData<'_>) -> Option<String> {
+    let RData::TXT(txt) = record else { return None };
+    Some(String::try_from(txt).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()))
+}
+
+/// Whether an MX record names the root, which means that the domain accepts no mail (RFC 7505).
+fn is_null_mx(record: &RData<'_>) -> bool {
+    matches!(record, RData::MX(mx) if mx.exchange.get_labels().is_empty())
+}
+
+async fn exchange(server: SocketAddr, query: &Packet<'_>) -> io::Result<Response> {
+    let bytes = query.build_bytes_vec().map_err(io::Error::other)?;
+    match exchange_udp(server, query, &bytes).await? {
+        Response::Truncated => exchange_tcp(server, query, &bytes).await,
+        response => Ok(response),
     }
 }
 
-/// Waits for the answer to this question; a connected socket takes nothing from anybody else, and
-/// what else comes is not listened to.
-async fn over_udp(server: SocketAddr, question: &Question) -> io::Result<Answer> {
-    let here: IpAddr = if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let socket = UdpSocket::bind((here, 0)).await?;
+/// Ignores every datagram that is not a response to the query. The socket is connected, so it
+/// receives nothing from other addresses.
+async fn exchange_udp(server: SocketAddr, query: &Packet<'_>, bytes: &[u8]) -> io::Result<Response> {
+    let local: IpAddr = if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let socket = UdpSocket::bind((local, 0)).await?;
     socket.connect(server).await?;
-    socket.send(&question.bytes()).await?;
+    socket.send(bytes).await?;
     let mut datagram = vec![0; u16::MAX.into()];
     loop {
         let length = socket.recv(&mut datagram).await?;
-        if let Some(answer) = datagram.get(..length).and_then(|bytes| question.answer(bytes)) {
-            return Ok(answer);
+        if let Some(response) = datagram.get(..length).and_then(|bytes| parse_response(query, bytes)) {
+            return Ok(response);
         }
     }
 }
 
-/// Over TCP a message follows its length.
-async fn over_tcp(server: SocketAddr, question: &Question) -> io::Result<Answer> {
+/// Over TCP, each message is preceded by its length.
+async fn exchange_tcp(server: SocketAddr, query: &Packet<'_>, bytes: &[u8]) -> io::Result<Response> {
     let mut connection = TcpStream::connect(server).await?;
-    let bytes = question.bytes();
     let length = u16::try_from(bytes.len()).map_err(io::Error::other)?;
-    connection.write_all(&[&length.to_be_bytes()[..], &bytes].concat()).await?;
-    let mut answer = vec![0; connection.read_u16().await?.into()];
-    connection.read_exact(&mut answer).await?;
-    question.answer(&answer).ok_or_else(|| io::Error::other("what it says is no answer"))
+    connection.write_all(&[&length.to_be_bytes()[..], bytes].concat()).await?;
+    let mut response = vec![0; connection.read_u16().await?.into()];
+    connection.read_exact(&mut response).await?;
+    parse_response(query, &response).ok_or_else(|| io::Error::other("the response does not match the query"))
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use simple_dns::ResourceRecord;
+    use simple_dns::rdata::{CNAME, TXT};
+
     use super::*;
 
-    fn listed(file: &str) -> Vec<String> {
-        NameServers::listed(file).0.iter().map(ToString::to_string).collect()
+    const ID: u16 = 0x1234;
+    const NAME: &str = "mail.troupe.example";
+
+    fn servers(file: &str) -> Vec<String> {
+        NameServers::from_resolv_conf(file).0.iter().map(ToString::to_string).collect()
+    }
+
+    fn txt_query() -> Packet<'static> {
+        query(ID, NAME, TYPE::TXT).unwrap()
+    }
+
+    /// An empty response to `query`.
+    fn reply<'a>(query: &Packet<'a>, flags: PacketFlag, rcode: RCODE) -> Packet<'a> {
+        let mut reply = query.clone().into_reply();
+        reply.set_flags(flags);
+        *reply.rcode_mut() = rcode;
+        reply
+    }
+
+    /// An alias and the two TXT records of its target.
+    fn txt_reply() -> Vec<u8> {
+        let strings = TXT::new().with_string("v=spf1 include:troupe.exa").unwrap().with_string("mple -all").unwrap();
+        let other = TXT::new().with_string("something else").unwrap();
+        let target = || Name::new("alias.troupe.example").unwrap();
+        let mut reply = reply(&txt_query(), PacketFlag::RECURSION_AVAILABLE, RCODE::NoError);
+        reply.answers = [
+            (Name::new(NAME).unwrap(), RData::CNAME(CNAME(target()))),
+            (target(), RData::TXT(strings)),
+            (target(), RData::TXT(other)),
+        ]
+        .map(|(name, data)| ResourceRecord::new(name, CLASS::IN, 60, data))
+        .to_vec();
+        reply.build_bytes_vec_compressed().unwrap()
+    }
+
+    fn texts(response: Option<Response>) -> Vec<String> {
+        let Some(Response::Records(records)) = response else { panic!("{response:?}") };
+        records.into_iter().filter_map(text).collect()
     }
 
     #[test]
-    fn the_first_servers_of_the_system_are_asked_and_this_machine_without_any() {
+    fn the_first_three_servers_of_the_system_are_queried_or_else_this_host() {
         let file = "# nameserver 1.1.1.1\nsearch lan\nnameserver 192.0.2.1\nnameserver\t2001:db8::1 # ours\n\
                     nameserver fe80::1%eth0\nnameserver nonsense\n nameserver 192.0.2.3\nnameserver 192.0.2.4\n";
-        assert_eq!(listed(file), ["192.0.2.1:53", "[2001:db8::1]:53", "192.0.2.3:53"]);
-        assert_eq!(listed("search lan\n"), ["127.0.0.1:53"]);
+        assert_eq!(servers(file), ["192.0.2.1:53", "[2001:db8::1]:53", "192.0.2.3:53"]);
+        assert_eq!(servers("search lan\n"), ["127.0.0.1:53"]);
     }
 
     #[test]
-    fn a_server_is_named_by_address_with_or_without_a_port() {
+    fn a_server_is_given_by_its_address_with_or_without_a_port() {
         for (text, server) in [
             ("192.0.2.1", "192.0.2.1:53"),
             ("192.0.2.1:5353", "192.0.2.1:5353"),
@@ -184,6 +298,76 @@ mod tests {
         }
         for text in ["", "dns.example", "192.0.2.1:", "192.0.2.1:99999", "[2001:db8::1]"] {
             assert_eq!(NameServers::parse(text), Err(InvalidNameServer), "{text}");
+        }
+    }
+
+    #[test]
+    fn the_strings_of_a_text_record_are_joined_and_aliases_are_left_out() {
+        let expected = ["v=spf1 include:troupe.example -all", "something else"];
+        assert_eq!(texts(parse_response(&txt_query(), &txt_reply())), expected);
+        let in_capitals = query(ID, "Mail.TROUPE.example", TYPE::TXT).unwrap();
+        assert_eq!(texts(parse_response(&in_capitals, &txt_reply())), expected);
+    }
+
+    #[test]
+    fn a_response_to_another_query_is_ignored() {
+        let bytes = txt_reply();
+        for other in
+            [query(ID + 1, NAME, TYPE::TXT), query(ID, "mail.trouve.example", TYPE::TXT), query(ID, NAME, TYPE::MX)]
+        {
+            assert!(parse_response(&other.unwrap(), &bytes).is_none());
+        }
+        let echo = txt_query().build_bytes_vec().unwrap();
+        assert!(parse_response(&txt_query(), &echo).is_none(), "a query is not a response");
+        for length in 0..bytes.len() {
+            assert!(parse_response(&txt_query(), &bytes[..length]).is_none(), "cut after {length} bytes");
+        }
+    }
+
+    #[test]
+    fn response_codes_are_reported() {
+        let respond = |flags, rcode| {
+            let bytes = reply(&txt_query(), flags, rcode).build_bytes_vec().unwrap();
+            parse_response(&txt_query(), &bytes).unwrap()
+        };
+        let recursive = PacketFlag::RECURSION_AVAILABLE;
+        for flags in [recursive, PacketFlag::AUTHORITATIVE_ANSWER] {
+            assert!(matches!(respond(flags, RCODE::NoError), Response::Records(records) if records.is_empty()));
+        }
+        assert!(matches!(respond(recursive | PacketFlag::TRUNCATION, RCODE::NoError), Response::Truncated));
+        assert!(matches!(respond(recursive, RCODE::NameError), Response::NoSuchName));
+        assert!(matches!(respond(recursive, RCODE::ServerFailure), Response::Error(error) if error == "SERVFAIL"));
+        assert!(matches!(respond(PacketFlag::empty(), RCODE::NoError), Response::Error(_)), "it has no answer");
+    }
+
+    #[test]
+    fn a_name_that_is_too_long_is_not_queried() {
+        let long = vec!["a".repeat(63); 4].join(".");
+        for name in [&"a".repeat(64), &long] {
+            assert!(query(ID, name, TYPE::TXT).is_none(), "{name}");
+        }
+        assert!(query(ID, &long[..253], TYPE::TXT).is_some());
+    }
+
+    proptest! {
+        #[test]
+        fn no_bytes_cause_a_panic(mut bytes in prop::collection::vec(any::<u8>(), 4..600), as_response: bool) {
+            if as_response {
+                bytes[..4].copy_from_slice(&[0x12, 0x34, 0x81, 0x80]);
+            }
+            let _ = parse_response(&txt_query(), &bytes);
+        }
+
+        #[test]
+        fn no_change_to_a_response_causes_a_panic(
+            changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8)
+        ) {
+            let mut bytes = txt_reply();
+            for (index, byte) in changes {
+                let index = index.index(bytes.len());
+                bytes[index] = byte;
+            }
+            let _ = parse_response(&txt_query(), &bytes);
         }
     }
 }

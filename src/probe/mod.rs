@@ -1,11 +1,9 @@
-//! What others see of us: the only room that asks strangers. Floor 1.
+//! The service as seen from outside: DNS records and TLS certificates, for `check`.
 //!
-//! Asks name servers, and looks at the certificate a site shows. What that means for mail and for
-//! visitors is for others to judge.
+//! This module only reports what it finds; the caller decides what that means for mail and visitors.
 
 mod certificate;
 mod dns;
-mod message;
 
 pub use certificate::{Certificate, CertificateFailure, CertificateFault};
 pub use dns::{DnsFailure, InvalidNameServer, MailRoute, NameServers};

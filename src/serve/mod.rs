@@ -263,8 +263,8 @@ fn notes(newest_image: &NewestImage, releases: &Releases, base_url: &BaseUrl) ->
 fn forwarder(mail: &MailSettings, store: &Store, clock: &Clock) -> Result<Forwarder, InvalidSettings> {
     Ok(Forwarder {
         store: store.clone(),
-        mailer: Mailer::new(mail.relay.clone(), &mail.from).map_err(|why| InvalidSettings::of("mail_from", why))?,
-        to: MailAddress::from_mailbox(&mail.contact_to).map_err(|why| InvalidSettings::of("contact_to", why))?,
+        mailer: Mailer::new(mail.relay.clone(), &mail.from).map_err(|why| InvalidSettings::new("mail_from", why))?,
+        to: MailAddress::from_mailbox(&mail.contact_to).map_err(|why| InvalidSettings::new("contact_to", why))?,
         clock: clock.clone(),
     })
 }

@@ -92,7 +92,7 @@ pub(crate) fn reference(base_url: &BaseUrl, newest_image: &NewestImage, releases
         tools: TOOLS.each_ref().map(Tool::listing),
         mcp_versions: VERSIONS,
         api_version: API_VERSION,
-        opt_in_words: consent::WORDS,
+        opt_in_words: consent::TEXT,
         image_ready: newest_image.is_available(releases),
         image_url: newest_image.url().to_owned(),
         release: newest(releases, base_url),

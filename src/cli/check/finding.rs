@@ -1,58 +1,57 @@
-//! What was found out about one thing, and how it is told.
+//! The result of one check, as a line and as JSON.
 
 use serde_json::{Value, json};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
-    Good,
-    /// Works, and could be better.
+    Ok,
+    /// It works but could be improved, or could not be checked.
     Note,
-    /// Does not work until somebody acts.
-    Trouble,
+    /// It does not work until the makers act.
+    Failed,
 }
 
-/// What was found out about one thing.
 #[derive(Debug)]
 pub(super) struct Finding {
     name: &'static str,
     pub(super) state: State,
-    words: String,
+    detail: String,
 }
 
 impl Finding {
-    pub(super) fn good(name: &'static str, words: impl Into<String>) -> Self {
-        Self { name, state: State::Good, words: words.into() }
+    pub(super) fn ok(name: &'static str, detail: impl Into<String>) -> Self {
+        Self { name, state: State::Ok, detail: detail.into() }
     }
 
-    pub(super) fn note(name: &'static str, words: impl Into<String>) -> Self {
-        Self { name, state: State::Note, words: words.into() }
+    pub(super) fn note(name: &'static str, detail: impl Into<String>) -> Self {
+        Self { name, state: State::Note, detail: detail.into() }
     }
 
-    pub(super) fn trouble(name: &'static str, words: impl Into<String>) -> Self {
-        Self { name, state: State::Trouble, words: words.into() }
+    pub(super) fn failed(name: &'static str, detail: impl Into<String>) -> Self {
+        Self { name, state: State::Failed, detail: detail.into() }
     }
 }
 
 pub(super) fn line(finding: &Finding) -> String {
     let mark = match finding.state {
-        State::Good => '✓',
+        State::Ok => '✓',
         State::Note => '·',
-        State::Trouble => '✗',
+        State::Failed => '✗',
     };
-    format!("{mark} {:<9} {}", finding.name, finding.words)
+    format!("{mark} {:<9} {}", finding.name, finding.detail)
 }
 
-pub(super) fn described(findings: &[Finding]) -> Value {
+pub(super) fn report(findings: &[Finding]) -> Value {
     let state = |state| match state {
-        State::Good => "ok",
+        State::Ok => "ok",
         State::Note => "note",
-        State::Trouble => "trouble",
+        State::Failed => "trouble",
     };
     json!({
-        "ok": findings.iter().all(|finding| finding.state != State::Trouble),
+        "ok": findings.iter().all(|finding| finding.state != State::Failed),
         "checks": findings
             .iter()
-            .map(|finding| json!({ "name": finding.name, "state": state(finding.state), "detail": finding.words }))
+            .map(|finding| json!({ "name": finding.name, "state": state(finding.state), "detail": finding.detail }))
             .collect::<Value>(),
     })
 }

@@ -1,45 +1,45 @@
-//! Whether mail gets away.
+//! Checks whether mail can be sent.
 
 use std::time::Duration;
 
 use tokio::time::timeout;
 
 use super::finding::Finding;
-use super::sender::about_sender;
+use super::sender::check_sender;
 use crate::config::{InvalidSettings, MailSettings, Settings};
 use crate::mail::{MailAddress, Mailer};
 use crate::probe::NameServers;
 
-/// Whoever waits for a mail server at a terminal waits no longer.
-const MAIL_WITHIN: Duration = Duration::from_secs(20);
+/// How long connecting to the mail server and logging in may take.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
-pub(super) async fn about_mail(settings: &Settings, name_servers: &NameServers) -> Vec<Finding> {
+pub(super) async fn check_mail(settings: &Settings, name_servers: &NameServers) -> Vec<Finding> {
     let Some(mail) = &settings.mail else {
-        let words = "Messages are stored, and not mailed to anybody. Set `smtp_url`.";
-        return vec![Finding::note("mail", words)];
+        let detail = "Messages are stored but not forwarded by mail. Set `smtp_url` to forward them.";
+        return vec![Finding::note("mail", detail)];
     };
-    let (server, sender) = tokio::join!(about_mail_server(mail), about_sender(mail, name_servers));
+    let (server, sender) = tokio::join!(check_mail_server(mail), check_sender(mail, name_servers));
     vec![server, sender]
 }
 
-/// Connects and logs in, and sends nothing.
-async fn about_mail_server(mail: &MailSettings) -> Finding {
+/// Connects and logs in, without sending anything.
+async fn check_mail_server(mail: &MailSettings) -> Finding {
     const NAME: &str = "mail";
-    if let Err(why) = MailAddress::from_mailbox(&mail.contact_to) {
-        return Finding::trouble(NAME, InvalidSettings::of("contact_to", why).to_string());
+    if let Err(error) = MailAddress::from_mailbox(&mail.contact_to) {
+        return Finding::failed(NAME, InvalidSettings::new("contact_to", error).to_string());
     }
     let mailer = match Mailer::new(mail.relay.clone(), &mail.from) {
         Ok(mailer) => mailer,
-        Err(why) => return Finding::trouble(NAME, InvalidSettings::of("mail_from", why).to_string()),
+        Err(error) => return Finding::failed(NAME, InvalidSettings::new("mail_from", error).to_string()),
     };
-    let away = |why: &str| Finding::trouble(NAME, format!("{} cannot be used: {why}. Check `smtp_url`.", mail.relay));
-    match timeout(MAIL_WITHIN, mailer.connect()).await {
+    let error = match timeout(CONNECT_TIMEOUT, mailer.connect()).await {
         Ok(Ok(connection)) => {
             connection.close().await;
-            let login = if mail.relay.login().is_some() { "and lets us in" } else { "and asks for no password" };
-            Finding::good(NAME, format!("{} answers {login}", mail.relay))
+            let login = if mail.relay.login().is_some() { "the login works" } else { "no login is set" };
+            return Finding::ok(NAME, format!("{} accepts connections; {login}", mail.relay));
         }
-        Ok(Err(trouble)) => away(trouble.detail()),
-        Err(_) => away("it does not answer"),
-    }
+        Ok(Err(failure)) => failure.detail().to_owned(),
+        Err(_) => "it did not respond in time".to_owned(),
+    };
+    Finding::failed(NAME, format!("{} cannot be used: {error}. Check `smtp_url`.", mail.relay))
 }

@@ -1,4 +1,4 @@
-//! What visitors get: the pages, and something to download.
+//! Checks what visitors get: the pages and the download.
 
 use super::finding::Finding;
 use crate::actions::{Catalogue, NewestImage, missing_image};
@@ -9,47 +9,45 @@ use crate::site::{Content, LetterTemplate, SiteFacts, SiteFailure};
 use crate::store::Store;
 use crate::web;
 
-pub(super) fn about_site(settings: &Settings, releases: &Releases) -> Result<(Finding, NewestImage), SiteFailure> {
+pub(super) fn check_site(settings: &Settings, releases: &Releases) -> Result<(Finding, NewestImage), SiteFailure> {
     let content = Content::from_settings(settings)?;
     let (facts, base_url) = (SiteFacts::read(&content)?, base_url(settings));
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &facts.name);
     let files = web::try_build(&content, &base_url, &newest_image, releases)?;
     LetterTemplate::read(&content, base_url, settings.postal_address.as_deref().unwrap_or_default())?;
-    let whose = settings.site_dir.as_deref().map_or_else(
-        || "the one that comes along".to_owned(),
-        |folder| format!("with the files of {}", folder.display()),
-    );
-    Ok((
-        Finding::good("site", format!("{}, {whose}; all {files} pages and files can be made", facts.name)),
-        newest_image,
-    ))
+    let origin = settings
+        .site_dir
+        .as_deref()
+        .map_or_else(|| "the built-in site".to_owned(), |folder| format!("with the files of {}", folder.display()));
+    let finding = Finding::ok("site", format!("{}, {origin}; all {files} pages and files can be built", facts.name));
+    Ok((finding, newest_image))
 }
 
-pub(super) async fn about_release(settings: &Settings, store: Option<Store>, newest_image: &NewestImage) -> Finding {
+pub(super) async fn check_release(settings: &Settings, store: Option<Store>, newest_image: &NewestImage) -> Finding {
     const NAME: &str = "release";
-    const PUBLISH: &str = "`porchlight release publish FILE.dmg --version 1.0.0` puts one up.";
+    const PUBLISH: &str = "`porchlight release publish FILE.dmg --version 1.0.0` publishes one.";
     if let NewestImage::External(url) = newest_image {
-        return Finding::good(NAME, format!("downloads lead to {url}"));
+        return Finding::ok(NAME, format!("downloads redirect to {url}"));
     }
     let Some(store) = store else {
         return match newest_image {
             NewestImage::Preview(_) => Finding::note(NAME, format!("Downloads get a sample disk image. {PUBLISH}")),
-            _ => Finding::trouble(NAME, format!("Downloads are answered with 503: no release is known. {PUBLISH}")),
+            _ => Finding::failed(NAME, format!("Downloads are answered with 503: no release is known. {PUBLISH}")),
         };
     };
     let catalogue = Catalogue::new(store, settings.releases_dir.clone());
     if let Err(failure) = catalogue.refresh().await {
-        return Finding::trouble(NAME, format!("What has been published could not be read: {failure}."));
+        return Finding::failed(NAME, format!("The published releases could not be read: {failure}."));
     }
     let missing = missing_image(&catalogue, newest_image).await;
     match (catalogue.cached().newest(), missing) {
         (Some(release), None) => match &release.elsewhere {
-            Some(url) => Finding::good(NAME, format!("{} is the newest, at {url}", release.version)),
-            None => Finding::good(NAME, format!("{} is the newest, and can be read here", release.version)),
+            Some(url) => Finding::ok(NAME, format!("{} is the newest, at {url}", release.version)),
+            None => Finding::ok(NAME, format!("{} is the newest, and its file can be read here", release.version)),
         },
-        (Some(_), Some(missing)) => Finding::trouble(NAME, format!("Downloads fail: {missing}.")),
+        (Some(_), Some(missing)) => Finding::failed(NAME, format!("Downloads fail: {missing}.")),
         (None, Some(missing)) => {
-            Finding::trouble(NAME, format!("Downloads are answered with 503: {missing}. {PUBLISH}"))
+            Finding::failed(NAME, format!("Downloads are answered with 503: {missing}. {PUBLISH}"))
         }
         (None, None) => Finding::note(NAME, format!("Downloads get a sample disk image. {PUBLISH}")),
     }

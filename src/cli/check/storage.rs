@@ -1,4 +1,4 @@
-//! Where things are kept: the database, and room on disk.
+//! Checks the database and the free disk space.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -9,91 +9,92 @@ use super::finding::Finding;
 use crate::config::Settings;
 use crate::store::{Database, Store, StoreFailure};
 
-/// Less room than this is told.
-const LITTLE_ROOM: u64 = 1_000_000_000;
+/// Less free space than this is reported.
+const LOW_DISK_BYTES: u64 = 1_000_000_000;
 
-/// The store only if it can be asked.
-pub(super) async fn about_database(settings: &Settings) -> (Finding, Option<Store>) {
+/// Also returns the store, if it can be queried.
+pub(super) async fn check_database(settings: &Settings) -> (Finding, Option<Store>) {
     const NAME: &str = "database";
     let database = match Database::from_settings(settings) {
         Ok(database) => database,
-        Err(failure) => return (Finding::trouble(NAME, failure.to_string()), None),
+        Err(failure) => return (Finding::failed(NAME, failure.to_string()), None),
     };
     if let Database::Sqlite(path) = &database
         && !path.exists()
     {
-        return (not_made_yet(NAME, &database, path), None);
+        return (not_created_yet(NAME, &database, path), None);
     }
     let store = match Store::open_for_requests(&database) {
         Ok(store) => store,
-        Err(failure) => return (Finding::trouble(NAME, failure.to_string()), None),
+        Err(failure) => return (Finding::failed(NAME, failure.to_string()), None),
     };
     match store.health().await {
-        Ok(condition) => {
-            let schema =
-                condition.schema.map_or_else(|| "no tables yet".to_owned(), |number| format!("schema {number}"));
+        Ok(health) => {
+            let schema = health.schema.map_or_else(|| "no tables yet".to_owned(), |number| format!("schema {number}"));
             let mut notes = vec![format!("{database}, {schema}.")];
-            if condition.pending_migrations > 0 {
-                notes.push("The next start brings it up to date.".to_owned());
+            if health.pending_migrations > 0 {
+                notes.push("The next start updates the schema.".to_owned());
             }
-            if let Some(risk) = condition.durability_risk {
-                notes
-                    .push(format!("The server has `{risk}` off: a power cut may lose what was confirmed. Turn it on."));
+            if let Some(risk) = health.durability_risk {
+                notes.push(format!(
+                    "The server has `{risk}` off: a power failure may lose confirmed writes. Turn it on."
+                ));
             }
             let finding = match notes.as_slice() {
-                [_] => Finding::good(NAME, format!("{database}, {schema}, takes writes")),
+                [_] => Finding::ok(NAME, format!("{database}, {schema}, accepts writes")),
                 notes => Finding::note(NAME, notes.join(" ")),
             };
-            if condition.schema.is_none() {
+            if health.schema.is_none() {
                 store.close().await;
                 return (finding, None);
             }
             (finding, Some(store))
         }
-        Err(StoreFailure::Unusable(sentence)) => (Finding::trouble(NAME, format!("{database}: {sentence}")), None),
+        Err(StoreFailure::Unusable(sentence)) => (Finding::failed(NAME, format!("{database}: {sentence}")), None),
         Err(StoreFailure::Unavailable(why) | StoreFailure::Refused(why)) => {
-            (Finding::trouble(NAME, format!("{database} cannot be used: {why}.")), None)
+            (Finding::failed(NAME, format!("{database} cannot be used: {why}.")), None)
         }
         Err(damaged @ StoreFailure::Damaged(_)) => {
-            (Finding::trouble(NAME, damaged.sentence(&format!("{database} cannot be used"))), None)
+            (Finding::failed(NAME, damaged.sentence(&format!("{database} cannot be used"))), None)
         }
     }
 }
 
-fn not_made_yet(name: &'static str, database: &Database, file: &Path) -> Finding {
+fn not_created_yet(name: &'static str, database: &Database, file: &Path) -> Finding {
     let folder = nearest_folder(file);
     if access(&folder, Access::WRITE_OK | Access::EXEC_OK).is_ok() {
-        return Finding::note(name, format!("{database} is not there yet. The first start makes it."));
+        return Finding::note(name, format!("{database} does not exist yet. The first start creates it."));
     }
-    let words = format!("{database} cannot be made: {} may not be written to.", folder.display());
-    Finding::trouble(name, words)
+    Finding::failed(name, format!("{database} cannot be created: {} is not writable.", folder.display()))
 }
 
-/// The folder itself, or the one above it in which it will be made.
+/// Returns the folder itself, or its closest parent that exists.
 fn nearest_folder(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     absolute.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("/")).to_owned()
 }
 
-pub(super) fn about_disks(settings: &Settings) -> Vec<Finding> {
+pub(super) fn check_disks(settings: &Settings) -> Vec<Finding> {
     let (data, releases) = (nearest_folder(&settings.data_dir), nearest_folder(&settings.releases_dir));
-    let device = |folder: &Path| folder.metadata().map(|about| about.dev()).ok();
+    let device = |folder: &Path| folder.metadata().map(|metadata| metadata.dev()).ok();
     if device(&data) == device(&releases) {
-        return vec![about_disk("disk", "`data_dir`", &data)];
+        return vec![check_disk("disk", "`data_dir`", &data)];
     }
-    vec![about_disk("disk", "`data_dir`", &data), about_disk("images", "`releases_dir`", &releases)]
+    vec![check_disk("disk", "`data_dir`", &data), check_disk("images", "`releases_dir`", &releases)]
 }
 
-fn about_disk(name: &'static str, setting: &str, folder: &Path) -> Finding {
-    let about = match statvfs(folder) {
-        Ok(about) => about,
-        Err(why) => return Finding::note(name, format!("{} cannot be measured: {why}.", folder.display())),
+fn check_disk(name: &'static str, setting: &str, folder: &Path) -> Finding {
+    let stats = match statvfs(folder) {
+        Ok(stats) => stats,
+        Err(error) => {
+            return Finding::note(name, format!("The free space of {} is unknown: {error}.", folder.display()));
+        }
     };
-    let free = about.f_bavail.saturating_mul(about.f_frsize);
-    #[expect(clippy::cast_precision_loss, reason = "one digit after the point is shown")]
-    let words = format!("{:.1} GB are free for {setting} ({})", free as f64 / 1e9, folder.display());
-    if free < LITTLE_ROOM {
-        return Finding::note(name, format!("{words}. That is little: make room before it is full."));
+    let free = stats.f_bavail.saturating_mul(stats.f_frsize);
+    #[expect(clippy::cast_precision_loss, reason = "one decimal is printed")]
+    let detail = format!("{:.1} GB are free for {setting} ({})", free as f64 / 1e9, folder.display());
+    if free < LOW_DISK_BYTES {
+        return Finding::note(name, format!("{detail}. Free up space before the disk is full."));
     }
-    Finding::good(name, words)
+    Finding::ok(name, detail)
 }

@@ -5,7 +5,7 @@
 
 use csv::StringRecord;
 
-use crate::domain::consent::{OptIn, Via, WORDING, WORDING_ELSEWHERE};
+use crate::domain::consent::{EXTERNAL_WORDING, OptIn, Via, WORDING};
 use crate::domain::email::EmailAddress;
 use crate::domain::person::Person;
 use crate::domain::plural::quantity;
@@ -141,9 +141,9 @@ impl<'a> Row<'a> {
     }
 
     fn opt_in(&self, at: Timestamp) -> Result<OptIn, String> {
-        let is_known = |wording: &i64| (WORDING_ELSEWHERE..=WORDING).contains(wording);
+        let is_known = |wording: &i64| (EXTERNAL_WORDING..=WORDING).contains(wording);
         let via = self.parse("via", Via::Import, Via::parse);
-        let wording = self.parse("wording", WORDING_ELSEWHERE, |text| text.parse().ok().filter(is_known));
+        let wording = self.parse("wording", EXTERNAL_WORDING, |text| text.parse().ok().filter(is_known));
         let source = Some(self.cell("source")).filter(|text| !text.is_empty()).map(Source::parse).transpose();
         Ok(OptIn {
             at,

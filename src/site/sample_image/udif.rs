@@ -3,10 +3,12 @@
 
 use std::io::Write;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use flate2::{Compression, Crc};
 
 use super::big_endian::BigEndian;
-use crate::domain::{base64, disk_image};
+use crate::domain::disk_image;
 
 const SECTOR: usize = 512;
 const CHUNK_SECTORS: usize = 512;
@@ -86,7 +88,7 @@ fn property_list(table: &[u8]) -> String {
 </dict>
 </plist>
 "#,
-        data = base64::encode(table)
+        data = STANDARD.encode(table)
     )
 }
 

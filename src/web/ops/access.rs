@@ -3,11 +3,12 @@
 use std::net::IpAddr;
 
 use axum::response::Response;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use http::header::{AUTHORIZATION, HOST, WWW_AUTHENTICATE};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use crate::domain::base64;
 use crate::domain::sha256::Sha256;
 use crate::web::response::text_response;
 
@@ -52,7 +53,7 @@ fn given(headers: &HeaderMap) -> Option<Vec<u8>> {
     if !scheme.eq_ignore_ascii_case("basic") {
         return None;
     }
-    let decoded = base64::decode(value.trim())?;
+    let decoded = STANDARD.decode(value.trim()).ok()?;
     let colon = decoded.iter().position(|byte| *byte == b':')?;
     Some(decoded[colon + 1..].to_vec())
 }

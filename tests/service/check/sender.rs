@@ -1,178 +1,185 @@
-//! What DNS says of the domain that mail comes from. It is noted, and never ends a check with 1.
+//! The check of the DNS records of the sender's domain. Its findings are notes and never make the check
+//! fail.
 
-use simple_dns::rdata::RData;
-
-use super::{found, is};
-use crate::harness::dns::{Manner, NameServer, a, cname, mx, txt};
+use super::{assert_check, run};
+use crate::harness::dns::{Fault, NameServer, a, cname, mx, txt};
 use crate::harness::{MailServer, Program};
 
-type Zone = Vec<(&'static str, RData<'static>)>;
-
+const DOMAIN: &str = "troupe.example";
 const SPF: &str = "v=spf1 include:_spf.mail.example ~all";
 const DMARC: &str = "v=DMARC1; p=none";
 
-/// A domain that has everything.
-fn whole() -> Zone {
-    vec![
-        ("troupe.example", txt("some-verification=123")),
-        ("troupe.example", txt(SPF)),
-        ("troupe.example", mx("mx.mail.example")),
-        ("_dmarc.troupe.example", txt(DMARC)),
-    ]
+fn spf() -> String {
+    txt(DOMAIN, SPF)
 }
 
-/// The same without the records at this place that say this.
-fn without(name: &str, data: &RData<'_>) -> Zone {
-    let mut zone = whole();
-    zone.retain(|record| record != &(name, data.clone()));
-    assert_eq!(zone.len(), whole().len() - 1, "nothing was taken away");
-    zone
+fn exchange() -> String {
+    mx(DOMAIN, "mx.mail.example")
 }
 
-fn and(mut zone: Zone, name: &'static str, data: RData<'static>) -> Zone {
-    zone.push((name, data));
-    zone
+fn dmarc() -> String {
+    txt("_dmarc.troupe.example", DMARC)
 }
 
-/// Mail goes from this address, and somebody is asked about it. Everything else is well enough.
-struct Maker {
+/// A domain with all the records that it needs.
+fn complete() -> Vec<String> {
+    vec![txt(DOMAIN, "some-verification=123"), spf(), exchange(), dmarc()]
+}
+
+/// The complete domain with `old` replaced by `new`.
+fn replaced(old: &str, new: &[String]) -> Vec<String> {
+    let mut records = complete();
+    records.retain(|record| record != old);
+    assert_eq!(records.len(), complete().len() - 1, "{old} is not a record");
+    records.extend_from_slice(new);
+    records
+}
+
+/// The complete domain with one more record.
+fn with(record: String) -> Vec<String> {
+    [complete(), vec![record]].concat()
+}
+
+/// Runs the check with a mail server that works.
+struct Check {
     folder: tempfile::TempDir,
     server: MailServer,
 }
 
-impl Maker {
+impl Check {
     async fn new() -> Self {
         Self { folder: tempfile::tempdir().expect("a folder"), server: MailServer::start().await }
     }
 
     #[track_caller]
-    fn finds(&self, from: &str, name_server: &str, state: &str, words: &str) {
+    fn finds(&self, from: &str, name_server: &str, state: &str, detail: &str) {
         let smtp_url = self.server.url();
         let mail = ["--smtp-url", &smtp_url, "--mail-from", from, "--contact-to", "makers@troupe.example"];
-        let asked = ["check", "--name-server", name_server];
-        let (code, checks) = found(Program::command(self.folder.path(), &[&asked[..], &mail].concat()));
-        is(&checks, "sender", state, words);
+        let check = ["check", "--name-server", name_server];
+        let (code, checks) = run(Program::command(self.folder.path(), &[&check[..], &mail].concat()));
+        assert_check(&checks, "sender", state, detail);
         assert_eq!(code, 0, "{checks:#}");
     }
 
     #[track_caller]
-    fn finds_of(&self, zone: &Zone, state: &str, words: &str) {
-        self.finds("hello@troupe.example", &NameServer::start(zone).address(), state, words);
+    fn finds_of(&self, records: &[String], state: &str, detail: &str) {
+        self.finds("hello@troupe.example", &NameServer::start(records).address(), state, detail);
     }
 }
 
 #[tokio::test]
-async fn a_domain_that_has_everything_is_well() {
-    let maker = Maker::new().await;
-    let well = "troupe.example has SPF, DMARC and a place for replies; DKIM cannot be seen from here";
-    maker.finds_of(&whole(), "ok", well);
+async fn a_domain_with_all_records_passes() {
+    let check = Check::new().await;
+    let passes = "troupe.example has SPF, DMARC and accepts replies; DKIM cannot be checked from here";
+    check.finds_of(&complete(), "ok", passes);
+    check.finds_of(&replaced(&exchange(), &[a(DOMAIN)]), "ok", passes);
 
-    let host = and(without("troupe.example", &mx("mx.mail.example")), "troupe.example", a());
-    maker.finds_of(&host, "ok", well);
-
-    let alias = without("_dmarc.troupe.example", &txt(DMARC));
-    let alias = and(alias, "_dmarc.troupe.example", cname("dmarc.mail.example"));
-    maker.finds_of(&and(alias, "dmarc.mail.example", txt(DMARC)), "ok", well);
+    let target = "dmarc.mail.example";
+    let alias = [cname("_dmarc.troupe.example", target), a(target), txt(target, DMARC)];
+    check.finds_of(&replaced(&dmarc(), &alias), "ok", passes);
 }
 
 #[tokio::test]
-async fn what_is_missing_is_told_with_a_record_to_add() {
-    let maker = Maker::new().await;
-    let (domain, dmarc) = ("troupe.example", "_dmarc.troupe.example");
-    let no_spf = "no SPF: add TXT such as \"v=spf1 include:";
-    maker.finds_of(&without(domain, &txt(SPF)), "note", no_spf);
-    let no_dmarc = "no DMARC: add TXT such as \"v=DMARC1; p=none\" at _dmarc.troupe.example";
-    maker.finds_of(&without(dmarc, &txt(DMARC)), "note", no_dmarc);
-    let no_way = "Replies and bounces have nowhere to go: add MX such as";
-    maker.finds_of(&without(domain, &mx("mx.mail.example")), "note", no_way);
+async fn a_missing_record_is_reported_with_an_example() {
+    let check = Check::new().await;
+    let no_spf = "no SPF: add a TXT record such as \"v=spf1 include:";
+    check.finds_of(&replaced(&spf(), &[]), "note", no_spf);
+    let no_dmarc = "no DMARC: add a TXT record such as \"v=DMARC1; p=none\" at _dmarc.troupe.example";
+    check.finds_of(&replaced(&dmarc(), &[]), "note", no_dmarc);
+    let no_mx = "Replies and bounces cannot be delivered: add an MX record such as";
+    check.finds_of(&replaced(&exchange(), &[]), "note", no_mx);
 
-    let bare = NameServer::start(&[(domain, txt("some-verification=123"))]);
-    for words in [no_spf, no_dmarc, no_way, "DKIM cannot be seen"] {
-        maker.finds("hello@troupe.example", &bare.address(), "note", words);
+    let bare = NameServer::start(&[txt(DOMAIN, "some-verification=123")]);
+    for detail in [no_spf, no_dmarc, no_mx, "DKIM cannot be checked"] {
+        check.finds("hello@troupe.example", &bare.address(), "note", detail);
     }
 }
 
 #[tokio::test]
-async fn what_contradicts_itself_or_forbids_mail_is_told() {
-    let maker = Maker::new().await;
-    let domain = "troupe.example";
-    let two = and(whole(), domain, txt("v=spf1 mx -all"));
-    maker.finds_of(&two, "note", "troupe.example has 2 SPF records, which receivers take for a mistake");
-    let two = and(whole(), "_dmarc.troupe.example", txt("v=DMARC1; p=reject"));
-    maker.finds_of(&two, "note", "_dmarc.troupe.example has 2 DMARC records, so that none counts");
-    let nobody = and(without(domain, &txt(SPF)), domain, txt("v=spf1 -all"));
-    maker.finds_of(&nobody, "note", "SPF of troupe.example lets nobody send");
-    let closed = and(without(domain, &mx("mx.mail.example")), domain, mx("."));
-    maker.finds_of(&closed, "note", "the MX of troupe.example says that it takes no mail");
+async fn records_that_contradict_each_other_or_forbid_mail_are_reported() {
+    let check = Check::new().await;
+    let two_spf = with(txt(DOMAIN, "v=spf1 mx -all"));
+    check.finds_of(&two_spf, "note", "troupe.example has 2 SPF records, which receivers treat as an error");
+    let two_dmarc = with(txt("_dmarc.troupe.example", "v=DMARC1; p=reject"));
+    check.finds_of(&two_dmarc, "note", "_dmarc.troupe.example has 2 DMARC records, so receivers ignore all of them");
+    let no_sender = replaced(&spf(), &[txt(DOMAIN, "v=spf1 -all")]);
+    check.finds_of(&no_sender, "note", "SPF of troupe.example allows no server to send");
+    let null_mx = replaced(&exchange(), &[mx(DOMAIN, ".")]);
+    check.finds_of(&null_mx, "note", "the MX record of troupe.example refuses all mail");
 }
 
 #[tokio::test]
-async fn a_domain_above_may_have_dmarc_and_whose_it_is_is_told() {
-    let maker = Maker::new().await;
-    let below = and(and(whole(), "news.mail.troupe.example", txt(SPF)), "news.mail.troupe.example", a());
-    let name_server = NameServer::start(&below);
-    let words = "news.mail.troupe.example has SPF, DMARC (of troupe.example) and a place for replies";
-    maker.finds("hello@news.mail.troupe.example", &name_server.address(), "ok", words);
+async fn dmarc_of_a_parent_domain_counts_and_the_parent_is_named() {
+    let check = Check::new().await;
+    let subdomain = "news.mail.troupe.example";
+    let name_server = NameServer::start(&[complete(), vec![txt(subdomain, SPF), a(subdomain)]].concat());
+    let detail = "news.mail.troupe.example has SPF, DMARC (of troupe.example) and accepts replies";
+    check.finds("hello@news.mail.troupe.example", &name_server.address(), "ok", detail);
 
-    let nobodys = and(without("_dmarc.troupe.example", &txt(DMARC)), "_dmarc.example", txt(DMARC));
-    maker.finds_of(&nobodys, "note", "troupe.example has no DMARC");
+    let top_level = replaced(&dmarc(), &[txt("_dmarc.example", DMARC)]);
+    check.finds_of(&top_level, "note", "troupe.example has no DMARC");
 }
 
 #[tokio::test]
-async fn a_domain_that_is_not_there_is_told() {
-    let maker = Maker::new().await;
-    let name_server = NameServer::start(&whole());
-    let words = "DNS knows no trope.example, so mail from there is refused. Check `mail_from`.";
-    maker.finds("hello@trope.example", &name_server.address(), "note", words);
+async fn a_domain_that_does_not_exist_is_reported() {
+    let check = Check::new().await;
+    let name_server = NameServer::start(&complete());
+    let detail = "trope.example does not exist in DNS, so receivers refuse its mail. Check `mail_from`.";
+    check.finds("hello@trope.example", &name_server.address(), "note", detail);
 }
 
 #[tokio::test]
-async fn a_domain_of_any_script_is_asked_for_in_its_ascii_form() {
-    let maker = Maker::new().await;
+async fn a_domain_of_any_script_is_looked_up_in_its_ascii_form() {
+    let check = Check::new().await;
     let name = "xn--mnchen-3ya.example";
-    let dmarc = "_dmarc.xn--mnchen-3ya.example";
-    let name_server = NameServer::start(&[(name, txt(SPF)), (name, a()), (dmarc, txt(DMARC))]);
-    maker.finds("Troupe <hello@MÜNCHEN.example>", &name_server.address(), "ok", "xn--mnchen-3ya.example has SPF");
+    let name_server = NameServer::start(&[txt(name, SPF), a(name), txt(&format!("_dmarc.{name}"), DMARC)]);
+    check.finds("Troupe <hello@MÜNCHEN.example>", &name_server.address(), "ok", "xn--mnchen-3ya.example has SPF");
 }
 
 #[tokio::test]
-async fn a_record_too_long_for_a_datagram_is_asked_for_over_tcp() {
-    let maker = Maker::new().await;
+async fn a_record_that_is_too_long_for_a_datagram_is_looked_up_over_tcp() {
+    let check = Check::new().await;
     let networks = (0..200).map(|number| format!("ip4:192.0.2.{number}")).collect::<Vec<_>>().join(" ");
-    let long = and(without("troupe.example", &txt(SPF)), "troupe.example", txt(&format!("v=spf1 {networks} ~all")));
-    let name_server = NameServer::start(&long);
-    maker.finds("hello@troupe.example", &name_server.address(), "ok", "has SPF, DMARC");
-    assert_eq!(name_server.asked_over_tcp(), 1);
+    let name_server = NameServer::start(&replaced(&spf(), &[txt(DOMAIN, &format!("v=spf1 {networks} ~all"))]));
+    check.finds("hello@troupe.example", &name_server.address(), "ok", "has SPF, DMARC");
+    let without_tcp = name_server.address_behind(Fault::NoTcp);
+    check.finds("hello@troupe.example", &without_tcp, "note", &format!("{without_tcp} cannot be reached"));
 }
 
 #[tokio::test]
-async fn only_the_answer_of_the_server_to_the_question_counts() {
-    let maker = Maker::new().await;
-    let name_server = NameServer::start_as(Manner::Crowded, &whole());
-    maker.finds("hello@troupe.example", &name_server.address(), "ok", "has SPF, DMARC");
+async fn only_the_response_of_the_server_to_the_query_counts() {
+    let check = Check::new().await;
+    let name_server = NameServer::start(&complete());
+    let address = name_server.address_behind(Fault::StrayResponses);
+    check.finds("hello@troupe.example", &address, "ok", "has SPF, DMARC");
 }
 
 #[tokio::test]
-async fn a_question_that_got_lost_is_asked_again() {
-    let maker = Maker::new().await;
-    let name_server = NameServer::start_as(Manner::Forgetful, &whole());
-    maker.finds("hello@troupe.example", &name_server.address(), "ok", "has SPF, DMARC");
+async fn a_lost_query_is_repeated() {
+    let check = Check::new().await;
+    let name_server = NameServer::start(&complete());
+    let address = name_server.address_behind(Fault::FirstLost);
+    check.finds("hello@troupe.example", &address, "ok", "has SPF, DMARC");
 }
 
 #[tokio::test]
-async fn where_nobody_answers_that_is_told_and_nothing_is_guessed() {
-    let maker = Maker::new().await;
-    for (manner, words) in [(Manner::Silent, "does not answer"), (Manner::Failing, "does not tell: SERVFAIL")] {
-        let address = NameServer::start_as(manner, &whole()).address();
-        let words = format!("DNS could not be asked: {address} {words}. troupe.example needs SPF, DMARC and DKIM");
-        maker.finds("hello@troupe.example", &address, "note", &words);
+async fn a_failed_lookup_is_reported_and_nothing_is_guessed() {
+    let check = Check::new().await;
+    let name_server = NameServer::start(&complete());
+    let silent = name_server.address_behind(Fault::AllLost);
+    for (domain, address, error) in [
+        ("troupe.example", silent, "did not respond in time."),
+        ("troupe.invalid", name_server.address(), "responded with an error: REFUSED."),
+        ("troupe.example", "127.0.0.1:1".to_owned(), "cannot be reached: "),
+    ] {
+        let detail = format!("The DNS lookup failed: {address} {error}");
+        check.finds(&format!("hello@{domain}"), &address, "note", &detail);
+        check.finds(&format!("hello@{domain}"), &address, "note", &format!("{domain} needs SPF, DMARC and DKIM"));
     }
-    let words = "DNS could not be asked: 127.0.0.1:1 cannot be reached";
-    maker.finds("hello@troupe.example", "127.0.0.1:1", "note", words);
 }
 
 #[test]
-fn a_name_server_has_to_be_an_address() {
+fn a_name_server_must_be_an_address() {
     let folder = tempfile::tempdir().expect("a folder");
     let (code, said) = Program::run(Program::command(folder.path(), &["check", "--name-server", "dns.example"]));
     assert_eq!(code, 2, "{said}");

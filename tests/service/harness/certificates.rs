@@ -1,4 +1,4 @@
-//! An authority of the tests, those it vouches for, and a site that shows what it was given.
+//! A certificate authority, the certificates that it issues, and a TLS server that presents one.
 
 use std::io::Read;
 use std::net::TcpListener;
@@ -15,27 +15,27 @@ use rustls::{ServerConfig, ServerConnection, Stream};
 
 const DAY: Duration = Duration::from_hours(24);
 
-/// Whom nobody trusts unless told so by `SSL_CERT_FILE`.
+/// Trusted only by processes whose `SSL_CERT_FILE` names it.
 pub struct Authority {
     folder: tempfile::TempDir,
     issuer: CertifiedIssuer<'static, KeyPair>,
 }
 
-/// A certificate and its key, as bytes and as files.
+/// A certificate and its key, in memory and as files.
 pub struct Identity {
     certificate: CertificateDer<'static>,
     key: PrivateKeyDer<'static>,
     folder: tempfile::TempDir,
 }
 
-/// Shows a certificate to whoever connects.
+/// A server on a port of its own.
 pub struct Site {
     port: u16,
 }
 
 fn params(name: &str, from: Timestamp, until: Timestamp) -> CertificateParams {
     let mut params = CertificateParams::new([name.to_owned()]).expect("a name");
-    let date = |moment: Timestamp| date_time_ymd(1970, 1, 1) + Timestamp::from_unix_millis(0).until(moment);
+    let date = |at: Timestamp| date_time_ymd(1970, 1, 1) + Timestamp::from_unix_millis(0).until(at);
     (params.not_before, params.not_after) = (date(from), date(until));
     params
 }
@@ -55,23 +55,23 @@ impl Authority {
         Self { folder, issuer }
     }
 
-    /// For `SSL_CERT_FILE`.
+    /// The value for `SSL_CERT_FILE`.
     pub fn path(&self) -> PathBuf {
         self.folder.path().join("authority")
     }
 
-    /// Since yesterday, and for three months.
-    pub fn vouch(&self, name: &str) -> Identity {
+    /// Issues a certificate that is valid from yesterday for three months.
+    pub fn issue(&self, name: &str) -> Identity {
         let now = Clock::System.now();
-        self.vouch_for(name, now.before(DAY), now.after(DAY * 90))
+        self.issue_for(name, now.before(DAY), now.after(DAY * 90))
     }
 
-    /// Its own certificate, such as programs for authorities make them.
+    /// The self-signed certificate of the authority itself.
     pub fn identity(&self) -> Identity {
         Identity::new(self.issuer.as_ref(), self.issuer.key())
     }
 
-    pub fn vouch_for(&self, name: &str, from: Timestamp, until: Timestamp) -> Identity {
+    pub fn issue_for(&self, name: &str, from: Timestamp, until: Timestamp) -> Identity {
         let key = KeyPair::generate().expect("a key");
         let certificate = params(name, from, until).signed_by(&key, &self.issuer).expect("a certificate");
         Identity::new(&certificate, &key)
@@ -106,22 +106,22 @@ impl Site {
             .expect("a certificate and its key");
         let config = Arc::new(config);
         Self::serve(move |mut connection| {
-            let mut tls = ServerConnection::new(config.clone()).expect("a conversation");
+            let mut tls = ServerConnection::new(config.clone()).expect("a TLS connection");
             let _ = Stream::new(&mut tls, &mut connection).read_to_end(&mut Vec::new());
         })
     }
 
-    /// Answers whatever comes with the same words.
+    /// Sends the same plain-text response to every client.
     pub fn start_without_tls() -> Self {
         Self::serve(|mut connection| {
             let _ = std::io::Write::write_all(&mut connection, b"HTTP/1.1 400 Bad Request\r\n\r\n");
         })
     }
 
-    fn serve(mut meet: impl FnMut(std::net::TcpStream) + Send + 'static) -> Self {
+    fn serve(mut handle: impl FnMut(std::net::TcpStream) + Send + 'static) -> Self {
         let listener = TcpListener::bind("0.0.0.0:0").expect("a listener");
         let port = listener.local_addr().expect("an address").port();
-        thread::spawn(move || listener.incoming().for_each(|connection| meet(connection.expect("a connection"))));
+        thread::spawn(move || listener.incoming().for_each(|connection| handle(connection.expect("a connection"))));
         Self { port }
     }
 

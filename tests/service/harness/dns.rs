@@ -1,176 +1,140 @@
-//! A little name server that answers from a list, over UDP and TCP, as badly as a test wants.
-//!
-//! It writes and reads messages by a library of its own: what it understands is not only what we say.
+//! A name server of the tests: dnsmasq, and a proxy in front of it for faults of the network.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, UdpSocket};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::collections::HashSet;
+use std::io::{BufRead, BufReader};
+use std::net::{SocketAddr, UdpSocket};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::thread;
 
-use simple_dns::rdata::{A, CNAME, MX, OPT, RData, TXT};
-use simple_dns::{CLASS, Name, Packet, PacketFlag, QTYPE, Question, RCODE, ResourceRecord};
-
+/// What the proxy does. It never forwards TCP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Manner {
-    Truthful,
-    /// Answers to other questions, of other servers and nonsense come before its own.
-    Crowded,
-    /// Forgets the first question of each kind.
-    Forgetful,
-    Silent,
-    Failing,
+pub enum Fault {
+    /// Forwards all datagrams.
+    NoTcp,
+    /// Sends other datagrams before the response.
+    StrayResponses,
+    /// Drops the first query of each kind.
+    FirstLost,
+    /// Drops all queries.
+    AllLost,
 }
 
+/// Answers for the names below `example`, and refuses all others.
 pub struct NameServer {
+    process: Child,
     address: SocketAddr,
-    over_tcp: Arc<AtomicUsize>,
 }
 
-#[derive(Clone)]
-struct Zone {
-    manner: Manner,
-    records: Arc<Vec<ResourceRecord<'static>>>,
+/// A record as an argument of dnsmasq.
+pub fn txt(name: &str, text: &str) -> String {
+    let strings: Vec<_> = text.as_bytes().chunks(255).map(String::from_utf8_lossy).collect();
+    format!("--txt-record={name},{}", strings.join(","))
 }
 
-pub fn txt(text: &str) -> RData<'static> {
-    RData::TXT(TXT::try_from(text).expect("a text").into_owned())
+pub fn mx(name: &str, exchange: &str) -> String {
+    format!("--mx-host={name},{exchange},10")
 }
 
-pub fn mx(exchange: &str) -> RData<'static> {
-    RData::MX(MX { preference: 10, exchange: Name::new(exchange).expect("a name").into_owned() })
+pub fn a(name: &str) -> String {
+    format!("--host-record={name},127.0.0.1")
 }
 
-pub fn a() -> RData<'static> {
-    RData::A(A { address: 0x7F00_0001 })
-}
-
-pub fn cname(target: &str) -> RData<'static> {
-    RData::CNAME(CNAME(Name::new(target).expect("a name").into_owned()))
+/// The target needs an address of its own.
+pub fn cname(name: &str, target: &str) -> String {
+    format!("--cname={name},{target}")
 }
 
 impl NameServer {
-    pub fn start(records: &[(&str, RData<'static>)]) -> Self {
-        Self::start_as(Manner::Truthful, records)
+    pub fn start(records: &[String]) -> Self {
+        std::iter::repeat_with(|| Self::try_start(records)).flatten().next().expect("a name server")
     }
 
-    pub fn start_as(manner: Manner, records: &[(&str, RData<'static>)]) -> Self {
-        let record = |(name, data): &(&str, RData<'static>)| {
-            ResourceRecord::new(Name::new(name).expect("a name").into_owned(), CLASS::IN, 60, data.clone())
-        };
-        let zone = Zone { manner, records: Arc::new(records.iter().map(record).collect()) };
-        let (datagrams, connections) = std::iter::repeat_with(|| {
-            let datagrams = UdpSocket::bind("127.0.0.1:0").expect("a socket");
-            let connections = TcpListener::bind(datagrams.local_addr().expect("an address"));
-            connections.ok().map(|connections| (datagrams, connections))
-        })
-        .flatten()
-        .next()
-        .expect("a port that is free for both");
-        let address = datagrams.local_addr().expect("an address");
-        let over_tcp = Arc::new(AtomicUsize::new(0));
-        let (other, count) = (zone.clone(), over_tcp.clone());
-        thread::spawn(move || zone.answer_datagrams(&datagrams));
-        thread::spawn(move || other.answer_connections(&connections, &count));
-        Self { address, over_tcp }
+    /// Returns `None` if another process took the port.
+    fn try_start(records: &[String]) -> Option<Self> {
+        // Debian installs it outside the search path of ordinary users.
+        let program = Some("/usr/sbin/dnsmasq").filter(|path| Path::new(path).exists()).unwrap_or("dnsmasq");
+        let address = UdpSocket::bind("127.0.0.1:0").expect("a socket").local_addr().expect("an address");
+        let mut process = Command::new(program)
+            .args(["--no-daemon", "--conf-file=/dev/null", "--no-resolv", "--no-hosts", "--local=/example/"])
+            .args(["--listen-address=127.0.0.1", "--bind-interfaces", &format!("--port={}", address.port())])
+            .args(records)
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("dnsmasq (Debian: dnsmasq-base)");
+        let mut lines = BufReader::new(process.stderr.take().expect("its messages")).lines().map_while(Result::ok);
+        let mut server = Self { process, address };
+        let mut messages = Vec::new();
+        while let Some(line) = lines.next() {
+            if line.contains("started") {
+                thread::spawn(move || lines.for_each(drop));
+                return Some(server);
+            }
+            messages.push(line);
+        }
+        let _ = server.process.wait();
+        assert!(messages.iter().any(|line| line.contains("in use")), "dnsmasq did not start: {messages:?}");
+        None
     }
 
     pub fn address(&self) -> String {
         self.address.to_string()
     }
 
-    /// How often it was asked over TCP.
-    pub fn asked_over_tcp(&self) -> usize {
-        self.over_tcp.load(Ordering::SeqCst)
+    /// The address of a proxy in front of this server.
+    pub fn address_behind(&self, fault: Fault) -> String {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        let (address, server) = (socket.local_addr().expect("an address"), self.address);
+        thread::spawn(move || forward(&socket, server, fault));
+        address.to_string()
     }
 }
 
-impl Zone {
-    fn answer_datagrams(&self, socket: &UdpSocket) {
-        let (stranger, mut seen) = (UdpSocket::bind("127.0.0.1:0").expect("a socket"), Vec::new());
-        let mut bytes = [0; 4096];
-        loop {
-            let (length, from) = socket.recv_from(&mut bytes).expect("a question");
-            let query = Packet::parse(&bytes[..length]).expect("a question that others understand");
-            let room = query.opt().map_or(512, |options| options.udp_packet_size).into();
-            let send = |socket: &UdpSocket, bytes: &[u8]| socket.send_to(bytes, from).expect("to be sent");
-            match self.manner {
-                Manner::Silent => continue,
-                Manner::Crowded => {
-                    let nothing = Zone { manner: Manner::Truthful, records: Arc::default() };
-                    let mut other = query.clone();
-                    other.set_id(query.id().wrapping_add(1));
-                    send(socket, &nothing.answer(&other, room));
-                    let mut other = query.clone();
-                    let neighbour = format!("x{}", &query.questions[0].qname.to_string()[1..]);
-                    other.questions[0].qname = Name::new(&neighbour).expect("a name");
-                    send(socket, &nothing.answer(&other, room));
-                    send(socket, b"nonsense");
-                    let whole = nothing.answer(&query, room);
-                    send(socket, &whole[..whole.len() / 2]);
-                    send(&stranger, &whole);
-                }
-                Manner::Forgetful if !seen.contains(&format!("{:?}", query.questions)) => {
-                    seen.push(format!("{:?}", query.questions));
-                    continue;
-                }
-                Manner::Truthful | Manner::Forgetful | Manner::Failing => {}
-            }
-            send(socket, &self.answer(&query, room));
-        }
+impl Drop for NameServer {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
     }
+}
 
-    fn answer_connections(&self, listener: &TcpListener, count: &AtomicUsize) {
-        for connection in listener.incoming() {
-            count.fetch_add(1, Ordering::SeqCst);
-            let mut connection = connection.expect("a connection");
-            let mut length = [0; 2];
-            connection.read_exact(&mut length).expect("a length");
-            let mut query = vec![0; u16::from_be_bytes(length).into()];
-            connection.read_exact(&mut query).expect("a question");
-            let answer = self.answer(&Packet::parse(&query).expect("a question"), u16::MAX.into());
-            let length = u16::try_from(answer.len()).expect("a length").to_be_bytes();
-            connection.write_all(&[&length[..], &answer].concat()).expect("to be sent");
+fn forward(socket: &UdpSocket, server: SocketAddr, fault: Fault) {
+    let upstream = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let stranger = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let (mut buffer, mut seen) = ([0; 4096], HashSet::new());
+    loop {
+        let (length, client) = socket.recv_from(&mut buffer).expect("a query");
+        let query = buffer[..length].to_vec();
+        // The id changes with each attempt.
+        let first = seen.insert(query[2..].to_vec());
+        if fault == Fault::AllLost || (fault == Fault::FirstLost && first) {
+            continue;
         }
+        upstream.send_to(&query, server).expect("to be sent");
+        let length = upstream.recv(&mut buffer).expect("a response");
+        let response = &buffer[..length];
+        if fault == Fault::StrayResponses {
+            let send = |socket: &UdpSocket, bytes: &[u8]| socket.send_to(bytes, client).expect("to be sent");
+            let denial = denial(response);
+            send(socket, &changed(&denial, 0));
+            send(socket, &changed(&denial, 13));
+            send(socket, b"nonsense");
+            send(socket, &denial[..denial.len() / 2]);
+            send(&stranger, &denial);
+        }
+        socket.send_to(response, client).expect("to be sent");
     }
+}
 
-    /// The whole answer, or that there is no room for it.
-    fn answer(&self, query: &Packet<'_>, room: usize) -> Vec<u8> {
-        let question = &query.questions[0];
-        let mut reply = query.clone().into_reply();
-        reply.set_flags(PacketFlag::RECURSION_AVAILABLE | PacketFlag::RECURSION_DESIRED);
-        *reply.opt_mut() = Some(OPT { opt_codes: Vec::new(), udp_packet_size: 1232, version: 0 });
-        if self.manner == Manner::Failing {
-            *reply.rcode_mut() = RCODE::ServerFailure;
-        } else if self.knows(&question.qname) {
-            reply.answers = self.records(question, &question.qname);
-        } else {
-            *reply.rcode_mut() = RCODE::NameError;
-        }
-        let bytes = reply.build_bytes_vec_compressed().expect("an answer");
-        if bytes.len() <= room {
-            return bytes;
-        }
-        reply.answers.clear();
-        reply.set_flags(PacketFlag::TRUNCATION);
-        reply.build_bytes_vec_compressed().expect("an answer")
-    }
+/// The same response, but with the code NXDOMAIN.
+fn denial(response: &[u8]) -> Vec<u8> {
+    let mut denial = response.to_vec();
+    denial[3] = denial[3] & 0xF0 | 3;
+    denial
+}
 
-    /// A name is there if anything is under it.
-    fn knows(&self, name: &Name<'_>) -> bool {
-        self.records.iter().any(|record| record.name == *name || record.name.is_subdomain_of(name))
-    }
-
-    fn records(&self, question: &Question<'_>, name: &Name<'_>) -> Vec<ResourceRecord<'static>> {
-        let mut found = Vec::new();
-        for record in self.records.iter().filter(|record| record.name == *name) {
-            if let RData::CNAME(CNAME(target)) = &record.rdata {
-                found.push(record.clone());
-                found.extend(self.records(question, target));
-            } else if question.qtype == QTYPE::TYPE(record.rdata.type_code()) {
-                found.push(record.clone());
-            }
-        }
-        found
-    }
+/// Byte 0 is part of the id, byte 13 the first letter of the name.
+fn changed(bytes: &[u8], index: usize) -> Vec<u8> {
+    let mut changed = bytes.to_vec();
+    changed[index] ^= 1;
+    changed
 }

@@ -106,7 +106,7 @@ impl Service {
             ..written
         };
         let settings = Settings::load(None, &written).expect("settings that can be used");
-        let clock = Clock::held_at(NOW);
+        let clock = Clock::manual(NOW);
         let running = serve::start(settings, clock.clone()).await?;
         let client = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())

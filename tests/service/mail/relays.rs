@@ -43,7 +43,7 @@ fn is_away(step: &ForwardStep) {
 #[tokio::test]
 async fn a_server_elsewhere_gets_the_password_over_a_trusted_connection() {
     let authority = Authority::new();
-    let identity = authority.vouch("0.0.0.0");
+    let identity = authority.issue("0.0.0.0");
     for (starttls, scheme) in [(&["--starttls", "required"][..], "smtp"), (&[], "smtps")] {
         let mut server = server(&identity, &[starttls, &LOGIN].concat()).await;
         let folder = tempfile::tempdir().expect("a folder");
@@ -59,7 +59,7 @@ async fn a_server_elsewhere_gets_the_password_over_a_trusted_connection() {
 
 #[tokio::test]
 async fn a_server_elsewhere_whose_certificate_nobody_vouches_for_gets_nothing() {
-    let identity = Authority::new().vouch("0.0.0.0");
+    let identity = Authority::new().issue("0.0.0.0");
     for (starttls, url) in [
         (&["--starttls", "offered"][..], "smtp://LOGIN@0.0.0.0:PORT"),
         (&["--starttls", "offered"], "smtp://0.0.0.0:PORT"),
@@ -82,7 +82,7 @@ async fn a_password_is_not_told_to_a_server_elsewhere_that_does_not_encrypt() {
 
 #[tokio::test]
 async fn on_this_machine_any_certificate_will_do_and_none_is_needed() {
-    let identity = Authority::new().vouch("0.0.0.0");
+    let identity = Authority::new().issue("0.0.0.0");
     for (server, encrypted) in [
         (MailServer::start_with(&LOGIN).await, false),
         (server(&identity, &[&["--starttls", "offered"][..], &LOGIN].concat()).await, true),

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::chart::length;
 use super::words::{self, NOTHING, counted, grouped, percent};
 use crate::domain::counts::Totals;
-use crate::domain::legible::legible;
+use crate::domain::display_text::sanitize_label;
 use crate::domain::statistics::Statistics;
 
 /// How many sources are worth a summary.
@@ -33,7 +33,11 @@ pub(super) fn sources(statistics: &Statistics) -> Value {
     for (source, totals) in statistics.sources.iter().take(SOURCES_SHOWN) {
         rest.downloads = rest.downloads.saturating_sub(totals.downloads);
         rest.joins = rest.joins.saturating_sub(totals.joins);
-        rows.push(if source.is_empty() { ours("no source given", *totals) } else { (legible(source), false, *totals) });
+        rows.push(if source.is_empty() {
+            ours("no source given", *totals)
+        } else {
+            (sanitize_label(source), false, *totals)
+        });
     }
     let mut table = people("Source", &rows, &statistics.total);
     if (rest.downloads, rest.joins) != (0, 0) {

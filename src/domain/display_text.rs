@@ -1,0 +1,69 @@
+//! Text from visitors and callers, made safe to display to the makers.
+
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_normalization::char::is_combining_mark;
+
+use super::unprintable::{is_invisible, is_joiner};
+
+/// Stands for a text without any visible character.
+const BLANK: &str = "(blank)";
+
+/// Returns `text` as one line without invisible or direction characters: each is replaced by
+/// U+FFFD. If nothing visible is left, returns `(blank)`.
+#[must_use]
+pub fn sanitize_label(text: &str) -> String {
+    let mut label = String::with_capacity(text.len());
+    // The character that a following combining mark or joiner applies to.
+    let mut base = None;
+    for c in text.nfc() {
+        let (kept, next_base) = match c {
+            // After ASCII a joiner has no visible effect.
+            _ if is_joiner(c) => (base.filter(|base: &char| !base.is_ascii()).map(|_| c), base),
+            _ if is_invisible(c) => (None, None),
+            _ if is_combining_mark(c) => (base.map(|_| c), base),
+            _ if c.is_whitespace() => (Some(' '), None),
+            _ => (Some(c), Some(c)),
+        };
+        label.push(kept.unwrap_or(char::REPLACEMENT_CHARACTER));
+        base = next_base;
+    }
+    let is_blank = |c: char| [' ', char::REPLACEMENT_CHARACTER].contains(&c);
+    if label.chars().all(is_blank) { BLANK.to_owned() } else { label }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn readable_text_is_not_changed() {
+        for text in ["hn", "reddit/r/macapps", "Grüße", "日本語", "مصدر", "می‌خواهم", "👩‍👧", "☕️", "q\u{301}", "a b"]
+        {
+            assert_eq!(sanitize_label(text), text);
+        }
+    }
+
+    #[test]
+    fn invisible_and_direction_characters_are_replaced() {
+        for (text, expected) in [
+            ("a\u{1b}[31m", "a\u{fffd}[31m"),
+            ("two\nlines", "two\u{fffd}lines"),
+            ("\u{202e}live", "\u{fffd}live"),
+            ("h\u{200b}n", "h\u{fffd}n"),
+            ("hn\u{200d}", "hn\u{fffd}"),
+            ("\u{301}hn", "\u{fffd}hn"),
+            ("a\u{ffff}\u{e123}\u{e0041}", "a\u{fffd}\u{fffd}\u{fffd}"),
+            ("a\u{a0}b", "a b"),
+            ("e\u{301}", "é"),
+        ] {
+            assert_eq!(sanitize_label(text), expected);
+        }
+    }
+
+    #[test]
+    fn text_without_a_visible_character_is_shown_as_blank() {
+        for text in ["   ", "\u{200b}\u{200b}", "\u{1}\u{2}", "\u{3000}\u{3164}", "\u{fe0f}", "\u{301}", "\u{fffd}"] {
+            assert_eq!(sanitize_label(text), "(blank)", "{text:?}");
+        }
+    }
+}
