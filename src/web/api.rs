@@ -7,10 +7,10 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use serde::Serialize;
 
 use super::app::App;
-use super::body::{self, BodyFault};
+use super::body::{self, BodyError};
 use super::endpoints::{
-    ContactResult, DOWNLOAD, DownloadResult, WaitlistResult, read_contact_message, read_download_order,
-    read_waitlist_order,
+    ContactResult, DOWNLOAD, DownloadResult, WaitlistResult, parse_contact_message, parse_download_order,
+    parse_waitlist_order,
 };
 use super::fields::Fields;
 use super::json;
@@ -27,7 +27,7 @@ const DEPRECATED_SINCE: HeaderValue = HeaderValue::from_static("@1794700800");
 /// Records the download and returns the URL of the newest disk image.
 pub(crate) async fn download(State(app): State<App>, request: Request) -> Response {
     respond(&app, request, async |fields| {
-        let order = read_download_order(fields, Via::Api)?;
+        let order = parse_download_order(fields, Via::Api)?;
         let StartedDownload { url, already } = start_download(app.service(), order).await?;
         Ok(DownloadResult { ok: true, url, already })
     })
@@ -37,7 +37,7 @@ pub(crate) async fn download(State(app): State<App>, request: Request) -> Respon
 /// Puts the address on the older list.
 pub(crate) async fn waitlist(State(app): State<App>, request: Request) -> Response {
     let mut response = respond(&app, request, async |fields| {
-        let order = read_waitlist_order(fields, Via::Api)?;
+        let order = parse_waitlist_order(fields, Via::Api)?;
         let already = join_waitlist(app.service(), order).await?;
         Ok(WaitlistResult { ok: true, already })
     })
@@ -49,7 +49,7 @@ pub(crate) async fn waitlist(State(app): State<App>, request: Request) -> Respon
 /// Stores a message to the makers.
 pub(crate) async fn contact(State(app): State<App>, request: Request) -> Response {
     respond(&app, request, async |fields| {
-        send_contact(app.service(), read_contact_message(fields)?).await?;
+        send_contact(app.service(), parse_contact_message(fields)?).await?;
         Ok(ContactResult { ok: true })
     })
     .await
@@ -74,7 +74,7 @@ async fn respond<T: Serialize>(
         }
         let body = body::read(&head.headers, body).await.map_err(unreadable)?;
         check_media_type(&head.headers)?;
-        action(Fields::of_body(&body)?).await
+        action(Fields::parse_body(&body)?).await
     };
     match outcome.await {
         Ok(result) => json_response(StatusCode::OK, json::encode(&result)),
@@ -95,15 +95,15 @@ fn add_deprecation(headers: &mut HeaderMap, base_url: &BaseUrl) {
     }
 }
 
-fn unreadable(fault: BodyFault) -> Problem {
-    match fault {
-        BodyFault::TooLarge => {
+fn unreadable(error: BodyError) -> Problem {
+    match error {
+        BodyError::TooLarge => {
             let kib = limits::MAX_BODY_BYTES / 1024;
             Problem::new(ErrorCode::InvalidBody, format!("The body is larger than {kib} KiB."))
                 .resolved_by("Send a smaller body; every documented request fits.")
         }
-        BodyFault::TooSlow => Problem::new(ErrorCode::InvalidJson, "The body did not arrive in time."),
-        BodyFault::Broken => Problem::new(ErrorCode::InvalidJson, "The body did not arrive whole."),
+        BodyError::TimedOut => Problem::new(ErrorCode::InvalidJson, "The body did not arrive in time."),
+        BodyError::Incomplete => Problem::new(ErrorCode::InvalidJson, "The body did not arrive whole."),
     }
 }
 

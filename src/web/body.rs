@@ -1,4 +1,4 @@
-//! Reading request bodies, bounded in size and in time.
+//! Reads request bodies, limited in size and time.
 
 use std::time::Duration;
 
@@ -8,42 +8,41 @@ use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, EXPECT};
 use http_body_util::BodyExt;
 
-use crate::domain::limits;
+use crate::domain::limits::{MAX_BODY_BYTES, MAX_DISCARDED_BODY_BYTES};
 
-/// How long the whole of a body may take to arrive.
-const ARRIVES_WITHIN: Duration = Duration::from_secs(10);
+/// How long a client may take to send the whole body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BodyFault {
+pub(crate) enum BodyError {
     TooLarge,
-    TooSlow,
-    /// The connection broke, or the framing was wrong.
-    Broken,
+    TimedOut,
+    /// The connection was lost, or the framing was invalid.
+    Incomplete,
 }
 
-pub(crate) async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, BodyFault> {
-    let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
-    let waits_for_word = headers.contains_key(EXPECT);
-    if announced.is_some_and(|length| {
-        length > limits::MAX_DISCARDED_BODY_BYTES as u64 || (waits_for_word && length > limits::MAX_BODY_BYTES as u64)
-    }) {
-        return Err(BodyFault::TooLarge);
+pub(crate) async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, BodyError> {
+    let length = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    // A client that waits for `100 Continue` has not sent anything that would have to be discarded.
+    let max = if headers.contains_key(EXPECT) { MAX_BODY_BYTES } else { MAX_DISCARDED_BODY_BYTES };
+    if length.is_some_and(|length| length > max as u64) {
+        return Err(BodyError::TooLarge);
     }
-    tokio::time::timeout(ARRIVES_WITHIN, gather(body)).await.unwrap_or(Err(BodyFault::TooSlow))
+    tokio::time::timeout(BODY_TIMEOUT, collect(body)).await.unwrap_or(Err(BodyError::TimedOut))
 }
 
-async fn gather(mut body: Body) -> Result<Bytes, BodyFault> {
-    let mut gathered = BytesMut::new();
+async fn collect(mut body: Body) -> Result<Bytes, BodyError> {
+    let mut collected = BytesMut::new();
     let mut length = 0;
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(|_| BodyFault::Broken)?.into_data() else { continue };
+        let Ok(data) = frame.map_err(|_| BodyError::Incomplete)?.into_data() else { continue };
         length += data.len();
-        if length > limits::MAX_DISCARDED_BODY_BYTES {
+        if length > MAX_DISCARDED_BODY_BYTES {
             break;
         }
-        if length <= limits::MAX_BODY_BYTES {
-            gathered.extend_from_slice(&data);
+        if length <= MAX_BODY_BYTES {
+            collected.extend_from_slice(&data);
         }
     }
-    if length > limits::MAX_BODY_BYTES { Err(BodyFault::TooLarge) } else { Ok(gathered.freeze()) }
+    if length > MAX_BODY_BYTES { Err(BodyError::TooLarge) } else { Ok(collected.freeze()) }
 }

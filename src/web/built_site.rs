@@ -55,9 +55,9 @@ impl BuiltSite {
         Ok(Self {
             served,
             not_found: Served::not_found(&site.not_found),
-            unsubscribe: Served::after_form(&site.unsubscribe),
-            unsubscribed: Served::after_form(&site.unsubscribed),
-            never_again: Served::after_form(&site.never_again),
+            unsubscribe: Served::private_page(&site.unsubscribe),
+            unsubscribed: Served::private_page(&site.unsubscribed),
+            never_again: Served::private_page(&site.never_again),
             server_info,
             site,
         })
@@ -69,10 +69,10 @@ fn pages(site: &Site, base_url: &BaseUrl) -> HashMap<String, Served> {
     for name in PageName::ALL {
         let page = site.page(name);
         served.insert(name.path().to_owned(), Served::page(name, page, base_url));
-        served.insert(name.markdown_path().to_owned(), Served::markdown_twin(name, page, base_url));
+        served.insert(name.markdown_path().to_owned(), Served::markdown_file(name, page, base_url));
     }
-    served.insert(DOWNLOAD_STARTED_PATH.to_owned(), Served::after_form(&site.download_started));
-    served.insert(CONTACT_SENT_PATH.to_owned(), Served::after_form(&site.contact_sent));
+    served.insert(DOWNLOAD_STARTED_PATH.to_owned(), Served::private_page(&site.download_started));
+    served.insert(CONTACT_SENT_PATH.to_owned(), Served::private_page(&site.contact_sent));
     served
 }
 

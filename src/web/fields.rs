@@ -1,69 +1,68 @@
-//! The members of a request, read one by one into checked values, in the order of checks that the
-//! interface promises: members and types first, then the address, then the message.
+//! The fields of a request, parsed one by one in the documented order of checks: unknown fields and
+//! types first, then the email address, then the message.
 
 use serde_json::value::RawValue;
 
 use super::json::{self, Members, NotAnObject};
-use super::problem::{ErrorCode, Fault, Problem};
+use super::problem::{ErrorCode, FieldError, Problem};
 use super::shape::Field;
 use crate::domain::email::EmailAddress;
 use crate::domain::limits;
 use crate::domain::text::{InvalidMessage, MessageText, TooLong};
 
-/// A value as it was given.
+/// A value as it was sent.
 #[derive(Debug)]
 enum RawField {
     Text(String),
     Flag(bool),
-    /// A field of a form: a text, or a box that is ticked.
-    Typed(String),
+    /// A field of an HTML form: a text, or a checkbox.
+    Form(String),
     Other,
 }
 
-/// What has not been read yet of a request, and what was found wrong so far.
+/// The fields that have not been read yet, and the errors found so far.
 #[derive(Debug)]
 pub(crate) struct Fields {
-    given: Vec<(String, RawField)>,
-    faults: Vec<Fault>,
+    unread: Vec<(String, RawField)>,
+    errors: Vec<FieldError>,
 }
 
-/// The address of a request, not yet judged: that comes after everything else has been.
+/// The email address of a request. It is parsed after the other fields have been checked.
 #[derive(Debug)]
-pub(crate) struct UnjudgedEmail(Option<RawField>);
+pub(crate) struct UnparsedEmail(Option<RawField>);
 
 impl Fields {
-    pub(crate) fn of_body(body: &[u8]) -> Result<Self, Problem> {
-        Members::parse(body).map(|members| Self::of_members(&members)).map_err(not_an_object)
+    pub(crate) fn parse_body(body: &[u8]) -> Result<Self, Problem> {
+        Members::parse(body).map(|members| Self::from_members(&members)).map_err(not_an_object)
     }
 
-    pub(crate) const fn none() -> Self {
-        Self { given: Vec::new(), faults: Vec::new() }
+    pub(crate) const fn empty() -> Self {
+        Self { unread: Vec::new(), errors: Vec::new() }
     }
 
-    pub(crate) fn of_members(members: &Members<'_>) -> Self {
-        let given = members.0.iter().map(|(name, value)| (name.clone(), RawField::from(*value))).collect();
-        Self { given, faults: Vec::new() }
+    pub(crate) fn from_members(members: &Members<'_>) -> Self {
+        let unread = members.0.iter().map(|(name, value)| (name.clone(), RawField::from(*value))).collect();
+        Self { unread, errors: Vec::new() }
     }
 
-    pub(crate) fn of_form(pairs: impl Iterator<Item = (String, String)>) -> Self {
-        Self { given: pairs.map(|(name, value)| (name, RawField::Typed(value))).collect(), faults: Vec::new() }
+    pub(crate) fn from_form(pairs: impl Iterator<Item = (String, String)>) -> Self {
+        Self { unread: pairs.map(|(name, value)| (name, RawField::Form(value))).collect(), errors: Vec::new() }
     }
 
-    pub(crate) fn email(&mut self, field: &Field) -> UnjudgedEmail {
-        UnjudgedEmail(self.take(field))
+    pub(crate) fn email(&mut self, field: &Field) -> UnparsedEmail {
+        UnparsedEmail(self.take(field))
     }
 
-    /// A text that a parser accepts.
     pub(crate) fn text<T>(&mut self, field: &Field, parse: impl FnOnce(&str) -> Result<T, TooLong>) -> Option<T> {
         let text = self.string(field)?;
-        parse(&text).map_err(|why| self.fault(field, format!("{} is too long: {why}.", spoken(field)))).ok()
+        parse(&text).map_err(|why| self.error(field, format!("{} is too long: {why}.", field_label(field)))).ok()
     }
 
     pub(crate) fn string(&mut self, field: &Field) -> Option<String> {
-        if let RawField::Text(text) | RawField::Typed(text) = self.take(field)? {
+        if let RawField::Text(text) | RawField::Form(text) = self.take(field)? {
             return Some(text);
         }
-        self.fault(field, format!("{} has to be a string.", spoken(field)));
+        self.error(field, format!("{} has to be a string.", field_label(field)));
         None
     }
 
@@ -71,50 +70,50 @@ impl Fields {
         match self.take(field) {
             None => false,
             Some(RawField::Flag(flag)) => flag,
-            Some(RawField::Typed(text)) if text == "on" => true,
+            Some(RawField::Form(text)) if text == "on" => true,
             Some(_) => {
-                self.fault(field, format!("{} has to be true or false.", spoken(field)));
+                self.error(field, format!("{} has to be true or false.", field_label(field)));
                 false
             }
         }
     }
 
-    /// Ends the first round: everything has been asked for, so what is left is unknown.
+    /// Returns the errors found so far. Any field that is still unread is unknown, which is one.
     pub(crate) fn finish(mut self) -> Result<(), Problem> {
-        if !self.given.is_empty() {
-            let detail = "There is a member that this request does not have.".to_owned();
-            self.faults.push(Fault { pointer: "#".into(), detail });
+        if !self.unread.is_empty() {
+            let detail = "There is an unknown member.".to_owned();
+            self.errors.push(FieldError { pointer: "#".into(), detail });
         }
-        if self.faults.is_empty() {
+        if self.errors.is_empty() {
             return Ok(());
         }
-        let detail = self.faults.iter().map(|fault| fault.detail.as_str()).collect::<Vec<_>>().join(" ");
-        Err(Problem { faults: self.faults, ..Problem::new(ErrorCode::InvalidBody, detail) })
+        let detail = self.errors.iter().map(|error| error.detail.as_str()).collect::<Vec<_>>().join(" ");
+        Err(Problem { errors: self.errors, ..Problem::new(ErrorCode::InvalidBody, detail) })
     }
 
-    /// The value of a field, or a fault if it is there more than once.
+    /// Removes and returns the value of a field. A field that appears more than once is an error.
     fn take(&mut self, field: &Field) -> Option<RawField> {
-        let (mine, rest) = std::mem::take(&mut self.given).into_iter().partition(|(name, _)| name == field.name);
-        self.given = rest;
-        let mut mine: Vec<(String, RawField)> = mine;
-        let value = mine.pop().map(|(_, value)| value);
-        if !mine.is_empty() {
-            self.fault(field, format!("{} is there more than once.", spoken(field)));
+        let (mut values, unread): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.unread).into_iter().partition(|(name, _)| name == field.name);
+        self.unread = unread;
+        let value = values.pop().map(|(_, value)| value);
+        if !values.is_empty() {
+            self.error(field, format!("{} appears more than once.", field_label(field)));
         }
         value
     }
 
-    fn fault(&mut self, field: &Field, detail: String) {
-        self.faults.push(Fault { pointer: format!("#/{}", field.name).into(), detail });
+    fn error(&mut self, field: &Field, detail: String) {
+        self.errors.push(FieldError { pointer: format!("#/{}", field.name).into(), detail });
     }
 }
 
-impl UnjudgedEmail {
-    pub(crate) fn judge(self) -> Result<EmailAddress, Problem> {
+impl UnparsedEmail {
+    pub(crate) fn parse(self) -> Result<EmailAddress, Problem> {
         let refuse = |detail: String| Problem::with_member(ErrorCode::InvalidEmail, "email", detail);
         match self.0 {
             None => Err(refuse("The email address is missing.".to_owned())),
-            Some(RawField::Text(text) | RawField::Typed(text)) => {
+            Some(RawField::Text(text) | RawField::Form(text)) => {
                 EmailAddress::parse(&text).map_err(|why| refuse(format!("The email address is not valid: {why}.")))
             }
             Some(_) => Err(refuse("The email address has to be a string.".to_owned())),
@@ -122,8 +121,8 @@ impl UnjudgedEmail {
     }
 }
 
-/// What a field is called in a sentence that people may read beside it.
-fn spoken(field: &Field) -> String {
+/// The name of a field in an error message, which a form shows beside the field.
+fn field_label(field: &Field) -> String {
     match field.name {
         "email" => "The email address".to_owned(),
         "name" => "The name".to_owned(),
@@ -132,8 +131,8 @@ fn spoken(field: &Field) -> String {
     }
 }
 
-/// A message that was asked for; one that is not there is as good as an empty one.
-pub(crate) fn judge_message(message: Option<&str>) -> Result<MessageText, Problem> {
+/// Parses a required message. A missing one is treated as empty.
+pub(crate) fn parse_message(message: Option<&str>) -> Result<MessageText, Problem> {
     MessageText::parse(message.unwrap_or_default()).map_err(|why| {
         let code = match why {
             InvalidMessage::Empty => ErrorCode::EmptyMessage,
@@ -162,7 +161,7 @@ fn not_an_object(why: NotAnObject) -> Problem {
             let levels = limits::MAX_JSON_DEPTH;
             return Problem::new(ErrorCode::InvalidJson, format!("The body nests deeper than {levels} levels."));
         }
-        NotAnObject::LoneSurrogate => "The body has a string with half of a surrogate pair.",
+        NotAnObject::LoneSurrogate => "The body contains a string with a lone surrogate.",
         NotAnObject::Array => "The body is a JSON array, not an object.",
         NotAnObject::OtherValue => "The body is a JSON value, but not an object.",
     };

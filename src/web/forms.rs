@@ -1,5 +1,5 @@
-//! The site's own forms, for browsers without JavaScript: same rules, same words as the API, and an
-//! answer that a person can read.
+//! The site's own forms, for browsers without JavaScript: the rules and error messages of the API, with
+//! pages as responses.
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -9,114 +9,117 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use url::form_urlencoded;
 
 use super::app::App;
+use super::body;
 use super::built_site::{CONTACT_SENT_PATH, DOWNLOAD_STARTED_PATH};
-use super::endpoints::{read_contact_message, read_download_order};
+use super::endpoints::{parse_contact_message, parse_download_order};
 use super::fields::Fields;
+use super::headers::make_private;
 use super::problem::{ErrorCode, Problem, RETRY_AFTER_SECONDS};
 use super::representation::HTML;
 use super::response::{read_or_post_only, text_response};
-use super::{body, headers};
 use crate::actions::{send_contact, start_download};
 use crate::domain::consent::Via;
 use crate::domain::signup::DownloadOrder;
 use crate::domain::text::Source;
 use crate::site::{Form, FormErrors, FormValues, PageName};
 
-/// People never see this field, so only a program fills it in; a password manager may be one, and
-/// is told so.
+/// A field that visitors do not see, so only a program fills it in. Because that may be a password
+/// manager, the error message explains it.
 const HONEYPOT: &str = "website_confirm";
 
-/// What the site's own forms name as their source, with JavaScript and without.
+/// The `source` of the site's own forms, with JavaScript and without.
 const SOURCE: &str = "site";
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
-/// `/download`: takes the form of the home page; whoever just looks is led to it.
+/// `POST /download`: the form of the home page. A `GET` redirects to it.
 pub(crate) async fn download(State(app): State<App>, request: Request) -> Response {
     if request.method() == Method::GET || request.method() == Method::HEAD {
         return see_other("/#download");
     }
-    take(&app, request, PageName::Home, async |fields| {
-        let order = read_download_order(fields, Via::Site)?;
+    submit(&app, request, PageName::Home, async |fields| {
+        let order = parse_download_order(fields, Via::Site)?;
         start_download(app.service(), DownloadOrder { source: Source::parse(SOURCE).ok(), ..order }).await?;
         Ok(DOWNLOAD_STARTED_PATH)
     })
     .await
 }
 
-/// `POST /contact`: takes the form of the contact page.
+/// `POST /contact`: the form of the contact page.
 pub(crate) async fn contact(State(app): State<App>, request: Request) -> Response {
-    take(&app, request, PageName::Contact, async |fields| {
-        send_contact(app.service(), read_contact_message(fields)?).await?;
+    submit(&app, request, PageName::Contact, async |fields| {
+        send_contact(app.service(), parse_contact_message(fields)?).await?;
         Ok(CONTACT_SENT_PATH)
     })
     .await
 }
 
-/// Reads a form, lets `act` do what it asks, and leads on; or shows the page again with what was
-/// typed and what was wrong.
-async fn take(
+/// Parses a form and runs `action`, which returns the path to redirect to. On an error, responds with
+/// the page that has the form.
+async fn submit(
     app: &App,
     request: Request,
     page: PageName,
-    act: impl AsyncFnOnce(Fields) -> Result<&'static str, Problem>,
+    action: impl AsyncFnOnce(Fields) -> Result<&'static str, Problem>,
 ) -> Response {
     let (head, body) = request.into_parts();
     if head.method != Method::POST {
         return read_or_post_only();
     }
     let Ok(body) = body::read(&head.headers, body).await else {
-        return back(app, page, FormValues::default(), &refusal("The form did not arrive whole, or was too large."));
+        let problem = invalid_form("The form did not arrive whole, or was too large.");
+        return page_with_errors(app, page, FormValues::default(), &problem);
     };
     let pairs: Vec<(String, String)> = form_urlencoded::parse(&body).into_owned().collect();
-    let typed = typed(&pairs);
+    let values = values(&pairs);
     let outcome = async {
-        check_sender(app, &head.headers)?;
-        act(fields(pairs)?).await
+        check_origin(app, &head.headers)?;
+        action(fields(pairs)?).await
     };
     match outcome.await {
-        Ok(next) => see_other(next),
-        Err(problem) => back(app, page, typed, &problem),
+        Ok(location) => see_other(location),
+        Err(problem) => page_with_errors(app, page, values, &problem),
     }
 }
 
-/// The members that a form stands for. A field left empty is one that was not sent.
+/// The form as the fields of a request. An empty field counts as not sent.
 fn fields(pairs: Vec<(String, String)>) -> Result<Fields, Problem> {
     if pairs.iter().any(|(name, value)| name == HONEYPOT && !value.is_empty()) {
-        return Err(refusal(
+        return Err(invalid_form(
             "A field that people do not see was filled in, perhaps by a password manager. It is empty again now: \
              please send the form once more.",
         ));
     }
     let filled = pairs.into_iter().filter(|(name, value)| name != HONEYPOT && !value.is_empty());
-    // Browsers send a line break as two characters, whatever was typed.
-    Ok(Fields::of_form(filled.map(|(name, value)| (name, value.replace("\r\n", "\n")))))
+    // Browsers submit line breaks as CRLF.
+    Ok(Fields::from_form(filled.map(|(name, value)| (name, value.replace("\r\n", "\n")))))
 }
 
-/// A page of another site may not send our forms for its visitors. Who does not say where the form
-/// comes from is let in: old browsers, and tools.
-fn check_sender(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
-    let foreign = match headers.get(SEC_FETCH_SITE) {
-        // The browser's own word: it knows by which of its names the site was reached.
+/// Refuses cross-site form submissions. Old browsers and other clients that send neither header pass.
+fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
+    let is_cross_site = match headers.get(SEC_FETCH_SITE) {
+        // Preferred to `Origin`, since the site may be reachable under other names than `base_url`.
         Some(site) => !matches!(site.as_bytes(), b"same-origin" | b"none"),
         None => headers.get(ORIGIN).is_some_and(|origin| origin.as_bytes() != app.base_url().as_str().as_bytes()),
     };
-    if foreign {
-        return Err(refusal("This form was sent from another site. Please fill it in here and send it again."));
+    if is_cross_site {
+        return Err(invalid_form("This form was sent from another site. Please fill it in here and send it again."));
     }
     if headers.get(CONTENT_TYPE).is_some_and(|kind| !kind.as_bytes().starts_with(b"application/x-www-form-urlencoded"))
     {
-        return Err(refusal("This form was sent in a way that this page does not understand. Please send it again."));
+        return Err(invalid_form(
+            "This form was sent in a way that this page does not understand. Please send it again.",
+        ));
     }
     Ok(())
 }
 
-fn refusal(detail: &str) -> Problem {
+fn invalid_form(detail: &str) -> Problem {
     Problem::new(ErrorCode::InvalidBody, detail)
 }
 
-fn typed(pairs: &[(String, String)]) -> FormValues {
-    let value = |name: &str| pairs.iter().find(|(given, _)| given == name).map_or("", |(_, value)| value).to_owned();
+fn values(pairs: &[(String, String)]) -> FormValues {
+    let value = |name: &str| pairs.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value).to_owned();
     FormValues {
         email: value("email"),
         updates: !value("updates").is_empty(),
@@ -125,38 +128,40 @@ fn typed(pairs: &[(String, String)]) -> FormValues {
     }
 }
 
-/// The page again, nothing typed lost, each sentence beside its field.
-fn back(app: &App, page: PageName, values: FormValues, problem: &Problem) -> Response {
-    let mut errors = FormErrors::default();
-    for fault in &problem.faults {
-        match fault.pointer.as_ref() {
-            "#/email" => errors.email.clone_from(&fault.detail),
-            "#/name" => errors.name.clone_from(&fault.detail),
-            "#/message" => errors.message.clone_from(&fault.detail),
-            _ => errors.form.clone_from(&fault.detail),
-        }
-    }
-    if problem.faults.is_empty() {
-        errors.form.clone_from(&problem.detail);
-    }
-    let made = app.built();
-    let mut response = match made.site.render_with_form(page, &Form { values, errors }) {
+/// The page again, with the submitted values, and each error beside its field.
+fn page_with_errors(app: &App, page: PageName, values: FormValues, problem: &Problem) -> Response {
+    let form = Form { values, errors: form_errors(problem) };
+    let mut response = match app.built().site.render_with_form(page, &form) {
         Ok(html) => Response::new(Body::from(html)),
         Err(failure) => {
-            tracing::error!(%failure, "a form could not be shown again");
-            text_response(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "Something went wrong on our side. Please go back and try again.\n",
-            )
+            tracing::error!(%failure, "a form could not be rendered");
+            let text = "Something went wrong on our side. Please go back and try again.\n";
+            return text_response(StatusCode::INTERNAL_SERVER_ERROR, text);
         }
     };
     *response.status_mut() = problem.code.status();
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(HTML));
-    headers::keep_private(response.headers_mut());
+    make_private(response.headers_mut());
     if problem.code == ErrorCode::Unavailable {
         response.headers_mut().insert(RETRY_AFTER, RETRY_AFTER_SECONDS);
     }
     response
+}
+
+fn form_errors(problem: &Problem) -> FormErrors {
+    let mut errors = FormErrors::default();
+    for error in &problem.errors {
+        match error.pointer.as_ref() {
+            "#/email" => errors.email.clone_from(&error.detail),
+            "#/name" => errors.name.clone_from(&error.detail),
+            "#/message" => errors.message.clone_from(&error.detail),
+            _ => errors.form.clone_from(&error.detail),
+        }
+    }
+    if problem.errors.is_empty() {
+        errors.form.clone_from(&problem.detail);
+    }
+    errors
 }
 
 fn see_other(location: &'static str) -> Response {

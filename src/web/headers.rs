@@ -1,4 +1,4 @@
-//! Headers that every answer carries.
+//! Headers of every response.
 
 use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY,
@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderValue};
 
 use crate::domain::base_url::BaseUrl;
 
-const EVERYWHERE: [(HeaderName, HeaderValue); 6] = [
+const SECURITY_HEADERS: [(HeaderName, HeaderValue); 6] = [
     (
         CONTENT_SECURITY_POLICY,
         HeaderValue::from_static(
@@ -26,20 +26,20 @@ const EVERYWHERE: [(HeaderName, HeaderValue); 6] = [
     ),
 ];
 
-/// Two years. Only for sites that are reached through https, or a browser would lock itself out.
-const STRICT_TRANSPORT: HeaderValue = HeaderValue::from_static("max-age=63072000; includeSubDomains");
+/// Two years. Only for sites with an https base URL: without HTTPS, browsers could not reach the site.
+const HSTS: HeaderValue = HeaderValue::from_static("max-age=63072000; includeSubDomains");
 
-/// For answers that belong to one person: no copy is kept, and no search engine lists them.
-pub(crate) fn keep_private(headers: &mut HeaderMap) {
+/// For responses to one visitor: neither cached nor indexed.
+pub(crate) fn make_private(headers: &mut HeaderMap) {
     headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     headers.insert(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"));
 }
 
-pub(crate) fn add_everywhere(headers: &mut HeaderMap, base_url: &BaseUrl) {
-    for (name, value) in EVERYWHERE {
+pub(crate) fn add_security_headers(headers: &mut HeaderMap, base_url: &BaseUrl) {
+    for (name, value) in SECURITY_HEADERS {
         headers.insert(name, value);
     }
     if base_url.is_https() {
-        headers.insert(STRICT_TRANSPORT_SECURITY, STRICT_TRANSPORT);
+        headers.insert(STRICT_TRANSPORT_SECURITY, HSTS);
     }
 }

@@ -1,6 +1,6 @@
-//! JSON bodies, syntax first: one object, wholly well-formed, before anybody looks at its members.
+//! JSON objects: the syntax of the whole body is checked before any member is read.
 //!
-//! The body is skimmed rather than built, so numbers of any size pass as what they are: numbers.
+//! Values stay raw until they are read, so a number of any size is accepted as a number.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ pub(crate) enum NotAnObject {
     OtherValue,
 }
 
-/// The members of an object in the order in which they were sent, doubled ones included.
+/// The members of an object in the order in which they were sent, including duplicates.
 #[derive(Debug)]
 pub(crate) struct Members<'a>(pub Vec<(String, &'a RawValue)>);
 
@@ -37,18 +37,18 @@ impl<'a> Members<'a> {
         Self::of(whole).ok_or(if whole.get().starts_with('[') { NotAnObject::Array } else { NotAnObject::OtherValue })
     }
 
-    /// The members of a value that has been parsed before, if it is an object.
+    /// The members of a value that is known to be well-formed. `None` if it is not an object.
     pub(crate) fn of(value: &'a RawValue) -> Option<Self> {
         value.get().starts_with('{').then(|| serde_json::from_str(value.get()).ok()).flatten()
     }
 
-    /// The value of a member that is there once.
+    /// The first member with this name.
     pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
-        self.0.iter().find_map(|(given, value)| (given == name).then_some(*value))
+        self.0.iter().find_map(|(member, value)| (member == name).then_some(*value))
     }
 
-    pub(crate) fn has_doubles(&self) -> bool {
-        self.0.iter().enumerate().any(|(place, (name, _))| self.0[..place].iter().any(|(other, _)| other == name))
+    pub(crate) fn has_duplicates(&self) -> bool {
+        self.0.iter().enumerate().any(|(index, (name, _))| self.0[..index].iter().any(|(other, _)| other == name))
     }
 }
 
@@ -78,24 +78,24 @@ pub(crate) fn encode(value: &impl Serialize) -> String {
     serde_json::to_string(value).unwrap_or_default()
 }
 
-/// A string value, decoded.
+/// Decodes a string. `None` for any other value.
 pub(crate) fn as_string(value: &RawValue) -> Option<String> {
     value.get().starts_with('"').then(|| serde_json::from_str(value.get()).ok()).flatten()
 }
 
-/// What skimming does not look at. `text` is known to be well-formed otherwise.
+/// Checks what the raw parser leaves unchecked. `text` is otherwise well-formed.
 fn check_depth_and_surrogates(text: &str) -> Result<(), NotAnObject> {
     let mut depth = 0_usize;
     let mut in_string = false;
     let mut bytes = text.bytes().enumerate();
-    while let Some((place, byte)) = bytes.next() {
+    while let Some((position, byte)) = bytes.next() {
         match byte {
             b'"' => in_string = !in_string,
             b'\\' => {
                 if let Some((_, b'u')) = bytes.next() {
-                    let unit = hex(text, place + 2);
-                    let pair = text.get(place + 6..place + 8) == Some("\\u")
-                        && (0xdc00..0xe000).contains(&hex(text, place + 8));
+                    let unit = hex(text, position + 2);
+                    let pair = text.get(position + 6..position + 8) == Some("\\u")
+                        && (0xdc00..0xe000).contains(&hex(text, position + 8));
                     match unit {
                         0xd800..0xdc00 if pair => {
                             bytes.nth(9);
@@ -118,8 +118,8 @@ fn check_depth_and_surrogates(text: &str) -> Result<(), NotAnObject> {
     Ok(())
 }
 
-fn hex(text: &str, place: usize) -> u32 {
-    text.get(place..place + 4).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or_default()
+fn hex(text: &str, position: usize) -> u32 {
+    text.get(position..position + 4).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn objects_are_told_from_everything_else() {
+    fn only_objects_are_accepted() {
         assert_eq!(parse(r#" {"a": 1, "b": [2], "a": null} "#), Ok(3));
         assert_eq!(parse("{}"), Ok(0));
         assert_eq!(parse(""), Err(NotAnObject::Empty));
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn nesting_ends_at_127() {
+    fn nesting_is_limited_to_127_levels() {
         let nested = |depth: usize| format!("{{\"a\":{}{}}}", "[".repeat(depth - 1), "]".repeat(depth - 1));
         assert_eq!(parse(&nested(127)), Ok(1));
         assert_eq!(parse(&nested(128)), Err(NotAnObject::TooDeep));
@@ -179,7 +179,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_serde_calls_an_object_is_one_and_the_reverse(body in r#"[\[{"a:1,}\] \\u8dc0]{0,24}"#) {
+        fn it_agrees_with_serde_about_what_is_an_object(body in r#"[\[{"a:1,}\] \\u8dc0]{0,24}"#) {
             let ours = Members::parse(body.as_bytes()).is_ok();
             let theirs = serde_json::from_str::<serde_json::Map<String, serde_json::Value>>(&body).is_ok();
             prop_assert_eq!(ours, theirs);

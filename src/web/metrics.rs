@@ -1,7 +1,7 @@
-//! What this instance has seen since it started, in the numbers that Prometheus reads.
+//! Metrics of this instance since it started, for Prometheus.
 //!
-//! Every label has a small set of values: routes are those of the table, versions those that were
-//! published, clients a handful of classes. Nothing that a caller sent ever becomes one.
+//! Every label has a small, fixed set of values: known routes, published versions, classes of clients.
+//! Nothing that a caller sent becomes a label.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ use prometheus_client::registry::Registry;
 use super::mcp::client::Client;
 use crate::domain::version::Version;
 
-/// Cheap to copy; the copies are the same numbers.
+/// Cheap to clone. Clones share the same counters.
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
     requests: Family<RequestLabels, Histogram>,
-    calls: Family<CallLabels, Counter>,
-    greetings: Family<ClientLabels, Counter>,
+    tool_calls: Family<CallLabels, Counter>,
+    initializations: Family<ClientLabels, Counter>,
     images: Family<ImageLabels, Counter>,
 }
 
@@ -45,31 +45,29 @@ struct ImageLabels {
     version: String,
 }
 
-const ASSETS: &str = "/assets/";
-
 impl Metrics {
     pub(crate) fn new() -> Self {
         Self {
             requests: Family::new_with_constructor(durations),
-            calls: Family::default(),
-            greetings: Family::default(),
+            tool_calls: Family::default(),
+            initializations: Family::default(),
             images: Family::default(),
         }
     }
 
-    /// `route` as the log has it. The names of assets change with what is in them.
-    pub(crate) fn answered(&self, route: &str, status: u16, took: Duration) {
-        let route = if route.starts_with(ASSETS) { "/assets/*" } else { route };
+    /// Assets share one label, because their names change with their content.
+    pub(crate) fn responded(&self, route: &str, status: u16, elapsed: Duration) {
+        let route = if route.starts_with("/assets/") { "/assets/*" } else { route };
         let labels = RequestLabels { route: route.to_owned(), status };
-        self.requests.get_or_create(&labels).observe(took.as_secs_f64());
+        self.requests.get_or_create(&labels).observe(elapsed.as_secs_f64());
     }
 
     pub(crate) fn tool_called(&self, tool: &'static str, client: Client) {
-        self.calls.get_or_create(&CallLabels { tool, client: client.as_str() }).inc();
+        self.tool_calls.get_or_create(&CallLabels { tool, client: client.as_str() }).inc();
     }
 
-    pub(crate) fn greeted(&self, client: Client) {
-        self.greetings.get_or_create(&ClientLabels { client: client.as_str() }).inc();
+    pub(crate) fn initialized(&self, client: Client) {
+        self.initializations.get_or_create(&ClientLabels { client: client.as_str() }).inc();
     }
 
     pub(crate) fn image_sent(&self, version: &Version) {
@@ -77,11 +75,15 @@ impl Metrics {
     }
 
     pub(crate) fn register(&self, registry: &mut Registry) {
-        let help = "Time from the head of a request to the head of its answer, by route and status";
+        let help = "Time from the head of a request to the head of its response, by route and status";
         registry.register("http_request_duration_seconds", help, self.requests.clone());
-        registry.register("mcp_tool_calls", "Calls by tool and class of client", self.calls.clone());
-        registry.register("mcp_initializations", "MCP clients that said hello, by class", self.greetings.clone());
-        registry.register("images_sent", "Disk images that began to be sent, by version", self.images.clone());
+        registry.register("mcp_tool_calls", "Calls by tool and class of client", self.tool_calls.clone());
+        registry.register(
+            "mcp_initializations",
+            "MCP clients that initialized, by class of client",
+            self.initializations.clone(),
+        );
+        registry.register("images_sent", "Disk images whose transfer started, by version", self.images.clone());
     }
 }
 

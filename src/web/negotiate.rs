@@ -1,5 +1,6 @@
-//! Which form of a page a caller gets: by `Accept`, HTML or Markdown; by `Accept-Encoding`, how it
-//! is compressed. One bad range spoils nothing but itself.
+//! Content negotiation: HTML or Markdown by `Accept`, compression by `Accept-Encoding`.
+//!
+//! An invalid item of a header is ignored; the other items still count.
 
 use http::HeaderMap;
 use http::header::{ACCEPT, ACCEPT_ENCODING, HeaderName};
@@ -8,7 +9,7 @@ use http::header::{ACCEPT, ACCEPT_ENCODING, HeaderName};
 pub(crate) enum PageFormat {
     Html,
     Markdown,
-    /// The caller refuses both.
+    /// The client accepts neither.
     Neither,
 }
 
@@ -21,7 +22,7 @@ pub(crate) enum Encoding {
 }
 
 impl Encoding {
-    /// Smallest first: the one we prefer where the caller has no preference.
+    /// In the order in which the server prefers them, usually the smallest first.
     pub(crate) const COMPRESSED: [Self; 3] = [Self::Brotli, Self::Zstd, Self::Gzip];
 
     pub(crate) const fn as_str(self) -> &'static str {
@@ -34,8 +35,8 @@ impl Encoding {
     }
 }
 
-/// Markdown for those who name it and like it at least as much as HTML; HTML for everybody else,
-/// unless they refuse it.
+/// Markdown if the client names it and weighs it at least as high as HTML. Otherwise HTML, unless the
+/// client refuses that.
 pub(crate) fn page_format(headers: &HeaderMap) -> PageFormat {
     let ranges: Vec<_> = items(headers, &ACCEPT).collect();
     let named = weight(&ranges, &["text/markdown"]);
@@ -53,7 +54,7 @@ pub(crate) fn page_format(headers: &HeaderMap) -> PageFormat {
     }
 }
 
-/// The compression that the caller likes best. Who refuses everything gets it plain all the same.
+/// The encoding with the highest weight. A client that refuses all of them gets `identity`.
 pub(crate) fn encoding(headers: &HeaderMap) -> Encoding {
     let codings: Vec<_> = items(headers, &ACCEPT_ENCODING).collect();
     let mut best = (Encoding::Identity, weight(&codings, &["identity"]).unwrap_or(0));
@@ -66,12 +67,12 @@ pub(crate) fn encoding(headers: &HeaderMap) -> Encoding {
     best.0
 }
 
-/// The weight of the first of `names`, most specific first, that the caller has given one.
+/// The weight of the first of `names` that the header contains. The most specific name comes first.
 fn weight(items: &[(String, u16)], names: &[&str]) -> Option<u16> {
     names.iter().find_map(|name| items.iter().filter(|(item, _)| item == name).map(|(_, weight)| *weight).max())
 }
 
-/// The items of a header with their weights in thousandths, parameters left out.
+/// The items of a header with their weights in thousandths, without parameters.
 fn items(headers: &HeaderMap, name: &HeaderName) -> impl Iterator<Item = (String, u16)> {
     headers
         .get_all(name)
@@ -93,7 +94,7 @@ fn items(headers: &HeaderMap, name: &HeaderName) -> impl Iterator<Item = (String
         })
 }
 
-/// `0.75` is 750. Nothing but a weight as RFC 9110 writes it is one.
+/// Parses a weight as RFC 9110 defines it: `0.75` is 750.
 fn thousandths(text: &str) -> Option<u16> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let whole: u16 = matches!(whole, "0" | "1").then(|| whole.parse().ok())??;
@@ -139,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn everybody_else_gets_html() {
+    fn other_clients_get_html() {
         assert_eq!(page_format(&HeaderMap::new()), PageFormat::Html);
         for accept in [
             "*/*",
@@ -161,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn only_who_refuses_both_gets_neither() {
+    fn a_client_that_refuses_both_gets_neither() {
         for accept in ["*/*;q=0", "text/*;q=0", "text/html;q=0, text/markdown;q=0", "text/html;q=0, */*;q=0.0"] {
             assert_eq!(format_of(accept), PageFormat::Neither, "{accept}");
         }

@@ -32,11 +32,11 @@ pub async fn handle(app: App, router: axum::Router, mut request: Request) -> Res
     let served = built.served.get_key_value(&path);
     let respond = respond(served.map(|(_, served)| served), router, request);
     let mut response = catch_panic(app.base_url(), &path, respond).await;
-    headers::add_everywhere(response.headers_mut(), app.base_url());
-    // Both are ours: neither the path nor the method is logged as the caller wrote it.
+    headers::add_security_headers(response.headers_mut(), app.base_url());
+    // Never the path as the caller sent it.
     let route = served.map(|(path, _)| path.as_str()).or_else(|| matched.as_str()).unwrap_or(UNMATCHED);
     let (status, elapsed) = (response.status().as_u16(), started.elapsed());
-    app.metrics().answered(route, status, elapsed);
+    app.metrics().responded(route, status, elapsed);
     tracing::info!(%method, route, status, micros = elapsed.as_micros(), "request");
     response
 }
@@ -44,10 +44,10 @@ pub async fn handle(app: App, router: axum::Router, mut request: Request) -> Res
 /// Reads of pages and files bypass the router.
 async fn respond(served: Option<&Served>, router: axum::Router, request: Request) -> Response {
     if !has_one_host(request.version(), request.headers()) {
-        return text_response(StatusCode::BAD_REQUEST, "A request names its host once, in a Host header.\n");
+        return text_response(StatusCode::BAD_REQUEST, "Send exactly one Host header.\n");
     }
     if !request.uri().path().starts_with('/') {
-        return text_response(StatusCode::BAD_REQUEST, "The address of a request starts with a slash.\n");
+        return text_response(StatusCode::BAD_REQUEST, "The request target has to start with a slash.\n");
     }
     if let Some(served) = served
         && (request.method() == Method::GET || request.method() == Method::HEAD)

@@ -1,4 +1,4 @@
-//! What went wrong, as RFC 9457 has it. The words here serve JSON, MCP and pages alike.
+//! Every error that callers see: its code, status and texts (RFC 9457). JSON, MCP and pages share them.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use super::shape::{Field, Kind, Shape};
 use crate::actions::Failure;
 use crate::domain::base_url::BaseUrl;
 
-/// The stable names of all errors.
+/// The stable codes of all errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ErrorCode {
     InvalidJson,
@@ -79,7 +79,7 @@ impl ErrorCode {
         }
     }
 
-    /// When it happens, for the reference page.
+    /// When the error occurs, for the reference page.
     pub(crate) const fn condition(self) -> &'static str {
         match self {
             Self::InvalidJson => {
@@ -87,7 +87,7 @@ impl ErrorCode {
                  `Content-Type: application/json`."
             }
             Self::InvalidBody => {
-                "The object has an unknown or doubled member, a member of the wrong type, a `source` or `name` that is \
+                "The object has an unknown or repeated member, a member of the wrong type, a `source` or `name` that is \
                  too long, or the body is over the size limit."
             }
             Self::InvalidEmail => "`email` is missing, is not a string, is too long, or is not an address.",
@@ -127,79 +127,53 @@ impl ErrorCode {
 /// The body of a problem.
 pub(crate) const PROBLEM: Shape = Shape {
     name: "Problem",
-    about: "What went wrong, as RFC 9457 has it. Decide by `code`.",
+    about: "What went wrong, in the format of RFC 9457. Decide by `code`.",
     closed: false,
     fields: &[
-        Field {
-            name: "type",
-            kind: Kind::Uri,
-            required: true,
-            about: "Identifies the kind of error, and documents it.",
-        },
-        Field { name: "title", kind: Kind::PlainText, required: true, about: "The kind of error in a few words." },
-        Field { name: "status", kind: Kind::Integer, required: true, about: "The HTTP status." },
-        Field { name: "detail", kind: Kind::PlainText, required: true, about: "What was wrong this time, for people." },
-        Field { name: "instance", kind: Kind::PlainText, required: false, about: "The path that was called." },
-        Field {
-            name: "code",
-            kind: Kind::OneOf(|| ErrorCode::ALL.map(ErrorCode::as_str).to_vec()),
-            required: true,
-            about: "The stable name of the error, for programs.",
-        },
-        Field {
-            name: "error",
-            kind: Kind::PlainText,
-            required: false,
-            about: "The same as `detail`, for older clients.",
-        },
-        Field { name: "resolution", kind: Kind::PlainText, required: true, about: "What to do next." },
-        Field {
-            name: "documentation_url",
-            kind: Kind::Uri,
-            required: false,
-            about: "Where all errors are documented.",
-        },
-        Field {
-            name: "errors",
-            kind: Kind::ListOf(&FAULT),
-            required: false,
-            about: "The members that are at fault, where single ones are.",
-        },
+        Field::required("type", Kind::Uri, "Identifies the kind of error, and documents it."),
+        Field::required("title", Kind::PlainText, "The kind of error in a few words."),
+        Field::required("status", Kind::Integer, "The HTTP status."),
+        Field::required("detail", Kind::PlainText, "What was wrong this time, for people."),
+        Field::optional("instance", Kind::PlainText, "The path that was called."),
+        Field::required(
+            "code",
+            Kind::OneOf(|| ErrorCode::ALL.map(ErrorCode::as_str).to_vec()),
+            "The stable name of the error, for programs.",
+        ),
+        Field::optional("error", Kind::PlainText, "The same as `detail`, for older clients."),
+        Field::required("resolution", Kind::PlainText, "What to do next."),
+        Field::optional("documentation_url", Kind::Uri, "Where all errors are documented."),
+        Field::optional("errors", Kind::ListOf(&FIELD_ERROR), "The members that are invalid, if it is about members."),
     ],
 };
 
-const FAULT: Shape = Shape {
-    name: "Fault",
-    about: "One member that is at fault.",
+const FIELD_ERROR: Shape = Shape {
+    name: "FieldError",
+    about: "One invalid member.",
     closed: false,
     fields: &[
-        Field {
-            name: "pointer",
-            kind: Kind::PlainText,
-            required: true,
-            about: "A JSON Pointer to it, as a fragment such as `#/email`.",
-        },
-        Field { name: "detail", kind: Kind::PlainText, required: true, about: "What is wrong with it." },
+        Field::required("pointer", Kind::PlainText, "A JSON Pointer to it, as a fragment such as `#/email`."),
+        Field::required("detail", Kind::PlainText, "What is wrong with it."),
     ],
 };
 
-/// One member of a body that is at fault. What was sent is never repeated.
+/// One invalid member of a body. Never contains the value that was sent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Fault {
+pub(crate) struct FieldError {
     pub pointer: Cow<'static, str>,
     pub detail: String,
 }
 
-/// What went wrong with one request.
+/// The error that one request ends with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem {
     pub code: ErrorCode,
     pub detail: String,
     pub resolution: Cow<'static, str>,
-    pub faults: Vec<Fault>,
+    pub errors: Vec<FieldError>,
 }
 
-/// How long those are asked to wait who came at a bad time.
+/// `Retry-After` of a 503.
 pub(crate) const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("5");
 
 #[derive(Serialize)]
@@ -214,19 +188,19 @@ struct ProblemBody<'a> {
     resolution: &'a str,
     documentation_url: String,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    errors: &'a [Fault],
+    errors: &'a [FieldError],
 }
 
 impl Problem {
     pub(crate) fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), resolution: code.resolution().into(), faults: Vec::new() }
+        Self { code, detail: detail.into(), resolution: code.resolution().into(), errors: Vec::new() }
     }
 
-    /// A problem with one member.
+    /// An error about one member.
     pub(crate) fn with_member(code: ErrorCode, member: &'static str, detail: impl Into<String>) -> Self {
         let detail = detail.into();
-        let fault = Fault { pointer: format!("#/{member}").into(), detail: detail.clone() };
-        Self { faults: vec![fault], ..Self::new(code, detail) }
+        let error = FieldError { pointer: format!("#/{member}").into(), detail: detail.clone() };
+        Self { errors: vec![error], ..Self::new(code, detail) }
     }
 
     pub(crate) fn resolved_by(self, resolution: impl Into<Cow<'static, str>>) -> Self {
@@ -244,7 +218,7 @@ impl Problem {
             error: &self.detail,
             resolution: &self.resolution,
             documentation_url: base_url.to("/developers#errors"),
-            errors: &self.faults,
+            errors: &self.errors,
         };
         serde_json::to_string_pretty(&body).unwrap_or_default()
     }
@@ -269,7 +243,7 @@ impl Problem {
     }
 }
 
-/// The cause goes to the log, once, and never to the caller.
+/// Logs the cause, which the caller must not see.
 impl From<Failure> for Problem {
     fn from(failure: Failure) -> Self {
         match failure {
@@ -294,16 +268,16 @@ mod tests {
     use crate::domain::limits;
 
     #[test]
-    fn the_words_name_the_limits_that_hold() {
+    fn the_texts_name_the_actual_limits() {
         let names = |code: ErrorCode, limit: usize| code.resolution().contains(&format!(" {limit} characters"));
         assert!(names(ErrorCode::EmptyMessage, limits::MIN_MESSAGE_CHARS));
         assert!(names(ErrorCode::MessageTooLong, limits::MAX_MESSAGE_CHARS));
     }
 
     #[test]
-    fn titles_codes_and_anchors_tell_errors_apart() {
-        for (place, code) in ErrorCode::ALL.into_iter().enumerate() {
-            for other in &ErrorCode::ALL[..place] {
+    fn titles_and_codes_are_unique() {
+        for (index, code) in ErrorCode::ALL.into_iter().enumerate() {
+            for other in &ErrorCode::ALL[..index] {
                 assert_ne!(code.as_str(), other.as_str());
                 assert_ne!(code.title(), other.title());
             }

@@ -4,7 +4,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::endpoints::{API_VERSION, DOWNLOAD, ENDPOINTS, Endpoint, read_download_order};
+use super::endpoints::{API_VERSION, DOWNLOAD, ENDPOINTS, Endpoint, parse_download_order};
 use super::fields::Fields;
 use super::mcp::server_info::VERSIONS;
 use super::mcp::tools::{TOOLS, Tool, ToolListing};
@@ -103,8 +103,8 @@ pub(crate) fn reference(base_url: &BaseUrl, newest_image: &NewestImage, releases
 
 /// The response to a request with an invalid address, produced by the real parser.
 fn problem_example(base_url: &BaseUrl) -> String {
-    let fields = Fields::of_body(br#"{"email":"nobody"}"#);
-    let refused = fields.and_then(|fields| read_download_order(fields, Via::Api)).err();
+    let fields = Fields::parse_body(br#"{"email":"nobody"}"#);
+    let refused = fields.and_then(|fields| parse_download_order(fields, Via::Api)).err();
     refused.map(|problem| problem.json(base_url, DOWNLOAD.path)).unwrap_or_default()
 }
 
@@ -132,7 +132,7 @@ impl From<&Endpoint> for EndpointListing {
             deprecated: endpoint.deprecated,
             request: ShapeListing::from(&endpoint.request),
             result: ShapeListing::from(&endpoint.result),
-            errors: endpoint.codes().map(ErrorCode::as_str).collect(),
+            errors: endpoint.error_codes().map(ErrorCode::as_str).collect(),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Answers that are made once and handed out many times: each encoding with its own `ETag`.
+//! Response bodies that are built once and sent many times, each content encoding with its own `ETag`.
 
 use std::io::Write;
 use std::sync::OnceLock;
@@ -12,8 +12,8 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use super::negotiate::{self, Encoding};
 use crate::domain::sha256::Sha256;
 
-/// One resource in one form. Each encoding is made when it is first asked for, and kept: most are
-/// never asked for, and a start need not wait for them.
+/// One representation of a resource. Each content encoding is compressed when it is first requested,
+/// and kept: most are never requested, and startup need not wait for them.
 #[derive(Debug)]
 pub(crate) struct Representation {
     draft: Draft,
@@ -30,20 +30,20 @@ struct Encoded {
 pub(crate) const HTML: &str = "text/html; charset=utf-8";
 pub(crate) const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
-/// What is to be served, and how.
+/// A representation before it is encoded.
 #[derive(Debug)]
 pub(crate) struct Draft {
     pub status: StatusCode,
     pub content_type: &'static str,
     pub cache_control: &'static str,
-    /// Whether the same address has another form for another `Accept`.
+    /// Whether the response depends on `Accept`.
     pub varies_by_accept: bool,
     pub headers: Vec<(HeaderName, String)>,
     pub body: Bytes,
 }
 
 impl Draft {
-    /// A file that everybody may keep for a while.
+    /// A file that any cache may keep for five minutes.
     pub(crate) fn file(content_type: &'static str, body: impl Into<Bytes>) -> Self {
         Self {
             status: StatusCode::OK,
@@ -102,12 +102,12 @@ impl Encoded {
 }
 
 impl Representation {
-    /// The answer to GET; for HEAD the server leaves the body out.
-    pub(crate) fn respond(&self, asked: &HeaderMap) -> Response {
-        let chosen = self.encoded(negotiate::encoding(asked));
+    /// The response to `GET`. For `HEAD` the server drops the body.
+    pub(crate) fn respond(&self, request_headers: &HeaderMap) -> Response {
+        let chosen = self.encoded(negotiate::encoding(request_headers));
         let mut response = Response::new(Body::empty());
         *response.headers_mut() = chosen.headers.clone();
-        if chosen.headers.get(ETAG).is_some_and(|etag| is_known(asked, etag)) {
+        if chosen.headers.get(ETAG).is_some_and(|etag| etag_matches(request_headers, etag)) {
             response.headers_mut().remove(CONTENT_TYPE);
             response.headers_mut().remove(CONTENT_ENCODING);
             *response.status_mut() = StatusCode::NOT_MODIFIED;
@@ -118,11 +118,11 @@ impl Representation {
         response
     }
 
-    /// In this encoding, or plain where that would gain nothing.
+    /// The body in this encoding, or uncompressed if compression does not make it smaller.
     fn encoded(&self, wanted: Encoding) -> &Encoded {
-        let place = self.compressed.iter().find(|(encoding, _)| *encoding == wanted);
-        let made = place.and_then(|(encoding, made)| made.get_or_init(|| self.compress(*encoding)).as_ref());
-        made.unwrap_or(&self.plain)
+        let slot = self.compressed.iter().find(|(encoding, _)| *encoding == wanted);
+        let encoded = slot.and_then(|(encoding, slot)| slot.get_or_init(|| self.compress(*encoding)).as_ref());
+        encoded.unwrap_or(&self.plain)
     }
 
     fn compress(&self, encoding: Encoding) -> Option<Encoded> {
@@ -132,14 +132,14 @@ impl Representation {
     }
 }
 
-/// Different for different bytes, and so for different encodings of the same text.
+/// A strong validator: computed from the encoded bytes, so each content encoding has its own.
 fn etag(body: &[u8]) -> String {
     format!("\"{}\"", Sha256::of(body).short(24))
 }
 
-/// Whether the caller says that it has this version already.
-pub(crate) fn is_known(asked: &HeaderMap, etag: &HeaderValue) -> bool {
-    asked
+/// Whether `If-None-Match` matches the `ETag`.
+pub(crate) fn etag_matches(request_headers: &HeaderMap, etag: &HeaderValue) -> bool {
+    request_headers
         .get_all(IF_NONE_MATCH)
         .into_iter()
         .filter_map(|value| value.to_str().ok())
@@ -150,12 +150,12 @@ pub(crate) fn is_known(asked: &HeaderMap, etag: &HeaderValue) -> bool {
         })
 }
 
-/// Pictures and fonts are compressed already.
+/// Images and fonts are compressed formats.
 fn is_text(content_type: &str) -> bool {
     content_type.starts_with("text/") || ["json", "xml"].iter().any(|kind| content_type.contains(kind))
 }
 
-/// Well compressed, but quickly enough for the caller who asks first.
+/// The levels are a compromise: the client that requests an encoding first waits for the compression.
 fn compress(encoding: Encoding, body: &[u8]) -> Option<Vec<u8>> {
     match encoding {
         Encoding::Identity => None,

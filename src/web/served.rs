@@ -50,12 +50,12 @@ impl Served {
     }
 
     /// The Markdown of a page at its own path, without negotiation.
-    pub(crate) fn markdown_twin(name: PageName, page: &Page, base_url: &BaseUrl) -> Self {
+    pub(crate) fn markdown_file(name: PageName, page: &Page, base_url: &BaseUrl) -> Self {
         Self::File(markdown(&page.markdown, name, base_url).into())
     }
 
-    /// The page after a form was submitted: private to one visitor, so neither cached nor indexed.
-    pub(crate) fn after_form(page: &Page) -> Self {
+    /// A page for one visitor, such as the page after a form: neither cached nor indexed.
+    pub(crate) fn private_page(page: &Page) -> Self {
         let private = Draft { cache_control: "no-store", ..Draft::file(HTML, page.html.clone()) };
         Self::File(private.with(HeaderName::from_static("x-robots-tag"), "noindex").into())
     }

@@ -1,5 +1,5 @@
-//! The shapes of what goes over the wire, each written once: the decoder reads by them, and the
-//! OpenAPI document, the MCP tools and the reference page are made from them.
+//! Descriptions of JSON objects, each written once: requests are parsed by them, and the OpenAPI
+//! document, the MCP tools and the reference page are generated from them.
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ pub(crate) struct Shape {
     pub name: &'static str,
     pub about: &'static str,
     pub fields: &'static [Field],
-    /// Whether members besides the fields are refused.
+    /// Whether unknown members are refused.
     pub closed: bool,
 }
 
@@ -27,11 +27,11 @@ pub(crate) struct Field {
 #[derive(Debug)]
 pub(crate) enum Kind {
     Email,
-    /// A text of at most so many code points.
+    /// A string of at most this many code points.
     Text(usize),
-    /// What somebody writes to the makers.
+    /// The text of a contact message.
     Message,
-    /// Off unless it is sent.
+    /// `false` by default.
     Flag,
     Boolean,
     /// Always `true`.
@@ -40,7 +40,7 @@ pub(crate) enum Kind {
     Uri,
     Integer,
     OneOf(fn() -> Vec<&'static str>),
-    /// An array of texts.
+    /// An array of strings.
     Texts,
     /// An array of objects of one shape.
     ListOf(&'static Shape),
@@ -74,20 +74,27 @@ impl Shape {
         schema
     }
 
-    /// The schema with nothing besides the fields allowed, as MCP tools have it.
+    /// The schema with unknown members refused, for MCP tools.
     pub(crate) fn closed_schema(&self) -> Value {
         let mut schema = self.schema();
         schema["additionalProperties"] = false.into();
         schema
     }
 
-    /// The fields as the reference page lists them.
     pub(crate) fn listing(&self) -> Vec<FieldListing> {
         self.fields.iter().map(Field::listing).collect()
     }
 }
 
 impl Field {
+    pub(crate) const fn required(name: &'static str, kind: Kind, about: &'static str) -> Self {
+        Self { name, kind, required: true, about }
+    }
+
+    pub(crate) const fn optional(name: &'static str, kind: Kind, about: &'static str) -> Self {
+        Self { name, kind, required: false, about }
+    }
+
     fn listing(&self) -> FieldListing {
         FieldListing {
             name: self.name,

@@ -1,8 +1,7 @@
-//! The page for leaving the monthly email, and leaving it: from the page, or by the one click that
-//! mail readers offer (RFC 8058).
+//! The unsubscribe page of the monthly email, and the one-click unsubscribe of mail clients (RFC 8058).
 //!
-//! Looking at the page changes nothing, because programs follow links in mails. The token in the
-//! address is all that is asked for, so it does not matter where the request comes from.
+//! `GET` changes nothing, because programs follow links in mails. The token in the path is the only
+//! credential, so requests from any origin are accepted.
 
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -12,14 +11,15 @@ use url::form_urlencoded;
 
 use super::app::App;
 use super::built_site::BuiltSite;
+use super::headers::make_private;
 use super::problem::RETRY_AFTER_SECONDS;
 use super::response::{read_or_post_only, text_response};
 use super::served::Served;
-use super::{body, headers, pages};
+use super::{body, pages};
 use crate::actions::{Failure, can_unsubscribe, unsubscribe};
 use crate::domain::unsubscribe::{UNSUBSCRIBE_PATH, UnsubscribeKind, UnsubscribeToken};
 
-/// `GET` and `POST /unsubscribe/TOKEN`
+/// `GET` and `POST /unsubscribe/{token}`
 pub(crate) async fn unsubscribe_page(State(app): State<App>, request: Request) -> Response {
     let Some(token) = request.uri().path().strip_prefix(UNSUBSCRIBE_PATH).and_then(UnsubscribeToken::parse) else {
         return pages::unknown(State(app), request).await;
@@ -29,29 +29,28 @@ pub(crate) async fn unsubscribe_page(State(app): State<App>, request: Request) -
     match head.method {
         Method::GET | Method::HEAD => {
             let known = can_unsubscribe(app.service(), &token).await;
-            answer(&built, known, &built.unsubscribe, &head.headers)
+            respond(&built, known, &built.unsubscribe, &head.headers)
         }
         Method::POST => {
             let Ok(body) = body::read(&head.headers, body).await else {
-                return text_response(
-                    StatusCode::BAD_REQUEST,
-                    "The request did not arrive whole. Please send it again.\n",
-                );
+                let text = "The request did not arrive whole. Please send it again.\n";
+                return text_response(StatusCode::BAD_REQUEST, text);
             };
-            let how = how(&body);
-            let page = match how {
+            let kind = requested_kind(&body);
+            let page = match kind {
                 UnsubscribeKind::Unsubscribe => &built.unsubscribed,
                 UnsubscribeKind::NotMe => &built.never_again,
             };
-            let known = unsubscribe(app.service(), &token, how).await;
-            answer(&built, known, page, &HeaderMap::new())
+            let known = unsubscribe(app.service(), &token, kind).await;
+            respond(&built, known, page, &HeaderMap::new())
         }
         _ => read_or_post_only(),
     }
 }
 
-/// Whatever is sent means to leave; only the page's own box means for good.
-fn how(body: &[u8]) -> UnsubscribeKind {
+/// Any body unsubscribes, because mail clients send their own. Only the page's checkbox also suppresses
+/// the address.
+fn requested_kind(body: &[u8]) -> UnsubscribeKind {
     let not_me = ("reason", UnsubscribeKind::NotMe.as_str());
     if form_urlencoded::parse(body).any(|(name, value)| (name.as_ref(), value.as_ref()) == not_me) {
         UnsubscribeKind::NotMe
@@ -60,18 +59,19 @@ fn how(body: &[u8]) -> UnsubscribeKind {
     }
 }
 
-fn answer(built: &BuiltSite, known: Result<bool, Failure>, page: &Served, asked: &HeaderMap) -> Response {
+/// Responds with `page` if the token is known.
+fn respond(built: &BuiltSite, known: Result<bool, Failure>, page: &Served, headers: &HeaderMap) -> Response {
     match known {
-        Ok(true) => page.respond(&Method::GET, asked),
-        Ok(false) => built.not_found.respond(&Method::GET, asked),
+        Ok(true) => page.respond(&Method::GET, headers),
+        Ok(false) => built.not_found.respond(&Method::GET, headers),
         Err(failure) => {
-            tracing::error!(%failure, "somebody could not leave");
+            tracing::error!(%failure, "an unsubscribe request failed");
             let mut response = text_response(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "This did not work just now, and nothing was changed. Please try again in a minute.\n",
             );
             response.headers_mut().insert(RETRY_AFTER, RETRY_AFTER_SECONDS);
-            headers::keep_private(response.headers_mut());
+            make_private(response.headers_mut());
             response
         }
     }

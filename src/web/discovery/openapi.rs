@@ -49,7 +49,7 @@ fn operation(endpoint: &Endpoint) -> Value {
             "content": { "application/json": { "schema": named(endpoint.result.name) } },
         }),
     );
-    for code in endpoint.codes() {
+    for code in endpoint.error_codes() {
         let description = responses
             .get(code.status().as_str())
             .and_then(|response| response["description"].as_str())

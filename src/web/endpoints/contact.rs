@@ -7,15 +7,13 @@ use super::endpoint::{Endpoint, OK};
 use crate::domain::contact::ContactMessage;
 use crate::domain::limits;
 use crate::domain::text::SenderName;
-use crate::web::fields::{Fields, judge_message};
+use crate::web::fields::{Fields, parse_message};
 use crate::web::problem::{ErrorCode, Problem};
 use crate::web::shape::{Field, Kind, Shape};
 
-const NAME: Field =
-    Field { name: "name", kind: Kind::Text(limits::MAX_NAME_CHARS), required: false, about: "The sender's name." };
-const EMAIL: Field = Field { name: "email", kind: Kind::Email, required: true, about: "Where to send the answer." };
-const MESSAGE: Field =
-    Field { name: "message", kind: Kind::Message, required: true, about: "What the sender has to say, as plain text." };
+const NAME: Field = Field::optional("name", Kind::Text(limits::MAX_NAME_CHARS), "The sender's name.");
+const EMAIL: Field = Field::required("email", Kind::Email, "Where to send the answer.");
+const MESSAGE: Field = Field::required("message", Kind::Message, "What the sender has to say, as plain text.");
 
 pub(crate) const CONTACT: Endpoint = Endpoint {
     operation_id: "sendContactMessage",
@@ -26,12 +24,12 @@ pub(crate) const CONTACT: Endpoint = Endpoint {
     deprecated: false,
     request: Shape {
         name: "ContactRequest",
-        about: "Somebody writes to the makers.",
+        about: "A person writes to the makers.",
         closed: true,
         fields: &[NAME, EMAIL, MESSAGE],
     },
     result: Shape { name: "Ok", about: "The message is with the makers.", closed: false, fields: &[OK] },
-    refusals: &[
+    errors: &[
         ErrorCode::InvalidJson,
         ErrorCode::InvalidBody,
         ErrorCode::InvalidEmail,
@@ -46,11 +44,11 @@ pub(crate) struct ContactResult {
     pub ok: bool,
 }
 
-/// The same for JSON and for the site's form.
-pub(crate) fn read_contact_message(mut fields: Fields) -> Result<ContactMessage, Problem> {
+/// Parses the request of the endpoint and of the site's form.
+pub(crate) fn parse_contact_message(mut fields: Fields) -> Result<ContactMessage, Problem> {
     let name = fields.text(&NAME, SenderName::parse);
     let email = fields.email(&EMAIL);
     let message = fields.string(&MESSAGE);
     fields.finish()?;
-    Ok(ContactMessage { name, email: email.judge()?, message: judge_message(message.as_deref())? })
+    Ok(ContactMessage { name, email: email.parse()?, message: parse_message(message.as_deref())? })
 }

@@ -11,12 +11,11 @@ use crate::web::fields::Fields;
 use crate::web::problem::{ErrorCode, Problem};
 use crate::web::shape::{Field, Kind, Shape};
 
-const UPDATES: Field = Field {
-    name: "updates",
-    kind: Kind::Flag,
-    required: false,
-    about: "`true` only when the person asked for one email a month about what is new.",
-};
+const UPDATES: Field = Field::optional(
+    "updates",
+    Kind::Flag,
+    "`true` only when the person asked for one email a month about what is new.",
+);
 
 pub(crate) const DOWNLOAD: Endpoint = Endpoint {
     operation_id: "startDownload",
@@ -27,31 +26,21 @@ pub(crate) const DOWNLOAD: Endpoint = Endpoint {
     deprecated: false,
     request: Shape {
         name: "DownloadRequest",
-        about: "Somebody wants the app.",
+        about: "A person wants the app.",
         closed: true,
         fields: &[EMAIL, UPDATES, SOURCE],
     },
     result: Shape {
         name: "DownloadResult",
-        about: "The way to the app.",
+        about: "Where the app is.",
         closed: false,
         fields: &[
             OK,
-            Field {
-                name: "url",
-                kind: Kind::Uri,
-                required: true,
-                about: "Where the disk image is; it always leads to the newest.",
-            },
-            Field {
-                name: "already",
-                kind: Kind::Boolean,
-                required: true,
-                about: "Whether this address had downloaded or joined the list before.",
-            },
+            Field::required("url", Kind::Uri, "Where the disk image is; it always leads to the newest."),
+            Field::required("already", Kind::Boolean, "Whether this address had downloaded or joined the list before."),
         ],
     },
-    refusals: &[ErrorCode::InvalidJson, ErrorCode::InvalidBody, ErrorCode::InvalidEmail],
+    errors: &[ErrorCode::InvalidJson, ErrorCode::InvalidBody, ErrorCode::InvalidEmail],
     request_example: || json!({ "email": "ada@example.com", "updates": false, "source": "my-agent" }),
 };
 
@@ -62,11 +51,11 @@ pub(crate) struct DownloadResult {
     pub already: bool,
 }
 
-/// The same for JSON and for the site's form.
-pub(crate) fn read_download_order(mut fields: Fields, via: Via) -> Result<DownloadOrder, Problem> {
+/// Parses the request of the endpoint and of the site's form.
+pub(crate) fn parse_download_order(mut fields: Fields, via: Via) -> Result<DownloadOrder, Problem> {
     let email = fields.email(&EMAIL);
     let updates = fields.flag(&UPDATES);
     let source = fields.text(&SOURCE, Source::parse);
     fields.finish()?;
-    Ok(DownloadOrder { email: email.judge()?, updates, source, via })
+    Ok(DownloadOrder { email: email.parse()?, updates, source, via })
 }

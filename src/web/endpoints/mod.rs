@@ -8,10 +8,10 @@ mod download;
 mod endpoint;
 mod waitlist;
 
-pub(crate) use contact::{CONTACT, ContactResult, read_contact_message};
-pub(crate) use download::{DOWNLOAD, DownloadResult, read_download_order};
+pub(crate) use contact::{CONTACT, ContactResult, parse_contact_message};
+pub(crate) use download::{DOWNLOAD, DownloadResult, parse_download_order};
 pub(crate) use endpoint::Endpoint;
-pub(crate) use waitlist::{WAITLIST, WaitlistResult, read_waitlist_order};
+pub(crate) use waitlist::{WAITLIST, WaitlistResult, parse_waitlist_order};
 
 /// The version of the API, as the OpenAPI document states it.
 pub(crate) const API_VERSION: &str = "1.0.0";

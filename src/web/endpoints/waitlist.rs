@@ -21,7 +21,7 @@ pub(crate) const WAITLIST: Endpoint = Endpoint {
     deprecated: true,
     request: Shape {
         name: "WaitlistRequest",
-        about: "Somebody wants to be on the older list.",
+        about: "A person wants to be on the older list.",
         closed: true,
         fields: &[EMAIL, SOURCE],
     },
@@ -29,17 +29,9 @@ pub(crate) const WAITLIST: Endpoint = Endpoint {
         name: "WaitlistResult",
         about: "The address is on the list.",
         closed: false,
-        fields: &[
-            OK,
-            Field {
-                name: "already",
-                kind: Kind::Boolean,
-                required: true,
-                about: "Whether the address was on the list before.",
-            },
-        ],
+        fields: &[OK, Field::required("already", Kind::Boolean, "Whether the address was on the list before.")],
     },
-    refusals: &[ErrorCode::InvalidJson, ErrorCode::InvalidBody, ErrorCode::InvalidEmail],
+    errors: &[ErrorCode::InvalidJson, ErrorCode::InvalidBody, ErrorCode::InvalidEmail],
     request_example: || json!({ "email": "ada@example.com", "source": "my-agent" }),
 };
 
@@ -49,10 +41,10 @@ pub(crate) struct WaitlistResult {
     pub already: bool,
 }
 
-/// The same for JSON and for the MCP tool.
-pub(crate) fn read_waitlist_order(mut fields: Fields, via: Via) -> Result<WaitlistOrder, Problem> {
+/// Parses the request of the endpoint and of the MCP tool.
+pub(crate) fn parse_waitlist_order(mut fields: Fields, via: Via) -> Result<WaitlistOrder, Problem> {
     let email = fields.email(&EMAIL);
     let source = fields.text(&SOURCE, Source::parse);
     fields.finish()?;
-    Ok(WaitlistOrder { email: email.judge()?, source, via })
+    Ok(WaitlistOrder { email: email.parse()?, source, via })
 }

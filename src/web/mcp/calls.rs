@@ -4,13 +4,13 @@ use serde::Serialize;
 
 use super::client::Client;
 use super::message::{INVALID_PARAMS, RpcError};
-use super::tools::{PAGE, TOOLS};
+use super::tools::{PAGE, TOOLS, ToolId};
 use crate::actions;
 use crate::domain::consent::Via;
 use crate::domain::release::Release;
 use crate::site::{PageName, SiteFacts};
 use crate::web::app::App;
-use crate::web::endpoints::{WaitlistResult, read_waitlist_order};
+use crate::web::endpoints::{WaitlistResult, parse_waitlist_order};
 use crate::web::fields::Fields;
 use crate::web::json::{self, Members};
 use crate::web::problem::{ErrorCode, Problem};
@@ -49,7 +49,7 @@ struct About<'a> {
 
 /// What `get_download` returns.
 #[derive(Serialize)]
-struct WayToDownload<'a> {
+struct DownloadInfo<'a> {
     page: String,
     system: &'a str,
     price: String,
@@ -78,39 +78,42 @@ impl From<&Release> for NewestRelease {
     }
 }
 
-/// Malformed params and unknown tools are errors of the protocol; arguments that do not fit are an
-/// answer, so that the model reads what to send instead.
+/// Malformed params and unknown tools are protocol errors. Invalid arguments are a result with
+/// `isError`, so that the model reads what to send instead.
 pub(super) async fn call(app: &App, client: Client, params: Option<&Members<'_>>) -> Result<String, RpcError> {
+    let (name, fields) = parse_params(params)?;
+    let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) else {
+        let names = TOOLS.map(|tool| tool.name).join(", ");
+        return Err(RpcError::new(INVALID_PARAMS, format!("Invalid params: unknown tool; there are {names}")));
+    };
+    app.metrics().tool_called(tool.name, client);
+    app.service().count_buffer.tool_called(tool.name, app.service().clock.now());
+    let result = match tool.id {
+        ToolId::AboutService => about_service(app, fields),
+        ToolId::ReadPage => read_page(app, fields),
+        ToolId::GetDownload => get_download(app, fields),
+        ToolId::JoinWaitlist => join_waitlist(app, fields).await,
+    };
+    Ok(result.unwrap_or_else(|problem| error_result(&problem)))
+}
+
+fn parse_params(params: Option<&Members<'_>>) -> Result<(String, Fields), RpcError> {
     let invalid = |message: &'static str| RpcError::new(INVALID_PARAMS, message);
     let params = params.ok_or_else(|| invalid("Invalid params: tools/call needs the name of a tool"))?;
-    if params.has_doubles() {
-        return Err(invalid("Invalid params: a member is there more than once"));
+    if params.has_duplicates() {
+        return Err(invalid("Invalid params: a member appears more than once"));
     }
     let name = params
         .get("name")
         .and_then(json::as_string)
         .ok_or_else(|| invalid("Invalid params: name has to be the name of a tool"))?;
     let fields = match params.get("arguments") {
-        None => Fields::none(),
+        None => Fields::empty(),
         Some(arguments) => Members::of(arguments)
-            .map(|members| Fields::of_members(&members))
+            .map(|members| Fields::from_members(&members))
             .ok_or_else(|| invalid("Invalid params: arguments has to be an object"))?,
     };
-    if let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) {
-        app.metrics().tool_called(tool.name, client);
-        app.service().count_buffer.tool_called(tool.name, app.service().clock.now());
-    }
-    let outcome = match name.as_str() {
-        "about_service" => about_service(app, fields),
-        "read_page" => read_page(app, fields),
-        "get_download" => get_download(app, fields),
-        "join_waitlist" => join_waitlist(app, fields).await,
-        _ => {
-            let names = TOOLS.map(|tool| tool.name).join(", ");
-            return Err(RpcError::new(INVALID_PARAMS, format!("Invalid params: unknown tool; there are {names}")));
-        }
-    };
-    Ok(outcome.unwrap_or_else(|problem| refused(&problem)))
+    Ok((name, fields))
 }
 
 /// Refuses arguments to a tool that has none.
@@ -150,7 +153,7 @@ fn get_download(app: &App, fields: Fields) -> Result<String, Problem> {
     no_arguments(fields)?;
     let built = app.built();
     let facts = &built.site.facts;
-    Ok(structured(&WayToDownload {
+    Ok(structured(&DownloadInfo {
         page: app.base_url().to("/#download"),
         system: &facts.system,
         price: price(facts),
@@ -162,7 +165,7 @@ fn get_download(app: &App, fields: Fields) -> Result<String, Problem> {
 }
 
 async fn join_waitlist(app: &App, fields: Fields) -> Result<String, Problem> {
-    let order = read_waitlist_order(fields, Via::Mcp)?;
+    let order = parse_waitlist_order(fields, Via::Mcp)?;
     let already = actions::join_waitlist(app.service(), order).await?;
     Ok(structured(&WaitlistResult { ok: true, already }))
 }
@@ -171,13 +174,13 @@ fn price(facts: &SiteFacts) -> String {
     if facts.price == "0" { "Free".to_owned() } else { format!("{} {}", facts.price, facts.currency) }
 }
 
-/// As structured content, and as the same JSON in text for clients that know no other.
+/// Structured content, and the same JSON as text for clients that only support text.
 fn structured(content: &impl Serialize) -> String {
     encode(&json::encode(content), false, Some(content))
 }
 
-/// The model reads what was wrong and what to do next.
-fn refused(problem: &Problem) -> String {
+/// What was wrong and what to do next, for the model.
+fn error_result(problem: &Problem) -> String {
     let next = match problem.code {
         ErrorCode::Unavailable => "Call the tool again in a few seconds.",
         _ => &problem.resolution,

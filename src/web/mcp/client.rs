@@ -1,6 +1,6 @@
-//! What kind of program calls: one of a handful, whatever it says of itself.
+//! Classes of MCP clients, for metrics.
 
-/// A class of clients, told by the name that they give themselves.
+/// A class of clients, recognised by the name or `User-Agent` that they send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Client {
     Claude,
@@ -15,8 +15,8 @@ pub(crate) enum Client {
     Unnamed,
 }
 
-/// The first that fits decides: what stands behind "Mozilla" may be anybody.
-const MARKS: [(&str, Client); 20] = [
+/// Substrings of client names. The first match decides, so specific names come before `mozilla`.
+const PATTERNS: [(&str, Client); 20] = [
     ("claude", Client::Claude),
     ("anthropic", Client::Claude),
     ("openai", Client::OpenAi),
@@ -40,10 +40,10 @@ const MARKS: [(&str, Client); 20] = [
 ];
 
 impl Client {
-    pub(crate) fn of(name: Option<&str>) -> Self {
+    pub(crate) fn classify(name: Option<&str>) -> Self {
         let Some(name) = name.filter(|name| !name.is_empty()) else { return Self::Unnamed };
         let name = name.to_ascii_lowercase();
-        MARKS.iter().find(|(mark, _)| name.contains(mark)).map_or(Self::Other, |(_, client)| *client)
+        PATTERNS.iter().find(|(pattern, _)| name.contains(pattern)).map_or(Self::Other, |(_, client)| *client)
     }
 
     pub(crate) const fn as_str(self) -> &'static str {
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_client_is_known_by_its_name_and_strangers_are_all_alike() {
+    fn clients_are_classified_by_name_and_unknown_ones_are_other() {
         for (name, client) in [
             ("claude-code/2.1.0 (cli)", Client::Claude),
             ("openai-mcp/1.0.0", Client::OpenAi),
@@ -78,9 +78,9 @@ mod tests {
             ("Mozilla/5.0 (Macintosh) Safari/605", Client::Browser),
             ("secret@example.com", Client::Other),
         ] {
-            assert_eq!(Client::of(Some(name)), client, "{name}");
+            assert_eq!(Client::classify(Some(name)), client, "{name}");
         }
-        assert_eq!(Client::of(None), Client::Unnamed);
-        assert_eq!(Client::of(Some("")), Client::Unnamed);
+        assert_eq!(Client::classify(None), Client::Unnamed);
+        assert_eq!(Client::classify(Some("")), Client::Unnamed);
     }
 }

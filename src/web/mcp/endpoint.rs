@@ -1,4 +1,4 @@
-//! `POST /mcp`: method, origin, size, parse, version header, then the call itself.
+//! `POST /mcp`. The order of checks: method, origin, body, message, protocol version.
 
 use axum::body::Body;
 use axum::extract::{Request, State};
@@ -10,11 +10,11 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use super::calls;
 use super::client::Client;
 use super::message::{INVALID_PARAMS, INVALID_REQUEST, Id, METHOD_NOT_FOUND, Message, PARSE_ERROR, RpcError};
-use super::origin::{Caller, allow_post, is_preflight};
+use super::origin::{Origin, add_preflight, is_preflight};
 use super::server_info::VERSIONS;
 use crate::domain::limits;
 use crate::web::app::App;
-use crate::web::body::{self, BodyFault};
+use crate::web::body::{self, BodyError};
 use crate::web::json::{self, Members};
 use crate::web::response::json_response;
 
@@ -22,42 +22,42 @@ const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version
 
 pub(crate) async fn endpoint(State(app): State<App>, request: Request) -> Response {
     let (head, body) = request.into_parts();
-    let caller = Caller::of(&head.headers, &app);
+    let origin = Origin::read(&head.headers, &app);
     let mut response = if head.method == Method::POST {
-        post(&app, &head.headers, &caller, body).await
+        post(&app, &head.headers, &origin, body).await
     } else if is_preflight(&head.method, &head.headers) {
-        preflight(&caller)
+        preflight(&origin)
     } else {
         let error = RpcError::new(INVALID_REQUEST, "Method not allowed: send one JSON-RPC message by POST");
         let mut response = json_response(StatusCode::METHOD_NOT_ALLOWED, Id::unknown().error(&error));
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
         response
     };
-    caller.mark(response.headers_mut());
+    origin.add_cors(response.headers_mut());
     response
 }
 
-async fn post(app: &App, headers: &HeaderMap, caller: &Caller, body: Body) -> Response {
-    if matches!(caller, Caller::Foreign) {
+async fn post(app: &App, headers: &HeaderMap, origin: &Origin, body: Body) -> Response {
+    if matches!(origin, Origin::Forbidden) {
         return forbidden();
     }
     let body = match body::read(headers, body).await {
         Ok(body) => body,
-        Err(fault) => return json_response(StatusCode::BAD_REQUEST, Id::unknown().error(&unreadable(fault))),
+        Err(error) => return json_response(StatusCode::BAD_REQUEST, Id::unknown().error(&unreadable(error))),
     };
     match dispatch(app, headers, &body).await {
-        Ok(Some(answer)) => json_response(StatusCode::OK, answer),
+        Ok(Some(response)) => json_response(StatusCode::OK, response),
         Ok(None) => empty(StatusCode::ACCEPTED),
         Err((id, error)) => json_response(StatusCode::BAD_REQUEST, id.error(&error)),
     }
 }
 
-/// `None` when no answer is wanted; an error for what is not a message we can take.
+/// Returns the response, or `None` if the message gets none. An invalid message is an error.
 async fn dispatch(app: &App, headers: &HeaderMap, body: &Bytes) -> Result<Option<String>, (Id, RpcError)> {
     let message = Message::parse(body)?;
     let echo = match &message {
         Message::Request { id, .. } => id.clone(),
-        Message::NoAnswerWanted => Id::unknown(),
+        Message::NotARequest => Id::unknown(),
     };
     check_version(headers).map_err(|error| (echo, error))?;
     let Message::Request { id, method, params } = message else {
@@ -65,7 +65,7 @@ async fn dispatch(app: &App, headers: &HeaderMap, body: &Bytes) -> Result<Option
     };
     let result = match method.as_str() {
         "initialize" => {
-            app.metrics().greeted(named_client(params.as_ref()));
+            app.metrics().initialized(named_client(params.as_ref()));
             let version = params.as_ref().and_then(|params| params.get("protocolVersion")).and_then(json::as_string);
             Ok(app.built().server_info.initialize(version.as_deref()))
         }
@@ -82,15 +82,15 @@ async fn dispatch(app: &App, headers: &HeaderMap, body: &Bytes) -> Result<Option
     }))
 }
 
-/// As `initialize` has it.
+/// The client that `initialize` names.
 fn named_client(params: Option<&Members<'_>>) -> Client {
     let info = params.and_then(|params| params.get("clientInfo")).and_then(Members::of);
-    Client::of(info.and_then(|info| json::as_string(info.get("name")?)).as_deref())
+    Client::classify(info.and_then(|info| json::as_string(info.get("name")?)).as_deref())
 }
 
-/// Without sessions, what a call tells of its client is its User-Agent.
+/// Without sessions, a call only identifies its client by `User-Agent`.
 fn calling_client(headers: &HeaderMap) -> Client {
-    Client::of(headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()))
+    Client::classify(headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()))
 }
 
 fn list(app: &App, params: Option<&Members<'_>>) -> Result<String, RpcError> {
@@ -116,12 +116,12 @@ fn check_version(headers: &HeaderMap) -> Result<(), RpcError> {
     Ok(())
 }
 
-fn preflight(caller: &Caller) -> Response {
-    if matches!(caller, Caller::Foreign) {
+fn preflight(origin: &Origin) -> Response {
+    if matches!(origin, Origin::Forbidden) {
         return forbidden();
     }
     let mut response = empty(StatusCode::NO_CONTENT);
-    allow_post(response.headers_mut());
+    add_preflight(response.headers_mut());
     response
 }
 
@@ -130,13 +130,13 @@ fn forbidden() -> Response {
     json_response(StatusCode::FORBIDDEN, Id::unknown().error(&error))
 }
 
-fn unreadable(fault: BodyFault) -> RpcError {
-    match fault {
-        BodyFault::TooLarge => RpcError::new(
+fn unreadable(error: BodyError) -> RpcError {
+    match error {
+        BodyError::TooLarge => RpcError::new(
             INVALID_REQUEST,
             format!("Invalid Request: the body is larger than {} KiB", limits::MAX_BODY_BYTES / 1024),
         ),
-        BodyFault::TooSlow | BodyFault::Broken => {
+        BodyError::TimedOut | BodyError::Incomplete => {
             RpcError::new(PARSE_ERROR, "Parse error: the body did not arrive whole")
         }
     }

@@ -1,4 +1,4 @@
-//! JSON-RPC 2.0 messages: told apart, and nothing else. What methods mean is not known here.
+//! JSON-RPC 2.0 messages: parsed and encoded. Knows nothing about methods.
 
 use std::borrow::Cow;
 
@@ -18,11 +18,11 @@ pub(crate) enum Message<'a> {
         method: String,
         params: Option<Members<'a>>,
     },
-    /// Notifications and responses: taken, and nothing is done.
-    NoAnswerWanted,
+    /// A notification or a response. Neither gets a response.
+    NotARequest,
 }
 
-/// The id of a request as it was written, so that it comes back exactly.
+/// The raw JSON of a request's id, so that the response repeats it exactly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Id(String);
 
@@ -42,7 +42,7 @@ impl Id {
         (text.starts_with('"') || is_integer(text)).then(|| Self(text.to_owned()))
     }
 
-    /// The whole message that answers this id.
+    /// The response with this id.
     pub(crate) fn result(&self, result: &str) -> String {
         format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, self.0)
     }
@@ -60,18 +60,18 @@ impl RpcError {
 }
 
 impl<'a> Message<'a> {
-    /// On failure says what is wrong, and whom to tell if that could be read.
+    /// An error comes with the id of the message if that could be read, else with `null`.
     pub(crate) fn parse(body: &'a [u8]) -> Result<Self, (Id, RpcError)> {
-        let members = Members::parse(body).map_err(|why| (Id::unknown(), no_object(why)))?;
+        let members = Members::parse(body).map_err(|why| (Id::unknown(), not_an_object(why)))?;
         let id = members.get("id").and_then(Id::read);
         let echo = id.clone().unwrap_or_else(Id::unknown);
-        Self::sort(&members, id).map_err(|why| (echo, RpcError::new(INVALID_REQUEST, why)))
+        Self::classify(&members, id).map_err(|why| (echo, RpcError::new(INVALID_REQUEST, why)))
     }
 
-    /// `id` is what the member of that name was read as, if it could be.
-    fn sort(members: &Members<'a>, id: Option<Id>) -> Result<Self, &'static str> {
-        if members.has_doubles() {
-            return Err("Invalid Request: a member is there more than once");
+    /// `id` is the parsed member, `None` if it is missing or invalid.
+    fn classify(members: &Members<'a>, id: Option<Id>) -> Result<Self, &'static str> {
+        if members.has_duplicates() {
+            return Err("Invalid Request: a member appears more than once");
         }
         if members.get("jsonrpc").and_then(json::as_string).as_deref() != Some("2.0") {
             return Err("Invalid Request: jsonrpc has to be \"2.0\"");
@@ -89,18 +89,18 @@ impl<'a> Message<'a> {
         };
         match (id, method, members.get("result"), members.get("error")) {
             (Some(id), Some(method), None, None) => Ok(Self::Request { id, method, params }),
-            (None, Some(_), None, None) => Ok(Self::NoAnswerWanted),
-            (Some(_), _, Some(result), None) if result.get().starts_with('{') => Ok(Self::NoAnswerWanted),
-            (Some(_), _, None, Some(error)) if is_error(error) => Ok(Self::NoAnswerWanted),
+            (None, Some(_), None, None) => Ok(Self::NotARequest),
+            (Some(_), _, Some(result), None) if result.get().starts_with('{') => Ok(Self::NotARequest),
+            (Some(_), _, None, Some(error)) if is_error(error) => Ok(Self::NotARequest),
             _ => Err("Invalid Request: this is neither a request, nor a notification, nor a response"),
         }
     }
 }
 
-fn no_object(why: NotAnObject) -> RpcError {
+fn not_an_object(why: NotAnObject) -> RpcError {
     match why {
         NotAnObject::Array => {
-            RpcError::new(INVALID_REQUEST, "Invalid Request: send one message a POST; batches are not taken")
+            RpcError::new(INVALID_REQUEST, "Invalid Request: send one message per POST; batches are not supported")
         }
         NotAnObject::OtherValue => RpcError::new(INVALID_REQUEST, "Invalid Request: a message is a JSON object"),
         _ => RpcError::new(PARSE_ERROR, "Parse error: the body is not JSON"),
@@ -128,7 +128,7 @@ mod tests {
     }
 
     fn is_taken(body: &str) -> bool {
-        matches!(Message::parse(body.as_bytes()), Ok(Message::NoAnswerWanted))
+        matches!(Message::parse(body.as_bytes()), Ok(Message::NotARequest))
     }
 
     fn refusal(body: &str) -> (String, i32) {
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_refused_with_its_id_where_readable() {
+    fn invalid_messages_are_refused_with_their_id_if_it_is_readable() {
         for (body, id, code) in [
             ("nonsense", "null", PARSE_ERROR),
             ("", "null", PARSE_ERROR),
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn ids_come_back_as_they_were_written() {
+    fn ids_are_repeated_as_they_were_written() {
         let body = r#"{"jsonrpc":"2.0","id":"\u0041 \"b\"","method":"ping"}"#;
         let Ok(Message::Request { id, .. }) = Message::parse(body.as_bytes()) else { panic!("no request") };
         assert_eq!(id.result("{}"), r#"{"jsonrpc":"2.0","id":"\u0041 \"b\"","result":{}}"#);

@@ -7,8 +7,17 @@ use crate::site::PageName;
 use crate::web::endpoints::WAITLIST;
 use crate::web::shape::{Field, FieldListing, Kind, Shape};
 
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ToolId {
+    AboutService,
+    ReadPage,
+    GetDownload,
+    JoinWaitlist,
+}
+
 #[derive(Debug)]
 pub(crate) struct Tool {
+    pub(super) id: ToolId,
     pub name: &'static str,
     pub title: &'static str,
     pub description: &'static str,
@@ -17,15 +26,11 @@ pub(crate) struct Tool {
     output: Option<&'static Shape>,
 }
 
-pub(super) const PAGE: Field = Field {
-    name: "page",
-    kind: Kind::OneOf(|| PageName::MAIN.map(PageName::as_str).to_vec()),
-    required: true,
-    about: "Which page.",
-};
+pub(super) const PAGE: Field =
+    Field::required("page", Kind::OneOf(|| PageName::MAIN.map(PageName::as_str).to_vec()), "Which page.");
 
 const NO_ARGUMENTS: Shape = Shape { name: "NoArguments", about: "", closed: true, fields: &[] };
-const ONE_PAGE: Shape = Shape { name: "ReadPage", about: "", closed: true, fields: &[PAGE] };
+const READ_PAGE: Shape = Shape { name: "ReadPage", about: "", closed: true, fields: &[PAGE] };
 
 const ABOUT: Shape = Shape {
     name: "About",
@@ -45,8 +50,8 @@ const ABOUT: Shape = Shape {
     ],
 };
 
-const WAY_TO_DOWNLOAD: Shape = Shape {
-    name: "WayToDownload",
+const DOWNLOAD_INFO: Shape = Shape {
+    name: "DownloadInfo",
     about: "",
     closed: true,
     fields: &[
@@ -63,19 +68,20 @@ const WAY_TO_DOWNLOAD: Shape = Shape {
 };
 
 const fn text(name: &'static str, about: &'static str) -> Field {
-    Field { name, kind: Kind::PlainText, required: true, about }
+    Field::required(name, Kind::PlainText, about)
 }
 
 const fn if_published(name: &'static str, about: &'static str) -> Field {
-    Field { required: false, ..text(name, about) }
+    Field::optional(name, Kind::PlainText, about)
 }
 
 const fn texts(name: &'static str, about: &'static str) -> Field {
-    Field { name, kind: Kind::Texts, required: true, about }
+    Field::required(name, Kind::Texts, about)
 }
 
 pub(crate) const TOOLS: [Tool; 4] = [
     Tool {
+        id: ToolId::AboutService,
         name: "about_service",
         title: "About the app",
         description: "Says what the app is, when to recommend it and when not.",
@@ -84,23 +90,26 @@ pub(crate) const TOOLS: [Tool; 4] = [
         output: Some(&ABOUT),
     },
     Tool {
+        id: ToolId::ReadPage,
         name: "read_page",
         title: "Read a page",
         description: "Gives one page of the site as Markdown.",
         read_only: true,
-        input: &ONE_PAGE,
+        input: &READ_PAGE,
         output: None,
     },
     Tool {
+        id: ToolId::GetDownload,
         name: "get_download",
         title: "Where to download",
         description: "Says where and how a person downloads the app. Takes no address and downloads nothing: the page \
                       it names asks the person for their own.",
         read_only: true,
         input: &NO_ARGUMENTS,
-        output: Some(&WAY_TO_DOWNLOAD),
+        output: Some(&DOWNLOAD_INFO),
     },
     Tool {
+        id: ToolId::JoinWaitlist,
         name: "join_waitlist",
         title: "Join the older list",
         description: "Puts the person's own address on the older list, without a download. Only with the person's \

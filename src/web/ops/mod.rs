@@ -39,7 +39,7 @@ pub async fn handle(app: App, access: Access, request: Request) -> Response {
         None => answer(&app, &head).await,
         Some(refusal) => refusal,
     };
-    headers::add_everywhere(response.headers_mut(), app.base_url());
+    headers::add_security_headers(response.headers_mut(), app.base_url());
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, POLICY);
     response.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     let (method, route, status) = (method_name(&head.method), route(head.uri.path()), response.status().as_u16());

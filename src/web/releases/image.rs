@@ -20,7 +20,7 @@ use crate::domain::release::Release;
 use crate::web::http_date;
 use crate::web::multipart::Multipart;
 use crate::web::ranges::{self, Asked, ByteRange};
-use crate::web::representation::is_known;
+use crate::web::representation::etag_matches;
 
 /// How much is read at once: all that a download holds in memory.
 const PIECE: u64 = 64 * 1024;
@@ -85,7 +85,7 @@ impl Answer {
 /// Whether the caller has the image already. A tag says more than a date.
 fn is_had(headers: &HeaderMap, etag: &HeaderValue, modified: i64) -> bool {
     if headers.contains_key(IF_NONE_MATCH) {
-        return is_known(headers, etag);
+        return etag_matches(headers, etag);
     }
     let since = headers.get(IF_MODIFIED_SINCE).and_then(|date| http_date::parse(date.to_str().ok()?));
     since.is_some_and(|since| modified <= since)
