@@ -23,8 +23,6 @@ pub const MAX_BODY_BYTES: usize = 64 * 1024;
 pub const MAX_DISCARDED_BODY_BYTES: usize = 1024 * 1024;
 /// Deepest nesting of a JSON body.
 pub const MAX_JSON_DEPTH: usize = 127;
-/// Most ranges in one `Range` header; with more, the header is ignored.
-pub const MAX_RANGES: usize = 16;
 /// Most header fields in one request.
 pub const MAX_HEADERS: usize = 64;
 /// Largest request line and headers together.

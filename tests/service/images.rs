@@ -1,4 +1,4 @@
-//! Disk images on their way to those who download: whole, in parts, resumed, and huge.
+//! Downloads of disk images: whole, a single range, resumed, and very large.
 
 use std::io::{Seek, SeekFrom, Write};
 use std::net::TcpStream;
@@ -49,7 +49,7 @@ async fn an_image_says_all_about_itself_and_can_be_kept_for_good() {
 }
 
 #[tokio::test]
-async fn who_has_the_image_is_not_sent_it_again() {
+async fn a_client_with_a_current_copy_is_not_sent_the_image_again() {
     on_one_database(async |service| {
         service.publish("1.4.0");
         let whole = service.get(PATH).await;
@@ -71,7 +71,7 @@ async fn who_has_the_image_is_not_sent_it_again() {
 }
 
 #[tokio::test]
-async fn one_part_is_sent_as_asked() {
+async fn a_single_range_is_served_and_several_are_answered_with_the_whole_image() {
     on_one_database(async |service| {
         let image = service.publish("1.4.0");
         for (range, expected, content_range) in [
@@ -81,7 +81,7 @@ async fn one_part_is_sent_as_asked() {
             ("bytes=19000-99999", &image[19_000..], "bytes 19000-19999/20000"),
             ("bytes=-512", &image[19_488..], "bytes 19488-19999/20000"),
             ("bytes=-99999", &image[..], "bytes 0-19999/20000"),
-            ("bytes=5-9,30000-", &image[5..10], "bytes 5-9/20000"),
+            ("bytes=0-99999999999999999999999", &image[..], "bytes 0-19999/20000"),
         ] {
             let answer = part(service, &[("range", range)]).await;
             assert_eq!(answer.status, 206, "{range}");
@@ -89,18 +89,16 @@ async fn one_part_is_sent_as_asked() {
             assert_eq!(answer.header("content-length"), expected.len().to_string());
             assert!(answer.body == expected, "{range}");
         }
-        for range in ["bytes=20000-", "bytes=-0", "bytes=30000-40000,50000-"] {
+        for range in ["bytes=20000-", "bytes=-0", "bytes=30000-40000"] {
             let answer = part(service, &[("range", range)]).await;
             assert_eq!(answer.status, 416, "{range}");
             assert_eq!(answer.header("content-range"), "bytes */20000");
             assert!(answer.body.is_empty());
         }
-        for range in
-            ["bytes=9-5", "lines=0-9", "bytes", "bytes=a-b", "bytes=0-5,3-9", "bytes=0-99999999999999999999999"]
-        {
+        for range in ["bytes=9-5", "lines=0-9", "bytes", "bytes=a-b", "bytes=0-9, 100-199, -5", "bytes=30000-,40000-"] {
             let answer = part(service, &[("range", range)]).await;
-            let fits = answer.status == 200 || range.ends_with('9') && answer.status == 206;
-            assert!(fits && answer.body == image, "{range}: {}", answer.status);
+            assert!(answer.status == 200 && answer.body == image, "{range}: {}", answer.status);
+            assert_eq!(answer.header("content-type"), "application/x-apple-diskimage");
         }
         let headed = service.send(Method::HEAD, PATH, &[("range", "bytes=0-9")], "").await;
         assert_eq!((headed.status.as_u16(), headed.header("content-length")), (200, "20000"));
@@ -109,31 +107,7 @@ async fn one_part_is_sent_as_asked() {
 }
 
 #[tokio::test]
-async fn several_parts_come_in_one_answer() {
-    on_one_database(async |service| {
-        let image = service.publish("1.4.0");
-        let answer = part(service, &[("range", "bytes=0-9, 100-199, -5")]).await;
-        assert_eq!(answer.status, 206);
-        assert_eq!(answer.header("content-length"), answer.body.len().to_string());
-        let boundary = answer.header("content-type").strip_prefix("multipart/byteranges; boundary=").unwrap();
-        let mut expected = Vec::new();
-        for (first, last) in [(0, 9), (100, 199), (19_995, 19_999)] {
-            let line = if expected.is_empty() { "" } else { "\r\n" };
-            let head = format!(
-                "{line}--{boundary}\r\nContent-Type: application/x-apple-diskimage\r\n\
-                 Content-Range: bytes {first}-{last}/20000\r\n\r\n"
-            );
-            expected.extend_from_slice(head.as_bytes());
-            expected.extend_from_slice(&image[first..=last]);
-        }
-        expected.extend_from_slice(format!("\r\n--{boundary}--\r\n").as_bytes());
-        assert!(answer.body == expected);
-    })
-    .await;
-}
-
-#[tokio::test]
-async fn a_part_is_sent_only_to_who_has_the_rest_of_this_very_image() {
+async fn a_range_is_served_only_if_the_client_has_the_rest_of_the_same_image() {
     on_one_database(async |service| {
         let image = service.publish("1.4.0");
         let whole = service.get(PATH).await;

@@ -1,5 +1,5 @@
-//! The disk images: where the newest is, each version for good, and lists of them for people, Sparkle,
-//! feed readers and programs.
+//! The disk images: a redirect to the newest, each version at a permanent URL, and lists of them for
+//! people, Sparkle, feed readers and programs.
 
 mod feeds;
 pub(crate) mod files;
@@ -17,23 +17,25 @@ use super::pages;
 use super::response::text_response;
 use crate::actions::{NewestImage, latest_path};
 
-/// Leads to the newest image, whichever that is.
+/// Redirects to the newest image.
 pub(crate) async fn latest(State(app): State<App>, request: Request) -> Response {
-    let made = app.built();
-    let name = &made.site.facts.name;
+    let built = app.built();
+    let name = &built.site.facts.name;
     if request.uri().path() != latest_path(name) {
         return pages::unknown(State(app), request).await;
     }
     let releases = app.service().catalogue.current().await;
     match (&app.service().newest_image, releases.newest()) {
-        (NewestImage::External(url), _) => lead_to(url),
-        (_, Some(release)) => lead_to(release.elsewhere.as_deref().unwrap_or(&listing::path(release))),
-        (NewestImage::Preview(_), None) => lead_to(&format!("/releases/{}", files::sample_name(name))),
-        (NewestImage::Published(_), None) => not_yet("No disk image has been published yet. Please come back later.\n"),
+        (NewestImage::External(url), _) => redirect(url),
+        (_, Some(release)) => redirect(release.elsewhere.as_deref().unwrap_or(&listing::path(release))),
+        (NewestImage::Preview(_), None) => redirect(&format!("/releases/{}", files::sample_name(name))),
+        (NewestImage::Published(_), None) => {
+            unavailable("No disk image has been published yet. Please come back later.\n")
+        }
     }
 }
 
-/// The image of one version.
+/// Serves the image of one version.
 pub(crate) async fn image(State(app): State<App>, Path(file): Path<String>, request: Request) -> Response {
     let releases = app.service().catalogue.current().await;
     let Some(release) = releases.with_file(&file).filter(|release| request.uri().path() == listing::path(release))
@@ -48,43 +50,47 @@ pub(crate) async fn image(State(app): State<App>, Path(file): Path<String>, requ
         );
     }
     if let Some(url) = &release.elsewhere {
-        return lead_to(url);
+        return redirect(url);
     }
-    match app.service().catalogue.open(release).await {
-        Ok(opened) => {
-            let response = image::respond(opened, release, request.method(), request.headers());
-            if request.method() == Method::GET && has_the_beginning(&response) {
+    let response = match app.service().catalogue.open(release).await {
+        Ok(opened) => image::respond(opened, release, request.method(), request.headers()).await,
+        Err(error) => Err(error),
+    };
+    match response {
+        Ok(response) => {
+            if request.method() == Method::GET && starts_download(&response) {
                 app.metrics().image_sent(&release.version);
                 app.service().count_buffer.image_sent(&release.version, app.service().clock.now());
             }
             response
         }
-        Err(why) => {
-            tracing::warn!(file, %why, "a published image cannot be read");
-            not_yet("This disk image cannot be read just now. Please try again in a moment.\n")
+        Err(error) => {
+            tracing::warn!(file, %error, "cannot read a published image");
+            unavailable("This disk image cannot be read just now. Please try again in a moment.\n")
         }
     }
 }
 
-/// Whoever goes on with a download that broke off is not counted again.
-fn has_the_beginning(response: &Response) -> bool {
+/// Whether the response contains the start of the image. A resumed download is not counted again, and
+/// neither is a probe for a single byte.
+fn starts_download(response: &Response) -> bool {
     let range = response.headers().get(CONTENT_RANGE);
-    let begins = |range: &[u8]| range.starts_with(b"bytes 0-") && !range.starts_with(b"bytes 0-0/");
-    response.status() == StatusCode::OK || range.is_some_and(|range| begins(range.as_bytes()))
+    let is_start = |range: &[u8]| range.starts_with(b"bytes 0-") && !range.starts_with(b"bytes 0-0/");
+    response.status() == StatusCode::OK || range.is_some_and(|range| is_start(range.as_bytes()))
 }
 
-fn lead_to(address: &str) -> Response {
+fn redirect(url: &str) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::FOUND;
-    if let Ok(address) = HeaderValue::from_str(address) {
-        response.headers_mut().insert(LOCATION, address);
+    if let Ok(url) = HeaderValue::from_str(url) {
+        response.headers_mut().insert(LOCATION, url);
     }
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
     response
 }
 
-fn not_yet(words: &'static str) -> Response {
-    let mut response = text_response(StatusCode::SERVICE_UNAVAILABLE, words);
+fn unavailable(text: &'static str) -> Response {
+    let mut response = text_response(StatusCode::SERVICE_UNAVAILABLE, text);
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("60"));
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
