@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::assets::Assets;
@@ -114,7 +115,7 @@ impl Site {
     ///
     /// # Errors
     /// With the line that is at fault.
-    pub fn render_str(&self, file: &str, text: &str, context: &Value) -> Result<String, SiteFailure> {
+    pub fn render_str(&self, file: &str, text: &str, context: &impl Serialize) -> Result<String, SiteFailure> {
         self.templates.render_str(file, text, context)
     }
 }

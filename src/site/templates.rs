@@ -1,11 +1,13 @@
-//! Filling templates in. Files that end in `.html` escape everything; a name that is not there is a
-//! fault, not a blank.
+//! Renders templates. The file name decides how values are escaped: for HTML, for XML, or not at all.
+//! An undefined name is an error, not a blank.
 
+use std::fmt::Write;
 use std::sync::Arc;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment, Error, ErrorKind, UndefinedBehavior};
+use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, escape_formatter};
+use serde::Serialize;
 use serde_json::Value;
 
 use super::assets::{Asset, Assets};
@@ -26,8 +28,10 @@ impl Templates {
         environment.set_syntax(syntax().map_err(|error| SiteFailure::template(FOLDER, &error))?);
         environment.set_auto_escape_callback(|name| match name.rsplit_once('.') {
             Some((_, "html" | "svg")) => AutoEscape::Html,
+            Some((_, "xml" | "atom")) => AutoEscape::Custom("xml".into()),
             _ => AutoEscape::None,
         });
+        environment.set_formatter(write_value);
         let (paths, integrities) = (Arc::clone(assets), Arc::clone(assets));
         environment.add_function("asset", move |name: String| {
             find(&paths, &name).map(|asset| minijinja::Value::from_safe_string(asset.path.clone()))
@@ -54,13 +58,33 @@ impl Templates {
     }
 
     /// Fills in a text that is not among the templates: a page, or a file for agents.
-    pub(super) fn render_str(&self, file: &str, text: &str, context: &Value) -> Result<String, SiteFailure> {
+    pub(super) fn render_str(&self, file: &str, text: &str, context: &impl Serialize) -> Result<String, SiteFailure> {
         self.0.render_named_str(file, text, Serde(context)).map_err(|error| SiteFailure::template(file, &error))
     }
 }
 
 fn find<'a>(assets: &'a Assets, name: &str) -> Result<&'a Asset, Error> {
     assets.get(name).ok_or_else(|| Error::new(ErrorKind::InvalidOperation, format!("there is no asset {name}")))
+}
+
+/// Writes a value into the output. In XML, characters that it does not allow are replaced, because they
+/// cannot be escaped; the other formats are minijinja's own.
+fn write_value(out: &mut Output, state: &mut State, value: &minijinja::Value) -> Result<(), Error> {
+    if !matches!(state.auto_escape(), AutoEscape::Custom(_)) {
+        return escape_formatter(out, state, value);
+    }
+    for c in value.to_string().chars() {
+        match c {
+            '&' => out.write_str("&amp;")?,
+            '<' => out.write_str("&lt;")?,
+            '>' => out.write_str("&gt;")?,
+            '"' => out.write_str("&quot;")?,
+            '\'' => out.write_str("&apos;")?,
+            '\t' | '\n' | '\r' | ' '..='\u{fffd}' | '\u{10000}'.. => out.write_char(c)?,
+            _ => out.write_char(char::REPLACEMENT_CHARACTER)?,
+        }
+    }
+    Ok(())
 }
 
 /// The usual signs, but for comments, which would take `{#anchor}` for their beginning.

@@ -43,13 +43,9 @@ impl BuiltSite {
         let site = Site::build(content, base_url, &reference::reference(base_url, newest_image, releases))?;
         let server_info = ServerInfo::new(&site, base_url);
         let mut served = pages(&site, base_url);
-        let files = discovery::files(&site, base_url, ai_train).into_iter().chain(release_files(
-            &site,
-            base_url,
-            newest_image,
-            releases,
-        ));
-        served.extend(files.map(|(path, draft)| (path, Served::File(draft.into()))));
+        let mut files = discovery::files(&site, base_url, ai_train)?;
+        files.extend(release_files(&site, base_url, newest_image, releases)?);
+        served.extend(files.into_iter().map(|(path, draft)| (path, Served::File(draft.into()))));
         let open_files = discovery::open_files(base_url, &server_info).into_iter();
         served.extend(open_files.map(|(path, draft)| (path.to_owned(), Served::OpenFile(draft.into()))));
         Ok(Self {

@@ -9,7 +9,7 @@ use super::fields::Fields;
 use super::mcp::server_info::VERSIONS;
 use super::mcp::tools::{TOOLS, Tool, ToolListing};
 use super::problem::ErrorCode;
-use super::releases::listing::{newest, offered};
+use super::releases::listing::{ReleaseView, newest, offered};
 use super::shape::{FieldListing, Shape};
 use crate::actions::NewestImage;
 use crate::domain::base_url::BaseUrl;
@@ -30,8 +30,8 @@ struct Reference {
     opt_in_words: &'static str,
     image_ready: bool,
     image_url: String,
-    release: Value,
-    releases: Value,
+    release: Option<ReleaseView>,
+    releases: Vec<ReleaseView>,
     last_release: String,
 }
 

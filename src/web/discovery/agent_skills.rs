@@ -1,4 +1,4 @@
-//! `/.well-known/agent-skills/`: one skill that teaches an agent to use this site.
+//! `/.well-known/agent-skills/`: a skill that teaches agents to use this site.
 
 use serde_json::{Value, json};
 

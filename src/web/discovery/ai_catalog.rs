@@ -1,4 +1,4 @@
-//! `/.well-known/ai-catalog.json`, also at `/.well-known/ard.json`: names the MCP server.
+//! `/.well-known/ai-catalog.json`, also at `/.well-known/ard.json`: lists the MCP server.
 
 use serde_json::{Value, json};
 

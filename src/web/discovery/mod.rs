@@ -1,4 +1,4 @@
-//! What agents, crawlers and scanners look for: one file a resource.
+//! The resources that agents, crawlers and scanners look for, one file each.
 
 mod agent_skills;
 mod ai_catalog;
@@ -14,16 +14,19 @@ use serde_json::Value;
 use super::mcp::server_info::ServerInfo;
 use super::representation::{Draft, MARKDOWN};
 use crate::domain::base_url::BaseUrl;
-use crate::site::Site;
+use crate::site::{Site, SiteFailure};
 
-/// Every file that is made once, with its path.
-pub(crate) fn files(site: &Site, base_url: &BaseUrl, ai_train: bool) -> Vec<(String, Draft)> {
+/// Every static file, with its path.
+///
+/// # Errors
+/// If a template and its context do not match.
+pub(crate) fn files(site: &Site, base_url: &BaseUrl, ai_train: bool) -> Result<Vec<(String, Draft)>, SiteFailure> {
     let catalog = ai_catalog::catalog(&site.facts, base_url);
     let plain = "text/plain; charset=utf-8";
     let mut files = vec![
         ("/llms.txt", Draft::file(plain, site.llms_txt.clone())),
         ("/agents.md", Draft::file(MARKDOWN, site.agents_md.clone())),
-        ("/sitemap.xml", Draft::file("application/xml", sitemap::sitemap(site, base_url))),
+        ("/sitemap.xml", Draft::file("application/xml", sitemap::sitemap(site, base_url)?)),
         ("/sitemap.md", Draft::file(MARKDOWN, sitemap::sitemap_md(site, base_url))),
         ("/robots.txt", Draft::file(plain, robots::robots(&site.facts, base_url, ai_train))),
         (openapi::PATH, Draft::file("application/json", pretty(&openapi::document(&site.facts, base_url)))),
@@ -45,10 +48,10 @@ pub(crate) fn files(site: &Site, base_url: &BaseUrl, ai_train: bool) -> Vec<(Str
     if let Some(icon) = site.assets.get("favicon.ico") {
         files.push(("/favicon.ico".to_owned(), Draft::file(icon.media_type, icon.bytes.clone())));
     }
-    files
+    Ok(files)
 }
 
-/// Those among them that pages of other sites may read.
+/// The files that pages of other origins may read, with their paths.
 pub(crate) fn open_files(base_url: &BaseUrl, server_info: &ServerInfo) -> [(&'static str, Draft); 3] {
     let card = server_card::card(base_url, server_info);
     [

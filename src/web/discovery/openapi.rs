@@ -1,4 +1,4 @@
-//! `/openapi.json`: made from the shapes that the decoders read by.
+//! `/openapi.json`: built from the shapes that requests are decoded by.
 
 use serde_json::{Map, Value, json};
 
@@ -53,7 +53,7 @@ fn operation(endpoint: &Endpoint) -> Value {
         let description = responses
             .get(code.status().as_str())
             .and_then(|response| response["description"].as_str())
-            .map_or_else(|| format!("`{}`", code.as_str()), |before| format!("{before}, `{}`", code.as_str()));
+            .map_or_else(|| format!("`{}`", code.as_str()), |others| format!("{others}, `{}`", code.as_str()));
         responses.insert(code.status().as_str().to_owned(), refusal(code, &description));
     }
     if endpoint.deprecated {
@@ -104,7 +104,7 @@ fn refusal(code: ErrorCode, description: &str) -> Value {
 }
 
 fn mcp_operation() -> Value {
-    let answer = |description: &str| {
+    let response = |description: &str| {
         json!({
             "description": description,
             "content": { "application/json": { "schema": named("JsonRpcResponse") } },
@@ -113,8 +113,8 @@ fn mcp_operation() -> Value {
     json!({
         "operationId": "callMcp",
         "summary": "Call the MCP server",
-        "description": "Takes one JSON-RPC 2.0 message of the Model Context Protocol (Streamable HTTP, without state) \
-                        and answers with JSON. Methods: initialize, ping, tools/list, tools/call.",
+        "description": "Takes one JSON-RPC 2.0 message of the Model Context Protocol (Streamable HTTP, stateless) \
+                        and responds with JSON. Methods: initialize, ping, tools/list, tools/call.",
         "tags": ["agents"],
         "security": [],
         "parameters": [{
@@ -135,11 +135,11 @@ fn mcp_operation() -> Value {
             },
         },
         "responses": {
-            "200": answer("The answer to a request."),
-            "202": { "description": "A notification or response was taken." },
-            "400": answer("Not one valid JSON-RPC message, or an unsupported protocol version."),
-            "403": answer("The Origin is not allowed."),
-            "405": answer("A method other than POST."),
+            "200": response("The response to a request."),
+            "202": { "description": "A notification or response was accepted." },
+            "400": response("Not one valid JSON-RPC message, or an unsupported protocol version."),
+            "403": response("The Origin is not allowed."),
+            "405": response("A method other than POST."),
         },
     })
 }
@@ -160,7 +160,7 @@ fn message() -> Value {
             "jsonrpc": { "type": "string", "const": "2.0", "description": "The version of JSON-RPC." },
             "id": { "type": ["string", "integer"], "description": "On requests and responses." },
             "method": { "type": "string", "description": "On requests and notifications." },
-            "params": { "type": "object", "description": "What the method takes." },
+            "params": { "type": "object", "description": "The parameters of the method." },
         },
         "required": ["jsonrpc"],
         "anyOf": [
@@ -186,11 +186,11 @@ fn message() -> Value {
 fn response() -> Value {
     json!({
         "type": "object",
-        "description": "The answer to a JSON-RPC 2.0 request.",
+        "description": "The response to a JSON-RPC 2.0 request.",
         "properties": {
             "jsonrpc": { "type": "string", "const": "2.0", "description": "The version of JSON-RPC." },
-            "id": { "type": ["string", "integer", "null"], "description": "That of the request, if it could be read." },
-            "result": { "type": "object", "description": "What the method gives." },
+            "id": { "type": ["string", "integer", "null"], "description": "The id of the request, if it could be read." },
+            "result": { "type": "object", "description": "The result of the method." },
             "error": rpc_error(),
         },
         "required": ["jsonrpc"],

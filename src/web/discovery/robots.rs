@@ -1,4 +1,4 @@
-//! `/robots.txt`: one group for all, since a crawler with a group of its own reads no other.
+//! `/robots.txt`: a single group, because a crawler that has its own group ignores the one for `*`.
 
 use crate::domain::base_url::BaseUrl;
 use crate::site::SiteFacts;

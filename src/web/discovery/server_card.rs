@@ -1,4 +1,4 @@
-//! The MCP server card, at two addresses: name and version are those of `initialize`.
+//! The MCP server card, at two paths. Its name and version are those of `initialize`.
 
 use serde_json::{Value, json};
 

@@ -1,46 +1,53 @@
 //! The files about releases that are built once: lists, feeds, and the preview's sample image.
 
+use bytes::Bytes;
 use http::header::{ACCEPT_RANGES, CONTENT_DISPOSITION};
+use serde_json::json;
 
-use super::{feeds, listing};
+use super::feeds::{self, Feed};
+use super::listing::{self, ReleaseList};
 use crate::actions::NewestImage;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::release::{Releases, file_stem};
-use crate::site::{PageName, Site, sample_image};
+use crate::site::{Site, SiteFailure, sample_image};
 use crate::web::representation::Draft;
 
 pub(super) const DISK_IMAGE: &str = "application/x-apple-diskimage";
 
-/// The files about releases, and in a preview without any the sample, with their paths.
+/// The lists of releases, and in a preview without releases the sample image, with their paths.
+///
+/// # Errors
+/// If a template and its context do not match.
 pub(crate) fn release_files(
     site: &Site,
     base_url: &BaseUrl,
     newest_image: &NewestImage,
     releases: &Releases,
-) -> Vec<(String, Draft)> {
-    let facts = &site.facts;
-    let listed = listing::releases_json(&facts.name, releases, base_url);
-    let made = &site.page(PageName::Releases).last_updated;
-    let appcast = site.appcast.clone().unwrap_or_else(|| feeds::appcast(facts, releases, base_url).into_bytes());
+) -> Result<Vec<(String, Draft)>, SiteFailure> {
+    let name = &site.facts.name;
+    let list = json!(ReleaseList::new(name, releases, base_url));
+    let feed = Feed::new(site, releases, base_url);
+    let appcast = match &site.appcast {
+        Some(appcast) => appcast.clone(),
+        None => feed.appcast(site)?.into_bytes(),
+    };
     let mut files = vec![
-        (listing::RELEASES_JSON.to_owned(), fresh("application/json", format!("{listed:#}\n").into_bytes())),
+        (listing::RELEASES_JSON.to_owned(), fresh("application/json", format!("{list:#}\n"))),
         (feeds::APPCAST.to_owned(), fresh("application/rss+xml", appcast)),
-        (
-            feeds::ATOM.to_owned(),
-            fresh("application/atom+xml", feeds::atom(facts, releases, base_url, made).into_bytes()),
-        ),
+        (feeds::ATOM.to_owned(), fresh("application/atom+xml", feed.atom(site)?)),
     ];
     if matches!(newest_image, NewestImage::Preview(_)) && releases.newest().is_none() {
-        let sample = fresh(DISK_IMAGE, sample_image(&facts.name))
-            .with(CONTENT_DISPOSITION, attachment(&sample_name(&facts.name)))
+        let file = sample_name(name);
+        let sample = fresh(DISK_IMAGE, sample_image(name))
+            .with(CONTENT_DISPOSITION, attachment(&file))
             .with(ACCEPT_RANGES, "none");
-        files.push((format!("/releases/{}", sample_name(&facts.name)), sample));
+        files.push((format!("/releases/{file}"), sample));
     }
-    files
+    Ok(files)
 }
 
-/// Changes with the next release: everybody asks again.
-fn fresh(content_type: &'static str, body: Vec<u8>) -> Draft {
+/// A file that the next release changes, so that caches have to revalidate it.
+fn fresh(content_type: &'static str, body: impl Into<Bytes>) -> Draft {
     Draft { cache_control: "no-cache", ..Draft::file(content_type, body) }
 }
 

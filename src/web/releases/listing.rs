@@ -1,6 +1,6 @@
-//! Releases as pages, templates and programs read about them.
+//! The releases as JSON, and as pages and templates show them.
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::domain::base_url::BaseUrl;
 use crate::domain::release::{Release, Releases};
@@ -8,54 +8,85 @@ use crate::domain::version::SystemVersion;
 
 pub(crate) const RELEASES_JSON: &str = "/releases.json";
 
-/// `/releases.json`: what is on offer, the highest version first.
-pub(crate) fn releases_json(app: &str, releases: &Releases, base_url: &BaseUrl) -> Value {
-    let listed = releases.offered().map(|release| {
-        json!({
-            "version": release.version.to_string(),
-            "date": release.published.rfc3339(),
-            "length": release.length,
-            "sha256": release.sha256.hex(),
-            "minimum_macos": release.minimum_macos.as_ref().map(SystemVersion::as_str),
-            "prerelease": release.prerelease,
-            "notes": release.notes.as_str(),
-            "url": url(release, base_url),
-        })
-    });
-    json!({
-        "app": app,
-        "latest": releases.newest().map(|release| release.version.to_string()),
-        "releases": listed.collect::<Vec<_>>(),
-    })
+/// `/releases.json`: the offered releases, the highest version first.
+#[derive(Serialize)]
+pub(super) struct ReleaseList<'a> {
+    app: &'a str,
+    latest: Option<String>,
+    releases: Vec<ListedRelease<'a>>,
 }
 
-/// What templates know of the newest release: nothing while there is none.
-pub(crate) fn newest(releases: &Releases, base_url: &BaseUrl) -> Value {
-    releases.newest().map_or(Value::Null, |release| in_words(release, base_url))
+#[derive(Serialize)]
+struct ListedRelease<'a> {
+    version: String,
+    date: String,
+    length: u64,
+    sha256: String,
+    minimum_macos: Option<&'a str>,
+    prerelease: bool,
+    notes: &'a str,
+    url: String,
 }
 
-/// What templates know of all that is on offer.
-pub(crate) fn offered(releases: &Releases, base_url: &BaseUrl) -> Value {
-    releases.offered().map(|release| in_words(release, base_url)).collect()
+/// A release as templates show it.
+#[derive(Debug, Serialize)]
+pub(crate) struct ReleaseView {
+    pub version: String,
+    pub date: String,
+    length: u64,
+    pub size: String,
+    pub sha256: String,
+    anchor: String,
+    file: String,
+    url: String,
+    minimum_macos: Option<String>,
+    prerelease: bool,
+    notes: String,
 }
 
-fn in_words(release: &Release, base_url: &BaseUrl) -> Value {
-    json!({
-        "version": release.version.to_string(),
-        "date": release.published.date(),
-        "length": release.length,
-        "size": size(release.length),
-        "sha256": release.sha256.hex(),
-        "anchor": anchor(release),
-        "file": release.file,
-        "url": url(release, base_url),
-        "minimum_macos": release.minimum_macos.as_ref().map(SystemVersion::as_str),
-        "prerelease": release.prerelease,
-        "notes": release.notes.below_second_heading(),
-    })
+impl<'a> ReleaseList<'a> {
+    pub(super) fn new(app: &'a str, releases: &'a Releases, base_url: &BaseUrl) -> Self {
+        let listed = releases.offered().map(|release| ListedRelease {
+            version: release.version.to_string(),
+            date: release.published.rfc3339(),
+            length: release.length,
+            sha256: release.sha256.hex(),
+            minimum_macos: release.minimum_macos.as_ref().map(SystemVersion::as_str),
+            prerelease: release.prerelease,
+            notes: release.notes.as_str(),
+            url: url(release, base_url),
+        });
+        Self { app, latest: releases.newest().map(|release| release.version.to_string()), releases: listed.collect() }
+    }
 }
 
-/// Where the image of this very version is.
+impl ReleaseView {
+    fn new(release: &Release, base_url: &BaseUrl) -> Self {
+        Self {
+            version: release.version.to_string(),
+            date: release.published.date(),
+            length: release.length,
+            size: size(release.length),
+            sha256: release.sha256.hex(),
+            anchor: anchor(release),
+            file: release.file.clone(),
+            url: url(release, base_url),
+            minimum_macos: release.minimum_macos.as_ref().map(|system| system.as_str().to_owned()),
+            prerelease: release.prerelease,
+            notes: release.notes.below_second_heading(),
+        }
+    }
+}
+
+pub(crate) fn newest(releases: &Releases, base_url: &BaseUrl) -> Option<ReleaseView> {
+    releases.newest().map(|release| ReleaseView::new(release, base_url))
+}
+
+pub(crate) fn offered(releases: &Releases, base_url: &BaseUrl) -> Vec<ReleaseView> {
+    releases.offered().map(|release| ReleaseView::new(release, base_url)).collect()
+}
+
+/// The address of the image of this version.
 pub(super) fn url(release: &Release, base_url: &BaseUrl) -> String {
     release.elsewhere.clone().unwrap_or_else(|| base_url.to(&path(release)))
 }
@@ -64,12 +95,12 @@ pub(super) fn path(release: &Release) -> String {
     format!("/releases/{}", release.file)
 }
 
-/// Where it stands on the page of releases.
+/// The id of the release's heading on the releases page.
 pub(super) fn anchor(release: &Release) -> String {
     format!("v{}", release.version.to_string().replace('.', "-"))
 }
 
-/// As the Finder counts: a megabyte is a million bytes.
+/// Formats a size as the Finder does: a megabyte is a million bytes.
 pub(crate) fn size(bytes: u64) -> String {
     let (unit, name) = match bytes {
         0..1_000 => return format!("{bytes} bytes"),
@@ -89,8 +120,8 @@ mod tests {
     use super::size;
 
     #[test]
-    fn sizes_are_told_as_the_finder_tells_them() {
-        let told = [0, 999, 1_000, 1_250_000, 48_000_000, 1_073_741_824].map(size);
-        assert_eq!(told, ["0 bytes", "999 bytes", "1 KB", "1.2 MB", "48 MB", "1 GB"]);
+    fn sizes_are_formatted_as_in_the_finder() {
+        let sizes = [0, 999, 1_000, 1_250_000, 48_000_000, 1_073_741_824].map(size);
+        assert_eq!(sizes, ["0 bytes", "999 bytes", "1 KB", "1.2 MB", "48 MB", "1 GB"]);
     }
 }

@@ -110,6 +110,33 @@ async fn feed_readers_get_an_entry_for_every_version() {
 }
 
 #[tokio::test]
+async fn feeds_and_sitemap_are_well_formed_whatever_the_makers_write() {
+    let site = tempfile::tempdir().unwrap();
+    let facts = include_str!("../../../content/site.toml")
+        .replace("name = \"Troupe\"", r#"name = "T & <b>'r\"]]>\u0001\uFFFFp""#)
+        .replace("maker = \"The makers", "maker = \"<&> The makers");
+    std::fs::write(site.path().join("site.toml"), facts).unwrap();
+    let written = RawSettings { site_dir: Some(site.path().display().to_string()), ..live() };
+    on_one_database_with(written, async |service| {
+        service.publish("1.4.0");
+        service.comes_to_say("/releases.json", "1.4.0").await;
+        let name = "T & <b>'r\"]]>\u{fffd}\u{fffd}p";
+        let text = service.get("/appcast.xml").await.text();
+        let appcast = Document::parse(&text).unwrap();
+        assert_eq!(words(child(appcast.root_element(), None, "channel"), None, "title"), name);
+        let text = service.get("/releases.atom").await.text();
+        let feed = Document::parse(&text).unwrap();
+        assert_eq!(words(feed.root_element(), Some(ATOM), "title"), format!("Releases of {name}"));
+        let author = child(feed.root_element(), Some(ATOM), "author");
+        assert_eq!(words(author, Some(ATOM), "name"), "<&> The makers of Troupe");
+        let entry = child(feed.root_element(), Some(ATOM), "entry");
+        assert_eq!(words(entry, Some(ATOM), "title"), format!("{name} 1.4.0"));
+        Document::parse(&service.get("/sitemap.xml").await.text()).unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn programs_get_the_same_as_json() {
     on_one_database_with(live(), async |service| {
         publish_three(service).await;
