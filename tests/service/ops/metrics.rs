@@ -1,4 +1,4 @@
-//! `/metrics`: valid as Prometheus reads it, and without a word of what callers sent.
+//! `/metrics`: valid `OpenMetrics`, and without anything that clients sent.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -18,8 +18,9 @@ struct Sample {
     value: f64,
 }
 
-/// Reads the text format, and fails where a rule of it is broken.
+/// Parses the `OpenMetrics` text format, and fails where a rule of it is broken.
 fn read(text: &str) -> Vec<Sample> {
+    let text = text.strip_suffix("# EOF\n").expect("the end of the exposition");
     let name = Regex::new("^[a-z_:][a-z0-9_:]*$").unwrap();
     let label = Regex::new(r#"([a-z_][a-z0-9_]*)="((?:[^"\\]|\\["\\n])*)"(?:,|$)"#).unwrap();
     assert!(text.ends_with('\n') && !text.contains("\n\n"), "ends in one newline");
@@ -38,15 +39,19 @@ fn read(text: &str) -> Vec<Sample> {
             let (of, kind) = kind.split_once(' ').expect("a type");
             assert!(of == family && ["counter", "gauge", "histogram"].contains(&kind), "{line}");
             assert!(types.insert(of, kind).is_none(), "TYPE once: {line}");
-            assert_eq!(kind == "counter", of.ends_with("_total"), "{line}");
+            assert!(!of.ends_with("_total"), "the suffix belongs to the samples: {line}");
             continue;
         }
         assert!(!line.starts_with('#'), "{line}");
         let (head, value) = line.rsplit_once(' ').expect("a value");
         let (of, labels) = head.split_once('{').map_or((head, ""), |(of, rest)| (of, rest.strip_suffix('}').unwrap()));
         assert!(name.is_match(of).unwrap() && of.starts_with("porchlight_"), "{line}");
-        let base = ["_bucket", "_sum", "_count"].iter().find_map(|end| of.strip_suffix(end)).filter(|b| *b == family);
-        assert!(of == family || (base.is_some() && types[family] == "histogram"), "{line}");
+        let suffixes: &[&str] = match types[family] {
+            "counter" => &["_total"],
+            "histogram" => &["_bucket", "_sum", "_count"],
+            _ => &[""],
+        };
+        assert!(suffixes.iter().any(|suffix| of.strip_suffix(suffix) == Some(family)), "{line}");
         assert!(seen.insert(head), "once: {line}");
         let read = label.captures_iter(labels).map(|found| found.unwrap());
         let read: BTreeMap<_, _> = read.map(|found| (found[1].to_owned(), found[2].to_owned())).collect();
@@ -81,7 +86,7 @@ async fn metrics(service: &Service) -> Vec<Sample> {
     let (status, headers, text) = ask(service, "/metrics", &[]).await;
     assert_eq!(
         (status, headers["content-type"].as_bytes()),
-        (200, b"text/plain; version=0.0.4; charset=utf-8".as_slice())
+        (200, b"application/openmetrics-text; version=1.0.0; charset=utf-8".as_slice())
     );
     assert!(!text.contains("secret"), "{text}");
     read(&text)
