@@ -29,7 +29,7 @@ pub(super) async fn readiness(service: &Service) -> (u16, Value) {
     (status, serde_json::from_str(&text).expect("JSON"))
 }
 
-const PATHS: [&str; 6] = ["/", "/desk.css", "/serif.woff2", "/healthz", "/readyz", "/metrics"];
+const PATHS: [&str; 6] = ["/", "/dashboard.css", "/serif.woff2", "/healthz", "/readyz", "/metrics"];
 
 #[tokio::test]
 async fn nothing_of_it_answers_on_the_public_port() {
@@ -37,7 +37,7 @@ async fn nothing_of_it_answers_on_the_public_port() {
         for path in PATHS {
             assert_eq!(ask(service, path, &[]).await.0, 200, "{path}");
             let public = service.get(path).await;
-            assert!(public.status == 404 || (path == "/" && !public.text().contains("desk")), "{path}");
+            assert!(public.status == 404 || (path == "/" && !public.text().contains("How the launch goes")), "{path}");
         }
     })
     .await;

@@ -1,4 +1,4 @@
-//! Who may ask.
+//! Access control of the ops listener.
 
 use std::net::IpAddr;
 
@@ -12,8 +12,9 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use crate::domain::sha256::Sha256;
 use crate::web::response::text_response;
 
-/// With a token, whoever knows it. Without, whoever reaches the listener by its number: a page that
-/// had its own name lead here would come under that name.
+/// With a token, every request has to carry it. Without one, a request has to name the listener by its
+/// IP address or as `localhost`: a website that rebinds its own domain to this address sends that domain
+/// as the host.
 #[derive(Clone, Debug)]
 pub struct Access {
     token: Option<Sha256>,
@@ -25,27 +26,27 @@ impl Access {
         Self { token: token.map(|token| Sha256::of(token.as_bytes())) }
     }
 
-    /// The answer to those who may not.
+    /// Returns the response to a request that is not allowed, or `None` if it is.
     pub(super) fn refusal(&self, headers: &HeaderMap) -> Option<Response> {
         match &self.token {
-            Some(token) if given(headers).is_some_and(|given| same(&Sha256::of(&given), token)) => None,
+            Some(token) if credential(headers).is_some_and(|sent| is_equal(&Sha256::of(&sent), token)) => None,
             Some(_) => Some(unauthorized()),
-            None if is_by_number(headers) => None,
+            None if names_local_host(headers) => None,
             None => Some(text_response(
                 StatusCode::MISDIRECTED_REQUEST,
-                "Ask for this by address, as 127.0.0.1, or as localhost.\n",
+                "Use an IP address such as 127.0.0.1, or localhost, as the host.\n",
             )),
         }
     }
 }
 
-/// Digests are compared to their ends: how long it takes says nothing of where they differ.
-fn same(a: &Sha256, b: &Sha256) -> bool {
+/// Compares in constant time, so that the duration does not reveal where the hashes differ.
+fn is_equal(a: &Sha256, b: &Sha256) -> bool {
     a.bytes().iter().zip(b.bytes()).fold(0, |differences, (a, b)| differences | (a ^ b)) == 0
 }
 
-/// The token of `Bearer`, or the password of `Basic`, which browsers ask for.
-fn given(headers: &HeaderMap) -> Option<Vec<u8>> {
+/// Returns the token of `Bearer`, or the password of `Basic`, which browsers prompt for.
+fn credential(headers: &HeaderMap) -> Option<Vec<u8>> {
     let (scheme, value) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
     if scheme.eq_ignore_ascii_case("bearer") {
         return Some(value.trim().as_bytes().to_vec());
@@ -58,20 +59,22 @@ fn given(headers: &HeaderMap) -> Option<Vec<u8>> {
     Some(decoded[colon + 1..].to_vec())
 }
 
-fn is_by_number(headers: &HeaderMap) -> bool {
+fn names_local_host(headers: &HeaderMap) -> bool {
     let mut hosts = headers.get_all(HOST).iter();
     let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
     let host = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok());
     host.is_some_and(|host| {
         let name = host.host().trim_start_matches('[').trim_end_matches(']');
-        let word = name.strip_suffix('.').unwrap_or(name);
-        word.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
+        let domain = name.strip_suffix('.').unwrap_or(name);
+        domain.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
     })
 }
 
 fn unauthorized() -> Response {
-    let mut response =
-        text_response(StatusCode::UNAUTHORIZED, "Send `ops_token` as a bearer token, or as a password.\n");
+    let mut response = text_response(
+        StatusCode::UNAUTHORIZED,
+        "Send `ops_token` as a bearer token, or as the password of basic authentication.\n",
+    );
     response
         .headers_mut()
         .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"porchlight\", charset=\"UTF-8\""));
@@ -87,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_token_only_a_number_or_localhost_is_answered() {
+    fn without_a_token_only_an_ip_address_or_localhost_is_allowed_as_host() {
         let open = Access::new(None);
         for host in ["127.0.0.1:8081", "[::1]:8081", "localhost:8081", "localhost", "LocalHost", "localhost.:8081"] {
             assert!(open.refusal(&headers(&[("host", host)])).is_none(), "{host}");
@@ -102,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_token_only_who_knows_it_is_answered() {
+    fn with_a_token_only_requests_that_carry_it_are_allowed() {
         let guarded = Access::new(Some("a token that is long"));
         let good = ["Bearer a token that is long", "Basic bWU6YSB0b2tlbiB0aGF0IGlzIGxvbmc="];
         for value in good {

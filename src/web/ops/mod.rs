@@ -1,4 +1,4 @@
-//! What the makers see of the running service: on a listener of its own, never on the public one.
+//! The ops listener: dashboard, metrics and health for the makers, never on the public listener.
 
 mod access;
 mod dashboard;
@@ -22,40 +22,40 @@ use crate::site::Content;
 
 pub use access::Access;
 
-/// No script, no form, nothing from elsewhere.
+/// No scripts, no forms, nothing from other origins.
 const POLICY: HeaderValue = HeaderValue::from_static(
     "default-src 'none'; style-src 'self'; img-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; \
      frame-ancestors 'none'",
 );
 
-/// Asked every few seconds: told in the log only when something is amiss.
-const ASKED_BY_PROGRAMS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
+/// Polled every few seconds, so a request is logged only if its response is not a 200.
+const POLLED_PATHS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
-/// Answers a request of a maker, or of the makers' programs.
+/// Handles a request on the ops listener.
 pub async fn handle(app: App, access: Access, request: Request) -> Response {
-    let began = Instant::now();
+    let started = Instant::now();
     let (head, _) = request.into_parts();
     let mut response = match access.refusal(&head.headers) {
-        None => answer(&app, &head).await,
+        None => respond(&app, &head).await,
         Some(refusal) => refusal,
     };
     headers::add_security_headers(response.headers_mut(), app.base_url());
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, POLICY);
     response.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     let (method, route, status) = (method_name(&head.method), route(head.uri.path()), response.status().as_u16());
-    if status != 200 || !ASKED_BY_PROGRAMS.contains(&route) {
-        tracing::info!(%method, route, status, micros = began.elapsed().as_micros(), "makers' request");
+    if status != 200 || !POLLED_PATHS.contains(&route) {
+        tracing::info!(%method, route, status, micros = started.elapsed().as_micros(), "ops request");
     }
     response
 }
 
-/// What the log calls a path.
+/// Returns the name of a path in the log. Unknown paths have none, because clients choose them.
 fn route(path: &str) -> &'static str {
-    let known = ["/", dashboard::STYLE_PATH].into_iter().chain(ASKED_BY_PROGRAMS);
+    let known = ["/", dashboard::STYLE_PATH].into_iter().chain(POLLED_PATHS);
     known.into_iter().find(|known| *known == path).unwrap_or("other")
 }
 
-async fn answer(app: &App, head: &Parts) -> Response {
+async fn respond(app: &App, head: &Parts) -> Response {
     if head.method != Method::GET && head.method != Method::HEAD {
         return read_only();
     }
@@ -77,7 +77,7 @@ fn file(media_type: &'static str, bytes: impl Into<Body>) -> Response {
     response
 }
 
-/// That of the built-in site. It is kept for a day, so that a page that is loaded anew does not flicker.
+/// Serves the font of the built-in site. Browsers may cache it for a day, so that a reload does not flicker.
 fn serif() -> Response {
     match Content::default().bytes(dashboard::SERIF) {
         Ok(bytes) => {
@@ -89,22 +89,23 @@ fn serif() -> Response {
     }
 }
 
-/// The dashboard bears the site's icon.
+/// Serves an asset of the site: the dashboard links to its icon.
 fn asset(app: &App, path: &str, head: &Parts) -> Option<Response> {
-    let made = app.built();
-    let served = made.served.get(path).filter(|_| path.starts_with("/assets/"))?;
+    let built = app.built();
+    let served = built.served.get(path).filter(|_| path.starts_with("/assets/"))?;
     Some(served.respond(&head.method, &head.headers))
 }
 
-/// 200 when this instance can do its work, else 503; either way a line for each part.
+/// Responds with 200 if this instance can do its work, otherwise with 503. Either way, the body has a
+/// line for each part.
 async fn readyz(app: &App) -> Response {
     let parts = readiness(app.service()).await;
     let ready = parts.iter().all(|part| part.problem.is_none() || !part.fails_readiness);
-    let told: Map<_, _> = parts
+    let states: Map<_, _> = parts
         .into_iter()
         .map(|part| (part.name.to_owned(), Value::from(part.problem.unwrap_or_else(|| "ok".to_owned()))))
         .collect();
-    let mut response = Response::new(Body::from(format!("{:#}\n", json!({ "ready": ready, "parts": told }))));
+    let mut response = Response::new(Body::from(format!("{:#}\n", json!({ "ready": ready, "parts": states }))));
     *response.status_mut() = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response

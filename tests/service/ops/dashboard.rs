@@ -232,8 +232,11 @@ async fn it_looks_the_same_whatever_the_makers_did_to_the_site() {
     let written = RawSettings { site_dir: Some(site.path().display().to_string()), ..watched() };
     on_one_database_with(written, async |service| {
         let styles: Vec<_> = markup::attributes(&page(service).await, "link", "href");
-        assert!(styles.contains(&"/desk.css".to_owned()) && styles.len() == 2, "the style and the icon: {styles:?}");
-        let (_, _, style) = ask(service, "/desk.css", &[]).await;
+        assert!(
+            styles.contains(&"/dashboard.css".to_owned()) && styles.len() == 2,
+            "the style and the icon: {styles:?}"
+        );
+        let (_, _, style) = ask(service, "/dashboard.css", &[]).await;
         assert!(style.contains("url(\"/serif.woff2\")") && !style.contains("/assets/"), "{style}");
         let (status, headers, font) = ask(service, "/serif.woff2", &[]).await;
         assert_eq!((status, headers["content-type"].as_bytes()), (200, b"font/woff2".as_slice()));

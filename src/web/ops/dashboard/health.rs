@@ -1,46 +1,74 @@
-//! What is on its way, what works, and what needs a maker.
+//! Mail, health, and the alarms at the top of the page.
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use super::ranks::ranks;
-use super::words::{counted, grouped};
+use super::format::{grouped, grouped_quantity};
+use super::ranks::{RankTable, ranks};
 use crate::actions::{OpsSummary, ReadinessCheck};
 use crate::domain::calendar::Day;
 use crate::store::StoreFailure;
 
-/// What a maker should hear first, each with the place that says more.
-pub(super) fn alarms(parts: &[ReadinessCheck], summary: Result<&OpsSummary, &StoreFailure>) -> Value {
+/// A problem that needs a maker, with the id of the section that says more.
+#[derive(Serialize)]
+pub(super) struct Alarm {
+    name: String,
+    section: &'static str,
+    text: String,
+}
+
+#[derive(Serialize)]
+pub(super) struct PartView<'a> {
+    name: String,
+    problem: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Mail<'a> {
+    waiting: String,
+    age: Option<String>,
+    failed: String,
+    has_failed: bool,
+    letter: Option<LetterView<'a>>,
+}
+
+#[derive(Serialize)]
+struct LetterView<'a> {
+    subject: &'a str,
+    started: String,
+    recipients: String,
+    states: RankTable,
+}
+
+pub(super) fn alarms(parts: &[ReadinessCheck], summary: Result<&OpsSummary, &StoreFailure>) -> Vec<Alarm> {
     let mut alarms = Vec::new();
     if let Err(failure) = summary {
-        alarms
-            .push(json!({ "name": "Numbers", "place": "health", "words": format!("nothing can be shown: {failure}") }));
+        let text = format!("nothing can be shown: {failure}");
+        alarms.push(Alarm { name: "Numbers".to_owned(), section: "health", text });
     }
-    // While nothing can be read, the database is what the numbers say.
-    let told = parts.iter().filter(|part| summary.is_ok() || part.name != "database");
+    // If the numbers cannot be read, their alarm already says what is wrong with the database.
+    let shown = parts.iter().filter(|part| summary.is_ok() || part.name != "database");
     alarms.extend(
-        told.filter_map(|part| Some(json!({ "name": name(part), "place": "health", "words": part.problem.as_ref()? }))),
+        shown.filter_map(|part| Some(Alarm { name: name(part), section: "health", text: part.problem.clone()? })),
     );
     if let Some(failed) = summary.ok().map(|summary| summary.backlog.failed).filter(|failed| *failed > 0) {
-        alarms.push(json!({
-            "name": "Mail",
-            "place": "mail",
-            "words": format!("{} given up on", counted(failed, "message was", "messages were")),
-        }));
+        let text = format!("{} given up on", grouped_quantity(failed, "message was", "messages were"));
+        alarms.push(Alarm { name: "Mail".to_owned(), section: "mail", text });
     }
-    alarms.into()
+    alarms
 }
 
-pub(super) fn parts(parts: &[ReadinessCheck]) -> Value {
-    parts.iter().map(|part| json!({ "name": name(part), "trouble": part.problem })).collect()
+pub(super) fn parts(parts: &[ReadinessCheck]) -> Vec<PartView<'_>> {
+    parts.iter().map(|part| PartView { name: name(part), problem: part.problem.as_deref() }).collect()
 }
 
+/// Returns the name of a part with a capital letter and spaces.
 fn name(part: &ReadinessCheck) -> String {
     let name = part.name.replace('_', " ");
     let mut letters = name.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-pub(super) fn mail(summary: &OpsSummary) -> Value {
+pub(super) fn mail(summary: &OpsSummary) -> Mail<'_> {
     let OpsSummary { backlog, letter, outbox_age, .. } = summary;
     let waiting = backlog.waiting + backlog.leased;
     let minutes = outbox_age.as_secs() / 60;
@@ -59,18 +87,12 @@ pub(super) fn mail(summary: &OpsSummary) -> Value {
             ("refused", counts.refused),
             ("skipped", counts.skipped),
         ];
-        json!({
-            "subject": letter.subject,
-            "started": Day::of(letter.started_at).long(),
-            "to": counted(counts.recipients, "person", "people"),
-            "states": ranks(["State", "People"], &states.map(|(state, number)| (state.to_owned(), number))),
-        })
+        LetterView {
+            subject: &letter.subject,
+            started: Day::of(letter.started_at).long(),
+            recipients: grouped_quantity(counts.recipients, "person", "people"),
+            states: ranks(["State", "People"], &states.map(|(state, count)| (state.to_owned(), count))),
+        }
     });
-    json!({
-        "waiting": grouped(waiting),
-        "age": age,
-        "failed": grouped(backlog.failed),
-        "has_failed": backlog.failed > 0,
-        "letter": letter,
-    })
+    Mail { waiting: grouped(waiting), age, failed: grouped(backlog.failed), has_failed: backlog.failed > 0, letter }
 }

@@ -1,20 +1,25 @@
-//! `/`: how the launch goes, on one page.
+//! The dashboard at `/`: how the launch goes, on one page.
 
 mod chart;
 mod data;
+mod format;
 mod health;
 mod over_time;
 mod ranks;
 mod tiles;
-mod words;
 
 use axum::body::Body;
 use axum::response::Response;
 use http::header::{CONTENT_TYPE, REFRESH};
 use http::{HeaderValue, StatusCode};
-use serde_json::{Value, json};
+use serde::Serialize;
 
+use self::chart::{BarChart, LineChart};
 use self::data::DashboardData;
+use self::health::{Alarm, Mail, PartView};
+use self::over_time::PeriodChart;
+use self::ranks::RankTable;
+use self::tiles::Tile;
 use crate::actions::readiness;
 use crate::domain::calendar::{Day, Period};
 use crate::domain::time::Timestamp;
@@ -22,103 +27,153 @@ use crate::web::app::App;
 use crate::web::representation::HTML;
 use crate::web::response::text_response;
 
-const TEMPLATE: &str = include_str!("desk.html");
-/// The whole look of the page: whatever the makers did to that of the site, this stays readable.
-pub(super) const STYLE: &str = include_str!("desk.css");
-pub(super) const STYLE_PATH: &str = "/desk.css";
-/// The serif that the style asks for, and its name among the files of the site.
+const TEMPLATE: &str = include_str!("dashboard.html");
+/// The complete style of the page, so that a `site_dir` cannot make it unreadable.
+pub(super) const STYLE: &str = include_str!("dashboard.css");
+pub(super) const STYLE_PATH: &str = "/dashboard.css";
+/// The font that the style refers to, and its name among the files of the site.
 pub(super) const SERIF_PATH: &str = "/serif.woff2";
 pub(super) const SERIF: &str = "assets/serif.woff2";
 
-/// What whoever looks has chosen.
-#[derive(Clone, Copy)]
-struct Choice {
-    by: Period,
-    /// Whether the browser is to load the page anew every minute.
-    reloads: bool,
+/// The context of the template.
+#[derive(Serialize)]
+struct Dashboard<'a> {
+    app: &'a str,
+    now: Now,
+    reload: Reload,
+    ranges: [RangeLink; 3],
+    alarms: Vec<Alarm>,
+    /// Absent if the database cannot be read.
+    figures: Option<FiguresView<'a>>,
+    parts: Vec<PartView<'a>>,
 }
 
-impl Choice {
-    fn read(query: Option<&str>) -> Self {
-        let mut choice = Self { by: Period::Day, reloads: false };
-        for wish in query.unwrap_or_default().split('&') {
-            match wish {
-                "by=week" => choice.by = Period::Week,
-                "by=month" => choice.by = Period::Month,
-                "reload=minute" => choice.reloads = true,
+#[derive(Serialize)]
+struct Now {
+    rfc3339: String,
+    short: String,
+}
+
+#[derive(Serialize)]
+struct Reload {
+    on: bool,
+    toggle_query: String,
+}
+
+#[derive(Serialize)]
+struct RangeLink {
+    name: &'static str,
+    span: &'static str,
+    query: String,
+    current: bool,
+}
+
+#[derive(Serialize)]
+struct FiguresView<'a> {
+    tiles: [Tile; 7],
+    downloads: PeriodChart<BarChart>,
+    opt_ins: PeriodChart<LineChart>,
+    sources: RankTable,
+    ways: RankTable,
+    tools: RankTable,
+    releases: RankTable,
+    mail: Mail<'a>,
+}
+
+/// What the query string selects.
+#[derive(Clone, Copy)]
+struct ViewOptions {
+    by: Period,
+    /// Whether the browser reloads the page every minute.
+    reload: bool,
+}
+
+impl ViewOptions {
+    /// Ignores what it does not know.
+    fn parse(query: Option<&str>) -> Self {
+        let mut options = Self { by: Period::Day, reload: false };
+        for parameter in query.unwrap_or_default().split('&') {
+            match parameter {
+                "by=week" => options.by = Period::Week,
+                "by=month" => options.by = Period::Month,
+                "reload=minute" => options.reload = true,
                 _ => {}
             }
         }
-        choice
+        options
     }
 
-    /// What to ask for to have it.
     fn query(self) -> String {
-        format!("by={}{}", self.by.as_str(), if self.reloads { "&reload=minute" } else { "" })
+        format!("by={}{}", self.by.as_str(), if self.reload { "&reload=minute" } else { "" })
     }
 }
 
 pub(super) async fn dashboard(app: &App, query: Option<&str>) -> Response {
-    let choice = Choice::read(query);
+    let options = ViewOptions::parse(query);
     let now = app.service().clock.now();
     let parts = readiness(app.service()).await;
-    let seen = DashboardData::load(app, choice.by, Day::of(now)).await;
-    let ranges = [Period::Day, Period::Week, Period::Month].map(|by| range(by, choice));
-    let made = app.built();
-    let context = json!({
-        "app": made.site.facts.name,
-        "now": told(now),
-        "reload": { "on": choice.reloads, "other": Choice { reloads: !choice.reloads, ..choice }.query() },
-        "ranges": ranges,
-        "alarms": health::alarms(&parts, seen.as_ref().map(|seen| &seen.summary)),
-        "seen": seen.as_ref().ok().map(|seen| describe(app, seen)),
-        "parts": health::parts(&parts),
-    });
-    match made.site.render_str("desk.html", TEMPLATE, &context) {
+    let figures = DashboardData::load(app, options.by, Day::of(now)).await;
+    let built = app.built();
+    let context = Dashboard {
+        app: &built.site.facts.name,
+        now: Now::new(now),
+        reload: Reload { on: options.reload, toggle_query: ViewOptions { reload: !options.reload, ..options }.query() },
+        ranges: [Period::Day, Period::Week, Period::Month].map(|by| RangeLink::new(by, options)),
+        alarms: health::alarms(&parts, figures.as_ref().map(|figures| &figures.summary)),
+        figures: figures.as_ref().ok().map(|figures| FiguresView::new(app, figures)),
+        parts: health::parts(&parts),
+    };
+    match built.site.render_str("dashboard.html", TEMPLATE, &context) {
         Ok(html) => {
             let mut response = Response::new(Body::from(html));
             response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(HTML));
-            if choice.reloads {
+            if options.reload {
                 response.headers_mut().insert(REFRESH, HeaderValue::from_static("60"));
             }
-            if seen.is_err() {
+            if figures.is_err() {
                 *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
             }
             response
         }
         Err(failure) => {
-            tracing::error!(%failure, "the dashboard cannot be shown");
+            tracing::error!(%failure, "cannot render the dashboard");
             text_response(StatusCode::INTERNAL_SERVER_ERROR, "The dashboard cannot be shown. The log says why.\n")
         }
     }
 }
 
-fn told(now: Timestamp) -> Value {
-    let rfc3339 = now.rfc3339();
-    let clock = rfc3339.get(11..16).unwrap_or_default();
-    json!({ "machine": rfc3339, "people": format!("{}, {clock} UTC", Day::of(now).short()) })
+impl Now {
+    fn new(now: Timestamp) -> Self {
+        let rfc3339 = now.rfc3339();
+        let time = rfc3339.get(11..16).unwrap_or_default();
+        Self { short: format!("{}, {time} UTC", Day::of(now).short()), rfc3339 }
+    }
 }
 
-fn range(by: Period, choice: Choice) -> Value {
-    let (name, span) = match by {
-        Period::Day => ("Days", "30 days"),
-        Period::Week => ("Weeks", "13 weeks"),
-        Period::Month => ("Months", "12 months"),
-    };
-    json!({ "name": name, "span": span, "query": Choice { by, ..choice }.query(), "current": by == choice.by })
+impl RangeLink {
+    fn new(by: Period, options: ViewOptions) -> Self {
+        let (name, span) = match by {
+            Period::Day => ("Days", "30 days"),
+            Period::Week => ("Weeks", "13 weeks"),
+            Period::Month => ("Months", "12 months"),
+        };
+        Self { name, span, query: ViewOptions { by, ..options }.query(), current: by == options.by }
+    }
 }
 
-fn describe(app: &App, seen: &DashboardData) -> Value {
-    json!({
-        "tiles": tiles::tiles(app, seen),
-        "downloads": over_time::downloads(&seen.chosen),
-        "opt_ins": over_time::opt_ins(&seen.chosen),
-        "sources": ranks::sources(&seen.chosen),
-        "ways": ranks::ways(&seen.chosen),
-        "tools": ranks::tools(&seen.chosen),
-        "releases": ranks::ranks(["Version", "Images"], &seen.images_lately),
-        "mail": health::mail(&seen.summary),
-    })
+impl<'a> FiguresView<'a> {
+    fn new(app: &App, figures: &'a DashboardData) -> Self {
+        Self {
+            tiles: tiles::tiles(app, figures),
+            downloads: over_time::downloads(&figures.selected),
+            opt_ins: over_time::opt_ins(&figures.selected),
+            sources: ranks::sources(&figures.selected),
+            ways: ranks::ways(&figures.selected),
+            tools: ranks::tools(&figures.selected),
+            releases: ranks::ranks(["Version", "Images"], &figures.recent_images),
+            mail: health::mail(&figures.summary),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -127,7 +182,7 @@ mod tests {
     use crate::site::Content;
 
     #[test]
-    fn the_colours_and_letters_are_those_of_the_built_in_site() {
+    fn the_colours_and_fonts_are_those_of_the_built_in_site() {
         let site = Content::default().text("assets/style.css").unwrap();
         let of_site: Vec<_> = site.lines().map(str::trim).collect();
         let (_, tokens) = STYLE.split_once("value by value. */").unwrap();

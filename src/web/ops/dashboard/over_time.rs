@@ -1,69 +1,99 @@
-//! What is drawn by day, week or month: downloads, and the opt-ins that came with them.
+//! The charts by day, week or month: downloads, and the opt-ins that came with them.
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use super::chart::{bars, line};
-use super::words::{self, grouped, new_people, percent, share};
+use super::chart::{BarChart, LineChart};
+use super::format::{self, grouped, new_people, percent, share};
 use crate::domain::counts::Totals;
 use crate::domain::statistics::Statistics;
 
-/// What stands beneath each place of a drawing: the first, the middle and the last have words.
-fn when(statistics: &Statistics) -> Value {
+/// A chart with its summary, and the same numbers as a table.
+#[derive(Serialize)]
+pub(super) struct PeriodChart<Drawing> {
+    drawing: Drawing,
+    summary: String,
+    /// One label per period; most of them are empty.
+    axis: Vec<String>,
+    current_period: &'static str,
+    rows: Vec<PeriodRow>,
+    total: Option<Vec<String>>,
+}
+
+#[derive(Serialize)]
+struct PeriodRow {
+    period: String,
+    tooltip: Option<String>,
+    cells: Vec<String>,
+}
+
+/// Labels the first, the middle and the last period.
+fn axis(statistics: &Statistics) -> Vec<String> {
     let last = statistics.periods.len().saturating_sub(1);
-    let words = statistics.periods.iter().enumerate().map(|(place, (day, _))| match place {
-        _ if place == last => words::running(statistics.by).to_owned(),
-        _ if place == 0 || place == last.div_ceil(2) => words::under_chart(statistics.by, *day),
+    let label = |(index, (day, _)): (usize, &(_, _))| match index {
+        _ if index == last => format::current_period(statistics.by).to_owned(),
+        _ if index == 0 || index == last.div_ceil(2) => format::axis_label(statistics.by, *day),
         _ => String::new(),
-    });
-    words.collect()
-}
-
-pub(super) fn downloads(statistics: &Statistics) -> Value {
-    let pairs: Vec<_> = statistics.periods.iter().map(|(_, totals)| (totals.downloads, totals.new_people)).collect();
-    let mut chart = bars(&pairs);
-    let rows = statistics.periods.iter().zip(words::periods(statistics)).map(|((_, totals), when)| {
-        let tip = format!("{when}: {}, {}", words::downloads(totals.downloads), new_people(totals.new_people));
-        json!({ "when": when, "tip": tip, "cells": totals.named().map(|(_, times)| grouped(times)) })
-    });
-    chart["rows"] = rows.collect();
-    chart["words"] = in_words(statistics).into();
-    chart["when"] = when(statistics);
-    chart["running"] = words::running(statistics.by).into();
-    chart["total"] = json!(statistics.total.named().map(|(_, times)| grouped(times)));
-    chart
-}
-
-fn in_words(statistics: &Statistics) -> String {
-    let Totals { downloads, new_people: people, .. } = statistics.total;
-    let best = statistics.periods.iter().zip(words::periods(statistics));
-    let best = best.max_by_key(|((_, totals), _)| totals.downloads).filter(|((_, totals), _)| totals.downloads > 0);
-    let most = best.map(|((_, totals), when)| format!(" The most were {} ({when}).", grouped(totals.downloads)));
-    let since = words::period(statistics.by, statistics.since);
-    let sums = format!("{} and {} since {since}.", words::downloads(downloads), new_people(people));
-    sums + &most.unwrap_or_default()
-}
-
-/// An opt-in comes with a download, so there are never more of them.
-pub(super) fn opt_ins(statistics: &Statistics) -> Value {
-    let periods = &statistics.periods;
-    let mut chart =
-        line(&periods.iter().map(|(_, totals)| share(totals.opt_ins, totals.downloads)).collect::<Vec<_>>());
-    let Totals { opt_ins, downloads, .. } = statistics.total;
-    let since = words::period(statistics.by, statistics.since);
-    chart["words"] = if downloads == 0 {
-        format!("No downloads since {since}.").into()
-    } else {
-        let share = percent(opt_ins, downloads);
-        format!("{share} of downloads since {since} came with a new opt-in to the monthly email.").into()
     };
-    chart["when"] = when(statistics);
-    chart["running"] = words::running(statistics.by).into();
-    let rows = periods.iter().zip(words::periods(statistics)).map(|((_, totals), when)| {
-        let Totals { downloads, opt_ins, unsubscribes, .. } = *totals;
-        let cells = [grouped(downloads), grouped(opt_ins), percent(opt_ins, downloads), grouped(unsubscribes)];
-        json!({ "when": when, "cells": cells })
+    statistics.periods.iter().enumerate().map(label).collect()
+}
+
+fn cells(totals: &Totals) -> Vec<String> {
+    totals.named().map(|(_, count)| grouped(count)).into()
+}
+
+pub(super) fn downloads(statistics: &Statistics) -> PeriodChart<BarChart> {
+    let pairs: Vec<_> = statistics.periods.iter().map(|(_, totals)| (totals.downloads, totals.new_people)).collect();
+    let rows = statistics.periods.iter().zip(format::period_names(statistics)).map(|((_, totals), period)| {
+        let counts = format!("{}, {}", format::downloads(totals.downloads), new_people(totals.new_people));
+        PeriodRow { tooltip: Some(format!("{period}: {counts}")), period, cells: cells(totals) }
     });
-    chart["rows"] = rows.collect();
-    chart["total"] = Value::Null;
-    chart
+    PeriodChart {
+        drawing: BarChart::new(&pairs),
+        summary: downloads_summary(statistics),
+        axis: axis(statistics),
+        current_period: format::current_period(statistics.by),
+        rows: rows.collect(),
+        total: Some(cells(&statistics.total)),
+    }
+}
+
+fn downloads_summary(statistics: &Statistics) -> String {
+    let Totals { downloads, new_people: people, .. } = statistics.total;
+    let since = format::period_name(statistics.by, statistics.since);
+    let sums = format!("{} and {} since {since}.", format::downloads(downloads), new_people(people));
+    let periods = statistics.periods.iter().zip(format::period_names(statistics));
+    match periods.max_by_key(|((_, totals), _)| totals.downloads) {
+        Some(((_, totals), period)) if totals.downloads > 0 => {
+            format!("{sums} The most were {} ({period}).", grouped(totals.downloads))
+        }
+        _ => sums,
+    }
+}
+
+/// An opt-in comes with a download, so a share is never above 100 %.
+pub(super) fn opt_ins(statistics: &Statistics) -> PeriodChart<LineChart> {
+    let shares = statistics.periods.iter().map(|(_, totals)| share(totals.opt_ins, totals.downloads));
+    let rows = statistics.periods.iter().zip(format::period_names(statistics)).map(|((_, totals), period)| {
+        let Totals { downloads, opt_ins, unsubscribes, .. } = *totals;
+        let cells = vec![grouped(downloads), grouped(opt_ins), percent(opt_ins, downloads), grouped(unsubscribes)];
+        PeriodRow { period, tooltip: None, cells }
+    });
+    PeriodChart {
+        drawing: LineChart::new(&shares.collect::<Vec<_>>()),
+        summary: opt_ins_summary(statistics),
+        axis: axis(statistics),
+        current_period: format::current_period(statistics.by),
+        rows: rows.collect(),
+        total: None,
+    }
+}
+
+fn opt_ins_summary(statistics: &Statistics) -> String {
+    let Totals { opt_ins, downloads, .. } = statistics.total;
+    let since = format::period_name(statistics.by, statistics.since);
+    if downloads == 0 {
+        return format!("No downloads since {since}.");
+    }
+    let share = percent(opt_ins, downloads);
+    format!("{share} of downloads since {since} came with a new opt-in to the monthly email.")
 }

@@ -1,106 +1,121 @@
-//! Tables whose rows are their own chart: where people came from, what agents called, which version
-//! was taken.
+//! Tables with a bar in each row: sources, ways in, tool calls and versions.
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
-use super::chart::length;
-use super::words::{self, NOTHING, counted, grouped, percent};
+use super::chart::row_length;
+use super::format::{self, NO_VALUE, grouped, grouped_quantity, percent};
 use crate::domain::counts::Totals;
 use crate::domain::display_text::sanitize_label;
 use crate::domain::statistics::Statistics;
 
-/// How many sources are worth a summary.
-const SOURCES_SHOWN: usize = 8;
+const MAX_SOURCES_SHOWN: usize = 8;
 
-/// One number a row, with its share of them all.
-pub(super) fn ranks(heads: [&str; 2], rows: &[(String, u64)]) -> Value {
-    let most = rows.iter().map(|(_, number)| *number).max().unwrap_or_default();
-    let all = rows.iter().map(|(_, number)| number).sum();
-    let rows: Value = rows
-        .iter()
-        .map(|(name, number)| {
-            let cells = [grouped(*number), percent(*number, all)];
-            json!({ "name": name, "ours": false, "cells": cells, "solid": length(*number, most), "hollow": 0 })
-        })
-        .collect();
-    json!({ "heads": [heads[0], heads[1], "Share"], "keyed": false, "rows": rows, "rest": null })
+#[derive(Serialize)]
+pub(super) struct RankTable {
+    /// What the shares are shares of.
+    caption: Option<String>,
+    heads: Vec<&'static str>,
+    /// Whether the heads explain the two kinds of bars.
+    has_legend: bool,
+    rows: Vec<RankRow>,
+    /// The sum of the rows that are not shown.
+    rest: Option<RankRow>,
 }
 
-/// Where people came from. Strangers choose what their source is called.
-pub(super) fn sources(statistics: &Statistics) -> Value {
-    let mut rest = statistics.total;
+#[derive(Serialize)]
+struct RankRow {
+    name: String,
+    /// Whether the name is ours; a client may send a source of the same name.
+    is_our_name: bool,
+    cells: Vec<String>,
+    bar: Option<RowBar>,
+}
+
+#[derive(Serialize)]
+struct RowBar {
+    solid: f64,
+    hollow: f64,
+}
+
+/// A table with one number per row, and its share of their sum.
+pub(super) fn ranks(heads: [&'static str; 2], counts: &[(String, u64)]) -> RankTable {
+    let max = counts.iter().map(|(_, count)| *count).max().unwrap_or_default();
+    let sum = counts.iter().map(|(_, count)| count).sum();
+    let row = |(name, count): &(String, u64)| RankRow {
+        name: name.clone(),
+        is_our_name: false,
+        cells: vec![grouped(*count), percent(*count, sum)],
+        bar: Some(RowBar { solid: row_length(*count, max), hollow: 0.0 }),
+    };
+    RankTable {
+        caption: None,
+        heads: vec![heads[0], heads[1], "Share"],
+        has_legend: false,
+        rows: counts.iter().map(row).collect(),
+        rest: None,
+    }
+}
+
+pub(super) fn sources(statistics: &Statistics) -> RankTable {
+    let mut others = statistics.total;
     let mut rows = Vec::new();
-    for (source, totals) in statistics.sources.iter().take(SOURCES_SHOWN) {
-        rest.downloads = rest.downloads.saturating_sub(totals.downloads);
-        rest.joins = rest.joins.saturating_sub(totals.joins);
-        rows.push(if source.is_empty() {
-            ours("no source given", *totals)
-        } else {
-            (sanitize_label(source), false, *totals)
-        });
+    for (source, totals) in statistics.sources.iter().take(MAX_SOURCES_SHOWN) {
+        others.downloads = others.downloads.saturating_sub(totals.downloads);
+        others.joins = others.joins.saturating_sub(totals.joins);
+        let (name, is_our_name) =
+            if source.is_empty() { ("no source given".to_owned(), true) } else { (sanitize_label(source), false) };
+        rows.push((name, is_our_name, *totals));
     }
-    let mut table = people("Source", &rows, &statistics.total);
-    if (rest.downloads, rest.joins) != (0, 0) {
-        let cells = cells(&rest, &statistics.total);
-        table["rest"] = json!({ "name": "all others", "ours": true, "cells": cells, "solid": null });
-    }
-    table["of"] = of_people(statistics).into();
-    table
+    let rest = ((others.downloads, others.joins) != (0, 0)).then(|| RankRow {
+        name: "all others".to_owned(),
+        is_our_name: true,
+        cells: signup_cells(&others, &statistics.total),
+        bar: None,
+    });
+    RankTable { rest, ..signups("Source", rows, statistics) }
 }
 
-/// Through which part of the service they came.
-pub(super) fn ways(statistics: &Statistics) -> Value {
+/// Downloads and joins by the interface that they came through.
+pub(super) fn ways(statistics: &Statistics) -> RankTable {
     let name = |via: &str| match via {
         "site" => "the site’s forms".to_owned(),
         "api" => "the API".to_owned(),
         "mcp" => "agents, by MCP".to_owned(),
         other => other.to_owned(),
     };
-    let rows: Vec<_> = statistics.via.iter().map(|(via, totals)| (name(via), false, *totals)).collect();
-    let mut table = people("Way in", &rows, &statistics.total);
-    table["of"] = of_people(statistics).into();
-    table
+    let rows = statistics.via.iter().map(|(via, totals)| (name(via), false, *totals)).collect();
+    signups("Way in", rows, statistics)
 }
 
-pub(super) fn tools(statistics: &Statistics) -> Value {
+pub(super) fn tools(statistics: &Statistics) -> RankTable {
     let calls = statistics.tools.iter().map(|(_, calls)| calls).sum();
-    let since = words::period(statistics.by, statistics.since);
-    let mut table = ranks(["Tool", "Calls"], &statistics.tools);
-    table["of"] = format!("{} since {since}.", counted(calls, "call", "calls")).into();
-    table
+    let since = format::period_name(statistics.by, statistics.since);
+    let caption = format!("{} since {since}.", grouped_quantity(calls, "call", "calls"));
+    RankTable { caption: Some(caption), ..ranks(["Tool", "Calls"], &statistics.tools) }
 }
 
-/// A name in our own words, which a source of the same name is told from.
-fn ours(name: &str, totals: Totals) -> (String, bool, Totals) {
-    (name.to_owned(), true, totals)
-}
-
-/// Downloads with their share of all, and joins behind them.
-fn people(head: &str, rows: &[(String, bool, Totals)], all: &Totals) -> Value {
-    let most = rows.iter().map(|(_, _, totals)| totals.downloads + totals.joins).max().unwrap_or_default();
-    let drawn: Value = rows
-        .iter()
-        .map(|(name, ours, totals)| {
-            json!({
-                "name": name,
-                "ours": ours,
-                "cells": cells(totals, all),
-                "solid": length(totals.downloads, most),
-                "hollow": length(totals.joins, most),
-            })
-        })
-        .collect();
-    json!({ "heads": [head, "Downloads", "Share", "Joins"], "keyed": true, "rows": drawn, "rest": null })
-}
-
-fn cells(totals: &Totals, all: &Totals) -> [String; 3] {
-    let share = if totals.downloads == 0 { NOTHING.to_owned() } else { percent(totals.downloads, all.downloads) };
-    [grouped(totals.downloads), share, grouped(totals.joins)]
-}
-
-/// What the shares are shares of.
-fn of_people(statistics: &Statistics) -> String {
+/// A table of downloads, their share of all downloads, and joins.
+fn signups(head: &'static str, rows: Vec<(String, bool, Totals)>, statistics: &Statistics) -> RankTable {
+    let max = rows.iter().map(|(_, _, totals)| totals.downloads + totals.joins).max().unwrap_or_default();
+    let row = |(name, is_our_name, totals): (String, bool, Totals)| RankRow {
+        name,
+        is_our_name,
+        cells: signup_cells(&totals, &statistics.total),
+        bar: Some(RowBar { solid: row_length(totals.downloads, max), hollow: row_length(totals.joins, max) }),
+    };
     let Totals { downloads, joins, .. } = statistics.total;
-    let since = words::period(statistics.by, statistics.since);
-    format!("{} and {} since {since}.", words::downloads(downloads), counted(joins, "join", "joins"))
+    let since = format::period_name(statistics.by, statistics.since);
+    let joins = grouped_quantity(joins, "join", "joins");
+    RankTable {
+        caption: Some(format!("{} and {joins} since {since}.", format::downloads(downloads))),
+        heads: vec![head, "Downloads", "Share", "Joins"],
+        has_legend: true,
+        rows: rows.into_iter().map(row).collect(),
+        rest: None,
+    }
+}
+
+fn signup_cells(totals: &Totals, all: &Totals) -> Vec<String> {
+    let share = if totals.downloads == 0 { NO_VALUE.to_owned() } else { percent(totals.downloads, all.downloads) };
+    vec![grouped(totals.downloads), share, grouped(totals.joins)]
 }

@@ -1,18 +1,18 @@
-//! Numbers, shares and periods as people read them.
+//! Formats numbers, shares and periods for people.
 
 use crate::domain::calendar::{Day, Period};
 use crate::domain::plural::pluralize;
 use crate::domain::statistics::Statistics;
 
-/// For what cannot be told.
-pub(super) const NOTHING: &str = "–";
+/// Shown where there is no value.
+pub(super) const NO_VALUE: &str = "–";
 
-/// A number with its thousands apart.
+/// Formats a number with thousands separators.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
             text.push(',');
         }
         text.push(digit);
@@ -20,37 +20,37 @@ pub(super) fn grouped(number: u64) -> String {
     text
 }
 
-/// So many of something: `1 download`, `2 downloads`.
-pub(super) fn counted(number: u64, one: &str, many: &str) -> String {
-    format!("{} {}", grouped(number), pluralize(number, one, many))
+/// Like [`quantity`](crate::domain::plural::quantity), with thousands separators.
+pub(super) fn grouped_quantity(number: u64, singular: &str, plural: &str) -> String {
+    format!("{} {}", grouped(number), pluralize(number, singular, plural))
 }
 
 pub(super) fn downloads(number: u64) -> String {
-    counted(number, "download", "downloads")
+    grouped_quantity(number, "download", "downloads")
 }
 
 pub(super) fn new_people(number: u64) -> String {
-    counted(number, "new person", "new people")
+    grouped_quantity(number, "new person", "new people")
 }
 
-/// A part of a whole in percent, if there is a whole.
+/// Returns `part` as a percentage of `whole`, or `None` if `whole` is 0.
 pub(super) fn share(part: u64, whole: u64) -> Option<u64> {
     let (part, whole) = (u128::from(part), u128::from(whole));
     (whole > 0).then(|| u64::try_from((part * 100 + whole / 2) / whole).unwrap_or(u64::MAX))
 }
 
-/// The same in words. What is there at all is never called nothing, and what is missing is not lost.
+/// Formats a share. A part above 0 is never shown as 0 %, nor one below the whole as 100 %.
 pub(super) fn percent(part: u64, whole: u64) -> String {
     match share(part, whole) {
-        None => NOTHING.to_owned(),
+        None => NO_VALUE.to_owned(),
         Some(0) if part > 0 => "<1 %".to_owned(),
         Some(100) if part < whole => ">99 %".to_owned(),
         Some(share) => format!("{share} %"),
     }
 }
 
-/// What a period is called.
-pub(super) fn period(by: Period, day: Day) -> String {
+/// Returns the name of the period that starts on `day`.
+pub(super) fn period_name(by: Period, day: Day) -> String {
     match by {
         Period::Day => day.short(),
         Period::Week => format!("week of {}", day.short()),
@@ -58,13 +58,13 @@ pub(super) fn period(by: Period, day: Day) -> String {
     }
 }
 
-/// The same where there is little room.
-pub(super) fn under_chart(by: Period, day: Day) -> String {
+/// Returns the short name of a period, for the axis of a chart.
+pub(super) fn axis_label(by: Period, day: Day) -> String {
     if by == Period::Month { day.month_name() } else { day.short() }
 }
 
-/// What the period that still runs is called.
-pub(super) const fn running(by: Period) -> &'static str {
+/// Returns the name of the period that contains today.
+pub(super) const fn current_period(by: Period) -> &'static str {
     match by {
         Period::Day => "today",
         Period::Week => "this week",
@@ -72,9 +72,9 @@ pub(super) const fn running(by: Period) -> &'static str {
     }
 }
 
-/// What each period of the statistics is called; the last of them still runs.
-pub(super) fn periods(statistics: &Statistics) -> Vec<String> {
-    let mut names: Vec<_> = statistics.periods.iter().map(|(day, _)| period(statistics.by, *day)).collect();
+/// Returns the name of each period of the statistics. The last one is not over yet.
+pub(super) fn period_names(statistics: &Statistics) -> Vec<String> {
+    let mut names: Vec<_> = statistics.periods.iter().map(|(day, _)| period_name(statistics.by, *day)).collect();
     if let Some(last) = names.last_mut() {
         last.push_str(", so far");
     }
@@ -86,18 +86,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_told_in_groups_and_one_is_one() {
+    fn numbers_have_thousands_separators_and_one_is_singular() {
         assert_eq!([0, 999, 1000, 1_234_567].map(grouped), ["0", "999", "1,000", "1,234,567"]);
         assert_eq!([0, 1, 2000].map(downloads), ["0 downloads", "1 download", "2,000 downloads"]);
         assert_eq!([1, 2].map(new_people), ["1 new person", "2 new people"]);
     }
 
     #[test]
-    fn a_share_never_calls_something_nothing_nor_a_part_the_whole() {
-        for (part, whole, told) in
+    fn a_small_share_is_never_shown_as_none_nor_a_large_one_as_all() {
+        for (part, whole, formatted) in
             [(1, 3, "33 %"), (0, 9, "0 %"), (0, 0, "–"), (1, 1000, "<1 %"), (999, 1000, ">99 %"), (7, 7, "100 %")]
         {
-            assert_eq!(percent(part, whole), told);
+            assert_eq!(percent(part, whole), formatted);
         }
         assert_eq!(percent(u64::MAX, u64::MAX), "100 %");
     }
