@@ -66,14 +66,14 @@ pub async fn create_backup(
     let carried = carried.await;
     file.close().await;
     let (Copied::Now(tables) | Copied::Earlier(tables)) = carried?;
-    progress(Progress::Unknown { doing: "looking for damage" });
+    progress(Progress::Unknown { doing: "checking integrity" });
     Store::finalize_backup_file(&place.partial).await?;
     let sealed = Store::open_backup_file(&place.partial);
     let (Schema::Current(version) | Schema::Older(version)) = sealed.schema().await? else {
         return Err(BackupFailure::Unlike);
     };
     let found =
-        sealed.table_summaries(version, |done, all| progress(Progress::Rows { doing: "reading the file", done, all }));
+        sealed.table_summaries(version, |done, all| progress(Progress::Rows { doing: "verifying backup", done, all }));
     if found.await? != tables {
         return Err(BackupFailure::Unlike);
     }

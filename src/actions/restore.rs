@@ -128,7 +128,7 @@ async fn open(backup: &BackupFolder, mut progress: impl FnMut(Progress)) -> Resu
         return Err(RestoreFailure::NotOurs(path()));
     };
     let contents =
-        file.table_summaries(version, |done, all| progress(Progress::Rows { doing: "reading the file", done, all }));
+        file.table_summaries(version, |done, all| progress(Progress::Rows { doing: "verifying backup", done, all }));
     let contents = contents.await.map_err(unreadable)?;
     if let Some(what) = manifest.and_then(|manifest| difference(&manifest.tables, &contents)) {
         return Err(RestoreFailure::Changed { path: path(), what });

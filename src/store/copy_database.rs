@@ -269,8 +269,8 @@ async fn carry(
     let mut target = Session::writing(target).await?;
     let all = source.count_all(tables).await?;
     if !target.is_fresh(tables).await? {
-        let there = target.contents(tables, |done| progress("reading there", done, all)).await?;
-        let here = source.contents(tables, |done| progress("reading here", done, all)).await?;
+        let there = target.contents(tables, |done| progress("reading target", done, all)).await?;
+        let here = source.contents(tables, |done| progress("reading source", done, all)).await?;
         return if here == there { Ok(Copied::Earlier(there)) } else { Err(difference(&here, &there)) };
     }
     for table in tables.iter().rev().filter(|table| table.rows_at_first > 0) {
@@ -280,11 +280,11 @@ async fn carry(
     for table in tables {
         let contents = carry_table(&mut source, &mut target, table, |rows| {
             done += rows;
-            progress("writing", done, all);
+            progress("copying rows", done, all);
         });
         carried.push(contents.await?);
     }
-    let arrived = target.contents(tables, |done| progress("reading back", done, all)).await?;
+    let arrived = target.contents(tables, |done| progress("verifying", done, all)).await?;
     if let Some((table, _)) = carried.iter().zip(&arrived).find(|(left, arrived)| left != arrived) {
         return Err(CopyFailure::Differs(table.table.clone()));
     }
