@@ -1,42 +1,42 @@
-//! What a backup is made of: a folder with the database as one file, what that held when it was made, and the published
-//! images.
+//! The layout of a backup: a folder with the database as one file, a manifest, and the published images.
 //!
-//! The database gets its name last. A folder without it is no backup, but what is left of one.
+//! The database file is renamed last. A folder without it is an interrupted backup.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use tempfile::TempPath;
 
 use crate::domain::release::{Release, Releases};
 use crate::domain::sha256::Sha256Hasher;
 use crate::domain::time::Timestamp;
 use crate::store::TableSummary;
 
-/// How far long work has come.
+/// The progress of a backup, a restore or a move.
 #[derive(Clone, Copy, Debug)]
 pub enum Progress {
     /// Rows of all tables together.
-    Rows { doing: &'static str, done: u64, all: u64 },
+    Rows { phase: &'static str, done: u64, total: u64 },
     /// Bytes of all images together.
-    Bytes { doing: &'static str, done: u64, all: u64 },
-    /// Nobody can tell how far that is.
-    Unknown { doing: &'static str },
+    Bytes { phase: &'static str, done: u64, total: u64 },
+    /// A phase of unknown length.
+    Indeterminate { phase: &'static str },
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct BackupFolder {
     pub folder: PathBuf,
     pub database: PathBuf,
-    /// The database before it is whole.
+    /// The database file while it is being written.
     pub partial: PathBuf,
     pub manifest: PathBuf,
     pub images: PathBuf,
 }
 
 impl BackupFolder {
-    pub fn at(folder: &Path) -> Self {
+    pub fn new(folder: &Path) -> Self {
         Self {
             folder: folder.to_owned(),
             database: folder.join("porchlight.db"),
@@ -46,13 +46,13 @@ impl BackupFolder {
         }
     }
 
-    /// Whether something was committed that is not in the database file yet, as while it is in use. No backup has that.
+    /// Whether the database file has a WAL with content: then it is a live database, or a copy of one, and no backup.
     pub fn is_in_use(&self) -> bool {
-        fs::metadata(self.folder.join("porchlight.db-wal")).is_ok_and(|log| log.len() > 0)
+        fs::metadata(self.folder.join("porchlight.db-wal")).is_ok_and(|wal| wal.len() > 0)
     }
 }
 
-/// What the database of a backup held when it was made, so that a changed one is known.
+/// Row count and checksum of each table at the time of the backup, to detect later changes.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Manifest {
     /// The version of the program.
@@ -73,7 +73,7 @@ impl Manifest {
         file.sync_all()
     }
 
-    /// None in backups of the first versions.
+    /// Returns `None` if there is no manifest: backups of the first versions have none.
     pub fn read(path: &Path) -> io::Result<Option<Self>> {
         match fs::read(path) {
             Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
@@ -83,67 +83,68 @@ impl Manifest {
     }
 }
 
-/// Images on their way from one folder to another.
+/// Copies images from one folder to another and verifies them.
 pub(super) struct ImageCopier<'a, P> {
     from: &'a Path,
     to: &'a Path,
-    /// Bytes of all images that lie here.
-    all: u64,
+    total_bytes: u64,
     copied: u64,
-    checked: u64,
+    verified: u64,
     progress: P,
 }
 
 impl<'a, P: FnMut(Progress)> ImageCopier<'a, P> {
-    pub fn of(releases: &Releases, from: &'a Path, to: &'a Path, progress: P) -> Self {
-        let here = releases.iter().filter(|release| release.elsewhere.is_none());
-        Self { from, to, all: here.map(|release| release.length).sum(), copied: 0, checked: 0, progress }
+    pub fn new(releases: &Releases, from: &'a Path, to: &'a Path, progress: P) -> Self {
+        let local = releases.iter().filter(|release| release.external_url.is_none());
+        Self { from, to, total_bytes: local.map(|release| release.length).sum(), copied: 0, verified: 0, progress }
     }
 
-    /// Puts an image, whole, where it belongs: as another name of the same file where that is possible,
-    /// as a copy elsewhere. One that is there already is left as it is.
-    pub fn place(&mut self, release: &Release) -> io::Result<()> {
+    /// Hard-links or copies an image, verifies it, and gives it its name last. An existing image is only verified.
+    pub fn copy(&mut self, release: &Release) -> io::Result<()> {
         let (from, to) = (self.from.join(&release.file), self.to.join(&release.file));
         if to.exists() {
-            return self.check(&to, release);
+            return self.verify(&to, release);
         }
+        // The name is fixed, so that the next run removes what an interrupted one left.
         let partial = to.with_extension("partial");
-        forget(&partial)?;
-        let placed = self.bring(&from, &partial, release).and_then(|()| fs::rename(&partial, &to));
-        if placed.is_err() {
-            forget(&partial)?;
-        }
-        placed
-    }
-
-    fn bring(&mut self, from: &Path, to: &Path, release: &Release) -> io::Result<()> {
-        if fs::hard_link(from, to).is_err() {
-            let mut copy = File::create_new(to)?;
-            in_pieces(from, |piece| {
-                self.copied += piece.len() as u64;
-                (self.progress)(Progress::Bytes { doing: "copying images", done: self.copied, all: self.all });
-                copy.write_all(piece)
+        remove_if_exists(&partial)?;
+        let partial = TempPath::try_from_path(partial)?;
+        if fs::hard_link(&from, &partial).is_err() {
+            let mut copy = File::create_new(&partial)?;
+            read_chunks(&from, |chunk| {
+                self.copied += chunk.len() as u64;
+                (self.progress)(Progress::Bytes {
+                    phase: "copying images",
+                    done: self.copied,
+                    total: self.total_bytes,
+                });
+                copy.write_all(chunk)
             })?;
             copy.sync_all()?;
         }
-        self.check(to, release)
+        self.verify(&partial, release)?;
+        Ok(partial.persist(&to)?)
     }
 
-    fn check(&mut self, path: &Path, release: &Release) -> io::Result<()> {
+    fn verify(&mut self, path: &Path, release: &Release) -> io::Result<()> {
         verify(path, release, |bytes| {
-            self.checked += bytes;
-            (self.progress)(Progress::Bytes { doing: "checking images", done: self.checked, all: self.all });
+            self.verified += bytes;
+            (self.progress)(Progress::Bytes {
+                phase: "verifying images",
+                done: self.verified,
+                total: self.total_bytes,
+            });
         })
     }
 }
 
-/// Whether the file is what was published. `progress` hears of each piece how many bytes it has.
+/// Compares the file with the length and SHA-256 of the release. `progress` gets the size of each chunk.
 pub(super) fn verify(path: &Path, release: &Release, mut progress: impl FnMut(u64)) -> io::Result<()> {
     let (mut hasher, mut length) = (Sha256Hasher::default(), 0);
-    in_pieces(path, |piece| {
-        hasher.update(piece);
-        length += piece.len() as u64;
-        progress(piece.len() as u64);
+    read_chunks(path, |chunk| {
+        hasher.update(chunk);
+        length += chunk.len() as u64;
+        progress(chunk.len() as u64);
         Ok(())
     })?;
     if length == release.length && hasher.finish() == release.sha256 {
@@ -152,24 +153,22 @@ pub(super) fn verify(path: &Path, release: &Release, mut progress: impl FnMut(u6
     Err(io::Error::other("it is not what was published under that name"))
 }
 
-/// How much of an image is in memory at a time.
-const PIECE: usize = 1024 * 1024;
+const CHUNK_SIZE: usize = 1024 * 1024;
 
-fn in_pieces(path: &Path, mut take: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
-    let mut file = BufReader::with_capacity(PIECE, File::open(path)?);
+fn read_chunks(path: &Path, mut consume: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    let mut file = BufReader::with_capacity(CHUNK_SIZE, File::open(path)?);
     loop {
-        let piece = file.fill_buf()?;
-        if piece.is_empty() {
+        let chunk = file.fill_buf()?;
+        if chunk.is_empty() {
             return Ok(());
         }
-        take(piece)?;
-        let count = piece.len();
-        file.consume(count);
+        consume(chunk)?;
+        let length = chunk.len();
+        file.consume(length);
     }
 }
 
-/// Removes a file, if it is there.
-pub(super) fn forget(path: &Path) -> io::Result<()> {
+pub(super) fn remove_if_exists(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),

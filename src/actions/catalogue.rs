@@ -1,7 +1,7 @@
-//! What has been published, as one instance of the service knows it.
+//! A cache of the published releases, one per instance.
 //!
-//! The database decides; an instance reads it again only when it has changed, and while the database
-//! is away it goes by what it read last.
+//! The database is the source of truth. The releases are read again only when they have changed, and while the database
+//! is unavailable the last known ones are used.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use tokio::time::timeout;
 use crate::domain::release::{Release, Releases};
 use crate::store::{ReleasesRevision, Store, StoreFailure};
 
-/// Longest wait for the database before going by what is known.
-const ANSWER_WITHIN: Duration = Duration::from_secs(2);
+/// How long a refresh may wait for the database.
+const REFRESH_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Cheap to copy.
+/// Cheap to clone; clones share one cache.
 #[derive(Clone, Debug)]
 pub struct Catalogue {
     store: Store,
@@ -32,13 +32,13 @@ struct CachedReleases {
     releases: Arc<Releases>,
 }
 
-/// Wakes up whoever has to do something anew when there is another release.
+/// Waits for changes of the releases.
 #[derive(Debug)]
 pub struct CatalogueWatcher(watch::Receiver<CachedReleases>);
 
 impl CatalogueWatcher {
     pub async fn changed(&mut self) {
-        // The sender outlives the service; without it there is nothing to wait for.
+        // Without a sender nothing can change any more.
         if self.0.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
@@ -46,32 +46,32 @@ impl CatalogueWatcher {
 }
 
 impl Catalogue {
-    /// Knows nothing until it has looked.
+    /// Creates an empty cache; `folder` is where the images are.
     #[must_use]
     pub fn new(store: Store, folder: PathBuf) -> Self {
         Self { store, folder: folder.into(), cache: Arc::new(watch::Sender::default()) }
     }
 
-    /// As last read.
+    /// Returns the releases as last read.
     #[must_use]
     pub fn cached(&self) -> Arc<Releases> {
         Arc::clone(&self.cache.borrow().releases)
     }
 
-    /// As it is now, or as last read if the database does not answer.
+    /// Refreshes the cache and returns the releases; if that fails, returns them as last read.
     pub async fn current(&self) -> Arc<Releases> {
         if let Err(failure) = self.refresh().await {
-            tracing::warn!(%failure, "the releases are those last known");
+            tracing::warn!(%failure, "using the last known releases");
         }
         self.cached()
     }
 
-    /// Reads what has been published, if anything changed.
+    /// Reads the releases again if they have changed.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// When the database is unavailable.
     pub async fn refresh(&self) -> Result<(), StoreFailure> {
-        let looking = async {
+        let refresh = async {
             let revision = Some(self.store.releases_revision().await?);
             if self.cache.borrow().revision != revision {
                 let releases = Arc::new(self.store.releases().await?);
@@ -79,8 +79,8 @@ impl Catalogue {
             }
             Ok(())
         };
-        let slow = |_| Err(StoreFailure::Unavailable("it does not answer in time".to_owned()));
-        timeout(ANSWER_WITHIN, looking).await.unwrap_or_else(slow)
+        let timed_out = |_| Err(StoreFailure::Unavailable("it did not respond in time".to_owned()));
+        timeout(REFRESH_TIMEOUT, refresh).await.unwrap_or_else(timed_out)
     }
 
     #[must_use]
@@ -88,17 +88,17 @@ impl Catalogue {
         CatalogueWatcher(self.cache.subscribe())
     }
 
-    /// Opens an image that lies here, if it is there and as long as it was when it was published.
+    /// Opens the image of a release in the folder of this instance.
     ///
     /// # Errors
-    /// When this instance cannot see it.
+    /// When it is missing, or has another length than when it was published.
     pub async fn open(&self, release: &Release) -> io::Result<File> {
         let file = File::open(self.folder.join(&release.file)).await?;
-        let found = file.metadata().await?.len();
-        if found == release.length {
+        let length = file.metadata().await?.len();
+        if length == release.length {
             Ok(file)
         } else {
-            Err(io::Error::other(format!("it has {found} bytes instead of {}", release.length)))
+            Err(io::Error::other(format!("it has {length} bytes instead of {}", release.length)))
         }
     }
 }

@@ -1,9 +1,9 @@
-//! What is counted and recorded nowhere else: calls to tools, and disk images that began to be sent.
+//! Counts of events that are stored nowhere else: tool calls, and disk images that were sent.
 //!
-//! Gathered in memory and added to the counts every few seconds: a crash loses the last of them,
-//! which is not worth a write for each.
+//! They are buffered in memory and flushed every few seconds. A crash loses the last ones, which is not worth a write
+//! for each event.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::domain::calendar::Day;
 use crate::domain::consent::Via;
@@ -12,13 +12,13 @@ use crate::domain::time::Timestamp;
 use crate::domain::version::Version;
 use crate::store::{Store, StoreFailure};
 
-/// Cheap to copy; the copies gather in one place.
+/// Cheap to clone; clones share one buffer.
 #[derive(Clone, Debug, Default)]
 pub struct CountBuffer(Arc<Mutex<Counts>>);
 
 impl CountBuffer {
     pub fn tool_called(&self, tool: &'static str, at: Timestamp) {
-        self.add(CountKey {
+        self.counts().add(CountKey {
             day: Day::of(at),
             what: CountedEvent::Tool,
             via: Via::Mcp.as_str(),
@@ -27,26 +27,26 @@ impl CountBuffer {
     }
 
     pub fn image_sent(&self, version: &Version, at: Timestamp) {
-        self.add(CountKey { day: Day::of(at), what: CountedEvent::Image, via: "", name: version.to_string() });
+        self.counts().add(CountKey { day: Day::of(at), what: CountedEvent::Image, via: "", name: version.to_string() });
     }
 
-    /// Adds what was gathered to the counts.
+    /// Adds the buffered counts to the database.
     ///
     /// # Errors
-    /// When the database does not answer: then it is kept for the next time.
+    /// When the database is unavailable: the counts stay in the buffer.
     pub async fn flush(&self, store: &Store) -> Result<(), StoreFailure> {
-        let gathered = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
-        if gathered.is_empty() {
+        let counts = std::mem::take(&mut *self.counts());
+        if counts.is_empty() {
             return Ok(());
         }
-        let outcome = store.add_counts(&gathered).await;
-        if outcome.is_err() {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).merge(gathered);
+        let result = store.add_counts(&counts).await;
+        if result.is_err() {
+            self.counts().merge(counts);
         }
-        outcome
+        result
     }
 
-    fn add(&self, key: CountKey) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).add(key);
+    fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,41 +1,41 @@
-//! A maker backs everything up, while the service goes on.
+//! Writes a backup while the service keeps running.
 //!
-//! The database is read as one moment has it, written as one file, and read back from there. The
-//! images are those which that file names.
+//! The database is read as one snapshot, written to one file, and read back from there. The images are those of that
+//! snapshot.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::backup_folder::{BackupFolder, ImageCopier, Manifest, Progress, forget};
+use super::backup_folder::{BackupFolder, ImageCopier, Manifest, Progress, remove_if_exists};
 use crate::domain::time::Timestamp;
 use crate::store::{
     Copied, CopyFailure, Database, Schema, SourceWrites, Store, StoreFailure, TableSummary, make_private_folder,
 };
 
-/// What was backed up, and what was not.
+/// What a backup contains and what it lacks.
 #[derive(Debug)]
 pub struct CreatedBackup {
     pub tables: Vec<TableSummary>,
     pub images: Vec<String>,
-    /// Images that another host has: their names and addresses.
+    /// Names and URLs of images on another host, which are not backed up.
     pub external: Vec<(String, String)>,
-    /// Images on offer that could not be read, and why.
+    /// Published images that could not be read, and why.
     pub missing: Vec<(String, String)>,
 }
 
-/// There is no backup, and why.
+/// Why there is no backup.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupFailure {
-    #[error("Nothing was backed up: {} is not empty. Name a folder that is not there yet; it will be made.", .0.display())]
-    Occupied(PathBuf),
-    #[error("Nothing was backed up: {} cannot be written to: {why}.", .path.display())]
+    #[error("Nothing was backed up: {} is not empty. Name a new folder; it will be created.", .0.display())]
+    NotEmpty(PathBuf),
+    #[error("Nothing was backed up: {} cannot be written: {why}.", .path.display())]
     Unwritable { path: PathBuf, why: io::Error },
     #[error("{}", .0.sentence("Nothing was backed up"))]
     Copy(#[from] CopyFailure),
-    #[error("The backup is of no use: read back, it is not what was written. Try another disk.")]
-    Unlike,
+    #[error("The backup cannot be used: it differs from what was written when read back. Try another disk.")]
+    VerificationFailed,
 }
 
 impl From<StoreFailure> for BackupFailure {
@@ -47,7 +47,7 @@ impl From<StoreFailure> for BackupFailure {
 /// Writes a backup to `folder`.
 ///
 /// # Errors
-/// With the reason why there is no backup.
+/// When there is no usable backup.
 pub async fn create_backup(
     store: &Store,
     releases_dir: &Path,
@@ -55,68 +55,69 @@ pub async fn create_backup(
     now: Timestamp,
     mut progress: impl FnMut(Progress),
 ) -> Result<CreatedBackup, BackupFailure> {
-    let place = BackupFolder::at(folder);
+    let backup = BackupFolder::new(folder);
     let unwritable = |why| BackupFailure::Unwritable { path: folder.to_owned(), why };
-    clear(&place).map_err(unwritable)?.then_some(()).ok_or_else(|| BackupFailure::Occupied(folder.to_owned()))?;
-
-    let file = Store::open(&Database::Sqlite(place.partial.clone()))?;
-    let carried = store.copy_to(&file, SourceWrites::Allowed, |doing, done, all| {
-        progress(Progress::Rows { doing, done, all });
-    });
-    let carried = carried.await;
-    file.close().await;
-    let (Copied::Now(tables) | Copied::Earlier(tables)) = carried?;
-    progress(Progress::Unknown { doing: "checking integrity" });
-    Store::finalize_backup_file(&place.partial).await?;
-    let sealed = Store::open_backup_file(&place.partial);
-    let (Schema::Current(version) | Schema::Older(version)) = sealed.schema().await? else {
-        return Err(BackupFailure::Unlike);
-    };
-    let found =
-        sealed.table_summaries(version, |done, all| progress(Progress::Rows { doing: "verifying backup", done, all }));
-    if found.await? != tables {
-        return Err(BackupFailure::Unlike);
+    if !prepare_folder(&backup).map_err(unwritable)? {
+        return Err(BackupFailure::NotEmpty(folder.to_owned()));
     }
 
-    let mut done = CreatedBackup { tables, images: Vec::new(), external: Vec::new(), missing: Vec::new() };
-    let releases = sealed.releases().await?;
-    sealed.close().await;
-    let mut copier = ImageCopier::of(&releases, releases_dir, &place.images, progress);
+    let file = Store::open(&Database::Sqlite(backup.partial.clone()))?;
+    let copied = store.copy_to(&file, SourceWrites::Allowed, |phase, done, total| {
+        progress(Progress::Rows { phase, done, total });
+    });
+    let copied = copied.await;
+    file.close().await;
+    let (Copied::Now(tables) | Copied::Earlier(tables)) = copied?;
+    progress(Progress::Indeterminate { phase: "checking integrity" });
+    Store::finalize_backup_file(&backup.partial).await?;
+    let file = Store::open_backup_file(&backup.partial);
+    let (Schema::Current(version) | Schema::Older(version)) = file.schema().await? else {
+        return Err(BackupFailure::VerificationFailed);
+    };
+    let read_back = file
+        .table_summaries(version, |done, total| progress(Progress::Rows { phase: "verifying backup", done, total }));
+    if read_back.await? != tables {
+        return Err(BackupFailure::VerificationFailed);
+    }
+
+    let mut created = CreatedBackup { tables, images: Vec::new(), external: Vec::new(), missing: Vec::new() };
+    let releases = file.releases().await?;
+    file.close().await;
+    let mut image_copier = ImageCopier::new(&releases, releases_dir, &backup.images, progress);
     for release in releases.iter() {
-        let file = release.file.clone();
-        match &release.elsewhere {
-            Some(url) => done.external.push((file, url.clone())),
-            None => match copier.place(release) {
-                Ok(()) => done.images.push(file),
-                // Makers may delete what they have withdrawn.
+        let image = release.file.clone();
+        match &release.external_url {
+            Some(url) => created.external.push((image, url.clone())),
+            None => match image_copier.copy(release) {
+                Ok(()) => created.images.push(image),
+                // Makers may delete the image of a withdrawn release.
                 Err(_) if release.withdrawn.is_some() => {}
-                Err(why) => done.missing.push((file, why.to_string())),
+                Err(why) => created.missing.push((image, why.to_string())),
             },
         }
     }
-    let give_name = || {
-        Manifest::new(now, &done.tables).write(&place.manifest)?;
-        fs::rename(&place.partial, &place.database)?;
-        File::open(&place.images)?.sync_all()?;
-        File::open(&place.folder)?.sync_all()
+    let finish = || {
+        Manifest::new(now, &created.tables).write(&backup.manifest)?;
+        fs::rename(&backup.partial, &backup.database)?;
+        File::open(&backup.images)?.sync_all()?;
+        File::open(&backup.folder)?.sync_all()
     };
-    give_name().map_err(unwritable)?;
-    Ok(done)
+    finish().map_err(unwritable)?;
+    Ok(created)
 }
 
-/// Makes the folder, and takes away what an earlier backup left that was cut off. False when the
-/// folder holds anything else.
-fn clear(place: &BackupFolder) -> io::Result<bool> {
-    if place.folder.exists() && fs::read_dir(&place.folder)?.next().is_some() && !place.partial.exists() {
+/// Creates the folder and removes the leftovers of an interrupted backup. Returns `false` if it contains anything else.
+fn prepare_folder(backup: &BackupFolder) -> io::Result<bool> {
+    if backup.folder.exists() && fs::read_dir(&backup.folder)?.next().is_some() && !backup.partial.exists() {
         return Ok(false);
     }
-    for log in ["", "-wal", "-shm", "-journal"] {
-        let mut file = place.partial.clone().into_os_string();
-        file.push(log);
-        forget(Path::new(&file))?;
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        let mut file = backup.partial.clone().into_os_string();
+        file.push(suffix);
+        remove_if_exists(Path::new(&file))?;
     }
-    make_private_folder(&place.images)?;
-    // The folder may be one that others can look into.
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(&place.partial)?;
+    make_private_folder(&backup.images)?;
+    // An existing folder may be readable by other users.
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(&backup.partial)?;
     Ok(true)
 }

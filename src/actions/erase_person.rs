@@ -1,14 +1,18 @@
-//! A person is erased, and new again from then on.
+//! Erases a person. A later signup of the same address is that of a new person.
 
 use super::Failure;
 use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
 use crate::store::{Erased, ScrubOutcome, Store};
 
-/// Removes every trace of an address. Two things are kept, as hashes that only this database can make:
-/// that it is never to be mailed, and that it had the letter of the month that runs.
+/// Deletes everything stored about an address, in one transaction ([`Store::erase`]), and then its remains in the
+/// database files ([`Store::scrub_deleted`]).
 ///
-/// A message that is being mailed to the makers at this moment arrives; it is not mailed again.
+/// Two things are kept, as keyed hashes that only this database can compute: an existing suppression, so that the address is
+/// still never mailed, and the letter of the current month, so that it gets no second one. Counts are kept, too: they
+/// name nobody.
+///
+/// A contact message that is being forwarded at this moment arrives, and is not forwarded again.
 ///
 /// # Errors
 /// `Unavailable` when the database is: then nothing was erased.

@@ -1,25 +1,25 @@
-//! Why an action did not do what it was asked.
+//! The failure type of the actions.
 
 use crate::store::StoreFailure;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// 503: nothing wrong with the request; it may be sent again shortly.
+    /// 503: the request is fine and may be repeated shortly.
     #[error("{0}")]
     Unavailable(String),
-    /// 503: there is nothing to hand out yet.
+    /// 503: there is no release to download.
     #[error("no disk image has been published yet")]
     NothingPublished,
-    /// 500: our fault, and trying again at once is unlikely to help.
+    /// 500: a bug or a damaged database; repeating the request is unlikely to help.
     #[error("{0}")]
-    Broken(String),
+    Internal(String),
 }
 
 impl From<StoreFailure> for Failure {
     fn from(failure: StoreFailure) -> Self {
         match failure {
             StoreFailure::Unavailable(_) | StoreFailure::Unusable(_) => Self::Unavailable(failure.to_string()),
-            StoreFailure::Refused(_) | StoreFailure::Damaged(_) => Self::Broken(failure.to_string()),
+            StoreFailure::Refused(_) | StoreFailure::Damaged(_) => Self::Internal(failure.to_string()),
         }
     }
 }

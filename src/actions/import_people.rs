@@ -1,21 +1,21 @@
-//! People from a list that the makers brought along.
+//! Imports people from a list.
 
 use super::{Failure, new_id};
 use crate::domain::person::Person;
 use crate::domain::time::Timestamp;
 use crate::store::{ImportedPerson, Store};
 
-/// Adds those who are not there yet, all of them or none, and says how many that were. Who is there
-/// stays as they are, except that whoever the list calls suppressed is.
+/// Adds those people who are not stored yet, all or none, and returns their number. People who are stored already stay
+/// unchanged, except that those suppressed in the list become suppressed.
 ///
 /// # Errors
 /// `Unavailable` when they cannot be recorded.
 pub async fn import_people(store: &Store, people: &[Person], at: Timestamp) -> Result<u64, Failure> {
-    let named: Vec<_> = people.iter().map(named).collect();
-    Ok(store.import(&named, at).await?)
+    let with_ids: Vec<_> = people.iter().map(with_ids).collect();
+    Ok(store.import(&with_ids, at).await?)
 }
 
-fn named(person: &Person) -> ImportedPerson {
+fn with_ids(person: &Person) -> ImportedPerson {
     let seen = person.first_seen;
     ImportedPerson {
         downloads: (0..person.downloads).map(|_| new_id(seen)).collect(),

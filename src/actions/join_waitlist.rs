@@ -1,17 +1,20 @@
-//! Somebody joins the older list.
+//! Joins the waitlist, the older list without a download.
 
 use super::{Failure, Service, new_id};
 use crate::domain::signup::WaitlistOrder;
 use crate::store::{SignupKind, SignupRecord};
 
-/// Puts the address on the list and says whether it was there already. A download alone puts nobody
-/// on the list.
+/// Adds the address to the list and returns `already`: whether it was on the list before. A download alone does not
+/// count as joining.
+///
+/// `already` is exact even across instances, because the row of a person keeps the id of the first join; see
+/// `UPSERT_PEOPLE` in `store/signups.rs`.
 ///
 /// # Errors
 /// `Unavailable` when it cannot be recorded.
 pub async fn join_waitlist(service: &Service, order: WaitlistOrder) -> Result<bool, Failure> {
     let at = service.clock.now();
-    let before = service
+    let known = service
         .writer
         .record_signup(SignupRecord {
             id: new_id(at),
@@ -22,5 +25,5 @@ pub async fn join_waitlist(service: &Service, order: WaitlistOrder) -> Result<bo
             at,
         })
         .await?;
-    Ok(before.unwrap_or_default().joined)
+    Ok(known.unwrap_or_default().joined)
 }

@@ -1,7 +1,7 @@
-//! What the service does, one verb a file: floor 2. JSON, MCP, forms and commands all come here.
+//! The rules of the service, one verb per file. Layer 2, called by the JSON API, MCP, the forms and the commands.
 //!
-//! An action takes checked values, applies the rules, and hands back a plain value or a `Failure`.
-//! It knows neither HTTP nor SQL.
+//! An action takes validated values and returns a plain value or a failure. It knows neither HTTP nor SQL; where a
+//! statement enforces a rule, the doc comment of the action names it.
 
 mod backup_folder;
 mod catalogue;
@@ -53,22 +53,22 @@ pub use suppress::{suppress, unsuppress};
 pub use unsubscribe::{can_unsubscribe, ensure_unsubscribe_tokens, unsubscribe};
 pub use withdraw_release::{WithdrawFailure, withdraw_release};
 
-/// What actions need of the world.
+/// What the actions of a running service need. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Service {
     pub store: Store,
-    /// The same database, asked for the makers without taking a caller's connection.
+    /// A separate pool for the dashboard and the metrics, so that they never take a connection from requests.
     pub ops_pool: Store,
     pub writer: Writer,
     pub clock: Clock,
     pub newest_image: NewestImage,
     pub catalogue: Catalogue,
     pub count_buffer: CountBuffer,
-    /// Whether messages go on to the makers' mailbox.
+    /// Whether a mail server is configured to which contact messages are forwarded.
     pub forwards_messages: bool,
 }
 
-/// A name for something that happens at `at`; later ones sort behind earlier ones.
+/// Returns a version 7 UUID for the time `at`, so that ids sort by time.
 fn new_id(at: Timestamp) -> Uuid {
     let seconds = u64::try_from(at.unix_seconds()).unwrap_or_default();
     let nanos = u32::try_from(at.unix_millis().rem_euclid(1000)).unwrap_or_default() * 1_000_000;

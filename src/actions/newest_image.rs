@@ -1,16 +1,16 @@
-//! Where the newest disk image is.
+//! The URL of the newest disk image.
 
 use crate::domain::base_url::BaseUrl;
 use crate::domain::release::{Releases, file_stem};
 
-/// The address handed out to those who download. It stays the same from release to release.
+/// The URL that every download gets. It stays the same from release to release.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NewestImage {
-    /// The makers keep their releases at another host.
+    /// The setting `download_url`: images are hosted elsewhere.
     External(String),
-    /// A local preview: the newest release, and a sample while there is none.
+    /// A local preview: the newest release, or a sample image if there is none.
     Preview(String),
-    /// The newest release; nothing while there is none.
+    /// The newest release.
     Published(String),
 }
 
@@ -32,20 +32,20 @@ impl NewestImage {
         }
     }
 
-    /// Whether who follows the address finds an image there.
+    /// Whether the URL leads to an image.
     #[must_use]
     pub fn is_available(&self, releases: &Releases) -> bool {
         !self.requires_release() || releases.newest().is_some()
     }
 
-    /// Whether the address leads nowhere as long as there is no release.
+    /// Whether the URL leads to an image only if there is a release.
     #[must_use]
     pub const fn requires_release(&self) -> bool {
         matches!(self, Self::Published(_))
     }
 }
 
-/// Where the newest release is to be had, whichever it is.
+/// The path that redirects to the newest release.
 #[must_use]
 pub fn latest_path(app: &str) -> String {
     format!("/releases/latest/{}.dmg", file_stem(app))
@@ -56,20 +56,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn without_a_release_only_a_preview_and_an_address_elsewhere_have_an_image() {
+    fn without_a_release_only_a_preview_and_an_external_url_lead_to_an_image() {
         let choose = |url, base| NewestImage::choose(url, &BaseUrl::parse(base).unwrap(), "Tea Time");
-        let (nothing, latest) = (Releases::default(), "/releases/latest/Tea-Time.dmg");
+        let (no_releases, latest) = (Releases::default(), "/releases/latest/Tea-Time.dmg");
 
         let preview = choose(None, "http://127.0.0.1:8080");
         assert_eq!(preview.url(), format!("http://127.0.0.1:8080{latest}"));
-        assert!(preview.is_available(&nothing));
+        assert!(preview.is_available(&no_releases));
 
         let published = choose(None, "https://tea.example");
         assert_eq!(published.url(), format!("https://tea.example{latest}"));
-        assert!(!published.is_available(&nothing));
+        assert!(!published.is_available(&no_releases));
 
-        let elsewhere = choose(Some("https://files.example/latest.dmg"), "https://tea.example");
-        assert_eq!(elsewhere.url(), "https://files.example/latest.dmg");
-        assert!(elsewhere.is_available(&nothing));
+        let external = choose(Some("https://files.example/latest.dmg"), "https://tea.example");
+        assert_eq!(external.url(), "https://files.example/latest.dmg");
+        assert!(external.is_available(&no_releases));
     }
 }

@@ -1,44 +1,43 @@
-//! Whether this instance can do its work.
+//! Whether this instance can serve downloads and messages, for `/readyz` and the dashboard.
 
 use std::time::Duration;
 
 use super::{Catalogue, NewestImage, Service};
 use crate::domain::plural::quantity;
 
-/// How long a message may wait for the mail server before it is told.
-const LATE: Duration = Duration::from_hours(1);
+/// How long a message may wait for the mail server before that is reported.
+const MAX_OUTBOX_AGE: Duration = Duration::from_hours(1);
 
-/// One thing that work depends on, and what is wrong with it, if anything is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadinessCheck {
     pub name: &'static str,
     pub problem: Option<String>,
-    /// Whether another instance may do better. Mail that waits, waits for all of them.
+    /// Whether a problem makes `/readyz` fail, because another instance may do better.
     pub fails_readiness: bool,
 }
 
-/// Looks at everything that downloads and messages depend on. Of what only the database could tell,
-/// nothing is told while it is away.
+/// Checks everything that downloads and messages depend on. While the database is unavailable, checks that need it are
+/// left out.
 pub async fn readiness(service: &Service) -> Vec<ReadinessCheck> {
-    let part = |name, problem, fails_readiness| ReadinessCheck { name, problem, fails_readiness };
+    let check = |name, problem, fails_readiness| ReadinessCheck { name, problem, fails_readiness };
     let writer = service.writer.problem();
     if let Err(failure) = service.catalogue.refresh().await {
-        let database = part("database", Some(failure.to_string()), true);
-        return std::iter::once(database).chain(writer.map(|trouble| part("writer", Some(trouble), true))).collect();
+        let database = check("database", Some(failure.to_string()), true);
+        return std::iter::once(database).chain(writer.map(|problem| check("writer", Some(problem), true))).collect();
     }
     let image = missing_image(&service.catalogue, &service.newest_image).await;
-    // What nobody has published, no other instance has.
-    let is_elsewhere = service.catalogue.cached().newest().is_some();
+    // Without any release, no other instance has an image either.
+    let has_release = service.catalogue.cached().newest().is_some();
     vec![
-        part("database", None, true),
-        part("writer", writer, true),
-        part("newest_image", image, is_elsewhere),
-        part("outbox", late_mail(service).await, false),
+        check("database", None, true),
+        check("writer", writer, true),
+        check("newest_image", image, has_release),
+        check("outbox", outbox_problem(service).await, false),
     ]
 }
 
-/// Without a mail server, messages are meant to wait.
-async fn late_mail(service: &Service) -> Option<String> {
+/// Without a configured mail server, messages are not meant to be forwarded.
+async fn outbox_problem(service: &Service) -> Option<String> {
     if !service.forwards_messages {
         return None;
     }
@@ -47,14 +46,14 @@ async fn late_mail(service: &Service) -> Option<String> {
         Err(failure) => return Some(failure.to_string()),
     };
     let age = backlog.oldest?.until(service.clock.now());
-    (age >= LATE).then(|| {
+    (age >= MAX_OUTBOX_AGE).then(|| {
         let waiting = quantity(backlog.waiting + backlog.leased, "message waits", "messages wait");
         format!("{waiting} for the mail server, the oldest for {} minutes", age.as_secs() / 60)
     })
 }
 
-/// Why those who download get no image, as far as the catalogue knows. The newest release may have
-/// been published on another machine, into a folder we do not share.
+/// Returns why downloads get no image, according to the cached releases. The newest release may have been published on
+/// another machine, into a folder that this instance does not share.
 pub async fn missing_image(catalogue: &Catalogue, newest_image: &NewestImage) -> Option<String> {
     if matches!(newest_image, NewestImage::External(_)) {
         return None;
@@ -63,7 +62,7 @@ pub async fn missing_image(catalogue: &Catalogue, newest_image: &NewestImage) ->
     let Some(release) = releases.newest() else {
         return newest_image.requires_release().then(|| "nothing has been published".to_owned());
     };
-    if release.elsewhere.is_some() {
+    if release.external_url.is_some() {
         return None;
     }
     catalogue.open(release).await.err().map(|why| {

@@ -1,4 +1,4 @@
-//! A maker brings back what was backed up, into an empty place.
+//! Restores a backup into an empty database and a releases folder.
 
 use std::fs;
 use std::io;
@@ -8,31 +8,31 @@ use super::backup_folder::{BackupFolder, ImageCopier, Manifest, Progress, verify
 use crate::domain::release::Releases;
 use crate::store::{Copied, CopyFailure, Database, Schema, SourceWrites, Store, StoreFailure, TableSummary};
 
-/// What was brought back, and what was not.
+/// What was restored and what was not.
 #[derive(Debug)]
 pub struct Restored {
     pub tables: Vec<TableSummary>,
     pub images: Vec<String>,
-    /// Images on offer that are not back, and why.
+    /// Published images that were not restored, and why.
     pub missing: Vec<(String, String)>,
 }
 
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreFailure {
-    #[error("{} holds no whole backup: there is no porchlight.db in it.", .0.display())]
+    #[error("{} holds no complete backup: it has no porchlight.db.", .0.display())]
     NoBackup(PathBuf),
-    #[error("Nothing was restored: {} holds no data of porchlight. Name a folder that `porchlight backup` wrote.", .0.display())]
-    NotOurs(PathBuf),
+    #[error("Nothing was restored: {} holds no data of porchlight. Name a folder that `porchlight backup` has written.", .0.display())]
+    NotABackup(PathBuf),
     #[error(
-        "Nothing was restored: {} is no backup but a database in use, or a copy of one. `porchlight backup` makes a \
-         backup of it if you name it with `data_dir`.",
+        "Nothing was restored: {} is not a backup but a database in use, or a copy of one. To back it up, name it with \
+         `data_dir` and run `porchlight backup`.",
         .0.display()
     )]
     InUse(PathBuf),
-    #[error("Nothing was restored: the backup is damaged ({}: {why}). Take another one.", .path.display())]
+    #[error("Nothing was restored: the backup is damaged ({}: {why}). Use another one.", .path.display())]
     Damaged { path: PathBuf, why: String },
     #[error(
-        "Nothing was restored: the backup is not what was written ({}: {what}). Take another one; \
+        "Nothing was restored: the backup was changed after it was written ({}: {what}). Use another one; \
          if you changed it yourself, delete manifest.json and run the command again.",
         .path.display()
     )]
@@ -42,10 +42,10 @@ pub enum RestoreFailure {
     #[error("{}", .0.sentence("Nothing was restored"))]
     Unusable(StoreFailure),
     #[error(
-        "Nothing was restored: the database ({0}) holds something already. Name an empty one with `database_url` or `data_dir`."
+        "Nothing was restored: the database ({0}) is not empty. Name an empty one with `database_url` or `data_dir`."
     )]
-    Occupied(Database),
-    #[error("Nothing was restored: {} is there, and is not the image of that name in the backup. Move it away.", .0.display())]
+    NotEmpty(Database),
+    #[error("Nothing was restored: {} exists and differs from the image of that name in the backup. Move it away.", .0.display())]
     OtherImage(PathBuf),
     #[error("{}", .0.sentence("Nothing was restored"))]
     Copy(CopyFailure),
@@ -57,59 +57,60 @@ impl From<StoreFailure> for RestoreFailure {
     }
 }
 
-/// Where things go.
+/// Where to restore to.
 #[derive(Debug)]
 pub struct RestoreTarget<'a> {
     pub database: &'a Database,
     pub releases_dir: &'a Path,
 }
 
-/// Brings back the backup in `folder`, which stays as it is. A backup of an older version is brought
-/// up to date on the way.
+/// Restores the backup in `folder`, which stays unchanged. A backup of an older version is migrated on the way.
 ///
 /// # Errors
-/// With the reason why nothing was restored.
+/// When nothing was restored.
 pub async fn restore(
     folder: &Path,
-    place: &RestoreTarget<'_>,
+    target: &RestoreTarget<'_>,
     mut progress: impl FnMut(Progress),
 ) -> Result<Restored, RestoreFailure> {
-    let backup = BackupFolder::at(folder);
+    let backup = BackupFolder::new(folder);
     match fs::metadata(&backup.database) {
         Ok(_) if backup.is_in_use() => return Err(RestoreFailure::InUse(folder.to_owned())),
-        Ok(about) if about.is_file() => {}
+        Ok(metadata) if metadata.is_file() => {}
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             return Err(RestoreFailure::Unreadable { path: backup.database, why: error.to_string() });
         }
         _ => return Err(RestoreFailure::NoBackup(folder.to_owned())),
     }
     let source = open(&backup, &mut progress).await?;
-    let target = Store::open(place.database)?;
-    let brought = bring_data(&source, &target, place, &mut progress).await;
+    let database = Store::open(target.database)?;
+    let restored = restore_database(&source, &database, target, &mut progress).await;
     source.close().await;
-    target.close().await;
-    let (tables, releases) = brought?;
+    database.close().await;
+    let (tables, releases) = restored?;
 
-    let mut done = Restored { tables, images: Vec::new(), missing: Vec::new() };
-    let mut copier = ImageCopier::of(&releases, &backup.images, place.releases_dir, progress);
-    for release in releases.iter().filter(|release| release.elsewhere.is_none()) {
+    let mut restored = Restored { tables, images: Vec::new(), missing: Vec::new() };
+    let mut image_copier = ImageCopier::new(&releases, &backup.images, target.releases_dir, progress);
+    for release in releases.iter().filter(|release| release.external_url.is_none()) {
         let file = release.file.clone();
-        let placed = if backup.images.join(&file).exists() {
-            fs::create_dir_all(place.releases_dir).and_then(|()| copier.place(release)).map_err(|why| why.to_string())
+        let copied = if backup.images.join(&file).exists() {
+            fs::create_dir_all(target.releases_dir)
+                .and_then(|()| image_copier.copy(release))
+                .map_err(|why| why.to_string())
         } else {
             Err("it is not in the backup".to_owned())
         };
-        match placed {
-            Ok(()) => done.images.push(file),
-            // Makers may have deleted what they had withdrawn.
+        match copied {
+            Ok(()) => restored.images.push(file),
+            // Makers may have deleted the image of a withdrawn release.
             Err(_) if release.withdrawn.is_some() => {}
-            Err(why) => done.missing.push((file, why)),
+            Err(why) => restored.missing.push((file, why)),
         }
     }
-    Ok(done)
+    Ok(restored)
 }
 
-/// The database of the backup, if it is whole, and in any case of this version.
+/// Opens the database of the backup after comparing it with the manifest, and migrates a copy of an older one.
 async fn open(backup: &BackupFolder, mut progress: impl FnMut(Progress)) -> Result<Store, RestoreFailure> {
     let path = || backup.database.clone();
     let unreadable = |failure: CopyFailure| match failure {
@@ -125,10 +126,10 @@ async fn open(backup: &BackupFolder, mut progress: impl FnMut(Progress)) -> Resu
     let file = Store::open_backup_file(&backup.database);
     let schema = file.schema().await.map_err(|failure| unreadable(failure.into()))?;
     let (Schema::Older(version) | Schema::Current(version)) = schema else {
-        return Err(RestoreFailure::NotOurs(path()));
+        return Err(RestoreFailure::NotABackup(path()));
     };
-    let contents =
-        file.table_summaries(version, |done, all| progress(Progress::Rows { doing: "verifying backup", done, all }));
+    let contents = file
+        .table_summaries(version, |done, total| progress(Progress::Rows { phase: "verifying backup", done, total }));
     let contents = contents.await.map_err(unreadable)?;
     if let Some(what) = manifest.and_then(|manifest| difference(&manifest.tables, &contents)) {
         return Err(RestoreFailure::Changed { path: path(), what });
@@ -136,21 +137,21 @@ async fn open(backup: &BackupFolder, mut progress: impl FnMut(Progress)) -> Resu
     if schema == Schema::Current(version) {
         return Ok(file);
     }
-    let renewed = file
-        .upgraded_copy(version, |doing, done, all| progress(Progress::Rows { doing, done, all }))
+    let upgraded = file
+        .upgraded_copy(version, |phase, done, total| progress(Progress::Rows { phase, done, total }))
         .await
         .map_err(unreadable);
     file.close().await;
-    renewed
+    upgraded
 }
 
-/// The first table that is not as it was.
+/// Describes the first table that differs.
 fn difference(written: &[TableSummary], found: &[TableSummary]) -> Option<String> {
-    let alike = |written: &TableSummary| found.iter().any(|found| found == written);
-    if let Some(TableSummary { table, rows, .. }) = written.iter().find(|written| !alike(written)) {
+    let unchanged = |written: &TableSummary| found.iter().any(|found| found == written);
+    if let Some(TableSummary { table, rows, .. }) = written.iter().find(|written| !unchanged(written)) {
         return Some(match found.iter().find(|found| found.table == *table) {
             Some(found) if found.rows != *rows => {
-                format!("the table {table} has {} rows, and {rows} were written", found.rows)
+                format!("the table {table} has {} rows instead of {rows}", found.rows)
             }
             Some(_) => format!("rows of the table {table} were changed"),
             None => format!("the table {table} is missing"),
@@ -159,24 +160,24 @@ fn difference(written: &[TableSummary], found: &[TableSummary]) -> Option<String
     (written.len() != found.len()).then(|| "there are more tables than were written".to_owned())
 }
 
-async fn bring_data(
+async fn restore_database(
     source: &Store,
-    target: &Store,
-    place: &RestoreTarget<'_>,
+    database: &Store,
+    target: &RestoreTarget<'_>,
     mut progress: impl FnMut(Progress),
 ) -> Result<(Vec<TableSummary>, Releases), RestoreFailure> {
     let releases = source.releases().await?;
     for release in releases.iter() {
-        let path = place.releases_dir.join(&release.file);
+        let path = target.releases_dir.join(&release.file);
         if path.exists() && verify(&path, release, |_| {}).is_err() {
             return Err(RestoreFailure::OtherImage(path));
         }
     }
-    let carried =
-        source.copy_to(target, SourceWrites::Allowed, |doing, done, all| progress(Progress::Rows { doing, done, all }));
-    match carried.await {
+    let copied = source
+        .copy_to(database, SourceWrites::Allowed, |phase, done, total| progress(Progress::Rows { phase, done, total }));
+    match copied.await {
         Ok(Copied::Now(tables) | Copied::Earlier(tables)) => Ok((tables, releases)),
-        Err(CopyFailure::Occupied | CopyFailure::Diverged(_)) => Err(RestoreFailure::Occupied(place.database.clone())),
+        Err(CopyFailure::NotEmpty | CopyFailure::Diverged(_)) => Err(RestoreFailure::NotEmpty(target.database.clone())),
         Err(failure) => Err(RestoreFailure::Copy(failure)),
     }
 }

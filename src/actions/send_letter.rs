@@ -1,8 +1,14 @@
-//! The monthly letter goes out, to each person at most once.
+//! Sends the monthly letter, to each person at most once.
 //!
-//! Somebody is claimed, and the claim is on disk, before the mail server hears of it. Then what
-//! happened is noted: taken, put off, refused. If nobody knows, or we die, the claim stays as it is,
-//! and that person is never tried again by itself.
+//! A recipient is claimed, and the claim is committed, before the mail server is spoken to. Then the outcome is recorded.
+//! If the process dies or the connection breaks in between, the recipient stays `uncertain` and is never retried
+//! automatically: at most one copy arrives.
+//!
+//! Nobody gets two letters in one calendar month, whatever letters are sent: a claim takes the person's only row in
+//! `letter_months` (`TAKE_MONTH` in `store/letters.rs`), in the transaction that reads opt-in and suppression again.
+//!
+//! [`MAX_CONSECUTIVE_REJECTIONS`] rejections in a row stop the run, because then the mail server rejects the sender and
+//! not the recipients.
 
 use std::time::Duration;
 
@@ -15,18 +21,19 @@ use crate::domain::letter::Letter;
 use crate::domain::suppression::SuppressionReason;
 use crate::domain::time::Timestamp;
 use crate::domain::unsubscribe::UnsubscribeToken;
-use crate::mail::{FailureCause, LetterMail, Mail, MailAddress, Mailer, SendFailure, SmtpConnection};
+use crate::mail::{
+    FailureCause, LetterMail, Mail, MailAddress, Mailer, SendFailure, SmtpConnection, UnsupportedAddress,
+};
 use crate::site::{LetterRecipient, LetterTemplate, SiteFailure};
 use crate::store::{LetterClaim, LetterOutcome, Recipient, Store};
 
-/// How long somebody is put off whom the mail server does not take now, by how often it was so.
-const PAUSES: [Duration; 3] = [Duration::from_secs(5), Duration::from_secs(30), Duration::from_mins(2)];
-/// For those who were put off too often: until the command is run again.
-const ANOTHER_DAY: Duration = Duration::from_hours(24);
-/// So many refusals one after the other are the mail server's own trouble.
-const REFUSALS_IN_A_ROW: u32 = 5;
+/// Delays after the first, second and third temporary rejection of a recipient.
+const RETRY_DELAYS: [Duration; 3] = [Duration::from_secs(5), Duration::from_secs(30), Duration::from_mins(2)];
+/// Delay after any further one: no run waits that long, so the recipient is left for the next run.
+const LONG_RETRY_DELAY: Duration = Duration::from_hours(24);
+const MAX_CONSECUTIVE_REJECTIONS: u32 = 5;
 
-/// A letter on its way.
+/// Sends one letter, one recipient per [`step`](Self::step).
 #[derive(Debug)]
 pub struct LetterSender {
     pub store: Store,
@@ -36,31 +43,32 @@ pub struct LetterSender {
     pub letter: Letter,
     pub clock: Clock,
     connection: Option<SmtpConnection>,
-    refused_in_a_row: u32,
+    consecutive_rejections: u32,
 }
 
-/// What came of a step.
+/// The outcome of a step.
 #[derive(Debug)]
 pub enum LetterStep {
-    /// One person has it, or is out of the question: whom nobody has to think of any more.
+    /// This recipient is finished: sent, skipped, rejected or uncertain.
     Finished,
-    /// One person is tried again later.
+    /// This recipient was deferred by the mail server.
     Deferred,
-    /// The mail server is away, or wants nothing from us now. Nobody was lost by that.
+    /// The mail server is unavailable. The recipient, if any, was deferred.
     ServerUnavailable(String),
-    /// Nobody is due before then.
+    /// All remaining recipients are deferred until then or longer.
     WaitUntil(Timestamp),
+    /// No recipient is left.
     Complete,
 }
 
-/// Why a letter does not go on.
+/// Why sending stopped.
 #[derive(Debug, thiserror::Error)]
 pub enum LetterFailure {
-    #[error("The database does not answer: {0}")]
+    #[error("The database could not be used: {0}")]
     Store(#[from] Failure),
     #[error(transparent)]
     Site(#[from] SiteFailure),
-    #[error("The mail server refused {REFUSALS_IN_A_ROW} letters one after the other, lastly with: {0}")]
+    #[error("The mail server rejected {MAX_CONSECUTIVE_REJECTIONS} letters in a row, the last one with: {0}")]
     TooManyRejections(String),
 }
 
@@ -74,13 +82,13 @@ impl LetterSender {
         letter: Letter,
         clock: Clock,
     ) -> Self {
-        Self { store, mailer, letter_template, base_url, letter, clock, connection: None, refused_in_a_row: 0 }
+        Self { store, mailer, letter_template, base_url, letter, clock, connection: None, consecutive_rejections: 0 }
     }
 
-    /// Writes down whom the letter goes to, if that has not been done, and gives everybody a way out.
+    /// Records the recipients, unless this letter was started before, and ensures that each has an unsubscribe token.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// When the database is unavailable.
     pub async fn start(&self, to: &[Recipient]) -> Result<(), LetterFailure> {
         let now = self.clock.now();
         let people: Vec<EmailAddress> = to.iter().map(|recipient| recipient.email.clone()).collect();
@@ -89,16 +97,16 @@ impl LetterSender {
         Ok(())
     }
 
-    /// Sends the letter to one person, or finds that it must not.
+    /// Claims the next recipient and sends the letter to them.
     ///
     /// # Errors
-    /// When it makes no sense to go on: whoever was claimed is either noted or uncertain.
+    /// When sending has to stop. The outcome for the claimed recipient is recorded, or they are uncertain.
     pub async fn step(&mut self) -> Result<LetterStep, LetterFailure> {
         let claimed_at = self.clock.now();
-        // Reached before anybody is claimed, so that a server that is away leaves nobody uncertain.
+        // Connects before claiming, so that an unavailable server leaves nobody uncertain.
         let mut connection = match self.connection().await {
             Ok(connection) => connection,
-            Err(trouble) => return Ok(LetterStep::ServerUnavailable(trouble.detail().to_owned())),
+            Err(failure) => return Ok(LetterStep::ServerUnavailable(failure.detail().to_owned())),
         };
         let claim = self.store.claim_recipient(&self.letter.id, claimed_at).await.map_err(Failure::from)?;
         let claimed = match claim {
@@ -106,66 +114,63 @@ impl LetterSender {
             other => {
                 self.connection = Some(connection);
                 return Ok(match other {
-                    LetterClaim::NotDueUntil(then) => LetterStep::WaitUntil(then),
+                    LetterClaim::NotDueUntil(time) => LetterStep::WaitUntil(time),
                     LetterClaim::NoneLeft => LetterStep::Complete,
                     LetterClaim::Claimed(_) | LetterClaim::Skipped => LetterStep::Finished,
                 });
             }
         };
         let email = &claimed.recipient.email;
-        let mail = self.write(&claimed.recipient, &claimed.token, claimed_at)?;
-        let handed_over = match mail {
-            Some(mail) => connection.send(&mail).await,
-            None => Err(SendFailure::RecipientRejected {
-                permanent: true,
-                cause: FailureCause::new("no mail server would take this address"),
-            }),
+        let result = if let Some(mail) = self.compose(&claimed.recipient, &claimed.token, claimed_at)? {
+            connection.send(&mail).await
+        } else {
+            let cause = FailureCause::new(&UnsupportedAddress.to_string());
+            Err(SendFailure::RecipientRejected { permanent: true, cause })
         };
-        if handed_over.is_ok() {
+        if result.is_ok() {
             self.connection = Some(connection);
         }
         let now = self.clock.now();
-        let (outcome, step) = match handed_over {
+        let (outcome, step) = match result {
             Ok(()) => {
-                self.refused_in_a_row = 0;
+                self.consecutive_rejections = 0;
                 (LetterOutcome::Sent, Ok(LetterStep::Finished))
             }
-            // It stays uncertain: nobody knows.
+            // The claim has marked the recipient as uncertain.
             Err(SendFailure::Uncertain(_)) => return Ok(LetterStep::Finished),
             Err(SendFailure::Unavailable(cause)) => (
-                LetterOutcome::Deferred { at: now, trouble: cause.detail.clone() },
+                LetterOutcome::Deferred { until: now, reason: cause.detail.clone() },
                 Ok(LetterStep::ServerUnavailable(cause.detail)),
             ),
             Err(
-                trouble @ (SendFailure::RecipientRejected { permanent: true, .. }
+                failure @ (SendFailure::RecipientRejected { permanent: true, .. }
                 | SendFailure::MessageRejected { permanent: true, .. }),
             ) => {
-                if trouble.is_unknown_mailbox() {
-                    let kept = self.store.suppress(email, SuppressionReason::NoMailbox, now).await;
-                    kept.map_err(Failure::from)?;
+                if failure.is_unknown_mailbox() {
+                    let suppressed = self.store.suppress(email, SuppressionReason::NoMailbox, now).await;
+                    suppressed.map_err(Failure::from)?;
                 }
-                self.refused_in_a_row += 1;
-                let refused = LetterOutcome::Refused { trouble: trouble.detail().to_owned() };
-                if self.refused_in_a_row < REFUSALS_IN_A_ROW {
-                    (refused, Ok(LetterStep::Finished))
+                self.consecutive_rejections += 1;
+                let reason = failure.detail().to_owned();
+                let step = if self.consecutive_rejections < MAX_CONSECUTIVE_REJECTIONS {
+                    Ok(LetterStep::Finished)
                 } else {
-                    (refused, Err(LetterFailure::TooManyRejections(trouble.detail().to_owned())))
-                }
+                    Err(LetterFailure::TooManyRejections(reason.clone()))
+                };
+                (LetterOutcome::Rejected { reason }, step)
             }
-            Err(trouble) => {
-                let pause = PAUSES.get(claimed.tries as usize).copied().unwrap_or(ANOTHER_DAY);
-                (
-                    LetterOutcome::Deferred { at: now.after(pause), trouble: trouble.detail().to_owned() },
-                    Ok(LetterStep::Deferred),
-                )
+            Err(failure) => {
+                let delay = RETRY_DELAYS.get(claimed.tries as usize).copied().unwrap_or(LONG_RETRY_DELAY);
+                let reason = failure.detail().to_owned();
+                (LetterOutcome::Deferred { until: now.after(delay), reason }, Ok(LetterStep::Deferred))
             }
         };
-        let noted = self.store.settle_recipient(&self.letter.id, email, claimed_at, &outcome, now).await;
-        noted.map_err(Failure::from)?;
+        let recorded = self.store.record_letter_outcome(&self.letter.id, email, claimed_at, &outcome, now).await;
+        recorded.map_err(Failure::from)?;
         step
     }
 
-    /// Says goodbye to the mail server.
+    /// Closes the connection to the mail server, if one is open.
     pub async fn close(&mut self) {
         if let Some(connection) = self.connection.take() {
             connection.close().await;
@@ -179,67 +184,66 @@ impl LetterSender {
         }
     }
 
-    /// `None`: nobody can be mailed there.
-    fn write(&self, to: &Recipient, token: &UnsubscribeToken, at: Timestamp) -> Result<Option<Mail>, SiteFailure> {
-        let addressee = LetterRecipient {
+    fn compose(&self, to: &Recipient, token: &UnsubscribeToken, at: Timestamp) -> Result<Option<Mail>, SiteFailure> {
+        let recipient = LetterRecipient {
             opted_in: to.opted_in_at.date(),
-            through: through(&to.via, to.source.as_deref()),
+            through: opt_in_origin(&to.via, to.source.as_deref()),
             unsubscribe_url: self.base_url.to(&token.path()),
         };
-        self.copy_for(&to.email, &addressee, at)
+        self.compose_copy(&to.email, &recipient, at)
     }
 
-    /// The letter as one person gets it.
+    /// Composes one recipient's copy of the letter. Returns `None` if SMTP cannot transport the address.
     ///
     /// # Errors
-    /// When a template cannot be filled in.
-    pub fn copy_for(
+    /// When a template cannot be rendered.
+    pub fn compose_copy(
         &self,
         email: &EmailAddress,
-        to: &LetterRecipient,
+        recipient: &LetterRecipient,
         at: Timestamp,
     ) -> Result<Option<Mail>, SiteFailure> {
-        let written = self.letter_template.render(&self.letter, to)?;
-        let Ok(correspondent) = MailAddress::from_email(email) else { return Ok(None) };
+        let rendered = self.letter_template.render(&self.letter, recipient)?;
+        let Ok(to) = MailAddress::from_email(email) else { return Ok(None) };
         Ok(Some(self.mailer.compose_letter(&LetterMail {
             id: new_id(at),
-            to: &correspondent,
+            to: &to,
             subject: &self.letter.subject,
-            text: &written.text,
-            html: &written.html,
-            unsubscribe_url: &to.unsubscribe_url,
+            text: &rendered.text,
+            html: &rendered.html,
+            unsubscribe_url: &recipient.unsubscribe_url,
             at,
         })))
     }
 }
 
-/// Where an opt-in came from, in words. The site's script calls itself `site`. What another caller
-/// says of itself is quoted, without what could pass for words of ours.
-fn through(via: &str, source: Option<&str>) -> String {
+/// Describes where an opt-in came from, for the footer of the letter. The site's script sends the source `site`. The
+/// source of another client is quoted, without characters that could forge text of the letter.
+fn opt_in_origin(via: &str, source: Option<&str>) -> String {
     if via == Via::Site.as_str() || source == Some(Via::Site.as_str()) {
         return "the site".to_owned();
     }
-    let face = match via {
+    let client = match via {
         via if via == Via::Mcp.as_str() => "an assistant",
         via if via == Via::Import.as_str() => "an earlier list",
         _ => "a program",
     };
     match source.map(|source| source.replace(['<', '>', '"', '\n'], " ")) {
-        Some(source) if !source.trim().is_empty() => format!("{face} (“{}”)", source.trim()),
-        _ => face.to_owned(),
+        Some(source) if !source.trim().is_empty() => format!("{client} (“{}”)", source.trim()),
+        _ => client.to_owned(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::through;
+    use super::opt_in_origin;
 
     #[test]
-    fn where_an_opt_in_came_from_is_told_in_words() {
-        assert_eq!(through("site", None), "the site");
-        assert_eq!(through("api", Some("site")), "the site");
-        assert_eq!(through("api", Some("my <agent>")), "a program (“my  agent”)");
-        assert_eq!(through("api", Some(" ")), "a program");
-        assert_eq!(through("mcp", None), "an assistant");
+    fn the_origin_of_an_opt_in_is_described() {
+        assert_eq!(opt_in_origin("site", None), "the site");
+        assert_eq!(opt_in_origin("api", Some("site")), "the site");
+        assert_eq!(opt_in_origin("api", Some("my <agent>")), "a program (“my  agent”)");
+        assert_eq!(opt_in_origin("api", Some(" ")), "a program");
+        assert_eq!(opt_in_origin("mcp", None), "an assistant");
     }
 }

@@ -1,28 +1,34 @@
-//! Somebody downloads the app.
+//! Starts a download of the app.
 
 use super::{Failure, Service, new_id};
 use crate::domain::signup::DownloadOrder;
 use crate::store::{SignupKind, SignupRecord};
 
-/// The way to the image, and whether this address had downloaded or joined the list before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartedDownload {
+    /// The URL of the newest image.
     pub url: String,
+    /// Whether the address had downloaded the app or joined the waitlist before.
     pub already: bool,
 }
 
-/// Records the download, and the opt-in if there is one, then says where the newest image is.
+/// Records the download, and the opt-in if `updates` is set, and returns the URL of the newest image.
+///
+/// `updates` turns the monthly email on and never off: without it, the opt-in of an earlier download stays. `already` is
+/// exact even across instances, because the row of a person keeps the ids of the first download and the first join. Both
+/// rules are `UPSERT_PEOPLE` in `store/signups.rs`.
 ///
 /// # Errors
-/// `NothingPublished`, without a trace, when there is nothing to download; `Unavailable` when it
-/// cannot be recorded.
+/// `NothingPublished` if there is no release, in which case nothing is recorded; `Unavailable` when the download cannot
+/// be recorded.
 pub async fn start_download(service: &Service, order: DownloadOrder) -> Result<StartedDownload, Failure> {
     let at = service.clock.now();
-    let before = service
+    let requires_release = service.newest_image.requires_release();
+    let known = service
         .writer
         .record_signup(SignupRecord {
             id: new_id(at),
-            kind: SignupKind::Download { updates: order.updates, of_release: service.newest_image.requires_release() },
+            kind: SignupKind::Download { updates: order.updates, requires_release },
             email: order.email,
             source: order.source,
             via: order.via,
@@ -31,5 +37,5 @@ pub async fn start_download(service: &Service, order: DownloadOrder) -> Result<S
         .await?
         .ok_or(Failure::NothingPublished)?;
     let url = service.newest_image.url().to_owned();
-    Ok(StartedDownload { url, already: before.downloaded || before.joined })
+    Ok(StartedDownload { url, already: known.downloaded || known.joined })
 }

@@ -1,4 +1,4 @@
-//! What was counted, for the makers.
+//! Statistics from the daily counts, for `stats` and the dashboard.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::domain::counts::{CountedEvent, Totals};
 use crate::domain::statistics::Statistics;
 use crate::store::{DailyCount, Store, StoreFailure};
 
-/// How far back is looked.
+/// How far back statistics go.
 #[derive(Clone, Copy, Debug)]
 pub enum StatisticsRange {
     /// As far back as is usual for the period.
@@ -18,32 +18,32 @@ pub enum StatisticsRange {
     Chart,
 }
 
-/// Puts together what was counted until today.
+/// Reads the counts up to and including today.
 ///
 /// # Errors
-/// When the database does not answer.
+/// When the database is unavailable.
 pub async fn statistics(
     store: &Store,
     by: Period,
-    back: StatisticsRange,
+    range: StatisticsRange,
     today: Day,
 ) -> Result<Statistics, StoreFailure> {
-    let since = match back {
+    let since = match range {
         StatisticsRange::Default => by.default_start(today),
         StatisticsRange::Since(day) => by.start(day),
         StatisticsRange::Chart => by.chart_start(store.first_counted_day().await?, today),
     };
     let mut periods: BTreeMap<Day, Totals> =
         by.starts(since, today).into_iter().map(|start| (start, Totals::default())).collect();
-    let (mut total, mut faces) = (Totals::default(), BTreeMap::<String, Totals>::new());
+    let (mut total, mut by_via) = (Totals::default(), BTreeMap::<String, Totals>::new());
     for DailyCount { day, what, via, times } in store.counts_by_day(since).await? {
         if let Some(period) = periods.get_mut(&by.start(day)) {
             period.add(what, times);
             total.add(what, times);
-            faces.entry(via).or_default().add(what, times);
+            by_via.entry(via).or_default().add(what, times);
         }
     }
-    faces.retain(|via, totals| !via.is_empty() && *totals != Totals::default());
+    by_via.retain(|via, totals| !via.is_empty() && *totals != Totals::default());
     Ok(Statistics {
         by,
         since,
@@ -51,7 +51,7 @@ pub async fn statistics(
         total,
         periods: periods.into_iter().collect(),
         sources: store.counts_by_source(since).await?,
-        via: most_first(faces),
+        via: most_first(by_via),
         tools: store.counts_by_name(CountedEvent::Tool, since).await?,
         images: store.counts_by_name(CountedEvent::Image, since).await?,
     })

@@ -1,6 +1,9 @@
-//! An address is never mailed again, and, if the makers decide so, may be after all.
+//! Suppresses an address, or lifts a suppression.
 //!
-//! No public request leads here, so nobody who enters an address undoes what its owner wanted.
+//! A suppressed address is never mailed, whatever opt-in it has or gets. It is stored as a keyed hash, so it outlives
+//! the erasure of the person. Besides these commands, "this was not me" ([`unsubscribe`](fn@super::unsubscribe)) and a
+//! mailbox that does not exist ([`LetterSender`](super::LetterSender)) suppress; only [`unsuppress`], which no request
+//! can call, lifts it.
 
 use super::Failure;
 use crate::domain::email::EmailAddress;
@@ -8,18 +11,20 @@ use crate::domain::suppression::SuppressionReason;
 use crate::domain::time::Timestamp;
 use crate::store::Store;
 
+/// Suppresses an address, known or not. An earlier suppression keeps its reason.
+///
 /// # Errors
 /// `Unavailable` when it cannot be recorded.
 pub async fn suppress(
     store: &Store,
     email: &EmailAddress,
-    why: SuppressionReason,
+    reason: SuppressionReason,
     at: Timestamp,
 ) -> Result<(), Failure> {
-    Ok(store.suppress(email, why, at).await?)
+    Ok(store.suppress(email, reason, at).await?)
 }
 
-/// False when it was not suppressed. Nobody is opted in by this.
+/// Lifts the suppression and returns `false` if there was none. This is no opt-in: one has to exist or come.
 ///
 /// # Errors
 /// `Unavailable` when it cannot be recorded.

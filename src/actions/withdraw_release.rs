@@ -1,4 +1,4 @@
-//! A maker takes a release back.
+//! Withdraws a release.
 
 use crate::domain::time::Timestamp;
 use crate::domain::version::Version;
@@ -6,16 +6,21 @@ use crate::store::{Store, StoreFailure};
 
 #[derive(Debug, thiserror::Error)]
 pub enum WithdrawFailure {
-    #[error("There is no release {0} to withdraw. `porchlight release list` shows what there is.")]
-    NotOffered(Version),
+    #[error("There is no release {0} to withdraw. `porchlight release list` shows all releases.")]
+    NotPublished(Version),
     #[error("Nothing was withdrawn: {0}.")]
     Store(#[from] StoreFailure),
 }
 
-/// From now on nobody is handed this version, and it is never used again. Its file stays where it is.
+/// Withdraws a release: it is no longer offered, and the next highest version becomes the newest. Its row and its file
+/// stay, so that the version is never reused.
 ///
 /// # Errors
-/// When there is no such release on offer, or the database does not answer.
+/// When there is no such release or it was withdrawn before, or the database is unavailable.
 pub async fn withdraw_release(store: &Store, version: &Version, at: Timestamp) -> Result<(), WithdrawFailure> {
-    if store.withdraw_release(version, at).await? { Ok(()) } else { Err(WithdrawFailure::NotOffered(version.clone())) }
+    if store.withdraw_release(version, at).await? {
+        Ok(())
+    } else {
+        Err(WithdrawFailure::NotPublished(version.clone()))
+    }
 }

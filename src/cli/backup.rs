@@ -97,20 +97,20 @@ pub(super) fn progress_bar() -> (ProgressBar, impl FnMut(Progress)) {
     let bar = ProgressBar::new(0).with_style(spinner.clone());
     let (updated, mut current) = (bar.clone(), "");
     let update = move |progress| {
-        let (style, doing, done, all) = match progress {
-            Progress::Rows { doing, done, all } => (&rows, doing, done, all),
-            Progress::Bytes { doing, done, all } => (&bytes, doing, done, all),
-            Progress::Unknown { doing } => (&spinner, doing, 0, 0),
+        let (style, phase, done, total) = match progress {
+            Progress::Rows { phase, done, total } => (&rows, phase, done, total),
+            Progress::Bytes { phase, done, total } => (&bytes, phase, done, total),
+            Progress::Indeterminate { phase } => (&spinner, phase, 0, 0),
         };
-        if current != doing {
-            current = doing;
+        if current != phase {
+            current = phase;
             updated.reset();
-            updated.set_length(all);
+            updated.set_length(total);
             updated.set_style(style.clone());
-            updated.set_message(doing);
+            updated.set_message(phase);
             updated.enable_steady_tick(TICK_INTERVAL);
         }
-        updated.set_length(all);
+        updated.set_length(total);
         updated.set_position(done);
     };
     (bar, update)

@@ -153,7 +153,7 @@ async fn test(settings: &Settings, file: &Path, to: &EmailAddress) -> Result<(),
     let store = Store::open_existing(&Database::from_settings(settings)?)?;
     let sender = sender(settings, store, letter)?;
     let not_sent = |why: String| LetterCommandFailure::Test(why);
-    let mail = sender.copy_for(to, &preview_recipient(settings), Clock::System.now())?;
+    let mail = sender.compose_copy(to, &preview_recipient(settings), Clock::System.now())?;
     let mail = mail.ok_or_else(|| not_sent("no mail server would accept this address".to_owned()))?;
     let mut connection = sender.mailer.connect().await.map_err(|failure| not_sent(failure.detail().to_owned()))?;
     connection.send(&mail).await.map_err(|failure| not_sent(failure.detail().to_owned()))?;

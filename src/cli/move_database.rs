@@ -14,7 +14,7 @@ pub(super) enum MoveFailure {
     )]
     NotEmbedded(Database),
     #[error("Nothing was copied: {0} is not empty, and was not changed. Name a new and empty database.")]
-    Occupied(Database),
+    NotEmpty(Database),
     #[error(
         "Nothing was copied: {0} holds an earlier copy, and one of the two databases has changed since ({1}). If the \
          service already uses {0}, you are done. If it still uses the old database, name a new and empty one."
@@ -38,15 +38,15 @@ pub(super) fn run(settings: &Settings, to: &str) -> Result<(), CommandFailure> {
         let source = open_store(settings, Access::Read).await?;
         let target = Store::open(&to)?;
         let (bar, mut progress) = progress_bar();
-        let copied = source.copy_to(&target, SourceWrites::Blocked, |doing, done, all| {
-            progress(Progress::Rows { doing, done, all });
+        let copied = source.copy_to(&target, SourceWrites::Blocked, |phase, done, total| {
+            progress(Progress::Rows { phase, done, total });
         });
         let copied = copied.await;
         bar.finish_and_clear();
         source.close().await;
         target.close().await;
         let copied = copied.map_err(|failure| match failure {
-            CopyFailure::Occupied => MoveFailure::Occupied(to.clone()),
+            CopyFailure::NotEmpty => MoveFailure::NotEmpty(to.clone()),
             CopyFailure::Diverged(how) => MoveFailure::Diverged(to.clone(), how),
             failure => MoveFailure::Copy(to.clone(), failure),
         })?;

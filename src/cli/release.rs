@@ -310,7 +310,7 @@ fn release_json(release: &Release, releases: &Releases) -> Value {
         "published": release.published.rfc3339(),
         "withdrawn": release.withdrawn.map(Timestamp::rfc3339),
         "file": release.file,
-        "url": release.elsewhere,
+        "url": release.external_url,
         "length": release.length,
         "sha256": release.sha256.hex(),
         "build": release.build.as_ref().map(Build::as_str),

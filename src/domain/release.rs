@@ -15,7 +15,7 @@ pub struct Release {
     /// The file name under which the image is served.
     pub file: String,
     /// The URL of an image that is hosted elsewhere.
-    pub elsewhere: Option<String>,
+    pub external_url: Option<String>,
     pub length: u64,
     pub sha256: Sha256,
     pub notes: Notes,
@@ -205,7 +205,7 @@ mod tests {
         Release {
             version: version(text),
             file: file_name("Troupe", &version(text)),
-            elsewhere: None,
+            external_url: None,
             length: 1,
             sha256: Sha256::of(b"image"),
             notes: Notes::default(),

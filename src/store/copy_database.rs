@@ -34,7 +34,7 @@ pub enum Copied {
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CopyFailure {
     #[error("it holds something already, and that stays")]
-    Occupied,
+    NotEmpty,
     #[error("it holds this database as it was once carried, and one of the two was written to since ({0})")]
     Diverged(String),
     #[error("the table {0} did not arrive as it was")]
@@ -206,7 +206,7 @@ impl Store {
         progress: impl FnMut(&'static str, u64, u64),
     ) -> Result<Copied, CopyFailure> {
         if target.is_somebody_elses().await? {
-            return Err(CopyFailure::Occupied);
+            return Err(CopyFailure::NotEmpty);
         }
         target.prepare().await?;
         carry(self, target, writes, &tables(&SQLITE_MIGRATIONS).await?, progress).await
@@ -296,7 +296,7 @@ async fn carry(
 fn difference(here: &[TableSummary], there: &[TableSummary]) -> CopyFailure {
     let pairs = || here.iter().zip(there);
     if !pairs().any(|(here, there)| here.rows > 0 && here == there) {
-        return CopyFailure::Occupied;
+        return CopyFailure::NotEmpty;
     }
     let changed = pairs().filter(|(here, there)| here != there);
     let described = changed.map(|(here, there)| match (here.rows, there.rows) {

@@ -43,12 +43,12 @@ pub enum LetterOutcome {
     Sent,
     /// Certainly not taken: it goes out after `at`.
     Deferred {
-        at: Timestamp,
-        trouble: String,
+        until: Timestamp,
+        reason: String,
     },
     /// Certainly not taken, and never will be.
-    Refused {
-        trouble: String,
+    Rejected {
+        reason: String,
     },
 }
 
@@ -182,7 +182,7 @@ impl Store {
     ///
     /// # Errors
     /// When the database does not answer: then the recipient stays uncertain.
-    pub async fn settle_recipient(
+    pub async fn record_letter_outcome(
         &self,
         letter: &Sha256,
         email: &EmailAddress,
@@ -202,11 +202,11 @@ impl Store {
                 LetterOutcome::Sent => {
                     sqlx::query(SET_STATE).bind(&id).bind(address).bind("sent").bind(at).bind(None::<&str>)
                 }
-                LetterOutcome::Refused { trouble } => {
-                    sqlx::query(SET_STATE).bind(&id).bind(address).bind("refused").bind(at).bind(Some(trouble.as_str()))
+                LetterOutcome::Rejected { reason } => {
+                    sqlx::query(SET_STATE).bind(&id).bind(address).bind("refused").bind(at).bind(Some(reason.as_str()))
                 }
-                LetterOutcome::Deferred { at, trouble } => {
-                    sqlx::query(DEFER).bind(&id).bind(address).bind(at.unix_millis()).bind(trouble)
+                LetterOutcome::Deferred { until, reason } => {
+                    sqlx::query(DEFER).bind(&id).bind(address).bind(until.unix_millis()).bind(reason)
                 }
             }
             .execute(&mut *tx)

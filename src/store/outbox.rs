@@ -21,14 +21,14 @@ pub struct DueMessage {
     /// The mail it was in before, if that may have arrived: it goes again in no other.
     pub mail: Option<Uuid>,
     /// How many may share its mail, if that is known to matter.
-    pub most_together: Option<usize>,
+    pub max_digest: Option<usize>,
     pub tries: u32,
 }
 
 /// What is to be handed over by whom until when.
 #[derive(Clone, Debug)]
 pub struct MessageLease {
-    pub lease: Uuid,
+    pub id: Uuid,
     pub mail: Uuid,
     pub messages: Vec<Uuid>,
     pub at: Timestamp,
@@ -39,13 +39,13 @@ pub struct MessageLease {
 #[derive(Clone, Debug)]
 pub struct DeliveryFailure {
     pub at: Timestamp,
-    pub again_at: Timestamp,
+    pub retry_at: Timestamp,
     /// What was first tried before this is not tried again.
-    pub given_up_since: Timestamp,
+    pub give_up_if_first_tried_by: Timestamp,
     pub may_have_arrived: bool,
     /// How many may share a mail from now on, if the mail server did not like so many.
-    pub most_together: Option<usize>,
-    pub trouble: String,
+    pub max_digest: Option<usize>,
+    pub reason: String,
 }
 
 /// Those of one mail stand together, and before all that is in none, so that a limit cuts no mail.
@@ -110,7 +110,7 @@ impl Store {
                 Ok(DueMessage {
                     id: name(&message)?,
                     mail: mail.as_deref().map(name).transpose()?,
-                    most_together: most_together.and_then(|most| usize::try_from(most).ok()),
+                    max_digest: most_together.and_then(|most| usize::try_from(most).ok()),
                     tries: u32::try_from(tries).unwrap_or(u32::MAX),
                 })
             })
@@ -142,7 +142,7 @@ impl Store {
     /// When the database does not answer.
     pub async fn lease_messages(&self, claim: &MessageLease) -> Result<Option<Vec<ReceivedMessage>>, StoreFailure> {
         let batch = claim.messages.iter().map(|id| json!({ "id": id })).collect::<Value>().to_string();
-        let (lease, mail) = (claim.lease.to_string(), claim.mail.to_string());
+        let (lease, mail) = (claim.id.to_string(), claim.mail.to_string());
         let rows: Vec<MessageRow> = in_transaction!(self, |tx, words| {
             let claimed = sqlx::query(words(CLAIM))
                 .bind(&batch)
@@ -191,16 +191,16 @@ impl Store {
     /// When the database does not answer.
     pub async fn mark_failed(&self, lease: Uuid, delivery_failure: &DeliveryFailure) -> Result<(), StoreFailure> {
         let lease = lease.to_string();
-        let most_together = delivery_failure.most_together.and_then(|most| i64::try_from(most).ok());
+        let most_together = delivery_failure.max_digest.and_then(|most| i64::try_from(most).ok());
         on_pool!(self, |pool| {
             sqlx::query(MARK_FAILED)
                 .bind(&lease)
                 .bind(delivery_failure.at.unix_millis())
-                .bind(delivery_failure.given_up_since.unix_millis())
-                .bind(delivery_failure.again_at.unix_millis())
+                .bind(delivery_failure.give_up_if_first_tried_by.unix_millis())
+                .bind(delivery_failure.retry_at.unix_millis())
                 .bind(i64::from(delivery_failure.may_have_arrived))
                 .bind(most_together)
-                .bind(&delivery_failure.trouble)
+                .bind(&delivery_failure.reason)
                 .execute(pool)
                 .await?;
         });

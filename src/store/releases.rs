@@ -66,7 +66,7 @@ impl Store {
         let done = on_pool!(self, |pool| sqlx::query(INSERT)
             .bind(release.version.to_string())
             .bind(&release.file)
-            .bind(&release.elsewhere)
+            .bind(&release.external_url)
             .bind(i64::try_from(release.length).unwrap_or(i64::MAX))
             .bind(release.sha256.hex())
             .bind(release.notes.as_str())
@@ -103,7 +103,7 @@ impl Row {
         Some(Release {
             version: Version::parse(&self.version).ok()?,
             file: self.file,
-            elsewhere: self.elsewhere,
+            external_url: self.elsewhere,
             length: u64::try_from(self.length).ok()?,
             sha256: Sha256::from_hex(&self.sha256)?,
             notes: Notes::parse(&self.notes).ok()?,

@@ -21,10 +21,10 @@ use crate::domain::time::Timestamp;
 /// What somebody did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignupKind {
-    /// `of_release`: only if a release is on offer at that moment.
+    /// `requires_release`: only if a release is on offer at that moment.
     Download {
         updates: bool,
-        of_release: bool,
+        requires_release: bool,
     },
     Join,
 }
@@ -87,12 +87,13 @@ impl Record for SignupRecord {
     type Answer = Option<KnownBefore>;
 
     async fn record(store: &Store, signups: &[Self]) -> Result<Vec<Option<KnownBefore>>, sqlx::Error> {
-        let of_release = |signup: &Self| matches!(signup.kind, SignupKind::Download { of_release: true, .. });
+        let requires_release =
+            |signup: &Self| matches!(signup.kind, SignupKind::Download { requires_release: true, .. });
         let standings = in_transaction!(store, |tx, words| {
             let mut recorded: Vec<_> = signups.iter().enumerate().collect();
-            if signups.iter().any(of_release) {
+            if signups.iter().any(requires_release) {
                 let (on_offer,): (i64,) = sqlx::query_as(COUNT_RELEASES_ON_OFFER).fetch_one(&mut *tx).await?;
-                recorded.retain(|(_, signup)| on_offer > 0 || !of_release(signup));
+                recorded.retain(|(_, signup)| on_offer > 0 || !requires_release(signup));
             }
             let visits = by_person(&recorded);
             let people = people_batch(&visits);

@@ -254,7 +254,7 @@ impl From<Failure> for Problem {
             Failure::NothingPublished => {
                 Self::new(ErrorCode::Unavailable, "There is no disk image to download yet: none has been published.")
             }
-            Failure::Broken(cause) => {
+            Failure::Internal(cause) => {
                 tracing::error!(%cause, "a request failed");
                 Self::new(ErrorCode::ServerError, "The service failed to carry this out.")
             }

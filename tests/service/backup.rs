@@ -200,20 +200,20 @@ async fn only_an_empty_place_is_restored_into_and_only_an_empty_folder_backed_up
 
         service.post("/api/waitlist", &json!({ "email": "new@example.com" })).await.is_ok();
         let (elsewhere, before) = (tempfile::tempdir().expect("a folder"), service.database.everything().await);
-        refused(restore(&backup, &service.database, elsewhere.path()), "holds something already");
+        refused(restore(&backup, &service.database, elsewhere.path()), "is not empty");
         assert_eq!(service.database.everything().await, before);
-        refused(restore(elsewhere.path(), &Database::sqlite(), elsewhere.path()), "holds no whole backup");
+        refused(restore(elsewhere.path(), &Database::sqlite(), elsewhere.path()), "holds no complete backup");
 
         let foreign = Database::postgres().await;
         foreign.execute("CREATE TABLE notes (text TEXT)").await;
-        refused(restore(&backup, &foreign, elsewhere.path()), "holds something already");
+        refused(restore(&backup, &foreign, elsewhere.path()), "is not empty");
         assert_eq!(foreign.everything().await.into_keys().collect::<Vec<_>>(), ["notes"]);
 
         let other = elsewhere.path().join("data/releases/Troupe-1.4.0.dmg");
         std::fs::create_dir_all(other.parent().unwrap()).unwrap();
         std::fs::write(&other, "something else").unwrap();
         let target = Database::sqlite();
-        refused(restore(&backup, &target, elsewhere.path()), "is not the image of that name");
+        refused(restore(&backup, &target, elsewhere.path()), "differs from the image of that name");
         assert_eq!(std::fs::read(&other).unwrap(), b"something else");
         std::fs::remove_file(&other).unwrap();
         assert_eq!(restore(&backup, &target, elsewhere.path()).0, 0);
@@ -235,7 +235,7 @@ async fn a_backup_that_is_cut_off_is_none_and_can_be_repeated() {
         let elsewhere = tempfile::tempdir().expect("a folder");
         let (code, said) = restore(&home(&service).join("backup"), &Database::sqlite(), elsewhere.path());
         assert_eq!(code, 1, "{said}");
-        assert!(said.contains("holds no whole backup"), "{said}");
+        assert!(said.contains("holds no complete backup"), "{said}");
 
         let (code, said) = back_up(&service, "backup");
         assert_eq!(code, 0, "{said}");

@@ -154,7 +154,7 @@ async fn a_write_that_is_repeated_because_nobody_knew_whether_it_arrived_is_coun
         let store = Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store");
         let (writer, written) = Writer::start(store, None);
         let (at, email) = (service.clock.now(), EmailAddress::parse("ada@example.com").expect("an address"));
-        let kind = SignupKind::Download { updates: true, of_release: false };
+        let kind = SignupKind::Download { updates: true, requires_release: false };
         let signup = SignupRecord { id: Uuid::max(), kind, email: email.clone(), source: None, via: Via::Site, at };
         let message = MessageText::parse("Hello").expect("a message");
         let message = ReceivedMessage { id: Uuid::max(), message: ContactMessage { name: None, email, message }, at };

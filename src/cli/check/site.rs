@@ -41,7 +41,7 @@ pub(super) async fn check_release(settings: &Settings, store: Option<Store>, new
     }
     let missing = missing_image(&catalogue, newest_image).await;
     match (catalogue.cached().newest(), missing) {
-        (Some(release), None) => match &release.elsewhere {
+        (Some(release), None) => match &release.external_url {
             Some(url) => Finding::ok(NAME, format!("{} is the newest, at {url}", release.version)),
             None => Finding::ok(NAME, format!("{} is the newest, and its file can be read here", release.version)),
         },

@@ -88,7 +88,7 @@ pub(crate) fn offered(releases: &Releases, base_url: &BaseUrl) -> Vec<ReleaseVie
 
 /// The address of the image of this version.
 pub(super) fn url(release: &Release, base_url: &BaseUrl) -> String {
-    release.elsewhere.clone().unwrap_or_else(|| base_url.to(&path(release)))
+    release.external_url.clone().unwrap_or_else(|| base_url.to(&path(release)))
 }
 
 pub(super) fn path(release: &Release) -> String {

@@ -27,7 +27,7 @@ pub(crate) async fn latest(State(app): State<App>, request: Request) -> Response
     let releases = app.service().catalogue.current().await;
     match (&app.service().newest_image, releases.newest()) {
         (NewestImage::External(url), _) => redirect(url),
-        (_, Some(release)) => redirect(release.elsewhere.as_deref().unwrap_or(&listing::path(release))),
+        (_, Some(release)) => redirect(release.external_url.as_deref().unwrap_or(&listing::path(release))),
         (NewestImage::Preview(_), None) => redirect(&format!("/releases/{}", files::sample_name(name))),
         (NewestImage::Published(_), None) => {
             unavailable("No disk image has been published yet. Please come back later.\n")
@@ -49,7 +49,7 @@ pub(crate) async fn image(State(app): State<App>, Path(file): Path<String>, requ
             format!("{file} has been withdrawn. The newest version is at {latest}\n"),
         );
     }
-    if let Some(url) = &release.elsewhere {
+    if let Some(url) = &release.external_url {
         return redirect(url);
     }
     let response = match app.service().catalogue.open(release).await {

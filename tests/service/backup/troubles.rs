@@ -88,7 +88,7 @@ async fn a_backup_that_was_cut_short_damaged_or_changed_is_not_restored() {
     assert!(!Path::new(target.url().trim_start_matches("sqlite:")).exists(), "nothing was made");
 
     Database::sqlite_at(&file).execute("DELETE FROM people WHERE address = 'person7@example.com'").await;
-    refused(restore(&backup, &target, folder.path()), "the table people has 299 rows, and 300 were written");
+    refused(restore(&backup, &target, folder.path()), "the table people has 299 rows instead of 300");
     fs::remove_file(&manifest).unwrap();
     let (code, said) = restore(&backup, &target, folder.path());
     assert_eq!((code, target.count("people").await), (0, 299), "as in older backups: {said}");

@@ -83,7 +83,7 @@ async fn claiming_after_sending_would_double() {
             through: "the site".to_owned(),
             unsubscribe_url: "https://troupe.example/".to_owned(),
         };
-        let mail = careless.copy_for(&ada, &to, desk.service.clock.now()).unwrap().unwrap();
+        let mail = careless.compose_copy(&ada, &to, desk.service.clock.now()).unwrap().unwrap();
         careless.mailer.connect().await.unwrap().send(&mail).await.unwrap();
         // It dies here, before it has claimed anybody.
         careless.store.close().await;

@@ -51,7 +51,7 @@ fn newest_release(app: &App, recent_images: &[(String, u64)]) -> Tile {
         Some(release) => {
             let version = release.version.to_string();
             let sent = recent_images.iter().find(|(name, _)| *name == version).map_or(0, |(_, sent)| *sent);
-            let note = if sent == 0 && (redirects_elsewhere || release.elsewhere.is_some()) {
+            let note = if sent == 0 && (redirects_elsewhere || release.external_url.is_some()) {
                 "its image lies elsewhere and is not counted".to_owned()
             } else if sum(recent_images) == 0 {
                 format!("no image sent in {ADOPTION_DAYS} days")
