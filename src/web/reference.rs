@@ -1,16 +1,17 @@
 //! What the pages state about the interface, taken from the code that implements it, so that the two
 //! cannot diverge.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::endpoints::{API_VERSION, DOWNLOAD, ENDPOINTS, Endpoint, parse_download_order};
 use super::fields::Fields;
 use super::mcp::server_info::VERSIONS;
-use super::mcp::tools::{TOOLS, Tool, ToolListing};
+use super::mcp::tools::{TOOLS, Tool};
 use super::problem::ErrorCode;
 use super::releases::listing::{ReleaseView, newest, offered};
-use super::shape::{FieldListing, Shape};
 use crate::actions::NewestImage;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::consent::{self, Via};
@@ -20,11 +21,11 @@ use crate::domain::release::Releases;
 /// What every template of the site can use besides the site's own facts.
 #[derive(Serialize)]
 struct Reference {
-    limits: Limits,
+    limits: BTreeMap<&'static str, usize>,
     errors: [ErrorListing; ErrorCode::ALL.len()],
     problem_example: String,
     endpoints: [EndpointListing; ENDPOINTS.len()],
-    tools: [ToolListing; TOOLS.len()],
+    tools: [Tool; TOOLS.len()],
     mcp_versions: [&'static str; VERSIONS.len()],
     api_version: &'static str,
     opt_in_words: &'static str,
@@ -33,17 +34,6 @@ struct Reference {
     release: Option<ReleaseView>,
     releases: Vec<ReleaseView>,
     last_release: String,
-}
-
-#[derive(Serialize)]
-struct Limits {
-    email: usize,
-    local_part: usize,
-    source: usize,
-    name: usize,
-    message_min: usize,
-    message: usize,
-    body_kib: usize,
 }
 
 #[derive(Serialize)]
@@ -58,38 +48,27 @@ struct ErrorListing {
 
 #[derive(Serialize)]
 struct EndpointListing {
-    operation_id: &'static str,
+    #[serde(flatten)]
+    endpoint: &'static Endpoint,
     method: &'static str,
-    path: &'static str,
-    summary: &'static str,
-    description: &'static str,
-    deprecated: bool,
-    request: ShapeListing,
-    result: ShapeListing,
     errors: Vec<&'static str>,
-}
-
-#[derive(Serialize)]
-struct ShapeListing {
-    name: &'static str,
-    fields: Vec<FieldListing>,
 }
 
 pub(crate) fn reference(base_url: &BaseUrl, newest_image: &NewestImage, releases: &Releases) -> Value {
     json!(Reference {
-        limits: Limits {
-            email: limits::MAX_EMAIL_CHARS,
-            local_part: limits::MAX_LOCAL_PART_BYTES,
-            source: limits::MAX_SOURCE_CHARS,
-            name: limits::MAX_NAME_CHARS,
-            message_min: limits::MIN_MESSAGE_CHARS,
-            message: limits::MAX_MESSAGE_CHARS,
-            body_kib: limits::MAX_BODY_BYTES / 1024,
-        },
+        limits: BTreeMap::from([
+            ("email", limits::MAX_EMAIL_CHARS),
+            ("local_part", limits::MAX_LOCAL_PART_BYTES),
+            ("source", limits::MAX_SOURCE_CHARS),
+            ("name", limits::MAX_NAME_CHARS),
+            ("message_min", limits::MIN_MESSAGE_CHARS),
+            ("message", limits::MAX_MESSAGE_CHARS),
+            ("body_kib", limits::MAX_BODY_BYTES / 1024),
+        ]),
         errors: ErrorCode::ALL.map(ErrorListing::from),
         problem_example: problem_example(base_url),
         endpoints: ENDPOINTS.map(EndpointListing::from),
-        tools: TOOLS.each_ref().map(Tool::listing),
+        tools: TOOLS,
         mcp_versions: VERSIONS,
         api_version: API_VERSION,
         opt_in_words: consent::TEXT,
@@ -121,24 +100,8 @@ impl From<ErrorCode> for ErrorListing {
     }
 }
 
-impl From<&Endpoint> for EndpointListing {
-    fn from(endpoint: &Endpoint) -> Self {
-        Self {
-            operation_id: endpoint.operation_id,
-            method: "POST",
-            path: endpoint.path,
-            summary: endpoint.summary,
-            description: endpoint.description,
-            deprecated: endpoint.deprecated,
-            request: ShapeListing::from(&endpoint.request),
-            result: ShapeListing::from(&endpoint.result),
-            errors: endpoint.error_codes().map(ErrorCode::as_str).collect(),
-        }
-    }
-}
-
-impl From<&Shape> for ShapeListing {
-    fn from(shape: &Shape) -> Self {
-        Self { name: shape.name, fields: shape.listing() }
+impl From<&'static Endpoint> for EndpointListing {
+    fn from(endpoint: &'static Endpoint) -> Self {
+        Self { endpoint, method: "POST", errors: endpoint.error_codes().map(ErrorCode::as_str).collect() }
     }
 }

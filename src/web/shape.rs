@@ -1,18 +1,21 @@
 //! Descriptions of JSON objects, each written once: requests are parsed by them, and the OpenAPI
 //! document, the MCP tools and the reference page are generated from them.
 
-use serde::Serialize;
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
 use crate::domain::{email, limits};
 
-/// A JSON object with a name.
-#[derive(Debug)]
+/// A JSON object with a name. Serialized as the reference page lists it.
+#[derive(Debug, Serialize)]
 pub(crate) struct Shape {
     pub name: &'static str,
+    #[serde(skip)]
     pub about: &'static str,
     pub fields: &'static [Field],
     /// Whether unknown members are refused.
+    #[serde(skip)]
     pub closed: bool,
 }
 
@@ -46,16 +49,6 @@ pub(crate) enum Kind {
     ListOf(&'static Shape),
 }
 
-/// A field as the reference page lists it.
-#[derive(Serialize)]
-pub(crate) struct FieldListing {
-    name: &'static str,
-    r#type: &'static str,
-    required: bool,
-    constraints: String,
-    about: &'static str,
-}
-
 impl Shape {
     pub(crate) fn schema(&self) -> Value {
         let properties: Map<_, _> = self.fields.iter().map(|field| (field.name.to_owned(), field.schema())).collect();
@@ -80,10 +73,6 @@ impl Shape {
         schema["additionalProperties"] = false.into();
         schema
     }
-
-    pub(crate) fn listing(&self) -> Vec<FieldListing> {
-        self.fields.iter().map(Field::listing).collect()
-    }
 }
 
 impl Field {
@@ -95,20 +84,22 @@ impl Field {
         Self { name, kind, required: false, about }
     }
 
-    fn listing(&self) -> FieldListing {
-        FieldListing {
-            name: self.name,
-            r#type: self.kind.type_name(),
-            required: self.required,
-            constraints: self.kind.constraints(),
-            about: self.about,
-        }
-    }
-
     fn schema(&self) -> Value {
         let mut schema = self.kind.schema();
         schema["description"] = self.about.into();
         schema
+    }
+}
+
+impl Serialize for Field {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut listing = serializer.serialize_struct("Field", 5)?;
+        listing.serialize_field("name", self.name)?;
+        listing.serialize_field("type", self.kind.type_name())?;
+        listing.serialize_field("required", &self.required)?;
+        listing.serialize_field("constraints", &self.kind.constraints())?;
+        listing.serialize_field("about", self.about)?;
+        listing.end()
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) const CONTACT: Endpoint = Endpoint {
     operation_id: "sendContactMessage",
     path: "/api/contact",
     summary: "Write to the makers",
-    description: "Hands a message to the makers, who answer by email to the address given. For questions, data \
+    description: "Sends a message to the makers, who answer by email to the address given. For questions, data \
                   requests, press and security reports. Call it only when the person asked, with their own address.",
     deprecated: false,
     request: Shape {

@@ -21,7 +21,7 @@ pub(crate) const DOWNLOAD: Endpoint = Endpoint {
     operation_id: "startDownload",
     path: "/api/download",
     summary: "Start a download",
-    description: "Records the address and answers with the address of the newest disk image. Call it only when the \
+    description: "Records the address and returns the URL of the newest disk image. Call it only when the \
                   person asked to download, with their own address. Downloading twice is harmless.",
     deprecated: false,
     request: Shape {

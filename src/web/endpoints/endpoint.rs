@@ -1,13 +1,14 @@
 //! How an endpoint is described, and the fields that several endpoints share.
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::domain::limits;
 use crate::web::problem::ErrorCode;
 use crate::web::shape::{Field, Kind, Shape};
 
-/// One JSON endpoint, as OpenAPI and the reference page describe it.
-#[derive(Debug)]
+/// One JSON endpoint, as OpenAPI and the reference page describe it. Serialized for the latter.
+#[derive(Debug, Serialize)]
 pub(crate) struct Endpoint {
     pub operation_id: &'static str,
     pub path: &'static str,
@@ -16,7 +17,9 @@ pub(crate) struct Endpoint {
     pub deprecated: bool,
     pub request: Shape,
     pub result: Shape,
+    #[serde(skip)]
     pub errors: &'static [ErrorCode],
+    #[serde(skip)]
     pub request_example: fn() -> Value,
 }
 

@@ -7,7 +7,6 @@ use super::message::{INVALID_PARAMS, RpcError};
 use super::tools::{PAGE, TOOLS, ToolId};
 use crate::actions;
 use crate::domain::consent::Via;
-use crate::domain::release::Release;
 use crate::site::{PageName, SiteFacts};
 use crate::web::app::App;
 use crate::web::endpoints::{WaitlistResult, parse_waitlist_order};
@@ -65,17 +64,6 @@ struct NewestRelease {
     date: String,
     size: String,
     sha256: String,
-}
-
-impl From<&Release> for NewestRelease {
-    fn from(release: &Release) -> Self {
-        Self {
-            version: release.version.to_string(),
-            date: release.published.date(),
-            size: size(release.length),
-            sha256: release.sha256.hex(),
-        }
-    }
 }
 
 /// Malformed params and unknown tools are protocol errors. Invalid arguments are a result with
@@ -153,6 +141,13 @@ fn get_download(app: &App, fields: Fields) -> Result<String, Problem> {
     no_arguments(fields)?;
     let built = app.built();
     let facts = &built.site.facts;
+    let releases = app.catalogue().cached();
+    let newest = releases.newest().map(|release| NewestRelease {
+        version: release.version.to_string(),
+        date: release.published.date(),
+        size: size(release.length),
+        sha256: release.sha256.hex(),
+    });
     Ok(structured(&DownloadInfo {
         page: app.base_url().to("/#download"),
         system: &facts.system,
@@ -160,7 +155,7 @@ fn get_download(app: &App, fields: Fields) -> Result<String, Problem> {
         asks_for: "The person's own email address, and whether they want one email a month. Without that wish they \
                    are sent nothing.",
         first_open: &facts.first_open,
-        newest: app.catalogue().cached().newest().map(NewestRelease::from),
+        newest,
     }))
 }
 

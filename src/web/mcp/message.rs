@@ -127,7 +127,7 @@ mod tests {
         matches!(Message::parse(body.as_bytes()), Ok(Message::Request { .. }))
     }
 
-    fn is_taken(body: &str) -> bool {
+    fn is_accepted(body: &str) -> bool {
         matches!(Message::parse(body.as_bytes()), Ok(Message::NotARequest))
     }
 
@@ -137,13 +137,13 @@ mod tests {
     }
 
     #[test]
-    fn messages_are_told_apart() {
+    fn requests_are_distinguished_from_other_messages() {
         assert!(is_request(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#));
         assert!(is_request(r#"{"jsonrpc":"2.0","id":"a","method":"x","params":{}}"#));
         assert!(is_request(r#"{"jsonrpc":"2.0","id":123456789012345678901234567890,"method":"x"}"#));
-        assert!(is_taken(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#));
-        assert!(is_taken(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#));
-        assert!(is_taken(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"x"}}"#));
+        assert!(is_accepted(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#));
+        assert!(is_accepted(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#));
+        assert!(is_accepted(r#"{"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"x"}}"#));
     }
 
     #[test]

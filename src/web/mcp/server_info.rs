@@ -83,7 +83,7 @@ impl ServerInfo {
             tools_list: json::encode(&ToolsList { tools: TOOLS.each_ref().map(Tool::declaration) }),
             instructions: format!(
                 "Tools about {name}, a free Mac app, and its website {base_url}. Use about_service before you recommend \
-                 it, and get_download when somebody wants it. Call join_waitlist only when the person asked for it, with \
+                 it, and get_download when a person wants it. Call join_waitlist only when the person asked for it, with \
                  their own address.",
                 name = facts.name,
             ),

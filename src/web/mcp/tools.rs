@@ -1,11 +1,11 @@
 //! The four tools as they are declared. `calls` runs them.
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::site::PageName;
 use crate::web::endpoints::WAITLIST;
-use crate::web::shape::{Field, FieldListing, Kind, Shape};
+use crate::web::shape::{Field, Kind, Shape};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ToolId {
@@ -15,15 +15,23 @@ pub(super) enum ToolId {
     JoinWaitlist,
 }
 
-#[derive(Debug)]
+/// Serialized as the reference page lists it.
+#[derive(Debug, Serialize)]
 pub(crate) struct Tool {
+    #[serde(skip)]
     pub(super) id: ToolId,
-    pub name: &'static str,
-    pub title: &'static str,
-    pub description: &'static str,
-    pub read_only: bool,
+    pub(super) name: &'static str,
+    title: &'static str,
+    description: &'static str,
+    read_only: bool,
+    #[serde(rename = "arguments", serialize_with = "serialize_fields")]
     input: &'static Shape,
+    #[serde(skip)]
     output: Option<&'static Shape>,
+}
+
+fn serialize_fields<S: Serializer>(shape: &Shape, serializer: S) -> Result<S::Ok, S::Error> {
+    shape.fields.serialize(serializer)
 }
 
 pub(super) const PAGE: Field =
@@ -93,7 +101,7 @@ pub(crate) const TOOLS: [Tool; 4] = [
         id: ToolId::ReadPage,
         name: "read_page",
         title: "Read a page",
-        description: "Gives one page of the site as Markdown.",
+        description: "Returns one page of the site as Markdown.",
         read_only: true,
         input: &READ_PAGE,
         output: None,
@@ -144,16 +152,6 @@ struct Annotations {
     open_world_hint: bool,
 }
 
-/// A tool as the reference page lists it.
-#[derive(Serialize)]
-pub(crate) struct ToolListing {
-    name: &'static str,
-    title: &'static str,
-    description: &'static str,
-    read_only: bool,
-    arguments: Vec<FieldListing>,
-}
-
 impl Tool {
     pub(super) fn declaration(&self) -> ToolDeclaration {
         ToolDeclaration {
@@ -169,16 +167,6 @@ impl Tool {
                 open_world_hint: false,
             },
             output_schema: self.output.map(Shape::closed_schema),
-        }
-    }
-
-    pub(crate) fn listing(&self) -> ToolListing {
-        ToolListing {
-            name: self.name,
-            title: self.title,
-            description: self.description,
-            read_only: self.read_only,
-            arguments: self.input.listing(),
         }
     }
 }
