@@ -50,6 +50,8 @@ pub const MAX_LETTER_BYTES: usize = 64 * 1024;
 /// Highest value of the setting `letter_rate`, in letters per second.
 pub const MAX_LETTER_RATE: u32 = 1000;
 
+/// Longest build number of a release.
+pub const MAX_BUILD_CHARS: usize = 32;
 /// Largest release notes.
 pub const MAX_RELEASE_NOTES_BYTES: usize = 64 * 1024;
 

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::limits;
+
 /// `1.4.0`, or `2.0.0-beta.1`. Build metadata (`+7`) is not allowed, because it does not order versions.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Version(semver::Version);
@@ -71,9 +73,10 @@ pub struct InvalidBuild;
 
 impl Build {
     /// # Errors
-    /// Fails if `text` is not 1 to 32 digits, letters and dots.
+    /// Fails if `text` is not made of digits, letters and dots, or is too long.
     pub fn parse(text: &str) -> Result<Self, InvalidBuild> {
-        let fits = (1..=32).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.');
+        let fits = (1..=limits::MAX_BUILD_CHARS).contains(&text.len())
+            && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.');
         if fits { Ok(Self(text.to_owned())) } else { Err(InvalidBuild) }
     }
 
