@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempPath;
 
-use crate::domain::disk_image::{self, NotADiskImage, TRAILER};
+use crate::domain::disk_image::{self, NotADiskImage, TRAILER_SIZE};
 use crate::domain::release::{Notes, RejectedRelease, Release, Releases, Signature, file_name};
 use crate::domain::sha256::{Sha256, Sha256Hasher};
 use crate::domain::time::Timestamp;
@@ -153,9 +153,9 @@ fn check(path: &Path) -> Result<(), PublishFailure> {
     if metadata.is_dir() {
         return Err(unreadable(io::ErrorKind::IsADirectory.into()));
     }
-    let mut trailer = [0; TRAILER];
-    if metadata.len() >= TRAILER as u64 {
-        file.seek(SeekFrom::Start(metadata.len() - TRAILER as u64)).map_err(unreadable)?;
+    let mut trailer = [0; TRAILER_SIZE];
+    if metadata.len() >= TRAILER_SIZE as u64 {
+        file.seek(SeekFrom::Start(metadata.len() - TRAILER_SIZE as u64)).map_err(unreadable)?;
         file.read_exact(&mut trailer).map_err(unreadable)?;
     }
     disk_image::check(&trailer, metadata.len()).map_err(|why| PublishFailure::NotAnImage { path: path.to_owned(), why })

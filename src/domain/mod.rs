@@ -10,6 +10,7 @@ pub mod counts;
 pub mod disk_image;
 pub mod display_text;
 pub mod email;
+pub mod front_matter;
 pub mod letter;
 pub mod limits;
 pub mod mailbox;

@@ -1,5 +1,5 @@
-//! Pictures, style, script and font, under names that change with their content, so that browsers
-//! may keep them for good.
+//! Images, style sheets, scripts and fonts. Their paths contain a hash of their content, so browsers
+//! may cache them forever.
 
 use std::collections::BTreeMap;
 
@@ -8,22 +8,22 @@ use crate::domain::sha256::Sha256;
 
 #[derive(Clone, Debug)]
 pub struct Asset {
-    /// Where it is served.
+    /// The URL path that it is served at.
     pub path: String,
     pub media_type: &'static str,
     pub bytes: Vec<u8>,
     integrity: String,
 }
 
-/// All of them by the name they have in the folder, such as `style.css`.
+/// All assets by their file name, such as `style.css`.
 #[derive(Clone, Debug, Default)]
 pub struct Assets(BTreeMap<String, Asset>);
 
 impl Assets {
-    /// What refers to others by `asset:NAME` comes last and is given their addresses.
+    /// Style sheets and scripts are read last, because they refer to other assets as `asset:NAME`.
     pub(super) fn read(content: &Content) -> Result<Self, SiteFailure> {
         let mut assets = Self::default();
-        let (texts, others): (Vec<_>, Vec<_>) = content
+        let (referring, others): (Vec<_>, Vec<_>) = content
             .names("assets/")
             .into_iter()
             .map(|file| file.trim_start_matches("assets/").to_owned())
@@ -32,9 +32,9 @@ impl Assets {
             let bytes = content.bytes(&format!("assets/{name}"))?.into_owned();
             assets.0.insert(name.clone(), Asset::new(&name, bytes));
         }
-        for name in texts {
+        for name in referring {
             let file = format!("assets/{name}");
-            let text = assets.refer(&file, &content.text(&file)?)?;
+            let text = assets.resolve(&file, &content.text(&file)?)?;
             assets.0.insert(name.clone(), Asset::new(&name, text.into_bytes()));
         }
         Ok(assets)
@@ -49,35 +49,37 @@ impl Assets {
         self.0.values()
     }
 
-    fn refer(&self, file: &str, text: &str) -> Result<String, SiteFailure> {
-        let mut pieces = text.split("asset:");
-        let mut referred = pieces.next().unwrap_or_default().to_owned();
-        for piece in pieces {
-            let end = piece.find(|c: char| !c.is_ascii_alphanumeric() && !"._-".contains(c)).unwrap_or(piece.len());
-            let line = referred.matches('\n').count() + 1;
-            let asset = self
-                .get(&piece[..end])
-                .ok_or_else(|| SiteFailure::fault(file, line, format!("there is no asset {}", &piece[..end])))?;
-            referred.push_str(&asset.path);
-            referred.push_str(&piece[end..]);
+    /// Replaces each `asset:NAME` by the path of that asset.
+    fn resolve(&self, file: &str, text: &str) -> Result<String, SiteFailure> {
+        let mut parts = text.split("asset:");
+        let mut resolved = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let end = part.find(|c: char| !c.is_ascii_alphanumeric() && !"._-".contains(c)).unwrap_or(part.len());
+            let (name, rest) = part.split_at(end);
+            let line = resolved.matches('\n').count() + 1;
+            let asset =
+                self.get(name).ok_or_else(|| SiteFailure::fault(file, line, format!("there is no asset {name}")))?;
+            resolved.push_str(&asset.path);
+            resolved.push_str(rest);
         }
-        Ok(referred)
+        Ok(resolved)
     }
 }
 
 impl Asset {
     fn new(name: &str, bytes: Vec<u8>) -> Self {
-        let digest = Sha256::of(&bytes);
+        let hash = Sha256::of(&bytes);
         let extension = extension(name);
         let stem = name.strip_suffix(extension).unwrap_or(name);
         Self {
-            path: format!("/assets/{stem}{}.{extension}", digest.short(12)),
+            path: format!("/assets/{stem}{}.{extension}", hash.short(12)),
             media_type: media_type(extension),
-            integrity: format!("sha256-{}", digest.base64()),
+            integrity: format!("sha256-{}", hash.base64()),
             bytes,
         }
     }
 
+    /// For the attribute `integrity` of a script.
     #[must_use]
     pub fn integrity(&self) -> &str {
         &self.integrity
@@ -113,11 +115,11 @@ mod tests {
         let mut assets = Assets::default();
         assets.0.insert("serif.woff2".to_owned(), Asset::new("serif.woff2", b"font".to_vec()));
         let path = &assets.get("serif.woff2").unwrap().path;
-        let css = assets.refer("assets/style.css", "a { src: url(\"asset:serif.woff2\") }").unwrap();
+        let css = assets.resolve("assets/style.css", "a { src: url(\"asset:serif.woff2\") }").unwrap();
         assert_eq!(css, format!("a {{ src: url(\"{path}\") }}"));
         assert!(path.starts_with("/assets/serif."), "{path}");
 
-        let fault = assets.refer("assets/style.css", "\n\nurl(asset:none.png)").unwrap_err();
+        let fault = assets.resolve("assets/style.css", "\n\nurl(asset:none.png)").unwrap_err();
         assert_eq!(fault, SiteFailure::fault("assets/style.css", 3, "there is no asset none.png"));
     }
 }

@@ -1,4 +1,4 @@
-//! Makes the whole site from its files, once.
+//! Builds the whole site from its files, once.
 
 use std::sync::Arc;
 
@@ -7,12 +7,14 @@ use serde_json::{Value, json};
 
 use super::assets::Assets;
 use super::json_ld::json_ld;
-use super::markdown::{Anchored, MarkdownFile};
+use super::markdown::Document;
+use super::page_source::PageSource;
 use super::templates::Templates;
 use super::{Content, Form, Page, PageName, SiteFacts, SiteFailure};
 use crate::domain::base_url::BaseUrl;
 
 const APPCAST: &str = "appcast.xml";
+const SAMPLE_IMAGE: &str = "sample.dmg";
 
 /// The finished site.
 #[derive(Debug)]
@@ -23,30 +25,35 @@ pub struct Site {
     pub agents_md: String,
     pub skill: Skill,
     pub not_found: Page,
-    /// Where a form leads that did what it was asked.
+    /// Shown after the download form was accepted.
     pub download_started: Page,
+    /// Shown after the contact form was accepted.
     pub contact_sent: Page,
-    /// A list of releases that the makers made and signed themselves.
+    /// An appcast that the makers wrote and signed themselves.
     pub appcast: Option<Vec<u8>>,
-    /// Leaving the monthly email: before it, and after it.
+    /// The disk image that a local preview hands out while no release is published.
+    pub sample_image: Vec<u8>,
+    /// Asks for confirmation.
     pub unsubscribe: Page,
     pub unsubscribed: Page,
+    /// Shown to recipients who say that they never signed up.
     pub never_again: Page,
     pages: [Page; 6],
     templates: Templates,
 }
 
-/// What an agent learns to use the site from.
+/// The skill file, from which agents learn to use the site.
 #[derive(Clone, Debug)]
 pub struct Skill {
     pub name: String,
     pub description: String,
+    /// The whole file.
     pub text: String,
 }
 
 impl Site {
-    /// `reference` holds what pages say of the interface; its members stand beside `app`,
-    /// `base_url` and `pages` in every template.
+    /// `reference` describes the interface (endpoints, tools, errors, limits, releases). Its members
+    /// are variables of every template, beside `app`, `base_url` and `pages`.
     ///
     /// # Errors
     /// With the file and line that is at fault.
@@ -62,33 +69,31 @@ impl Site {
         });
         merge(&mut shared, reference);
 
-        let draft = |name: &str| PageSource::read(content, &templates, &format!("pages/{name}.md"), &shared);
-        let drafts = PageName::ALL.map(|name| draft(name.as_str()));
-        let drafts = drafts.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let (not_found, started, sent) = (draft("not_found")?, draft("download_started")?, draft("contact_sent")?);
-        let (leave, left, never) = (draft("unsubscribe")?, draft("unsubscribed")?, draft("never_again")?);
-        let listing = PageName::ALL.iter().zip(&drafts).map(|(name, draft)| listing(*name, draft, base_url)).collect();
-        shared["pages"] = listing;
+        let sources = PageName::ALL.map(|name| PageSource::read(content, &templates, name.as_str(), &shared));
+        let sources = sources.into_iter().collect::<Result<Vec<_>, _>>()?;
+        let listing = PageName::ALL.iter().zip(&sources).map(|(name, source)| listing(*name, source, base_url));
+        shared["pages"] = listing.collect();
 
-        let renderer = PageRenderer { base_url, templates: &templates, shared: &shared };
+        let renderer = PageRenderer { content, base_url, templates: &templates, shared: &shared };
         let pages = PageName::ALL
             .into_iter()
-            .zip(drafts)
-            .map(|(name, draft)| renderer.render(draft, name.as_str(), Some(name)));
-        let pages = pages.collect::<Result<Vec<_>, _>>()?;
-        let plain = |file: &str| templates.render_str(file, &content.text(file)?, &shared);
+            .zip(sources)
+            .map(|(name, source)| renderer.render(source, name.as_str(), Some(name)))
+            .collect::<Result<Vec<_>, _>>()?;
+        let agent_file = |file: &str| templates.render_str(file, &content.text(file)?, &shared);
         Ok(Self {
-            not_found: renderer.render(not_found, "not_found", None)?,
-            download_started: renderer.render(started, "download_started", None)?,
-            contact_sent: renderer.render(sent, "contact_sent", None)?,
-            unsubscribe: renderer.render(leave, "unsubscribe", None)?,
-            unsubscribed: renderer.render(left, "unsubscribed", None)?,
-            never_again: renderer.render(never, "never_again", None)?,
+            not_found: renderer.unlisted("not_found")?,
+            download_started: renderer.unlisted("download_started")?,
+            contact_sent: renderer.unlisted("contact_sent")?,
+            unsubscribe: renderer.unlisted("unsubscribe")?,
+            unsubscribed: renderer.unlisted("unsubscribed")?,
+            never_again: renderer.unlisted("never_again")?,
             pages: <[Page; 6]>::try_from(pages).map_err(|_| SiteFailure::Missing("pages".to_owned()))?,
-            llms_txt: plain("agents/llms.txt")?,
-            agents_md: plain("agents/agents.md")?,
-            skill: Skill::read(plain("agents/skill.md")?)?,
+            llms_txt: agent_file("agents/llms.txt")?,
+            agents_md: agent_file("agents/agents.md")?,
+            skill: Skill::parse(agent_file(Skill::FILE)?)?,
             appcast: if content.has(APPCAST) { Some(content.bytes(APPCAST)?.into_owned()) } else { None },
+            sample_image: content.bytes(SAMPLE_IMAGE)?.into_owned(),
             facts,
             assets,
             templates,
@@ -100,10 +105,11 @@ impl Site {
         &self.pages[name as usize]
     }
 
-    /// A page whose form came back: with what was typed, and what was wrong with it.
+    /// Renders a page whose form was refused: with the values that the visitor entered, and the
+    /// errors.
     ///
     /// # Errors
-    /// When the template cannot show a form that came back.
+    /// If the template cannot be rendered.
     pub fn render_with_form(&self, name: PageName, form: &Form) -> Result<String, SiteFailure> {
         let page = self.page(name);
         let mut context = page.context.clone();
@@ -111,7 +117,7 @@ impl Site {
         self.templates.render(&page.template, &context)
     }
 
-    /// Fills in a page that is none of the site's own, with the site's assets at hand.
+    /// Renders a template that is not one of the site's files, but may use the site's assets.
     ///
     /// # Errors
     /// With the line that is at fault.
@@ -120,110 +126,84 @@ impl Site {
     }
 }
 
-impl Skill {
-    fn read(text: String) -> Result<Self, SiteFailure> {
-        const FILE: &str = "agents/skill.md";
-        let source = MarkdownFile::split(FILE, &text)?;
-        let get = |key| source.get(FILE, key).map(str::to_owned);
-        Ok(Self { name: get("name")?, description: get("description")?, text })
-    }
-}
-
-/// A page's source, with its front matter filled in.
-struct PageSource {
-    file: String,
-    source: MarkdownFile,
-    title: String,
-    description: String,
-    last_updated: String,
-}
-
-impl PageSource {
-    fn read(content: &Content, templates: &Templates, file: &str, shared: &Value) -> Result<Self, SiteFailure> {
-        let source = MarkdownFile::split(file, &content.text(file)?)?;
-        let filled = |key| templates.render_str(file, source.get(file, key)?, shared);
-        Ok(Self {
-            title: filled("title")?,
-            description: filled("description")?,
-            last_updated: filled("last_updated")?,
-            file: file.to_owned(),
-            source,
-        })
-    }
-}
-
-/// What all pages are printed with.
+/// Renders pages with what all of them share.
 struct PageRenderer<'a> {
+    content: &'a Content,
     base_url: &'a BaseUrl,
     templates: &'a Templates,
+    /// The variables of every template.
     shared: &'a Value,
 }
 
 impl PageRenderer<'_> {
-    /// `place` is where the page stands among the five; others have no address of their own that
-    /// anybody should keep.
-    fn render(&self, draft: PageSource, name: &str, place: Option<PageName>) -> Result<Page, SiteFailure> {
-        let body = Anchored::new(&self.templates.render_str(&draft.file, &draft.source.body, self.shared)?);
+    /// Renders a page that has no canonical URL and is not to be indexed.
+    fn unlisted(&self, name: &str) -> Result<Page, SiteFailure> {
+        self.render(PageSource::read(self.content, self.templates, name, self.shared)?, name, None)
+    }
+
+    fn render(&self, source: PageSource, name: &str, listed: Option<PageName>) -> Result<Page, SiteFailure> {
+        let body = Document::parse(&self.templates.render_str(&source.file, &source.body, self.shared)?);
         let template = Some(format!("{name}.html")).filter(|template| self.templates.has(template));
         let template = template.unwrap_or_else(|| "page.html".to_owned());
-        let context = self.context(&draft, name, place, &body);
+        let context = self.context(&source, name, listed, &body);
         Ok(Page {
-            markdown: self.markdown(&draft, place, &body),
+            markdown: self.markdown(&source, listed, &body),
             html: self.templates.render(&template, &context)?,
-            title: draft.title,
-            description: draft.description,
-            last_updated: draft.last_updated,
+            title: source.title,
+            description: source.description,
+            last_updated: source.last_updated,
             template,
             context,
         })
     }
 
-    fn markdown(&self, draft: &PageSource, place: Option<PageName>, body: &Anchored) -> String {
+    fn markdown(&self, source: &PageSource, listed: Option<PageName>, body: &Document) -> String {
         let canonical =
-            place.map(|place| format!("canonical_url: {}\n", self.base_url.to(place.path()))).unwrap_or_default();
+            listed.map(|page| format!("canonical_url: {}\n", self.base_url.to(page.path()))).unwrap_or_default();
         format!(
             "---\ntitle: {}\ndescription: {}\n{canonical}last_updated: {}\n---\n\n\
              > For agents: {} lists every page and endpoint.\n\n{}",
-            yaml(&draft.title),
-            yaml(&draft.description),
-            draft.last_updated,
+            yaml(&source.title),
+            yaml(&source.description),
+            source.last_updated,
             self.base_url.to("/llms.txt"),
             body.with_absolute_links(self.base_url.as_str()),
         )
     }
 
-    fn context(&self, draft: &PageSource, name: &str, place: Option<PageName>, body: &Anchored) -> Value {
+    fn context(&self, source: &PageSource, name: &str, listed: Option<PageName>, body: &Document) -> Value {
         let nav: Vec<_> = PageName::MAIN
             .iter()
             .skip(1)
             .map(|page| {
-                json!({ "title": capitalised(page.as_str()), "path": page.path(), "current": Some(*page) == place })
+                json!({ "title": capitalised(page.as_str()), "path": page.path(), "current": Some(*page) == listed })
             })
             .collect();
         let page = json!({
             "name": name,
-            "title": draft.title,
-            "description": draft.description,
-            "last_updated": draft.last_updated,
-            "path": place.map(PageName::path),
-            "canonical": place.map(|place| self.base_url.to(place.path())),
-            "markdown_url": place.map(PageName::markdown_path),
-            "noindex": place.is_none(),
+            "title": source.title,
+            "description": source.description,
+            "last_updated": source.last_updated,
+            "path": listed.map(PageName::path),
+            "canonical": listed.map(|page| self.base_url.to(page.path())),
+            "markdown_url": listed.map(PageName::markdown_path),
+            "noindex": listed.is_none(),
         });
         let mut context = self.shared.clone();
         merge(&mut context, &json!({ "page": page, "nav": nav }));
-        merge(&mut context, &json!(body.outline()));
+        merge(&mut context, &json!(body.render()));
         context
     }
 }
 
-fn listing(name: PageName, draft: &PageSource, base_url: &BaseUrl) -> Value {
+/// A page as the templates' variable `pages` lists it.
+fn listing(name: PageName, source: &PageSource, base_url: &BaseUrl) -> Value {
     json!({
         "name": name.as_str(),
         "main": PageName::MAIN.contains(&name),
         "path": name.path(),
-        "title": draft.title,
-        "description": draft.description,
+        "title": source.title,
+        "description": source.description,
         "url": base_url.to(name.path()),
         "markdown_url": base_url.to(name.markdown_path()),
     })
@@ -235,7 +215,7 @@ fn merge(into: &mut Value, from: &Value) {
     }
 }
 
-/// A text as YAML reads it back, whatever it holds.
+/// Quotes a text as a YAML string. A JSON string is one.
 fn yaml(text: &str) -> String {
     Value::from(text).to_string()
 }

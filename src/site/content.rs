@@ -1,5 +1,5 @@
-//! The files of the site: those built into the program, each replaced by the one of the same name
-//! in the makers' folder, if they have one.
+//! The files of the site: those embedded in the program, each of which a file of the same name in
+//! `site_dir` replaces.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -16,15 +16,15 @@ struct Embedded;
 
 #[derive(Clone, Debug, Default)]
 pub struct Content {
-    /// Resolved, so that it can be told what lies inside.
+    /// Canonical, so that a path can be checked to be inside it.
     folder: Option<PathBuf>,
 }
 
 impl Content {
-    /// The embedded site, with the folder of the settings laid over it if they name one.
+    /// The embedded site, with the setting `site_dir` laid over it if it is set.
     ///
     /// # Errors
-    /// When that folder cannot be read.
+    /// If that folder cannot be read.
     pub fn from_settings(settings: &Settings) -> Result<Self, SiteFailure> {
         settings.site_dir.as_deref().map_or_else(|| Ok(Self::default()), Self::with_folder)
     }
@@ -32,7 +32,7 @@ impl Content {
     /// The embedded site with a folder laid over it.
     ///
     /// # Errors
-    /// When the folder cannot be read.
+    /// If the folder cannot be read.
     pub fn with_folder(folder: &Path) -> Result<Self, SiteFailure> {
         let resolved = folder.canonicalize().ok().filter(|folder| folder.is_dir());
         let folder = resolved.ok_or_else(|| SiteFailure::NoFolder(folder.display().to_string()))?;
@@ -40,9 +40,9 @@ impl Content {
     }
 
     /// # Errors
-    /// When there is no such file, or it leads out of the makers' folder.
+    /// If there is no such file, or it is a link to a file outside `site_dir`.
     pub fn bytes(&self, name: &str) -> Result<Cow<'static, [u8]>, SiteFailure> {
-        if let Some(path) = self.own(name)? {
+        if let Some(path) = self.overriding(name)? {
             return std::fs::read(&path)
                 .map(Cow::Owned)
                 .map_err(|error| SiteFailure::fault(name, 1, error.to_string()));
@@ -51,25 +51,25 @@ impl Content {
     }
 
     /// # Errors
-    /// As [`Self::bytes`], or when it is not UTF-8.
+    /// As [`Self::bytes`], or if it is not UTF-8.
     pub fn text(&self, name: &str) -> Result<String, SiteFailure> {
         String::from_utf8(self.bytes(name)?.into_owned()).map_err(|_| SiteFailure::fault(name, 1, "it is not UTF-8"))
     }
 
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
-        matches!(self.own(name), Ok(Some(_))) || Embedded::get(name).is_some()
+        matches!(self.overriding(name), Ok(Some(_))) || Embedded::get(name).is_some()
     }
 
-    /// The names of all files whose name starts with `prefix`, such as `assets/`.
+    /// The names of all files that start with `prefix`, such as `assets/`.
     #[must_use]
     pub fn names(&self, prefix: &str) -> BTreeSet<String> {
         let embedded = Embedded::iter().map(Cow::into_owned);
-        let own = self.folder.iter().flat_map(|folder| files_below(folder, folder));
-        embedded.chain(own).filter(|name| name.starts_with(prefix)).collect()
+        let overriding = self.folder.iter().flat_map(|folder| files_below(folder, folder));
+        embedded.chain(overriding).filter(|name| name.starts_with(prefix)).collect()
     }
 
-    /// A number that changes when a file of the makers' folder does.
+    /// A hash that changes when a file in `site_dir` does.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         use std::hash::{DefaultHasher, Hash, Hasher};
@@ -77,15 +77,15 @@ impl Content {
         if let Some(folder) = &self.folder {
             for name in files_below(folder, folder) {
                 let metadata = std::fs::metadata(folder.join(&name)).ok();
-                let changed = metadata.as_ref().and_then(|metadata| metadata.modified().ok());
-                (name, changed, metadata.map(|metadata| metadata.len())).hash(&mut hasher);
+                let modified = metadata.as_ref().and_then(|metadata| metadata.modified().ok());
+                (name, modified, metadata.map(|metadata| metadata.len())).hash(&mut hasher);
             }
         }
         hasher.finish()
     }
 
-    /// Where the makers' own file of this name is, if they have one.
-    fn own(&self, name: &str) -> Result<Option<PathBuf>, SiteFailure> {
+    /// The path of the file in `site_dir`, if there is one.
+    fn overriding(&self, name: &str) -> Result<Option<PathBuf>, SiteFailure> {
         let Some(folder) = &self.folder else { return Ok(None) };
         match folder.join(name).canonicalize() {
             Ok(path) if path.starts_with(folder) => Ok(path.is_file().then_some(path)),
@@ -95,7 +95,7 @@ impl Content {
     }
 }
 
-/// Names relative to `root`, hidden files left out.
+/// The names of all files relative to `root`, except hidden ones.
 fn files_below(root: &Path, folder: &Path) -> Vec<String> {
     let mut names = Vec::new();
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_of_the_folder_replaces_the_one_that_comes_along() {
+    fn a_file_in_the_folder_replaces_the_embedded_one() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("assets")).unwrap();
         std::fs::write(folder.path().join("site.toml"), "mine").unwrap();
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_outside_the_folder_is_reached() {
+    fn no_file_outside_the_folder_is_read() {
         let outside = tempfile::tempdir().unwrap();
         let secret = outside.path().join("secret.md");
         std::fs::write(&secret, "secret").unwrap();
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_named() {
+    fn a_missing_folder_is_named() {
         let failure = Content::with_folder(Path::new("/no/such/folder")).unwrap_err();
         assert!(failure.to_string().contains("/no/such/folder"));
     }

@@ -1,4 +1,4 @@
-//! The facts of the app whose site this is, from `site.toml`.
+//! The facts about the app, from `site.toml`.
 
 use serde::{Deserialize, Serialize};
 

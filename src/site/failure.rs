@@ -1,4 +1,4 @@
-//! What can be wrong with the files of a site.
+//! Errors in the files of a site.
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SiteFailure {
@@ -15,7 +15,7 @@ impl SiteFailure {
         Self::Fault { file: file.to_owned(), line, why: why.into() }
     }
 
-    /// The innermost template at fault, and the line there.
+    /// Names the innermost template that failed, and the line in it.
     pub(super) fn template(file: &str, error: &minijinja::Error) -> Self {
         let innermost = std::iter::successors(Some(error), |error| {
             std::error::Error::source(*error).and_then(|source| source.downcast_ref::<minijinja::Error>())

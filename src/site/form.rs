@@ -1,4 +1,4 @@
-//! What somebody typed into a form that came back, and what was wrong with it.
+//! The values and errors of a form that is shown again after it was refused.
 
 use serde::Serialize;
 
@@ -16,12 +16,12 @@ pub struct FormValues {
     pub message: String,
 }
 
-/// A sentence each, or nothing.
+/// One sentence each, or empty.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct FormErrors {
     pub email: String,
     pub name: String,
     pub message: String,
-    /// What no single field is to blame for.
+    /// An error that concerns no single field.
     pub form: String,
 }

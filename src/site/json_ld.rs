@@ -1,5 +1,5 @@
-//! What search engines are told about the app, as schema.org has it. Nothing is invented: no
-//! ratings, no reviews.
+//! The schema.org description of the app for search engines. Nothing is invented: no ratings, no
+//! reviews.
 
 use serde_json::{Value, json};
 
@@ -52,6 +52,6 @@ pub(super) fn json_ld(facts: &SiteFacts, base_url: &BaseUrl, release: &Value) ->
         });
         software.insert("encoding".to_owned(), image);
     }
-    // In HTML a script ends at `</script`, whatever it holds.
+    // A script element ends at the first `</script`, even inside a JSON string.
     graph.to_string().replace('<', "\\u003c")
 }

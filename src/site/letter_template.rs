@@ -1,17 +1,17 @@
-//! How the monthly letter looks: its HTML, and the same as plain text.
+//! Renders the monthly letter as HTML and as plain text.
 
 use std::sync::Arc;
 
 use serde_json::json;
 
 use super::assets::Assets;
-use super::markdown::Anchored;
+use super::markdown::{Document, markdown_to_html};
 use super::templates::Templates;
 use super::{Content, SiteFacts, SiteFailure};
 use crate::domain::base_url::BaseUrl;
 use crate::domain::letter::Letter;
 
-/// What letters are written on: the site's own templates `letter.html` and `letter.txt`.
+/// The site's templates `letter.html` and `letter.txt`, with everything that all letters share.
 #[derive(Debug)]
 pub struct LetterTemplate {
     facts: SiteFacts,
@@ -20,17 +20,17 @@ pub struct LetterTemplate {
     postal_address: String,
 }
 
-/// What differs from person to person.
+/// What differs between the copies of a letter.
 #[derive(Clone, Debug)]
 pub struct LetterRecipient {
-    /// Of the opt-in, as `2026-11-15`.
+    /// The date of the opt-in, such as `2026-11-15`.
     pub opted_in: String,
-    /// What the opt-in came through, such as `the site`.
+    /// Where the recipient opted in, such as `the site`.
     pub through: String,
     pub unsubscribe_url: String,
 }
 
-/// A letter as it arrives.
+/// Both parts of a letter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RenderedLetter {
     pub html: String,
@@ -39,7 +39,7 @@ pub struct RenderedLetter {
 
 impl LetterTemplate {
     /// # Errors
-    /// With the file and line of the site that is at fault.
+    /// With the file and line that is at fault.
     pub fn read(content: &Content, base_url: BaseUrl, postal_address: &str) -> Result<Self, SiteFailure> {
         let assets = Arc::new(Assets::read(content)?);
         Ok(Self {
@@ -51,14 +51,14 @@ impl LetterTemplate {
     }
 
     /// # Errors
-    /// When a template cannot be filled in.
+    /// If a template cannot be rendered.
     pub fn render(&self, letter: &Letter, to: &LetterRecipient) -> Result<RenderedLetter, SiteFailure> {
-        let absolute = Anchored::new(&letter.body).with_absolute_links(self.base_url.as_str());
+        let absolute = Document::parse(&letter.body).with_absolute_links(self.base_url.as_str());
         let context = json!({
             "app": self.facts,
             "base_url": self.base_url.as_str(),
             "subject": letter.subject,
-            "body_html": super::markdown::markdown_to_html(&absolute),
+            "body_html": markdown_to_html(&absolute),
             "body_text": absolute.trim_end(),
             "postal_address": self.postal_address,
             "opted_in": to.opted_in,
@@ -76,7 +76,7 @@ impl LetterTemplate {
 mod tests {
     use super::*;
 
-    fn write(markdown: &str) -> RenderedLetter {
+    fn render(markdown: &str) -> RenderedLetter {
         let base_url = BaseUrl::parse("https://troupe.example").unwrap();
         let letter_template = LetterTemplate::read(&Content::default(), base_url, "1 Lamp Street\nOldtown").unwrap();
         let to = LetterRecipient {
@@ -88,25 +88,25 @@ mod tests {
     }
 
     #[test]
-    fn both_parts_say_the_same_and_how_to_leave() {
-        let written = write("# What is new\n\n*Bots* answer sooner: [read on](/releases). <b>x</b>\n");
-        assert!(written.html.contains("<em>Bots</em> answer sooner: <a href=\"https://troupe.example/releases\">"));
-        assert!(written.text.contains("*Bots* answer sooner: [read on](https://troupe.example/releases)."));
-        for part in [&written.html, &written.text] {
+    fn both_parts_have_the_text_and_the_unsubscribe_link() {
+        let rendered = render("# What is new\n\n*Bots* answer sooner: [read on](/releases). <b>x</b>\n");
+        assert!(rendered.html.contains("<em>Bots</em> answer sooner: <a href=\"https://troupe.example/releases\">"));
+        assert!(rendered.text.contains("*Bots* answer sooner: [read on](https://troupe.example/releases)."));
+        for part in [&rendered.html, &rendered.text] {
             for fact in
                 ["1 Lamp Street", "Oldtown", "2026-10-02", "the site", "https://troupe.example/unsubscribe/TOKEN"]
             {
                 assert!(part.contains(fact), "{fact}: {part}");
             }
         }
-        assert!(!written.html.contains("<b>x</b>"));
+        assert!(!rendered.html.contains("<b>x</b>"));
     }
 
     #[test]
-    fn nothing_in_a_letter_tells_that_it_was_read() {
-        let written = write("# What is new\n\n<img src=\"https://elsewhere.example/pixel.gif\">\n\nText\n");
+    fn nothing_in_a_letter_reveals_that_it_was_read() {
+        let rendered = render("# What is new\n\n<img src=\"https://elsewhere.example/pixel.gif\">\n\nText\n");
         for tracker in ["<img", "<link", "<script", "url(", "@import", "pixel.gif"] {
-            assert!(!written.html.contains(tracker), "{tracker}: {}", written.html);
+            assert!(!rendered.html.contains(tracker), "{tracker}: {}", rendered.html);
         }
     }
 }

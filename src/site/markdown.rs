@@ -1,287 +1,359 @@
-//! Markdown as pages are written in: front matter, anchors on headings, links within the site, and
-//! the outline that templates lay out.
+//! The Markdown of pages and letters: headings with their anchors, links, and the HTML that
+//! templates lay out.
+//!
+//! Everything is found in comrak's syntax tree, so code and comments are never taken for headings
+//! or links. Knows no page and no template.
 
-use std::fmt;
-use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{self, Write as _};
 
-use comrak::adapters::{HeadingAdapter, HeadingMeta};
-use comrak::nodes::Sourcepos;
+use comrak::html::{ChildRendering, Context, format_document_with_formatter, format_node_default};
+use comrak::nodes::{NodeValue, Sourcepos};
 use comrak::options::Plugins;
+use comrak::{Arena, Node, Options};
 use serde::Serialize;
 
-use super::SiteFailure;
-
-/// The lines between the two `---` at the top of a file, and what follows them.
+/// Markdown without the `{#anchor}` of its headings, and their anchors.
 #[derive(Debug)]
-pub(super) struct MarkdownFile {
-    pub front_matter: Vec<(String, String)>,
-    pub body: String,
+pub(super) struct Document {
+    source: String,
+    anchors: Anchors,
 }
 
-impl MarkdownFile {
-    pub(super) fn split(file: &str, text: &str) -> Result<Self, SiteFailure> {
-        let mut lines = text.lines().enumerate();
-        if lines.next().map(|(_, line)| line.trim_end()) != Some("---") {
-            return Err(SiteFailure::fault(file, 1, "it has to start with front matter between two lines of ---"));
-        }
-        let mut front_matter = Vec::new();
-        for (number, line) in lines.by_ref() {
-            if line.trim_end() == "---" {
-                let body = lines.map(|(_, line)| line).collect::<Vec<_>>().join("\n");
-                return Ok(Self { front_matter, body: body.trim_start_matches('\n').to_owned() + "\n" });
-            }
-            let (key, value) = line.split_once(':').ok_or_else(|| {
-                SiteFailure::fault(file, number + 1, "front matter has lines of the form name: value")
-            })?;
-            front_matter.push((key.trim().to_owned(), value.trim().to_owned()));
-        }
-        Err(SiteFailure::fault(file, 1, "its front matter does not end with a line of ---"))
-    }
+/// The anchor of each heading, by the line on which the heading starts. Lines count from 1.
+type Anchors = BTreeMap<usize, String>;
 
-    pub(super) fn get(&self, file: &str, key: &str) -> Result<&str, SiteFailure> {
-        self.front_matter
-            .iter()
-            .find_map(|(name, value)| (name == key).then_some(value.as_str()))
-            .ok_or_else(|| SiteFailure::fault(file, 1, format!("its front matter has no {key}")))
-    }
-}
-
-/// Markdown whose headings have lost their `{#anchor}`, and the headings.
-#[derive(Debug)]
-pub(super) struct Anchored {
-    lines: Vec<String>,
-    headings: Vec<Heading>,
-}
-
-#[derive(Debug)]
-struct Heading {
-    line: usize,
-    level: usize,
-    title: String,
-    anchor: String,
-}
-
-/// A page in the parts that templates lay out; all of it finished HTML but for the plain titles.
+/// A document as templates get it: everything is HTML except the plain titles.
 #[derive(Debug, Serialize)]
-pub(super) struct Outline {
+pub(super) struct RenderedDocument {
+    /// The text of the first heading of level 1.
     pub heading: String,
+    /// What follows that heading, up to the first section.
     pub lead: String,
     pub sections: Vec<Section>,
+    /// The whole document.
     pub body: String,
 }
 
+/// A heading of level 2 with its content, and the headings of level 3 below it.
 #[derive(Debug, Serialize)]
 pub(super) struct Section {
     #[serde(flatten)]
-    own: Part,
-    parts: Vec<Part>,
+    content: SectionContent,
+    #[serde(rename = "parts")]
+    subsections: Vec<SectionContent>,
 }
 
 #[derive(Debug, Serialize)]
-struct Part {
+struct SectionContent {
     id: String,
     title: String,
     title_html: String,
     html: String,
 }
 
-impl Anchored {
-    pub(super) fn new(body: &str) -> Self {
-        let (mut lines, mut headings) = (Vec::new(), Vec::new());
-        let mut fenced = false;
-        for line in body.lines() {
-            fenced ^= line.trim_start().starts_with("```");
-            let level = heading_level(line).filter(|_| !fenced);
-            lines.push(level.map_or(line, |_| split_anchor(line).0).to_owned());
-            if let Some(level) = level {
-                let (rest, anchor) = split_anchor(&line[level..]);
-                let title = rest.trim().to_owned();
-                let anchor = anchor.map_or_else(|| free(&slug(&title), &headings), str::to_owned);
-                headings.push(Heading { line: lines.len() - 1, level, title, anchor });
-            }
+impl Document {
+    /// A heading's anchor is its `{#anchor}`, or else made from its text.
+    pub(super) fn parse(markdown: &str) -> Self {
+        // Line numbers have to be comrak's, which ends a line at a lone carriage return too.
+        let source = markdown.replace("\r\n", "\n").replace('\r', "\n");
+        let mut lines: Vec<_> = source.lines().map(str::to_owned).collect();
+        let (arena, mut anchors) = (Arena::new(), Anchors::new());
+        for node in parse(&arena, &source).descendants() {
+            let NodeValue::Heading(heading) = node.data().value else { continue };
+            let Sourcepos { start, end } = node.data().sourcepos;
+            let last_line = &mut lines[if heading.setext { end.line - 2 } else { start.line - 1 }];
+            let anchor = match split_anchor(last_line, heading.closed) {
+                Some((title, anchor)) => {
+                    *last_line = title;
+                    anchor
+                }
+                None => unused(&slug(&node.collect_text()), &anchors),
+            };
+            anchors.insert(start.line, anchor);
         }
-        Self { lines, headings }
+        Self { source: lines.join("\n") + "\n", anchors }
     }
 
-    /// Everything under the first heading of level 1: what comes before the first of level 2, then
-    /// a section for each of those with a part for each of level 3.
-    pub(super) fn outline(&self) -> Outline {
-        let first = |level| self.headings.iter().find(|heading| heading.level == level);
-        let end = self.lines.len();
-        let top = first(1);
-        let lead = top.map_or(0, |top| top.line + 1)..first(2).map_or(end, |second| second.line);
-        let (mut sections, mut following) = (Vec::<Section>::new(), Vec::new());
-        for heading in self.headings.iter().filter(|heading| matches!(heading.level, 2 | 3)) {
-            following.push(heading);
-        }
-        for (place, heading) in following.iter().enumerate() {
-            let until = following.get(place + 1).map_or(end, |next| next.line);
-            let part = self.part(heading, heading.line + 1..until);
+    pub(super) fn render(&self) -> RenderedDocument {
+        let arena = Arena::new();
+        let root = parse(&arena, &self.source);
+        let blocks: Vec<_> = root.children().collect();
+        let starts_section = |block: Node| matches!(heading_level(block), Some(2 | 3));
+        let is_top = |block: &Node| heading_level(block) == Some(1);
+
+        let first_section = blocks.iter().position(|block| starts_section(block)).unwrap_or(blocks.len());
+        let (before, after) = blocks.split_at(first_section);
+        let lead = before.iter().position(is_top).map_or(0, |top| top + 1);
+        let mut sections = Vec::<Section>::new();
+        for blocks in after.chunk_by(|_, next| !starts_section(next)) {
+            let content = self.section(blocks);
             match sections.last_mut() {
-                Some(section) if heading.level == 3 => section.parts.push(part),
-                _ => sections.push(Section { own: part, parts: Vec::new() }),
+                Some(section) if heading_level(blocks[0]) == Some(3) => section.subsections.push(content),
+                _ => sections.push(Section { content, subsections: Vec::new() }),
             }
         }
-        Outline {
-            heading: top.map(|top| inline(&top.title)).unwrap_or_default(),
-            lead: self.html(lead),
+        RenderedDocument {
+            heading: blocks.iter().find(|block| is_top(block)).map(|top| self.html(top.children())).unwrap_or_default(),
+            lead: self.html(before[lead..].iter().copied()),
             sections,
-            body: self.html(0..end),
+            body: self.html([root]),
         }
     }
 
-    fn part(&self, heading: &Heading, lines: Range<usize>) -> Part {
-        Part {
-            id: heading.anchor.clone(),
-            title: heading.title.replace(['`', '*'], ""),
-            title_html: inline(&heading.title),
-            html: self.html(lines),
+    /// `blocks` starts with the section's heading.
+    fn section(&self, blocks: &[Node]) -> SectionContent {
+        let heading = blocks[0];
+        SectionContent {
+            id: self.anchors.get(&heading.data().sourcepos.start.line).cloned().unwrap_or_default(),
+            title: heading.collect_text(),
+            title_html: self.html(heading.children()),
+            html: self.html(blocks[1..].iter().copied()),
         }
     }
 
-    fn html(&self, lines: Range<usize>) -> String {
-        let inside = self.headings.iter().filter(|heading| lines.contains(&heading.line));
-        let anchors: Vec<_> = inside.map(|heading| heading.anchor.clone()).collect();
-        let headings = Headings(Mutex::new(anchors.into_iter()));
-        let mut plugins = Plugins::default();
-        plugins.render.heading_adapter = Some(&headings);
-        comrak::markdown_to_html_with_plugins(&self.lines[lines].join("\n"), &options(), &plugins)
-            .replace(LEFT_OUT, "")
-            .replace("<table>", "<div class=\"scroll\" tabindex=\"0\"><table>")
-            .replace("</table>", "</table></div>")
+    fn html<'a>(&self, nodes: impl IntoIterator<Item = Node<'a>>) -> String {
+        let (mut html, options, plugins) = (String::new(), options(), Plugins::default());
+        for node in nodes {
+            // Writing to a `String` cannot fail.
+            let _ = format_document_with_formatter(node, &options, &mut html, &plugins, format_node, &self.anchors);
+        }
+        html
     }
 
-    /// The Markdown with links within the site made absolute.
+    /// The Markdown, in which links within the site start with `base_url`.
     pub(super) fn with_absolute_links(&self, base_url: &str) -> String {
-        (self.lines.join("\n") + "\n").replace("](/", &format!("]({base_url}/"))
+        let line_starts: Vec<_> =
+            [0].into_iter().chain(self.source.match_indices('\n').map(|(newline, _)| newline + 1)).collect();
+        let (arena, mut destinations) = (Arena::new(), BTreeSet::new());
+        for node in parse(&arena, &self.source).descendants() {
+            let data = node.data();
+            if let NodeValue::Link(link) | NodeValue::Image(link) = &data.value
+                && is_within_site(&link.url)
+            {
+                // Columns are too low in a table row with escaped pipes, so the whole line is searched.
+                let Sourcepos { start, end } = data.sourcepos;
+                let start = line_starts[start.line - 1] + start.column - 1;
+                let link = self.source.get(start..line_starts[end.line]).unwrap_or_default();
+                let mut found = link.match_indices("](").filter_map(|(bracket, _)| {
+                    let destination = link[bracket + 2..].trim_start().trim_start_matches('<');
+                    is_within_site(destination).then_some(start + link.len() - destination.len())
+                });
+                destinations.extend(found.find(|destination| !destinations.contains(destination)));
+            }
+        }
+        let mut markdown = self.source.clone();
+        for destination in destinations.into_iter().rev() {
+            markdown.insert_str(destination, base_url);
+        }
+        markdown
     }
 }
 
-fn options() -> comrak::Options<'static> {
-    let mut options = comrak::Options::default();
+/// Renders Markdown as HTML for other programs: feed readers and mail programs.
+#[must_use]
+pub fn markdown_to_html(markdown: &str) -> String {
+    let (arena, mut html) = (Arena::new(), String::new());
+    // Writing to a `String` cannot fail.
+    let _ = comrak::format_html(parse(&arena, markdown), &options(), &mut html);
+    html
+}
+
+fn options() -> Options<'static> {
+    let mut options = Options::default();
     options.extension.table = true;
     options.parse.smart = true;
     options
 }
 
-/// What is new in a release, as HTML for those who read it elsewhere.
-#[must_use]
-pub fn markdown_to_html(notes: &str) -> String {
-    comrak::markdown_to_html(notes, &options()).replace(LEFT_OUT, "")
+/// Parses Markdown, and leaves raw HTML out.
+fn parse<'a>(arena: &'a Arena<'a>, markdown: &str) -> Node<'a> {
+    let root = comrak::parse_document(arena, markdown, &options());
+    let is_html = |node: &Node| matches!(node.data().value, NodeValue::HtmlBlock(_) | NodeValue::HtmlInline(_));
+    let raw_html: Vec<_> = root.descendants().filter(is_html).collect();
+    for node in raw_html {
+        node.detach();
+    }
+    root
 }
 
-/// What the renderer puts where it left raw HTML out.
-const LEFT_OUT: &str = "<!-- raw HTML omitted -->";
-
-/// One line of Markdown as HTML, without a paragraph around it.
-fn inline(text: &str) -> String {
-    let html = comrak::markdown_to_html(text, &options());
-    let html = html.trim();
-    html.strip_prefix("<p>").and_then(|html| html.strip_suffix("</p>")).unwrap_or(html).to_owned()
+/// Gives headings their anchors, and lets wide tables scroll.
+fn format_node(context: &mut Context<&Anchors>, node: Node, entering: bool) -> Result<ChildRendering, fmt::Error> {
+    let data = node.data();
+    match data.value {
+        NodeValue::Heading(heading) if entering => {
+            let anchors = context.user;
+            context.cr()?;
+            write!(context, "<h{} id=\"", heading.level)?;
+            context.escape(anchors.get(&data.sourcepos.start.line).map_or("", String::as_str))?;
+            context.write_str("\">")?;
+        }
+        NodeValue::Table(_) if entering => {
+            context.cr()?;
+            context.write_str("<div class=\"scroll\" tabindex=\"0\">")?;
+            format_node_default(context, node, entering)?;
+        }
+        NodeValue::Table(_) => {
+            format_node_default(context, node, entering)?;
+            context.write_str("</div>\n")?;
+        }
+        _ => return format_node_default(context, node, entering),
+    }
+    Ok(ChildRendering::HTML)
 }
 
-fn heading_level(line: &str) -> Option<usize> {
-    let level = line.bytes().take_while(|b| *b == b'#').count();
-    ((1..=6).contains(&level) && line[level..].starts_with(' ')).then_some(level)
+fn heading_level(node: Node) -> Option<u8> {
+    match node.data().value {
+        NodeValue::Heading(heading) => Some(heading.level),
+        _ => None,
+    }
 }
 
-fn split_anchor(line: &str) -> (&str, Option<&str>) {
-    line.trim_end()
-        .strip_suffix('}')
-        .and_then(|line| line.rsplit_once(" {#"))
-        .map_or((line, None), |(title, anchor)| (title.trim_end(), Some(anchor)))
+/// An address such as `/about`, but not `//example.com`, which is another host.
+fn is_within_site(address: &str) -> bool {
+    address.starts_with('/') && !address.starts_with("//")
 }
 
-/// The anchor, or with a number behind it if another heading has it.
-fn free(anchor: &str, headings: &[Heading]) -> String {
-    let is_free = |anchor: &String| headings.iter().all(|heading| heading.anchor != *anchor);
+/// Splits `## Title {#anchor}` into the line without the anchor, and the anchor. A closed heading
+/// may end in `#` too.
+fn split_anchor(line: &str, closed: bool) -> Option<(String, String)> {
+    let line = line.trim_end();
+    let (text, closing) = line.split_at(if closed { line.trim_end_matches('#').len() } else { line.len() });
+    let (title, anchor) = text.trim_end().strip_suffix('}')?.rsplit_once(" {#")?;
+    let is_anchor = !anchor.is_empty() && !anchor.contains(|c: char| c.is_whitespace() || "{}".contains(c));
+    let line = format!("{} {closing}", title.trim_end()).trim_end().to_owned();
+    (is_anchor && !line.is_empty()).then(|| (line, anchor.to_owned()))
+}
+
+/// Returns the anchor, with a number after it if another heading has it.
+fn unused(anchor: &str, anchors: &Anchors) -> String {
+    let is_unused = |anchor: &String| anchors.values().all(|other| other != anchor);
     let numbered = (2..).map(|number| format!("{anchor}-{number}"));
-    std::iter::once(anchor.to_owned()).chain(numbered).find(is_free).unwrap_or_default()
+    std::iter::once(anchor.to_owned()).chain(numbered).find(is_unused).unwrap_or_default()
 }
 
-/// Lower case, each run of what is neither letter nor digit one hyphen.
+/// Returns the words in lower case, joined by hyphens.
 fn slug(title: &str) -> String {
-    title
-        .to_lowercase()
-        .split(|c: char| !c.is_alphanumeric())
-        .filter(|word| !word.is_empty())
-        .collect::<Vec<_>>()
-        .join("-")
-}
-
-/// Gives each heading the anchor that was set aside for it.
-struct Headings(Mutex<std::vec::IntoIter<String>>);
-
-impl HeadingAdapter for Headings {
-    fn enter(&self, output: &mut dyn fmt::Write, heading: &HeadingMeta, _: Option<Sourcepos>) -> fmt::Result {
-        let anchor = self.0.lock().unwrap_or_else(PoisonError::into_inner).next();
-        let anchor = anchor.unwrap_or_else(|| slug(&heading.content));
-        write!(output, "<h{} id=\"{anchor}\">", heading.level)
-    }
-
-    fn exit(&self, output: &mut dyn fmt::Write, heading: &HeadingMeta) -> fmt::Result {
-        writeln!(output, "</h{}>", heading.level)
-    }
+    let title = title.to_lowercase();
+    let words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("-")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn front_matter_is_told_from_the_body() {
-        let source = MarkdownFile::split("a.md", "---\ntitle: One: two\n---\n\n# Hi\n").unwrap();
-        assert_eq!(source.get("a.md", "title").unwrap(), "One: two");
-        assert_eq!(source.body, "# Hi\n");
+    /// The `id` of each section and of the subsections in it.
+    fn sections(markdown: &str) -> Vec<String> {
+        let sections = Document::parse(markdown).render().sections;
+        let ids = sections.iter().flat_map(|section| [&section.content].into_iter().chain(&section.subsections));
+        ids.map(|content| content.id.clone()).collect()
     }
 
     #[test]
-    fn faults_name_file_and_line() {
-        let fault = MarkdownFile::split("a.md", "---\ntitle: x\nnonsense\n---\n").unwrap_err();
-        assert_eq!(
-            fault.to_string(),
-            "The site's file a.md has a fault in line 3: front matter has lines of the form name: value."
+    fn headings_get_their_own_anchor_or_one_made_from_their_text() {
+        let document = Document::parse(
+            "# Hello, *World*\n\n## `invalid_json` {#errors-invalid-json}\n\n## Closed {#c} ##\n\n\
+             ## Don't \"stop\" -- [go](/there)\n\n## Don't stop, go\n\n## Use {#if a} and {/if}\n",
         );
-        assert!(MarkdownFile::split("a.md", "# Hi").is_err());
-        assert!(MarkdownFile::split("a.md", "---\ntitle: x\n").is_err());
+        let html = document.render().body;
+        for heading in [
+            "<h1 id=\"hello-world\">Hello, <em>World</em></h1>",
+            "<h2 id=\"errors-invalid-json\"><code>invalid_json</code></h2>",
+            "<h2 id=\"c\">Closed</h2>",
+            "<h2 id=\"don-t-stop-go\">",
+            "<h2 id=\"don-t-stop-go-2\">",
+            "<h2 id=\"use-if-a-and-if\">",
+        ] {
+            assert!(html.contains(heading), "{heading}: {html}");
+        }
+        let markdown = document.with_absolute_links("");
+        assert!(markdown.contains("## `invalid_json`\n") && markdown.contains("## Closed ##\n"), "{markdown}");
     }
 
     #[test]
-    fn headings_get_their_own_or_a_made_anchor() {
-        let page =
-            Anchored::new("# Hello, World\n\n```sh\n# no heading\n```\n\n## `invalid_json` {#errors-invalid-json}\n");
-        let html = page.outline().body;
-        assert!(html.contains("<h1 id=\"hello-world\">Hello, World</h1>"), "{html}");
-        assert!(html.contains("<h2 id=\"errors-invalid-json\"><code>invalid_json</code></h2>"), "{html}");
-        assert!(!page.with_absolute_links("").contains("{#"));
+    fn underlined_headings_are_headings() {
+        let markdown = "Top {#top}\n===\n\nLead.\n\nTwo\nlines {#two}\n---\n\nText.\n\nPlain\n---\n";
+        let document = Document::parse(markdown);
+        let rendered = document.render();
+        assert_eq!((rendered.heading.as_str(), rendered.lead.as_str()), ("Top", "<p>Lead.</p>\n"));
+        assert_eq!(sections(markdown), ["two", "plain"]);
+        assert_eq!(rendered.sections[0].content.title, "Two lines");
+        assert_eq!(document.with_absolute_links(""), markdown.replace(" {#top}", "").replace(" {#two}", ""));
     }
 
     #[test]
-    fn a_page_is_laid_out_by_its_headings() {
-        let outline =
-            Anchored::new("# Top\n\nLead.\n\n## One\n\nIntro.\n\n### `a` {#x}\n\nA.\n\n#### deep\n\n## Two\n")
-                .outline();
-        assert_eq!((outline.heading.as_str(), outline.lead.trim()), ("Top", "<p>Lead.</p>"));
-        let [one, two] = outline.sections.as_slice() else { panic!("{outline:?}") };
-        assert_eq!((one.own.id.as_str(), one.own.html.trim()), ("one", "<p>Intro.</p>"));
-        assert_eq!((one.parts[0].id.as_str(), one.parts[0].title.as_str()), ("x", "a"));
-        assert_eq!(one.parts[0].title_html, "<code>a</code>");
-        assert!(one.parts[0].html.contains("<h4 id=\"deep\">"));
-        assert!(two.parts.is_empty() && two.own.html.is_empty());
+    fn code_and_comments_have_no_headings() {
+        for hidden in [
+            "```\n## No {#no}\n```",
+            "~~~\n## No {#no}\n```\n## No {#no}\n~~~",
+            "Text.\n\n    ## No {#no}",
+            "- Item\n\n  ```\n  ## No {#no}\n  ```",
+            "- Item\n\n      ## No {#no}",
+            "<!--\n## No {#no}\n-->",
+            "`## No {#no}`",
+        ] {
+            let markdown = format!("# Top\n\n{hidden}\n\n## Yes {{#yes}}\n");
+            let document = Document::parse(&markdown);
+            assert_eq!(sections(&markdown), ["yes"], "{hidden}");
+            assert!(!document.render().body.contains("\"no\""), "{hidden}");
+            assert_eq!(document.with_absolute_links(""), markdown.replace(" {#yes}", ""));
+        }
+    }
+
+    #[test]
+    fn a_heading_in_a_list_or_quote_has_an_anchor_and_makes_no_section() {
+        let markdown = "## One\n\n> ## Quoted {#q}\n\n- ## Listed\n\n## Two {#two}\n";
+        assert_eq!(sections(markdown), ["one", "two"]);
+        let html = Document::parse(markdown).render().body;
+        assert!(html.contains("<h2 id=\"q\">Quoted</h2>") && html.contains("<h2 id=\"listed\">Listed</h2>"), "{html}");
+    }
+
+    #[test]
+    fn headings_divide_a_document_into_sections() {
+        let rendered =
+            Document::parse("# Top\n\nLead.\n\n## One\n\nIntro.\n\n### `a` {#x}\n\nA.\n\n#### deep\n\n## Two\n")
+                .render();
+        assert_eq!((rendered.heading.as_str(), rendered.lead.as_str()), ("Top", "<p>Lead.</p>\n"));
+        let [one, two] = rendered.sections.as_slice() else { panic!("{rendered:?}") };
+        assert_eq!((one.content.id.as_str(), one.content.html.as_str()), ("one", "<p>Intro.</p>\n"));
+        assert_eq!((one.subsections[0].id.as_str(), one.subsections[0].title.as_str()), ("x", "a"));
+        assert_eq!(one.subsections[0].title_html, "<code>a</code>");
+        assert!(one.subsections[0].html.contains("<h4 id=\"deep\">"));
+        assert!(two.subsections.is_empty() && two.content.html.is_empty());
+        assert_eq!(Document::parse("## First\n\n# Late\n").render().heading, "Late");
     }
 
     #[test]
     fn links_within_the_site_become_absolute() {
-        let page = Anchored::new("[a](/about#x) and [b](https://b.example/)");
-        assert_eq!(
-            page.with_absolute_links("https://t.example").trim(),
-            "[a](https://t.example/about#x) and [b](https://b.example/)"
-        );
+        for (markdown, absolute) in [
+            ("[a](/about#x) and [b](https://b.example/)", "[a](BASE/about#x) and [b](https://b.example/)"),
+            ("é [a](/a) [![b](/b.png)](/c \"d\")", "é [a](BASE/a) [![b](BASE/b.png)](BASE/c \"d\")"),
+            (
+                "- one\n  two [a](</a b>)\n\n> q\nlazy [b]( /b )",
+                "- one\n  two [a](<BASE/a b>)\n\n> q\nlazy [b]( BASE/b )",
+            ),
+            ("|a|\n|-|\n| x \\| \\| \\| \\| [p](/p) |", "|a|\n|-|\n| x \\| \\| \\| \\| [p](BASE/p) |"),
+            ("[a](//other.example) `[b](/b)`\n\n    [c](/c)\n", "[a](//other.example) `[b](/b)`\n\n    [c](/c)"),
+        ] {
+            let document = Document::parse(markdown);
+            assert_eq!(document.with_absolute_links("BASE").trim_end(), absolute);
+        }
     }
 
     #[test]
-    fn raw_html_in_markdown_is_left_out() {
-        assert!(!Anchored::new("a <script>alert(1)</script>").outline().body.contains("<script"));
+    fn raw_html_is_left_out() {
+        let markdown = "a <b>x</b>\n\n<script>alert(1)</script>\n\n## <i>T</i>\n";
+        let rendered = Document::parse(markdown).render();
+        assert_eq!(rendered.lead, "<p>a x</p>\n");
+        assert_eq!(rendered.sections[0].content.title_html, "T");
+        assert_eq!(markdown_to_html(markdown), "<p>a x</p>\n<h2>T</h2>\n");
+    }
+
+    #[test]
+    fn tables_scroll() {
+        let html = Document::parse("|a|\n|-|\n|b|\n").render().body;
+        assert!(html.starts_with("<div class=\"scroll\" tabindex=\"0\">\n<table>"), "{html}");
+        assert!(html.ends_with("</table>\n</div>\n"), "{html}");
     }
 }

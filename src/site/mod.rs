@@ -1,7 +1,6 @@
-//! The site in memory: Markdown and facts in, finished pages out. Floor 1.
+//! Builds the site in memory: Markdown, facts and templates become finished pages.
 //!
-//! Knows nothing of HTTP. Whatever pages say of the interface (errors, limits, endpoints, tools) is
-//! handed in by those who know it.
+//! Knows no HTTP. What pages say about the interface (endpoints, tools, errors, limits) is passed in.
 
 mod assets;
 mod build;
@@ -13,7 +12,7 @@ mod json_ld;
 mod letter_template;
 mod markdown;
 mod page;
-mod sample_image;
+mod page_source;
 mod templates;
 
 pub use assets::{Asset, Assets};
@@ -25,4 +24,3 @@ pub use form::{Form, FormErrors, FormValues};
 pub use letter_template::{LetterRecipient, LetterTemplate, RenderedLetter};
 pub use markdown::markdown_to_html;
 pub use page::{Page, PageName};
-pub use sample_image::sample_image;

@@ -15,7 +15,7 @@ impl PageName {
     pub const ALL: [Self; 6] =
         [Self::Home, Self::About, Self::Privacy, Self::Developers, Self::Contact, Self::Releases];
 
-    /// Those that say what there is to say; the others list what has been.
+    /// The pages that are in the navigation and that agents can read by name.
     pub const MAIN: [Self; 5] = [Self::Home, Self::About, Self::Privacy, Self::Developers, Self::Contact];
 
     #[must_use]
@@ -30,13 +30,13 @@ impl PageName {
         }
     }
 
-    /// One of the five main pages.
+    /// Returns the main page of that name.
     #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::MAIN.into_iter().find(|page| page.as_str() == name)
     }
 
-    /// Where people find it.
+    /// The URL path of the page.
     #[must_use]
     pub const fn path(self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ impl PageName {
         }
     }
 
-    /// Where its Markdown is, whatever the caller accepts.
+    /// The URL path that serves Markdown regardless of `Accept`.
     #[must_use]
     pub const fn markdown_path(self) -> &'static str {
         match self {
@@ -63,16 +63,16 @@ impl PageName {
     }
 }
 
-/// One page, finished in both forms.
+/// One page, rendered in both formats.
 #[derive(Clone, Debug)]
 pub struct Page {
     pub title: String,
     pub description: String,
-    /// A date, as `2026-11-15`.
+    /// A date such as `2026-11-15`.
     pub last_updated: String,
     pub markdown: String,
     pub html: String,
-    /// What it was printed with, for the day its form comes back.
+    /// Kept to render the page again when its form is refused.
     pub(super) template: String,
     pub(super) context: serde_json::Value,
 }

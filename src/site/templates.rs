@@ -1,5 +1,5 @@
 //! Renders templates. The file name decides how values are escaped: for HTML, for XML, or not at all.
-//! An undefined name is an error, not a blank.
+//! An undefined variable is an error.
 
 use std::fmt::Write;
 use std::sync::Arc;
@@ -15,13 +15,13 @@ use super::{Content, SiteFailure};
 
 const FOLDER: &str = "templates/";
 
-/// Every template of the site, ready to be filled in.
+/// Every template of the site, parsed.
 #[derive(Clone, Debug)]
 pub(super) struct Templates(Environment<'static>);
 
 impl Templates {
     /// # Errors
-    /// With the file and line of a template that is not one.
+    /// With the file and line of a syntax error.
     pub(super) fn read(content: &Content, assets: &Arc<Assets>) -> Result<Self, SiteFailure> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
@@ -51,13 +51,13 @@ impl Templates {
         self.0.get_template(name).is_ok()
     }
 
-    /// Fills in one of the templates.
+    /// Renders one of the templates.
     pub(super) fn render(&self, name: &str, context: &Value) -> Result<String, SiteFailure> {
         let template = self.0.get_template(name).map_err(|error| SiteFailure::template(name, &error))?;
         template.render(Serde(context)).map_err(|error| SiteFailure::template(name, &error))
     }
 
-    /// Fills in a text that is not among the templates: a page, or a file for agents.
+    /// Renders a text that is not one of the templates: a page, or a file for agents.
     pub(super) fn render_str(&self, file: &str, text: &str, context: &impl Serialize) -> Result<String, SiteFailure> {
         self.0.render_named_str(file, text, Serde(context)).map_err(|error| SiteFailure::template(file, &error))
     }
@@ -87,7 +87,7 @@ fn write_value(out: &mut Output, state: &mut State, value: &minijinja::Value) ->
     Ok(())
 }
 
-/// The usual signs, but for comments, which would take `{#anchor}` for their beginning.
+/// The default syntax except for comments, whose `{#` would clash with `{#anchor}`.
 fn syntax() -> Result<SyntaxConfig, Error> {
     SyntaxConfig::builder().comment_delimiters("<#", "#>").keep_trailing_newline(true).build()
 }

@@ -4,6 +4,8 @@ mod feeds;
 mod instances;
 mod interrupted;
 
+use std::process::Command;
+
 use serde_json::{Value, json};
 
 use crate::harness::{Service, disk_image, on_each_database, on_each_database_with, on_one_database};
@@ -202,6 +204,32 @@ async fn without_a_release_a_live_site_has_no_download_and_nobody_is_recorded() 
     .await;
 }
 
+/// Checks the image with 7-Zip and returns its read-me. Warnings are errors.
+fn open_with_7zip(image: &[u8]) -> Result<String, String> {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("image.dmg"), image).unwrap();
+    let run =
+        |program, task: &[&str]| Command::new(program).args(task).arg("image.dmg").current_dir(folder.path()).output();
+    for task in [&["t", "-tdmg"][..], &["x"]] {
+        let output = run("7zz", task).or_else(|_| run("7z", task));
+        let output = output.expect("7-Zip is installed (Debian's package `7zip`)");
+        let report = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        if !output.status.success() || report.contains("WARNING") {
+            return Err(report);
+        }
+    }
+    Ok(std::fs::read_to_string(folder.path().join("Sample/Read Me.txt")).unwrap())
+}
+
+#[test]
+fn a_sample_that_was_cut_short_does_not_open() {
+    let sample = include_bytes!("../../content/sample.dmg");
+    let without_middle = [&sample[..500], &sample[600..]].concat();
+    for cut in [&sample[..sample.len() - 1], &without_middle] {
+        open_with_7zip(cut).unwrap_err();
+    }
+}
+
 #[tokio::test]
 async fn a_preview_without_a_release_hands_out_a_sample_until_there_is_one() {
     on_one_database(async |service| {
@@ -211,7 +239,8 @@ async fn a_preview_without_a_release_hands_out_a_sample_until_there_is_one() {
         assert_eq!(answer.status, 200);
         assert_eq!(answer.header("content-type"), "application/x-apple-diskimage");
         assert_eq!(answer.header("content-disposition"), "attachment; filename=\"Troupe-sample.dmg\"");
-        assert_eq!(answer.body[answer.body.len() - 512..][..4], *b"koly");
+        let opened = open_with_7zip(&answer.body).expect("a whole disk image");
+        assert!(opened.contains("This is a sample, not an app.") && !opened.contains("Troupe"), "{opened}");
         service.post("/api/download", &json!({ "email": "ada@example.com" })).await.is_ok();
 
         service.publish("1.0.0");

@@ -43,6 +43,9 @@ async fn a_folder_turns_the_site_into_that_of_another_app() {
         }
         let url = service.post("/api/download", &json!({ "email": "a@b.co" })).await.is_ok()["url"].clone();
         assert_eq!(url, format!("{}/releases/latest/Lantern.dmg", service.base_url()));
+        let sample = service.get("/releases/Lantern-sample.dmg").await;
+        assert_eq!(sample.header("content-disposition"), "attachment; filename=\"Lantern-sample.dmg\"");
+        assert!(sample.body == include_bytes!("../../content/sample.dmg"));
         let (_, rest) = about.split_once("href=\"/assets/style.").expect("a style sheet");
         let style = service.get(&format!("/assets/style.{}", rest.split('"').next().unwrap())).await;
         assert!(style.text().contains("/* lantern */"));

@@ -9,7 +9,7 @@ use super::listing::{self, ReleaseList};
 use crate::actions::NewestImage;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::release::{Releases, file_stem};
-use crate::site::{Site, SiteFailure, sample_image};
+use crate::site::{Site, SiteFailure};
 use crate::web::representation::Draft;
 
 pub(super) const DISK_IMAGE: &str = "application/x-apple-diskimage";
@@ -38,7 +38,7 @@ pub(crate) fn release_files(
     ];
     if matches!(newest_image, NewestImage::Preview(_)) && releases.newest().is_none() {
         let file = sample_name(name);
-        let sample = fresh(DISK_IMAGE, sample_image(name))
+        let sample = fresh(DISK_IMAGE, site.sample_image.clone())
             .with(CONTENT_DISPOSITION, attachment(&file))
             .with(ACCEPT_RANGES, "none");
         files.push((format!("/releases/{file}"), sample));

@@ -1,0 +1,84 @@
+//! The Markdown files of the site that start with front matter: pages, and the agents' skill.
+
+use serde_json::Value;
+
+use super::templates::Templates;
+use super::{Content, SiteFailure, Skill};
+use crate::domain::front_matter::FrontMatter;
+
+/// A page as its file has it: the front matter is rendered, the body is not yet.
+pub(super) struct PageSource {
+    pub file: String,
+    pub title: String,
+    pub description: String,
+    pub last_updated: String,
+    pub body: String,
+}
+
+impl PageSource {
+    pub(super) fn read(
+        content: &Content,
+        templates: &Templates,
+        name: &str,
+        shared: &Value,
+    ) -> Result<Self, SiteFailure> {
+        let file = format!("pages/{name}.md");
+        let (front_matter, body) = split(&file, &content.text(&file)?)?;
+        let rendered = |name| templates.render_str(&file, field(&file, &front_matter, name)?, shared);
+        Ok(Self {
+            title: rendered("title")?,
+            description: rendered("description")?,
+            last_updated: rendered("last_updated")?,
+            body: body.trim_start_matches('\n').to_owned() + "\n",
+            file,
+        })
+    }
+}
+
+impl Skill {
+    pub(super) const FILE: &str = "agents/skill.md";
+
+    pub(super) fn parse(text: String) -> Result<Self, SiteFailure> {
+        let (front_matter, _) = split(Self::FILE, &text)?;
+        let field = |name| field(Self::FILE, &front_matter, name).map(str::to_owned);
+        Ok(Self { name: field("name")?, description: field("description")?, text })
+    }
+}
+
+/// Splits a file that has to start with front matter, of which every line has to be a field.
+fn split(file: &str, text: &str) -> Result<(FrontMatter, String), SiteFailure> {
+    let (front_matter, body) =
+        FrontMatter::split(text).map_err(|error| SiteFailure::fault(file, 1, error.to_string()))?;
+    let front_matter = front_matter
+        .ok_or_else(|| SiteFailure::fault(file, 1, "it has to start with front matter between two lines of ---"))?;
+    match front_matter.invalid_line() {
+        Some(line) => Err(SiteFailure::fault(file, line, "front matter has lines of the form name: value")),
+        None => Ok((front_matter, body)),
+    }
+}
+
+fn field<'a>(file: &str, front_matter: &'a FrontMatter, name: &str) -> Result<&'a str, SiteFailure> {
+    front_matter.get(name).ok_or_else(|| SiteFailure::fault(file, 1, format!("its front matter has no {name}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_in_the_front_matter_name_file_and_line() {
+        for (text, line, why) in [
+            ("# Hi", 1, "it has to start with front matter between two lines of ---"),
+            ("---\nname: x\n", 1, "its front matter does not end with a line of ---"),
+            ("---\nname: x\nnonsense\n---\n", 3, "front matter has lines of the form name: value"),
+            ("---\nname: x\n---\n", 1, "its front matter has no description"),
+        ] {
+            assert_eq!(Skill::parse(text.to_owned()).unwrap_err(), SiteFailure::fault(Skill::FILE, line, why));
+        }
+        let fault = Skill::parse("---\nname: x\nnonsense\n---\n".to_owned()).unwrap_err();
+        assert_eq!(
+            fault.to_string(),
+            "The site's file agents/skill.md has a fault in line 3: front matter has lines of the form name: value."
+        );
+    }
+}
