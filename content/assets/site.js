@@ -1,34 +1,36 @@
-// The two forms in place, copy buttons and the counter. Without this file everything still works by plain post.
+// Sends both forms with fetch, adds copy buttons and the character counter, and marks the current section.
+// Without JavaScript the forms are posted as usual.
 
-const speaker = document.createElement("p");
-speaker.className = "unseen";
-speaker.setAttribute("role", "status");
-document.body.append(speaker);
-const say = (words) => {
-  speaker.textContent = "";
-  requestAnimationFrame(() => { speaker.textContent = words; });
+// A live region: screen readers announce its text.
+const liveRegion = document.createElement("p");
+liveRegion.className = "unseen";
+liveRegion.setAttribute("role", "status");
+document.body.append(liveRegion);
+const announce = (text) => {
+  liveRegion.textContent = "";
+  requestAnimationFrame(() => { liveRegion.textContent = text; });
 };
 
 // Forms ---------------------------------------------------------------------
 
-const AWAY = "The service cannot be reached just now. Nothing is lost; please try again in a moment.";
+const UNREACHABLE = "The service cannot be reached just now. Nothing is lost; please try again in a moment.";
 const BUSY = "The service is busy just now. Please try again in a moment; sending twice does no harm.";
 
 for (const form of document.querySelectorAll("form[data-api]")) {
   form.noValidate = true;
   form.addEventListener("submit", (event) => {
-    if (form.elements.website_confirm.value) return; // the plain post says what is wrong
+    if (form.elements.website_confirm.value) return; // The server responds to a filled honeypot.
     event.preventDefault();
     if (form.ariaBusy !== "true") send(form);
   });
   form.addEventListener("input", ({ target }) => {
-    if (target.ariaInvalid === "true") show(form, target.name, "");
+    if (target.ariaInvalid === "true") showError(form, target.name, "");
   });
   const summary = form.querySelector(".summary");
   if (!summary.hidden) summary.focus();
 }
 
-function bodyOf(form) {
+function requestBody(form) {
   const { name, email, message, updates } = form.elements;
   if (updates) return { email: email.value, updates: updates.checked, source: "site" };
   const body = { email: email.value, message: message.value };
@@ -38,78 +40,78 @@ function bodyOf(form) {
 
 async function send(form) {
   const button = form.querySelector("[type=submit]");
-  const idle = button.textContent;
-  clear(form);
+  const label = button.textContent;
+  clearErrors(form);
   form.ariaBusy = "true";
   button.setAttribute("aria-disabled", "true");
   button.textContent = button.dataset.busy;
-  say(button.dataset.busy);
+  announce(button.dataset.busy);
   try {
     const response = await fetch(form.dataset.api, {
       method: "POST",
       headers: { "Content-Type": "application/json", Accept: "application/json" },
-      body: JSON.stringify(bodyOf(form)),
+      body: JSON.stringify(requestBody(form)),
       signal: AbortSignal.timeout(20000),
     });
-    const answer = await response.json();
-    if (response.ok) return done(form, answer);
-    refuse(form, answer);
+    const body = await response.json();
+    if (response.ok) return showDone(form, body);
+    showProblem(form, body);
   } catch {
-    complain(form, AWAY);
+    showSummary(form, UNREACHABLE);
   }
   form.ariaBusy = "false";
   button.removeAttribute("aria-disabled");
-  button.textContent = idle;
+  button.textContent = label;
 }
 
-function refuse(form, problem) {
+function showProblem(form, problem) {
   let first;
   for (const { pointer, detail } of problem.errors ?? []) {
     const field = form.elements[pointer.slice(2)];
     if (!field) continue;
-    show(form, field.name, detail);
+    showError(form, field.name, detail);
     first ??= field;
   }
   if (first) first.focus();
-  else complain(form, problem.status === 503 ? BUSY : problem.detail ?? AWAY);
+  else showSummary(form, problem.status === 503 ? BUSY : problem.detail ?? UNREACHABLE);
 }
 
-function show(form, name, words) {
+function showError(form, name, text) {
   const field = form.elements[name];
   const error = document.getElementById(`${name}-error`);
   if (!error) return;
-  error.textContent = words;
-  if (words) field.setAttribute("aria-invalid", "true");
+  error.textContent = text;
+  if (text) field.setAttribute("aria-invalid", "true");
   else field.removeAttribute("aria-invalid");
 }
 
-function complain(form, words) {
+function showSummary(form, text) {
   const summary = form.querySelector(".summary");
   const line = document.createElement("p");
-  line.textContent = words;
+  line.textContent = text;
   summary.replaceChildren(line);
   summary.hidden = false;
   summary.focus();
 }
 
-function clear(form) {
+function clearErrors(form) {
   const summary = form.querySelector(".summary");
   summary.hidden = true;
   summary.replaceChildren();
-  for (const error of form.querySelectorAll(".error")) show(form, error.id.replace(/-error$/, ""), "");
+  for (const error of form.querySelectorAll(".error")) showError(form, error.id.replace(/-error$/, ""), "");
 }
 
-function done(form, answer) {
+function showDone(form, result) {
   const panel = document.getElementById(form.dataset.done).content.firstElementChild.cloneNode(true);
-  if (!answer.already) panel.querySelector("[data-already]")?.remove();
+  if (!result.already) panel.querySelector("[data-already]")?.remove();
   const again = panel.querySelector("[data-url]");
-  if (again) again.href = answer.url;
+  if (again) again.href = result.url;
   form.closest(".sheet").classList.add("done");
   form.replaceWith(panel);
   panel.focus();
-  if (!answer.url) return;
+  if (!result.url) return;
   const link = document.createElement("a");
-  link.href = answer.url;
+  link.href = result.url;
   link.hidden = true;
   document.body.append(link);
   link.click();
@@ -157,27 +159,27 @@ if (navigator.clipboard) {
       } catch {
         button.textContent = "Not copied";
       }
-      say(button.textContent);
+      announce(button.textContent);
       setTimeout(() => { button.textContent = "Copy"; }, 2000);
     });
     box.prepend(button);
   }
 }
 
-// The contents mark the section in view --------------------------------------
+// Table of contents ---------------------------------------------------------
 
-const entries = new Map();
-for (const link of document.querySelectorAll(".contents a")) entries.set(link.hash.slice(1), link);
-if (entries.size) {
-  const watcher = new IntersectionObserver((seen) => {
-    for (const { isIntersecting, target } of seen) {
+const links = new Map();
+for (const link of document.querySelectorAll(".contents a")) links.set(link.hash.slice(1), link);
+if (links.size) {
+  const observer = new IntersectionObserver((changes) => {
+    for (const { isIntersecting, target } of changes) {
       if (!isIntersecting) continue;
-      for (const link of entries.values()) link.removeAttribute("aria-current");
-      entries.get(target.id).setAttribute("aria-current", "true");
+      for (const link of links.values()) link.removeAttribute("aria-current");
+      links.get(target.id).setAttribute("aria-current", "true");
     }
   }, { rootMargin: "-10% 0px -75% 0px" });
-  for (const id of entries.keys()) {
+  for (const id of links.keys()) {
     const heading = document.getElementById(id);
-    if (heading) watcher.observe(heading);
+    if (heading) observer.observe(heading);
   }
 }

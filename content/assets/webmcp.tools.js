@@ -1,4 +1,4 @@
-// Offers the tools of the MCP server to an agent in the browser, where the browser knows WebMCP.
+// Registers the tools of the MCP server with WebMCP, in browsers that support it.
 const context = document.modelContext ?? navigator.modelContext;
 
 const call = async (method, params = {}) => {
@@ -15,7 +15,7 @@ const call = async (method, params = {}) => {
 if (context?.registerTool) {
   const { tools } = await call('tools/list');
   for (const { name, title, description, inputSchema, annotations } of tools) {
-    const execute = (given) => call('tools/call', { name, arguments: given ?? {} });
+    const execute = (input) => call('tools/call', { name, arguments: input ?? {} });
     context.registerTool({ name, title, description, inputSchema, annotations, execute });
   }
 }
