@@ -20,14 +20,19 @@ impl CountBuffer {
     pub fn tool_called(&self, tool: &'static str, at: Timestamp) {
         self.counts().add(CountKey {
             day: Day::of(at),
-            what: CountedEvent::Tool,
+            what: CountedEvent::ToolCall,
             via: Via::Mcp.as_str(),
             name: tool.to_owned(),
         });
     }
 
     pub fn image_sent(&self, version: &Version, at: Timestamp) {
-        self.counts().add(CountKey { day: Day::of(at), what: CountedEvent::Image, via: "", name: version.to_string() });
+        self.counts().add(CountKey {
+            day: Day::of(at),
+            what: CountedEvent::ImageDownload,
+            via: "",
+            name: version.to_string(),
+        });
     }
 
     /// Adds the buffered counts to the database.

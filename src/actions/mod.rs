@@ -4,7 +4,6 @@
 //! statement enforces a rule, the doc comment of the action names it.
 
 mod backup_folder;
-mod catalogue;
 mod count_buffer;
 mod create_backup;
 mod erase_person;
@@ -16,6 +15,7 @@ mod newest_image;
 mod ops_summary;
 mod publish_release;
 mod readiness;
+mod release_catalog;
 mod restore;
 mod send_contact;
 mod send_letter;
@@ -32,7 +32,6 @@ use crate::domain::time::Timestamp;
 use crate::store::{Store, Writer};
 
 pub use backup_folder::Progress;
-pub use catalogue::{Catalogue, CatalogueWatcher};
 pub use count_buffer::CountBuffer;
 pub use create_backup::{BackupFailure, CreatedBackup, create_backup};
 pub use erase_person::erase_person;
@@ -44,6 +43,7 @@ pub use newest_image::{NewestImage, latest_path};
 pub use ops_summary::{OpsSummary, ops_summary};
 pub use publish_release::{ImageSource, Publication, PublishFailure, ReleaseStore, publish_release};
 pub use readiness::{ReadinessCheck, missing_image, readiness};
+pub use release_catalog::{CatalogWatcher, ReleaseCatalog};
 pub use restore::{RestoreFailure, RestoreTarget, Restored, restore};
 pub use send_contact::send_contact;
 pub use send_letter::{LetterFailure, LetterSender, LetterStep};
@@ -62,7 +62,7 @@ pub struct Service {
     pub writer: Writer,
     pub clock: Clock,
     pub newest_image: NewestImage,
-    pub catalogue: Catalogue,
+    pub catalog: ReleaseCatalog,
     pub count_buffer: CountBuffer,
     /// Whether a mail server is configured to which contact messages are forwarded.
     pub forwards_messages: bool,

@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use tempfile::TempPath;
 
 use crate::domain::disk_image::{self, NotADiskImage, TRAILER_SIZE};
-use crate::domain::release::{Notes, RejectedRelease, Release, Releases, Signature, file_name};
+use crate::domain::release::{Notes, PublishRejection, Release, Releases, Signature, file_name};
 use crate::domain::sha256::{Sha256, Sha256Hasher};
 use crate::domain::time::Timestamp;
-use crate::domain::version::{Build, SystemVersion, Version};
+use crate::domain::version::{BuildNumber, MacosVersion, Version};
 use crate::store::{Store, StoreFailure};
 
 /// A release to publish.
@@ -22,9 +22,9 @@ pub struct Publication {
     pub version: Version,
     pub image: ImageSource,
     pub notes: Notes,
-    pub build: Option<Build>,
+    pub build: Option<BuildNumber>,
     pub signature: Option<Signature>,
-    pub minimum_macos: Option<SystemVersion>,
+    pub minimum_macos: Option<MacosVersion>,
     pub prerelease: bool,
     /// Publish even if a higher version exists.
     pub force: bool,
@@ -45,7 +45,7 @@ pub enum ImageSource {
 #[derive(Debug, thiserror::Error)]
 pub enum PublishFailure {
     #[error("Nothing was published: {0}.")]
-    Rejected(#[from] RejectedRelease),
+    Rejected(#[from] PublishRejection),
     #[error("{} cannot be published: {why}.", .path.display())]
     NotAnImage { path: PathBuf, why: NotADiskImage },
     #[error("{} cannot be published: it changed while it was being copied. Try again when it is complete.", .0.display())]
@@ -72,7 +72,7 @@ pub struct ReleaseStore<'a> {
 /// Publishes a release. `progress` gets the number of copied bytes and of all bytes.
 ///
 /// The newest release is the highest version that is neither withdrawn nor a prerelease ([`Releases::newest`]). A version
-/// or file name is never reused, not even after a withdrawal ([`Releases::admit`]); of two concurrent publications of
+/// or file name is never reused, not even after a withdrawal ([`Releases::check_publishable`]); of two concurrent publications of
 /// one version, [`Store::add_release`] records one.
 ///
 /// # Errors
@@ -84,9 +84,10 @@ pub async fn publish_release(
     progress: impl FnMut(u64, u64) + Send + 'static,
 ) -> Result<Release, PublishFailure> {
     let file = file_name(release_store.app, &publication.version);
-    let admit =
-        |releases: &Releases| releases.admit(&publication.version, &file, publication.prerelease, publication.force);
-    admit(&release_store.store.releases().await?)?;
+    let check_publishable = |releases: &Releases| {
+        releases.check_publishable(&publication.version, &file, publication.prerelease, publication.force)
+    };
+    check_publishable(&release_store.store.releases().await?)?;
     match publication.image {
         ImageSource::External { ref url, length, sha256 } => {
             let release = release(&publication, file.clone(), Some(url.clone()), (length, sha256), at);
@@ -104,7 +105,7 @@ pub async fn publish_release(
             let copied = tokio::task::spawn_blocking(move || copy(&source, &target, progress));
             let length_and_hash = copied.await.map_err(|why| unwritable(io::Error::other(why)))??;
             // Copying takes a while: another release may have been published meanwhile.
-            admit(&release_store.store.releases().await?)?;
+            check_publishable(&release_store.store.releases().await?)?;
             // A file of that name has no row: it is left from an interrupted publication and is replaced.
             partial.persist(folder.join(&file)).map_err(|failure| unwritable(failure.error))?;
             File::open(folder).and_then(|folder| folder.sync_all()).map_err(unwritable)?;
@@ -141,7 +142,7 @@ async fn record(store: &Store, release: Release) -> Result<Release, PublishFailu
     if store.add_release(&release).await? {
         Ok(release)
     } else {
-        Err(RejectedRelease::VersionUsed(release.version).into())
+        Err(PublishRejection::VersionUsed(release.version).into())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Catalogue, NewestImage, Service};
+use super::{NewestImage, ReleaseCatalog, Service};
 use crate::domain::plural::quantity;
 
 /// How long a message may wait for the mail server before that is reported.
@@ -21,13 +21,13 @@ pub struct ReadinessCheck {
 pub async fn readiness(service: &Service) -> Vec<ReadinessCheck> {
     let check = |name, problem, fails_readiness| ReadinessCheck { name, problem, fails_readiness };
     let writer = service.writer.problem();
-    if let Err(failure) = service.catalogue.refresh().await {
+    if let Err(failure) = service.catalog.refresh().await {
         let database = check("database", Some(failure.to_string()), true);
         return std::iter::once(database).chain(writer.map(|problem| check("writer", Some(problem), true))).collect();
     }
-    let image = missing_image(&service.catalogue, &service.newest_image).await;
+    let image = missing_image(&service.catalog, &service.newest_image).await;
     // Without any release, no other instance has an image either.
-    let has_release = service.catalogue.cached().newest().is_some();
+    let has_release = service.catalog.cached().newest().is_some();
     vec![
         check("database", None, true),
         check("writer", writer, true),
@@ -54,18 +54,18 @@ async fn outbox_problem(service: &Service) -> Option<String> {
 
 /// Returns why downloads get no image, according to the cached releases. The newest release may have been published on
 /// another machine, into a folder that this instance does not share.
-pub async fn missing_image(catalogue: &Catalogue, newest_image: &NewestImage) -> Option<String> {
+pub async fn missing_image(catalog: &ReleaseCatalog, newest_image: &NewestImage) -> Option<String> {
     if matches!(newest_image, NewestImage::External(_)) {
         return None;
     }
-    let releases = catalogue.cached();
+    let releases = catalog.cached();
     let Some(release) = releases.newest() else {
         return newest_image.requires_release().then(|| "nothing has been published".to_owned());
     };
     if release.external_url.is_some() {
         return None;
     }
-    catalogue.open(release).await.err().map(|why| {
+    catalog.open(release).await.err().map(|why| {
         format!(
             "{} cannot be read here ({why}); all instances have to share the folder of the setting releases_dir",
             release.file

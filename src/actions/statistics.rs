@@ -52,8 +52,8 @@ pub async fn statistics(
         periods: periods.into_iter().collect(),
         sources: store.counts_by_source(since).await?,
         via: most_first(by_via),
-        tools: store.counts_by_name(CountedEvent::Tool, since).await?,
-        images: store.counts_by_name(CountedEvent::Image, since).await?,
+        tools: store.counts_by_name(CountedEvent::ToolCall, since).await?,
+        images: store.counts_by_name(CountedEvent::ImageDownload, since).await?,
     })
 }
 

@@ -258,7 +258,7 @@ fn run(cli: Cli) -> Result<(), CommandFailure> {
 
 /// Returns the public address of the site: the setting, or the address of the listener.
 fn base_url(settings: &Settings) -> BaseUrl {
-    settings.base_url.clone().unwrap_or_else(|| BaseUrl::of_listener(settings.listen))
+    settings.base_url.clone().unwrap_or_else(|| BaseUrl::from_listen_address(settings.listen))
 }
 
 /// Runs a command to completion on a single-threaded runtime.

@@ -18,7 +18,7 @@ use crate::actions::{self, Failure, erase_person};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::email::EmailAddress;
-use crate::domain::plural::{pluralize, quantity};
+use crate::domain::plural::{plural_form, quantity};
 use crate::domain::suppression::SuppressionReason;
 use crate::store::{PersonRecord, ScrubOutcome, Store};
 
@@ -135,7 +135,7 @@ impl PeopleCommand {
 }
 
 fn rows(some: usize, all: usize, (one, many): (&str, &str)) -> String {
-    format!("{some} of {all} rows {}", pluralize(some as u64, one, many))
+    format!("{some} of {all} rows {}", plural_form(some as u64, one, many))
 }
 
 pub(super) fn run(command: PeopleCommand, settings: &Settings) -> Result<(), CommandFailure> {

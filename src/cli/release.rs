@@ -17,7 +17,7 @@ use crate::config::Settings;
 use crate::domain::release::{Notes, Release, Releases, Signature};
 use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
-use crate::domain::version::{Build, SystemVersion, Version};
+use crate::domain::version::{BuildNumber, MacosVersion, Version};
 use crate::site::{Content, SiteFacts};
 use crate::store::Store;
 
@@ -76,16 +76,16 @@ pub(super) struct PublishArguments {
     notes: Option<PathBuf>,
 
     /// Build number of the app (`CFBundleVersion`), for Sparkle, if it differs from the version
-    #[arg(long, value_name = "BUILD", value_parser = |text: &str| Build::parse(text))]
-    build: Option<Build>,
+    #[arg(long, value_name = "BUILD", value_parser = |text: &str| BuildNumber::parse(text))]
+    build: Option<BuildNumber>,
 
     /// Signature printed by Sparkle's `sign_update`
     #[arg(long, value_name = "SIGNATURE", value_parser = |text: &str| Signature::parse(text))]
     ed_signature: Option<Signature>,
 
     /// Oldest macOS version that the app supports, such as 14.0
-    #[arg(long, value_name = "VERSION", value_parser = |text: &str| SystemVersion::parse(text))]
-    minimum_macos: Option<SystemVersion>,
+    #[arg(long, value_name = "VERSION", value_parser = |text: &str| MacosVersion::parse(text))]
+    minimum_macos: Option<MacosVersion>,
 
     /// Publish a prerelease; the public download does not change
     #[arg(long)]
@@ -250,7 +250,7 @@ fn list(releases: &Releases, as_json: bool) {
 
 fn show(releases: &Releases, version: Option<Version>, as_json: bool) -> Result<(), CommandFailure> {
     let release = match version {
-        Some(version) => releases.with_version(&version).ok_or(ReleaseFailure::Unknown(version))?,
+        Some(version) => releases.find_version(&version).ok_or(ReleaseFailure::Unknown(version))?,
         None => releases.newest().ok_or(ReleaseFailure::NoReleases)?,
     };
     let json = release_json(release, releases);
@@ -272,7 +272,7 @@ fn show(releases: &Releases, version: Option<Version>, as_json: bool) -> Result<
 }
 
 async fn withdraw(store: &Store, version: Version, yes: bool) -> Result<(), CommandFailure> {
-    match store.releases().await?.with_version(&version) {
+    match store.releases().await?.find_version(&version) {
         None => return Err(ReleaseFailure::Unknown(version).into()),
         Some(Release { withdrawn: Some(at), .. }) => {
             return Err(ReleaseFailure::Withdrawn(version, at.date()).into());
@@ -313,8 +313,8 @@ fn release_json(release: &Release, releases: &Releases) -> Value {
         "url": release.external_url,
         "length": release.length,
         "sha256": release.sha256.hex(),
-        "build": release.build.as_ref().map(Build::as_str),
-        "minimum_macos": release.minimum_macos.as_ref().map(SystemVersion::as_str),
+        "build": release.build.as_ref().map(BuildNumber::as_str),
+        "minimum_macos": release.minimum_macos.as_ref().map(MacosVersion::as_str),
         "ed_signature": release.signature.as_ref().map(Signature::as_str),
         "notes": release.notes.as_str(),
     })

@@ -18,7 +18,7 @@ pub struct BaseUrl {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidBaseUrl {
     #[error("it is not a URL such as https://troupe.example")]
-    Shape,
+    Syntax,
     #[error("it must start with http:// or https://")]
     Scheme,
     #[error("it must end after the host, without a path, query, user or password")]
@@ -29,7 +29,7 @@ impl BaseUrl {
     /// # Errors
     /// Fails if `text` is not an http or https URL that ends after the host.
     pub fn parse(text: &str) -> Result<Self, InvalidBaseUrl> {
-        let url = Url::parse(text).map_err(|_| InvalidBaseUrl::Shape)?;
+        let url = Url::parse(text).map_err(|_| InvalidBaseUrl::Syntax)?;
         if !matches!(url.scheme(), "http" | "https") {
             return Err(InvalidBaseUrl::Scheme);
         }
@@ -43,15 +43,15 @@ impl BaseUrl {
         }
         Ok(Self {
             origin: url.origin().ascii_serialization(),
-            host: url.host().ok_or(InvalidBaseUrl::Shape)?.to_owned(),
-            port: url.port_or_known_default().ok_or(InvalidBaseUrl::Shape)?,
+            host: url.host().ok_or(InvalidBaseUrl::Syntax)?.to_owned(),
+            port: url.port_or_known_default().ok_or(InvalidBaseUrl::Syntax)?,
             https: url.scheme() == "https",
         })
     }
 
     /// The URL of a site that is reached at its listener.
     #[must_use]
-    pub fn of_listener(address: SocketAddr) -> Self {
+    pub fn from_listen_address(address: SocketAddr) -> Self {
         let host = match address {
             SocketAddr::V4(v4) => Host::Ipv4(*v4.ip()),
             SocketAddr::V6(v6) => Host::Ipv6(*v6.ip()),
@@ -77,8 +77,8 @@ impl BaseUrl {
 
     /// The host and port to connect to. An IPv6 address has no brackets.
     #[must_use]
-    pub fn server(&self) -> (String, u16) {
-        (without_brackets(&self.host), self.port)
+    pub fn host_and_port(&self) -> (String, u16) {
+        (dial_host(&self.host), self.port)
     }
 
     /// Returns the absolute URL of a path that starts with a slash.
@@ -109,7 +109,7 @@ pub(super) fn is_loopback(host: &Host) -> bool {
 }
 
 /// Returns the name or IP address to connect to.
-pub(super) fn without_brackets(host: &Host) -> String {
+pub(super) fn dial_host(host: &Host) -> String {
     match host {
         Host::Domain(name) => name.clone(),
         Host::Ipv4(ip) => ip.to_string(),
@@ -142,10 +142,10 @@ mod tests {
             ("https://[2001:db8::1]", "2001:db8::1", 443),
             ("https://münchen.example", "xn--mnchen-3ya.example", 443),
         ] {
-            assert_eq!(BaseUrl::parse(text).unwrap().server(), (host.to_owned(), port), "{text}");
+            assert_eq!(BaseUrl::parse(text).unwrap().host_and_port(), (host.to_owned(), port), "{text}");
         }
-        let listener = BaseUrl::of_listener("[::1]:8080".parse().unwrap());
-        assert_eq!(listener.server(), ("::1".to_owned(), 8080));
+        let listener = BaseUrl::from_listen_address("[::1]:8080".parse().unwrap());
+        assert_eq!(listener.host_and_port(), ("::1".to_owned(), 8080));
     }
 
     #[test]
@@ -154,7 +154,7 @@ mod tests {
             assert_eq!(BaseUrl::parse(text), Err(InvalidBaseUrl::MoreThanOrigin), "{text}");
         }
         assert_eq!(BaseUrl::parse("ftp://a.example"), Err(InvalidBaseUrl::Scheme));
-        assert_eq!(BaseUrl::parse("a.example"), Err(InvalidBaseUrl::Shape));
+        assert_eq!(BaseUrl::parse("a.example"), Err(InvalidBaseUrl::Syntax));
     }
 
     #[test]

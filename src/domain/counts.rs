@@ -11,27 +11,27 @@ use super::text::Source;
 pub enum CountedEvent {
     Download,
     /// The first download or signup of an address.
-    Person,
+    NewPerson,
     OptIn,
     Join,
     Message,
     Unsubscribe,
     /// A call to a tool, by its name.
-    Tool,
+    ToolCall,
     /// The start of a disk image's transfer, by its version.
-    Image,
+    ImageDownload,
 }
 
 impl CountedEvent {
     pub const ALL: [Self; 8] = [
         Self::Download,
-        Self::Person,
+        Self::NewPerson,
         Self::OptIn,
         Self::Join,
         Self::Message,
         Self::Unsubscribe,
-        Self::Tool,
-        Self::Image,
+        Self::ToolCall,
+        Self::ImageDownload,
     ];
 
     #[must_use]
@@ -43,13 +43,13 @@ impl CountedEvent {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Download => "download",
-            Self::Person => "person",
+            Self::NewPerson => "person",
             Self::OptIn => "opt-in",
             Self::Join => "join",
             Self::Message => "message",
             Self::Unsubscribe => "unsubscribe",
-            Self::Tool => "tool",
-            Self::Image => "image",
+            Self::ToolCall => "tool",
+            Self::ImageDownload => "image",
         }
     }
 }
@@ -72,7 +72,7 @@ pub struct Counts(BTreeMap<CountKey, u64>);
 
 impl Counts {
     /// Counts an event without a name.
-    pub fn add_plain(&mut self, day: Day, what: CountedEvent, via: Option<Via>) {
+    pub fn add_unnamed(&mut self, day: Day, what: CountedEvent, via: Option<Via>) {
         self.add(CountKey { day, what, via: via.map_or("", Via::as_str), name: String::new() });
     }
 
@@ -86,13 +86,13 @@ impl Counts {
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (&CountKey, u64)> {
-        self.0.iter().map(|(key, times)| (key, *times))
+        self.0.iter().map(|(key, count)| (key, *count))
     }
 
     /// Adds counts that could not be stored, so that they are stored with the next ones.
     pub fn merge(&mut self, other: Self) {
-        for (key, times) in other.0 {
-            *self.0.entry(key).or_default() += times;
+        for (key, count) in other.0 {
+            *self.0.entry(key).or_default() += count;
         }
     }
 }
@@ -110,17 +110,17 @@ pub struct Totals {
 
 impl Totals {
     /// Ignores tool calls and images, which are counted by name only.
-    pub const fn add(&mut self, what: CountedEvent, times: u64) {
+    pub const fn add(&mut self, what: CountedEvent, count: u64) {
         let total = match what {
             CountedEvent::Download => &mut self.downloads,
-            CountedEvent::Person => &mut self.new_people,
+            CountedEvent::NewPerson => &mut self.new_people,
             CountedEvent::OptIn => &mut self.opt_ins,
             CountedEvent::Join => &mut self.joins,
             CountedEvent::Message => &mut self.messages,
             CountedEvent::Unsubscribe => &mut self.unsubscribes,
-            CountedEvent::Tool | CountedEvent::Image => return,
+            CountedEvent::ToolCall | CountedEvent::ImageDownload => return,
         };
-        *total += times;
+        *total += count;
     }
 
     /// Each total with its name in JSON.

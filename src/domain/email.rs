@@ -25,7 +25,7 @@ pub enum InvalidEmail {
     #[error("it has {0} characters, and an address has at most {max}", max = limits::MAX_EMAIL_CHARS)]
     TooLong(usize),
     #[error("it is not of the form name@example.com")]
-    Shape,
+    Syntax,
     #[error("the part before the @ has more than {max} characters", max = limits::MAX_LOCAL_PART_BYTES)]
     LocalPartTooLong,
     #[error("the part before the @ may contain only letters, digits, single dots and !#$%&'*+/=?^_`{{|}}~-")]
@@ -42,9 +42,9 @@ impl EmailAddress {
         if length > limits::MAX_EMAIL_CHARS {
             return Err(InvalidEmail::TooLong(length));
         }
-        let (local, domain) = typed.split_once('@').ok_or(InvalidEmail::Shape)?;
+        let (local, domain) = typed.split_once('@').ok_or(InvalidEmail::Syntax)?;
         if local.is_empty() || domain.is_empty() {
-            return Err(InvalidEmail::Shape);
+            return Err(InvalidEmail::Syntax);
         }
         if local.len() > limits::MAX_LOCAL_PART_BYTES {
             return Err(InvalidEmail::LocalPartTooLong);

@@ -29,9 +29,9 @@ pub enum InvalidLetter {
         "it has a picture, which mail programs load when the letter is opened, so the picture's host learns who reads \
          it; link to the picture instead"
     )]
-    Picture,
+    ContainsImage,
     #[error("its subject is over {} characters", limits::MAX_LETTER_SUBJECT_CHARS)]
-    LongSubject,
+    SubjectTooLong,
     #[error("it is over {} KiB, and mail programs cut such letters off", limits::MAX_LETTER_BYTES / 1024)]
     TooLong,
 }
@@ -51,14 +51,14 @@ impl Letter {
             return Err(InvalidLetter::Empty);
         }
         if body.contains("![") {
-            return Err(InvalidLetter::Picture);
+            return Err(InvalidLetter::ContainsImage);
         }
         let named = front_matter.as_ref().and_then(|front_matter| front_matter.get("subject"));
         let heading = || body.lines().find_map(|line| line.strip_prefix("# "));
         let subject = named.or_else(heading).map(plain).filter(|subject| !subject.is_empty());
         let subject = subject.ok_or(InvalidLetter::NoSubject)?;
         if subject.chars().count() > limits::MAX_LETTER_SUBJECT_CHARS {
-            return Err(InvalidLetter::LongSubject);
+            return Err(InvalidLetter::SubjectTooLong);
         }
         Ok(Self { id: Sha256::of(text.trim().as_bytes()), subject, body: body.trim().to_owned() + "\n" })
     }
@@ -100,11 +100,11 @@ mod tests {
         for (text, why) in [
             ("", InvalidLetter::Empty),
             ("---\nsubject: A\n---\n \n", InvalidLetter::Empty),
-            ("# A\n\n![b](https://elsewhere.example/pixel.gif)", InvalidLetter::Picture),
+            ("# A\n\n![b](https://elsewhere.example/pixel.gif)", InvalidLetter::ContainsImage),
             ("---\nsubject: A\n", InvalidLetter::UnclosedFrontMatter(UnclosedFrontMatter)),
             ("Only text\n\n## A second heading\n", InvalidLetter::NoSubject),
             ("---\nsubject:\n---\nText", InvalidLetter::NoSubject),
-            (&format!("# {}\n", "a".repeat(151)), InvalidLetter::LongSubject),
+            (&format!("# {}\n", "a".repeat(151)), InvalidLetter::SubjectTooLong),
             (&"a".repeat(65 * 1024), InvalidLetter::TooLong),
         ] {
             assert_eq!(Letter::parse(text), Err(why), "{text:.40}");

@@ -14,7 +14,7 @@ pub struct Mailbox {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidMailbox {
     #[error("it is neither an address nor of the form Name <name@example.com>")]
-    Shape,
+    Syntax,
     #[error("the name before the address must not contain control characters, quotes or angle brackets")]
     Name,
     #[error("the address is invalid: {0}")]
@@ -29,7 +29,7 @@ impl Mailbox {
         let Some(inner) = text.strip_suffix('>') else {
             return Ok(Self { name: None, email: EmailAddress::parse(text)? });
         };
-        let (name, email) = inner.rsplit_once('<').ok_or(InvalidMailbox::Shape)?;
+        let (name, email) = inner.rsplit_once('<').ok_or(InvalidMailbox::Syntax)?;
         let name = name.trim();
         let name = name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name);
         if name.contains(|c: char| c.is_control() || matches!(c, '"' | '<' | '>')) {

@@ -19,7 +19,7 @@ pub struct Person {
 impl Person {
     /// Whether the person receives the monthly letter.
     #[must_use]
-    pub const fn is_mailed(&self) -> bool {
+    pub const fn receives_letter(&self) -> bool {
         self.opt_in.is_some() && self.suppressed.is_none()
     }
 }

@@ -2,7 +2,7 @@
 
 /// Returns `singular` if `number` is 1, otherwise `plural`.
 #[must_use]
-pub const fn pluralize<'a>(number: u64, singular: &'a str, plural: &'a str) -> &'a str {
+pub const fn plural_form<'a>(number: u64, singular: &'a str, plural: &'a str) -> &'a str {
     if number == 1 { singular } else { plural }
 }
 
@@ -10,7 +10,7 @@ pub const fn pluralize<'a>(number: u64, singular: &'a str, plural: &'a str) -> &
 #[must_use]
 pub fn quantity(number: impl Into<u64>, singular: &str, plural: &str) -> String {
     let number = number.into();
-    format!("{number} {}", pluralize(number, singular, plural))
+    format!("{number} {}", plural_form(number, singular, plural))
 }
 
 #[cfg(test)]

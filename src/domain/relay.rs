@@ -5,7 +5,7 @@ use std::fmt;
 use percent_encoding::percent_decode_str;
 use url::{Host, Url};
 
-use super::base_url::{is_loopback, without_brackets};
+use super::base_url::{dial_host, is_loopback};
 
 /// An SMTP server. Its password is never sent unencrypted over a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +42,7 @@ impl fmt::Debug for Login {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidRelay {
     #[error("it is not of the form smtps://user:password@mail.example.com")]
-    Shape,
+    Syntax,
     #[error("it must start with smtp:// or smtps://")]
     Scheme,
     #[error("it must end after the host and port")]
@@ -55,7 +55,7 @@ impl Relay {
     /// # Errors
     /// Fails if `text` is not an SMTP URL. The error does not quote the text, which may hold a password.
     pub fn parse(text: &str) -> Result<Self, InvalidRelay> {
-        let url = Url::parse(text).map_err(|_| InvalidRelay::Shape)?;
+        let url = Url::parse(text).map_err(|_| InvalidRelay::Syntax)?;
         let tls = match url.scheme() {
             "smtps" => true,
             "smtp" => false,
@@ -64,7 +64,7 @@ impl Relay {
         if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
             return Err(InvalidRelay::MoreThanHost);
         }
-        let host = url.host_str().and_then(|host| Host::parse(host).ok()).ok_or(InvalidRelay::Shape)?;
+        let host = url.host_str().and_then(|host| Host::parse(host).ok()).ok_or(InvalidRelay::Syntax)?;
         let login = match (url.username(), url.password()) {
             ("", None) => None,
             (user, Some(password)) if !user.is_empty() && !password.is_empty() => {
@@ -88,7 +88,7 @@ impl Relay {
     /// The host to connect to. An IPv6 address has no brackets.
     #[must_use]
     pub fn host(&self) -> String {
-        without_brackets(&self.host)
+        dial_host(&self.host)
     }
 
     #[must_use]
@@ -108,7 +108,7 @@ impl Relay {
 
     /// Whether the connection stays on this host, so that any certificate is accepted.
     #[must_use]
-    pub fn is_loopback(&self) -> bool {
+    pub fn is_trusted_local(&self) -> bool {
         is_local(&self.host)
     }
 }
@@ -171,8 +171,8 @@ mod tests {
     #[test]
     fn invalid_urls_are_rejected() {
         for (url, error) in [
-            ("mail.example", InvalidRelay::Shape),
-            ("smtp://", InvalidRelay::Shape),
+            ("mail.example", InvalidRelay::Syntax),
+            ("smtp://", InvalidRelay::Syntax),
             ("https://mail.example", InvalidRelay::Scheme),
             ("smtps://mail.example/path", InvalidRelay::MoreThanHost),
             ("smtps://mail.example?tls=off", InvalidRelay::MoreThanHost),

@@ -6,7 +6,7 @@ use super::limits;
 use super::sha256::Sha256;
 use super::text::clean_text;
 use super::time::Timestamp;
-use super::version::{Build, SystemVersion, Version};
+use super::version::{BuildNumber, MacosVersion, Version};
 
 /// A version of the app that was published. It may be withdrawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,10 +19,10 @@ pub struct Release {
     pub length: u64,
     pub sha256: Sha256,
     pub notes: Notes,
-    pub build: Option<Build>,
+    pub build: Option<BuildNumber>,
     /// The `EdDSA` signature that Sparkle checks.
     pub signature: Option<Signature>,
-    pub minimum_macos: Option<SystemVersion>,
+    pub minimum_macos: Option<MacosVersion>,
     /// A pre-release is never the newest for the public.
     pub prerelease: bool,
     pub published: Timestamp,
@@ -31,7 +31,7 @@ pub struct Release {
 
 /// Why a release cannot be published.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RejectedRelease {
+pub enum PublishRejection {
     #[error("version {0} is already published; choose a higher one")]
     VersionUsed(Version),
     #[error("version {0} was withdrawn and cannot be used again; choose a higher one")]
@@ -61,23 +61,23 @@ impl Releases {
     }
 
     /// Releases that are not withdrawn.
-    pub fn offered(&self) -> impl Iterator<Item = &Release> {
+    pub fn available(&self) -> impl Iterator<Item = &Release> {
         self.0.iter().filter(|release| release.withdrawn.is_none())
     }
 
     /// The release that the public gets.
     #[must_use]
     pub fn newest(&self) -> Option<&Release> {
-        self.offered().find(|release| !release.prerelease)
+        self.available().find(|release| !release.prerelease)
     }
 
     #[must_use]
-    pub fn with_version(&self, version: &Version) -> Option<&Release> {
+    pub fn find_version(&self, version: &Version) -> Option<&Release> {
         self.0.iter().find(|release| release.version == *version)
     }
 
     #[must_use]
-    pub fn with_file(&self, file: &str) -> Option<&Release> {
+    pub fn find_file(&self, file: &str) -> Option<&Release> {
         self.0.iter().find(|release| release.file == file)
     }
 
@@ -85,23 +85,29 @@ impl Releases {
     ///
     /// # Errors
     /// Fails with the reason why not.
-    pub fn admit(&self, version: &Version, file: &str, prerelease: bool, force: bool) -> Result<(), RejectedRelease> {
-        if let Some(known) = self.with_version(version) {
+    pub fn check_publishable(
+        &self,
+        version: &Version,
+        file: &str,
+        prerelease: bool,
+        force: bool,
+    ) -> Result<(), PublishRejection> {
+        if let Some(known) = self.find_version(version) {
             return Err(match known.withdrawn {
-                Some(_) => RejectedRelease::VersionWithdrawn(version.clone()),
-                None => RejectedRelease::VersionUsed(version.clone()),
+                Some(_) => PublishRejection::VersionWithdrawn(version.clone()),
+                None => PublishRejection::VersionUsed(version.clone()),
             });
         }
-        if self.with_file(file).is_some() {
-            return Err(RejectedRelease::NameUsed(file.to_owned()));
+        if self.find_file(file).is_some() {
+            return Err(PublishRejection::NameUsed(file.to_owned()));
         }
         if version.is_prerelease() && !prerelease {
-            return Err(RejectedRelease::PrereleaseFlagMissing(version.clone()));
+            return Err(PublishRejection::PrereleaseFlagMissing(version.clone()));
         }
-        let highest = self.offered().find(|release| prerelease || !release.prerelease);
+        let highest = self.available().find(|release| prerelease || !release.prerelease);
         match highest {
             Some(highest) if !force && highest.version > *version => {
-                Err(RejectedRelease::NotNewer(version.clone(), highest.version.clone()))
+                Err(PublishRejection::NotNewer(version.clone(), highest.version.clone()))
             }
             _ => Ok(()),
         }
@@ -218,8 +224,8 @@ mod tests {
         }
     }
 
-    fn admit(releases: &Releases, text: &str, prerelease: bool, force: bool) -> Result<(), RejectedRelease> {
-        releases.admit(&version(text), &file_name("Troupe", &version(text)), prerelease, force)
+    fn check(releases: &Releases, text: &str, prerelease: bool, force: bool) -> Result<(), PublishRejection> {
+        releases.check_publishable(&version(text), &file_name("Troupe", &version(text)), prerelease, force)
     }
 
     #[test]
@@ -227,7 +233,7 @@ mod tests {
         let withdrawn = Release { withdrawn: Some(Timestamp::from_unix_millis(1)), ..release("1.11.0") };
         let releases = Releases::new(vec![release("1.9.3"), withdrawn, release("2.0.0-beta.1"), release("1.10.0")]);
         assert_eq!(releases.newest().unwrap().version, version("1.10.0"));
-        assert_eq!(releases.offered().count(), 3);
+        assert_eq!(releases.available().count(), 3);
         assert_eq!(Releases::new(vec![release("2.0.0-beta.1")]).newest(), None);
     }
 
@@ -235,24 +241,24 @@ mod tests {
     fn a_version_is_used_once_and_must_be_newer() {
         let withdrawn = Release { withdrawn: Some(Timestamp::from_unix_millis(1)), ..release("1.5.0") };
         let releases = Releases::new(vec![release("1.4.0"), withdrawn, release("2.0.0-beta.2")]);
-        assert_eq!(admit(&releases, "1.4.1", false, false), Ok(()));
-        assert_eq!(admit(&releases, "1.4.0", false, true), Err(RejectedRelease::VersionUsed(version("1.4.0"))));
-        assert_eq!(admit(&releases, "1.5.0", false, true), Err(RejectedRelease::VersionWithdrawn(version("1.5.0"))));
+        assert_eq!(check(&releases, "1.4.1", false, false), Ok(()));
+        assert_eq!(check(&releases, "1.4.0", false, true), Err(PublishRejection::VersionUsed(version("1.4.0"))));
+        assert_eq!(check(&releases, "1.5.0", false, true), Err(PublishRejection::VersionWithdrawn(version("1.5.0"))));
         assert_eq!(
-            admit(&releases, "1.3.9", false, false),
-            Err(RejectedRelease::NotNewer(version("1.3.9"), version("1.4.0")))
+            check(&releases, "1.3.9", false, false),
+            Err(PublishRejection::NotNewer(version("1.3.9"), version("1.4.0")))
         );
-        assert_eq!(admit(&releases, "1.3.9", false, true), Ok(()));
+        assert_eq!(check(&releases, "1.3.9", false, true), Ok(()));
         assert_eq!(
-            admit(&releases, "2.0.0-beta.1", true, false),
-            Err(RejectedRelease::NotNewer(version("2.0.0-beta.1"), version("2.0.0-beta.2")))
+            check(&releases, "2.0.0-beta.1", true, false),
+            Err(PublishRejection::NotNewer(version("2.0.0-beta.1"), version("2.0.0-beta.2")))
         );
         assert_eq!(
-            admit(&releases, "2.0.0-beta.3", false, false),
-            Err(RejectedRelease::PrereleaseFlagMissing(version("2.0.0-beta.3")))
+            check(&releases, "2.0.0-beta.3", false, false),
+            Err(PublishRejection::PrereleaseFlagMissing(version("2.0.0-beta.3")))
         );
-        let other_name = releases.admit(&version("1.6.0"), "Troupe-1.4.0.dmg", false, false);
-        assert_eq!(other_name, Err(RejectedRelease::NameUsed("Troupe-1.4.0.dmg".to_owned())));
+        let other_name = releases.check_publishable(&version("1.6.0"), "Troupe-1.4.0.dmg", false, false);
+        assert_eq!(other_name, Err(PublishRejection::NameUsed("Troupe-1.4.0.dmg".to_owned())));
     }
 
     #[test]

@@ -11,7 +11,7 @@ pub struct Version(semver::Version);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidVersion {
     #[error("it is not of the form 1.4.0 or 2.0.0-beta.1")]
-    Shape,
+    Syntax,
     #[error("it has build metadata after a plus sign; remove it")]
     Build,
 }
@@ -20,7 +20,7 @@ impl Version {
     /// # Errors
     /// Fails if `text` is not a semantic version without build metadata.
     pub fn parse(text: &str) -> Result<Self, InvalidVersion> {
-        let version = semver::Version::parse(text).map_err(|_| InvalidVersion::Shape)?;
+        let version = semver::Version::parse(text).map_err(|_| InvalidVersion::Syntax)?;
         if version.build.is_empty() { Ok(Self(version)) } else { Err(InvalidVersion::Build) }
     }
 
@@ -39,22 +39,22 @@ impl fmt::Display for Version {
 
 /// A version of macOS, as `14` or `14.6.1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SystemVersion(String);
+pub struct MacosVersion(String);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is not a version of macOS such as 14.0")]
-pub struct InvalidSystemVersion;
+pub struct InvalidMacosVersion;
 
-impl SystemVersion {
+impl MacosVersion {
     /// # Errors
     /// Fails if `text` is not one to three numbers separated by dots.
-    pub fn parse(text: &str) -> Result<Self, InvalidSystemVersion> {
+    pub fn parse(text: &str) -> Result<Self, InvalidMacosVersion> {
         let numbers: Vec<_> = text.split('.').collect();
         let fits = numbers.len() <= 3
             && numbers
                 .iter()
                 .all(|number| (1..=3).contains(&number.len()) && number.bytes().all(|digit| digit.is_ascii_digit()));
-        if fits { Ok(Self(text.to_owned())) } else { Err(InvalidSystemVersion) }
+        if fits { Ok(Self(text.to_owned())) } else { Err(InvalidMacosVersion) }
     }
 
     #[must_use]
@@ -65,19 +65,19 @@ impl SystemVersion {
 
 /// The app's `CFBundleVersion`, if it differs from its version.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Build(String);
+pub struct BuildNumber(String);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it is not a build number such as 1042")]
-pub struct InvalidBuild;
+pub struct InvalidBuildNumber;
 
-impl Build {
+impl BuildNumber {
     /// # Errors
     /// Fails if `text` is not made of digits, letters and dots, or is too long.
-    pub fn parse(text: &str) -> Result<Self, InvalidBuild> {
+    pub fn parse(text: &str) -> Result<Self, InvalidBuildNumber> {
         let fits = (1..=limits::MAX_BUILD_CHARS).contains(&text.len())
             && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.');
-        if fits { Ok(Self(text.to_owned())) } else { Err(InvalidBuild) }
+        if fits { Ok(Self(text.to_owned())) } else { Err(InvalidBuildNumber) }
     }
 
     #[must_use]
@@ -101,7 +101,7 @@ mod tests {
     #[test]
     fn invalid_versions_are_rejected() {
         for text in ["", "1", "1.4", "v1.4.0", "1.4.0.0", "01.4.0", "1.4.0 ", "1.4.0/x", "latest"] {
-            assert_eq!(Version::parse(text), Err(InvalidVersion::Shape), "{text}");
+            assert_eq!(Version::parse(text), Err(InvalidVersion::Syntax), "{text}");
         }
         assert_eq!(Version::parse("1.4.0+7"), Err(InvalidVersion::Build));
     }
@@ -109,18 +109,18 @@ mod tests {
     #[test]
     fn macos_versions_have_one_to_three_numbers() {
         for text in ["14", "14.0", "14.6.1"] {
-            assert_eq!(SystemVersion::parse(text).unwrap().as_str(), text);
+            assert_eq!(MacosVersion::parse(text).unwrap().as_str(), text);
         }
         for text in ["", "14.", ".1", "14.x", "1.2.3.4", "macOS 14", "1400.0"] {
-            assert_eq!(SystemVersion::parse(text), Err(InvalidSystemVersion), "{text}");
+            assert_eq!(MacosVersion::parse(text), Err(InvalidMacosVersion), "{text}");
         }
     }
 
     #[test]
     fn builds_are_digits_letters_and_dots() {
-        assert_eq!(Build::parse("1042.b2").unwrap().as_str(), "1042.b2");
+        assert_eq!(BuildNumber::parse("1042.b2").unwrap().as_str(), "1042.b2");
         for text in ["", "10 42", "<1>", &"1".repeat(33)] {
-            assert_eq!(Build::parse(text), Err(InvalidBuild), "{text}");
+            assert_eq!(BuildNumber::parse(text), Err(InvalidBuildNumber), "{text}");
         }
     }
 }

@@ -151,12 +151,12 @@ impl Mailer {
         Ok(smtp)
     }
 
-    /// The certificate has to be trusted by the system, except on loopback.
+    /// The certificate must be trusted by the system, except on this machine.
     fn tls(&self) -> Result<TlsParameters, Error> {
-        let is_loopback = self.relay.is_loopback();
+        let is_trusted_local = self.relay.is_trusted_local();
         TlsParameters::builder(self.relay.host())
-            .dangerous_accept_invalid_certs(is_loopback)
-            .dangerous_accept_invalid_hostnames(is_loopback)
+            .dangerous_accept_invalid_certs(is_trusted_local)
+            .dangerous_accept_invalid_hostnames(is_trusted_local)
             .build()
     }
 }

@@ -43,7 +43,7 @@ pub enum DnsFailure {
 
 /// Whether mail to a domain can be delivered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MailRoute {
+pub enum MxStatus {
     /// The domain has a mail server or, without MX records, an address.
     Deliverable,
     /// The domain states that it accepts no mail (RFC 7505).
@@ -106,14 +106,14 @@ impl NameServers {
     ///
     /// # Errors
     /// Fails if no server gives a usable response.
-    pub async fn mail_route(&self, domain: &str) -> Result<MailRoute, DnsFailure> {
-        let Some(servers) = self.lookup(domain, TYPE::MX).await? else { return Ok(MailRoute::NoSuchDomain) };
+    pub async fn mx_status(&self, domain: &str) -> Result<MxStatus, DnsFailure> {
+        let Some(servers) = self.lookup(domain, TYPE::MX).await? else { return Ok(MxStatus::NoSuchDomain) };
         if !servers.is_empty() {
-            return Ok(if servers.iter().all(is_null_mx) { MailRoute::NullMx } else { MailRoute::Deliverable });
+            return Ok(if servers.iter().all(is_null_mx) { MxStatus::NullMx } else { MxStatus::Deliverable });
         }
         let (ipv4, ipv6) = tokio::try_join!(self.lookup(domain, TYPE::A), self.lookup(domain, TYPE::AAAA))?;
         let has_address = [ipv4, ipv6].into_iter().flatten().any(|addresses| !addresses.is_empty());
-        Ok(if has_address { MailRoute::Deliverable } else { MailRoute::Missing })
+        Ok(if has_address { MxStatus::Deliverable } else { MxStatus::Missing })
     }
 
     /// Returns the records of a name, or `None` if the name does not exist.

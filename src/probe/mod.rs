@@ -6,4 +6,4 @@ mod certificate;
 mod dns;
 
 pub use certificate::{Certificate, CertificateFailure, CertificateFault};
-pub use dns::{DnsFailure, InvalidNameServer, MailRoute, NameServers};
+pub use dns::{DnsFailure, InvalidNameServer, MxStatus, NameServers};

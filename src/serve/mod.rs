@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::connections::{ConnectionContext, Listener};
-use crate::actions::{Catalogue, CountBuffer, Forwarder, NewestImage, Service};
+use crate::actions::{CountBuffer, Forwarder, NewestImage, ReleaseCatalog, Service};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, MailSettings, OpsListen, Settings};
 use crate::domain::base_url::BaseUrl;
@@ -99,13 +99,13 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
     let cannot_listen = |error| ServeFailure::Listen("listen", settings.listen, error);
     let listener = TcpListener::bind(settings.listen).await.map_err(cannot_listen)?;
     let address = listener.local_addr().map_err(cannot_listen)?;
-    let base_url = settings.base_url.clone().unwrap_or_else(|| BaseUrl::of_listener(address));
+    let base_url = settings.base_url.clone().unwrap_or_else(|| BaseUrl::from_listen_address(address));
 
     let content = Content::from_settings(&settings)?;
     let facts = SiteFacts::read(&content)?;
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &facts.name);
-    let catalogue = Catalogue::new(store.clone(), settings.releases_dir.clone());
-    let releases = catalogue.current().await;
+    let catalog = ReleaseCatalog::new(store.clone(), settings.releases_dir.clone());
+    let releases = catalog.current().await;
     let mut notes = notes(&newest_image, &releases, &base_url);
     let forwarder = settings.mail.as_ref().map(|mail| forwarder(mail, &store, &clock)).transpose()?;
     if forwarder.is_none() {
@@ -118,7 +118,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
     let flush_counts = flush_counts::run(count_buffer.clone(), store.clone(), stop.clone());
     let forwards_messages = forwarder.is_some();
     let ops_pool = Store::open_for_ops(&database)?;
-    let service = Service { store, ops_pool, writer, clock, newest_image, catalogue, count_buffer, forwards_messages };
+    let service = Service { store, ops_pool, writer, clock, newest_image, catalog, count_buffer, forwards_messages };
     let app = App::new(&settings, base_url.clone(), service, &content)?;
 
     let context_of =

@@ -12,13 +12,13 @@ use crate::web::App;
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
 pub(super) async fn run(content: Content, app: App, stop: CancellationToken) {
-    let mut watcher = app.catalogue().watch();
+    let mut watcher = app.catalog().watch();
     let mut failing = false;
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
             () = watcher.changed() => rebuild(&content, &app).await,
-            () = sleep(POLL_INTERVAL) => match app.catalogue().refresh().await {
+            () = sleep(POLL_INTERVAL) => match app.catalog().refresh().await {
                 Ok(()) => failing = false,
                 Err(failure) if !failing => {
                     failing = true;

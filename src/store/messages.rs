@@ -98,7 +98,7 @@ fn messages_batch(by_digest: &BTreeMap<String, &ReceivedMessage>, fresh: &[(Stri
 fn counted(by_digest: &BTreeMap<String, &ReceivedMessage>, fresh: &[(String,)]) -> Counts {
     let mut counts = Counts::default();
     for message in fresh.iter().filter_map(|(digest,)| by_digest.get(digest)) {
-        counts.add_plain(Day::of(message.at), CountedEvent::Message, None);
+        counts.add_unnamed(Day::of(message.at), CountedEvent::Message, None);
     }
     counts
 }

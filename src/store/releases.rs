@@ -5,7 +5,7 @@ use super::{Store, StoreFailure};
 use crate::domain::release::{Notes, Release, Releases, Signature};
 use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
-use crate::domain::version::{Build, SystemVersion, Version};
+use crate::domain::version::{BuildNumber, MacosVersion, Version};
 
 /// Differs whenever the releases differ: a row is never deleted and changes once, when withdrawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,9 +70,9 @@ impl Store {
             .bind(i64::try_from(release.length).unwrap_or(i64::MAX))
             .bind(release.sha256.hex())
             .bind(release.notes.as_str())
-            .bind(release.build.as_ref().map(Build::as_str))
+            .bind(release.build.as_ref().map(BuildNumber::as_str))
             .bind(release.signature.as_ref().map(Signature::as_str))
-            .bind(release.minimum_macos.as_ref().map(SystemVersion::as_str))
+            .bind(release.minimum_macos.as_ref().map(MacosVersion::as_str))
             .bind(i64::from(release.prerelease))
             .bind(release.published.unix_millis())
             .execute(pool)
@@ -107,9 +107,9 @@ impl Row {
             length: u64::try_from(self.length).ok()?,
             sha256: Sha256::from_hex(&self.sha256)?,
             notes: Notes::parse(&self.notes).ok()?,
-            build: self.build.map(|text| Build::parse(&text)).transpose().ok()?,
+            build: self.build.map(|text| BuildNumber::parse(&text)).transpose().ok()?,
             signature: self.signature.map(|text| Signature::parse(&text)).transpose().ok()?,
-            minimum_macos: self.minimum_macos.map(|text| SystemVersion::parse(&text)).transpose().ok()?,
+            minimum_macos: self.minimum_macos.map(|text| MacosVersion::parse(&text)).transpose().ok()?,
             prerelease: self.prerelease != 0,
             published: Timestamp::from_unix_millis(self.published),
             withdrawn: self.withdrawn.map(Timestamp::from_unix_millis),

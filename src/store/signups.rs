@@ -201,7 +201,7 @@ fn counted(
     let (mut counts, mut sources) = (Counts::default(), SourceCounts::default());
     let mut count = |what, signup: &SignupRecord| {
         let day = Day::of(signup.at);
-        counts.add_plain(day, what, Some(signup.via));
+        counts.add_unnamed(day, what, Some(signup.via));
         sources.add(day, what, signup.source.as_ref());
     };
     for (_, signup) in signups {
@@ -215,7 +215,7 @@ fn counted(
         if let Some((_, first)) = visit.signups.first()
             && known_before(visit, row) == KnownBefore::default()
         {
-            count(CountedEvent::Person, first);
+            count(CountedEvent::NewPerson, first);
         }
     }
     for signup in opt_ins(visits, people) {

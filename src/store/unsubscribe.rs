@@ -104,7 +104,7 @@ impl Store {
         at: Timestamp,
     ) -> Result<bool, StoreFailure> {
         let mut counts = Counts::default();
-        counts.add_plain(Day::of(at), CountedEvent::Unsubscribe, None);
+        counts.add_unnamed(Day::of(at), CountedEvent::Unsubscribe, None);
         let (at, counts) = (at.unix_millis(), counts_batch(&counts));
         in_transaction!(self, |tx, words| {
             let holder: Option<(String, String)> =

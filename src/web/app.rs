@@ -4,7 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use super::built_site::BuiltSite;
 use super::metrics::Metrics;
-use crate::actions::{Catalogue, Service};
+use crate::actions::{ReleaseCatalog, Service};
 use crate::config::Settings;
 use crate::domain::base_url::BaseUrl;
 use crate::site::{Content, SiteFailure};
@@ -34,7 +34,7 @@ impl App {
         service: Service,
         content: &Content,
     ) -> Result<Self, SiteFailure> {
-        let releases = service.catalogue.cached();
+        let releases = service.catalog.cached();
         let built = BuiltSite::new(content, &base_url, &service.newest_image, &releases, settings.ai_train)?;
         Ok(Self(Arc::new(Inner {
             service,
@@ -52,14 +52,14 @@ impl App {
     /// If a file of the site is missing or invalid.
     pub fn rebuild(&self, content: &Content) -> Result<(), SiteFailure> {
         let Inner { service, base_url, ai_train, .. } = &*self.0;
-        let built = BuiltSite::new(content, base_url, &service.newest_image, &service.catalogue.cached(), *ai_train)?;
+        let built = BuiltSite::new(content, base_url, &service.newest_image, &service.catalog.cached(), *ai_train)?;
         *self.0.built.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(built);
         Ok(())
     }
 
     #[must_use]
-    pub fn catalogue(&self) -> &Catalogue {
-        &self.0.service.catalogue
+    pub fn catalog(&self) -> &ReleaseCatalog {
+        &self.0.service.catalog
     }
 
     pub(crate) fn service(&self) -> &Service {

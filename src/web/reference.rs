@@ -11,7 +11,7 @@ use super::fields::Fields;
 use super::mcp::server_info::VERSIONS;
 use super::mcp::tools::{TOOLS, Tool};
 use super::problem::ErrorCode;
-use super::releases::listing::{ReleaseView, newest, offered};
+use super::releases::listing::{ReleaseView, available, newest};
 use crate::actions::NewestImage;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::consent::{self, Via};
@@ -75,8 +75,8 @@ pub(crate) fn reference(base_url: &BaseUrl, newest_image: &NewestImage, releases
         image_ready: newest_image.is_available(releases),
         image_url: newest_image.url().to_owned(),
         release: newest(releases, base_url),
-        releases: offered(releases, base_url),
-        last_release: releases.offered().map(|release| release.published.date()).max().unwrap_or_default(),
+        releases: available(releases, base_url),
+        last_release: releases.available().map(|release| release.published.date()).max().unwrap_or_default(),
     })
 }
 

@@ -19,7 +19,7 @@ pub(super) async fn check_https(base_url: &BaseUrl, now: Timestamp) -> Option<Fi
     if !base_url.is_https() {
         return None;
     }
-    let (host, port) = base_url.server();
+    let (host, port) = base_url.host_and_port();
     let site = base_url.as_str().trim_start_matches("https://");
     let probed = timeout(PROBE_TIMEOUT, Certificate::probe(&host, port, now, RENEWAL_PERIOD)).await;
     let timed_out = |_| Err(CertificateFailure::Unreachable("it did not respond in time".to_owned()));

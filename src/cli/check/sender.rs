@@ -7,7 +7,7 @@ use tokio::time::timeout;
 use super::PROBE_TIMEOUT;
 use super::finding::Finding;
 use crate::config::MailSettings;
-use crate::probe::{DnsFailure, MailRoute, NameServers};
+use crate::probe::{DnsFailure, MxStatus, NameServers};
 
 const NAME: &str = "sender";
 const DKIM: &str = "DKIM cannot be checked from here";
@@ -17,7 +17,7 @@ struct Records<'a> {
     domain: &'a str,
     spf: Vec<String>,
     dmarc: Option<Dmarc<'a>>,
-    replies: MailRoute,
+    replies: MxStatus,
 }
 
 struct Dmarc<'a> {
@@ -41,14 +41,14 @@ impl<'a> Records<'a> {
         let (texts, dmarc, replies) = tokio::try_join!(
             name_servers.txt_records(domain),
             Dmarc::lookup(domain, name_servers),
-            name_servers.mail_route(domain)
+            name_servers.mx_status(domain)
         )?;
         Ok(Self { domain, spf: texts.into_iter().filter(|text| is_spf(text)).collect(), dmarc, replies })
     }
 
     fn finding(&self) -> Finding {
         let domain = self.domain;
-        if self.replies == MailRoute::NoSuchDomain {
+        if self.replies == MxStatus::NoSuchDomain {
             let detail = format!("{domain} does not exist in DNS, so receivers refuse its mail. Check `mail_from`.");
             return Finding::note(NAME, detail);
         }
@@ -96,11 +96,11 @@ impl<'a> Records<'a> {
     fn reply_problem(&self) -> Option<String> {
         let domain = self.domain;
         match self.replies {
-            MailRoute::Deliverable | MailRoute::NoSuchDomain => None,
-            MailRoute::Missing => Some(format!(
+            MxStatus::Deliverable | MxStatus::NoSuchDomain => None,
+            MxStatus::Missing => Some(format!(
                 "Replies and bounces cannot be delivered: add an MX record such as \"10 mx.provider.example\" at {domain}."
             )),
-            MailRoute::NullMx => {
+            MxStatus::NullMx => {
                 Some(format!("Replies and bounces cannot be delivered: the MX record of {domain} refuses all mail."))
             }
         }

@@ -1,7 +1,7 @@
 //! Checks what visitors get: the pages and the download.
 
 use super::finding::Finding;
-use crate::actions::{Catalogue, NewestImage, missing_image};
+use crate::actions::{NewestImage, ReleaseCatalog, missing_image};
 use crate::cli::base_url;
 use crate::config::Settings;
 use crate::domain::release::Releases;
@@ -35,12 +35,12 @@ pub(super) async fn check_release(settings: &Settings, store: Option<Store>, new
             _ => Finding::failed(NAME, format!("Downloads are answered with 503: no release is known. {PUBLISH}")),
         };
     };
-    let catalogue = Catalogue::new(store, settings.releases_dir.clone());
-    if let Err(failure) = catalogue.refresh().await {
+    let catalog = ReleaseCatalog::new(store, settings.releases_dir.clone());
+    if let Err(failure) = catalog.refresh().await {
         return Finding::failed(NAME, format!("The published releases could not be read: {failure}."));
     }
-    let missing = missing_image(&catalogue, newest_image).await;
-    match (catalogue.cached().newest(), missing) {
+    let missing = missing_image(&catalog, newest_image).await;
+    match (catalog.cached().newest(), missing) {
         (Some(release), None) => match &release.external_url {
             Some(url) => Finding::ok(NAME, format!("{} is the newest, at {url}", release.version)),
             None => Finding::ok(NAME, format!("{} is the newest, and its file can be read here", release.version)),

@@ -36,14 +36,14 @@ const MAX_DOWNLOADS: u32 = 10_000;
 /// Returns the row of a person. The opt-in of a suppressed address is omitted, so that another program that reads the
 /// file does not mail it.
 pub(super) fn to_cells(person: &Person) -> [String; COLUMNS.len()] {
-    let opt_in = person.opt_in.as_ref().filter(|_| person.is_mailed());
+    let opt_in = person.opt_in.as_ref().filter(|_| person.receives_letter());
     let of_opt_in = |cell: fn(&OptIn) -> String| opt_in.map(cell).unwrap_or_default();
     [
         person.email.as_typed().to_owned(),
         person.first_seen.rfc3339(),
         person.downloads.to_string(),
         person.waitlist.to_string(),
-        person.is_mailed().to_string(),
+        person.receives_letter().to_string(),
         of_opt_in(|opt_in| opt_in.at.rfc3339()),
         of_opt_in(|opt_in| opt_in.via.as_str().to_owned()),
         of_opt_in(|opt_in| opt_in.source.as_ref().map(Source::as_str).unwrap_or_default().to_owned()),

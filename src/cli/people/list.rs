@@ -37,7 +37,7 @@ pub(super) async fn list(store: &Store, as_json: bool, limit: usize, updates: bo
     let mut list = ListPrinter::new(as_json, width.map(|_| heading(width)));
     let mut next = if limit == 0 { Vec::new() } else { pages.next().await? };
     while !next.is_empty() && list.len < limit {
-        for person in next.iter().filter(|person| !updates || person.is_mailed()).take(limit - list.len) {
+        for person in next.iter().filter(|person| !updates || person.receives_letter()).take(limit - list.len) {
             if !list.push(|| to_json(person), || line(person, width)) {
                 return Ok(());
             }
@@ -54,7 +54,7 @@ pub(super) async fn list(store: &Store, as_json: bool, limit: usize, updates: bo
 fn to_json(person: &Person) -> Value {
     json!({
         "email": person.email.as_typed(),
-        "updates": person.is_mailed(),
+        "updates": person.receives_letter(),
         "waitlist": person.waitlist,
         "downloads": person.downloads,
         "suppressed": person.suppressed.is_some(),
@@ -63,7 +63,7 @@ fn to_json(person: &Person) -> Value {
 }
 
 fn line(person: &Person, width: Option<usize>) -> String {
-    let state = match (person.suppressed, person.is_mailed()) {
+    let state = match (person.suppressed, person.receives_letter()) {
         (Some(_), _) => "suppressed",
         (None, true) => "updates",
         (None, false) => "",

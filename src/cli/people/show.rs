@@ -9,7 +9,7 @@ use crate::domain::text::{SenderName, Source};
 use crate::domain::time::Timestamp;
 use crate::store::{ConsentRecord, EventRecord, InboxEntry, LetterRecord, PersonRecord};
 
-fn is_mailed(person: &PersonRecord) -> bool {
+fn receives_letter(person: &PersonRecord) -> bool {
     person.suppression.is_none() && person.consents.iter().any(|consent| consent.is_current)
 }
 
@@ -22,7 +22,7 @@ pub(super) fn person_json(person: &PersonRecord, base_url: &BaseUrl) -> Value {
     json!({
         "email": person.email.as_typed(),
         "first_seen": person.first_seen.map(Timestamp::rfc3339),
-        "updates": is_mailed(person),
+        "updates": receives_letter(person),
         "waitlist": count_events(person, "join") > 0,
         "downloads": count_events(person, "download"),
         "suppressed": person.suppression.is_some(),
@@ -90,7 +90,7 @@ pub(super) fn lines(person: &PersonRecord, base_url: &BaseUrl) -> Vec<String> {
     let mut lines = vec![
         format!("email        {}", sanitize(person.email.as_typed())),
         format!("first seen   {}", person.first_seen.map_or_else(|| "never".to_owned(), Timestamp::rfc3339)),
-        format!("updates      {}", yes_or_no(is_mailed(person))),
+        format!("updates      {}", yes_or_no(receives_letter(person))),
         format!("waitlist     {}", yes_or_no(count_events(person, "join") > 0)),
         format!("downloads    {}", count_events(person, "download")),
         format!("suppressed   {suppressed}"),

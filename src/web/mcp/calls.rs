@@ -141,7 +141,7 @@ fn get_download(app: &App, fields: Fields) -> Result<String, Problem> {
     no_arguments(fields)?;
     let built = app.built();
     let facts = &built.site.facts;
-    let releases = app.catalogue().cached();
+    let releases = app.catalog().cached();
     let newest = releases.newest().map(|release| NewestRelease {
         version: release.version.to_string(),
         date: release.published.date(),

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::listing::{anchor, url};
 use crate::domain::base_url::BaseUrl;
 use crate::domain::release::{Release, Releases, Signature};
-use crate::domain::version::SystemVersion;
+use crate::domain::version::MacosVersion;
 use crate::site::{PageName, Site, SiteFailure, markdown_to_html};
 
 pub(crate) const APPCAST: &str = "/appcast.xml";
@@ -40,7 +40,7 @@ struct FeedRelease<'a> {
 
 impl<'a> Feed<'a> {
     pub(super) fn new(site: &'a Site, releases: &'a Releases, base_url: &BaseUrl) -> Self {
-        let latest = releases.offered().map(|release| release.published.rfc3339()).max();
+        let latest = releases.available().map(|release| release.published.rfc3339()).max();
         let page_updated = &site.page(PageName::Releases).last_updated;
         Self {
             app: &site.facts.name,
@@ -49,7 +49,7 @@ impl<'a> Feed<'a> {
             page_url: base_url.to(PageName::Releases.path()),
             atom_url: base_url.to(ATOM),
             updated: latest.unwrap_or_else(|| format!("{page_updated}T00:00:00Z")),
-            releases: releases.offered().map(|release| FeedRelease::new(release, base_url)).collect(),
+            releases: releases.available().map(|release| FeedRelease::new(release, base_url)).collect(),
         }
     }
 
@@ -75,7 +75,7 @@ impl<'a> FeedRelease<'a> {
         Self {
             build: release.build.as_ref().map_or_else(|| version.clone(), |build| build.as_str().to_owned()),
             version,
-            minimum_macos: release.minimum_macos.as_ref().map(SystemVersion::as_str),
+            minimum_macos: release.minimum_macos.as_ref().map(MacosVersion::as_str),
             prerelease: release.prerelease,
             published_rfc2822: release.published.rfc2822(),
             published_rfc3339: release.published.rfc3339(),

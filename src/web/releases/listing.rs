@@ -4,11 +4,11 @@ use serde::Serialize;
 
 use crate::domain::base_url::BaseUrl;
 use crate::domain::release::{Release, Releases};
-use crate::domain::version::SystemVersion;
+use crate::domain::version::MacosVersion;
 
 pub(crate) const RELEASES_JSON: &str = "/releases.json";
 
-/// `/releases.json`: the offered releases, the highest version first.
+/// `/releases.json`: the available releases, the highest version first.
 #[derive(Serialize)]
 pub(super) struct ReleaseList<'a> {
     app: &'a str,
@@ -46,12 +46,12 @@ pub(crate) struct ReleaseView {
 
 impl<'a> ReleaseList<'a> {
     pub(super) fn new(app: &'a str, releases: &'a Releases, base_url: &BaseUrl) -> Self {
-        let listed = releases.offered().map(|release| ListedRelease {
+        let listed = releases.available().map(|release| ListedRelease {
             version: release.version.to_string(),
             date: release.published.rfc3339(),
             length: release.length,
             sha256: release.sha256.hex(),
-            minimum_macos: release.minimum_macos.as_ref().map(SystemVersion::as_str),
+            minimum_macos: release.minimum_macos.as_ref().map(MacosVersion::as_str),
             prerelease: release.prerelease,
             notes: release.notes.as_str(),
             url: url(release, base_url),
@@ -82,8 +82,8 @@ pub(crate) fn newest(releases: &Releases, base_url: &BaseUrl) -> Option<ReleaseV
     releases.newest().map(|release| ReleaseView::new(release, base_url))
 }
 
-pub(crate) fn offered(releases: &Releases, base_url: &BaseUrl) -> Vec<ReleaseView> {
-    releases.offered().map(|release| ReleaseView::new(release, base_url)).collect()
+pub(crate) fn available(releases: &Releases, base_url: &BaseUrl) -> Vec<ReleaseView> {
+    releases.available().map(|release| ReleaseView::new(release, base_url)).collect()
 }
 
 /// The address of the image of this version.

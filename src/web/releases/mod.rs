@@ -24,7 +24,7 @@ pub(crate) async fn latest(State(app): State<App>, request: Request) -> Response
     if request.uri().path() != latest_path(name) {
         return pages::unknown(State(app), request).await;
     }
-    let releases = app.service().catalogue.current().await;
+    let releases = app.service().catalog.current().await;
     match (&app.service().newest_image, releases.newest()) {
         (NewestImage::External(url), _) => redirect(url),
         (_, Some(release)) => redirect(release.external_url.as_deref().unwrap_or(&listing::path(release))),
@@ -37,8 +37,8 @@ pub(crate) async fn latest(State(app): State<App>, request: Request) -> Response
 
 /// Serves the image of one version.
 pub(crate) async fn image(State(app): State<App>, Path(file): Path<String>, request: Request) -> Response {
-    let releases = app.service().catalogue.current().await;
-    let Some(release) = releases.with_file(&file).filter(|release| request.uri().path() == listing::path(release))
+    let releases = app.service().catalog.current().await;
+    let Some(release) = releases.find_file(&file).filter(|release| request.uri().path() == listing::path(release))
     else {
         return pages::unknown(State(app), request).await;
     };
@@ -52,7 +52,7 @@ pub(crate) async fn image(State(app): State<App>, Path(file): Path<String>, requ
     if let Some(url) = &release.external_url {
         return redirect(url);
     }
-    let response = match app.service().catalogue.open(release).await {
+    let response = match app.service().catalog.open(release).await {
         Ok(opened) => image::respond(opened, release, request.method(), request.headers()).await,
         Err(error) => Err(error),
     };

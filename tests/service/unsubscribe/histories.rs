@@ -45,7 +45,7 @@ struct Person {
 }
 
 impl Person {
-    fn is_mailed(&self) -> bool {
+    fn receives_letter(&self) -> bool {
         self.opted_in && !self.suppressed
     }
 }
@@ -149,13 +149,13 @@ async fn whatever_happens_only_those_are_mailed_who_asked_and_have_not_left_and_
             }
             let mut recipients = mailed(service).await;
             recipients.sort();
-            assert_eq!(recipients, those(&people, Person::is_mailed), "{history:?}");
+            assert_eq!(recipients, those(&people, Person::receives_letter), "{history:?}");
 
             if case % 6 == 5 {
                 service.clock.advance(Duration::from_hours(24 * 31));
             }
             let month = service.clock.now().month();
-            let expected = those(&people, |person| person.is_mailed() && person.lettered != month);
+            let expected = those(&people, |person| person.receives_letter() && person.lettered != month);
             assert_eq!(send_letter(service, &store, &mut server, case).await, expected, "{history:?}");
             for email in expected {
                 people.get_mut(&email).expect("a person").lettered.clone_from(&month);

@@ -26,8 +26,8 @@ impl DashboardData {
     pub(super) async fn load(app: &App, by: Period, today: Day) -> Result<Self, StoreFailure> {
         let store = &app.service().ops_pool;
         let daily = statistics(store, Period::Day, StatisticsRange::Chart, today).await?;
-        let calls_today = sum(&store.counts_by_name(CountedEvent::Tool, today).await?);
-        let calls_since_yesterday = sum(&store.counts_by_name(CountedEvent::Tool, today.before(1)).await?);
+        let calls_today = sum(&store.counts_by_name(CountedEvent::ToolCall, today).await?);
+        let calls_since_yesterday = sum(&store.counts_by_name(CountedEvent::ToolCall, today.before(1)).await?);
         Ok(Self {
             selected: if by == Period::Day {
                 daily.clone()
@@ -36,7 +36,7 @@ impl DashboardData {
             },
             daily,
             tool_calls: [calls_today, calls_since_yesterday.saturating_sub(calls_today)],
-            recent_images: store.counts_by_name(CountedEvent::Image, today.before(ADOPTION_DAYS - 1)).await?,
+            recent_images: store.counts_by_name(CountedEvent::ImageDownload, today.before(ADOPTION_DAYS - 1)).await?,
             summary: ops_summary(app.service()).await?,
         })
     }

@@ -1,7 +1,7 @@
 //! Formats numbers, shares and periods for people.
 
 use crate::domain::calendar::{Day, Period};
-use crate::domain::plural::pluralize;
+use crate::domain::plural::plural_form;
 use crate::domain::statistics::Statistics;
 
 /// Shown where there is no value.
@@ -22,7 +22,7 @@ pub(super) fn grouped(number: u64) -> String {
 
 /// Like [`quantity`](crate::domain::plural::quantity), with thousands separators.
 pub(super) fn grouped_quantity(number: u64, singular: &str, plural: &str) -> String {
-    format!("{} {}", grouped(number), pluralize(number, singular, plural))
+    format!("{} {}", grouped(number), plural_form(number, singular, plural))
 }
 
 pub(super) fn downloads(number: u64) -> String {

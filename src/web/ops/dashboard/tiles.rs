@@ -43,7 +43,7 @@ pub(super) fn tiles(app: &App, figures: &DashboardData) -> [Tile; 7] {
 
 /// The newest release, and its share of recent downloads. Images on another host are not counted.
 fn newest_release(app: &App, recent_images: &[(String, u64)]) -> Tile {
-    let releases = app.catalogue().cached();
+    let releases = app.catalog().cached();
     let redirects_elsewhere = matches!(app.service().newest_image, NewestImage::External(_));
     let (value, note) = match releases.newest() {
         None if redirects_elsewhere => ("elsewhere".to_owned(), "images there are not counted".to_owned()),

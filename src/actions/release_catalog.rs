@@ -20,7 +20,7 @@ const REFRESH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Cheap to clone; clones share one cache.
 #[derive(Clone, Debug)]
-pub struct Catalogue {
+pub struct ReleaseCatalog {
     store: Store,
     folder: Arc<Path>,
     cache: Arc<watch::Sender<CachedReleases>>,
@@ -34,9 +34,9 @@ struct CachedReleases {
 
 /// Waits for changes of the releases.
 #[derive(Debug)]
-pub struct CatalogueWatcher(watch::Receiver<CachedReleases>);
+pub struct CatalogWatcher(watch::Receiver<CachedReleases>);
 
-impl CatalogueWatcher {
+impl CatalogWatcher {
     pub async fn changed(&mut self) {
         // Without a sender nothing can change any more.
         if self.0.changed().await.is_err() {
@@ -45,7 +45,7 @@ impl CatalogueWatcher {
     }
 }
 
-impl Catalogue {
+impl ReleaseCatalog {
     /// Creates an empty cache; `folder` is where the images are.
     #[must_use]
     pub fn new(store: Store, folder: PathBuf) -> Self {
@@ -84,8 +84,8 @@ impl Catalogue {
     }
 
     #[must_use]
-    pub fn watch(&self) -> CatalogueWatcher {
-        CatalogueWatcher(self.cache.subscribe())
+    pub fn watch(&self) -> CatalogWatcher {
+        CatalogWatcher(self.cache.subscribe())
     }
 
     /// Opens the image of a release in the folder of this instance.
