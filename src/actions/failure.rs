@@ -19,7 +19,7 @@ impl From<StoreFailure> for Failure {
     fn from(failure: StoreFailure) -> Self {
         match failure {
             StoreFailure::Unavailable(_) | StoreFailure::Unusable(_) => Self::Unavailable(failure.to_string()),
-            StoreFailure::Refused(_) | StoreFailure::Damaged(_) => Self::Internal(failure.to_string()),
+            StoreFailure::Rejected(_) | StoreFailure::Damaged(_) => Self::Internal(failure.to_string()),
         }
     }
 }

@@ -115,7 +115,7 @@ async fn open(backup: &BackupFolder, mut progress: impl FnMut(Progress)) -> Resu
     let path = || backup.database.clone();
     let unreadable = |failure: CopyFailure| match failure {
         CopyFailure::Store(StoreFailure::Damaged(why)) => RestoreFailure::Damaged { path: path(), why },
-        CopyFailure::Store(StoreFailure::Unavailable(why) | StoreFailure::Refused(why)) => {
+        CopyFailure::Store(StoreFailure::Unavailable(why) | StoreFailure::Rejected(why)) => {
             RestoreFailure::Unreadable { path: path(), why }
         }
         CopyFailure::Store(failure @ StoreFailure::Unusable(_)) => RestoreFailure::Unusable(failure),

@@ -89,7 +89,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
             tracing::warn!(%failure, "starting without the database: pages are served, signups and messages get 503 until it is available");
             Some(failure)
         }
-        Err(StoreFailure::Unavailable(why) | StoreFailure::Refused(why)) => {
+        Err(StoreFailure::Unavailable(why) | StoreFailure::Rejected(why)) => {
             return Err(ServeFailure::Database(database, why));
         }
         Err(damaged @ StoreFailure::Damaged(_)) => return Err(ServeFailure::Damaged(database, damaged)),

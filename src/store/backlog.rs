@@ -1,4 +1,4 @@
-//! How much is on its way, for the makers to see at a glance.
+//! Totals for the dashboard and the metrics.
 
 use super::letters::StartedLetter;
 use super::statement::on_pool;
@@ -7,21 +7,21 @@ use crate::domain::counts::{CountedEvent, Totals};
 use crate::domain::letter::LetterCounts;
 use crate::domain::time::Timestamp;
 
-/// The messages that are not in the makers' mailbox yet.
+/// The number of messages that were not forwarded yet, by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     pub waiting: u64,
     pub leased: u64,
-    /// Given up on, until a maker has them tried again.
+    /// Not retried automatically any more.
     pub failed: u64,
-    /// When the oldest of those came that are not given up on.
+    /// When the oldest waiting or leased message was received.
     pub oldest: Option<Timestamp>,
 }
 
 const COUNT_UNSENT: &str =
     "SELECT state, COUNT(*) FROM outbox WHERE state IN ('waiting', 'leased', 'failed') GROUP BY state";
 
-/// Names are made of the time: the least of them is the oldest message.
+/// Ids sort by time: the smallest is the oldest.
 const SELECT_OLDEST: &str = "SELECT m.at FROM messages m WHERE m.id = \
      (SELECT MIN(message) FROM outbox WHERE state IN ('waiting', 'leased'))";
 
@@ -29,7 +29,7 @@ const SELECT_LATEST_LETTER: &str = "SELECT id, subject, started_at FROM letters 
 
 const COUNT_RECIPIENTS: &str = "SELECT state, COUNT(*) FROM letter_recipients WHERE letter = $1 GROUP BY state";
 
-/// By day first, in the order of the table, so that nothing has to be sorted.
+/// Sums up by day first, which is the order of the primary key and needs no sort.
 const SUM_COUNTS: &str = "SELECT kind, CAST(SUM(times) AS BIGINT) FROM \
      (SELECT day, kind, SUM(times) AS times FROM counts GROUP BY day, kind) AS days GROUP BY kind ORDER BY kind";
 
@@ -37,27 +37,27 @@ type StateRow = (String, i64);
 
 impl Store {
     /// # Errors
-    /// When the database does not answer.
+    /// When the database is unavailable.
     pub async fn backlog(&self) -> Result<Backlog, StoreFailure> {
         let rows: Vec<StateRow> = on_pool!(self, |pool| sqlx::query_as(COUNT_UNSENT).fetch_all(pool).await?);
         let oldest: Option<(i64,)> = on_pool!(self, |pool| sqlx::query_as(SELECT_OLDEST).fetch_optional(pool).await?);
         let oldest = oldest.map(|(at,)| Timestamp::from_unix_millis(at));
         let mut backlog = Backlog { oldest, ..Backlog::default() };
         for (state, count) in rows {
-            let place = match state.as_str() {
+            let count_of_state = match state.as_str() {
                 "waiting" => &mut backlog.waiting,
                 "leased" => &mut backlog.leased,
                 _ => &mut backlog.failed,
             };
-            *place = u64::try_from(count).unwrap_or_default();
+            *count_of_state = u64::try_from(count).unwrap_or_default();
         }
         Ok(backlog)
     }
 
-    /// The letter that was started last, and how it goes.
+    /// Returns the letter that was started last.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// When the database is unavailable.
     pub async fn latest_letter(&self) -> Result<Option<StartedLetter>, StoreFailure> {
         let letter: Option<(String, String, i64)> =
             on_pool!(self, |pool| sqlx::query_as(SELECT_LATEST_LETTER).fetch_optional(pool).await?);

@@ -1,4 +1,4 @@
-//! Opening the database, bringing it up to date, and making sure that a commit is on disk.
+//! Opens the database: connection pools, migrations and durability settings.
 
 use std::fmt;
 use std::os::fd::OwnedFd;
@@ -23,7 +23,7 @@ struct Timeouts {
     statement: Duration,
 }
 
-/// Connections of a pool: an embedded database has one writer anyway, and readers share its pages.
+/// The largest number of connections of a pool. SQLite has one writer at a time anyway.
 #[derive(Clone, Copy)]
 struct PoolSize {
     sqlite: u32,
@@ -33,25 +33,25 @@ struct PoolSize {
 const LARGE_POOL: PoolSize = PoolSize { sqlite: 4, postgres: 8 };
 const SMALL_POOL: PoolSize = PoolSize { sqlite: 2, postgres: 2 };
 
-/// Together under the five seconds within which a caller has its answer.
+/// Together less than the five seconds within which a request gets its response.
 const REQUEST_TIMEOUTS: Timeouts = Timeouts {
     connect: Duration::from_millis(1500),
     lock: Duration::from_millis(1500),
     statement: Duration::from_millis(2500),
 };
 
-/// At a terminal somebody can wait, and a long list takes its time.
+/// A command may wait, and statements over long lists take time.
 const COMMAND_TIMEOUTS: Timeouts =
     Timeouts { connect: Duration::from_secs(10), lock: Duration::from_secs(30), statement: Duration::from_mins(10) };
 
-/// Charts over years take a moment, and callers must not notice.
+/// Charts over years take seconds.
 const OPS_TIMEOUTS: Timeouts =
     Timeouts { connect: Duration::from_secs(5), lock: Duration::from_millis(1500), statement: Duration::from_secs(20) };
 
-/// For the first connection to a file that may have to be made, on a disk that may be slow.
-const FIRST_CONNECT_WAIT: Duration = Duration::from_secs(30);
+/// For the connection that runs the migrations: creating the file may take a slow disk a while.
+const MIGRATION_CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Where the data is kept.
+/// Which database to use.
 #[derive(Clone, Debug)]
 pub enum Database {
     Sqlite(PathBuf),
@@ -59,10 +59,10 @@ pub enum Database {
 }
 
 impl Database {
-    /// What the settings name, or SQLite in the data folder.
+    /// Returns the database of `database_url`, or SQLite in `data_dir`.
     ///
     /// # Errors
-    /// When `database_url` cannot be used.
+    /// When `database_url` is invalid.
     pub fn from_settings(settings: &Settings) -> Result<Self, InvalidSettings> {
         match &settings.database_url {
             Some(url) => Self::parse(url).map_err(|why| InvalidSettings::new("database_url", why)),
@@ -71,7 +71,7 @@ impl Database {
     }
 
     /// # Errors
-    /// With a sentence on what is wrong with the address.
+    /// With the reason why the URL is invalid.
     pub fn parse(url: &str) -> Result<Self, String> {
         if let Some(path) = url.strip_prefix("sqlite:") {
             let path = path.strip_prefix("//").unwrap_or(path);
@@ -89,7 +89,7 @@ impl Database {
     }
 }
 
-/// Without user and password.
+/// Leaves out user and password.
 impl fmt::Display for Database {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -102,7 +102,7 @@ impl fmt::Display for Database {
     }
 }
 
-/// The open database.
+/// A pool of connections to the database. Cheap to clone; clones share the pool.
 #[derive(Clone, Debug)]
 pub enum Store {
     Sqlite(SqlitePool),
@@ -110,15 +110,15 @@ pub enum Store {
 }
 
 impl Store {
-    /// Makes the pool of connections for a command, which can wait; nothing is connected yet.
+    /// Creates a pool for a command. Connections are opened on first use.
     ///
     /// # Errors
-    /// When the folder of an embedded database cannot be made.
+    /// When the folder of a SQLite database cannot be created.
     pub fn open(database: &Database) -> Result<Self, StoreFailure> {
         Self::open_with(database, COMMAND_TIMEOUTS, LARGE_POOL)
     }
 
-    /// The same where somebody waits for an answer.
+    /// Creates a pool for requests, with short timeouts.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -126,7 +126,7 @@ impl Store {
         Self::open_with(database, REQUEST_TIMEOUTS, LARGE_POOL)
     }
 
-    /// Connections of its own for the makers' eyes, beside those for callers.
+    /// Creates a small pool for the dashboard and the metrics.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -141,45 +141,44 @@ impl Store {
         }
     }
 
-    /// Brings the schema up to date and reads the durability settings back. Harmless to repeat.
+    /// Runs pending migrations and verifies the durability settings. Idempotent.
     ///
     /// # Errors
-    /// `Unavailable` when it may work later, `Unusable` when somebody has to act.
+    /// `Unavailable` if a retry may succeed, `Unusable` if the settings or the schema have to be changed first.
     pub async fn prepare(&self) -> Result<(), StoreFailure> {
         match self {
             Self::Sqlite(pool) => {
-                let _alone = one_at_a_time(pool).await;
+                let _lock = lock_folder(pool).await;
                 make_private_file(pool.connect_options().get_filename())?;
-                // Nobody waits for an answer yet, and making the file takes a slow disk a while.
-                let patient = SqlitePoolOptions::new().max_connections(1).acquire_timeout(FIRST_CONNECT_WAIT);
-                let patient = patient.connect_lazy_with(pool.connect_options().as_ref().clone());
-                check_durability(&patient).await?;
-                SQLITE_MIGRATIONS.run(&patient).await?;
-                patient.close().await;
+                let options = SqlitePoolOptions::new().max_connections(1).acquire_timeout(MIGRATION_CONNECT_TIMEOUT);
+                let migration_pool = options.connect_lazy_with(pool.connect_options().as_ref().clone());
+                check_durability(&migration_pool).await?;
+                SQLITE_MIGRATIONS.run(&migration_pool).await?;
+                migration_pool.close().await;
             }
             Self::Postgres(pool) => {
-                let patient = PgPoolOptions::new().max_connections(1);
-                let patient = patient.acquire_timeout(pool.options().get_acquire_timeout());
-                // The server would tell at every start that there is a list of migrations already.
-                let patient = patient.after_connect(|connection, _| {
+                let options = PgPoolOptions::new().max_connections(1);
+                let options = options.acquire_timeout(pool.options().get_acquire_timeout());
+                // Otherwise every start logs the notice that the table of migrations exists.
+                let options = options.after_connect(|connection, _| {
                     Box::pin(async { connection.execute("SET client_min_messages = warning").await.map(drop) })
                 });
-                let patient = patient.connect_lazy_with(pool.connect_options().as_ref().clone());
-                POSTGRES_MIGRATIONS.run(&patient).await?;
-                patient.close().await;
+                let migration_pool = options.connect_lazy_with(pool.connect_options().as_ref().clone());
+                POSTGRES_MIGRATIONS.run(&migration_pool).await?;
+                migration_pool.close().await;
             }
         }
         Ok(())
     }
 
-    /// Moves what was committed from the log into the database file, away from the writer: gently,
-    /// or, when the log has grown large, by waiting for a moment without readers and emptying it.
+    /// Checkpoints the WAL of a SQLite database. A passive checkpoint never blocks the writer; if the WAL has grown large,
+    /// a second one waits for readers and truncates it.
     pub(super) async fn checkpoint(&self) -> Result<(), StoreFailure> {
-        const LARGE_LOG_PAGES: i64 = 16_384;
+        const LARGE_WAL_PAGES: i64 = 16_384;
         if let Self::Sqlite(pool) = self {
-            let (_, log, done): (i64, i64, i64) =
+            let (_, wal_pages, checkpointed): (i64, i64, i64) =
                 sqlx::query_as("PRAGMA wal_checkpoint(PASSIVE)").fetch_one(pool).await?;
-            if log > LARGE_LOG_PAGES && done == log {
+            if wal_pages > LARGE_WAL_PAGES && checkpointed == wal_pages {
                 sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(pool).await?;
             }
         }
@@ -194,9 +193,9 @@ impl Store {
     }
 }
 
-/// Two programs that bring a file up to date at once would get in each other's way: whoever holds what comes back is the
-/// only one. Where a folder cannot be locked, the second fails and is started again.
-async fn one_at_a_time(pool: &SqlitePool) -> Option<OwnedFd> {
+/// Locks the folder of the database, so that two processes do not migrate the file at once. Where that is not supported,
+/// the second process fails and has to be started again.
+async fn lock_folder(pool: &SqlitePool) -> Option<OwnedFd> {
     let folder = pool.connect_options().get_filename().parent()?.to_owned();
     let locked = tokio::task::spawn_blocking(move || {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { &folder };
@@ -210,7 +209,7 @@ async fn one_at_a_time(pool: &SqlitePool) -> Option<OwnedFd> {
 fn open_sqlite(path: &Path, timeouts: Timeouts, size: PoolSize) -> Result<Store, StoreFailure> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         make_private_folder(folder).map_err(|error| {
-            StoreFailure::Unusable(format!("The folder {} could not be made: {error}.", folder.display()))
+            StoreFailure::Unusable(format!("The folder {} could not be created: {error}.", folder.display()))
         })?;
     }
     let options = SqliteConnectOptions::new()
@@ -225,28 +224,29 @@ fn open_sqlite(path: &Path, timeouts: Timeouts, size: PoolSize) -> Result<Store,
     let pool = SqlitePoolOptions::new()
         .max_connections(size.sqlite)
         .acquire_timeout(timeouts.connect)
-        // On a full disk SQLite ends a transaction by itself, and the driver goes on believing in it.
+        // On a full disk SQLite rolls back on its own, and the driver still believes that a transaction is open.
         .before_acquire(|connection, _| Box::pin(async { Ok(!connection.is_in_transaction()) }));
     Ok(Store::Sqlite(pool.connect_lazy_with(options)))
 }
 
-/// Addresses and messages are nobody else's business on this machine.
+/// Creates a folder that only its owner can read, because it will contain addresses and messages.
 pub(crate) fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
-/// SQLite itself would make a file that everybody may read, in a folder that may have been there before.
+/// Creates the database file with mode 0600. SQLite would make it world-readable, and an existing folder may be public.
 fn make_private_file(path: &Path) -> Result<(), StoreFailure> {
     use std::os::unix::fs::OpenOptionsExt;
     match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-            Err(StoreFailure::Unusable(format!("The file {} could not be made: {error}.", path.display())))
+            Err(StoreFailure::Unusable(format!("The file {} could not be created: {error}.", path.display())))
         }
         _ => Ok(()),
     }
 }
 
+/// Verifies that a commit is on disk before it is confirmed.
 pub(super) async fn check_durability(pool: &SqlitePool) -> Result<(), StoreFailure> {
     let mut connection = pool.acquire().await?;
     let (journal,): (String,) = sqlx::query_as("PRAGMA journal_mode").fetch_one(&mut *connection).await?;
@@ -255,8 +255,8 @@ pub(super) async fn check_durability(pool: &SqlitePool) -> Result<(), StoreFailu
         return Ok(());
     }
     Err(StoreFailure::Unusable(format!(
-        "The database would not keep what it confirms (journal_mode {journal}, synchronous {synchronous} instead of wal \
-         and 2). Put it on a file system that supports WAL."
+        "The database would not be durable (journal_mode {journal}, synchronous {synchronous} instead of wal and 2). \
+         Put it on a file system that supports WAL."
     )))
 }
 
@@ -277,7 +277,9 @@ fn open_postgres(options: &PgConnectOptions, timeouts: Timeouts, size: PoolSize)
                 let (replica,): (bool,) =
                     sqlx::query_as("SELECT pg_is_in_recovery()").fetch_one(&mut *connection).await?;
                 if replica {
-                    return Err(sqlx::Error::Protocol("this PostgreSQL takes no writes: it is a standby".to_owned()));
+                    return Err(sqlx::Error::Protocol(
+                        "this PostgreSQL server is a standby and accepts no writes".to_owned(),
+                    ));
                 }
                 Ok(())
             })

@@ -1,8 +1,8 @@
-//! Everything that one database holds into another, table by table, whatever the tables are.
+//! Copies all rows of one database to another, for backup, restore and move.
 //!
-//! Tables and columns are those that the migrations make, so a new one is carried without a word
-//! here. Rows travel as JSON, which both databases write and read. All of it is one transaction of
-//! the target: whatever ends the program in between, the target is as it was.
+//! Tables and columns are read from the migrations, so a new table needs no change here. Rows are copied as JSON, which
+//! both databases read and write, as long as columns are text or integers. The target is written in one transaction: if
+//! the copy is interrupted, the target is unchanged.
 
 use futures_util::TryStreamExt;
 use futures_util::stream::BoxStream;
@@ -12,11 +12,11 @@ use super::migrations::SQLITE_MIGRATIONS;
 use super::tables::{Table, TableSummary, migrations_up_to, tables};
 use super::{Store, StoreFailure};
 
-/// Rows are handed over so many at a time, or fewer when they are long.
+/// A batch is inserted when it has this many rows or bytes.
 const BATCH_ROWS: usize = 1000;
 const BATCH_BYTES: usize = 1024 * 1024;
 
-/// Whether others may write to the source meanwhile. What they write is not carried.
+/// Whether other connections may write to a SQLite source during the copy. Their writes are not part of the snapshot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourceWrites {
     Allowed,
@@ -26,18 +26,18 @@ pub enum SourceWrites {
 #[derive(Clone, Debug)]
 pub enum Copied {
     Now(Vec<TableSummary>),
-    /// Everything was there already.
+    /// The target had all rows already.
     Earlier(Vec<TableSummary>),
 }
 
-/// Nothing was carried, and why.
+/// Why nothing was copied.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum CopyFailure {
-    #[error("it holds something already, and that stays")]
+    #[error("the target is not empty")]
     NotEmpty,
-    #[error("it holds this database as it was once carried, and one of the two was written to since ({0})")]
+    #[error("the target has an earlier copy of this database, and one of the two has changed since ({0})")]
     Diverged(String),
-    #[error("the table {0} did not arrive as it was")]
+    #[error("the table {0} differs after the copy")]
     Differs(String),
     #[error("{0}")]
     Store(#[from] StoreFailure),
@@ -60,15 +60,15 @@ impl From<sqlx::Error> for CopyFailure {
     }
 }
 
-/// A transaction in which everything is read or written.
+/// A transaction on either database.
 enum Session {
     Sqlite(Transaction<'static, Sqlite>),
     Postgres(Transaction<'static, Postgres>),
 }
 
 impl Session {
-    /// Sees the database as it is at this moment, whatever is written later.
-    async fn reading(store: &Store, writes: SourceWrites) -> Result<Self, sqlx::Error> {
+    /// Begins a transaction that reads one snapshot.
+    async fn begin_read(store: &Store, writes: SourceWrites) -> Result<Self, sqlx::Error> {
         Ok(match store {
             Store::Sqlite(pool) => Self::Sqlite(match writes {
                 SourceWrites::Allowed => pool.begin().await?,
@@ -82,15 +82,15 @@ impl Session {
         })
     }
 
-    /// One at a time: who comes second waits for the first, or for the server to notice its end.
-    async fn writing(store: &Store) -> Result<Self, sqlx::Error> {
+    /// Begins a transaction that writes. A second copy to the same database waits for the first one.
+    async fn begin_write(store: &Store) -> Result<Self, sqlx::Error> {
         Ok(match store {
             Store::Sqlite(pool) => Self::Sqlite(pool.begin_with("BEGIN IMMEDIATE").await?),
             Store::Postgres(pool) => {
                 let mut tx = pool.begin().await?;
                 tx.execute(
                     "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '30s'; \
-                     SELECT pg_advisory_xact_lock(hashtext('porchlight carries'))",
+                     SELECT pg_advisory_xact_lock(hashtext('porchlight copy'))",
                 )
                 .await?;
                 Self::Postgres(tx)
@@ -115,19 +115,19 @@ impl Session {
     }
 
     async fn count_all(&mut self, tables: &[Table]) -> Result<u64, sqlx::Error> {
-        let mut all = 0;
+        let mut total = 0;
         for table in tables {
-            all += self.count(table).await?;
+            total += self.count(table).await?;
         }
-        Ok(all)
+        Ok(total)
     }
 
-    /// Each row as a JSON object.
+    /// Streams the rows of a table, each as a JSON object.
     fn rows<'a>(&'a mut self, table: &Table) -> BoxStream<'a, Result<String, sqlx::Error>> {
         let name = &table.name;
         match self {
             Self::Sqlite(tx) => {
-                let members = table.listed(|column| format!("'{column}', \"{column}\""));
+                let members = table.join_columns(|column| format!("'{column}', \"{column}\""));
                 sqlx::query_scalar(AssertSqlSafe(format!("SELECT json_object({members}) FROM \"{name}\"")))
                     .fetch(&mut **tx)
             }
@@ -138,12 +138,12 @@ impl Session {
         }
     }
 
-    /// Puts in rows, as a JSON array of objects.
+    /// Inserts rows, given as a JSON array of objects.
     async fn insert(&mut self, table: &Table, rows: String) -> Result<(), sqlx::Error> {
-        let (name, columns) = (&table.name, table.listed(|column| format!("\"{column}\"")));
+        let (name, columns) = (&table.name, table.join_columns(|column| format!("\"{column}\"")));
         match self {
             Self::Sqlite(tx) => {
-                let values = table.listed(|column| format!("value ->> '{column}'"));
+                let values = table.join_columns(|column| format!("value ->> '{column}'"));
                 let insert = format!("INSERT INTO \"{name}\" ({columns}) SELECT {values} FROM json_each($1)");
                 sqlx::query(AssertSqlSafe(insert)).bind(rows).execute(&mut **tx).await.map(drop)
             }
@@ -155,30 +155,30 @@ impl Session {
         }
     }
 
-    async fn contents(
+    async fn summaries(
         &mut self,
         tables: &[Table],
         mut progress: impl FnMut(u64),
     ) -> Result<Vec<TableSummary>, CopyFailure> {
-        let (mut all, mut done) = (Vec::new(), 0);
+        let (mut summaries, mut done) = (Vec::new(), 0);
         for table in tables {
-            let mut contents = table.empty();
+            let mut summary = table.empty_summary();
             let mut rows = self.rows(table);
             while let Some(row) = rows.try_next().await? {
-                contents.add(&row, table)?;
+                summary.add(&row, table)?;
                 done += 1;
                 progress(done);
             }
             drop(rows);
-            all.push(contents);
+            summaries.push(summary);
         }
-        Ok(all)
+        Ok(summaries)
     }
 
-    /// Whether there is nothing but what the migrations put in.
-    async fn is_fresh(&mut self, tables: &[Table]) -> Result<bool, sqlx::Error> {
+    /// Whether there are no rows but those that the migrations insert.
+    async fn is_empty(&mut self, tables: &[Table]) -> Result<bool, sqlx::Error> {
         for table in tables {
-            if self.count(table).await? != table.rows_at_first {
+            if self.count(table).await? != table.seed_rows {
                 return Ok(false);
             }
         }
@@ -194,59 +194,58 @@ impl Session {
 }
 
 impl Store {
-    /// Carries everything into `target`, which has to be fresh, and reads it back there before it
-    /// counts. `progress` hears what is being done, and how many rows of how many are.
+    /// Copies all rows to `target`, which has to be empty, and compares them before the commit. `progress` gets the phase,
+    /// the number of rows done, and the number of all rows.
     ///
     /// # Errors
-    /// When nothing was carried. The target is as it was, but for tables without rows.
+    /// When nothing was copied. The target is unchanged, except that it may have been migrated.
     pub async fn copy_to(
         &self,
         target: &Self,
         writes: SourceWrites,
         progress: impl FnMut(&'static str, u64, u64),
     ) -> Result<Copied, CopyFailure> {
-        if target.is_somebody_elses().await? {
+        if target.is_foreign().await? {
             return Err(CopyFailure::NotEmpty);
         }
         target.prepare().await?;
-        carry(self, target, writes, &tables(&SQLITE_MIGRATIONS).await?, progress).await
+        copy(self, target, writes, &tables(&SQLITE_MIGRATIONS).await?, progress).await
     }
 
-    /// What an embedded database of an older version holds, which came up to the migration `version`, in one of this
-    /// version. That one has no name on the disk and ends with this program, however it ends.
+    /// Copies a SQLite database whose newest migration is `version` to a temporary database and migrates that.
     ///
     /// # Errors
-    /// When it cannot be read, or there is no room for temporary files.
+    /// When it cannot be read, or there is no space for temporary files.
     pub async fn upgraded_copy(
         &self,
         version: i64,
         progress: impl FnMut(&'static str, u64, u64),
     ) -> Result<Self, CopyFailure> {
-        let (renewed, pool) = Self::without_a_name();
-        let known = migrations_up_to(version);
-        known.run(&pool).await.map_err(StoreFailure::from)?;
-        carry(self, &renewed, SourceWrites::Allowed, &tables(&known).await?, progress).await?;
+        let (upgraded, pool) = Self::temporary();
+        let migrations = migrations_up_to(version);
+        migrations.run(&pool).await.map_err(StoreFailure::from)?;
+        copy(self, &upgraded, SourceWrites::Allowed, &tables(&migrations).await?, progress).await?;
         SQLITE_MIGRATIONS.run(&pool).await.map_err(StoreFailure::from)?;
-        Ok(renewed)
+        Ok(upgraded)
     }
 
-    /// What each table holds, as one moment has it, of a database that came up to the migration `version`.
+    /// Summarizes each table of a database whose newest migration is `version`, from one snapshot.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// When the database is unavailable.
     pub async fn table_summaries(
         &self,
         version: i64,
         mut progress: impl FnMut(u64, u64),
     ) -> Result<Vec<TableSummary>, CopyFailure> {
         let tables = tables(&migrations_up_to(version)).await?;
-        let mut session = Session::reading(self, SourceWrites::Allowed).await?;
-        let all = session.count_all(&tables).await?;
-        session.contents(&tables, |done| progress(done, all)).await
+        let mut session = Session::begin_read(self, SourceWrites::Allowed).await?;
+        let total = session.count_all(&tables).await?;
+        session.summaries(&tables, |done| progress(done, total)).await
     }
 
-    /// Whether there are tables, and none of them ours.
-    async fn is_somebody_elses(&self) -> Result<bool, StoreFailure> {
+    /// Whether the database belongs to another program: it has tables, but not that of our migrations.
+    async fn is_foreign(&self) -> Result<bool, StoreFailure> {
         const IN_SQLITE: &str = "SELECT COUNT(*), COUNT(CASE name WHEN '_sqlx_migrations' THEN 1 END) FROM sqlite_schema WHERE type = 'table'";
         const IN_POSTGRES: &str = "SELECT COUNT(*), COUNT(CASE tablename WHEN '_sqlx_migrations' THEN 1 END) \
                                    FROM pg_tables WHERE schemaname = current_schema()";
@@ -258,61 +257,68 @@ impl Store {
     }
 }
 
-async fn carry(
+async fn copy(
     source: &Store,
     target: &Store,
     writes: SourceWrites,
     tables: &[Table],
     mut progress: impl FnMut(&'static str, u64, u64),
 ) -> Result<Copied, CopyFailure> {
-    let mut source = Session::reading(source, writes).await?;
-    let mut target = Session::writing(target).await?;
-    let all = source.count_all(tables).await?;
-    if !target.is_fresh(tables).await? {
-        let there = target.contents(tables, |done| progress("reading target", done, all)).await?;
-        let here = source.contents(tables, |done| progress("reading source", done, all)).await?;
-        return if here == there { Ok(Copied::Earlier(there)) } else { Err(difference(&here, &there)) };
+    let mut source = Session::begin_read(source, writes).await?;
+    let mut target = Session::begin_write(target).await?;
+    let total = source.count_all(tables).await?;
+    if !target.is_empty(tables).await? {
+        let in_target = target.summaries(tables, |done| progress("reading target", done, total)).await?;
+        let in_source = source.summaries(tables, |done| progress("reading source", done, total)).await?;
+        return if in_source == in_target {
+            Ok(Copied::Earlier(in_target))
+        } else {
+            Err(difference(&in_source, &in_target))
+        };
     }
-    for table in tables.iter().rev().filter(|table| table.rows_at_first > 0) {
+    for table in tables.iter().rev().filter(|table| table.seed_rows > 0) {
         target.execute(format!("DELETE FROM \"{}\"", table.name)).await?;
     }
-    let (mut carried, mut done) = (Vec::new(), 0);
+    let (mut read, mut done) = (Vec::new(), 0);
     for table in tables {
-        let contents = carry_table(&mut source, &mut target, table, |rows| {
+        let summary = copy_table(&mut source, &mut target, table, |rows| {
             done += rows;
-            progress("copying rows", done, all);
+            progress("copying rows", done, total);
         });
-        carried.push(contents.await?);
+        read.push(summary.await?);
     }
-    let arrived = target.contents(tables, |done| progress("verifying", done, all)).await?;
-    if let Some((table, _)) = carried.iter().zip(&arrived).find(|(left, arrived)| left != arrived) {
-        return Err(CopyFailure::Differs(table.table.clone()));
+    let written = target.summaries(tables, |done| progress("verifying", done, total)).await?;
+    if let Some((summary, _)) = read.iter().zip(&written).find(|(read, written)| read != written) {
+        return Err(CopyFailure::Differs(summary.table.clone()));
     }
     target.commit().await?;
-    Ok(Copied::Now(carried))
+    Ok(Copied::Now(read))
 }
 
-/// Every database has secrets and ids of its own, so two that have a table in common are of one origin.
-fn difference(here: &[TableSummary], there: &[TableSummary]) -> CopyFailure {
-    let pairs = || here.iter().zip(there);
-    if !pairs().any(|(here, there)| here.rows > 0 && here == there) {
+/// Every database has its own secrets and ids, so two databases with an equal table have the same origin.
+fn difference(source: &[TableSummary], target: &[TableSummary]) -> CopyFailure {
+    let pairs = || source.iter().zip(target);
+    if !pairs().any(|(source, target)| source.rows > 0 && source == target) {
         return CopyFailure::NotEmpty;
     }
-    let changed = pairs().filter(|(here, there)| here != there);
-    let described = changed.map(|(here, there)| match (here.rows, there.rows) {
-        (here_rows, there_rows) if here_rows == there_rows => format!("{}: changed rows", here.table),
-        (here_rows, there_rows) => format!("{}: {here_rows} here, {there_rows} there", here.table),
+    let changed = pairs().filter(|(source, target)| source != target);
+    let described = changed.map(|(source, target)| {
+        if source.rows == target.rows {
+            format!("{}: changed rows", source.table)
+        } else {
+            format!("{}: {} in the source, {} in the target", source.table, source.rows, target.rows)
+        }
     });
     CopyFailure::Diverged(described.collect::<Vec<_>>().join("; "))
 }
 
-async fn carry_table(
+async fn copy_table(
     source: &mut Session,
     target: &mut Session,
     table: &Table,
     mut progress: impl FnMut(u64),
 ) -> Result<TableSummary, CopyFailure> {
-    let mut contents = table.empty();
+    let mut summary = table.empty_summary();
     let (mut batch, mut count) = (String::new(), 0);
     let mut rows = source.rows(table);
     loop {
@@ -323,8 +329,8 @@ async fn carry_table(
             progress(count as u64);
             (batch, count) = (String::new(), 0);
         }
-        let Some(row) = row else { return Ok(contents) };
-        contents.add(&row, table)?;
+        let Some(row) = row else { return Ok(summary) };
+        summary.add(&row, table)?;
         if count > 0 {
             batch.push(',');
         }

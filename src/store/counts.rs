@@ -1,5 +1,5 @@
-//! The counts by day. Whoever records something adds to them last in the same transaction: they are
-//! as right as what they count, and others wait for their rows for the shortest time.
+//! Daily counts. A transaction that records an event adds to them last: so they are exact, and their rows, which all
+//! writers share, are locked for the shortest time.
 
 use serde_json::{Value, json};
 
@@ -15,8 +15,8 @@ pub(super) const ADD_COUNTS: Statement = over_batch!(
     "ON CONFLICT (day, kind, via, name) DO UPDATE SET times = counts.times + excluded.times"
 );
 
-/// Anybody may invent a source: when a day has a few hundred, only those are added to that were there
-/// yesterday or a week ago. Whoever came from another is in the counts all the same.
+/// Clients can send any source, so their number is bounded: on a day that has `$2` sources already, only those are counted
+/// that were seen on that day, the day before or a week before. The daily counts include all events.
 pub(super) const ADD_SOURCES: Statement = over_batch!(
     "INSERT INTO sources (day, source, downloads, people, opt_ins, joins) \
      SELECT batch.day, batch.source, batch.downloads, batch.people, batch.opt_ins, batch.joins",
@@ -34,7 +34,7 @@ const SELECT_FIRST_DAY: &str = "SELECT MIN(day) FROM counts";
 const SELECT_BY_DAY: &str = "SELECT day, kind, via, CAST(SUM(times) AS BIGINT) FROM counts WHERE day >= $1 \
      GROUP BY day, kind, via ORDER BY day, kind, via";
 
-/// Nobody reads more than a hundred.
+/// More than a hundred are of no use to a reader.
 const SELECT_BY_SOURCE: &str = "SELECT source, CAST(SUM(downloads) AS BIGINT), CAST(SUM(people) AS BIGINT), \
          CAST(SUM(opt_ins) AS BIGINT), CAST(SUM(joins) AS BIGINT) \
      FROM sources WHERE day >= $1 GROUP BY source ORDER BY SUM(downloads) + SUM(joins) DESC, source LIMIT 100";
@@ -42,38 +42,38 @@ const SELECT_BY_SOURCE: &str = "SELECT source, CAST(SUM(downloads) AS BIGINT), C
 const SELECT_OF_KIND: &str = "SELECT name, CAST(SUM(times) AS BIGINT) FROM counts \
      WHERE day >= $1 AND kind = $2 GROUP BY name ORDER BY 2 DESC, 1";
 
-/// What was counted on one day, through which face.
+/// How often an event happened on one day through one interface.
 #[derive(Clone, Debug)]
 pub struct DailyCount {
     pub day: Day,
     pub what: CountedEvent,
-    /// Empty where there is none.
+    /// Empty for events without one.
     pub via: String,
     pub times: u64,
 }
 
 impl Store {
-    /// Adds what is counted and nowhere recorded.
+    /// Adds counts of events that are not stored themselves.
     ///
     /// # Errors
-    /// When the database does not answer; then nothing was added, or all of it.
+    /// When the database is unavailable; then nothing was added, or all of it.
     pub async fn add_counts(&self, counts: &Counts) -> Result<(), StoreFailure> {
         let batch = counts_batch(counts);
-        in_transaction!(self, |tx, words| {
-            sqlx::query(words(ADD_COUNTS)).bind(&batch).execute(&mut *tx).await?;
+        in_transaction!(self, |tx, sql| {
+            sqlx::query(sql(ADD_COUNTS)).bind(&batch).execute(&mut *tx).await?;
         });
         Ok(())
     }
 
     /// # Errors
-    /// When the database does not answer.
+    /// When the database is unavailable.
     pub async fn first_counted_day(&self) -> Result<Option<Day>, StoreFailure> {
         let (day,): (Option<i64>,) = on_pool!(self, |pool| sqlx::query_as(SELECT_FIRST_DAY).fetch_one(pool).await?);
         Ok(day.map(Day::from_number))
     }
 
     /// # Errors
-    /// When the database does not answer.
+    /// When the database is unavailable.
     pub async fn counts_by_day(&self, since: Day) -> Result<Vec<DailyCount>, StoreFailure> {
         type Row = (i64, String, String, i64);
         let rows: Vec<Row> =
@@ -89,10 +89,10 @@ impl Store {
         Ok(rows.into_iter().filter_map(read).collect())
     }
 
-    /// The sources that most came from, those first.
+    /// Returns the most frequent sources first.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// When the database is unavailable.
     pub async fn counts_by_source(&self, since: Day) -> Result<Vec<(String, Totals)>, StoreFailure> {
         type Row = (String, i64, i64, i64, i64);
         let rows: Vec<Row> =
@@ -110,10 +110,10 @@ impl Store {
         Ok(rows.into_iter().map(read).collect())
     }
 
-    /// One kind alone, by name; the most first.
+    /// Returns the counts of one event by name, most frequent first.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// When the database is unavailable.
     pub async fn counts_by_name(&self, what: CountedEvent, since: Day) -> Result<Vec<(String, u64)>, StoreFailure> {
         let rows: Vec<(String, i64)> = on_pool!(self, |pool| {
             sqlx::query_as(SELECT_OF_KIND).bind(since.number()).bind(what.as_str()).fetch_all(pool).await?

@@ -1,18 +1,18 @@
-//! A person is erased, in one transaction, whoever writes of the same person at that moment.
+//! Erases a person in one transaction.
 //!
-//! The person's row is held first, and made if there is none: whoever signs up meanwhile waits for the
-//! end and finds nobody, so that no half of a person is left. What is kept are hashes: a suppression,
-//! and the letter of the month that runs.
+//! The person's row is locked first, and created if there is none: a concurrent signup waits for the commit and then
+//! inserts a new person, so that nothing is left half-erased. Two tables keep keyed hashes of the address: suppressions,
+//! and the letter of the current month.
 
 use serde_json::{Value, json};
 
 use super::statement::{Statement, in_transaction, over_batch};
-use super::unsubscribe::{SELECT_KEY, read_key};
+use super::unsubscribe::{SELECT_HASH_KEY, parse_hash_key};
 use super::{Store, StoreFailure};
 use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
 
-/// How much there was to erase.
+/// The number of erased rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Erased {
     pub events: u64,
@@ -21,13 +21,14 @@ pub struct Erased {
     pub letters: u64,
 }
 
-/// How often it is tried when somebody else stands in the way.
-const TRIES: usize = 5;
+/// Attempts at a transaction that conflicts with another one.
+const MAX_ATTEMPTS: usize = 5;
 
-/// Before the person: whoever claims a recipient takes the two in this order.
+/// Comes before the person: claiming a recipient locks the two in this order.
 const DELETE_LETTERS: &str = "DELETE FROM letter_recipients WHERE address = $1";
 
-const HOLD_PERSON: &str = "INSERT INTO people (address, email, first_seen_at) VALUES ($1, $1, 0) \
+/// Locks the person's row.
+const LOCK_PERSON: &str = "INSERT INTO people (address, email, first_seen_at) VALUES ($1, $1, 0) \
      ON CONFLICT (address) DO UPDATE SET email = people.email";
 
 const DELETE_EVENTS: &str = "DELETE FROM events WHERE address = $1";
@@ -36,10 +37,10 @@ const DELETE_WITHDRAWALS: &str = "DELETE FROM withdrawals WHERE address = $1";
 
 const DELETE_CONSENTS: &str = "DELETE FROM consents WHERE address = $1";
 
-/// Their places in the outbox go along.
+/// Cascades to the outbox.
 const DELETE_MESSAGES: &str = "DELETE FROM messages WHERE address = $1 RETURNING id";
 
-/// Of exactly those messages: the digest of one that comes at this moment stays with it.
+/// Only of the deleted messages: a message that arrives concurrently keeps its digest.
 const DELETE_DIGESTS: Statement = over_batch!(
     "DELETE FROM message_digests WHERE message IN (SELECT batch.id",
     (id text),
@@ -48,37 +49,37 @@ const DELETE_DIGESTS: Statement = over_batch!(
 
 const DELETE_OLD_MONTHS: &str = "DELETE FROM letter_months WHERE hash = $1 AND month <> $2";
 
-/// The way out goes along, and a letter that was started at this moment.
+/// Cascades to the unsubscribe token, and to the recipient row of a letter that was started concurrently.
 const DELETE_PERSON: &str = "DELETE FROM people WHERE address = $1";
 
 impl Store {
-    /// Removes everything held of an address, but for what is kept as a hash.
+    /// Deletes everything stored about an address, except what is stored under its hash.
     ///
     /// # Errors
-    /// When the database does not answer: then nothing was erased.
+    /// When the database is unavailable: nothing was erased.
     pub async fn erase(&self, email: &EmailAddress, at: Timestamp) -> Result<Erased, StoreFailure> {
-        for _ in 1..TRIES {
-            match self.try_to_erase(email, at).await {
+        for _ in 1..MAX_ATTEMPTS {
+            match self.try_erase(email, at).await {
                 Err(EraseFailure::Database(error)) if StoreFailure::is_conflict(&error) => {}
-                outcome => return Ok(outcome?),
+                result => return Ok(result?),
             }
         }
-        Ok(self.try_to_erase(email, at).await?)
+        Ok(self.try_erase(email, at).await?)
     }
 
-    async fn try_to_erase(&self, email: &EmailAddress, at: Timestamp) -> Result<Erased, EraseFailure> {
+    async fn try_erase(&self, email: &EmailAddress, at: Timestamp) -> Result<Erased, EraseFailure> {
         let (address, month) = (email.key(), at.month());
-        let erased = in_transaction!(self, |tx, words| {
+        let erased = in_transaction!(self, |tx, sql| {
             let letters = sqlx::query(DELETE_LETTERS).bind(address).execute(&mut *tx).await?.rows_affected();
-            sqlx::query(HOLD_PERSON).bind(address).execute(&mut *tx).await?;
+            sqlx::query(LOCK_PERSON).bind(address).execute(&mut *tx).await?;
             let events = sqlx::query(DELETE_EVENTS).bind(address).execute(&mut *tx).await?.rows_affected();
             sqlx::query(DELETE_WITHDRAWALS).bind(address).execute(&mut *tx).await?;
             let consents = sqlx::query(DELETE_CONSENTS).bind(address).execute(&mut *tx).await?.rows_affected();
             let messages: Vec<(String,)> = sqlx::query_as(DELETE_MESSAGES).bind(address).fetch_all(&mut *tx).await?;
             let batch = messages.iter().map(|(id,)| json!({ "id": id })).collect::<Value>().to_string();
-            sqlx::query(words(DELETE_DIGESTS)).bind(&batch).execute(&mut *tx).await?;
-            let (key,): (String,) = sqlx::query_as(SELECT_KEY).fetch_one(&mut *tx).await?;
-            let hash = read_key(&key)?.hash(email);
+            sqlx::query(sql(DELETE_DIGESTS)).bind(&batch).execute(&mut *tx).await?;
+            let (key,): (String,) = sqlx::query_as(SELECT_HASH_KEY).fetch_one(&mut *tx).await?;
+            let hash = parse_hash_key(&key)?.hash(email);
             sqlx::query(DELETE_OLD_MONTHS).bind(&hash).bind(&month).execute(&mut *tx).await?;
             sqlx::query(DELETE_PERSON).bind(address).execute(&mut *tx).await?;
             Erased { events, consents, messages: messages.len() as u64, letters }
@@ -87,7 +88,7 @@ impl Store {
     }
 }
 
-/// Kept as the database said it, to tell whether to try again.
+/// Keeps the error of sqlx, which tells whether the transaction may be repeated.
 enum EraseFailure {
     Database(sqlx::Error),
     Store(StoreFailure),

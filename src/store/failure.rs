@@ -1,39 +1,37 @@
-//! What can go wrong with the database.
+//! The failure type of the store.
 
 use sqlx::migrate::MigrateError;
 
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreFailure {
-    /// The database is away, locked, full or slow: later it may work.
-    #[error("the database is not available: {0}")]
+    /// The database is unreachable, locked, full or slow. A retry may succeed.
+    #[error("the database is unavailable: {0}")]
     Unavailable(String),
-    /// The database refused the statement itself: trying again will not help.
-    #[error("the database refused what it was asked: {0}")]
-    Refused(String),
-    /// The file of an embedded database is not what was written: only a backup helps.
-    #[error("the file of the database is damaged ({0})")]
+    /// The database rejected the statement, or returned values that do not parse. A retry will not help.
+    #[error("the database rejected a statement: {0}")]
+    Rejected(String),
+    /// The SQLite file is corrupt, or not a database. Only a backup helps.
+    #[error("the database file is damaged ({0})")]
     Damaged(String),
-    /// Settings or schema do not fit: somebody has to act.
+    /// The settings or the schema have to be changed first. Holds a whole sentence.
     #[error("{0}")]
     Unusable(String),
 }
 
 impl StoreFailure {
-    /// One sentence for people: `outcome` is what came of it, such as "Nothing was done".
+    /// Returns one sentence for people; `outcome` says what the failure led to, such as "Nothing was done".
     #[must_use]
     pub fn sentence(&self, outcome: &str) -> String {
         match self {
             Self::Unusable(sentence) => sentence.clone(),
             damaged @ Self::Damaged(_) => {
-                format!(
-                    "{outcome}: {damaged}. Put it aside, and bring the newest backup back with `porchlight restore`."
-                )
+                format!("{outcome}: {damaged}. Move it away, and restore the newest backup with `porchlight restore`.")
             }
-            passing => format!("{outcome}: {passing}."),
+            other => format!("{outcome}: {other}."),
         }
     }
 
-    /// Whether the same transaction may go through when tried again at once.
+    /// Whether the transaction conflicted with another one, and may succeed if repeated at once.
     pub(super) fn is_conflict(error: &sqlx::Error) -> bool {
         matches!(code(error).as_deref(), Some("40001" | "40P01"))
     }
@@ -43,9 +41,9 @@ impl From<sqlx::Error> for StoreFailure {
     fn from(error: sqlx::Error) -> Self {
         match (&error, code(&error)) {
             (sqlx::Error::Migrate(migration), _) => Self::from_migration(migration),
-            (sqlx::Error::Database(_), Some(code)) if is_passing(&code) => Self::Unavailable(words(&error)),
+            (sqlx::Error::Database(_), Some(code)) if is_transient(&code) => Self::Unavailable(message(&error)),
             (sqlx::Error::Database(_), Some(code)) if is_denied(&code) => {
-                Self::Unusable(format!("The database does not let us in: {}. Check `database_url`.", words(&error)))
+                Self::Unusable(format!("The database denied access: {}. Check `database_url`.", message(&error)))
             }
             (sqlx::Error::Database(error), Some(code)) if is_damage(&code) => Self::Damaged(error.message().to_owned()),
             (
@@ -56,8 +54,8 @@ impl From<sqlx::Error> for StoreFailure {
                 | sqlx::Error::ColumnNotFound(_)
                 | sqlx::Error::RowNotFound,
                 _,
-            ) => Self::Refused(words(&error)),
-            _ => Self::Unavailable(words(&error)),
+            ) => Self::Rejected(message(&error)),
+            _ => Self::Unavailable(message(&error)),
         }
     }
 }
@@ -75,19 +73,19 @@ impl StoreFailure {
     fn from_migration(error: &MigrateError) -> Self {
         Self::Unusable(match error {
             MigrateError::VersionMissing(version) => format!(
-                "The database was made by a newer porchlight (it has migration {version}, unknown here). \
+                "The database was created by a newer porchlight (it has migration {version}, unknown to this one). \
                  Run that version, or restore an older backup."
             ),
-            other => format!("The database could not be brought up to date: {other}."),
+            other => format!("The database could not be migrated: {other}."),
         })
     }
 }
 
-/// What happened, without the driver's view of it and without the line of PostgreSQL's own source.
-fn words(error: &sqlx::Error) -> String {
+/// The database's own message, without what the driver adds and without PostgreSQL's source line.
+fn message(error: &sqlx::Error) -> String {
     match error {
-        sqlx::Error::Database(said) => said.message().to_owned(),
-        sqlx::Error::PoolTimedOut => "it did not answer in time".to_owned(),
+        sqlx::Error::Database(error) => error.message().to_owned(),
+        sqlx::Error::PoolTimedOut => "it did not respond in time".to_owned(),
         other => other.to_string(),
     }
 }
@@ -96,10 +94,10 @@ fn code(error: &sqlx::Error) -> Option<String> {
     error.as_database_error()?.code().map(Into::into)
 }
 
-/// Codes of troubles that pass. PostgreSQL's have five characters, and 55000 is how it says that a
-/// database takes no connections just now. SQLite's extended codes are numbers whose low byte is the
-/// kind: busy, locked, out of memory, read-only, I/O, full, cannot open.
-fn is_passing(code: &str) -> bool {
+/// Whether the condition may pass. PostgreSQL's codes have five characters; 55000 means that the database accepts no
+/// connections at the moment. SQLite's extended codes are numbers whose low byte is the primary code: busy, locked, out
+/// of memory, read-only, I/O error, full, cannot open.
+fn is_transient(code: &str) -> bool {
     if code.len() == 5 {
         return ["08", "40", "53", "57", "58"].iter().any(|class| code.starts_with(class))
             || matches!(code, "25006" | "55000" | "55P03");
@@ -107,7 +105,7 @@ fn is_passing(code: &str) -> bool {
     code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6 | 7 | 8 | 10 | 13 | 14))
 }
 
-/// SQLite's codes for a file that makes no sense, or never was a database.
+/// `SQLITE_CORRUPT` and `SQLITE_NOTADB`.
 fn is_damage(code: &str) -> bool {
     code.len() != 5 && code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 11 | 26))
 }

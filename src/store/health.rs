@@ -1,4 +1,4 @@
-//! How the database is, found out without changing anything that it holds.
+//! Checks the state of the database without changing its contents.
 
 use sqlx::migrate::{MigrateError, Migrator};
 
@@ -9,22 +9,22 @@ use super::{Store, StoreFailure};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
-    /// The number of the newest migration, if there has been any.
+    /// The version of the newest applied migration.
     pub schema: Option<i64>,
-    /// How many migrations the next start will make.
+    /// How many migrations the next start will run.
     pub pending_migrations: usize,
-    /// A setting of the server under which a power cut may lose what was confirmed.
+    /// A PostgreSQL setting that is off and that durability depends on.
     pub durability_risk: Option<&'static str>,
 }
 
-/// How far the migrations have come.
+/// The schema version of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Schema {
-    /// There is nothing of ours.
+    /// No migration has been applied.
     None,
-    /// Up to this migration, and there are newer ones.
+    /// This migration is the newest applied one, and newer ones are pending.
     Older(i64),
-    /// As far as this program knows, which is up to this one.
+    /// All migrations have been applied; this is the newest one.
     Current(i64),
 }
 
@@ -35,22 +35,24 @@ const COUNT_MIGRATION_TABLES: Statement = Statement {
 
 const SELECT_MIGRATIONS: &str = "SELECT version FROM _sqlx_migrations WHERE success ORDER BY version";
 
-/// Change nothing, and have to be written to the disk all the same: the first wants a table that
-/// others may have locked, the second touches a row.
-const TRY_WRITING: [&str; 2] = [
+/// Change nothing, but fail if the database accepts no writes: the first needs a lock on a table that another session may
+/// hold, the second has to write a row.
+const WRITE_PROBE: [&str; 2] = [
     "UPDATE people SET email = email WHERE address = ''",
     "UPDATE _sqlx_migrations SET success = success WHERE version = 1",
 ];
 
-const RISKS: [(&str, &str); 2] = [("SHOW fsync", "fsync"), ("SHOW full_page_writes", "full_page_writes")];
+const DURABILITY_SETTINGS: [(&str, &str); 2] = [("SHOW fsync", "fsync"), ("SHOW full_page_writes", "full_page_writes")];
 
 impl Store {
+    /// Checks that the database can be read and, if it has a schema, written.
+    ///
     /// # Errors
-    /// When it cannot be reached or written to, or belongs to a newer program.
+    /// When it cannot, or a newer version of the program has migrated it.
     pub async fn health(&self) -> Result<Health, StoreFailure> {
         let applied = self.applied_migrations().await?;
         if !applied.is_empty() {
-            self.try_writing().await?;
+            self.probe_write().await?;
         }
         Ok(Health {
             schema: applied.last().copied(),
@@ -60,7 +62,7 @@ impl Store {
     }
 
     /// # Errors
-    /// When it cannot be reached, or belongs to a newer program.
+    /// When the database is unavailable, or a newer version of the program has migrated it.
     pub async fn schema(&self) -> Result<Schema, StoreFailure> {
         let applied = self.applied_migrations().await?;
         Ok(match applied.last() {
@@ -70,11 +72,13 @@ impl Store {
         })
     }
 
+    /// Runs a transaction that changes nothing.
+    ///
     /// # Errors
-    /// When nothing can be written just now.
-    pub(super) async fn try_writing(&self) -> Result<(), StoreFailure> {
-        in_transaction!(self, |tx, _words| {
-            for statement in TRY_WRITING {
+    /// When the database accepts no writes at the moment.
+    pub(super) async fn probe_write(&self) -> Result<(), StoreFailure> {
+        in_transaction!(self, |tx, _sql| {
+            for statement in WRITE_PROBE {
                 sqlx::query(statement).execute(&mut *tx).await?;
             }
         });
@@ -88,7 +92,7 @@ impl Store {
         }
     }
 
-    /// None where there is no database yet; a failure where one is of a newer program.
+    /// Returns the versions of the applied migrations; fails if one is unknown to this program.
     async fn applied_migrations(&self) -> Result<Vec<i64>, StoreFailure> {
         let tables: i64 = match self {
             Self::Sqlite(pool) => sqlx::query_scalar(COUNT_MIGRATION_TABLES.sqlite).fetch_one(pool).await?,
@@ -98,8 +102,8 @@ impl Store {
             return Ok(Vec::new());
         }
         let applied: Vec<i64> = on_pool!(self, |pool| sqlx::query_scalar(SELECT_MIGRATIONS).fetch_all(pool).await?);
-        match applied.iter().find(|version| !knows(self.known_migrations(), **version)) {
-            Some(newer) => Err(MigrateError::VersionMissing(*newer).into()),
+        match applied.iter().find(|version| !contains(self.known_migrations(), **version)) {
+            Some(unknown) => Err(MigrateError::VersionMissing(*unknown).into()),
             None => Ok(applied),
         }
     }
@@ -108,7 +112,7 @@ impl Store {
         match self {
             Self::Sqlite(pool) => check_durability(pool).await.map(|()| None),
             Self::Postgres(pool) => {
-                for (show, name) in RISKS {
+                for (show, name) in DURABILITY_SETTINGS {
                     let (value,): (String,) = sqlx::query_as(show).fetch_one(pool).await?;
                     if value != "on" {
                         return Ok(Some(name));
@@ -120,6 +124,6 @@ impl Store {
     }
 }
 
-fn knows(migrations: &Migrator, version: i64) -> bool {
+fn contains(migrations: &Migrator, version: i64) -> bool {
     migrations.iter().any(|migration| migration.version == version)
 }

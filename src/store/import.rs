@@ -1,4 +1,4 @@
-//! People from a list, many in one transaction. Who is there already stays as they are.
+//! Imports people in one transaction. Those who exist already stay unchanged.
 
 use std::collections::BTreeMap;
 
@@ -7,14 +7,14 @@ use uuid::Uuid;
 
 use super::signups::{INSERT_CONSENTS, INSERT_EVENTS};
 use super::statement::{Statement, in_transaction, over_batch};
-use super::unsubscribe::{SELECT_KEY, read_key};
+use super::unsubscribe::{SELECT_HASH_KEY, parse_hash_key};
 use super::{Store, StoreFailure};
 use crate::domain::consent::Via;
 use crate::domain::person::Person;
 use crate::domain::text::Source;
 use crate::domain::time::Timestamp;
 
-/// A person and names for all that is to be written down of them.
+/// A person, and the ids of the rows to insert.
 #[derive(Clone, Debug)]
 pub struct ImportedPerson {
     pub person: Person,
@@ -23,8 +23,8 @@ pub struct ImportedPerson {
     pub opt_in: Option<Uuid>,
 }
 
-/// Rows in one statement.
-const AT_ONCE: usize = 1000;
+/// Rows per statement.
+const BATCH_SIZE: usize = 1000;
 
 const INSERT_PEOPLE: Statement = over_batch!(
     "INSERT INTO people (address, email, first_seen_at, first_download, first_join, opt_in) \
@@ -40,44 +40,44 @@ const SUPPRESS: Statement = over_batch!(
 );
 
 impl Store {
-    /// Adds those who are not there yet, and says how many that were. Whom the list calls suppressed
-    /// is, there or not.
+    /// Inserts the people who do not exist yet and returns their number. All people who are suppressed in the list are
+    /// suppressed, new or not.
     ///
     /// # Errors
-    /// When the database does not answer: then none of them was added.
+    /// When the database is unavailable: nobody was inserted.
     pub async fn import(&self, people: &[ImportedPerson], at: Timestamp) -> Result<u64, StoreFailure> {
-        // Sorted by address, so that two who write take their locks in one order.
+        // Sorted by address, so that concurrent transactions lock rows in the same order.
         let mut by_address = BTreeMap::new();
         for person in people {
             by_address.entry(person.person.email.key()).or_insert(person);
         }
-        let everybody: Vec<_> = by_address.values().copied().collect();
-        let added = in_transaction!(self, |tx, words| {
-            let (key,): (String,) = sqlx::query_as(SELECT_KEY).fetch_one(&mut *tx).await?;
-            let key = read_key(&key)?;
+        let unique: Vec<_> = by_address.values().copied().collect();
+        let added = in_transaction!(self, |tx, sql| {
+            let (key,): (String,) = sqlx::query_as(SELECT_HASH_KEY).fetch_one(&mut *tx).await?;
+            let key = parse_hash_key(&key)?;
             let mut added = 0;
-            for some in everybody.chunks(AT_ONCE) {
-                let rows = some.iter().map(|person| person_row(person)).collect::<Value>().to_string();
-                let new: Vec<(String,)> = sqlx::query_as(words(INSERT_PEOPLE)).bind(&rows).fetch_all(&mut *tx).await?;
+            for chunk in unique.chunks(BATCH_SIZE) {
+                let rows = chunk.iter().map(|person| person_row(person)).collect::<Value>().to_string();
+                let new: Vec<(String,)> = sqlx::query_as(sql(INSERT_PEOPLE)).bind(&rows).fetch_all(&mut *tx).await?;
                 let new = new.iter().filter_map(|(address,)| by_address.get(address.as_str()));
                 let new: Vec<_> = new.copied().collect();
                 let events = new.iter().flat_map(|person| event_rows(person)).collect::<Value>().to_string();
-                sqlx::query(words(INSERT_EVENTS)).bind(&events).execute(&mut *tx).await?;
+                sqlx::query(sql(INSERT_EVENTS)).bind(&events).execute(&mut *tx).await?;
                 let consents = new.iter().filter_map(|person| consent_row(person)).collect::<Value>().to_string();
-                sqlx::query(words(INSERT_CONSENTS)).bind(&consents).execute(&mut *tx).await?;
+                sqlx::query(sql(INSERT_CONSENTS)).bind(&consents).execute(&mut *tx).await?;
                 added += new.len() as u64;
             }
-            // Also those who are in the list twice: once is enough to be suppressed.
+            // From the whole list: of an address that is in it twice, either row may say that it is suppressed.
             let suppressed: BTreeMap<_, _> = people
                 .iter()
                 .filter_map(|ImportedPerson { person, .. }| Some((key.hash(&person.email), person.suppressed?)))
                 .collect();
-            let suppressed = suppressed.iter().map(|(hash, why)| json!({ "hash": hash, "reason": why.as_str() }));
+            let suppressed = suppressed.iter().map(|(hash, reason)| json!({ "hash": hash, "reason": reason.as_str() }));
             let suppressed = suppressed.collect::<Value>().to_string();
-            sqlx::query(words(SUPPRESS)).bind(&suppressed).bind(at.unix_millis()).execute(&mut *tx).await?;
+            sqlx::query(sql(SUPPRESS)).bind(&suppressed).bind(at.unix_millis()).execute(&mut *tx).await?;
             added
         });
-        // Nobody else may be there to do it, and the log of a long list would grow large.
+        // Without a running service nobody else checkpoints, and a long list makes a large WAL.
         self.checkpoint().await?;
         Ok(added)
     }

@@ -1,30 +1,29 @@
-//! Messages as the makers read them, each with how far it has come on its way to their mailbox.
+//! Contact messages with their delivery state, for `porchlight inbox`.
 
 use uuid::Uuid;
 
-use super::outbox::{MessageRow, received};
+use super::outbox::{MessageRow, parse_message};
 use super::statement::{in_transaction, on_pool, row};
 use super::{Store, StoreFailure};
 use crate::domain::contact::ReceivedMessage;
 use crate::domain::time::Timestamp;
 
-/// A message with how far it has come.
+/// A message and its outbox entry.
 #[derive(Clone, Debug)]
 pub struct InboxEntry {
     pub received: ReceivedMessage,
     pub state: DeliveryState,
-    /// Since when that is so; for one that waits, until when it does.
+    /// When the state was entered; for a waiting message, when the next attempt is due.
     pub at: Timestamp,
     pub tries: u32,
-    /// What the mail server said last, if it did not take the message.
+    /// The reason of the last failed attempt.
     pub last_error: Option<String>,
 }
 
-/// How far a message has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeliveryState {
     Waiting,
-    /// Somebody is handing it over.
+    /// Being sent.
     Leased,
     Sent,
     Failed,
@@ -41,9 +40,9 @@ impl DeliveryState {
         }
     }
 
-    fn stored(state: &str) -> Self {
-        let all = [Self::Waiting, Self::Leased, Self::Sent];
-        all.into_iter().find(|progress| progress.as_str() == state).unwrap_or(Self::Failed)
+    fn parse(text: &str) -> Self {
+        let states = [Self::Waiting, Self::Leased, Self::Sent];
+        states.into_iter().find(|state| state.as_str() == text).unwrap_or(Self::Failed)
     }
 }
 
@@ -51,9 +50,8 @@ impl DeliveryState {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InboxFilter {
     All,
-    /// On their way.
+    /// Waiting or leased.
     Waiting,
-    /// Given up on.
     Failed,
 }
 
@@ -67,21 +65,21 @@ macro_rules! select_inbox {
     };
 }
 
-const PAGE_OF_ALL: &str = select_inbox!("WHERE m.id > $1 ORDER BY m.id LIMIT $2");
+const SELECT_ALL: &str = select_inbox!("WHERE m.id > $1 ORDER BY m.id LIMIT $2");
 
-const PAGE_OF_WAITING: &str =
+const SELECT_WAITING: &str =
     select_inbox!("WHERE m.id > $1 AND o.state IN ('waiting', 'leased') ORDER BY m.id LIMIT $2");
 
-const PAGE_OF_FAILED: &str = select_inbox!("WHERE m.id > $1 AND o.state = 'failed' ORDER BY m.id LIMIT $2");
+const SELECT_FAILED: &str = select_inbox!("WHERE m.id > $1 AND o.state = 'failed' ORDER BY m.id LIMIT $2");
 
-const SELECT_NAMED: &str = select_inbox!("WHERE m.id LIKE '%' || $1 ORDER BY m.id LIMIT 2");
+const SELECT_BY_REFERENCE: &str = select_inbox!("WHERE m.id LIKE '%' || $1 ORDER BY m.id LIMIT 2");
 
 const SELECT_OF_PERSON: &str = select_inbox!("WHERE m.address = $1 ORDER BY m.id");
 
 const RETRY_FAILED: &str = "UPDATE outbox SET state = 'waiting', at = $1, tries = 0, first_tried_at = NULL, mail = NULL \
      WHERE state = 'failed' AND message = COALESCE($2, message)";
 
-const HURRY_WAITING: &str =
+const RETRY_WAITING: &str =
     "UPDATE outbox SET at = $1 WHERE state = 'waiting' AND at > $1 AND message = COALESCE($2, message)";
 
 row! {
@@ -99,56 +97,55 @@ row! {
 }
 
 impl Store {
-    /// At most so many messages after that one, the oldest first.
+    /// Returns up to `limit` messages that follow `after`, oldest first.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// When the database is unavailable.
     pub async fn inbox_page(
         &self,
-        which: InboxFilter,
+        filter: InboxFilter,
         after: Option<Uuid>,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<InboxEntry>, StoreFailure> {
-        let page = match which {
-            InboxFilter::All => PAGE_OF_ALL,
-            InboxFilter::Waiting => PAGE_OF_WAITING,
-            InboxFilter::Failed => PAGE_OF_FAILED,
+        let page = match filter {
+            InboxFilter::All => SELECT_ALL,
+            InboxFilter::Waiting => SELECT_WAITING,
+            InboxFilter::Failed => SELECT_FAILED,
         };
         let after = after.map(|id| id.to_string()).unwrap_or_default();
-        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let rows: Vec<InboxRow> =
-            on_pool!(self, |pool| sqlx::query_as(page).bind(&after).bind(most).fetch_all(pool).await?);
+            on_pool!(self, |pool| sqlx::query_as(page).bind(&after).bind(limit).fetch_all(pool).await?);
         rows.into_iter().map(entry).collect()
     }
 
-    /// The messages whose name ends so, two at most: more than one and the name was too short.
+    /// Returns messages whose id ends with `reference`, at most two: two mean that it is ambiguous.
     ///
     /// # Errors
-    /// When the database does not answer.
-    pub async fn messages_by_reference(&self, end_of_name: &str) -> Result<Vec<InboxEntry>, StoreFailure> {
+    /// When the database is unavailable.
+    pub async fn messages_by_reference(&self, reference: &str) -> Result<Vec<InboxEntry>, StoreFailure> {
         let rows: Vec<InboxRow> =
-            on_pool!(self, |pool| sqlx::query_as(SELECT_NAMED).bind(end_of_name).fetch_all(pool).await?);
+            on_pool!(self, |pool| sqlx::query_as(SELECT_BY_REFERENCE).bind(reference).fetch_all(pool).await?);
         rows.into_iter().map(entry).collect()
     }
 
-    /// All messages of one address in its compared form, the oldest first.
+    /// Returns all messages of a normalized address, oldest first.
     pub(super) async fn messages_of(&self, address: &str) -> Result<Vec<InboxEntry>, StoreFailure> {
         let rows: Vec<InboxRow> =
             on_pool!(self, |pool| sqlx::query_as(SELECT_OF_PERSON).bind(address).fetch_all(pool).await?);
         rows.into_iter().map(entry).collect()
     }
 
-    /// Has what was given up on tried again, as if it were new, and what waits tried now: one
-    /// message, or all.
+    /// Makes failed messages due as if they were new, and waiting ones due now: one message, or all. Returns their number.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// When the database is unavailable.
     pub async fn retry_messages(&self, only: Option<Uuid>, now: Timestamp) -> Result<u64, StoreFailure> {
         let (only, now) = (only.map(|id| id.to_string()), now.unix_millis());
-        Ok(in_transaction!(self, |tx, _words| {
-            let hurried = sqlx::query(HURRY_WAITING).bind(now).bind(&only).execute(&mut *tx).await?;
+        Ok(in_transaction!(self, |tx, _sql| {
+            let waiting = sqlx::query(RETRY_WAITING).bind(now).bind(&only).execute(&mut *tx).await?;
             let failed = sqlx::query(RETRY_FAILED).bind(now).bind(&only).execute(&mut *tx).await?;
-            hurried.rows_affected() + failed.rows_affected()
+            waiting.rows_affected() + failed.rows_affected()
         }))
     }
 }
@@ -156,8 +153,8 @@ impl Store {
 fn entry(row: InboxRow) -> Result<InboxEntry, StoreFailure> {
     let message = MessageRow { id: row.id, email: row.email, name: row.name, body: row.body, at: row.at };
     Ok(InboxEntry {
-        received: received(&message)?,
-        state: DeliveryState::stored(&row.state),
+        received: parse_message(&message)?,
+        state: DeliveryState::parse(&row.state),
         at: Timestamp::from_unix_millis(row.since),
         tries: u32::try_from(row.tries).unwrap_or(u32::MAX),
         last_error: row.trouble,

@@ -1,13 +1,13 @@
-//! Monthly letters: whom each goes to, and what came of it.
+//! Monthly letters: the recipients of each and their state.
 //!
-//! A recipient is claimed in one transaction, which reads opt-in and suppression once more and takes
-//! the person's only place in that month; only then does the mail server hear of it. Whatever happens
-//! in between, a claim is never made twice.
+//! One transaction claims a recipient: it reads opt-in and suppression again, takes the person's only row in
+//! `letter_months` for this month, and marks the recipient as `uncertain`. The mail is sent after the commit, so whatever
+//! happens then, nobody is claimed twice.
 
 use serde_json::{Value, json};
 
 use super::statement::{Statement, in_transaction, on_pool, over_batch};
-use super::unsubscribe::{Recipient, SELECT_KEY, read_key, stored};
+use super::unsubscribe::{Recipient, SELECT_HASH_KEY, parse_email, parse_hash_key};
 use super::{Store, StoreFailure};
 use crate::domain::email::EmailAddress;
 use crate::domain::letter::{Letter, LetterCounts};
@@ -15,38 +15,36 @@ use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
 use crate::domain::unsubscribe::UnsubscribeToken;
 
-/// What trying to claim somebody came to.
+/// The result of claiming the next recipient.
 #[derive(Debug)]
 pub enum LetterClaim {
-    /// Ours to send to, and counted as uncertain from now on.
+    /// This recipient is marked as uncertain until the outcome is recorded.
     Claimed(Box<ClaimedRecipient>),
-    /// Not to be sent to after all.
+    /// This recipient must not be mailed any more.
     Skipped,
-    /// Nobody is due before then.
+    /// All remaining recipients are deferred until then or longer.
     NotDueUntil(Timestamp),
-    /// Nobody is left.
     NoneLeft,
 }
 
-/// Somebody to whom a letter goes now.
 #[derive(Clone, Debug)]
 pub struct ClaimedRecipient {
     pub recipient: Recipient,
     pub token: UnsubscribeToken,
-    /// How often the mail server put it off before.
+    /// How often the mail server has deferred the letter to this recipient.
     pub tries: u32,
 }
 
-/// What came of a claim.
+/// The outcome for a claimed recipient.
 #[derive(Clone, Debug)]
 pub enum LetterOutcome {
     Sent,
-    /// Certainly not taken: it goes out after `at`.
+    /// Not delivered; to be retried.
     Deferred {
         until: Timestamp,
         reason: String,
     },
-    /// Certainly not taken, and never will be.
+    /// Rejected permanently.
     Rejected {
         reason: String,
     },
@@ -69,8 +67,8 @@ const INSERT_RECIPIENTS: Statement = over_batch!(
     "AND batch.address IN (SELECT address FROM people) ON CONFLICT DO NOTHING"
 );
 
-/// Who was put off before is tried again by whoever runs the command again.
-const FRESH_START: &str =
+/// A new run of the command retries deferred recipients at once.
+const END_DEFERRALS: &str =
     "UPDATE letter_recipients SET at = $2, tries = 0 WHERE letter = $1 AND state = 'waiting' AND at > $2";
 
 const SELECT_DUE: Statement = Statement {
@@ -82,7 +80,7 @@ const SELECT_DUE: Statement = Statement {
 
 const SELECT_NEXT: &str = "SELECT MIN(at) FROM letter_recipients WHERE letter = $1 AND state = 'waiting'";
 
-/// Held until the end of the transaction, so that nobody leaves in between.
+/// Locks the person until the commit, so that they cannot unsubscribe in between.
 const SELECT_OPTED_IN: Statement = Statement {
     sqlite: "SELECT p.email, c.at, c.via, c.source, t.token FROM people p JOIN consents c ON c.id = p.opt_in \
              JOIN unsubscribe_tokens t ON t.address = p.address WHERE p.address = $1",
@@ -92,10 +90,11 @@ const SELECT_OPTED_IN: Statement = Statement {
 
 const COUNT_SUPPRESSIONS: &str = "SELECT COUNT(*) FROM suppressions WHERE hash = $1";
 
+/// One letter per person and calendar month: inserts nothing if the person has had one.
 const TAKE_MONTH: &str =
     "INSERT INTO letter_months (hash, month, letter) VALUES ($1, $2, $3) ON CONFLICT (hash, month) DO NOTHING";
 
-const GIVE_MONTH_BACK: &str = "DELETE FROM letter_months WHERE hash = $1 AND month = $2 AND letter = $3";
+const RELEASE_MONTH: &str = "DELETE FROM letter_months WHERE hash = $1 AND month = $2 AND letter = $3";
 
 const SET_STATE: &str =
     "UPDATE letter_recipients SET state = $3, at = $4, trouble = $5 WHERE letter = $1 AND address = $2";
@@ -111,21 +110,21 @@ const COUNT_STATES: &str =
 type OptedIn = (String, i64, String, Option<String>, String);
 
 impl Store {
-    /// Writes down whom the letter goes to, unless that has been done: then it goes on, and who was
-    /// put off is due again. Who was erased meanwhile is left out.
+    /// Records the recipients, except those erased meanwhile. If the letter was started before, its recipients stay and
+    /// deferred ones become due.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// When the database is unavailable.
     pub async fn start_letter(&self, letter: &Letter, to: &[Recipient], at: Timestamp) -> Result<(), StoreFailure> {
         let (id, at) = (letter.id.hex(), at.unix_millis());
         let batch = to.iter().map(|recipient| json!({ "address": recipient.email.key() }));
         let batch = batch.collect::<Value>().to_string();
-        in_transaction!(self, |tx, words| {
+        in_transaction!(self, |tx, sql| {
             let new = sqlx::query(INSERT_LETTER).bind(&id).bind(&letter.subject).bind(at).execute(&mut *tx).await?;
             if new.rows_affected() > 0 {
-                sqlx::query(words(INSERT_RECIPIENTS)).bind(&batch).bind(&id).bind(at).execute(&mut *tx).await?;
+                sqlx::query(sql(INSERT_RECIPIENTS)).bind(&batch).bind(&id).bind(at).execute(&mut *tx).await?;
             } else {
-                sqlx::query(FRESH_START).bind(&id).bind(at).execute(&mut *tx).await?;
+                sqlx::query(END_DEFERRALS).bind(&id).bind(at).execute(&mut *tx).await?;
             }
         });
         Ok(())
@@ -134,12 +133,12 @@ impl Store {
     /// Claims the next recipient for the calendar month of `now`.
     ///
     /// # Errors
-    /// When the database does not answer: then nobody was claimed, or somebody is uncertain.
+    /// When the database is unavailable. If the commit failed, a recipient may be uncertain.
     pub async fn claim_recipient(&self, letter: &Sha256, now: Timestamp) -> Result<LetterClaim, StoreFailure> {
         let (id, month, at) = (letter.hex(), now.month(), now.unix_millis());
-        let claim = in_transaction!(self, |tx, words| {
+        let claim = in_transaction!(self, |tx, sql| {
             let due: Option<(String, i64)> =
-                sqlx::query_as(words(SELECT_DUE)).bind(&id).bind(at).fetch_optional(&mut *tx).await?;
+                sqlx::query_as(sql(SELECT_DUE)).bind(&id).bind(at).fetch_optional(&mut *tx).await?;
             let Some((address, tries)) = due else {
                 let (next,): (Option<i64>,) = sqlx::query_as(SELECT_NEXT).bind(&id).fetch_one(&mut *tx).await?;
                 return Ok(next.map_or(LetterClaim::NoneLeft, |next| {
@@ -147,17 +146,17 @@ impl Store {
                 }));
             };
             let opted_in: Option<OptedIn> =
-                sqlx::query_as(words(SELECT_OPTED_IN)).bind(&address).fetch_optional(&mut *tx).await?;
-            let (key,): (String,) = sqlx::query_as(SELECT_KEY).fetch_one(&mut *tx).await?;
-            let mut refusal = Some("opted out since");
+                sqlx::query_as(sql(SELECT_OPTED_IN)).bind(&address).fetch_optional(&mut *tx).await?;
+            let (key,): (String,) = sqlx::query_as(SELECT_HASH_KEY).fetch_one(&mut *tx).await?;
+            let mut skip_reason = Some("opted out since");
             let mut claimed = None;
             if let Some((email, opted_in_at, via, source, token)) = opted_in {
-                let email = stored(&email)?;
-                let hash = read_key(&key)?.hash(&email);
+                let email = parse_email(&email)?;
+                let hash = parse_hash_key(&key)?.hash(&email);
                 let (suppressed,): (i64,) = sqlx::query_as(COUNT_SUPPRESSIONS).bind(&hash).fetch_one(&mut *tx).await?;
                 if suppressed == 0 {
                     let taken = sqlx::query(TAKE_MONTH).bind(&hash).bind(&month).bind(&id).execute(&mut *tx).await?;
-                    refusal = (taken.rows_affected() == 0).then_some("had a letter this month");
+                    skip_reason = (taken.rows_affected() == 0).then_some("had a letter this month");
                 }
                 let recipient = Recipient { email, opted_in_at: Timestamp::from_unix_millis(opted_in_at), via, source };
                 claimed = UnsubscribeToken::parse(&token).map(|token| ClaimedRecipient {
@@ -166,10 +165,10 @@ impl Store {
                     tries: u32::try_from(tries).unwrap_or_default(),
                 });
             }
-            let state = if refusal.is_some() || claimed.is_none() { "skipped" } else { "uncertain" };
-            let mark = sqlx::query(SET_STATE).bind(&id).bind(&address).bind(state).bind(at).bind(refusal);
+            let state = if skip_reason.is_some() || claimed.is_none() { "skipped" } else { "uncertain" };
+            let mark = sqlx::query(SET_STATE).bind(&id).bind(&address).bind(state).bind(at).bind(skip_reason);
             mark.execute(&mut *tx).await?;
-            match claimed.filter(|_| refusal.is_none()) {
+            match claimed.filter(|_| skip_reason.is_none()) {
                 Some(claimed) => LetterClaim::Claimed(Box::new(claimed)),
                 None => LetterClaim::Skipped,
             }
@@ -177,11 +176,11 @@ impl Store {
         Ok(claim)
     }
 
-    /// Notes what came of a claim that was made at `claimed_at`. Who was certainly not mailed has
-    /// the month free again.
+    /// Records the outcome of a claim that was made at `claimed_at`. A recipient who was certainly not mailed may get
+    /// another letter this month.
     ///
     /// # Errors
-    /// When the database does not answer: then the recipient stays uncertain.
+    /// When the database is unavailable: the recipient stays uncertain.
     pub async fn record_letter_outcome(
         &self,
         letter: &Sha256,
@@ -191,11 +190,11 @@ impl Store {
         at: Timestamp,
     ) -> Result<(), StoreFailure> {
         let (id, address, month) = (letter.hex(), email.key(), claimed_at.month());
-        in_transaction!(self, |tx, _words| {
-            let (key,): (String,) = sqlx::query_as(SELECT_KEY).fetch_one(&mut *tx).await?;
+        in_transaction!(self, |tx, _sql| {
+            let (key,): (String,) = sqlx::query_as(SELECT_HASH_KEY).fetch_one(&mut *tx).await?;
             if !matches!(outcome, LetterOutcome::Sent) {
-                let hash = read_key(&key)?.hash(email);
-                sqlx::query(GIVE_MONTH_BACK).bind(&hash).bind(&month).bind(&id).execute(&mut *tx).await?;
+                let hash = parse_hash_key(&key)?.hash(email);
+                sqlx::query(RELEASE_MONTH).bind(&hash).bind(&month).bind(&id).execute(&mut *tx).await?;
             }
             let at = at.unix_millis();
             match outcome {
@@ -215,10 +214,10 @@ impl Store {
         Ok(())
     }
 
-    /// Every letter that has been started, the latest first.
+    /// Returns every letter that has been started, newest first.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// When the database is unavailable.
     pub async fn letters(&self) -> Result<Vec<StartedLetter>, StoreFailure> {
         let letters: Vec<(String, String, i64)> =
             on_pool!(self, |pool| sqlx::query_as(SELECT_LETTERS).fetch_all(pool).await?);
@@ -237,14 +236,14 @@ impl Store {
 
 impl LetterCounts {
     pub(super) fn add(&mut self, state: &str, count: u64) {
-        let place = match state {
+        let count_of_state = match state {
             "sent" => &mut self.sent,
             "waiting" => &mut self.waiting,
             "uncertain" => &mut self.uncertain,
             "refused" => &mut self.refused,
             _ => &mut self.skipped,
         };
-        *place += count;
+        *count_of_state += count;
         self.recipients += count;
     }
 }

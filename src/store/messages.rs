@@ -1,5 +1,4 @@
-//! Messages to the makers, each with its place in the outbox. The same words from the same sender
-//! within a day are one message.
+//! Stores contact messages with their outbox entries. The same message from the same sender within a day is stored once.
 
 use std::collections::BTreeMap;
 
@@ -15,8 +14,9 @@ use crate::domain::sha256::Sha256;
 use crate::domain::text::SenderName;
 use serde_json::{Value, json};
 
-/// Claims the digest for this message, unless another holds it still. The claim is atomic, so two
-/// instances that are sent the same words at once store them once.
+/// Returns the digests of messages that are no duplicates. A digest is taken over if its row is older than the window
+/// `$2`, or belongs to this very message. The upsert is atomic, so two instances that receive the same message at once
+/// store it once.
 const CLAIM_DIGESTS: Statement = over_batch!(
     "INSERT INTO message_digests (digest, message, at) SELECT batch.digest, batch.id, batch.at",
     (digest text, id text, at bigint),
@@ -39,28 +39,28 @@ const ENQUEUE_MESSAGES: Statement = over_batch!(
 );
 
 impl Record for ReceivedMessage {
-    type Answer = ();
+    type Output = ();
 
-    async fn record(store: &Store, messages: &[Self]) -> Result<Vec<()>, sqlx::Error> {
+    async fn insert(store: &Store, messages: &[Self]) -> Result<Vec<()>, sqlx::Error> {
         let mut by_digest = BTreeMap::new();
         for message in messages {
             by_digest.entry(digest(&message.message)).or_insert(message);
         }
-        let claims = claims_batch(&by_digest);
+        let digests = digests_batch(&by_digest);
         let window = i64::try_from(limits::DUPLICATE_MESSAGE_WINDOW.as_millis()).unwrap_or(i64::MAX);
 
-        in_transaction!(store, |tx, words| {
-            let fresh: Vec<(String,)> =
-                sqlx::query_as(words(CLAIM_DIGESTS)).bind(&claims).bind(window).fetch_all(&mut *tx).await?;
-            if !fresh.is_empty() {
-                let messages = messages_batch(&by_digest, &fresh);
-                let written =
-                    sqlx::query(words(INSERT_MESSAGES)).bind(&messages).execute(&mut *tx).await?.rows_affected();
-                sqlx::query(words(ENQUEUE_MESSAGES)).bind(&messages).execute(&mut *tx).await?;
-                // What was written before has been counted before.
-                if written > 0 {
-                    let counts = counts_batch(&counted(&by_digest, &fresh));
-                    sqlx::query(words(ADD_COUNTS)).bind(&counts).execute(&mut *tx).await?;
+        in_transaction!(store, |tx, sql| {
+            let new: Vec<(String,)> =
+                sqlx::query_as(sql(CLAIM_DIGESTS)).bind(&digests).bind(window).fetch_all(&mut *tx).await?;
+            if !new.is_empty() {
+                let messages = messages_batch(&by_digest, &new);
+                let inserted =
+                    sqlx::query(sql(INSERT_MESSAGES)).bind(&messages).execute(&mut *tx).await?.rows_affected();
+                sqlx::query(sql(ENQUEUE_MESSAGES)).bind(&messages).execute(&mut *tx).await?;
+                // A repeated write inserts nothing and must not be counted again.
+                if inserted > 0 {
+                    let counts = counts_batch(&count(&by_digest, &new));
+                    sqlx::query(sql(ADD_COUNTS)).bind(&counts).execute(&mut *tx).await?;
                 }
             }
         });
@@ -68,21 +68,21 @@ impl Record for ReceivedMessage {
     }
 }
 
-/// The same for the same sender, name and words. The zeros keep the parts apart: none holds one.
+/// A hash of sender, name and text. None of them contains a zero byte, so it is an unambiguous separator.
 fn digest(message: &ContactMessage) -> String {
     let name = message.name.as_ref().map_or_else(String::new, |name| format!("{}\0", name.as_str()));
     Sha256::of(format!("{}\0{name}\0{}", message.email.key(), message.message.as_str()).as_bytes()).hex()
 }
 
-fn claims_batch(by_digest: &BTreeMap<String, &ReceivedMessage>) -> String {
+fn digests_batch(by_digest: &BTreeMap<String, &ReceivedMessage>) -> String {
     let rows = by_digest
         .iter()
         .map(|(digest, record)| json!({ "digest": digest, "id": record.id, "at": record.at.unix_millis() }));
     rows.collect::<Value>().to_string()
 }
 
-fn messages_batch(by_digest: &BTreeMap<String, &ReceivedMessage>, fresh: &[(String,)]) -> String {
-    let rows = fresh.iter().filter_map(|(digest,)| by_digest.get(digest)).map(|record| {
+fn messages_batch(by_digest: &BTreeMap<String, &ReceivedMessage>, new: &[(String,)]) -> String {
+    let rows = new.iter().filter_map(|(digest,)| by_digest.get(digest)).map(|record| {
         json!({
             "id": record.id,
             "address": record.message.email.key(),
@@ -95,9 +95,9 @@ fn messages_batch(by_digest: &BTreeMap<String, &ReceivedMessage>, fresh: &[(Stri
     rows.collect::<Value>().to_string()
 }
 
-fn counted(by_digest: &BTreeMap<String, &ReceivedMessage>, fresh: &[(String,)]) -> Counts {
+fn count(by_digest: &BTreeMap<String, &ReceivedMessage>, new: &[(String,)]) -> Counts {
     let mut counts = Counts::default();
-    for message in fresh.iter().filter_map(|(digest,)| by_digest.get(digest)) {
+    for message in new.iter().filter_map(|(digest,)| by_digest.get(digest)) {
         counts.add_unnamed(Day::of(message.at), CountedEvent::Message, None);
     }
     counts

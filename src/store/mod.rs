@@ -1,7 +1,7 @@
-//! The only room with SQL: one database, embedded or PostgreSQL, behind one face. Floor 1.
+//! All SQL: one database, SQLite or PostgreSQL, behind the type [`Store`]. Layer 1.
 //!
-//! Knows nothing of HTTP or mail and decides no rule of the service beyond what must hold in the
-//! data itself.
+//! Knows nothing of HTTP or mail. A rule is enforced here only if it takes a statement or a transaction to do so; the
+//! doc comment of the action states it.
 
 mod backlog;
 mod backup_file;

@@ -1,12 +1,12 @@
-//! All that is held of people: of one, whole; of many, a page at a time.
+//! Reads people: everything stored about one address, or a page of the list.
 
 use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::outbox::unreadable;
+use super::outbox::invalid;
 use super::statement::{Statement, on_pool, over_batch, row};
-use super::unsubscribe::stored;
+use super::unsubscribe::parse_email;
 use super::{InboxEntry, Store, StoreFailure};
 use crate::domain::consent::{OptIn, Via};
 use crate::domain::email::EmailAddress;
@@ -16,7 +16,7 @@ use crate::domain::text::Source;
 use crate::domain::time::Timestamp;
 use crate::domain::unsubscribe::UnsubscribeToken;
 
-/// Everything held of one address.
+/// Everything stored about one address.
 #[derive(Clone, Debug)]
 pub struct PersonRecord {
     /// As first typed.
@@ -27,9 +27,9 @@ pub struct PersonRecord {
     pub messages: Vec<InboxEntry>,
     pub letters: Vec<LetterRecord>,
     pub token: Option<UnsubscribeToken>,
-    /// Kept as a hash alone.
+    /// Stored under a hash of the address.
     pub suppression: Option<(Timestamp, SuppressionReason)>,
-    /// The months of letters, kept as hashes alone.
+    /// The months with a letter, stored under a hash of the address.
     pub months: Vec<String>,
 }
 
@@ -45,13 +45,13 @@ pub struct EventRecord {
 #[derive(Clone, Debug)]
 pub struct ConsentRecord {
     pub opt_in: OptIn,
-    /// Whether it is the one that stands now.
+    /// Whether it is the current opt-in.
     pub is_current: bool,
-    /// When and how it was taken back.
+    /// When and how it was withdrawn.
     pub withdrawn: Option<(Timestamp, String)>,
 }
 
-/// What became of a monthly letter to this person.
+/// The state of a letter to this person.
 #[derive(Clone, Debug)]
 pub struct LetterRecord {
     pub letter: String,
@@ -90,9 +90,9 @@ macro_rules! select_page {
     };
 }
 
-const PAGE_OF_ALL: &str = select_page!("");
+const SELECT_ALL: &str = select_page!("");
 
-const PAGE_OF_OPTED_IN: &str = select_page!("AND p.opt_in IS NOT NULL ");
+const SELECT_OPTED_IN: &str = select_page!("AND p.opt_in IS NOT NULL ");
 
 const SELECT_SUPPRESSED: Statement = over_batch!(
     "SELECT hash, reason FROM suppressions WHERE hash IN (SELECT batch.hash",
@@ -126,14 +126,14 @@ row! {
 }
 
 impl Store {
-    /// Everything held of an address; all empty when that is nothing.
+    /// Returns everything stored about an address, which may be nothing.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// When the database is unavailable.
     pub async fn person_record(&self, email: &EmailAddress) -> Result<PersonRecord, StoreFailure> {
         type EventRow = (String, i64, String, Option<String>);
         type LetterRow = (String, String, String, i64, i64, Option<String>);
-        let (address, hash) = (email.key(), self.address_key().await?.hash(email));
+        let (address, hash) = (email.key(), self.address_hash_key().await?.hash(email));
         let person: Option<(String, i64, Option<String>)> =
             on_pool!(self, |pool| sqlx::query_as(SELECT_PERSON).bind(address).fetch_optional(pool).await?);
         let events: Vec<EventRow> =
@@ -150,9 +150,9 @@ impl Store {
         let months: Vec<(String,)> =
             on_pool!(self, |pool| sqlx::query_as(SELECT_MONTHS).bind(&hash).fetch_all(pool).await?);
 
-        let stands = person.as_ref().and_then(|(_, _, opt_in)| opt_in.as_deref());
+        let current = person.as_ref().and_then(|(_, _, opt_in)| opt_in.as_deref());
         let typed = match (&person, messages.first()) {
-            (Some((typed, ..)), _) => stored(typed)?,
+            (Some((typed, ..)), _) => parse_email(typed)?,
             (None, Some(message)) => message.received.message.email.clone(),
             (None, None) => email.clone(),
         };
@@ -163,7 +163,7 @@ impl Store {
                 .into_iter()
                 .map(|(kind, at, via, source)| EventRecord { kind, at: Timestamp::from_unix_millis(at), via, source })
                 .collect(),
-            consents: consents.into_iter().map(|row| held_consent(row, stands)).collect::<Result<_, _>>()?,
+            consents: consents.into_iter().map(|row| consent_record(row, current)).collect::<Result<_, _>>()?,
             messages,
             letters: letters
                 .into_iter()
@@ -178,31 +178,30 @@ impl Store {
                 .collect(),
             token: token.and_then(|(token,)| UnsubscribeToken::parse(&token)),
             suppression: suppression
-                .map(|(at, why)| Ok::<_, StoreFailure>((Timestamp::from_unix_millis(at), reason(&why)?)))
+                .map(|(at, reason)| Ok::<_, StoreFailure>((Timestamp::from_unix_millis(at), parse_reason(&reason)?)))
                 .transpose()?,
             months: months.into_iter().map(|(month,)| month).collect(),
         })
     }
 
-    /// At most so many people after that one, in order of the address: all, or those with an opt-in
-    /// that stands.
+    /// Returns up to `limit` people that follow `after` in the order of addresses: all, or those with a current opt-in.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// When the database is unavailable.
     pub async fn people_page(
         &self,
         opted_in_only: bool,
         after: Option<&EmailAddress>,
-        most: usize,
+        limit: usize,
     ) -> Result<Vec<Person>, StoreFailure> {
-        let page = if opted_in_only { PAGE_OF_OPTED_IN } else { PAGE_OF_ALL };
+        let page = if opted_in_only { SELECT_OPTED_IN } else { SELECT_ALL };
         let after = after.map_or("", EmailAddress::key);
-        let most = i64::try_from(most).unwrap_or(i64::MAX);
+        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let rows: Vec<PersonRow> =
-            on_pool!(self, |pool| sqlx::query_as(page).bind(after).bind(most).fetch_all(pool).await?);
-        let mut people = rows.into_iter().map(person).collect::<Result<Vec<_>, _>>()?;
+            on_pool!(self, |pool| sqlx::query_as(page).bind(after).bind(limit).fetch_all(pool).await?);
+        let mut people = rows.into_iter().map(parse_person).collect::<Result<Vec<_>, _>>()?;
 
-        let key = self.address_key().await?;
+        let key = self.address_hash_key().await?;
         let hashes: Vec<String> = people.iter().map(|person| key.hash(&person.email)).collect();
         let batch = hashes.iter().map(|hash| json!({ "hash": hash })).collect::<Value>().to_string();
         let suppressed: Vec<(String, String)> = match self {
@@ -211,27 +210,27 @@ impl Store {
         };
         let suppressed: HashMap<String, String> = suppressed.into_iter().collect();
         for (person, hash) in people.iter_mut().zip(&hashes) {
-            person.suppressed = suppressed.get(hash).map(|why| reason(why)).transpose()?;
+            person.suppressed = suppressed.get(hash).map(|reason| parse_reason(reason)).transpose()?;
         }
         Ok(people)
     }
 }
 
-fn held_consent(row: ConsentRow, stands: Option<&str>) -> Result<ConsentRecord, StoreFailure> {
+fn consent_record(row: ConsentRow, current: Option<&str>) -> Result<ConsentRecord, StoreFailure> {
     Ok(ConsentRecord {
-        is_current: stands == Some(row.id.as_str()),
-        opt_in: opt_in(row.at, &row.via, row.source.as_deref(), row.wording)?,
+        is_current: current == Some(row.id.as_str()),
+        opt_in: parse_opt_in(row.at, &row.via, row.source.as_deref(), row.wording)?,
         withdrawn: row.withdrawn_at.map(Timestamp::from_unix_millis).zip(row.how),
     })
 }
 
-fn person(row: PersonRow) -> Result<Person, StoreFailure> {
+fn parse_person(row: PersonRow) -> Result<Person, StoreFailure> {
     let opted_in = match (row.at, row.via, row.wording) {
-        (Some(at), Some(via), Some(wording)) => Some(opt_in(at, &via, row.source.as_deref(), wording)?),
+        (Some(at), Some(via), Some(wording)) => Some(parse_opt_in(at, &via, row.source.as_deref(), wording)?),
         _ => None,
     };
     Ok(Person {
-        email: stored(&row.email)?,
+        email: parse_email(&row.email)?,
         first_seen: Timestamp::from_unix_millis(row.first_seen_at),
         downloads: u32::try_from(row.downloads).unwrap_or(u32::MAX),
         waitlist: row.first_join.is_some(),
@@ -240,15 +239,15 @@ fn person(row: PersonRow) -> Result<Person, StoreFailure> {
     })
 }
 
-fn opt_in(at: i64, via: &str, source: Option<&str>, wording: i64) -> Result<OptIn, StoreFailure> {
+fn parse_opt_in(at: i64, via: &str, source: Option<&str>, wording: i64) -> Result<OptIn, StoreFailure> {
     Ok(OptIn {
         at: Timestamp::from_unix_millis(at),
-        via: Via::parse(via).ok_or_else(|| unreadable("the way of an opt-in"))?,
-        source: source.map(Source::parse).transpose().map_err(|_| unreadable("the source of an opt-in"))?,
+        via: Via::parse(via).ok_or_else(|| invalid("the interface of an opt-in"))?,
+        source: source.map(Source::parse).transpose().map_err(|_| invalid("the source of an opt-in"))?,
         wording,
     })
 }
 
-fn reason(text: &str) -> Result<SuppressionReason, StoreFailure> {
-    SuppressionReason::parse(text).ok_or_else(|| unreadable("the reason of a suppression"))
+fn parse_reason(text: &str) -> Result<SuppressionReason, StoreFailure> {
+    SuppressionReason::parse(text).ok_or_else(|| invalid("the reason of a suppression"))
 }

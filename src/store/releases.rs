@@ -1,4 +1,4 @@
-//! What has been published.
+//! The table of releases.
 
 use super::statement::{on_pool, row};
 use super::{Store, StoreFailure};
@@ -7,7 +7,7 @@ use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
 use crate::domain::version::{BuildNumber, MacosVersion, Version};
 
-/// Differs whenever the releases differ: a row is never deleted and changes once, when withdrawn.
+/// Changes whenever the releases change: rows are never deleted, and are updated only once, when withdrawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReleasesRevision {
     published: i64,
@@ -33,7 +33,7 @@ row! {
 
 impl Store {
     /// # Errors
-    /// When the database does not answer.
+    /// When the database is unavailable.
     pub async fn releases_revision(&self) -> Result<ReleasesRevision, StoreFailure> {
         const COUNT: &str = "SELECT count(*), count(withdrawn) FROM releases";
         let (published, withdrawn) = on_pool!(self, |pool| sqlx::query_as(COUNT).fetch_one(pool).await?);
@@ -41,29 +41,27 @@ impl Store {
     }
 
     /// # Errors
-    /// When the database does not answer, or holds what no version of this program wrote.
+    /// When the database is unavailable, or a row is invalid.
     pub async fn releases(&self) -> Result<Releases, StoreFailure> {
         const ALL: &str = "SELECT * FROM releases";
         let rows: Vec<Row> = on_pool!(self, |pool| sqlx::query_as(ALL).fetch_all(pool).await?);
         let releases = rows.into_iter().map(|row| {
             let version = row.version.clone();
-            row.understood().ok_or_else(|| {
-                StoreFailure::Unusable(format!("The database holds a release {version} that makes no sense."))
-            })
+            let invalid = || StoreFailure::Unusable(format!("The release {version} in the database is invalid."));
+            row.parse().ok_or_else(invalid)
         });
         Ok(Releases::new(releases.collect::<Result<_, _>>()?))
     }
 
-    /// Records a release, unless its version or its name has been used: then nothing changes and the
-    /// answer is `false`.
+    /// Inserts a release. Returns `false` if its version or file name exists already, withdrawn or not.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// When the database is unavailable.
     pub async fn add_release(&self, release: &Release) -> Result<bool, StoreFailure> {
         const INSERT: &str = "INSERT INTO releases (version, file, elsewhere, length, sha256, notes, build, signature, \
                               minimum_macos, prerelease, published) \
                               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING";
-        let done = on_pool!(self, |pool| sqlx::query(INSERT)
+        let rows = on_pool!(self, |pool| sqlx::query(INSERT)
             .bind(release.version.to_string())
             .bind(&release.file)
             .bind(&release.external_url)
@@ -78,28 +76,27 @@ impl Store {
             .execute(pool)
             .await?
             .rows_affected());
-        Ok(done > 0)
+        Ok(rows > 0)
     }
 
-    /// Takes a release back. The answer is `false` when it is not on offer.
+    /// Withdraws a release. Returns `false` if there is none, or it is withdrawn already.
     ///
     /// # Errors
-    /// When the database does not answer.
+    /// When the database is unavailable.
     pub async fn withdraw_release(&self, version: &Version, at: Timestamp) -> Result<bool, StoreFailure> {
         const WITHDRAW: &str = "UPDATE releases SET withdrawn = $2 WHERE version = $1 AND withdrawn IS NULL";
-        let done = on_pool!(self, |pool| sqlx::query(WITHDRAW)
+        let rows = on_pool!(self, |pool| sqlx::query(WITHDRAW)
             .bind(version.to_string())
             .bind(at.unix_millis())
             .execute(pool)
             .await?
             .rows_affected());
-        Ok(done > 0)
+        Ok(rows > 0)
     }
 }
 
 impl Row {
-    /// `None` when no release was ever written like this.
-    fn understood(self) -> Option<Release> {
+    fn parse(self) -> Option<Release> {
         Some(Release {
             version: Version::parse(&self.version).ok()?,
             file: self.file,

@@ -1,7 +1,7 @@
-//! What is left of a person in the files of an embedded database after everything was deleted.
+//! Removes what is left of deleted rows in the files of a SQLite database.
 //!
-//! SQLite overwrites what it deletes, but not the copies that it left in unused space when it moved
-//! rows from page to page, nor what its log holds until that is emptied.
+//! `secure_delete` overwrites deleted rows, but not older copies of them: those in free space, from when a row was moved
+//! to another page, and those in the WAL.
 
 use std::fs::File;
 use std::io::Read;
@@ -13,31 +13,27 @@ use sqlx::{Connection, Executor, SqlitePool};
 use super::Store;
 use crate::domain::email::EmailAddress;
 
-/// How often and how long it is tried to find a moment without readers. Writers wait meanwhile, so
-/// each try is short.
-const TRIES: usize = 10;
-const EACH_TRY: &str = "PRAGMA busy_timeout = 100";
-const BETWEEN_TRIES: Duration = Duration::from_millis(150);
+/// Truncating the WAL has to wait for readers and blocks writers, so each attempt is short.
+const MAX_ATTEMPTS: usize = 10;
+const SET_ATTEMPT_TIMEOUT: &str = "PRAGMA busy_timeout = 100";
+const RETRY_DELAY: Duration = Duration::from_millis(150);
 
-/// What a file is searched by at a time.
-const PIECE: usize = 1 << 20;
+const CHUNK_SIZE: usize = 1 << 20;
 
-/// Where traces may be left.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScrubOutcome {
     Clean,
-    /// Somebody was reading all the time: until the log is written over, or nobody has the database open.
+    /// Readers kept the WAL from being truncated. Remains stay there until it is overwritten or the database is closed.
     LeftInWal,
-    /// It could not be found out, or not be helped.
+    /// The file could not be searched or vacuumed. Remains may be left in it.
     LeftInFile(String),
 }
 
 impl Store {
-    /// Has what was deleted of an address leave the files, too, and says what could not. On
-    /// PostgreSQL that is the server's business.
+    /// Removes the remains of an address from the database files. On PostgreSQL this is left to the server.
     pub async fn scrub_deleted(&self, email: &EmailAddress) -> ScrubOutcome {
         let Self::Sqlite(pool) = self else { return ScrubOutcome::Clean };
-        match forget(pool, [email.key().to_owned(), email.as_typed().to_ascii_lowercase()]).await {
+        match scrub(pool, [email.key().to_owned(), email.as_typed().to_ascii_lowercase()]).await {
             Ok(true) => ScrubOutcome::Clean,
             Ok(false) => ScrubOutcome::LeftInWal,
             Err(why) => ScrubOutcome::LeftInFile(why.to_string()),
@@ -45,56 +41,56 @@ impl Store {
     }
 }
 
-/// False when the log could not be emptied.
-async fn forget(pool: &SqlitePool, texts: [String; 2]) -> Result<bool, sqlx::Error> {
-    if !empty_log(pool).await? {
+/// Returns `false` if the WAL could not be truncated.
+async fn scrub(pool: &SqlitePool, needles: [String; 2]) -> Result<bool, sqlx::Error> {
+    if !truncate_wal(pool).await? {
         return Ok(false);
     }
     let file = pool.connect_options().get_filename().to_owned();
     let search = move || -> std::io::Result<bool> {
-        let [one, other] = &texts;
-        Ok(holds(&file, one.as_bytes())? || holds(&file, other.as_bytes())?)
+        let [first, second] = &needles;
+        Ok(contains(&file, first.as_bytes())? || contains(&file, second.as_bytes())?)
     };
     if !tokio::task::spawn_blocking(search).await.map_err(std::io::Error::other)?? {
         return Ok(true);
     }
     pool.execute("VACUUM").await?;
-    empty_log(pool).await
+    truncate_wal(pool).await
 }
 
-/// Moves everything from the log into the file and empties it; false when readers did not let us.
-async fn empty_log(pool: &SqlitePool) -> Result<bool, sqlx::Error> {
+/// Checkpoints and truncates the WAL. Returns `false` if readers prevented it.
+async fn truncate_wal(pool: &SqlitePool) -> Result<bool, sqlx::Error> {
     let mut connection = pool.acquire().await?.detach();
-    connection.execute(EACH_TRY).await?;
-    let mut emptied = false;
-    for _ in 0..TRIES {
+    connection.execute(SET_ATTEMPT_TIMEOUT).await?;
+    let mut truncated = false;
+    for _ in 0..MAX_ATTEMPTS {
         let (busy, _, _): (i64, i64, i64) =
             sqlx::query_as("PRAGMA wal_checkpoint(TRUNCATE)").fetch_one(&mut connection).await?;
-        emptied = busy == 0;
-        if emptied {
+        truncated = busy == 0;
+        if truncated {
             break;
         }
-        tokio::time::sleep(BETWEEN_TRIES).await;
+        tokio::time::sleep(RETRY_DELAY).await;
     }
     connection.close().await?;
-    Ok(emptied)
+    Ok(truncated)
 }
 
-/// Whether a file holds a text anywhere, in whichever case.
-fn holds(path: &Path, needle: &[u8]) -> std::io::Result<bool> {
-    let (mut file, mut piece, mut kept) = (File::open(path)?, vec![0; PIECE + needle.len()], 0);
+/// Whether the file contains the lower-case text, ignoring ASCII case.
+fn contains(path: &Path, needle: &[u8]) -> std::io::Result<bool> {
+    let (mut file, mut chunk, mut kept) = (File::open(path)?, vec![0; CHUNK_SIZE + needle.len()], 0);
     loop {
-        let read = file.read(&mut piece[kept..])?;
+        let read = file.read(&mut chunk[kept..])?;
         if read == 0 {
             return Ok(false);
         }
         let end = kept + read;
-        piece[kept..end].make_ascii_lowercase();
-        if piece[..end].windows(needle.len()).any(|window| window == needle) {
+        chunk[kept..end].make_ascii_lowercase();
+        if chunk[..end].windows(needle.len()).any(|window| window == needle) {
             return Ok(true);
         }
         kept = end.min(needle.len() - 1);
-        piece.copy_within(end - kept..end, 0);
+        chunk.copy_within(end - kept..end, 0);
     }
 }
 
@@ -103,16 +99,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_text_is_found_wherever_it_lies() {
+    fn a_text_is_found_across_chunks() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        for before in [0, 1, PIECE - 20, PIECE - 8, PIECE - 1, PIECE, PIECE + 5, 3 * PIECE - 3] {
+        for before in
+            [0, 1, CHUNK_SIZE - 20, CHUNK_SIZE - 8, CHUNK_SIZE - 1, CHUNK_SIZE, CHUNK_SIZE + 5, 3 * CHUNK_SIZE - 3]
+        {
             let mut bytes = vec![b'a'; before];
             bytes.extend(b"ADA@example.com and more");
             std::fs::write(file.path(), &bytes).unwrap();
-            assert!(holds(file.path(), b"ada@example.com").unwrap(), "{before}");
-            assert!(!holds(file.path(), b"bob@example.com").unwrap());
+            assert!(contains(file.path(), b"ada@example.com").unwrap(), "{before}");
+            assert!(!contains(file.path(), b"bob@example.com").unwrap());
         }
         std::fs::write(file.path(), "").unwrap();
-        assert!(!holds(file.path(), b"ada@example.com").unwrap());
+        assert!(!contains(file.path(), b"ada@example.com").unwrap());
     }
 }

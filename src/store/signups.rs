@@ -1,4 +1,4 @@
-//! Downloads and joins: many people in one transaction, each told what was known of them before.
+//! Stores downloads and joins in batches, and returns for each what was known of the address before.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,9 @@ use crate::domain::signup::KnownBefore;
 use crate::domain::text::Source;
 use crate::domain::time::Timestamp;
 
-/// What somebody did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignupKind {
-    /// `requires_release`: only if a release is on offer at that moment.
+    /// With `requires_release`, it is recorded only if there is a release to download.
     Download {
         updates: bool,
         requires_release: bool,
@@ -29,7 +28,7 @@ pub enum SignupKind {
     Join,
 }
 
-/// One download or join. `id` tells it from all others, so that writing it twice is writing it once.
+/// One download or join. Writing the same `id` twice has no further effect.
 #[derive(Clone, Debug)]
 pub struct SignupRecord {
     pub id: Uuid,
@@ -40,8 +39,11 @@ pub struct SignupRecord {
     pub at: Timestamp,
 }
 
-/// Keeps what stands: the address as first typed, the first download, the first join, and an
-/// opt-in that is on. So `updates` goes on and never off.
+/// Keeps what exists: the address as first typed, the first download, the first join, and the current opt-in. So `updates`
+/// turns the monthly email on and never off.
+///
+/// Returns the ids of the first download and the first join. If they are not those of this batch, the address was known
+/// before: that is `already`.
 const UPSERT_PEOPLE: Statement = over_batch!(
     "INSERT INTO people (address, email, first_seen_at, first_download, first_join, opt_in) \
      SELECT batch.address, batch.email, batch.at, batch.download, batch.joined, batch.opt_in",
@@ -67,9 +69,9 @@ pub(super) const INSERT_CONSENTS: Statement = over_batch!(
     "ON CONFLICT (id) DO NOTHING"
 );
 
-const COUNT_RELEASES_ON_OFFER: &str = "SELECT count(*) FROM releases WHERE withdrawn IS NULL AND prerelease = 0";
+const COUNT_OFFERED_RELEASES: &str = "SELECT count(*) FROM releases WHERE withdrawn IS NULL AND prerelease = 0";
 
-/// What one batch holds of one person, in the order in which it came.
+/// The signups of one person in a batch, in their order, and the first of each kind.
 #[derive(Default)]
 struct PersonBatch<'a> {
     signups: Vec<(usize, &'a SignupRecord)>,
@@ -78,113 +80,112 @@ struct PersonBatch<'a> {
     opt_in: Option<&'a SignupRecord>,
 }
 
-/// The row of a person after the batch: address, first download, first join, opt-in.
-type PersonRow = (String, Option<String>, Option<String>, Option<String>);
+/// A row of [`UPSERT_PEOPLE`]: address, first download, first join, current opt-in.
+type UpsertedRow = (String, Option<String>, Option<String>, Option<String>);
 
 impl Record for SignupRecord {
-    /// What was known of the address before. `None`: there is no release to download, and nothing
-    /// was recorded.
-    type Answer = Option<KnownBefore>;
+    /// What was known of the address before, or `None` if there is no release to download and nothing was recorded.
+    type Output = Option<KnownBefore>;
 
-    async fn record(store: &Store, signups: &[Self]) -> Result<Vec<Option<KnownBefore>>, sqlx::Error> {
+    async fn insert(store: &Store, signups: &[Self]) -> Result<Vec<Option<KnownBefore>>, sqlx::Error> {
         let requires_release =
             |signup: &Self| matches!(signup.kind, SignupKind::Download { requires_release: true, .. });
-        let standings = in_transaction!(store, |tx, words| {
+        let known = in_transaction!(store, |tx, sql| {
             let mut recorded: Vec<_> = signups.iter().enumerate().collect();
             if signups.iter().any(requires_release) {
-                let (on_offer,): (i64,) = sqlx::query_as(COUNT_RELEASES_ON_OFFER).fetch_one(&mut *tx).await?;
-                recorded.retain(|(_, signup)| on_offer > 0 || !requires_release(signup));
+                let (offered,): (i64,) = sqlx::query_as(COUNT_OFFERED_RELEASES).fetch_one(&mut *tx).await?;
+                recorded.retain(|(_, signup)| offered > 0 || !requires_release(signup));
             }
-            let visits = by_person(&recorded);
-            let people = people_batch(&visits);
-            let rows: Vec<PersonRow> = sqlx::query_as(words(UPSERT_PEOPLE)).bind(&people).fetch_all(&mut *tx).await?;
+            let people = group_by_person(&recorded);
+            let batch = people_batch(&people);
+            let rows: Vec<UpsertedRow> = sqlx::query_as(sql(UPSERT_PEOPLE)).bind(&batch).fetch_all(&mut *tx).await?;
             let events = events_batch(&recorded);
-            let written = sqlx::query(words(INSERT_EVENTS)).bind(&events).execute(&mut *tx).await?.rows_affected();
-            if let Some(consents) = consents_batch(&visits, &rows) {
-                sqlx::query(words(INSERT_CONSENTS)).bind(&consents).execute(&mut *tx).await?;
+            let inserted = sqlx::query(sql(INSERT_EVENTS)).bind(&events).execute(&mut *tx).await?.rows_affected();
+            if let Some(consents) = consents_batch(&people, &rows) {
+                sqlx::query(sql(INSERT_CONSENTS)).bind(&consents).execute(&mut *tx).await?;
             }
-            // What was written before has been counted before.
-            if written > 0 {
-                let (counts, sources) = counted(&recorded, &visits, &rows);
-                sqlx::query(words(ADD_SOURCES))
+            // A repeated write inserts nothing and must not be counted again.
+            if inserted > 0 {
+                let (counts, sources) = count(&recorded, &people, &rows);
+                sqlx::query(sql(ADD_SOURCES))
                     .bind(sources_batch(&sources))
                     .bind(limits::MAX_NEW_SOURCES_PER_DAY)
                     .execute(&mut *tx)
                     .await?;
-                sqlx::query(words(ADD_COUNTS)).bind(counts_batch(&counts)).execute(&mut *tx).await?;
+                sqlx::query(sql(ADD_COUNTS)).bind(counts_batch(&counts)).execute(&mut *tx).await?;
             }
-            standings(signups.len(), &visits, &rows)
+            known_before_each(signups.len(), &people, &rows)
         });
-        Ok(standings)
+        Ok(known)
     }
 }
 
-/// Signups, each with its place in the batch.
-type Placed<'a> = [(usize, &'a SignupRecord)];
+/// Signups, each with its index in the batch.
+type Indexed<'a> = [(usize, &'a SignupRecord)];
 
-/// Sorted by address, so that two instances take their locks in one order.
-fn by_person<'a>(signups: &Placed<'a>) -> BTreeMap<&'a str, PersonBatch<'a>> {
-    let mut visits: BTreeMap<&str, PersonBatch<'_>> = BTreeMap::new();
-    for &(place, signup) in signups {
-        let visit = visits.entry(signup.email.key()).or_default();
-        visit.signups.push((place, signup));
+/// Sorted by address, so that concurrent transactions lock rows in the same order.
+fn group_by_person<'a>(signups: &Indexed<'a>) -> BTreeMap<&'a str, PersonBatch<'a>> {
+    let mut people: BTreeMap<&str, PersonBatch<'_>> = BTreeMap::new();
+    for &(index, signup) in signups {
+        let person = people.entry(signup.email.key()).or_default();
+        person.signups.push((index, signup));
         match signup.kind {
             SignupKind::Download { updates, .. } => {
-                visit.download.get_or_insert(signup);
+                person.download.get_or_insert(signup);
                 if updates {
-                    visit.opt_in.get_or_insert(signup);
+                    person.opt_in.get_or_insert(signup);
                 }
             }
             SignupKind::Join => {
-                visit.join.get_or_insert(signup);
+                person.join.get_or_insert(signup);
             }
         }
     }
-    visits
+    people
 }
 
-fn people_batch(visits: &BTreeMap<&str, PersonBatch<'_>>) -> String {
-    let rows = visits.iter().filter_map(|(address, visit)| {
-        let (_, first) = visit.signups.first()?;
+fn people_batch(people: &BTreeMap<&str, PersonBatch<'_>>) -> String {
+    let rows = people.iter().filter_map(|(address, person)| {
+        let (_, first) = person.signups.first()?;
         Some(json!({
             "address": address,
             "email": first.email.as_typed(),
             "at": first.at.unix_millis(),
-            "download": visit.download.map(|signup| signup.id),
-            "joined": visit.join.map(|signup| signup.id),
-            "opt_in": visit.opt_in.map(|signup| signup.id),
+            "download": person.download.map(|signup| signup.id),
+            "joined": person.join.map(|signup| signup.id),
+            "opt_in": person.opt_in.map(|signup| signup.id),
         }))
     });
     rows.collect::<Value>().to_string()
 }
 
-fn events_batch(signups: &Placed<'_>) -> String {
+fn events_batch(signups: &Indexed<'_>) -> String {
     let rows = signups.iter().map(|(_, signup)| {
         let kind = match signup.kind {
             SignupKind::Download { .. } => "download",
             SignupKind::Join => "join",
         };
-        let mut row = trace_of(signup);
+        let mut row = common_columns(signup);
         row["kind"] = kind.into();
         row
     });
     rows.collect::<Value>().to_string()
 }
 
-/// The opt-ins that took effect: those whose own name now stands with the person.
+/// The opt-ins that took effect: those whose id is now the person's current opt-in.
 fn opt_ins<'a>(
-    visits: &BTreeMap<&str, PersonBatch<'a>>,
-    people: &[PersonRow],
+    people: &BTreeMap<&str, PersonBatch<'a>>,
+    rows: &[UpsertedRow],
 ) -> impl Iterator<Item = &'a SignupRecord> {
-    people.iter().filter_map(|(address, _, _, opt_in)| {
-        visits.get(address.as_str())?.opt_in.filter(|signup| is(opt_in.as_deref(), signup))
+    rows.iter().filter_map(|(address, _, _, opt_in)| {
+        people.get(address.as_str())?.opt_in.filter(|signup| has_id(signup, opt_in.as_deref()))
     })
 }
 
-fn consents_batch(visits: &BTreeMap<&str, PersonBatch<'_>>, people: &[PersonRow]) -> Option<String> {
-    let rows: Vec<_> = opt_ins(visits, people)
+fn consents_batch(people: &BTreeMap<&str, PersonBatch<'_>>, rows: &[UpsertedRow]) -> Option<String> {
+    let rows: Vec<_> = opt_ins(people, rows)
         .map(|signup| {
-            let mut row = trace_of(signup);
+            let mut row = common_columns(signup);
             row["wording"] = consent::WORDING.into();
             row
         })
@@ -192,40 +193,39 @@ fn consents_batch(visits: &BTreeMap<&str, PersonBatch<'_>>, people: &[PersonRow]
     (!rows.is_empty()).then(|| Value::from(rows).to_string())
 }
 
-/// How often what happened in this batch.
-fn counted(
-    signups: &Placed<'_>,
-    visits: &BTreeMap<&str, PersonBatch<'_>>,
-    people: &[PersonRow],
+fn count(
+    signups: &Indexed<'_>,
+    people: &BTreeMap<&str, PersonBatch<'_>>,
+    rows: &[UpsertedRow],
 ) -> (Counts, SourceCounts) {
     let (mut counts, mut sources) = (Counts::default(), SourceCounts::default());
-    let mut count = |what, signup: &SignupRecord| {
+    let mut add = |event, signup: &SignupRecord| {
         let day = Day::of(signup.at);
-        counts.add_unnamed(day, what, Some(signup.via));
-        sources.add(day, what, signup.source.as_ref());
+        counts.add_unnamed(day, event, Some(signup.via));
+        sources.add(day, event, signup.source.as_ref());
     };
     for (_, signup) in signups {
         match signup.kind {
-            SignupKind::Download { .. } => count(CountedEvent::Download, signup),
-            SignupKind::Join => count(CountedEvent::Join, signup),
+            SignupKind::Download { .. } => add(CountedEvent::Download, signup),
+            SignupKind::Join => add(CountedEvent::Join, signup),
         }
     }
-    for row in people {
-        let Some(visit) = visits.get(row.0.as_str()) else { continue };
-        if let Some((_, first)) = visit.signups.first()
-            && known_before(visit, row) == KnownBefore::default()
+    for row in rows {
+        let Some(person) = people.get(row.0.as_str()) else { continue };
+        if let Some((_, first)) = person.signups.first()
+            && known_before(person, row) == KnownBefore::default()
         {
-            count(CountedEvent::NewPerson, first);
+            add(CountedEvent::Person, first);
         }
     }
-    for signup in opt_ins(visits, people) {
-        count(CountedEvent::OptIn, signup);
+    for signup in opt_ins(people, rows) {
+        add(CountedEvent::OptIn, signup);
     }
     (counts, sources)
 }
 
-/// What events and consents alike keep of a request.
-fn trace_of(signup: &SignupRecord) -> Value {
+/// The columns that events and consents share.
+fn common_columns(signup: &SignupRecord) -> Value {
     json!({
         "id": signup.id,
         "address": signup.email.key(),
@@ -235,36 +235,41 @@ fn trace_of(signup: &SignupRecord) -> Value {
     })
 }
 
-/// Goes through each person's part of the batch in order: the second of two equal addresses finds
-/// what the first left.
-fn standings(count: usize, visits: &BTreeMap<&str, PersonBatch<'_>>, people: &[PersonRow]) -> Vec<Option<KnownBefore>> {
-    let mut standings = vec![None; count];
-    for row in people {
-        let Some(visit) = visits.get(row.0.as_str()) else { continue };
-        let mut known = known_before(visit, row);
-        for (place, signup) in &visit.signups {
-            standings[*place] = Some(known);
+/// What was known before each signup of the batch. An earlier signup of the same batch counts: the second of two equal
+/// addresses is known.
+fn known_before_each(
+    count: usize,
+    people: &BTreeMap<&str, PersonBatch<'_>>,
+    rows: &[UpsertedRow],
+) -> Vec<Option<KnownBefore>> {
+    let mut outputs = vec![None; count];
+    for row in rows {
+        let Some(person) = people.get(row.0.as_str()) else { continue };
+        let mut known = known_before(person, row);
+        for (index, signup) in &person.signups {
+            outputs[*index] = Some(known);
             match signup.kind {
                 SignupKind::Download { .. } => known.downloaded = true,
                 SignupKind::Join => known.joined = true,
             }
         }
     }
-    standings
+    outputs
 }
 
 /// What was known of a person before this batch.
-fn known_before(visit: &PersonBatch<'_>, (_, first_download, first_join, _): &PersonRow) -> KnownBefore {
+fn known_before(person: &PersonBatch<'_>, (_, first_download, first_join, _): &UpsertedRow) -> KnownBefore {
     KnownBefore {
-        downloaded: was_there_before(first_download.as_deref(), visit.download),
-        joined: was_there_before(first_join.as_deref(), visit.join),
+        downloaded: existed_before(first_download.as_deref(), person.download),
+        joined: existed_before(first_join.as_deref(), person.join),
     }
 }
 
-fn was_there_before(first: Option<&str>, ours: Option<&SignupRecord>) -> bool {
-    first.is_some() && !ours.is_some_and(|signup| is(first, signup))
+/// Whether the first event of a kind is older than this batch, whose first one is `ours`.
+fn existed_before(first: Option<&str>, ours: Option<&SignupRecord>) -> bool {
+    first.is_some() && !ours.is_some_and(|signup| has_id(signup, first))
 }
 
-fn is(id: Option<&str>, signup: &SignupRecord) -> bool {
+fn has_id(signup: &SignupRecord, id: Option<&str>) -> bool {
     id.is_some_and(|id| Uuid::parse_str(id) == Ok(signup.id))
 }

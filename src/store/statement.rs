@@ -1,25 +1,25 @@
-//! Statements, each written once for both databases, and the little in which the two differ.
+//! Macros to write each statement once and run it on either database.
 
-/// One statement in the words of each database.
+/// One statement in both dialects.
 #[derive(Clone, Copy)]
 pub(super) struct Statement {
     pub sqlite: &'static str,
     pub postgres: &'static str,
 }
 
-/// A statement over the rows of a batch, which arrives as one JSON array in `$1`.
+/// A statement over a batch of rows, which is bound as one JSON array to `$1`.
 ///
-/// The rows are read as `batch`, with the columns and types given. `WHERE true` keeps SQLite from
-/// taking a following `ON CONFLICT` for part of a join.
+/// The rows are the table `batch` with the given columns and types. `WHERE true` keeps SQLite from parsing a following
+/// `ON CONFLICT` as part of a join.
 macro_rules! over_batch {
     ($before:literal, ($($column:ident $type:ident),+), $after:literal) => {
         $crate::store::statement::Statement {
             sqlite: concat!(
-                $before, " FROM (SELECT key AS place", $(", value ->> '", stringify!($column), "' AS ", stringify!($column),)+
+                $before, " FROM (SELECT key AS row_index", $(", value ->> '", stringify!($column), "' AS ", stringify!($column),)+
                 " FROM json_each($1)) AS batch WHERE true ", $after
             ),
             postgres: concat!(
-                $before, " FROM (SELECT 0 AS place, parsed.* FROM json_to_recordset($1::json) AS parsed(",
+                $before, " FROM (SELECT 0 AS row_index, parsed.* FROM json_to_recordset($1::json) AS parsed(",
                 over_batch!(@list $($column $type),+), ")) AS batch WHERE true ", $after
             ),
         }
@@ -30,22 +30,22 @@ macro_rules! over_batch {
     };
 }
 
-/// Runs a block in one transaction on whichever database the store has, and commits.
+/// Runs a block in one transaction and commits.
 ///
-/// `$tx` is the open transaction and `$words` picks a statement's text. The block is compiled once
-/// for each database; any `?` in it rolls back.
+/// `$tx` is the transaction, and `$sql` returns a statement's text in the dialect of the database. The block is compiled
+/// once per database; a `?` or `return` in it rolls back.
 macro_rules! in_transaction {
-    ($store:expr, |$tx:ident, $words:ident| $body:block) => {
+    ($store:expr, |$tx:ident, $sql:ident| $body:block) => {
         match $store {
             $crate::store::Store::Sqlite(pool) => {
-                let $words = |statement: $crate::store::statement::Statement| statement.sqlite;
+                let $sql = |statement: $crate::store::statement::Statement| statement.sqlite;
                 let mut $tx = pool.begin_with("BEGIN IMMEDIATE").await?;
                 let value = $body;
                 $tx.commit().await?;
                 value
             }
             $crate::store::Store::Postgres(pool) => {
-                let $words = |statement: $crate::store::statement::Statement| statement.postgres;
+                let $sql = |statement: $crate::store::statement::Statement| statement.postgres;
                 let mut $tx = pool.begin().await?;
                 let value = $body;
                 $tx.commit().await?;
@@ -55,7 +55,7 @@ macro_rules! in_transaction {
     };
 }
 
-/// Runs one statement that is the same for both on whichever database the store has.
+/// Runs an expression with the pool of either database, for statements that are the same in both dialects.
 macro_rules! on_pool {
     ($store:expr, |$pool:ident| $body:expr) => {
         match $store {

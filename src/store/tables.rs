@@ -1,4 +1,4 @@
-//! Which tables there are, in this version and in older ones, and what they hold.
+//! The tables of this schema version and of older ones, and checksums over their rows.
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -9,79 +9,81 @@ use super::StoreFailure;
 use super::migrations::SQLITE_MIGRATIONS;
 use crate::domain::sha256::Sha256;
 
-/// What a table holds: how many rows, and a sum over what is in them that is the same in any order. Backups keep it, so
-/// the sum of the same rows stays the same in all versions of this program.
+/// The number of rows of a table, and a checksum that does not depend on their order. Manifests of backups contain it,
+/// so all versions of this program must compute the same checksum for the same rows.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct TableSummary {
     pub table: String,
     pub rows: u64,
-    #[serde(with = "digits")]
+    #[serde(with = "hex")]
     sum: u128,
 }
 
-/// Numbers that are too large for JSON, as hexadecimal digits.
-mod digits {
+/// A `u128` as hexadecimal text, because JSON numbers are too small for it.
+mod hex {
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(number: &u128, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&format!("{number:032x}"))
+    pub(super) fn serialize<S: Serializer>(number: &u128, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&format!("{number:032x}"))
     }
 
-    pub(super) fn deserialize<'a, D: Deserializer<'a>>(from: D) -> Result<u128, D::Error> {
-        u128::from_str_radix(&String::deserialize(from)?, 16).map_err(D::Error::custom)
+    pub(super) fn deserialize<'a, D: Deserializer<'a>>(deserializer: D) -> Result<u128, D::Error> {
+        u128::from_str_radix(&String::deserialize(deserializer)?, 16).map_err(D::Error::custom)
     }
 }
 
-/// Those of a database of an older version, or all.
+/// The migrations up to and including `version`.
 pub(super) fn migrations_up_to(version: i64) -> Migrator {
-    let known = SQLITE_MIGRATIONS.iter().filter(|migration| migration.version <= version);
-    Migrator::with_migrations(known.cloned().collect())
+    let migrations = SQLITE_MIGRATIONS.iter().filter(|migration| migration.version <= version);
+    Migrator::with_migrations(migrations.cloned().collect())
 }
 
-/// A table as the migrations make it.
+/// A table as created by the migrations.
 pub(super) struct Table {
     pub name: String,
     columns: Vec<String>,
-    /// Rows that the migrations themselves put in.
-    pub rows_at_first: u64,
+    /// The number of rows that the migrations insert.
+    pub seed_rows: u64,
 }
 
-/// All tables that these migrations make, in that order: whatever a table refers to comes before it.
+/// Returns all tables in the order of their creation, so that a table comes after those it references.
 pub(super) async fn tables(migrations: &Migrator) -> Result<Vec<Table>, StoreFailure> {
     const NAMES: &str = "SELECT name FROM sqlite_schema WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_' \
                          AND name <> '_sqlx_migrations' ORDER BY rowid";
     const COLUMNS: &str = "SELECT name FROM pragma_table_info($1) ORDER BY cid";
-    let mut model = SqliteConnection::connect("sqlite::memory:").await?;
-    migrations.run(&mut model).await?;
-    let names: Vec<String> = sqlx::query_scalar(NAMES).fetch_all(&mut model).await?;
+    let mut schema = SqliteConnection::connect("sqlite::memory:").await?;
+    migrations.run(&mut schema).await?;
+    let names: Vec<String> = sqlx::query_scalar(NAMES).fetch_all(&mut schema).await?;
     let mut tables = Vec::new();
     for name in names {
-        let columns = sqlx::query_scalar(COLUMNS).bind(&name).fetch_all(&mut model).await?;
-        let rows: i64 =
-            sqlx::query_scalar(AssertSqlSafe(format!("SELECT COUNT(*) FROM \"{name}\""))).fetch_one(&mut model).await?;
-        tables.push(Table { name, columns, rows_at_first: u64::try_from(rows).unwrap_or_default() });
+        let columns = sqlx::query_scalar(COLUMNS).bind(&name).fetch_all(&mut schema).await?;
+        let rows: i64 = sqlx::query_scalar(AssertSqlSafe(format!("SELECT COUNT(*) FROM \"{name}\"")))
+            .fetch_one(&mut schema)
+            .await?;
+        tables.push(Table { name, columns, seed_rows: u64::try_from(rows).unwrap_or_default() });
     }
     Ok(tables)
 }
 
 impl Table {
-    pub fn listed(&self, each: impl Fn(&str) -> String) -> String {
-        self.columns.iter().map(|column| each(column)).collect::<Vec<_>>().join(", ")
+    /// Formats each column and joins them with commas.
+    pub fn join_columns(&self, format: impl Fn(&str) -> String) -> String {
+        self.columns.iter().map(|column| format(column)).collect::<Vec<_>>().join(", ")
     }
 
-    pub fn empty(&self) -> TableSummary {
+    pub fn empty_summary(&self) -> TableSummary {
         TableSummary { table: self.name.clone(), rows: 0, sum: 0 }
     }
 }
 
 impl TableSummary {
-    /// Takes in a row, whichever way its database writes JSON.
+    /// Adds a row, given as JSON. The checksum does not depend on how the database formats it.
     pub(super) fn add(&mut self, row: &str, table: &Table) -> Result<(), StoreFailure> {
-        let senseless = |_| StoreFailure::Unusable(format!("A row of the table {} cannot be read.", table.name));
-        let members: Map<String, Value> = serde_json::from_str(row).map_err(senseless)?;
+        let unreadable = |_| StoreFailure::Unusable(format!("A row of the table {} cannot be read.", table.name));
+        let members: Map<String, Value> = serde_json::from_str(row).map_err(unreadable)?;
         let values: Vec<_> = table.columns.iter().map(|column| members.get(column)).collect();
-        let digest = Sha256::of(&serde_json::to_vec(&values).map_err(senseless)?);
+        let digest = Sha256::of(&serde_json::to_vec(&values).map_err(unreadable)?);
         let (half, _) = digest.bytes().split_at(size_of::<u128>());
         let number = half.iter().fold(0, |number, byte| number << 8 | u128::from(*byte));
         self.rows += 1;

@@ -1,11 +1,10 @@
-//! The one writer: takes what is waiting, records it in one transaction, and answers each caller
-//! after the commit.
+//! Group commit: one task takes all queued writes, stores them in one transaction, and replies to each caller after the
+//! commit.
 //!
-//! There is no timer: while one batch is on its way to the disk the next one gathers. A caller who
-//! goes away does not take the write along. The queue is bounded by how long it would take to
-//! reach its end; beyond that a caller is refused at once.
+//! There is no timer: the next batch collects while the current one is being committed. A write is stored even if its
+//! caller is cancelled. The queue is bounded by the expected wait; beyond that a write fails at once.
 
-mod load;
+mod state;
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -16,110 +15,111 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
-use self::load::Load;
+use self::state::WriterState;
 use super::{SignupRecord, Store, StoreFailure};
 use crate::domain::contact::ReceivedMessage;
 use crate::domain::signup::KnownBefore;
 
 /// Most writes in one transaction.
-const BATCH: usize = 1024;
-/// Most writes waiting, whatever the estimate says.
-const QUEUE: usize = 16 * 1024;
-/// Longest wait that a new write may be facing.
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
-/// Longest time for one batch, and for one caller. A caller is answered within five seconds.
-const BATCH_WITHIN: Duration = Duration::from_secs(4);
-const ANSWER_WITHIN: Duration = Duration::from_millis(4500);
-/// How often a transaction that ran into another one is tried.
-const TRIES: usize = 5;
-/// How often it is tried whether writes are taken again after they were not.
-const TRY_AGAIN_EVERY: Duration = Duration::from_secs(1);
-/// Shortest pause between two checkpoints of an embedded database.
-const CHECKPOINT_PAUSE: Duration = Duration::from_secs(1);
+const MAX_BATCH: usize = 1024;
+/// Most queued writes, whatever the expected wait.
+const QUEUE_CAPACITY: usize = 16 * 1024;
+/// A write is accepted only if its expected wait is at most this.
+const MAX_EXPECTED_WAIT: Duration = Duration::from_secs(2);
+/// For one batch, with all its attempts.
+const BATCH_TIMEOUT: Duration = Duration::from_secs(4);
+/// For one write. A request gets its response within five seconds.
+const WRITE_TIMEOUT: Duration = Duration::from_millis(4500);
+/// Attempts at a transaction that conflicts with another one.
+const MAX_ATTEMPTS: usize = 5;
+/// How often the database is probed after a write failed.
+const PROBE_INTERVAL: Duration = Duration::from_secs(1);
+/// Shortest interval between two checkpoints of the WAL.
+const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// A handle to the writer, cheap to copy. The writer ends when the last one is dropped.
+/// A handle to the writer task. Cheap to clone; the task ends when the last handle is dropped.
 #[derive(Clone, Debug)]
 pub struct Writer {
     queue: mpsc::Sender<Job>,
-    load: Arc<Load>,
+    state: Arc<WriterState>,
     new_messages: Arc<Notify>,
 }
 
 #[derive(Debug)]
 enum Job {
-    Signup(Waiting<SignupRecord>),
-    Message(Waiting<ReceivedMessage>),
+    Signup(QueuedWrite<SignupRecord>),
+    Message(QueuedWrite<ReceivedMessage>),
 }
 
-/// A write and the caller who waits for it.
+/// A write and the channel for its result.
 #[derive(Debug)]
-struct Waiting<R: Record> {
+struct QueuedWrite<R: Record> {
     record: R,
-    caller: oneshot::Sender<Result<R::Answer, StoreFailure>>,
+    reply: oneshot::Sender<Result<R::Output, StoreFailure>>,
 }
 
-/// What the writer knows of a kind of write: how to store many of them at once.
+/// A kind of write that can be stored in batches.
 pub(super) trait Record: Sized {
-    type Answer: Send;
+    type Output: Send;
 
-    /// Stores all of them or none, and answers each in its place.
-    fn record(store: &Store, batch: &[Self]) -> impl Future<Output = Result<Vec<Self::Answer>, sqlx::Error>> + Send;
+    /// Stores the whole batch in one transaction and returns one output per record, in the same order. Idempotent.
+    fn insert(store: &Store, batch: &[Self]) -> impl Future<Output = Result<Vec<Self::Output>, sqlx::Error>> + Send;
 }
 
 impl Writer {
-    /// Starts the writer. `away` says why the store could not be brought up to date yet, if so; then
-    /// the writer sees to it. The handle that comes back ends once everything is written.
+    /// Starts the writer task. `unprepared` is the failure of [`Store::prepare`], if any: the task repeats it before the
+    /// first write. The task ends once the last handle is dropped and everything is written.
     #[must_use]
-    pub fn start(store: Store, away: Option<StoreFailure>) -> (Self, JoinHandle<()>) {
-        let (queue, jobs) = mpsc::channel(QUEUE);
-        let (load, new_messages) = (Arc::new(Load::default()), Arc::new(Notify::new()));
-        let prepared = away.is_none();
-        *load.trouble() = away;
-        let task = tokio::spawn(run(store, jobs, Arc::clone(&load), Arc::clone(&new_messages), prepared));
-        (Self { queue, load, new_messages }, task)
+    pub fn start(store: Store, unprepared: Option<StoreFailure>) -> (Self, JoinHandle<()>) {
+        let (queue, jobs) = mpsc::channel(QUEUE_CAPACITY);
+        let (state, new_messages) = (Arc::new(WriterState::default()), Arc::new(Notify::new()));
+        let prepared = unprepared.is_none();
+        *state.last_error() = unprepared;
+        let task = tokio::spawn(run(store, jobs, Arc::clone(&state), Arc::clone(&new_messages), prepared));
+        (Self { queue, state, new_messages }, task)
     }
 
-    /// How many writes wait.
+    /// The number of writes that are queued or being written.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.load.waiting.load(Ordering::Relaxed)
+        self.state.waiting.load(Ordering::Relaxed)
     }
 
-    /// How many writes were stored together, each time.
+    /// A histogram of the number of writes per transaction.
     #[must_use]
     pub fn batch_sizes(&self) -> Histogram {
-        self.load.batch_sizes.clone()
+        self.state.batch_sizes.clone()
     }
 
-    /// Why a write would be refused now, if it would be.
+    /// Returns why a write would fail now, if it would.
     #[must_use]
     pub fn problem(&self) -> Option<String> {
         if self.queue.is_closed() {
             return Some("the writer has stopped".to_owned());
         }
-        if let Some(failure) = self.load.trouble().as_ref() {
-            return Some(format!("nothing can be written: {failure}"));
+        if let Some(failure) = self.state.last_error().as_ref() {
+            return Some(format!("writes fail: {failure}"));
         }
-        (self.load.expected_wait() > LONGEST_WAIT)
-            .then(|| format!("{} writes wait, which is more than can be written soon", self.waiting()))
+        (self.state.expected_wait() > MAX_EXPECTED_WAIT)
+            .then(|| format!("overloaded: {} writes are queued", self.waiting()))
     }
 
-    /// Rings after messages to the makers were stored.
+    /// Is notified after contact messages were stored.
     #[must_use]
     pub fn new_messages(&self) -> Arc<Notify> {
         Arc::clone(&self.new_messages)
     }
 
-    /// Records a download or a join and says what was known of the address before. `None`: there is
-    /// no release to download, and nothing was recorded.
+    /// Records a download or a join and returns what was known of the address before. Returns `None` if there is no
+    /// release to download; then nothing was recorded.
     ///
     /// # Errors
-    /// `Unavailable`: it may or may not have been stored, and may be sent again. `Refused`: it was not.
+    /// `Unavailable`: it may or may not have been stored, and may be repeated. `Rejected`: it was not stored.
     pub async fn record_signup(&self, record: SignupRecord) -> Result<Option<KnownBefore>, StoreFailure> {
         self.write(record, Job::Signup).await
     }
 
-    /// Stores a message to the makers.
+    /// Stores a contact message.
     ///
     /// # Errors
     /// As [`Self::record_signup`].
@@ -130,22 +130,22 @@ impl Writer {
     async fn write<R: Record>(
         &self,
         record: R,
-        job: impl FnOnce(Waiting<R>) -> Job,
-    ) -> Result<R::Answer, StoreFailure> {
-        let overloaded = || StoreFailure::Unavailable("more is waiting to be written than can be soon".to_owned());
-        if self.load.expected_wait() > LONGEST_WAIT {
+        job: impl FnOnce(QueuedWrite<R>) -> Job,
+    ) -> Result<R::Output, StoreFailure> {
+        let overloaded = || StoreFailure::Unavailable("too many writes are queued".to_owned());
+        if self.state.expected_wait() > MAX_EXPECTED_WAIT {
             return Err(overloaded());
         }
-        let (caller, answer) = oneshot::channel();
-        self.load.waiting.fetch_add(1, Ordering::Relaxed);
-        if self.queue.try_send(job(Waiting { record, caller })).is_err() {
-            self.load.waiting.fetch_sub(1, Ordering::Relaxed);
+        let (reply, result) = oneshot::channel();
+        self.state.waiting.fetch_add(1, Ordering::Relaxed);
+        if self.queue.try_send(job(QueuedWrite { record, reply })).is_err() {
+            self.state.waiting.fetch_sub(1, Ordering::Relaxed);
             return Err(overloaded());
         }
-        match timeout(ANSWER_WITHIN, answer).await {
+        match timeout(WRITE_TIMEOUT, result).await {
             Ok(Ok(result)) => result,
             Ok(Err(_)) => Err(StoreFailure::Unavailable("the writer has stopped".to_owned())),
-            Err(_) => Err(StoreFailure::Unavailable("the write took too long".to_owned())),
+            Err(_) => Err(StoreFailure::Unavailable("the write timed out".to_owned())),
         }
     }
 }
@@ -153,22 +153,23 @@ impl Writer {
 async fn run(
     store: Store,
     mut queue: mpsc::Receiver<Job>,
-    load: Arc<Load>,
+    state: Arc<WriterState>,
     new_messages: Arc<Notify>,
     mut prepared: bool,
 ) {
     let written = Arc::new(Notify::new());
     let checkpoints = tokio::spawn(checkpoint_after_writes(store.clone(), Arc::clone(&written)));
-    let mut jobs = Vec::with_capacity(BATCH);
+    let mut jobs = Vec::with_capacity(MAX_BATCH);
     loop {
-        let in_trouble = load.trouble().is_some();
-        let gather = queue.recv_many(&mut jobs, BATCH);
-        match if in_trouble { timeout(TRY_AGAIN_EVERY, gather).await } else { Ok(gather.await) } {
+        let failing = state.last_error().is_some();
+        let receive = queue.recv_many(&mut jobs, MAX_BATCH);
+        match if failing { timeout(PROBE_INTERVAL, receive).await } else { Ok(receive.await) } {
             Ok(0) => break,
             Ok(_) => {}
+            // Nobody may write while the service reports that it is not ready, so the database is probed instead.
             Err(_) => {
-                let outcome = try_writing(&store, &mut prepared).await;
-                *load.trouble() = outcome.err();
+                let result = probe(&store, &mut prepared).await;
+                *state.last_error() = result.err();
                 continue;
             }
         }
@@ -176,29 +177,29 @@ async fn run(
         let (mut signups, mut messages) = (Vec::new(), Vec::new());
         for job in jobs.drain(..) {
             match job {
-                Job::Signup(waiting) => signups.push(waiting),
-                Job::Message(waiting) => messages.push(waiting),
+                Job::Signup(write) => signups.push(write),
+                Job::Message(write) => messages.push(write),
             }
         }
         let has_messages = !messages.is_empty();
-        let outcome = match prepare(&store, &mut prepared).await {
+        let result = match prepare(&store, &mut prepared).await {
             Ok(()) => {
-                let signed_up = settle(&store, signups).await;
-                signed_up.and(settle(&store, messages).await)
+                let stored = write_batch(&store, signups).await;
+                stored.and(write_batch(&store, messages).await)
             }
             Err(failure) => {
-                refuse_all(signups, &failure);
-                refuse_all(messages, &failure);
+                fail_all(signups, &failure);
+                fail_all(messages, &failure);
                 Err(failure)
             }
         };
-        load.waiting.fetch_sub(count, Ordering::Relaxed);
-        load.batch_sizes.observe(f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
-        match &outcome {
-            Ok(()) => load.learn(began.elapsed()),
-            Err(failure) => refuse_waiting(&mut queue, &load, failure),
+        state.waiting.fetch_sub(count, Ordering::Relaxed);
+        state.batch_sizes.observe(f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
+        match &result {
+            Ok(()) => state.record_batch_duration(began.elapsed()),
+            Err(failure) => fail_queue(&mut queue, &state, failure),
         }
-        *load.trouble() = outcome.err();
+        *state.last_error() = result.err();
         written.notify_one();
         if has_messages {
             new_messages.notify_one();
@@ -208,7 +209,7 @@ async fn run(
     store.close().await;
 }
 
-/// Brings the store up to date, if that is not known to have been done.
+/// Runs [`Store::prepare`] unless it has succeeded before.
 async fn prepare(store: &Store, prepared: &mut bool) -> Result<(), StoreFailure> {
     if !*prepared {
         store.prepare().await?;
@@ -217,87 +218,87 @@ async fn prepare(store: &Store, prepared: &mut bool) -> Result<(), StoreFailure>
     Ok(())
 }
 
-/// Finds out whether writes are taken again, for nobody may come to try.
-async fn try_writing(store: &Store, prepared: &mut bool) -> Result<(), StoreFailure> {
+/// Checks whether the database accepts writes again.
+async fn probe(store: &Store, prepared: &mut bool) -> Result<(), StoreFailure> {
     prepare(store, prepared).await?;
-    store.try_writing().await
+    store.probe_write().await
 }
 
-/// Writes a batch and answers its callers. What the database refuses is tried again one by one, so
-/// that a single bad write fails alone.
+/// Writes a batch and replies to its callers. If the database rejects the batch, each record is written on its own, so
+/// that a bad one fails alone.
 ///
 /// # Errors
-/// When the database is not available; the callers have been told.
-async fn settle<R: Record>(store: &Store, batch: Vec<Waiting<R>>) -> Result<(), StoreFailure> {
+/// When the database is unavailable. The callers have got that as their reply.
+async fn write_batch<R: Record>(store: &Store, batch: Vec<QueuedWrite<R>>) -> Result<(), StoreFailure> {
     if batch.is_empty() {
         return Ok(());
     }
-    let (records, callers): (Vec<R>, Vec<_>) = batch.into_iter().map(|job| (job.record, job.caller)).unzip();
-    match attempt(store, &records).await {
-        Ok(answers) => {
-            for (caller, answer) in callers.into_iter().zip(answers) {
-                let _ = caller.send(Ok(answer));
+    let (records, replies): (Vec<R>, Vec<_>) = batch.into_iter().map(|write| (write.record, write.reply)).unzip();
+    match insert_with_retries(store, &records).await {
+        Ok(outputs) => {
+            for (reply, output) in replies.into_iter().zip(outputs) {
+                let _ = reply.send(Ok(output));
             }
             Ok(())
         }
-        Err(StoreFailure::Refused(_)) if records.len() > 1 => {
-            let mut away = Ok(());
-            for (one, caller) in records.into_iter().zip(callers) {
-                let alone = match &away {
-                    Ok(()) => attempt(store, &[one]).await,
+        Err(StoreFailure::Rejected(_)) if records.len() > 1 => {
+            let mut available = Ok(());
+            for (record, reply) in records.into_iter().zip(replies) {
+                let result = match &available {
+                    Ok(()) => insert_with_retries(store, &[record]).await,
                     Err(failure) => Err(StoreFailure::clone(failure)),
                 };
-                if let Err(failure @ StoreFailure::Unavailable(_)) = &alone {
-                    away = Err(failure.clone());
+                if let Err(failure @ StoreFailure::Unavailable(_)) = &result {
+                    available = Err(failure.clone());
                 }
-                let _ = caller.send(alone.and_then(|mut answers| {
-                    answers.pop().ok_or_else(|| StoreFailure::Refused("no answer came back".to_owned()))
+                let _ = reply.send(result.and_then(|mut outputs| {
+                    outputs.pop().ok_or_else(|| StoreFailure::Rejected("the write had no result".to_owned()))
                 }));
             }
-            away
+            available
         }
         Err(failure) => {
-            for caller in callers {
-                let _ = caller.send(Err(failure.clone()));
+            for reply in replies {
+                let _ = reply.send(Err(failure.clone()));
             }
             match failure {
-                StoreFailure::Refused(_) => Ok(()),
+                StoreFailure::Rejected(_) => Ok(()),
                 other => Err(other),
             }
         }
     }
 }
 
-async fn attempt<R: Record>(store: &Store, records: &[R]) -> Result<Vec<R::Answer>, StoreFailure> {
-    let tries = async {
-        for _ in 1..TRIES {
-            match R::record(store, records).await {
+async fn insert_with_retries<R: Record>(store: &Store, records: &[R]) -> Result<Vec<R::Output>, StoreFailure> {
+    let attempts = async {
+        for _ in 1..MAX_ATTEMPTS {
+            match R::insert(store, records).await {
                 Err(error) if StoreFailure::is_conflict(&error) => {}
-                outcome => return outcome,
+                result => return result,
             }
         }
-        R::record(store, records).await
+        R::insert(store, records).await
     };
-    match timeout(BATCH_WITHIN, tries).await {
-        Ok(outcome) => outcome.map_err(StoreFailure::from),
-        Err(_) => Err(StoreFailure::Unavailable("the database does not answer".to_owned())),
+    match timeout(BATCH_TIMEOUT, attempts).await {
+        Ok(result) => result.map_err(StoreFailure::from),
+        Err(_) => Err(StoreFailure::Unavailable("it did not respond in time".to_owned())),
     }
 }
 
-/// Whoever has queued behind a database that is away should not wait for it one batch after another.
-fn refuse_waiting(queue: &mut mpsc::Receiver<Job>, load: &Load, failure: &StoreFailure) {
+/// Fails all queued writes, so that they do not wait for an unavailable database one batch after another.
+fn fail_queue(queue: &mut mpsc::Receiver<Job>, state: &WriterState, failure: &StoreFailure) {
     while let Ok(job) = queue.try_recv() {
-        load.waiting.fetch_sub(1, Ordering::Relaxed);
+        state.waiting.fetch_sub(1, Ordering::Relaxed);
         match job {
-            Job::Signup(waiting) => refuse_all([waiting], failure),
-            Job::Message(waiting) => refuse_all([waiting], failure),
+            Job::Signup(write) => fail_all([write], failure),
+            Job::Message(write) => fail_all([write], failure),
         }
     }
 }
 
-fn refuse_all<R: Record>(waiting: impl IntoIterator<Item = Waiting<R>>, failure: &StoreFailure) {
-    for job in waiting {
-        let _ = job.caller.send(Err(failure.clone()));
+fn fail_all<R: Record>(writes: impl IntoIterator<Item = QueuedWrite<R>>, failure: &StoreFailure) {
+    for write in writes {
+        let _ = write.reply.send(Err(failure.clone()));
     }
 }
 
@@ -305,8 +306,8 @@ async fn checkpoint_after_writes(store: Store, written: Arc<Notify>) {
     loop {
         written.notified().await;
         if let Err(failure) = store.checkpoint().await {
-            tracing::warn!(%failure, "the log of the database could not be moved into its file");
+            tracing::warn!(%failure, "checkpoint failed");
         }
-        tokio::time::sleep(CHECKPOINT_PAUSE).await;
+        tokio::time::sleep(CHECKPOINT_INTERVAL).await;
     }
 }

@@ -278,6 +278,6 @@ async fn a_backup_of_a_newer_version_is_refused_with_a_sentence() {
     let (elsewhere, target) = (tempfile::tempdir().expect("a folder"), Database::sqlite());
     let (code, said) = restore(&backup, &target, elsewhere.path());
     assert_eq!(code, 1, "{said}");
-    assert!(said.starts_with("The database was made by a newer porchlight"), "{said}");
+    assert!(said.starts_with("The database was created by a newer porchlight"), "{said}");
     service.stop().await;
 }

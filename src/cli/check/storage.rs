@@ -51,7 +51,7 @@ pub(super) async fn check_database(settings: &Settings) -> (Finding, Option<Stor
             (finding, Some(store))
         }
         Err(StoreFailure::Unusable(sentence)) => (Finding::failed(NAME, format!("{database}: {sentence}")), None),
-        Err(StoreFailure::Unavailable(why) | StoreFailure::Refused(why)) => {
+        Err(StoreFailure::Unavailable(why) | StoreFailure::Rejected(why)) => {
             (Finding::failed(NAME, format!("{database} cannot be used: {why}.")), None)
         }
         Err(damaged @ StoreFailure::Damaged(_)) => {

@@ -1,0 +1,75 @@
+//! State that the writer task shares with its handles: queue length, batch durations and the last error.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use prometheus_client::metrics::histogram::Histogram;
+
+use super::{MAX_BATCH, StoreFailure};
+
+#[derive(Debug)]
+pub(super) struct WriterState {
+    /// Writes that are queued or being written.
+    pub waiting: AtomicUsize,
+    /// A moving average of the duration of a batch.
+    batch_nanos: AtomicU64,
+    pub batch_sizes: Histogram,
+    last_error: Mutex<Option<StoreFailure>>,
+}
+
+impl Default for WriterState {
+    fn default() -> Self {
+        Self {
+            waiting: AtomicUsize::default(),
+            batch_nanos: AtomicU64::default(),
+            batch_sizes: Histogram::new([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0]),
+            last_error: Mutex::default(),
+        }
+    }
+}
+
+impl WriterState {
+    /// Estimates how long a new write would wait. The estimate counts batches: most of a small batch's time is the
+    /// disk's, so the duration per write says nothing about large ones.
+    pub fn expected_wait(&self) -> Duration {
+        let batches = self.waiting.load(Ordering::Relaxed).div_ceil(MAX_BATCH);
+        let batches = u64::try_from(batches).unwrap_or(u64::MAX);
+        Duration::from_nanos(batches.saturating_mul(self.batch_nanos.load(Ordering::Relaxed)))
+    }
+
+    /// The error of the last attempt to write, or `None` if it succeeded.
+    pub fn last_error(&self) -> MutexGuard<'_, Option<StoreFailure>> {
+        self.last_error.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn record_batch_duration(&self, duration: Duration) {
+        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
+        let average = self.batch_nanos.load(Ordering::Relaxed);
+        self.batch_nanos.store(average - average / 8 + nanos / 8, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::MAX_EXPECTED_WAIT;
+    use super::*;
+
+    fn state(batch_duration: Duration, waiting: usize) -> WriterState {
+        let state = WriterState::default();
+        (0..100).for_each(|_| state.record_batch_duration(batch_duration));
+        state.waiting.store(waiting, Ordering::Relaxed);
+        state
+    }
+
+    #[test]
+    fn a_burst_on_a_slow_disk_is_no_overload() {
+        assert!(state(Duration::from_millis(50), MAX_BATCH).expected_wait() < MAX_EXPECTED_WAIT);
+    }
+
+    #[test]
+    fn more_than_can_be_written_in_time_is_overload() {
+        assert!(state(Duration::from_millis(250), 10 * MAX_BATCH).expected_wait() > MAX_EXPECTED_WAIT);
+        assert!(state(Duration::from_secs(3), 1).expected_wait() > MAX_EXPECTED_WAIT);
+    }
+}
