@@ -215,7 +215,7 @@ fn count(
         if let Some((_, first)) = person.signups.first()
             && known_before(person, row) == KnownBefore::default()
         {
-            add(CountedEvent::Person, first);
+            add(CountedEvent::NewPerson, first);
         }
     }
     for signup in opt_ins(people, rows) {
