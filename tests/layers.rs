@@ -118,7 +118,8 @@ fn used_modules(module: &str, code: &str, known: &BTreeSet<&str>) -> BTreeSet<St
     for found in USE_DECLARATION.captures_iter(code) {
         expand("", &found.expect("a match")[1], &mut paths);
     }
-    paths.extend(PATH.find_iter(code).map(|found| found.expect("a match").as_str().to_owned()));
+    let rest = USE_DECLARATION.replace_all(code, "");
+    paths.extend(PATH.find_iter(&*rest).map(|found| found.expect("a match").as_str().to_owned()));
     paths.iter().filter_map(|path| resolve(module, path, known)).filter(|used| used != module).collect()
 }
 
@@ -293,6 +294,9 @@ fn a_use_of_a_higher_layer_or_a_neighbour_is_found() {
         assert!(is_found, "{code}: {used:?}");
     }
     assert_eq!(web_layer("web::mcp::unlisted"), None);
+    let downward = "use crate::web::{json, problem::{self, Problem}};\nuse super::shape::Field as F;";
+    let used = used_modules("web::fields", downward, &known);
+    assert!(used.iter().eq(["web::json", "web::problem", "web::shape"]), "{used:?}");
 }
 
 #[test]
