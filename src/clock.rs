@@ -38,5 +38,16 @@ impl Clock {
 #[expect(clippy::disallowed_methods, reason = "the only place that may read the clock")]
 fn system_now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp::from_unix_millis(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+    let millis = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
+    #[cfg(debug_assertions)]
+    let millis = millis.saturating_add(test_offset(millis));
+    Timestamp::from_unix_millis(millis)
+}
+
+/// How far the tests set the clock of this process ahead, in milliseconds, so that a command runs at the time of the
+/// service beside it. A release build has no such clock.
+#[cfg(debug_assertions)]
+fn test_offset(millis: i64) -> i64 {
+    static OFFSET: std::sync::OnceLock<i64> = std::sync::OnceLock::new();
+    *OFFSET.get_or_init(|| crate::config::test_now().map_or(0, |now| now.saturating_sub(millis)))
 }

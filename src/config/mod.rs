@@ -125,6 +125,13 @@ impl Settings {
     }
 }
 
+/// The time at which a test starts this process, in Unix milliseconds: not a setting, and not in a release build.
+#[cfg(debug_assertions)]
+#[expect(clippy::disallowed_methods, reason = "only `config` reads the environment")]
+pub(crate) fn test_now() -> Option<i64> {
+    std::env::var("PORCHLIGHT_TEST_NOW").ok()?.parse().ok()
+}
+
 /// Parses an http or https URL.
 pub(crate) fn web_url(text: &str) -> Option<String> {
     let url = Url::parse(text).ok()?;

@@ -73,7 +73,7 @@ pub(super) fn home(service: &Service) -> PathBuf {
 
 /// `porchlight COMMAND …` as a maker types it beside this service.
 pub(super) fn command(service: &Service, arguments: &[&str]) -> Command {
-    let mut command = Program::command(&home(service), arguments);
+    let mut command = service.command(arguments);
     command.args(["--database-url", service.database.url(), "--releases-dir", "releases"]);
     command
 }
@@ -135,7 +135,7 @@ async fn everything_comes_back_as_it_was_on_either_database() {
 
 #[tokio::test]
 async fn every_table_is_carried_whichever_there_are() {
-    let service = Service::start(live(), Database::sqlite()).await;
+    let service = Service::start(live(), Database::migrated_sqlite().await).await;
     let (code, said) = back_up(&service, "backup");
     assert_eq!(code, 0, "{said}");
     let table = |line: &str| match line.split_whitespace().collect::<Vec<_>>()[..] {
@@ -230,7 +230,7 @@ async fn a_backup_that_is_cut_off_is_none_and_can_be_repeated() {
         let mut cut_off = Command::new("sh");
         // The system ends the program at the moment when it writes past so many blocks of a file.
         cut_off.args(["-c", "ulimit -f 800; exec \"$@\"", "sh"]).arg(whole.get_program()).args(whole.get_args());
-        let ended = cut_off.current_dir(home(&service)).output().expect("a shell").status;
+        let ended = Program::run_to_end(cut_off.current_dir(home(&service))).status;
         assert_eq!(ended.code(), None, "it was to be killed");
         let elsewhere = tempfile::tempdir().expect("a folder");
         let (code, said) = restore(&home(&service).join("backup"), &Database::sqlite(), elsewhere.path());
@@ -248,7 +248,7 @@ async fn a_backup_that_is_cut_off_is_none_and_can_be_repeated() {
 
 #[tokio::test]
 async fn an_image_that_is_missing_or_not_itself_is_told() {
-    let (service, _server) = lived_in(Database::sqlite()).await;
+    let (service, _server) = lived_in(Database::migrated_sqlite().await).await;
     let image = service.releases_dir().join("Troupe-1.4.0.dmg");
     std::fs::remove_file(service.releases_dir().join("Troupe-1.5.0.dmg")).unwrap();
     assert_eq!(back_up(&service, "without-the-withdrawn").0, 0);
@@ -270,7 +270,7 @@ async fn an_image_that_is_missing_or_not_itself_is_told() {
 
 #[tokio::test]
 async fn a_backup_of_a_newer_version_is_refused_with_a_sentence() {
-    let service = Service::start(live(), Database::sqlite()).await;
+    let service = Service::start(live(), Database::migrated_sqlite().await).await;
     assert_eq!(back_up(&service, "backup").0, 0);
     let backup = home(&service).join("backup");
     let newer = "UPDATE _sqlx_migrations SET version = 9999 WHERE version = 1";

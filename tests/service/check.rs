@@ -5,7 +5,7 @@ mod sender;
 
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::harness::dns::{NameServer, mx, txt};
 use crate::harness::{Authority, Database, MailServer, Program, Service, Site, each_database};
@@ -29,7 +29,7 @@ fn check_at(base_url: &str, service: &Service, more: &[&str]) -> Command {
 
 /// Runs the command; returns the exit code and the checks.
 fn run(mut command: Command) -> (i32, Value) {
-    let output = command.arg("--json").output().expect("the program");
+    let output = Program::run_to_end(command.arg("--json"));
     let report: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
     let code = output.status.code().expect("an exit code");
     assert_eq!(report["ok"], code == 0, "{report:#}");
@@ -186,7 +186,7 @@ async fn a_database_of_an_older_or_newer_version_is_reported_and_not_changed() {
 
 #[tokio::test]
 async fn a_database_that_accepts_no_writes_fails_the_check() {
-    let service = Service::start(live(), Database::postgres().await).await;
+    let service = Service::start(live(), Database::migrated_postgres().await).await;
     service.publish("1.4.0");
     let read_only = format!("ALTER DATABASE {} SET default_transaction_read_only = on", service.database.name());
     service.database.execute(&read_only).await;
@@ -195,7 +195,7 @@ async fn a_database_that_accepts_no_writes_fails_the_check() {
     assert_check(&checks, "database", "trouble", "read-only");
     service.stop().await;
 
-    let service = Service::start(live(), Database::sqlite()).await;
+    let service = Service::start(live(), Database::migrated_sqlite().await).await;
     service.publish("1.4.0");
     let lock = service.database.lock().await;
     let (code, checks) = run(check(&service, &[]));
@@ -208,7 +208,7 @@ async fn a_database_that_accepts_no_writes_fails_the_check() {
 #[tokio::test]
 async fn an_unreachable_mail_server_or_a_wrong_password_fails_the_check() {
     let folder = tempfile::tempdir().expect("a folder");
-    let mut server = MailServer::start_with(&["--user", "makers", "--password", "secret"]).await;
+    let mut server = MailServer::start_with(json!({ "user": "makers", "password": "secret" })).await;
     let check = |url: &str| {
         let arguments =
             ["check", "--smtp-url", url, "--mail-from", "a@troupe.example", "--contact-to", "b@troupe.example"];

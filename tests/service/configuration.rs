@@ -10,7 +10,7 @@ use crate::harness::Program;
 use crate::settings::NAMES;
 
 fn stdout(mut command: Command) -> String {
-    let output = command.output().expect("the program");
+    let output = Program::run_to_end(&mut command);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("UTF-8")
 }
@@ -123,7 +123,7 @@ fn completions_and_manual_cover_every_command_and_no_value_from_the_environment(
     }
     let script = folder.path().join("completions.bash");
     std::fs::write(&script, with_secret(&["completions", "bash"])).expect("a file");
-    let syntax = Command::new("bash").arg("-n").arg(&script).status().expect("bash");
+    let syntax = Program::run_to_end(Command::new("bash").arg("-n").arg(&script)).status;
     assert!(syntax.success());
 
     let page = with_secret(&["man"]);

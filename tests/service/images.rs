@@ -18,7 +18,7 @@ async fn part(service: &Service, headers: &[(&str, &str)]) -> Answer {
 async fn an_image_says_all_about_itself_and_can_be_kept_for_good() {
     on_each_database(async |service| {
         let image = service.publish("1.4.0");
-        let listed = service.comes_to_say("/releases.json", "1.4.0").await;
+        let listed = service.wait_for_text("/releases.json", "1.4.0").await;
         let listed: serde_json::Value = serde_json::from_str(&listed).unwrap();
         let sha256 = listed["releases"][0]["sha256"].as_str().unwrap();
         for method in [Method::GET, Method::HEAD] {
@@ -153,7 +153,8 @@ async fn curl_resumes_a_download_that_was_cut_off() {
         let image = service.publish("1.4.0");
         let begun = service.file("begun.dmg", &image[..7_000]);
         let url = format!("http://{}/releases/latest/Troupe.dmg", service.address());
-        let done = Command::new("curl").args(["-sSfL", "-C", "-", "-o"]).arg(&begun).arg(url).status().unwrap();
+        let done =
+            Program::run_to_end(Command::new("curl").args(["-sSfL", "-C", "-", "-o"]).arg(&begun).arg(url)).status;
         assert!(done.success());
         assert!(std::fs::read(begun).unwrap() == image);
     })
@@ -202,8 +203,9 @@ async fn an_image_of_a_gibibyte_does_not_grow_the_servers_memory() {
     let (code, said) = Program::run(publish);
     assert_eq!(code, 0, "{said}");
 
+    let address = program.address();
     let download = |first: u64| {
-        let mut stream = TcpStream::connect(program.address()).unwrap();
+        let mut stream = TcpStream::connect(address).unwrap();
         let head = format!("GET {PATH} HTTP/1.1\r\nHost: a\r\nRange: bytes={first}-\r\nConnection: close\r\n\r\n");
         stream.write_all(head.as_bytes()).unwrap();
         std::io::copy(&mut stream, &mut std::io::sink()).unwrap()

@@ -8,7 +8,7 @@ use std::process::Command;
 use porchlight::config::RawSettings;
 use serde_json::{Value, json};
 
-use crate::harness::{Database, MailServer, Program, Service, each_database};
+use crate::harness::{Database, MailServer, Program, Service, each_migrated_database};
 
 const LETTER: &str = "# What is new in November\n\nBots answer *sooner*. [Read on](/releases).\n";
 
@@ -19,7 +19,7 @@ pub(super) struct Desk {
 }
 
 async fn on_each_database(test: impl AsyncFn(&mut Desk)) {
-    for database in each_database().await {
+    for database in each_migrated_database().await {
         println!("on {database:?}");
         let mut desk = Desk::open(database).await;
         test(&mut desk).await;
@@ -46,8 +46,7 @@ impl Desk {
 
     /// `porchlight letter …` as a maker types it on this machine.
     fn command(&self, arguments: &[&str]) -> Command {
-        let folder = self.service.releases_dir();
-        let mut command = Program::command(folder.parent().expect("a folder"), &["letter"]);
+        let mut command = self.service.command(&["letter"]);
         command.args(arguments).args(["--database-url", self.service.database.url()]).args([
             "--base-url",
             self.service.base_url(),
@@ -74,7 +73,7 @@ impl Desk {
     }
 
     fn status(&self) -> Value {
-        let output = self.command(&["status", "--json"]).output().expect("the program");
+        let output = Program::run_to_end(&mut self.command(&["status", "--json"]));
         let status: Value = serde_json::from_slice(&output.stdout).expect("JSON and nothing else");
         let counts = ["sent", "waiting", "uncertain", "refused", "skipped"].map(|name| status[name].as_u64().unwrap());
         assert_eq!(status["recipients"], counts.iter().sum::<u64>(), "{status:#}");
@@ -155,7 +154,7 @@ async fn nobody_gets_two_letters_in_one_month() {
         let status = desk.status();
         assert_eq!((&status["sent"], &status["skipped"]), (&json!(1), &json!(1)));
         assert_eq!(desk.service.database.count("letter_months").await, 2);
-        let output = desk.command(&["list", "--json"]).output().unwrap();
+        let output = Program::run_to_end(&mut desk.command(&["list", "--json"]));
         let listed: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(listed.as_array().unwrap().len(), 2);
         let (_, said) = desk.run(&["list"]);
@@ -182,7 +181,7 @@ async fn who_leaves_after_the_letter_was_started_is_not_mailed() {
             desk.download(&format!("{name}@example.com"), true).await;
         }
         let file = desk.file("a.md", LETTER);
-        desk.server.order("away").await;
+        desk.server.command("stop-listening").await;
         let (code, said) = desk.send(&file);
         assert_eq!(code, 1);
         assert!(said.contains("The mail server is unavailable") && said.contains("2 recipients are waiting"), "{said}");
@@ -190,7 +189,7 @@ async fn who_leaves_after_the_letter_was_started_is_not_mailed() {
 
         desk.service.database.execute("UPDATE people SET opt_in = NULL WHERE address = 'ada@example.com'").await;
         desk.download("cyd@example.com", true).await;
-        desk.server.order("back").await;
+        desk.server.command("listen-again").await;
         assert_eq!(desk.send(&file).0, 0);
         assert_eq!(desk.recipients().await, ["bob@example.com"], "recipients were written down at the start");
         assert_eq!(desk.status()["skipped"], 1);
@@ -231,7 +230,7 @@ async fn a_preview_and_a_test_bother_nobody() {
 
 #[tokio::test]
 async fn a_letter_that_cannot_be_sent_says_why() {
-    let desk = Desk::open(Database::sqlite()).await;
+    let desk = Desk::open(Database::migrated_sqlite().await).await;
     let good = desk.file("good.md", LETTER);
     let (code, said) = desk.send(&good);
     assert_eq!(code, 0);

@@ -5,6 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
+use rustix::process::Signal;
+
 use crate::harness::{Connection, Program, raw};
 
 /// The last line of the greeting.
@@ -37,7 +39,7 @@ async fn it_starts_in_an_empty_folder_without_any_settings() {
         "not set up    This is a local preview",
         "not set up    Downloads",
     ] {
-        assert!(program.said().contains(word), "{word}: {}", program.said());
+        assert!(program.output().contains(word), "{word}: {}", program.output());
     }
     let mode = std::fs::metadata(&data).expect("the data folder").permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
@@ -58,14 +60,14 @@ async fn what_was_stored_is_there_after_the_next_start() {
         let request = post("/api/waitlist", r#"{"email":"ada@example.com"}"#, "Connection: close\r\n");
         let answer = raw(program.address(), request).await;
         assert!(answer.ends_with(&format!(r#"{{"ok":true,"already":{already}}}"#)), "{answer}");
-        program.signal("TERM");
+        program.signal(Signal::TERM);
         assert_eq!(program.end().0.code(), Some(0));
     }
 }
 
 #[tokio::test]
 async fn either_signal_ends_it_once_what_is_under_way_is_answered() {
-    for signal in ["TERM", "INT"] {
+    for signal in [Signal::TERM, Signal::INT] {
         let folder = tempfile::tempdir().expect("a folder");
         let mut program = Program::start(serve(folder.path(), &[]), UP);
         let body = r#"{"email":"ada@example.com"}"#;
@@ -77,10 +79,10 @@ async fn either_signal_ends_it_once_what_is_under_way_is_answered() {
         under_way.read_until("100 Continue\r\n\r\n").await;
         under_way.send(&body[..10]).await;
         program.signal(signal);
-        program.hear("Stopping");
+        program.wait_for_output("Stopping");
         under_way.send(&body[10..]).await;
         let answer = under_way.read_to_end().await;
-        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{signal}: {answer}");
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{signal:?}: {answer}");
 
         let (status, said) = program.end();
         assert_eq!(status.code(), Some(0), "{said}");
@@ -95,8 +97,8 @@ async fn a_connection_made_before_the_signal_is_answered_after_it() {
     for _ in 0..8 {
         early.push(Connection::open(program.address()).await);
     }
-    program.signal("TERM");
-    program.hear("Stopping");
+    program.signal(Signal::TERM);
+    program.wait_for_output("Stopping");
     for connection in &mut early {
         connection.send("GET /robots.txt HTTP/1.1\r\nHost: x\r\n\r\n").await;
     }
@@ -116,7 +118,7 @@ async fn connections_that_idle_do_not_keep_it_up() {
     idle.send("GET /robots.txt HTTP/1.1\r\nHost: x\r\n\r\n").await;
     idle.read_until("sitemap.xml\n").await;
     let silent = Connection::open(program.address()).await;
-    program.signal("TERM");
+    program.signal(Signal::TERM);
     let (status, said) = program.end();
     assert_eq!(status.code(), Some(0), "{said}");
     assert_eq!(idle.read_to_end().await, "");
@@ -149,7 +151,7 @@ async fn a_request_is_one_line_without_anything_a_person_sent() {
     for (request, _) in &requests {
         raw(program.address(), request).await;
     }
-    program.signal("TERM");
+    program.signal(Signal::TERM);
     let (_, said) = program.end();
     let lines: Vec<_> = said.lines().filter(|line| line.contains("status=")).collect();
     assert_eq!(lines.len(), requests.len(), "{said}");

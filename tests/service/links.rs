@@ -7,7 +7,7 @@ use porchlight::domain::sha256::Sha256;
 use serde_json::{Value, json};
 
 use crate::harness::markup::{addresses, attributes, code_blocks};
-use crate::harness::{Answer, Service, on_each_database, on_one_database};
+use crate::harness::{Answer, Program, Service, on_each_database, on_one_database};
 
 const PAGES: [&str; 7] = ["/", "/about", "/privacy", "/developers", "/contact", "/releases", "/nothing-here"];
 /// Addresses that answer POST alone.
@@ -180,7 +180,7 @@ async fn assets_are_kept_for_good_and_are_what_the_pages_say() {
 /// Pastes a block into a shell and gives the body that comes out.
 async fn paste(block: String) -> String {
     let shown = block.clone();
-    let run = move || Command::new("sh").args(["-c", &block]).env("no_proxy", "*").output().expect("a shell");
+    let run = move || Program::run_to_end(Command::new("sh").args(["-c", &block]).env("no_proxy", "*"));
     let output = tokio::task::spawn_blocking(run).await.expect("an end");
     assert!(output.status.success(), "{shown}: {}", String::from_utf8_lossy(&output.stderr));
     let said = String::from_utf8(output.stdout).expect("text");

@@ -19,7 +19,7 @@ use porchlight::mail::{MailAddress, Mailer, SendFailure};
 use porchlight::store::{Database as StoredIn, Store};
 use serde_json::{Value, json};
 
-use crate::harness::{Database, MailServer, Service, TakenMail, each_database};
+use crate::harness::{Database, MailServer, ReceivedMail, Service, each_migrated_database};
 
 const FROM: &str = "Troupe, the makers <hello@troupe.example>";
 const TO: &str = "makers@troupe.example";
@@ -33,7 +33,7 @@ struct Post {
 
 /// Runs the same test on SQLite and on PostgreSQL, with a mail server that takes everything.
 async fn on_each_database(test: impl AsyncFn(&mut Post)) {
-    for database in each_database().await {
+    for database in each_migrated_database().await {
         println!("on {database:?}");
         on(database, &test).await;
     }
@@ -41,7 +41,7 @@ async fn on_each_database(test: impl AsyncFn(&mut Post)) {
 
 /// For what the database has no part in.
 async fn on_one_database(test: impl AsyncFn(&mut Post)) {
-    on(Database::sqlite(), &test).await;
+    on(Database::migrated_sqlite().await, &test).await;
 }
 
 async fn on(database: Database, test: &impl AsyncFn(&mut Post)) {
@@ -112,7 +112,7 @@ impl Post {
 }
 
 /// The numbers of the letters in a mail, as they stand there.
-fn letters_in(mail: &TakenMail) -> Vec<usize> {
+fn letters_in(mail: &ReceivedMail) -> Vec<usize> {
     let numbers = mail.text.lines().filter_map(|line| line.trim_start_matches("> ").strip_prefix("Letter "));
     numbers.map(|number| number.trim_end_matches('.').parse().expect("a number")).collect()
 }

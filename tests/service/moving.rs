@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::backup::{command, lived_in, send_letter};
-use crate::harness::{Database, MailServer, Program, Service};
+use crate::harness::{Database, MailServer, Program, Service, wait_until};
 use crate::opening::refused;
 use crate::releases::live;
 
@@ -18,12 +18,10 @@ fn move_to(service: &Service, to: &Database) -> (i32, String) {
 }
 
 /// Until somebody waits for a table of this database.
-pub(super) async fn somebody_waits(database: &Database) {
+pub(super) async fn wait_for_a_blocked_lock(database: &Database) {
     let here = "(SELECT oid FROM pg_database WHERE datname = current_database())";
     let waiting = format!("SELECT COUNT(*) FROM pg_locks WHERE NOT granted AND database = {here} AND relation <> 0");
-    while database.number(&waiting).await == 0 {
-        tokio::task::yield_now().await;
-    }
+    wait_until("a lock that is not granted", async || database.number(&waiting).await > 0).await;
 }
 
 /// What a caller, a person with a link and a maker learn from a service.
@@ -44,7 +42,7 @@ async fn answers(service: &Service, server: &mut MailServer) -> Vec<String> {
     }
     answers.push(service.head("/releases/latest/Troupe.dmg").await.header("location").to_owned());
     for listing in [&["release", "list", "--json"][..], &["letter", "list", "--json"]] {
-        let output = command(service, listing).output().expect("the program");
+        let output = Program::run_to_end(&mut command(service, listing));
         answers.push(serde_json::from_slice::<Value>(&output.stdout).expect("JSON").to_string());
     }
     // This month's letter has been sent, one person has left for good, and one is new.
@@ -60,7 +58,7 @@ async fn answers(service: &Service, server: &mut MailServer) -> Vec<String> {
 
 #[tokio::test]
 async fn on_postgres_the_service_answers_as_before() {
-    let (service, mut server) = lived_in(Database::sqlite()).await;
+    let (service, mut server) = lived_in(Database::migrated_sqlite().await).await;
     let (target, before) = (Database::postgres().await, service.database.everything().await);
     let (code, said) = move_to(&service, &target);
     assert_eq!(code, 0, "{said}");
@@ -89,16 +87,16 @@ async fn on_postgres_the_service_answers_as_before() {
 
 #[tokio::test]
 async fn killed_in_the_middle_it_leaves_nothing_and_can_be_repeated() {
-    let (service, _server) = lived_in(Database::sqlite()).await;
+    let (service, _server) = lived_in(Database::migrated_sqlite().await).await;
     let (target, before) = (Database::postgres().await, service.database.everything().await);
     Service::start(live(), target.clone()).await.stop().await;
     let fresh = target.everything().await;
     for table in ["events", "releases", "letter_months"] {
         let lock = target.lock_for_writing(table).await;
         let mut moving = move_command(&service, &target).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        somebody_waits(&target).await;
+        wait_for_a_blocked_lock(&target).await;
         moving.kill().unwrap();
-        moving.wait().unwrap();
+        Program::wait(moving, "the end of a killed command");
         lock.release().await;
         assert_eq!(target.everything().await, fresh, "killed at {table}");
     }
@@ -110,16 +108,16 @@ async fn killed_in_the_middle_it_leaves_nothing_and_can_be_repeated() {
 
 #[tokio::test]
 async fn while_it_moves_nobody_writes_to_the_old_one() {
-    let (service, _server) = lived_in(Database::sqlite()).await;
+    let (service, _server) = lived_in(Database::migrated_sqlite().await).await;
     let target = Database::postgres().await;
     Service::start(live(), target.clone()).await.stop().await;
     let lock = target.lock_for_writing("letters").await;
-    let mut moving = move_command(&service, &target).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    somebody_waits(&target).await;
+    let moving = move_command(&service, &target).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    wait_for_a_blocked_lock(&target).await;
     let join = json!({ "email": "late@example.com" });
     service.post("/api/waitlist", &join).await.is_problem(503, "unavailable");
     lock.release().await;
-    assert!(moving.wait().unwrap().success());
+    assert!(Program::wait(moving, "the end of the move").status.success());
     assert_eq!(target.everything().await, service.database.everything().await);
     service.post("/api/waitlist", &join).await.is_ok();
     service.stop().await;
@@ -127,13 +125,13 @@ async fn while_it_moves_nobody_writes_to_the_old_one() {
 
 #[tokio::test]
 async fn a_target_that_holds_something_else_or_is_away_is_left_alone() {
-    let (service, _server) = lived_in(Database::sqlite()).await;
+    let (service, _server) = lived_in(Database::migrated_sqlite().await).await;
     let foreign = Database::postgres().await;
     foreign.execute("CREATE TABLE notes (text TEXT)").await;
     refused(move_to(&service, &foreign), "is not empty");
     assert_eq!(foreign.everything().await.into_keys().collect::<Vec<_>>(), ["notes"]);
 
-    let other = Service::start(live(), Database::postgres().await).await;
+    let other = Service::start(live(), Database::migrated_postgres().await).await;
     other.post("/api/waitlist", &json!({ "email": "zoe@example.com" })).await.is_ok();
     let before = other.database.everything().await;
     refused(move_to(&service, &other.database), "is not empty");

@@ -7,7 +7,7 @@ use porchlight::config::RawSettings;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-use crate::harness::Service;
+use crate::harness::{Service, wait_until};
 
 pub(super) fn watched() -> RawSettings {
     RawSettings { ops_listen: Some("127.0.0.1:0".to_owned()), ..RawSettings::default() }
@@ -104,8 +104,7 @@ async fn readiness_tells_when_nothing_can_be_written_and_when_it_can_be_again() 
 
 /// Nobody writes anything meanwhile: a load balancer sends nobody.
 pub(super) async fn becomes_ready(service: &Service) {
-    let recovery = async { while readiness(service).await.0 != 200 {} };
-    tokio::time::timeout(std::time::Duration::from_mins(1), recovery).await.expect("to be ready by itself");
+    wait_until("readiness", async || readiness(service).await.0 == 200).await;
 }
 
 #[tokio::test]
@@ -120,13 +119,13 @@ async fn where_nothing_is_published_yet_pages_and_the_list_are_served_all_the_sa
 
 #[tokio::test]
 async fn while_the_database_is_away_nothing_is_told_that_only_it_knows() {
-    let service = Service::start(watched(), crate::harness::Database::postgres().await).await;
-    service.database.close_the_door().await;
+    let service = Service::start(watched(), crate::harness::Database::migrated_postgres().await).await;
+    service.database.refuse_connections().await;
     let (status, told) = readiness(&service).await;
     let parts: Vec<_> = told["parts"].as_object().expect("parts").keys().collect();
     assert_eq!(status, 503);
     assert_eq!(parts, ["database"]);
-    service.database.open_the_door().await;
+    service.database.accept_connections().await;
     becomes_ready(&service).await;
     service.stop().await;
 }

@@ -46,17 +46,17 @@ async fn while_the_database_is_locked_writes_are_503_and_pages_go_on() {
 
 #[tokio::test]
 async fn a_postgres_that_goes_away_and_comes_back_is_noticed_at_once() {
-    let service = Service::start(RawSettings::default(), Database::postgres().await).await;
+    let service = Service::start(RawSettings::default(), Database::migrated_postgres().await).await;
     service.post("/api/waitlist", &json!({ "email": "nobody" })).await.is_problem(400, "invalid_email");
-    service.database.close_the_door().await;
+    service.database.refuse_connections().await;
     writes_are_unavailable_and_pages_go_on(&service).await;
-    service.database.open_the_door().await;
+    service.database.accept_connections().await;
     writes_work(&service).await;
 
     // Now with connections that were in use before.
-    service.database.close_the_door().await;
+    service.database.refuse_connections().await;
     writes_are_unavailable_and_pages_go_on(&service).await;
-    service.database.open_the_door().await;
+    service.database.accept_connections().await;
     let result = service.post("/api/download", &json!({ "email": "ada@example.com" })).await.is_ok();
     assert_eq!(result["already"], true);
     service.stop().await;
@@ -64,10 +64,10 @@ async fn a_postgres_that_goes_away_and_comes_back_is_noticed_at_once() {
 
 #[tokio::test]
 async fn connections_that_postgres_ended_meanwhile_fail_no_request() {
-    let service = Service::start(RawSettings::default(), Database::postgres().await).await;
+    let service = Service::start(RawSettings::default(), Database::migrated_postgres().await).await;
     service.post("/api/download", &json!({ "email": "bob@example.com" })).await.is_ok();
-    service.database.close_the_door().await;
-    service.database.open_the_door().await;
+    service.database.refuse_connections().await;
+    service.database.accept_connections().await;
     service.post("/api/download", &json!({ "email": "ada@example.com" })).await.is_ok();
     service.stop().await;
 }
@@ -75,11 +75,11 @@ async fn connections_that_postgres_ended_meanwhile_fail_no_request() {
 #[tokio::test]
 async fn a_service_that_starts_before_its_postgres_writes_once_it_is_there() {
     let database = Database::postgres().await;
-    database.close_the_door().await;
+    database.refuse_connections().await;
     let service = Service::start(watched(), database.clone()).await;
     writes_are_unavailable_and_pages_go_on(&service).await;
     assert_eq!(readiness(&service).await.0, 503);
-    database.open_the_door().await;
+    database.accept_connections().await;
     becomes_ready(&service).await;
     writes_work(&service).await;
     service.stop().await;
@@ -115,7 +115,7 @@ async fn a_caller_who_hangs_up_does_not_take_the_write_along() {
             connection.send(download(&format!("p{number}@example.com"))).await;
             drop(connection);
         }
-        service.database.comes_to("people", 20).await;
+        service.database.wait_for_rows("people", 20).await;
 
         // And so when the write is certain to be still under way.
         let lock = service.database.lock().await;
@@ -123,7 +123,7 @@ async fn a_caller_who_hangs_up_does_not_take_the_write_along() {
         connection.send(download("ada@example.com")).await;
         drop(connection);
         lock.release().await;
-        service.database.comes_to("people", 21).await;
+        service.database.wait_for_rows("people", 21).await;
     })
     .await;
 }

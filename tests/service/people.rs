@@ -13,8 +13,7 @@ use crate::harness::{Database, Program, Service, on_each_database};
 
 /// Returns a command with the settings of the service.
 pub(super) fn command(service: &Service, arguments: &[&str]) -> Command {
-    let folder = service.releases_dir();
-    let mut command = Program::command(folder.parent().expect("a folder"), arguments);
+    let mut command = service.command(arguments);
     command.args(["--database-url", service.database.url(), "--base-url", service.base_url()]);
     command
 }
@@ -26,7 +25,7 @@ pub(super) fn run(service: &Service, arguments: &[&str]) -> (i32, String) {
 
 /// Runs a command that succeeds and returns its standard output.
 pub(super) fn data(service: &Service, arguments: &[&str]) -> String {
-    let output = command(service, arguments).output().expect("the program");
+    let output = Program::run_to_end(&mut command(service, arguments));
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8(output.stdout).expect("UTF-8")
 }
@@ -147,7 +146,7 @@ async fn an_unknown_person_is_reported_with_exit_code_one() {
         for arguments in
             [&["people", "show", "ada@example.com", "--json"][..], &["people", "erase", "ada@example.com", "--yes"]]
         {
-            let output = command(service, arguments).output().expect("the program");
+            let output = Program::run_to_end(&mut command(service, arguments));
             assert_eq!((output.status.code(), output.stdout.len()), (Some(1), 0));
             assert!(String::from_utf8_lossy(&output.stderr).contains("Nothing is stored about ada@example.com"));
         }
@@ -224,7 +223,7 @@ async fn the_list_has_everybody_unless_it_is_limited_or_filtered() {
 
 #[tokio::test]
 async fn an_unreachable_database_is_reported_in_one_sentence() {
-    let service = Service::start(RawSettings::default(), Database::sqlite()).await;
+    let service = Service::start(RawSettings::default(), Database::migrated_sqlite().await).await;
     let mut command = Program::command(service.releases_dir().parent().unwrap(), &["people", "list"]);
     command.args(["--database-url", "postgres://nobody@127.0.0.1:1/nothing"]);
     let (code, output) = Program::run(command);

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Service, disk_image, on_each_database, on_each_database_with, on_one_database};
+use crate::harness::{Program, Service, disk_image, on_each_database, on_each_database_with, on_one_database};
 use porchlight::config::RawSettings;
 
 const LATEST: &str = "/releases/latest/Troupe.dmg";
@@ -26,7 +26,7 @@ async fn leads_to(service: &Service) -> String {
 }
 
 fn listed(service: &Service) -> Value {
-    let output = service.release_command(&["list", "--json"]).output().expect("the program");
+    let output = Program::run_to_end(&mut service.release_command(&["list", "--json"]));
     assert!(output.status.success());
     serde_json::from_slice(&output.stdout).expect("JSON and nothing else")
 }
@@ -65,7 +65,7 @@ async fn a_withdrawn_version_is_gone_for_good_and_the_one_before_is_the_newest_a
         let gone = service.get("/releases/Troupe-1.5.0.dmg").await;
         assert_eq!(gone.status, 410);
         assert!(gone.text().contains(LATEST), "{}", gone.text());
-        assert!(!service.comes_to_say("/releases.json", "\"latest\": \"1.4.0\"").await.contains("1.5.0"));
+        assert!(!service.wait_for_text("/releases.json", "\"latest\": \"1.4.0\"").await.contains("1.5.0"));
 
         for (version, words) in [("1.5.0", "1.5.0 was already withdrawn on"), ("1.6.0", "There is no release 1.6.0")] {
             let (code, said) = service.release(&["withdraw", version]);
@@ -145,7 +145,7 @@ async fn an_early_version_is_for_those_who_ask_for_it_and_never_the_newest() {
         service.publish_with("2.0.0-beta.2", &["--prerelease"]);
         assert_eq!(leads_to(service).await, "/releases/Troupe-1.4.0.dmg");
         assert_eq!(service.get("/releases/Troupe-2.0.0-beta.2.dmg").await.status, 200);
-        let home = service.comes_to_say("/index.md", "1.4.0").await;
+        let home = service.wait_for_text("/index.md", "1.4.0").await;
         assert!(!home.contains("beta"), "{home}");
     })
     .await;
@@ -171,7 +171,7 @@ async fn an_image_at_another_host_is_recorded_and_led_to() {
         assert_eq!(service.get("/releases/Troupe-1.4.0.dmg").await.header("location"), url);
         let started = service.post("/api/download", &json!({ "email": "ada@example.com" })).await.is_ok();
         assert_eq!(started["url"], "https://troupe.example/releases/latest/Troupe.dmg");
-        let listed = service.comes_to_say("/releases.json", "48213504").await;
+        let listed = service.wait_for_text("/releases.json", "48213504").await;
         assert!(listed.contains(url) && listed.contains(&sha256), "{listed}");
 
         for missing in [&["--length", "1"][..], &["--sha256", &sha256], &[]] {
@@ -245,7 +245,7 @@ async fn a_preview_without_a_release_hands_out_a_sample_until_there_is_one() {
 
         service.publish("1.0.0");
         assert_eq!(leads_to(service).await, "/releases/Troupe-1.0.0.dmg");
-        service.comes_to_say("/releases.json", "1.0.0").await;
+        service.wait_for_text("/releases.json", "1.0.0").await;
         assert_eq!(service.get(&sample).await.status, 404);
     })
     .await;
@@ -267,11 +267,11 @@ async fn makers_who_keep_their_releases_elsewhere_need_publish_nothing() {
 async fn pages_agents_and_search_engines_are_told_about_the_newest_and_only_the_newest() {
     on_each_database(async |service| {
         service.publish("1.4.77");
-        service.comes_to_say("/index.md", "1.4.77").await;
+        service.wait_for_text("/index.md", "1.4.77").await;
         service.publish("1.5.77");
         let sha256 = listed(service)[0]["sha256"].as_str().unwrap().to_owned();
         let date = listed(service)[0]["published"].as_str().unwrap()[..10].to_owned();
-        service.comes_to_say("/index.md", "1.5.77").await;
+        service.wait_for_text("/index.md", "1.5.77").await;
         for path in ["/", "/index.md", "/llms.txt", "/download/started"] {
             let text = service.get(path).await.text();
             for fact in ["1.5.77", "20 KB", &sha256, &date] {
@@ -301,7 +301,7 @@ async fn pages_agents_and_search_engines_are_told_about_the_newest_and_only_the_
         for version in ["1.5.77", "1.4.77"] {
             service.release(&["withdraw", version, "--yes"]);
         }
-        assert!(!service.comes_to_say("/releases.md", "Nothing has been published").await.contains("1.5.77"));
+        assert!(!service.wait_for_text("/releases.md", "Nothing has been published").await.contains("1.5.77"));
     })
     .await;
 }
@@ -314,7 +314,7 @@ async fn the_page_of_releases_has_the_notes_of_every_version() {
         let notes = notes.to_str().unwrap();
         service.publish_with("1.4.0", &["--notes", notes, "--minimum-macos", "14.0"]);
         service.publish_with("1.5.0", &["--notes", notes]);
-        let html = service.comes_to_say("/releases", "Troupe 1.5.0").await;
+        let html = service.wait_for_text("/releases", "Troupe 1.5.0").await;
         for part in ["id=\"v1-5-0\"", "id=\"v1-4-0\"", "<em>sooner</em>", "macOS 14.0 or later"] {
             assert!(html.contains(part), "{part}: {html}");
         }
@@ -360,7 +360,7 @@ async fn lists_are_for_people_and_programs() {
         assert_eq!(lines.len(), 2, "{said}");
         assert!(lines[0].starts_with("1.5.0 ") && lines[0].ends_with("newest"), "{said}");
 
-        let output = service.release_command(&["show", "1.4.0", "--json"]).output().unwrap();
+        let output = Program::run_to_end(&mut service.release_command(&["show", "1.4.0", "--json"]));
         let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(shown, listed(service)[1]);
         for (member, value) in [

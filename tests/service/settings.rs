@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use rustix::process::Signal;
+
 use crate::harness::{Program, raw};
 
 pub(super) const NAMES: [&str; 16] = [
@@ -194,7 +196,7 @@ fn a_secret_can_be_read_from_a_separate_file() {
         command
     };
     let program = Program::start(with_file("secret"), STARTED);
-    assert!(database.is_file(), "{}", program.said());
+    assert!(database.is_file(), "{}", program.output());
 
     let mut both = with_file("secret");
     both.env("PORCHLIGHT_DATABASE_URL", "sqlite:other.db");
@@ -212,7 +214,7 @@ fn a_secret_can_be_read_from_a_separate_file() {
     command.env("PORCHLIGHT_SMTP_URL_FILE", "mail");
     command.args(["--mail-from", "hello@troupe.example", "--contact-to", "makers@troupe.example"]);
     let program = Program::start(command, "through mail.example:465");
-    assert!(!program.said().contains("hunter2") && !program.said().contains(STARTED), "{}", program.said());
+    assert!(!program.output().contains("hunter2") && !program.output().contains(STARTED), "{}", program.output());
 }
 
 #[test]
@@ -240,8 +242,8 @@ fn secrets_are_never_printed() {
     let mut command = serve(folder.path());
     command.env("PORCHLIGHT_DATABASE_URL", unreachable);
     let program = Program::start(command, STARTED);
-    assert!(program.said().contains("127.0.0.1"), "{}", program.said());
-    program.signal("TERM");
+    assert!(program.output().contains("127.0.0.1"), "{}", program.output());
+    program.signal(Signal::TERM);
     let (status, output) = program.end();
     assert_eq!(status.code(), Some(0), "{output}");
     assert!(!output.contains("hunter2"), "{output}");

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use porchlight::config::RawSettings;
+use rustix::process::Signal;
 use serde_json::json;
 
 use crate::harness::{Program, on_each_database_with, raw};
@@ -71,8 +72,8 @@ fn a_fault_in_the_folder_stops_the_start_with_file_and_line() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir_all(folder.path().join(file).parent().unwrap()).unwrap();
         fs::write(folder.path().join(file), text).unwrap();
-        let output = Program::command(folder.path(), &["serve", "--listen", "127.0.0.1:0", "--site-dir", "."]).output();
-        let output = output.expect("the program");
+        let arguments = ["serve", "--listen", "127.0.0.1:0", "--site-dir", "."];
+        let output = Program::run_to_end(&mut Program::command(folder.path(), &arguments));
         let words = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{words}");
         assert!(words.contains(told), "{file}: {words}");
@@ -94,13 +95,13 @@ async fn watching_shows_a_change_and_keeps_the_last_good_site() {
 
     let page = fs::read_to_string(site.join("pages/about.md")).unwrap();
     fs::write(site.join("pages/about.md"), page.replace("A lamp.", "A brighter lamp.")).unwrap();
-    program.hear("the site changed");
+    program.wait_for_output("the site changed");
     assert!(about(&program).await.contains("A brighter lamp."));
 
     fs::write(site.join("pages/about.md"), "no front matter").unwrap();
-    program.hear("the change is not shown");
+    program.wait_for_output("the change is not shown");
     assert!(about(&program).await.contains("A brighter lamp."));
-    program.signal("TERM");
+    program.signal(Signal::TERM);
     let (status, words) = program.end();
     assert!(status.success() && words.contains("pages/about.md has a fault in line 1"), "{words}");
 }

@@ -7,14 +7,13 @@ use serde_json::{Value, json};
 use crate::harness::{Program, Service, on_each_database};
 
 fn command(service: &Service, arguments: &[&str]) -> Command {
-    let folder = service.releases_dir();
-    let mut command = Program::command(folder.parent().expect("a folder"), &["stats"]);
+    let mut command = service.command(&["stats"]);
     command.args(arguments).args(["--database-url", service.database.url()]);
     command
 }
 
 fn stats(service: &Service, arguments: &[&str]) -> Value {
-    let output = command(service, arguments).arg("--json").output().expect("the program");
+    let output = Program::run_to_end(command(service, arguments).arg("--json"));
     assert!(output.status.success() && output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
     serde_json::from_slice(&output.stdout).expect("JSON and nothing else")
 }

@@ -193,7 +193,7 @@ async fn four_programs_that_bring_a_file_up_to_date_at_once_do_not_get_in_each_o
     };
     let programs: Vec<_> = (0..4).map(start).collect();
     for program in programs {
-        let output = program.wait_with_output().expect("its end");
+        let output = Program::wait(program, "the end of the program");
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     }
 }

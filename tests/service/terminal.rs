@@ -6,9 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 
 use porchlight::config::RawSettings;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 
-use crate::harness::{Database, Program, Service, Terminal, disk_image, on_one_database, raw};
+use crate::harness::{Database, Program, Service, Terminal, disk_image, on_one_database, raw, wait_for, wait_until};
 use crate::people::{command, data};
 
 fn full() -> File {
@@ -22,9 +24,19 @@ fn closed() -> Stdio {
     writer.into()
 }
 
-fn run(command: &mut Command) -> (i32, String) {
-    let output = command.stdout(Stdio::null()).output().expect("the program");
+/// Runs a command whose standard output goes where the caller set it; returns what is on standard error.
+fn errors_of(command: &mut Command) -> (i32, String) {
+    let output = Program::wait(command.stderr(Stdio::piped()).spawn().expect("the program"), "the end of a command");
     (output.status.code().expect("an exit code"), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+fn run(command: &mut Command) -> (i32, String) {
+    errors_of(command.stdout(Stdio::null()))
+}
+
+fn exit_code(command: &mut Command, stderr: impl Into<Stdio>) -> i32 {
+    let child = command.stdout(Stdio::null()).stderr(stderr).spawn().expect("the program");
+    Program::wait(child, "the end of a command").status.code().expect("an exit code")
 }
 
 async fn add_person(service: &Service) {
@@ -61,13 +73,10 @@ async fn output_that_cannot_be_written_is_a_failure_but_a_closed_pipe_is_not() {
     on_one_database(async |service| {
         add_person(service).await;
         for arguments in PRINTING_COMMANDS {
-            let output = command(service, arguments).stdout(full()).output().expect("the program");
-            let stderr = String::from_utf8_lossy(&output.stderr);
-            assert_eq!(output.status.code(), Some(1), "{arguments:?}: {stderr}");
-            assert!(stderr.contains("o space left"), "{arguments:?}: {stderr}");
-            let output = command(service, arguments).stdout(closed()).output().expect("the program");
-            let stderr = String::from_utf8_lossy(&output.stderr);
-            assert_eq!((output.status.code(), &*stderr), (Some(0), ""), "{arguments:?}");
+            let (code, errors) = errors_of(command(service, arguments).stdout(full()));
+            assert!(code == 1 && errors.contains("o space left"), "{arguments:?}: {code}, {errors}");
+            let (code, errors) = errors_of(command(service, arguments).stdout(closed()));
+            assert_eq!((code, errors.as_str()), (0, ""), "{arguments:?}");
         }
     })
     .await;
@@ -78,15 +87,11 @@ async fn a_command_does_its_work_even_if_standard_error_cannot_be_written() {
     on_one_database(async |service| {
         add_person(service).await;
         for stderr in [full().into(), closed()] {
-            let status = command(service, &["people", "suppress", "ada@example.com"]).stderr(stderr).status();
-            assert_eq!(status.expect("the program").code(), Some(0));
-            let status = command(service, &["people", "unsuppress", "ada@example.com"]).stderr(full()).status();
-            assert_eq!(status.expect("the program").code(), Some(0));
+            assert_eq!(exit_code(&mut command(service, &["people", "suppress", "ada@example.com"]), stderr), 0);
+            assert_eq!(exit_code(&mut command(service, &["people", "unsuppress", "ada@example.com"]), full()), 0);
         }
-        let status = command(service, &["people", "show", "bob@example.com"]).stderr(full()).status();
-        assert_eq!(status.expect("the program").code(), Some(1));
-        let status = command(service, &["people", "shwo"]).stderr(closed()).status();
-        assert_eq!(status.expect("the program").code(), Some(2));
+        assert_eq!(exit_code(&mut command(service, &["people", "show", "bob@example.com"]), full()), 1);
+        assert_eq!(exit_code(&mut command(service, &["people", "shwo"]), closed()), 2);
     })
     .await;
 }
@@ -130,7 +135,7 @@ async fn an_export_is_private_and_replaces_the_file_atomically() {
 
 #[tokio::test]
 async fn an_answer_other_than_yes_is_a_no_in_any_encoding() {
-    let service = Service::start(RawSettings::default(), Database::sqlite()).await;
+    let service = Service::start(RawSettings::default(), Database::migrated_sqlite().await).await;
     add_person(&service).await;
     let erase = || command(&service, &["people", "erase", "ada@example.com"]);
     for answer in ["\u{4}".as_bytes(), b"no\n", b"y\xe8s\n", b"\xff\n", b"\n"] {
@@ -194,19 +199,20 @@ fn handles_interrupts(program: &Child) -> bool {
 /// Sends SIGINT to a command once it handles the signal and `once_started` has returned.
 async fn run_and_interrupt(mut command: Command, once_started: impl FnOnce()) -> (i32, String) {
     let mut program = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program");
-    while !handles_interrupts(&program) {
+    wait_until("a handler for interrupts", async || {
         assert_eq!(program.try_wait().expect("a program"), None, "the command ended");
-        tokio::task::yield_now().await;
-    }
+        handles_interrupts(&program)
+    })
+    .await;
     once_started();
-    Command::new("kill").args(["-INT", &program.id().to_string()]).status().expect("kill");
-    let output = program.wait_with_output().expect("its end");
+    kill_process(Pid::from_child(&program), Signal::INT).expect("a process to signal");
+    let output = Program::wait(program, "the end of an interrupted command");
     (output.status.code().expect("an exit code"), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
 #[tokio::test]
 async fn an_interrupted_command_says_what_was_done_and_how_to_continue() {
-    let service = Service::start(RawSettings::default(), Database::postgres().await).await;
+    let service = Service::start(RawSettings::default(), Database::migrated_postgres().await).await;
     add_person(&service).await;
     let lock = service.database.lock().await;
     let list = service.file("people.csv", "email\nbob@example.com\n");
@@ -220,7 +226,7 @@ async fn an_interrupted_command_says_what_was_done_and_how_to_continue() {
 
     // The copy goes to a pipe that is never read, so it blocks.
     let (partial, image) = (service.releases_dir().join(".partial"), service.file("large.dmg", disk_image(1 << 20, 9)));
-    assert!(Command::new("mkfifo").arg(&partial).status().unwrap().success());
+    mknodat(CWD, &partial, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe");
     let mut pipe = OpenOptions::new().read(true).write(true).open(&partial).unwrap();
     let publish = service.release_command(&["publish", image.to_str().unwrap(), "--version", "2.0.0"]);
     let copying = || pipe.read_exact(&mut [0]).expect("the start of the copy");
@@ -248,20 +254,18 @@ async fn the_service_keeps_running_if_its_log_cannot_be_written() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut serve = Program::command(folder.path(), &["serve", "--listen", "127.0.0.1:0", "--ops-listen", "off"]);
     let mut program = serve.stderr(full()).spawn().expect("the program");
-    let port = loop {
+    let port = wait_for("a listener", async || {
         assert_eq!(program.try_wait().expect("a program"), None, "it ended");
-        if let Some(port) = listening_port(&program) {
-            break port;
-        }
-        tokio::task::yield_now().await;
-    };
+        listening_port(&program)
+    })
+    .await;
     for _ in 0..2 {
         let request = "GET /robots.txt HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
         let answer = raw(([127, 0, 0, 1], port).into(), request).await;
         assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
     }
-    Command::new("kill").args(["-TERM", &program.id().to_string()]).status().expect("kill");
-    assert_eq!(program.wait().expect("an end").code(), Some(0));
+    kill_process(Pid::from_child(&program), Signal::TERM).expect("a process to signal");
+    assert_eq!(Program::wait(program, "the end of the program").status.code(), Some(0));
 }
 
 #[test]

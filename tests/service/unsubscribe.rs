@@ -216,7 +216,7 @@ async fn an_address_may_be_suppressed_before_anybody_enters_it() {
 async fn each_database_remembers_in_its_own_way() {
     let mut kept = Vec::new();
     for _ in 0..2 {
-        let service = Service::start(RawSettings::default(), Database::sqlite()).await;
+        let service = Service::start(RawSettings::default(), Database::migrated_sqlite().await).await;
         let link = reader(&service, "ada@example.com").await;
         post(&service, &link, "reason=not-me").await;
         kept.extend(service.database.texts("SELECT hash FROM suppressions").await);

@@ -1,11 +1,12 @@
-"""A real mail server for the tests, which behaves as badly as it is told to.
+"""A real mail server for the tests, which fails in the ways that a test commands.
 
-It listens on a free port of this machine and says so in its first line. Each line on standard
-input is an order, answered with {"done": order}; each mail that it took is a line of JSON on
-standard output. It ends when standard input does.
+One process runs any number of servers, each on a free port of its own. Each line on standard input is a
+JSON array of the id of a server and the words of a command; `[id, "open", {options}]` starts a server.
+Each line on standard output is a JSON array of the id of a server and an event: `{"done": words}` answers a
+command, `{"port": number}` an `open`, and `{"mail": …}` is a mail that the server accepted. The process
+ends when standard input does.
 """
 
-import argparse
 import asyncio
 import email
 import email.policy
@@ -17,12 +18,8 @@ import sys
 from aiosmtpd.smtp import SMTP, AuthResult
 
 
-def say(**event):
-    print(json.dumps(event), flush=True)
-
-
-def read(content):
-    """A mail as a mail reader sees it."""
+def parse(content):
+    """A mail as a mail client shows it."""
     content.decode("ascii")
     mail = email.message_from_bytes(content, policy=email.policy.default)
 
@@ -35,7 +32,7 @@ def read(content):
         return part.get_content().replace("\r\n", "\n") if part else ""
 
     return {
-        "head": [[name, str(value)] for name, value in mail.items()],
+        "headers": [[name, str(value)] for name, value in mail.items()],
         "to": addresses("to"),
         "reply_to": addresses("reply-to"),
         "text": body("plain"),
@@ -45,32 +42,36 @@ def read(content):
 
 
 class Behaviour:
-    """How mail is received. Each order replaces the one before."""
+    """How a server answers. `accept` takes every other command back."""
 
-    def __init__(self):
+    def __init__(self, emit):
+        self.emit = emit
+        self.accept()
+
+    def accept(self):
         self.replies = {}
-        self.disliked = {}
-        self.dropped = None
+        self.rejected = {}
+        self.dropped_stage = None
         self.poison = None
-        self.go = asyncio.Event()
-        self.go.set()
+        self.resumed = asyncio.Event()
+        self.resumed.set()
 
-    def order(self, words):
+    def command(self, words):
         match words:
-            case ["take"]:
-                self.__init__()
+            case ["accept"]:
+                self.accept()
             case ["reply", stage, *reply]:
                 self.replies = {stage: " ".join(reply)}
-            case ["dislike", word, *reply]:
-                self.disliked[word] = " ".join(reply)
+            case ["reject", word, *reply]:
+                self.rejected[word] = " ".join(reply)
             case ["drop", stage]:
-                self.dropped = stage
+                self.dropped_stage = stage
             case ["poison", word]:
                 self.poison = word.encode()
             case ["hold"]:
-                self.go = asyncio.Event()
-            case ["go"]:
-                self.go.set()
+                self.resumed = asyncio.Event()
+            case ["resume"]:
+                self.resumed.set()
             case ["report"]:
                 pass
             case _:
@@ -85,101 +86,134 @@ class Behaviour:
     async def handle_RCPT(self, server, session, envelope, address, options):
         if "recipient" in self.replies:
             return self.replies["recipient"]
-        for word, reply in self.disliked.items():
+        for word, reply in self.rejected.items():
             if word in address:
                 return reply
         envelope.rcpt_tos.append(address)
         return "250 OK"
 
     async def handle_DATA(self, server, session, envelope):
-        if not self.go.is_set():
-            say(held=True)
-            await self.go.wait()
+        if not self.resumed.is_set():
+            self.emit(held=True)
+            await self.resumed.wait()
         if "content" in self.replies:
-            say(refused=True)
+            self.emit(refused=True)
             return self.replies["content"]
         if self.poison and self.poison in envelope.original_content:
-            say(refused=True)
+            self.emit(refused=True)
             return "554 5.7.1 that is not a mail for me"
-        say(
+        self.emit(
             mail={
                 "sender": envelope.mail_from,
                 "recipients": envelope.rcpt_tos,
                 "encrypted": server.transport.get_extra_info("ssl_object") is not None,
                 "user": session.auth_data.login.decode() if session.authenticated else None,
-                **read(envelope.original_content),
+                **parse(envelope.original_content),
             }
         )
-        if self.dropped == "answer":
+        if self.dropped_stage == "answer":
             server.transport.abort()
         return "250 OK"
 
 
-class Server(SMTP):
-    """Drops the connection in the middle of a mail, if that is the order."""
+class Connection(SMTP):
+    """Drops the connection in the middle of a mail, if that was commanded."""
+
+    def __init__(self, server, **options):
+        super().__init__(server.behaviour, **options)
+        self.open_connections = server.connections
+
+    def connection_made(self, transport):
+        super().connection_made(transport)
+        self.open_connections.add(self)
+
+    def connection_lost(self, error):
+        self.open_connections.discard(self)
+        super().connection_lost(error)
 
     async def smtp_DATA(self, arg):
-        if self.event_handler.dropped == "content" and self.envelope.rcpt_tos:
+        if self.event_handler.dropped_stage == "content" and self.envelope.rcpt_tos:
             await self.push("354 go on")
             await self._reader.readline()
-            say(dropped=True)
+            self.event_handler.emit(dropped=True)
             self.transport.abort()
         else:
             await super().smtp_DATA(arg)
 
 
-async def serve(arguments):
-    behaviour = Behaviour()
-    loop = asyncio.get_running_loop()
-    context = None
-    if arguments.certificate:
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        context.load_cert_chain(arguments.certificate, arguments.key)
+class Server:
+    """One listener with a behaviour of its own."""
 
-    def authenticate(server, session, envelope, mechanism, data):
-        login = (arguments.user, arguments.password)
-        success = (data.login.decode(), data.password.decode()) == login
-        return AuthResult(success=success, auth_data=data)
+    def __init__(self, emit, certificate=None, key=None, starttls=None, user=None, password=None):
+        self.emit = emit
+        self.behaviour = Behaviour(emit)
+        self.connections = set()
+        self.starttls = starttls
+        self.login = (user, password) if user else None
+        self.tls = None
+        if certificate:
+            self.tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+            self.tls.load_cert_chain(certificate, key)
 
-    def conversation():
-        return Server(
-            behaviour,
-            hostname="relay.test",
-            enable_SMTPUTF8=False,
-            tls_context=context if arguments.starttls else None,
-            require_starttls=arguments.starttls == "required",
-            auth_required=arguments.user is not None,
-            auth_require_tls=arguments.starttls is not None,
-            authenticator=authenticate,
-            loop=loop,
-        )
-
-    def listen(port):
+    async def listen(self, port=0):
         listener = socket.socket()
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", port))
-        at_once = None if arguments.starttls else context
-        return loop.create_server(conversation, sock=listener, ssl=at_once)
+        self.port = listener.getsockname()[1]
+        implicit_tls = None if self.starttls else self.tls
+        self.listener = await asyncio.get_running_loop().create_server(self.connection, sock=listener, ssl=implicit_tls)
 
-    server = await listen(0)
-    port = server.sockets[0].getsockname()[1]
-    say(port=port)
-    orders = asyncio.StreamReader()
-    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(orders), sys.stdin)
-    while line := (await orders.readline()).decode().strip():
-        if line == "away":
-            server.close()
-        elif line == "back":
-            server = await listen(port)
+    def connection(self):
+        return Connection(
+            self,
+            hostname="relay.test",
+            enable_SMTPUTF8=False,
+            tls_context=self.tls if self.starttls else None,
+            require_starttls=self.starttls == "required",
+            auth_required=self.login is not None,
+            auth_require_tls=self.starttls is not None,
+            authenticator=self.authenticate,
+            loop=asyncio.get_running_loop(),
+        )
+
+    def authenticate(self, server, session, envelope, mechanism, data):
+        success = (data.login.decode(), data.password.decode()) == self.login
+        # aiosmtpd answers 535 only to what is not handled yet.
+        return AuthResult(success=success, handled=success, auth_data=data)
+
+    async def command(self, words):
+        match words:
+            case "stop-listening":
+                self.listener.close()
+            case "listen-again":
+                await self.listen(self.port)
+            case "close":
+                self.listener.close()
+                for connection in list(self.connections):
+                    connection.transport.abort()
+            case _:
+                self.behaviour.command(words.split())
+
+
+async def run():
+    servers = {}
+    commands = asyncio.StreamReader()
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)
+    while line := await commands.readline():
+        number, words, *options = json.loads(line)
+
+        def emit(number=number, **event):
+            print(json.dumps([number, event]), flush=True)
+
+        if words == "open":
+            servers[number] = Server(emit, **options[0])
+            await servers[number].listen()
+            emit(port=servers[number].port)
         else:
-            behaviour.order(line.split())
-        say(done=line)
+            await servers[number].command(words)
+            emit(done=words)
+        if words == "close":
+            del servers[number]
 
 
-parser = argparse.ArgumentParser()
-parser.add_argument("--certificate")
-parser.add_argument("--key")
-parser.add_argument("--starttls", choices=["offered", "required"])
-parser.add_argument("--user")
-parser.add_argument("--password")
-asyncio.run(serve(parser.parse_args()))
+asyncio.run(run())

@@ -38,10 +38,12 @@ pub(crate) async fn endpoint(State(app): State<App>, request: Request) -> Respon
 }
 
 async fn post(app: &App, headers: &HeaderMap, origin: &Origin, body: Body) -> Response {
+    // Read even where the origin decides: a response sent while the body arrives may be lost with the connection.
+    let body = body::read(headers, body).await;
     if matches!(origin, Origin::Forbidden) {
         return forbidden();
     }
-    let body = match body::read(headers, body).await {
+    let body = match body {
         Ok(body) => body,
         Err(error) => return json_response(StatusCode::BAD_REQUEST, Id::unknown().error(&unreadable(error))),
     };

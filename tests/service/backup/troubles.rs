@@ -9,14 +9,14 @@ use serde_json::{Value, json};
 
 use super::{back_up, files, lived_in, restore};
 use crate::harness::{Database, Program, Service, each_database};
-use crate::moving::somebody_waits;
+use crate::moving::wait_for_a_blocked_lock;
 use crate::opening::{make_older, refused};
 use crate::releases::live;
 
 /// A backup of a service with a few people and two images, in a folder that outlives it.
 async fn some_backup() -> (tempfile::TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder");
-    let service = Service::start(live(), Database::sqlite()).await;
+    let service = Service::start(live(), Database::migrated_sqlite().await).await;
     for version in ["1.4.0", "1.5.0", "1.6.0"] {
         service.publish(version);
     }
@@ -136,7 +136,7 @@ async fn one_bad_image_keeps_no_other_from_coming_back_and_a_repeat_goes_on() {
 #[tokio::test]
 async fn the_files_of_a_database_in_use_are_not_taken_for_a_backup() {
     let folder = tempfile::tempdir().expect("a folder");
-    let service = Service::start(live(), Database::sqlite()).await;
+    let service = Service::start(live(), Database::migrated_sqlite().await).await;
     service.post("/api/waitlist", &json!({ "email": "ada@example.com" })).await.is_ok();
     let file = PathBuf::from(service.database.url().trim_start_matches("sqlite:"));
     refused(restore(file.parent().unwrap(), &Database::sqlite(), folder.path()), "a database in use, or a copy of one");
@@ -195,9 +195,9 @@ async fn a_restore_that_is_killed_leaves_nothing_of_anybody_behind() {
     let mut command = Program::command(home.path(), &["restore", backup.path().to_str().unwrap()]);
     command.args(["--database-url", target.url()]).env("SQLITE_TMPDIR", &temporary).env("TMPDIR", &temporary);
     let mut restoring = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    somebody_waits(&target).await;
+    wait_for_a_blocked_lock(&target).await;
     restoring.kill().unwrap();
-    assert_eq!(restoring.wait().unwrap().signal(), Some(9));
+    assert_eq!(Program::wait(restoring, "the end of a killed command").status.signal(), Some(9));
     lock.release().await;
     assert!(files(&temporary).is_empty());
     assert!(!home.path().join("data").exists());
@@ -222,7 +222,7 @@ async fn data_comes_back_where_no_file_may_be_written() {
 
 #[tokio::test]
 async fn a_damaged_database_is_named_with_what_to_do() {
-    let (service, _server) = lived_in(Database::sqlite()).await;
+    let (service, _server) = lived_in(Database::migrated_sqlite().await).await;
     let folder = tempfile::tempdir().expect("a folder");
     let copy = folder.path().join("copy.db");
     service.database.execute(&format!("VACUUM INTO '{}'", copy.display())).await;

@@ -1,16 +1,20 @@
-//! The database behind a service under test, and a look into it where no public face shows what
-//! was stored.
+//! The database behind a service under test, with access to what no public interface shows.
 
 use std::collections::BTreeMap;
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
 use std::sync::Arc;
 
 use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row, SqliteConnection};
 
-use super::postgres;
-use super::wire::WATCHDOG;
+use porchlight::store::{Database as StoredIn, Store};
+use tokio::sync::OnceCell;
 
-/// Cheap to copy; the copies are one database.
+use super::wait::wait_until;
+use super::{folder, postgres};
+
+/// Cheap to clone; the clones are one database.
 #[derive(Clone)]
 pub struct Database {
     url: String,
@@ -19,8 +23,8 @@ pub struct Database {
 
 #[derive(Clone)]
 enum Kind {
-    /// The folder goes with the last copy.
-    Sqlite(#[expect(dead_code, reason = "held for its end")] Arc<tempfile::TempDir>),
+    /// The folder is removed with the last clone.
+    Sqlite(#[expect(dead_code, reason = "removes the folder when dropped")] Arc<tempfile::TempDir>),
     Postgres,
 }
 
@@ -33,9 +37,13 @@ impl std::fmt::Debug for Database {
     }
 }
 
+/// Two databases made from one template have the same key for hashing addresses; a real one never shares it.
+const NEW_KEY: &str = "UPDATE secrets SET value = '{KEY}' WHERE name = 'addresses'";
+
 impl Database {
+    /// An empty database: the service under test has to create its tables.
     pub fn sqlite() -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = folder::new();
         let url = format!("sqlite:{}", folder.path().join("porchlight.db").display());
         Self { url, kind: Kind::Sqlite(Arc::new(folder)) }
     }
@@ -46,8 +54,53 @@ impl Database {
         Self { url: format!("sqlite:{}", file.display()), kind: Kind::Sqlite(folder) }
     }
 
+    /// An empty database: the service under test has to create its tables.
     pub async fn postgres() -> Self {
-        Self { url: postgres::new_database().await, kind: Kind::Postgres }
+        Self { url: postgres::new_database(None).await, kind: Kind::Postgres }
+    }
+
+    /// A database with all tables, as a service leaves it behind that was started once.
+    pub async fn migrated_sqlite() -> Self {
+        static TEMPLATE: OnceCell<Vec<u8>> = OnceCell::const_new();
+        let template = TEMPLATE.get_or_init(async || {
+            let template = Self::sqlite();
+            template.migrate().await;
+            std::fs::read(template.file()).expect("the template")
+        });
+        let database = Self::sqlite();
+        let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(database.file());
+        file.as_mut().expect("a file").write_all(template.await).expect("a copy of the template");
+        database.replace_key().await;
+        database
+    }
+
+    /// A database with all tables, as a service leaves it behind that was started once.
+    pub async fn migrated_postgres() -> Self {
+        static TEMPLATE: OnceCell<Database> = OnceCell::const_new();
+        let template = TEMPLATE.get_or_init(async || {
+            let template = Self::postgres().await;
+            template.migrate().await;
+            template
+        });
+        let database = Self { url: postgres::new_database(Some(template.await.name())).await, kind: Kind::Postgres };
+        database.replace_key().await;
+        database
+    }
+
+    async fn migrate(&self) {
+        let store = Store::open(&StoredIn::parse(&self.url).expect("a database")).expect("a store");
+        store.prepare().await.expect("all migrations to be applied");
+        store.close().await;
+    }
+
+    async fn replace_key(&self) {
+        let key = format!("{}{}", uuid::Uuid::now_v7().simple(), uuid::Uuid::now_v7().simple());
+        self.execute(&NEW_KEY.replace("{KEY}", &key)).await;
+    }
+
+    /// SQLite alone: where the database is.
+    fn file(&self) -> &std::path::Path {
+        std::path::Path::new(self.url.strip_prefix("sqlite:").expect("a file"))
     }
 
     pub fn url(&self) -> &str {
@@ -63,18 +116,12 @@ impl Database {
         self.number(&format!("SELECT COUNT(*) FROM {table}")).await
     }
 
-    /// Waits until a table has so many rows; only rows that never come end it otherwise.
-    pub async fn comes_to(&self, table: &str, rows: i64) {
-        let arrival = async {
-            while self.count(table).await < rows {
-                tokio::task::yield_now().await;
-            }
-        };
-        let arrived = tokio::time::timeout(WATCHDOG, arrival).await.is_ok();
-        assert!(arrived, "{table} has {} rows, never {rows}", self.count(table).await);
+    /// Waits until a table has so many rows.
+    pub async fn wait_for_rows(&self, table: &str, rows: i64) {
+        wait_until(&format!("{rows} rows in {table}"), async || self.count(table).await >= rows).await;
     }
 
-    /// Rows in all tables together: zero as long as nothing has left a trace.
+    /// Rows in all tables together: zero as long as nothing has been stored.
     pub async fn traces(&self) -> i64 {
         let mut traces = 0;
         for table in [
@@ -151,16 +198,21 @@ impl Database {
         }
     }
 
-    /// Does something to the data that no public face can do.
+    /// Changes the data in ways that no public interface can.
     pub async fn execute(&self, statements: &str) {
         let statements = AssertSqlSafe(statements);
         match self.kind {
-            Kind::Sqlite(_) => drop(self.sqlite_connection().await.execute(statements).await.expect("to be done")),
+            Kind::Sqlite(_) => {
+                let mut connection = self.sqlite_connection().await;
+                connection.execute(statements).await.expect("to be done");
+                // Leaves no WAL behind, unlike a connection that is only dropped.
+                connection.close().await.expect("to be closed");
+            }
             Kind::Postgres => drop(self.postgres_connection().await.execute(statements).await.expect("to be done")),
         }
     }
 
-    /// Makes the database refuse poison@example.com in a table, as a fault of ours might.
+    /// Makes the database refuse poison@example.com in a table, as a bug in a statement might.
     pub async fn refuse_poison_in(&self, table: &str) {
         let when = "(NEW.address = 'poison@example.com')";
         let trigger = match self.kind {
@@ -175,7 +227,7 @@ impl Database {
         self.execute(&trigger).await;
     }
 
-    /// Whether the database does not let that happen.
+    /// Whether the database rejects the statement.
     pub async fn refuses(&self, statement: &str) -> bool {
         let statement = AssertSqlSafe(statement);
         match self.kind {
@@ -184,17 +236,17 @@ impl Database {
         }
     }
 
-    /// Keeps everybody else from writing until it is released.
+    /// Blocks all writes until it is released.
     pub async fn lock(&self) -> Lock {
         self.lock_tables("people, message_digests").await
     }
 
-    /// Keeps everybody else from publishing until it is released.
+    /// Blocks publishing until it is released.
     pub async fn lock_releases(&self) -> Lock {
         self.lock_tables("releases IN SHARE MODE").await
     }
 
-    /// PostgreSQL alone: lets everybody read a table, and nobody write to it until it is released.
+    /// PostgreSQL alone: blocks writes to a table, but not reads, until it is released.
     pub async fn lock_for_writing(&self, table: &str) -> Lock {
         self.lock_tables(&format!("{table} IN SHARE MODE")).await
     }
@@ -203,7 +255,7 @@ impl Database {
         match self.kind {
             Kind::Sqlite(_) => {
                 let mut connection = self.sqlite_connection().await;
-                connection.execute("BEGIN IMMEDIATE").await.expect("the only writer's place");
+                connection.execute("BEGIN IMMEDIATE").await.expect("the write lock");
                 Lock::Sqlite(connection)
             }
             Kind::Postgres => {
@@ -215,19 +267,19 @@ impl Database {
         }
     }
 
-    /// PostgreSQL alone: ends every connection and lets nobody in.
-    pub async fn close_the_door(&self) {
+    /// PostgreSQL alone: ends every connection and refuses new ones.
+    pub async fn refuse_connections(&self) {
         let name = self.name();
         postgres::at(self.url(), &format!("ALTER DATABASE {name} ALLOW_CONNECTIONS false")).await;
         let rest = format!("SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity WHERE datname = '{name}'");
         postgres::at(self.url(), &rest).await;
     }
 
-    pub async fn open_the_door(&self) {
+    pub async fn accept_connections(&self) {
         postgres::at(self.url(), &format!("ALTER DATABASE {} ALLOW_CONNECTIONS true", self.name())).await;
     }
 
-    /// What PostgreSQL calls this database.
+    /// The name of this database in PostgreSQL.
     pub fn name(&self) -> &str {
         self.url.rsplit('/').next().expect("a name")
     }
@@ -241,7 +293,7 @@ impl Database {
     }
 }
 
-/// Writes wait as long as this is held.
+/// Blocks writes as long as it is held.
 pub enum Lock {
     Sqlite(SqliteConnection),
     Postgres(PgConnection),
@@ -253,6 +305,6 @@ impl Lock {
             Self::Sqlite(mut connection) => connection.execute("ROLLBACK").await.map(drop),
             Self::Postgres(mut connection) => connection.execute("ROLLBACK").await.map(drop),
         }
-        .expect("to let go");
+        .expect("to be released");
     }
 }

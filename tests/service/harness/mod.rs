@@ -1,18 +1,22 @@
-//! Starts the service for one test and talks to it.
+//! Starts the service for one test and sends requests to it.
 
 mod certificates;
 mod database;
 mod disk;
 pub mod dns;
+mod folder;
 pub mod markup;
 mod postgres;
 mod program;
 mod releases;
 mod smtp;
 mod terminal;
+mod wait;
 mod wire;
 
-use std::time::Duration;
+use std::process::Command;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use porchlight::clock::Clock;
 use porchlight::config::{RawSettings, Settings};
@@ -21,30 +25,57 @@ use porchlight::serve::{self, Running, ServeFailure};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
+use tokio::runtime::Runtime;
 
 pub use certificates::{Authority, Identity, Site};
 pub use database::Database;
 pub use disk::SmallDisk;
 pub use program::Program;
 pub use releases::{disk_image, trailer};
-pub use smtp::{MailServer, TakenMail};
+pub use smtp::{MailServer, ReceivedMail};
 pub use terminal::Terminal;
+pub use wait::{wait_for, wait_until};
 pub use wire::{Connection, raw};
 
-/// Noon of 15 November 2026: where the clock of every test stands until it is moved.
+/// Noon of 15 November 2026: what the clock of every test shows until the test advances it.
 const NOW: Timestamp = Timestamp::from_unix_millis(1_794_744_000_000);
 
-/// A service that runs for one test.
+/// A service that runs for one test, on threads of its own: it answers while the test blocks, as while it waits for a
+/// command to end.
 pub struct Service {
     running: Running,
+    runtime: ServiceRuntime,
     client: reqwest::Client,
-    /// Where this service alone keeps what is no database.
+    /// The data directory of this service.
     folder: tempfile::TempDir,
     pub clock: Clock,
     pub database: Database,
+    last_command: Mutex<Option<Instant>>,
 }
 
-/// An answer, read to its end.
+/// Ends the tasks of a service that was not stopped, as the end of its process would.
+struct ServiceRuntime(Option<Runtime>);
+
+impl ServiceRuntime {
+    fn new() -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+        Self(Some(runtime.expect("a runtime")))
+    }
+
+    async fn run<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> T {
+        self.0.as_ref().expect("a runtime").spawn(future).await.expect("a service that does not panic")
+    }
+}
+
+impl Drop for ServiceRuntime {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+/// A response, read to its end.
 #[derive(Debug)]
 pub struct Answer {
     pub status: StatusCode,
@@ -58,7 +89,7 @@ pub async fn on_each_database(test: impl AsyncFn(&Service)) {
 }
 
 pub async fn on_each_database_with(written: RawSettings, test: impl AsyncFn(&Service)) {
-    for database in each_database().await {
+    for database in each_migrated_database().await {
         println!("on {database:?}");
         let service = Service::start(written.clone(), database).await;
         test(&service).await;
@@ -66,12 +97,17 @@ pub async fn on_each_database_with(written: RawSettings, test: impl AsyncFn(&Ser
     }
 }
 
-/// For tests that start the service themselves.
+/// Empty databases, for tests that start the service themselves.
 pub async fn each_database() -> [Database; 2] {
     [Database::sqlite(), Database::postgres().await]
 }
 
-/// The JSON endpoints, each with a request that it takes.
+/// Databases with all tables, so that a start takes less time.
+pub async fn each_migrated_database() -> [Database; 2] {
+    [Database::migrated_sqlite().await, Database::migrated_postgres().await]
+}
+
+/// The JSON endpoints, each with a request that it accepts.
 pub fn endpoints() -> [(&'static str, Value); 3] {
     [
         ("/api/download", json!({ "email": "ada@example.com", "updates": true, "source": "tests" })),
@@ -80,13 +116,13 @@ pub fn endpoints() -> [(&'static str, Value); 3] {
     ]
 }
 
-/// For what no database has a part in.
+/// Runs a test of something that does not depend on the database.
 pub async fn on_one_database(test: impl AsyncFn(&Service)) {
     on_one_database_with(RawSettings::default(), test).await;
 }
 
 pub async fn on_one_database_with(written: RawSettings, test: impl AsyncFn(&Service)) {
-    let service = Service::start(written, Database::sqlite()).await;
+    let service = Service::start(written, Database::migrated_sqlite().await).await;
     test(&service).await;
     service.stop().await;
 }
@@ -97,7 +133,7 @@ impl Service {
     }
 
     pub async fn try_start(written: RawSettings, database: Database) -> Result<Self, ServeFailure> {
-        let folder = tempfile::tempdir().expect("a folder");
+        let folder = folder::new();
         let written = RawSettings {
             listen: Some("127.0.0.1:0".to_owned()),
             ops_listen: Some(written.ops_listen.unwrap_or_else(|| "off".to_owned())),
@@ -107,29 +143,45 @@ impl Service {
         };
         let settings = Settings::load(None, &written).expect("settings that can be used");
         let clock = Clock::manual(NOW);
-        let running = serve::start(settings, clock.clone()).await?;
+        let runtime = ServiceRuntime::new();
+        let running = runtime.run(serve::start(settings, clock.clone())).await?;
         let client = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .timeout(Duration::from_secs(30))
             .build()
             .expect("a client");
-        Ok(Self { running, client, folder, clock, database })
+        Ok(Self { running, runtime, client, folder, clock, database, last_command: Mutex::default() })
     }
 
     pub async fn stop(self) {
-        self.running.stop().await;
+        self.runtime.run(self.running.stop()).await;
     }
 
     pub fn address(&self) -> std::net::SocketAddr {
         self.running.address()
     }
 
-    /// Where the makers' own eyes look.
-    pub fn ops_address(&self) -> std::net::SocketAddr {
-        self.running.ops_address().expect("a listener for the makers")
+    /// `porchlight …` in the folder of this service, at the time that its clock shows.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Program::command(self.folder.path(), arguments);
+        Program::set_clock(&mut command, self.time_of_next_command());
+        command
     }
 
-    /// The address as the service itself has it, which need not be where it listens.
+    /// The clock of a command goes on while it runs, so the clock of the service has to have gone on before the next.
+    fn time_of_next_command(&self) -> Timestamp {
+        let mut last = self.last_command.lock().expect("a time");
+        let now = Instant::now();
+        self.clock.advance(last.replace(now).map_or(Duration::ZERO, |last| now - last));
+        self.clock.now()
+    }
+
+    /// The address of the ops listener.
+    pub fn ops_address(&self) -> std::net::SocketAddr {
+        self.running.ops_address().expect("an ops listener")
+    }
+
+    /// The public address that the service was configured with, which need not be where it listens.
     pub fn base_url(&self) -> &str {
         self.running.base_url().as_str()
     }
@@ -159,12 +211,12 @@ impl Service {
         self.send(Method::HEAD, path, &[], "").await
     }
 
-    /// Posts a JSON value, as callers do.
+    /// Posts a JSON value.
     pub async fn post(&self, path: &str, body: &Value) -> Answer {
         self.post_text(path, &body.to_string()).await
     }
 
-    /// Posts a text that need not be JSON, and calls it JSON.
+    /// Posts a text that need not be JSON as `application/json`.
     pub async fn post_text(&self, path: &str, body: &str) -> Answer {
         self.send(Method::POST, path, &[("content-type", "application/json")], body).await
     }
@@ -179,9 +231,9 @@ impl Answer {
         serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.text()))
     }
 
-    /// A header that is there once, or an empty text.
+    /// The value of a header that occurs at most once; empty if it does not occur.
     pub fn header(&self, name: &str) -> &str {
-        assert!(self.headers.get_all(name).iter().count() < 2, "{name} is there more than once");
+        assert!(self.headers.get_all(name).iter().count() < 2, "{name} occurs more than once");
         self.headers.get(name).map_or("", |value| value.to_str().expect("a readable header"))
     }
 
@@ -190,7 +242,7 @@ impl Answer {
         self.header("content-type").split(';').next().unwrap_or_default()
     }
 
-    /// Makes sure that this is a problem with this code, whole and as documented.
+    /// Asserts that this is a complete problem document with this status and code.
     #[track_caller]
     pub fn is_problem(&self, status: u16, code: &str) -> Value {
         assert_eq!(self.status, status, "{}", self.text());

@@ -9,28 +9,30 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
+use super::folder;
+
 struct Server {
     port: u16,
-    /// Its standard input closes when this program ends, however it ends, and takes the server along.
-    _keeper: Child,
+    /// Stops the server when its standard input closes, which happens however this program ends.
+    _supervisor: Child,
 }
 
-/// Makes a cluster in a folder of its own, serves it until standard input closes, and cleans up.
-/// PostgreSQL does not run as root, so root hands over to the user that Debian makes for it. It puts
-/// words in the order of a language, as most servers are set up to.
-const KEEPER: &str = r#"
+/// Runs a server in a folder of its own until standard input closes, and removes the folder. PostgreSQL refuses to
+/// run as root, so root switches to the user that Debian creates for it. Text is collated by the rules of a language,
+/// as on most servers.
+const SUPERVISOR: &str = r#"
 set -eu
-bin=$1 port=$2
-shift 2
-folder=$(mktemp -d)
+bin=$1 port=$2 folder=$3
+shift 3
+trap 'cd /; rm -rf "$folder"' EXIT
 if [ "$(id -u)" = 0 ]; then chown postgres "$folder"; as="runuser -u postgres --"; else as=""; fi
 cd "$folder"
 $as "$bin/initdb" -D "$folder/data" -U tests -A trust -E UTF8 --locale-provider=icu --icu-locale=en-US --no-sync >"$folder/initdb.log" 2>&1 ||
     { cat "$folder/initdb.log" >&2; exit 1; }
 $as "$bin/postgres" -D "$folder/data" -p "$port" -h 127.0.0.1 -k "$folder" "$@" \
-    -c max_connections=200 -c log_min_messages=fatal >"$folder/server.log" 2>&1 &
+    -c max_connections=300 -c autovacuum=off -c log_min_messages=fatal >"$folder/server.log" 2>&1 &
 server=$!
-trap 'kill -INT $(head -n 1 "$folder/data/postmaster.pid"); wait $server; cd /; rm -rf "$folder"' EXIT
+trap 'read -r pid <"$folder/data/postmaster.pid"; kill -INT "$pid"; wait $server; cd /; rm -rf "$folder"' EXIT
 tries=0
 until "$bin/pg_isready" -q -h 127.0.0.1 -p "$port"; do
     tries=$((tries + 1))
@@ -41,18 +43,19 @@ echo ready
 cat >/dev/null
 "#;
 
-/// The address of a new, empty database.
-pub async fn new_database() -> String {
+/// Creates a database, empty or a copy of another one, and returns its URL.
+pub async fn new_database(template: Option<&str>) -> String {
     static SERVER: OnceLock<Server> = OnceLock::new();
-    static MADE: AtomicU32 = AtomicU32::new(0);
+    static CREATED: AtomicU32 = AtomicU32::new(0);
     let server = SERVER.get_or_init(start);
-    let name = format!("test_{}", MADE.fetch_add(1, Ordering::Relaxed));
-    let address = |database: &str| format!("postgres://tests@127.0.0.1:{}/{database}", server.port);
-    at(&address(&name), &format!("CREATE DATABASE {name}")).await;
-    address(&name)
+    let name = format!("test_{}", CREATED.fetch_add(1, Ordering::Relaxed));
+    let url = format!("postgres://tests@127.0.0.1:{}/{name}", server.port);
+    let template = template.unwrap_or("template1");
+    at(&url, &format!("CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")).await;
+    url
 }
 
-/// Does something to the database at `url` from outside of it.
+/// Executes a statement about the database at `url` from outside of it.
 pub async fn at(url: &str, statement: &str) {
     let (server, _) = url.rsplit_once('/').expect("a server and a database");
     let mut connection = PgConnection::connect(&format!("{server}/postgres")).await.expect("the database server");
@@ -61,19 +64,20 @@ pub async fn at(url: &str, statement: &str) {
 
 fn start() -> Server {
     let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port();
-    let mut keeper = Command::new("sh")
-        .args(["-c", KEEPER, "keeper"])
+    let mut supervisor = Command::new("sh")
+        .args(["-c", SUPERVISOR, "supervisor"])
         .arg(programs())
         .arg(port.to_string())
+        .arg(folder::new().keep())
         .args(crate::POSTGRES_OPTIONS)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .expect("a shell");
     let mut line = String::new();
-    BufReader::new(keeper.stdout.take().expect("its output")).read_line(&mut line).expect("a word from it");
+    BufReader::new(supervisor.stdout.take().expect("its output")).read_line(&mut line).expect("a line");
     assert_eq!(line.trim(), "ready", "PostgreSQL did not start");
-    Server { port, _keeper: keeper }
+    Server { port, _supervisor: supervisor }
 }
 
 /// Debian keeps the server's programs out of the path, in a folder for each version.

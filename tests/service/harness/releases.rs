@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::{Database, Program, Service};
+use super::{Database, Program, Service, wait_for};
 
 /// The bytes of a file that calls itself a disk image: `seed` tells one from another.
 pub fn disk_image(length: usize, seed: u8) -> Vec<u8> {
@@ -35,7 +35,9 @@ impl Service {
 
     /// `porchlight release …` as a maker types it on this machine.
     pub fn release_command(&self, arguments: &[&str]) -> Command {
-        release_command(&self.database, &self.releases_dir(), arguments)
+        let mut command = release_command(&self.database, &self.releases_dir(), arguments);
+        Program::set_clock(&mut command, self.time_of_next_command());
+        command
     }
 
     /// Runs it; gives the exit code and all that it said.
@@ -59,15 +61,12 @@ impl Service {
         image
     }
 
-    /// Waits until a page says `words`; pages are made anew within a second or so.
-    pub async fn comes_to_say(&self, path: &str, words: &str) -> String {
-        loop {
-            let text = self.get(path).await.text();
-            if text.contains(words) {
-                return text;
-            }
-            tokio::task::yield_now().await;
-        }
+    /// Waits until a page contains `words`; the service rebuilds pages within a second or so.
+    pub async fn wait_for_text(&self, path: &str, words: &str) -> String {
+        wait_for(&format!("{words:?} at {path}"), async || {
+            Some(self.get(path).await.text()).filter(|text| text.contains(words))
+        })
+        .await
     }
 }
 

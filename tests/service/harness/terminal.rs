@@ -7,6 +7,8 @@ use std::process::Command;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Winsize, tcsetwinsize};
 
+use super::wait::with_deadline;
+
 pub struct Terminal {
     keyboard: File,
     device: String,
@@ -26,17 +28,19 @@ impl Terminal {
     /// Runs a command there, with the answers to what it may ask typed ahead; gives the exit code and what is on the screen.
     pub fn run(mut self, mut command: Command, typed: &[u8]) -> (i32, String) {
         let device = || OpenOptions::new().read(true).write(true).open(&self.device).expect("the terminal");
-        let mut child = command.stdin(device()).stdout(device()).stderr(device()).spawn().expect("the program");
+        let child = command.stdin(device()).stdout(device()).stderr(device()).spawn().expect("the program");
         // The command holds the terminal open, too.
         drop(command);
         self.keyboard.write_all(typed).expect("somebody who types");
-        let mut screen = Vec::new();
-        match self.keyboard.read_to_end(&mut screen) {
-            Ok(_) => {}
-            // So Linux says that nobody has the terminal open any more.
-            Err(error) => assert_eq!(error.raw_os_error(), Some(rustix::io::Errno::IO.raw_os_error()), "{error}"),
-        }
-        let code = child.wait().expect("its end").code().expect("an exit code");
-        (code, String::from_utf8_lossy(&screen).replace("\r\n", "\n"))
+        with_deadline(child, "the end of a command at a terminal", move |mut child| {
+            let mut screen = Vec::new();
+            match self.keyboard.read_to_end(&mut screen) {
+                Ok(_) => {}
+                // Linux's sign that no process has the terminal open any more.
+                Err(error) => assert_eq!(error.raw_os_error(), Some(rustix::io::Errno::IO.raw_os_error()), "{error}"),
+            }
+            let code = child.wait().expect("its end").code().expect("an exit code");
+            (code, String::from_utf8_lossy(&screen).replace("\r\n", "\n"))
+        })
     }
 }

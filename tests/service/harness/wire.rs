@@ -1,14 +1,12 @@
 //! Bytes on a connection, for what no client would send.
 
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-/// Far longer than anything here takes: only a hang gets there.
-pub const WATCHDOG: Duration = Duration::from_mins(1);
+use super::wait::WATCHDOG;
 
 pub struct Connection(TcpStream);
 

@@ -7,7 +7,7 @@ use serde_json::json;
 
 use super::refusals::sender;
 use super::{Desk, LETTER, on_each_database};
-use crate::harness::{Database, each_database};
+use crate::harness::{Database, Program, each_database};
 
 /// So many people who asked for the letter, and as many who did not.
 async fn people(desk: &Desk, count: usize) -> BTreeSet<String> {
@@ -35,7 +35,7 @@ async fn kill_and_count(database: Database, count: usize, kills: usize) {
             *arrived.entry(mail.recipients[0].clone()).or_default() += 1;
         }
         sending.kill().unwrap();
-        sending.wait().unwrap();
+        Program::wait(sending, "the end of a killed command");
     }
     let (code, said) = desk.send(&file);
     assert_eq!(code, 0, "{said}");
@@ -105,7 +105,7 @@ async fn several_senders_of_one_file_share_the_work() {
             })
             .collect();
         for sender in senders {
-            let output = sender.wait_with_output().unwrap();
+            let output = Program::wait(sender, "the end of a sender");
             assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         }
         let recipients = desk.recipients().await;

@@ -34,8 +34,8 @@ async fn a_mailbox_that_is_not_there_is_never_mailed_again() {
         for name in ["ada", "gone", "full"] {
             desk.download(&format!("{name}@example.com"), true).await;
         }
-        desk.server.order("dislike gone 550 5.1.1 no such user").await;
-        desk.server.order("dislike full 552 5.2.2 over quota").await;
+        desk.server.command("reject gone 550 5.1.1 no such user").await;
+        desk.server.command("reject full 552 5.2.2 over quota").await;
         let (code, said) = desk.send(&desk.file("a.md", LETTER));
         assert_eq!(code, 0, "{said}");
         assert_eq!(desk.recipients().await, ["ada@example.com"]);
@@ -43,7 +43,7 @@ async fn a_mailbox_that_is_not_there_is_never_mailed_again() {
         assert_eq!((&status["sent"], &status["refused"]), (&json!(1), &json!(2)), "{status:#}");
         assert_eq!(desk.service.database.count("suppressions").await, 1, "a full mailbox may be emptied");
 
-        desk.server.order("take").await;
+        desk.server.command("accept").await;
         desk.download("gone@example.com", true).await;
         desk.send(&desk.file("b.md", "# Another\n\nMore.\n"));
         assert_eq!(desk.recipients().await, ["full@example.com"], "no public request undoes a suppression");
@@ -57,14 +57,14 @@ async fn five_refusals_in_a_row_stop_the_run() {
         for number in 0..9 {
             desk.download(&format!("p{number}@example.com"), true).await;
         }
-        desk.server.order("reply recipient 554 5.7.1 we do not like you").await;
+        desk.server.command("reply recipient 554 5.7.1 we do not like you").await;
         let file = desk.file("a.md", LETTER);
         let (code, said) = desk.send(&file);
         assert_eq!(code, 1);
         assert!(said.contains("rejected 5 letters in a row") && said.contains("4 recipients are waiting"), "{said}");
         let status = desk.status();
         assert_eq!((&status["refused"], &status["waiting"]), (&json!(5), &json!(4)), "{status:#}");
-        desk.server.order("take").await;
+        desk.server.command("accept").await;
         assert_eq!(desk.send(&file).0, 0);
         assert_eq!(desk.recipients().await.len(), 4);
     })
@@ -77,13 +77,13 @@ async fn a_temporary_refusal_is_tried_again_later() {
         desk.download("ada@example.com", true).await;
         let mut sender = sender(desk).await;
         for stage in ["recipient", "content"] {
-            desk.server.order(&format!("reply {stage} 451 4.7.1 greylisted")).await;
+            desk.server.command(&format!("reply {stage} 451 4.7.1 greylisted")).await;
             assert!(matches!(sender.step().await.unwrap(), LetterStep::Deferred));
             assert!(matches!(sender.step().await.unwrap(), LetterStep::WaitUntil(_)));
             assert_eq!(desk.service.database.count("letter_months").await, 0);
             desk.service.clock.advance(Duration::from_mins(1));
         }
-        desk.server.order("take").await;
+        desk.server.command("accept").await;
         assert!(matches!(sender.step().await.unwrap(), LetterStep::Finished));
         assert!(matches!(sender.step().await.unwrap(), LetterStep::Complete));
         assert_eq!(desk.recipients().await, ["ada@example.com"]);
@@ -98,12 +98,12 @@ async fn a_letter_of_which_nobody_knows_is_uncertain_and_never_sent_again_by_its
     on_each_database(async |desk| {
         desk.download("ada@example.com", true).await;
         let file = desk.file("a.md", LETTER);
-        desk.server.order("drop answer").await;
+        desk.server.command("drop answer").await;
         let (code, said) = desk.send(&file);
         assert_eq!(code, 0, "{said}");
         assert_eq!(desk.status()["uncertain"], 1);
         assert_eq!(desk.recipients().await, ["ada@example.com"], "it had arrived after all");
-        desk.server.order("take").await;
+        desk.server.command("accept").await;
         desk.send(&file);
         desk.send(&desk.file("b.md", "# Another\n\nMore.\n"));
         assert!(desk.recipients().await.is_empty());

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::{Post, letter, letters_in, on_each_database, on_one_database};
-use crate::harness::TakenMail;
+use crate::harness::ReceivedMail;
 
 /// The lines of the head of a single mail, and no others.
 const HEAD: [&str; 10] = [
@@ -21,7 +21,7 @@ const HEAD: [&str; 10] = [
     "Content-Transfer-Encoding",
 ];
 
-async fn forwarded(post: &mut Post, name: &str, email: &str, message: &str) -> TakenMail {
+async fn forwarded(post: &mut Post, name: &str, email: &str, message: &str) -> ReceivedMail {
     post.service.clock.advance(Duration::from_hours(1));
     post.write(&json!({ "name": name, "email": email, "message": message })).await;
     post.run().await;
@@ -79,7 +79,7 @@ async fn a_name_adds_nothing_to_the_head_and_starts_no_line() {
             "\u{1f3ad}\u{feff}",
         ] {
             let mail = forwarded(post, name, "ada@example.com", "Hello").await;
-            let head: Vec<_> = mail.head.iter().map(|(name, _)| name.as_str()).collect();
+            let head: Vec<_> = mail.headers.iter().map(|(name, _)| name.as_str()).collect();
             assert_eq!(head, HEAD, "{name:?}");
             assert_eq!(mail.recipients, ["makers@troupe.example"], "{name:?}");
             assert_eq!(mail.reply_to, ["ada@example.com"], "{name:?}");
@@ -124,7 +124,7 @@ async fn any_message_stays_in_the_body() {
             &"a \u{202e}\u{1b}[2J =20=0D=0A ".repeat(50),
         ] {
             let mail = forwarded(post, "", "ada@example.com", message).await;
-            assert_eq!(mail.head.len(), HEAD.len());
+            assert_eq!(mail.headers.len(), HEAD.len());
             assert!(mail.text.starts_with("Name: (not given)\n"), "{}", mail.text);
             let (_, arrived) = mail.text.split_once("\n\n").expect("a message");
             let sent = message.replace("\r\n", "\n").replace('\r', "\n");
@@ -150,7 +150,7 @@ async fn five_go_one_by_one_and_six_in_a_digest() {
         let [digest] = post.server.mails().await.try_into().expect("one mail");
         assert_eq!(letters_in(&digest), [6, 7, 8, 9, 10, 11]);
         assert_eq!(digest.reply_to, [""; 0], "an answer goes to no sender");
-        assert_eq!(digest.head.len(), HEAD.len() - 1);
+        assert_eq!(digest.headers.len(), HEAD.len() - 1);
         assert!(digest.header("subject").starts_with("Contact messages ["), "{digest:#?}");
         for number in 6..=11 {
             assert!(digest.text.contains(&format!("Email: ada{number}@example.com\n")), "{}", digest.text);

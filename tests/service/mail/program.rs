@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
+use rustix::process::Signal;
+
 use crate::harness::{Database, MailServer, Program, raw};
 
 use super::{FROM, TO, letter, letters_in};
@@ -28,19 +30,19 @@ async fn a_message_is_answered_at_once_and_mailed_when_the_mail_server_has_time(
     let mut server = MailServer::start().await;
     let folder = tempfile::tempdir().expect("a folder");
     let program = Program::start(serve(folder.path(), &server.url()), "through 127.0.0.1");
-    assert!(!program.said().contains("not mailed"), "{}", program.said());
-    server.order("hold").await;
+    assert!(!program.output().contains("not mailed"), "{}", program.output());
+    server.command("hold").await;
     for number in 1..=3 {
         contact(&program, number).await;
     }
-    server.hear("held").await;
-    server.order("go").await;
+    server.wait_for("held").await;
+    server.command("resume").await;
     let mut letters = Vec::new();
     while letters.len() < 3 {
         letters.extend(letters_in(&server.next_mail().await));
     }
     assert_eq!(letters, [1, 2, 3]);
-    program.signal("TERM");
+    program.signal(Signal::TERM);
     let (status, said) = program.end();
     assert_eq!(status.code(), Some(0), "{said}");
     assert!(!said.contains("example.com") && !said.contains("Letter"), "{said}");
@@ -51,12 +53,12 @@ async fn a_program_that_is_killed_while_it_mails_mails_again_after_the_next_star
     let mut server = MailServer::start().await;
     let folder = tempfile::tempdir().expect("a folder");
     let program = Program::start(serve(folder.path(), &server.url()), "through 127.0.0.1");
-    server.order("hold").await;
+    server.command("hold").await;
     contact(&program, 1).await;
-    server.hear("held").await;
-    program.signal("KILL");
+    server.wait_for("held").await;
+    program.signal(Signal::KILL);
     program.end();
-    server.order("take").await;
+    server.command("accept").await;
 
     let database = Database::sqlite_at(&folder.path().join("data/porchlight.db"));
     assert_eq!(database.texts("SELECT state FROM outbox").await, ["leased"]);
@@ -72,10 +74,10 @@ async fn a_mail_server_that_takes_its_time_does_not_keep_the_program_from_ending
     let mut server = MailServer::start().await;
     let folder = tempfile::tempdir().expect("a folder");
     let program = Program::start(serve(folder.path(), &server.url()), "through 127.0.0.1");
-    server.order("hold").await;
+    server.command("hold").await;
     contact(&program, 1).await;
-    server.hear("held").await;
-    program.signal("TERM");
+    server.wait_for("held").await;
+    program.signal(Signal::TERM);
     let (status, said) = program.end();
     assert_eq!(status.code(), Some(0), "{said}");
 }
@@ -83,12 +85,12 @@ async fn a_mail_server_that_takes_its_time_does_not_keep_the_program_from_ending
 #[tokio::test]
 async fn a_mail_server_that_is_away_is_told_once_a_try_and_nothing_is_lost() {
     let mut server = MailServer::start().await;
-    server.order("away").await;
+    server.command("stop-listening").await;
     let folder = tempfile::tempdir().expect("a folder");
     let mut program = Program::start(serve(folder.path(), &server.url()), "through 127.0.0.1");
     contact(&program, 1).await;
-    program.hear("the mail server is unavailable: Connection error");
-    server.order("back").await;
+    program.wait_for_output("the mail server is unavailable: Connection error");
+    server.command("listen-again").await;
     contact(&program, 2).await;
     let mut letters = Vec::new();
     while letters.len() < 2 {

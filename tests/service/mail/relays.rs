@@ -3,29 +3,41 @@
 //! `0.0.0.0` leads to this machine without being a loopback address by name, so the rules for servers
 //! elsewhere hold for it.
 
-use std::path::PathBuf;
-
 use porchlight::actions::ForwardStep;
 use porchlight::config::RawSettings;
 use porchlight::mail::SendFailure;
+use serde_json::json;
 
 use super::program::{contact, serve};
 use super::{Post, forwarder, letter, letters_in};
 use crate::harness::{Authority, Database, Identity, MailServer, Program, Service};
 
-const LOGIN: [&str; 4] = ["--user", "maker@mail.example", "--password", "pass/word"];
+const USER: &str = "maker@mail.example";
+const PASSWORD: &str = "pass/word";
 const LOGIN_IN_URL: &str = "maker%40mail.example:pass%2Fword";
 
-/// A server that shows this certificate, and with what else the script is told.
-async fn server(identity: &Identity, more: &[&str]) -> MailServer {
-    let text = |path: PathBuf| path.to_str().expect("UTF-8").to_owned();
-    let (certificate, key) = (text(identity.certificate()), text(identity.key()));
-    MailServer::start_with(&[&["--certificate", &certificate, "--key", &key], more].concat()).await
+/// A server that presents this certificate: after STARTTLS, which is `offered` or `required`, or at once.
+async fn server(identity: &Identity, starttls: Option<&str>) -> MailServer {
+    let (certificate, key) = (identity.certificate(), identity.key());
+    MailServer::start_with(json!({ "certificate": certificate, "key": key, "starttls": starttls })).await
+}
+
+/// The same, for clients that log in.
+async fn server_with_login(identity: &Identity, starttls: Option<&str>) -> MailServer {
+    let (certificate, key) = (identity.certificate(), identity.key());
+    let options =
+        json!({ "certificate": certificate, "key": key, "starttls": starttls, "user": USER, "password": PASSWORD });
+    MailServer::start_with(options).await
+}
+
+/// A server without TLS, for clients that log in.
+async fn plain_server() -> MailServer {
+    MailServer::start_with(json!({ "user": USER, "password": PASSWORD })).await
 }
 
 /// One message, one step, with this address of the mail server.
 async fn one_step(server: MailServer, url: &str) -> (ForwardStep, MailServer) {
-    let service = Service::start(RawSettings::default(), Database::sqlite()).await;
+    let service = Service::start(RawSettings::default(), Database::migrated_sqlite().await).await;
     let forwarder = forwarder(&service, &url.replace("PORT", &server.port().to_string()));
     let post = Post { service, server, forwarder };
     post.write(&letter(1)).await;
@@ -36,7 +48,7 @@ async fn one_step(server: MailServer, url: &str) -> (ForwardStep, MailServer) {
 }
 
 #[track_caller]
-fn is_away(step: &ForwardStep) {
+fn is_unavailable(step: &ForwardStep) {
     assert!(matches!(step, ForwardStep::Failed(SendFailure::Unavailable(_))), "{step:?}");
 }
 
@@ -44,8 +56,8 @@ fn is_away(step: &ForwardStep) {
 async fn a_server_elsewhere_gets_the_password_over_a_trusted_connection() {
     let authority = Authority::new();
     let identity = authority.issue("0.0.0.0");
-    for (starttls, scheme) in [(&["--starttls", "required"][..], "smtp"), (&[], "smtps")] {
-        let mut server = server(&identity, &[starttls, &LOGIN].concat()).await;
+    for (starttls, scheme) in [(Some("required"), "smtp"), (None, "smtps")] {
+        let mut server = server_with_login(&identity, starttls).await;
         let folder = tempfile::tempdir().expect("a folder");
         let mut command = serve(folder.path(), &format!("{scheme}://{LOGIN_IN_URL}@0.0.0.0:{}", server.port()));
         command.env("SSL_CERT_FILE", authority.path());
@@ -53,7 +65,7 @@ async fn a_server_elsewhere_gets_the_password_over_a_trusted_connection() {
         contact(&program, 1).await;
         let mail = server.next_mail().await;
         assert_eq!((letters_in(&mail), mail.encrypted), (vec![1], true));
-        assert_eq!(mail.user.as_deref(), Some("maker@mail.example"));
+        assert_eq!(mail.user.as_deref(), Some(USER));
     }
 }
 
@@ -61,22 +73,22 @@ async fn a_server_elsewhere_gets_the_password_over_a_trusted_connection() {
 async fn a_server_elsewhere_whose_certificate_nobody_vouches_for_gets_nothing() {
     let identity = Authority::new().issue("0.0.0.0");
     for (starttls, url) in [
-        (&["--starttls", "offered"][..], "smtp://LOGIN@0.0.0.0:PORT"),
-        (&["--starttls", "offered"], "smtp://0.0.0.0:PORT"),
-        (&[], "smtps://LOGIN@0.0.0.0:PORT"),
+        (Some("offered"), "smtp://LOGIN@0.0.0.0:PORT"),
+        (Some("offered"), "smtp://0.0.0.0:PORT"),
+        (None, "smtps://LOGIN@0.0.0.0:PORT"),
     ] {
         let server = server(&identity, starttls).await;
         let (step, mut server) = one_step(server, &url.replace("LOGIN", LOGIN_IN_URL)).await;
-        is_away(&step);
+        is_unavailable(&step);
         assert!(server.mails().await.is_empty());
     }
 }
 
 #[tokio::test]
 async fn a_password_is_not_told_to_a_server_elsewhere_that_does_not_encrypt() {
-    let server = MailServer::start_with(&LOGIN).await;
+    let server = plain_server().await;
     let (step, mut server) = one_step(server, &format!("smtp://{LOGIN_IN_URL}@0.0.0.0:PORT")).await;
-    is_away(&step);
+    is_unavailable(&step);
     assert!(server.mails().await.is_empty());
 }
 
@@ -84,22 +96,23 @@ async fn a_password_is_not_told_to_a_server_elsewhere_that_does_not_encrypt() {
 async fn on_this_machine_any_certificate_will_do_and_none_is_needed() {
     let identity = Authority::new().issue("0.0.0.0");
     for (server, encrypted) in [
-        (MailServer::start_with(&LOGIN).await, false),
-        (server(&identity, &[&["--starttls", "offered"][..], &LOGIN].concat()).await, true),
-        (server(&identity, &[&["--starttls", "required"][..], &LOGIN].concat()).await, true),
+        (plain_server().await, false),
+        (server_with_login(&identity, Some("offered")).await, true),
+        (server_with_login(&identity, Some("required")).await, true),
     ] {
         let (step, mut server) = one_step(server, &format!("smtp://{LOGIN_IN_URL}@127.0.0.1:PORT")).await;
         assert!(matches!(step, ForwardStep::Sent), "{step:?}");
         let mail = server.next_mail().await;
-        assert_eq!((mail.encrypted, mail.user.as_deref()), (encrypted, Some("maker@mail.example")));
+        assert_eq!((mail.encrypted, mail.user.as_deref()), (encrypted, Some(USER)));
     }
 }
 
 #[tokio::test]
 async fn a_wrong_or_missing_password_is_told_and_the_message_waits() {
-    for url in ["smtp://maker:wrong@127.0.0.1:PORT", "smtp://127.0.0.1:PORT"] {
-        let (step, mut server) = one_step(MailServer::start_with(&LOGIN).await, url).await;
-        is_away(&step);
+    for (url, reply) in [("smtp://maker:wrong@127.0.0.1:PORT", "535"), ("smtp://127.0.0.1:PORT", "530")] {
+        let (step, mut server) = one_step(plain_server().await, url).await;
+        is_unavailable(&step);
+        assert!(format!("{step:?}").contains(reply), "{step:?}");
         assert!(server.mails().await.is_empty());
     }
 }

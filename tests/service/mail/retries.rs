@@ -12,7 +12,7 @@ use super::{letter, letters_in, on_each_database, on_one_database};
 #[tokio::test]
 async fn a_message_is_tried_for_a_week_with_growing_pauses_and_then_kept_as_failed() {
     on_each_database(async |post| {
-        post.server.order("away").await;
+        post.server.command("stop-listening").await;
         post.write(&letter(1)).await;
         let began = post.service.clock.now();
         let mut pauses = Vec::new();
@@ -32,7 +32,7 @@ async fn a_message_is_tried_for_a_week_with_growing_pauses_and_then_kept_as_fail
         assert_eq!((entry.state.as_str(), entry.received.message.message.as_str()), ("failed", "Letter 1."));
         assert!(entry.last_error.is_some() && entry.tries > 10, "{entry:?}");
 
-        post.server.order("back").await;
+        post.server.command("listen-again").await;
         assert!(matches!(post.step().await, ForwardStep::Idle(None)), "nobody has asked for another try");
         let now = post.service.clock.now();
         assert_eq!(post.forwarder.store.retry_messages(None, now).await.expect("to be done"), 1);
@@ -46,13 +46,13 @@ async fn a_message_is_tried_for_a_week_with_growing_pauses_and_then_kept_as_fail
 #[tokio::test]
 async fn messages_of_an_outage_all_arrive_once_it_is_over() {
     on_each_database(async |post| {
-        post.server.order("away").await;
+        post.server.command("stop-listening").await;
         for number in 1..=30 {
             post.write(&letter(number)).await;
             post.step().await;
             post.service.clock.advance(Duration::from_mins(10));
         }
-        post.server.order("back").await;
+        post.server.command("listen-again").await;
         post.service.clock.advance(Duration::from_hours(3));
         post.run().await;
         let mails = post.server.mails().await;
@@ -67,14 +67,14 @@ async fn messages_of_an_outage_all_arrive_once_it_is_over() {
 #[tokio::test]
 async fn what_waits_long_goes_as_soon_as_the_mail_server_is_known_to_be_back() {
     on_each_database(async |post| {
-        post.server.order("away").await;
+        post.server.command("stop-listening").await;
         post.write(&letter(1)).await;
         for _ in 0..12 {
             post.is_stuck().await;
             post.wait().await;
         }
         post.is_stuck().await;
-        post.server.order("back").await;
+        post.server.command("listen-again").await;
         assert!(matches!(post.step().await, ForwardStep::Idle(Some(_))));
         post.write(&letter(2)).await;
         post.run().await;
@@ -90,7 +90,7 @@ async fn a_refusal_whether_for_now_or_for_good_is_tried_again() {
         for stage in ["sender", "recipient", "content"] {
             for reply in ["451 4.3.0 later", "550 5.7.1 never"] {
                 number += 1;
-                post.server.order(&format!("reply {stage} {reply}")).await;
+                post.server.command(&format!("reply {stage} {reply}")).await;
                 post.write(&letter(number)).await;
                 let trouble = post.is_stuck().await;
                 assert_eq!(matches!(trouble, SendFailure::MessageRejected { .. }), stage == "content", "{trouble:?}");
@@ -98,7 +98,7 @@ async fn a_refusal_whether_for_now_or_for_good_is_tried_again() {
                 assert!(trouble.detail().contains(words), "{trouble:?}");
                 let logged = trouble.to_string();
                 assert!(logged.contains(number_of_reply) && !logged.contains(words), "{logged}");
-                post.server.order("take").await;
+                post.server.command("accept").await;
                 assert!(post.wait().await <= Duration::from_mins(1));
                 post.run().await;
                 let [mail] = post.server.mails().await.try_into().expect("one mail");
@@ -120,7 +120,7 @@ async fn a_mail_that_may_have_arrived_goes_again_as_the_same_mail() {
                 written += 1;
                 post.write(&letter(written)).await;
             }
-            post.server.order(&format!("drop {place}")).await;
+            post.server.command(&format!("drop {place}")).await;
             assert!(matches!(post.is_stuck().await, SendFailure::Uncertain(_)));
             let first = post.server.mails().await;
             assert_eq!(first.len(), usize::from(place == "answer"));
@@ -128,7 +128,7 @@ async fn a_mail_that_may_have_arrived_goes_again_as_the_same_mail() {
             // What comes meanwhile does not change what may be there already.
             written += 1;
             post.write(&letter(written)).await;
-            post.server.order("take").await;
+            post.server.command("accept").await;
             post.service.clock.advance(Duration::from_mins(1));
             post.run().await;
             let [again, other] = post.server.mails().await.try_into().expect("two mails");
@@ -145,7 +145,7 @@ async fn a_mail_that_may_have_arrived_goes_again_as_the_same_mail() {
 #[tokio::test]
 async fn a_message_that_the_mail_server_does_not_like_holds_up_no_other() {
     on_each_database(async |post| {
-        post.server.order("poison 13.").await;
+        post.server.command("poison 13.").await;
         post.write_many(20).await;
         assert!(matches!(post.is_stuck().await, SendFailure::MessageRejected { permanent: true, .. }));
         let mut arrived = Vec::new();
@@ -158,7 +158,7 @@ async fn a_message_that_the_mail_server_does_not_like_holds_up_no_other() {
         assert_eq!(arrived, (1..=20).filter(|number| *number != 13).collect::<Vec<_>>());
         assert_eq!(post.states().await.iter().filter(|state| *state == "waiting").count(), 1);
 
-        post.server.order("take").await;
+        post.server.command("accept").await;
         post.service.clock.advance(Duration::from_hours(3));
         post.run().await;
         assert_eq!(letters_in(&post.server.next_mail().await), [13]);

@@ -36,15 +36,15 @@ async fn several_instances_share_the_messages_without_doubling() {
 
 /// Begins to hand a mail over, and dies before the mail server has said yes.
 async fn die_while_handing_over(post: &mut Post) {
-    post.server.order("hold").await;
+    post.server.command("hold").await;
     let dies = async {
-        post.server.hear("held").await;
+        post.server.wait_for("held").await;
     };
     tokio::select! {
         step = post.forwarder.step() => panic!("{step:?}"),
         () = dies => {}
     }
-    post.server.order("take").await;
+    post.server.command("accept").await;
 }
 
 #[tokio::test]

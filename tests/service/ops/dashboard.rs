@@ -249,10 +249,10 @@ async fn it_looks_the_same_whatever_the_makers_did_to_the_site() {
 async fn without_the_database_it_says_so() {
     let database = Database::postgres().await;
     let service = Service::start(watched(), database).await;
-    service.database.close_the_door().await;
+    service.database.refuse_connections().await;
     let (status, _, page) = ask(&service, "/", &[]).await;
     assert_eq!(status, 503);
     assert!(page.contains("nothing can be shown") && page.contains("<dt>Database</dt>"), "{page}");
-    service.database.open_the_door().await;
+    service.database.accept_connections().await;
     service.stop().await;
 }

@@ -165,12 +165,12 @@ async fn without_the_database_the_rest_is_told() {
     let database = crate::harness::Database::postgres().await;
     let service = Service::start(watched(), database).await;
     service.get("/").await;
-    service.database.close_the_door().await;
+    service.database.refuse_connections().await;
     let samples = metrics(&service).await;
     assert_eq!(value(&samples, "porchlight_database_up", &[]), Some(0.0));
     assert_eq!(value(&samples, "porchlight_outbox_messages", &[("state", "waiting")]), None);
     assert!(value(&samples, "porchlight_http_request_duration_seconds_count", &[("route", "/")]).is_some());
-    service.database.open_the_door().await;
+    service.database.accept_connections().await;
     service.stop().await;
 }
 

@@ -13,7 +13,7 @@ use serde_json::json;
 use sqlx::Executor;
 
 use super::{download, join, run, shown, write};
-use crate::harness::{Database, MailServer, Service, on_each_database};
+use crate::harness::{Database, MailServer, Service, on_each_database, wait_until};
 
 const TABLES: [&str; 9] = [
     "people",
@@ -170,7 +170,7 @@ const REFERENCES: [(&str, &str); 8] = [
 
 #[tokio::test]
 async fn copies_in_free_pages_of_sqlite_are_erased() {
-    let service = Service::start(RawSettings::default(), Database::sqlite()).await;
+    let service = Service::start(RawSettings::default(), Database::migrated_sqlite().await).await;
     download(&service, "ada@example.com", true).await;
     let leave_copy = "PRAGMA secure_delete = OFF; CREATE TABLE moved (row TEXT); \
                        INSERT INTO moved VALUES ('x'), ('Ada@example.com'), ('y'); DELETE FROM moved WHERE row LIKE 'ada%'; \
@@ -189,7 +189,7 @@ async fn copies_in_free_pages_of_sqlite_are_erased() {
 
 #[tokio::test]
 async fn a_reader_blocks_no_writes_and_the_command_reports_data_left_in_the_wal() {
-    let service = Service::start(RawSettings::default(), Database::sqlite()).await;
+    let service = Service::start(RawSettings::default(), Database::migrated_sqlite().await).await;
     download(&service, "ada@example.com", true).await;
     let mut reader = service.database.sqlite_connection().await;
     reader.execute("BEGIN; SELECT COUNT(*) FROM people").await.unwrap();
@@ -239,7 +239,7 @@ async fn a_person_who_signs_up_during_an_erasure_is_stored_completely_or_not_at_
 /// been stored or waits.
 #[tokio::test]
 async fn a_download_during_an_erasure_waits_until_it_is_done() {
-    let service = Service::start(RawSettings::default(), Database::postgres().await).await;
+    let service = Service::start(RawSettings::default(), Database::migrated_postgres().await).await;
     let store = store(&service);
     let waiting =
         "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
@@ -256,9 +256,10 @@ async fn a_download_during_an_erasure_waits_until_it_is_done() {
                 let _ = store.erase(&ada, now).await;
             },
             async {
-                while service.database.number(waiting).await < 1 {}
+                let blocked = async |count| service.database.number(waiting).await >= count;
+                wait_until("a blocked erasure", async || blocked(1).await).await;
                 let written = download(&service, "ada@example.com", true);
-                let stopped = async { while service.database.number(waiting).await < 2 {} };
+                let stopped = wait_until("a blocked download", async || blocked(2).await);
                 let mut written = std::pin::pin!(written);
                 let done = tokio::select! { _ = &mut written => true, () = stopped => false };
                 locker.execute("ROLLBACK").await.expect("a rollback");
@@ -295,11 +296,11 @@ async fn a_message_erased_while_it_is_mailed_arrives_and_leaves_no_trace() {
         for number in 0..7 {
             write(service, &format!("p{number}@example.com"), "Hello").await;
         }
-        server.order("hold").await;
+        server.command("hold").await;
         let (step, ()) = tokio::join!(forwarder.step(), async {
-            server.hear("held").await;
+            server.wait_for("held").await;
             erase(service, "p3@example.com");
-            server.order("go").await;
+            server.command("resume").await;
         });
         assert!(matches!(step.expect("a step"), ForwardStep::Sent));
         assert_eq!(server.next_mail().await.text.matches("Hello").count(), 7, "it was already being sent");
@@ -318,11 +319,11 @@ async fn an_erased_message_is_not_mailed_again_even_if_its_delivery_is_uncertain
         for number in 0..7 {
             write(service, &format!("p{number}@example.com"), "Hello").await;
         }
-        server.order("drop answer").await;
+        server.command("drop answer").await;
         assert!(matches!(forwarder.step().await.expect("a step"), ForwardStep::Failed(_)));
         assert_eq!(server.next_mail().await.text.matches("Hello").count(), 7);
         erase(service, "p3@example.com");
-        server.order("take").await;
+        server.command("accept").await;
         service.clock.advance(Duration::from_hours(1));
         while let ForwardStep::Sent = forwarder.step().await.expect("a step") {}
         let again = server.next_mail().await;

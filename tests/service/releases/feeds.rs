@@ -31,7 +31,7 @@ async fn publish_three(service: &Service) {
     );
     service.publish("1.5.0");
     service.publish_with("2.0.0-beta.1", &["--prerelease"]);
-    service.comes_to_say("/releases.json", "2.0.0-beta.1").await;
+    service.wait_for_text("/releases.json", "2.0.0-beta.1").await;
 }
 
 #[tokio::test]
@@ -76,7 +76,7 @@ async fn an_appcast_that_the_makers_signed_themselves_is_served_byte_for_byte() 
     let written = RawSettings { site_dir: Some(site.path().display().to_string()), ..live() };
     on_one_database_with(written, async |service| {
         service.publish("1.4.0");
-        service.comes_to_say("/releases.json", "1.4.0").await;
+        service.wait_for_text("/releases.json", "1.4.0").await;
         assert_eq!(service.get("/appcast.xml").await.body, own);
     })
     .await;

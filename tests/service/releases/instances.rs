@@ -28,7 +28,7 @@ async fn every_instance_that_shares_the_folder_hands_out_the_newest_at_once() {
                 assert_eq!(address, format!("/releases/Troupe-{version}.dmg"));
                 assert!(service.get(&address).await.body == image);
                 assert_eq!(readiness(service).await.0, 200);
-                service.comes_to_say("/index.md", version).await;
+                service.wait_for_text("/index.md", version).await;
             }
         }
         other.release(&["withdraw", "1.5.0", "--yes"]);
@@ -70,12 +70,12 @@ async fn while_the_database_is_away_the_newest_is_the_one_last_known() {
     let service = instance(&database, None).await;
     let image = service.publish("1.4.0");
     assert_eq!(leads_to(&service).await, "/releases/Troupe-1.4.0.dmg");
-    database.close_the_door().await;
+    database.refuse_connections().await;
     let address = leads_to(&service).await;
     assert!(service.get(&address).await.body == image);
     let (status, told) = readiness(&service).await;
     assert_eq!(status, 503);
     assert_ne!(told["parts"]["database"], "ok");
-    database.open_the_door().await;
+    database.accept_connections().await;
     service.stop().await;
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 use super::{LATEST, leads_to, listed, live};
-use crate::harness::{Service, disk_image, on_each_database_with};
+use crate::harness::{Program, Service, disk_image, on_each_database_with, wait_until};
 
 const LENGTH: usize = 3 * 1024 * 1024;
 
@@ -25,7 +25,7 @@ fn cut_off_at(bytes: usize, command: &Command) -> ExitStatus {
     let mut limited = Command::new("sh");
     limited.args(["-c", &format!("ulimit -f {}; exec \"$@\"", bytes / 512), "sh"]);
     limited.arg(command.get_program()).args(command.get_args());
-    limited.stdout(Stdio::null()).stderr(Stdio::null()).status().unwrap()
+    Program::run_to_end(&mut limited).status
 }
 
 #[tokio::test]
@@ -42,7 +42,7 @@ async fn killed_while_copying_it_leaves_the_newest_in_place_and_can_be_repeated(
             assert_eq!(leads_to(service).await, "/releases/Troupe-1.4.0.dmg");
             assert_eq!(service.get("/releases/Troupe-2.0.0.dmg").await.status, 404);
         }
-        assert!(publish(service, &image).status().unwrap().success());
+        assert!(Program::run_to_end(&mut publish(service, &image)).status.success());
         assert_eq!(leads_to(service).await, "/releases/Troupe-2.0.0.dmg");
         assert!(service.get("/releases/Troupe-2.0.0.dmg").await.body == disk_image(LENGTH, 9));
         assert!(!partial.exists());
@@ -58,17 +58,15 @@ async fn killed_before_it_is_recorded_it_leaves_the_newest_in_place_and_can_be_r
         let whole = service.releases_dir().join("Troupe-2.0.0.dmg");
         let lock = service.database.lock_releases().await;
         let mut publishing = publish(service, &image).spawn().unwrap();
-        while !whole.exists() {
-            tokio::task::yield_now().await;
-        }
+        wait_until("the copy of the image", async || whole.exists()).await;
         publishing.kill().unwrap();
-        publishing.wait().unwrap();
+        Program::wait(publishing, "the end of a killed command");
         lock.release().await;
         assert_eq!(listed(service).as_array().unwrap().len(), 1);
         assert_eq!(leads_to(service).await, "/releases/Troupe-1.4.0.dmg");
         assert_eq!(service.get("/releases/Troupe-2.0.0.dmg").await.status, 404, "what is not recorded is not there");
 
-        assert!(publish(service, &image).status().unwrap().success());
+        assert!(Program::run_to_end(&mut publish(service, &image)).status.success());
         assert_eq!(leads_to(service).await, "/releases/Troupe-2.0.0.dmg");
     })
     .await;
