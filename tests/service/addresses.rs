@@ -1,4 +1,4 @@
-//! Email addresses: which are taken, and which of them are one person.
+//! Email addresses: which are valid, and which are the same person.
 
 use serde_json::{Value, json};
 
@@ -28,14 +28,14 @@ async fn all_take(service: &Service, email: &str) {
     }
 }
 
-/// An address of so many characters whose parts are within their own limits.
+/// An address of so many characters whose parts are within their limits.
 fn address_of(length: usize) -> String {
     let (local, label) = ("l".repeat(64), "d".repeat(63));
     format!("{local}@{label}.{label}.{}", "d".repeat(length - 193))
 }
 
 #[tokio::test]
-async fn an_address_that_is_missing_or_no_text_is_invalid() {
+async fn an_address_that_is_missing_or_not_text_is_invalid() {
     on_each_database(async |service| {
         for email in [json!(null), json!(7), json!(true), json!(["ada@example.com"]), json!({ "at": "example.com" })] {
             all_refuse(service, &email).await;
@@ -51,7 +51,7 @@ async fn an_address_that_is_missing_or_no_text_is_invalid() {
 }
 
 #[tokio::test]
-async fn what_is_no_address_is_refused() {
+async fn an_invalid_address_is_refused() {
     on_each_database(async |service| {
         let long_local_part = format!("{}@example.com", "l".repeat(65));
         let long_label = format!("ada@{}.com", "d".repeat(64));

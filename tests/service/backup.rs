@@ -1,4 +1,4 @@
-//! Backup and restore: all the way there and back, beside a service that goes on.
+//! Backup and restore: the whole round trip, beside a running service.
 
 mod troubles;
 
@@ -12,17 +12,17 @@ use serde_json::json;
 use crate::harness::{Database, MailServer, Program, Service, each_database};
 use crate::releases::live;
 
-/// A service that has seen something of everything: every kind of row, words that are hard to carry,
-/// more rows than fit into one go, and images here, elsewhere and withdrawn.
+/// A service with every kind of row, text that is hard to copy, more rows than one batch holds, and images that are
+/// here, elsewhere and withdrawn.
 pub(super) async fn lived_in(database: Database) -> (Service, MailServer) {
     let (mut server, service) = (MailServer::start().await, Service::start(live(), database).await);
     service.publish("1.4.0");
     service.publish("1.5.0");
     service.release(&["withdraw", "1.5.0", "--yes"]);
     let elsewhere = ["publish", "--url", "https://files.example/a.dmg", "--length", "7", "--sha256"];
-    let (code, said) =
+    let (code, output) =
         service.release(&[&elsewhere[..], &[&"ab".repeat(32), "--version", "1.3.0", "--force"]].concat());
-    assert_eq!(code, 0, "{said}");
+    assert_eq!(code, 0, "{output}");
 
     let odd = "a \"b\" \\u0041 \\ 'c' 🏮\t{}";
     for (email, updates) in [("Ada@Example.com", true), ("bob@example.com", false), ("dan@bücher.example", true)] {
@@ -37,8 +37,8 @@ pub(super) async fn lived_in(database: Database) -> (Service, MailServer) {
         (0..2500).map(|n| format!("('e{n}', 'bob@example.com', 'download', {n}, 'api', NULL)")).collect();
     service.database.execute(&format!("INSERT INTO events VALUES {}", events.join(", "))).await;
 
-    let (code, said) = send_letter(&service, &server, "november.md");
-    assert_eq!(code, 0, "{said}");
+    let (code, output) = send_letter(&service, &server, "november.md");
+    assert_eq!(code, 0, "{output}");
     let mails = server.mails().await;
     let to_dan = mails.iter().find(|mail| mail.recipients[0].starts_with("dan")).expect("a letter to Dan");
     let way_out = to_dan.header("list-unsubscribe").trim_matches(['<', '>']).replace(service.base_url(), "");
@@ -66,7 +66,7 @@ pub(super) fn send_letter(service: &Service, server: &MailServer, name: &str) ->
     Program::run(command)
 }
 
-/// The folder that is this service's alone.
+/// The data directory of this service.
 pub(super) fn home(service: &Service) -> PathBuf {
     service.releases_dir().parent().expect("a folder above").to_owned()
 }
@@ -103,11 +103,11 @@ async fn everything_comes_back_as_it_was_on_either_database() {
         let before = service.database.everything().await;
         let backup = home(&service).join("backup");
         std::fs::create_dir(&backup).expect("an empty folder that others can look into");
-        let (code, said) = back_up(&service, "backup");
-        assert_eq!(code, 0, "{said}");
+        let (code, output) = back_up(&service, "backup");
+        assert_eq!(code, 0, "{output}");
         let mode = backup.join("porchlight.db").metadata().expect("a file").mode();
         assert_eq!(mode & 0o077, 0, "for its owner alone");
-        assert!(said.contains("Troupe-1.3.0.dmg is hosted at https://files.example/a.dmg"), "{said}");
+        assert!(output.contains("Troupe-1.3.0.dmg is hosted at https://files.example/a.dmg"), "{output}");
         assert_eq!(service.database.everything().await, before);
         let beside = files(&backup).into_keys().collect::<Vec<_>>();
         assert_eq!(beside, ["manifest.json", "porchlight.db"], "one file, and what it held");
@@ -119,37 +119,37 @@ async fn everything_comes_back_as_it_was_on_either_database() {
         for target in each_database().await {
             println!("to {target:?}");
             let elsewhere = tempfile::tempdir().expect("a folder");
-            let (code, said) = restore(&backup, &target, elsewhere.path());
-            assert_eq!(code, 0, "{said}");
+            let (code, output) = restore(&backup, &target, elsewhere.path());
+            assert_eq!(code, 0, "{output}");
             assert_eq!(target.everything().await, before);
             assert!(files(&elsewhere.path().join("data/releases")) == images);
             assert!(files(&elsewhere.path().join("data")).is_empty(), "nothing else was written");
             assert!(files(&backup) == written, "the backup is as it was");
 
-            let (code, said) = restore(&backup, &target, elsewhere.path());
-            assert_eq!((code, target.everything().await == before), (0, true), "again, and harmless: {said}");
+            let (code, output) = restore(&backup, &target, elsewhere.path());
+            assert_eq!((code, target.everything().await == before), (0, true), "again, and harmless: {output}");
         }
         service.stop().await;
     }
 }
 
 #[tokio::test]
-async fn every_table_is_carried_whichever_there_are() {
+async fn every_table_is_copied() {
     let service = Service::start(live(), Database::migrated_sqlite().await).await;
-    let (code, said) = back_up(&service, "backup");
-    assert_eq!(code, 0, "{said}");
+    let (code, output) = back_up(&service, "backup");
+    assert_eq!(code, 0, "{output}");
     let table = |line: &str| match line.split_whitespace().collect::<Vec<_>>()[..] {
         [table, _rows] => Some(table.to_owned()),
         _ => None,
     };
-    let mut listed: Vec<_> = said.lines().filter_map(table).collect();
+    let mut listed: Vec<_> = output.lines().filter_map(table).collect();
     listed.sort_unstable();
     assert_eq!(listed, service.database.everything().await.into_keys().collect::<Vec<_>>());
     service.stop().await;
 }
 
 #[tokio::test]
-async fn a_backup_made_while_people_write_is_as_one_moment_had_it() {
+async fn a_backup_made_during_writes_is_a_consistent_snapshot() {
     for database in each_database().await {
         println!("on {database:?}");
         let (service, _server) = lived_in(database).await;
@@ -169,10 +169,10 @@ async fn a_backup_made_while_people_write_is_as_one_moment_had_it() {
         assert_eq!(service.database.count("people").await, before + written);
 
         let (elsewhere, target) = (tempfile::tempdir().expect("a folder"), Database::sqlite());
-        let (code, said) = restore(&home(&service).join("backup"), &target, elsewhere.path());
-        assert_eq!(code, 0, "{said}");
+        let (code, output) = restore(&home(&service).join("backup"), &target, elsewhere.path());
+        assert_eq!(code, 0, "{output}");
         assert!((before..=before + written).contains(&target.count("people").await));
-        // A person, the event and the opt-in are written in one go.
+        // A person, the event and the opt-in are written in one transaction.
         for halves in [
             "SELECT COUNT(*) FROM people WHERE first_download NOT IN (SELECT id FROM events)",
             "SELECT COUNT(*) FROM people WHERE opt_in NOT IN (SELECT id FROM consents)",
@@ -192,9 +192,9 @@ async fn only_an_empty_place_is_restored_into_and_only_an_empty_folder_backed_up
         let (service, _server) = lived_in(database).await;
         assert_eq!(back_up(&service, "backup").0, 0);
         let backup = home(&service).join("backup");
-        let refused = |(code, said): (i32, String), words: &str| {
-            assert_eq!(code, 1, "{said}");
-            assert!(said.contains(words) && said.trim().lines().count() == 1, "{said}");
+        let refused = |(code, output): (i32, String), words: &str| {
+            assert_eq!(code, 1, "{output}");
+            assert!(output.contains(words) && output.trim().lines().count() == 1, "{output}");
         };
         refused(back_up(&service, "backup"), "is not empty");
 
@@ -222,23 +222,23 @@ async fn only_an_empty_place_is_restored_into_and_only_an_empty_folder_backed_up
 }
 
 #[tokio::test]
-async fn a_backup_that_is_cut_off_is_none_and_can_be_repeated() {
+async fn an_interrupted_backup_is_not_a_backup_and_can_be_repeated() {
     for database in each_database().await {
         println!("on {database:?}");
         let (service, _server) = lived_in(database).await;
         let whole = command(&service, &["backup", "backup"]);
         let mut cut_off = Command::new("sh");
-        // The system ends the program at the moment when it writes past so many blocks of a file.
+        // The system kills the program when a file exceeds so many blocks.
         cut_off.args(["-c", "ulimit -f 800; exec \"$@\"", "sh"]).arg(whole.get_program()).args(whole.get_args());
         let ended = Program::run_to_end(cut_off.current_dir(home(&service))).status;
         assert_eq!(ended.code(), None, "it was to be killed");
         let elsewhere = tempfile::tempdir().expect("a folder");
-        let (code, said) = restore(&home(&service).join("backup"), &Database::sqlite(), elsewhere.path());
-        assert_eq!(code, 1, "{said}");
-        assert!(said.contains("holds no complete backup"), "{said}");
+        let (code, output) = restore(&home(&service).join("backup"), &Database::sqlite(), elsewhere.path());
+        assert_eq!(code, 1, "{output}");
+        assert!(output.contains("holds no complete backup"), "{output}");
 
-        let (code, said) = back_up(&service, "backup");
-        assert_eq!(code, 0, "{said}");
+        let (code, output) = back_up(&service, "backup");
+        assert_eq!(code, 0, "{output}");
         let target = Database::sqlite();
         assert_eq!(restore(&home(&service).join("backup"), &target, elsewhere.path()).0, 0);
         assert_eq!(target.everything().await, service.database.everything().await);
@@ -247,7 +247,7 @@ async fn a_backup_that_is_cut_off_is_none_and_can_be_repeated() {
 }
 
 #[tokio::test]
-async fn an_image_that_is_missing_or_not_itself_is_told() {
+async fn a_missing_or_changed_image_is_reported() {
     let (service, _server) = lived_in(Database::migrated_sqlite().await).await;
     let image = service.releases_dir().join("Troupe-1.4.0.dmg");
     std::fs::remove_file(service.releases_dir().join("Troupe-1.5.0.dmg")).unwrap();
@@ -257,13 +257,13 @@ async fn an_image_that_is_missing_or_not_itself_is_told() {
     bytes[100] ^= 1;
     std::fs::remove_file(&image).unwrap();
     std::fs::write(&image, bytes).unwrap();
-    let (code, said) = back_up(&service, "backup");
-    assert_eq!(code, 1, "{said}");
-    assert!(said.contains("but some images are missing: Troupe-1.4.0.dmg"), "{said}");
+    let (code, output) = back_up(&service, "backup");
+    assert_eq!(code, 1, "{output}");
+    assert!(output.contains("but some images are missing: Troupe-1.4.0.dmg"), "{output}");
     let (elsewhere, target) = (tempfile::tempdir().expect("a folder"), Database::sqlite());
-    let (code, said) = restore(&home(&service).join("backup"), &target, elsewhere.path());
-    assert_eq!(code, 1, "not everything is back: {said}");
-    assert!(said.contains("Troupe-1.4.0.dmg (it is not in the backup)"), "{said}");
+    let (code, output) = restore(&home(&service).join("backup"), &target, elsewhere.path());
+    assert_eq!(code, 1, "not everything is back: {output}");
+    assert!(output.contains("Troupe-1.4.0.dmg (it is not in the backup)"), "{output}");
     assert_eq!(target.everything().await, service.database.everything().await, "the data is worth it all the same");
     service.stop().await;
 }
@@ -276,8 +276,8 @@ async fn a_backup_of_a_newer_version_is_refused_with_a_sentence() {
     let newer = "UPDATE _sqlx_migrations SET version = 9999 WHERE version = 1";
     Database::sqlite_at(&backup.join("porchlight.db")).execute(newer).await;
     let (elsewhere, target) = (tempfile::tempdir().expect("a folder"), Database::sqlite());
-    let (code, said) = restore(&backup, &target, elsewhere.path());
-    assert_eq!(code, 1, "{said}");
-    assert!(said.starts_with("The database was created by a newer porchlight"), "{said}");
+    let (code, output) = restore(&backup, &target, elsewhere.path());
+    assert_eq!(code, 1, "{output}");
+    assert!(output.starts_with("The database was created by a newer porchlight"), "{output}");
     service.stop().await;
 }

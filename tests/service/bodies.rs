@@ -1,4 +1,4 @@
-//! Request bodies: what is one JSON object, what fits an endpoint, and which check comes first.
+//! Request bodies: what is a JSON object, what is valid for an endpoint, and which check comes first.
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -16,7 +16,7 @@ async fn all_refuse(service: &Service, code: &str, headers: &[(&str, &str)], bod
     }
 }
 
-/// Every endpoint takes its own example, sent in this way.
+/// Every endpoint accepts its own example, sent in this way.
 async fn all_take(service: &Service, headers: &[(&str, &str)], written: impl Fn(&Value) -> String) {
     for (path, example) in endpoints() {
         println!("{path} {headers:?}");
@@ -24,7 +24,7 @@ async fn all_take(service: &Service, headers: &[(&str, &str)], written: impl Fn(
     }
 }
 
-/// A text of exactly so many bytes that stands for the value.
+/// A JSON text of exactly so many bytes for the value.
 fn padded(value: &Value, length: usize) -> String {
     let text = value.to_string();
     format!("{text}{}", " ".repeat(length - text.len()))

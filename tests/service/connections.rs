@@ -1,4 +1,4 @@
-//! Bytes that no honest client sends, and connections that are used as they may be.
+//! Malformed requests, and unusual but valid use of connections.
 
 use std::fmt::Write;
 
@@ -6,15 +6,15 @@ use serde_json::json;
 
 use crate::harness::{Connection, Service, on_each_database, on_one_database, raw};
 
-/// The status of the first answer on a connection.
+/// The status of the first response on a connection.
 #[track_caller]
 fn status(answer: &str) -> u16 {
     let status = answer.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3)).and_then(|digits| digits.parse().ok());
     status.unwrap_or_else(|| panic!("no answer: {answer:?}"))
 }
 
-/// Sends a whole request that leaves the framing in doubt, and makes sure that it is answered once
-/// and the connection closed: nothing behind it may be taken for a request.
+/// Sends a request with ambiguous framing, and asserts that it gets one response and the connection is closed:
+/// nothing after it may be taken for a request.
 async fn only_answer(service: &Service, request: &[u8]) -> String {
     let answer = raw(service.address(), request).await;
     assert_eq!(answer.matches("HTTP/1.1 ").count(), 1, "{answer}");
@@ -181,7 +181,7 @@ async fn odd_targets_get_their_answers_and_are_never_reflected() {
 }
 
 #[tokio::test]
-async fn a_body_that_is_announced_as_too_long_is_refused_before_it_is_sent() {
+async fn a_body_announced_as_too_long_is_refused_before_it_is_sent() {
     on_one_database(async |service| {
         for path in ["/api/download", "/mcp"] {
             let head = format!("POST {path} HTTP/1.1\r\nHost: x\r\n{JSON}\r\nExpect: 100-continue\r\nContent-Length:");
@@ -234,7 +234,7 @@ async fn requests_sent_at_once_are_answered_in_order() {
 }
 
 #[tokio::test]
-async fn half_sent_requests_disturb_nobody_else() {
+async fn incomplete_requests_do_not_disturb_others() {
     on_each_database(async |service| {
         let mut halves = Vec::new();
         for half in [

@@ -71,7 +71,7 @@ async fn a_message_has_2_to_4000_characters() {
 }
 
 #[tokio::test]
-async fn a_message_that_is_no_text_does_not_fit_rather_than_being_empty() {
+async fn a_message_that_is_not_text_is_invalid_rather_than_empty() {
     on_each_database(async |service| {
         for message in [json!(null), json!(7), json!(true), json!(["Hello"]), json!({ "text": "Hello" })] {
             let body = json!({ "email": "ada@example.com", "message": message });
@@ -84,7 +84,7 @@ async fn a_message_that_is_no_text_does_not_fit_rather_than_being_empty() {
 }
 
 #[tokio::test]
-async fn the_same_words_within_a_day_are_one_message() {
+async fn the_same_text_within_a_day_is_one_message() {
     on_each_database(async |service| {
         let words = letter("Ada", "ada@example.com", "Hello");
         let almost_a_day = Duration::from_millis(24 * 60 * 60 * 1000 - 1);
@@ -128,7 +128,7 @@ async fn another_sender_name_or_wording_is_another_message() {
 }
 
 #[tokio::test]
-async fn the_same_words_sent_many_times_at_once_are_one_message() {
+async fn the_same_text_sent_concurrently_is_one_message() {
     on_each_database(async |service| {
         let words = letter("Ada", "ada@example.com", "Hello");
         join_all((0..50).map(|_| send(service, &words))).await;

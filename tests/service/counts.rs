@@ -1,4 +1,4 @@
-//! What is counted as it happens: exactly what a recount would give, whatever came in between.
+//! Counts that are kept up to date with each event equal a recount.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ async fn counts(database: &Database) -> [Vec<String>; 2] {
     [database.texts(COUNTS).await, database.texts(SOURCES).await]
 }
 
-/// How often something was counted, whenever and wherever it came from.
+/// The sum of a count over all days and interfaces.
 async fn total(database: &Database, kind: &str) -> i64 {
     database.number(&format!("SELECT CAST(COALESCE(SUM(times), 0) AS BIGINT) FROM counts WHERE kind = '{kind}'")).await
 }
@@ -36,7 +36,7 @@ async fn download(service: &Service, email: &str, updates: bool, source: &str) {
     service.post("/api/download", &order).await.is_ok();
 }
 
-/// Has the counts made anew by the migrations that made them, as in a database of an older version.
+/// Recounts everything with the migrations that created the tables, as in a database of an older version.
 async fn recounted(service: Service) -> [Vec<String>; 2] {
     let database = service.database.clone();
     service.stop().await;
@@ -149,7 +149,7 @@ async fn what_is_written_again_one_by_one_is_counted_once() {
 }
 
 #[tokio::test]
-async fn a_write_that_is_repeated_because_nobody_knew_whether_it_arrived_is_counted_once() {
+async fn a_write_repeated_after_an_ambiguous_commit_is_counted_once() {
     on_each_database(async |service| {
         let store = Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store");
         let (writer, written) = Writer::start(store, None);

@@ -77,7 +77,7 @@ async fn an_opt_in_is_kept_with_what_it_was_given_through() {
 }
 
 #[tokio::test]
-async fn only_the_address_is_needed_and_nothing_else_is_made_up() {
+async fn only_the_address_is_required_and_nothing_is_invented() {
     on_each_database(async |service| {
         service.post(PATH, &json!({ "email": "ada@example.com" })).await.is_ok();
         assert!(!service.database.has_updates_on("ada@example.com").await);
@@ -88,7 +88,7 @@ async fn only_the_address_is_needed_and_nothing_else_is_made_up() {
 }
 
 #[tokio::test]
-async fn an_image_that_is_kept_elsewhere_is_handed_out() {
+async fn an_image_hosted_elsewhere_is_linked() {
     let written = RawSettings {
         base_url: Some("https://troupe.example".to_owned()),
         download_url: Some("https://files.example/latest/Troupe.dmg".to_owned()),
@@ -102,7 +102,7 @@ async fn an_image_that_is_kept_elsewhere_is_handed_out() {
 }
 
 #[tokio::test]
-async fn with_nothing_to_hand_out_a_valid_request_is_503_and_leaves_no_trace() {
+async fn without_an_image_a_valid_request_is_503_and_leaves_no_trace() {
     let written = RawSettings { base_url: Some("https://troupe.example".to_owned()), ..RawSettings::default() };
     on_each_database_with(written, async |service| {
         let answer = service.post(PATH, &json!({ "email": "ada@example.com", "updates": true })).await;

@@ -43,7 +43,7 @@ async fn the_contact_form_stores_the_message_as_it_was_typed() {
 }
 
 #[tokio::test]
-async fn a_refused_form_comes_back_with_the_api_s_words_and_everything_typed() {
+async fn a_rejected_form_comes_back_with_the_api_s_message_and_everything_typed() {
     on_each_database(async |service| {
         let answer = submit(service, "/download", "email=%3Cnobody%3E&updates=on").await;
         assert_eq!(answer.status, 400);
@@ -67,7 +67,7 @@ async fn a_refused_form_comes_back_with_the_api_s_words_and_everything_typed() {
 }
 
 #[tokio::test]
-async fn a_filled_honeypot_is_told_and_keeps_everything() {
+async fn a_filled_honeypot_is_reported_and_keeps_everything_typed() {
     on_each_database(async |service| {
         let answer = submit(service, "/download", "email=ada%40example.com&website_confirm=x").await;
         assert_eq!(answer.status, 400);
@@ -79,7 +79,7 @@ async fn a_filled_honeypot_is_told_and_keeps_everything() {
 }
 
 #[tokio::test]
-async fn forms_of_other_sites_are_refused_and_silent_senders_let_in() {
+async fn forms_of_other_sites_are_refused_and_requests_without_origin_accepted() {
     on_each_database(async |service| {
         let own = service.base_url().to_owned();
         for (sender, status) in [
@@ -106,7 +106,7 @@ async fn forms_of_other_sites_are_refused_and_silent_senders_let_in() {
 }
 
 #[tokio::test]
-async fn whoever_looks_at_the_form_s_address_is_led_to_the_form() {
+async fn a_get_of_a_form_action_redirects_to_the_form() {
     on_one_database(async |service| {
         for method in [Method::GET, Method::HEAD] {
             let answer = service.send(method, "/download", &[], "").await;

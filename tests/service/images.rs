@@ -15,7 +15,7 @@ async fn part(service: &Service, headers: &[(&str, &str)]) -> Answer {
 }
 
 #[tokio::test]
-async fn an_image_says_all_about_itself_and_can_be_kept_for_good() {
+async fn an_image_is_fully_described_and_cached_forever() {
     on_each_database(async |service| {
         let image = service.publish("1.4.0");
         let listed = service.wait_for_text("/releases.json", "1.4.0").await;
@@ -162,12 +162,12 @@ async fn curl_resumes_a_download_that_was_cut_off() {
 }
 
 #[tokio::test]
-async fn a_reader_who_stops_reading_does_not_hold_others_up() {
+async fn a_client_that_stops_reading_does_not_block_others() {
     on_one_database(async |service| {
         let image = crate::harness::disk_image(24 * 1024 * 1024, 3);
         let path = service.file("large.dmg", &image);
-        let (code, said) = service.release(&["publish", path.to_str().unwrap(), "--version", "1.4.0"]);
-        assert_eq!(code, 0, "{said}");
+        let (code, output) = service.release(&["publish", path.to_str().unwrap(), "--version", "1.4.0"]);
+        assert_eq!(code, 0, "{output}");
         let mut readers = Vec::new();
         for _ in 0..8 {
             let mut reader = TcpStream::connect(service.address()).unwrap();
@@ -181,7 +181,7 @@ async fn a_reader_who_stops_reading_does_not_hold_others_up() {
     .await;
 }
 
-/// The most memory the process has ever had, in KiB.
+/// The peak memory of a process, in KiB.
 fn peak_memory(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let (_, peak) = status.split_once("VmHWM:").unwrap();
@@ -200,8 +200,8 @@ async fn an_image_of_a_gibibyte_does_not_grow_the_servers_memory() {
     let serve = Program::command(folder.path(), &["serve", "--listen", "127.0.0.1:0", "--ops-listen", "off"]);
     let program = Program::start(serve, "not mailed to anybody");
     let publish = Program::command(folder.path(), &["release", "publish", "large.dmg", "--version", "1.4.0"]);
-    let (code, said) = Program::run(publish);
-    assert_eq!(code, 0, "{said}");
+    let (code, output) = Program::run(publish);
+    assert_eq!(code, 0, "{output}");
 
     let address = program.address();
     let download = |first: u64| {

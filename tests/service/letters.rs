@@ -1,4 +1,4 @@
-//! The monthly letter, from the maker's command to the mailbox and the way out.
+//! The monthly letter, from the command to the mailbox and the unsubscribe link.
 
 mod interrupted;
 mod refusals;
@@ -12,29 +12,29 @@ use crate::harness::{Database, MailServer, Program, Service, each_migrated_datab
 
 const LETTER: &str = "# What is new in November\n\nBots answer *sooner*. [Read on](/releases).\n";
 
-/// A service, a mail server, and a maker who writes letters.
-pub(super) struct Desk {
+/// A service and a mail server, for commands about letters.
+pub(super) struct LetterFixture {
     pub service: Service,
     pub server: MailServer,
 }
 
-async fn on_each_database(test: impl AsyncFn(&mut Desk)) {
+async fn on_each_database(test: impl AsyncFn(&mut LetterFixture)) {
     for database in each_migrated_database().await {
         println!("on {database:?}");
-        let mut desk = Desk::open(database).await;
-        test(&mut desk).await;
-        desk.service.stop().await;
+        let mut fixture = LetterFixture::open(database).await;
+        test(&mut fixture).await;
+        fixture.service.stop().await;
     }
 }
 
-impl Desk {
+impl LetterFixture {
     async fn open(database: Database) -> Self {
         let server = MailServer::start().await;
         let service = Service::start(RawSettings::default(), database).await;
         Self { service, server }
     }
 
-    /// Somebody downloads, with or without the tick for the monthly email.
+    /// Posts a download, with or without an opt-in to the monthly email.
     async fn download(&self, email: &str, updates: bool) {
         let order = json!({ "email": email, "updates": updates, "source": "a <friend>" });
         self.service.post("/api/download", &order).await.is_ok();
@@ -80,7 +80,7 @@ impl Desk {
         status
     }
 
-    /// Recipients of all mails since last asked, in order of the address.
+    /// Recipients of all mails since the last call, sorted.
     async fn recipients(&mut self) -> Vec<String> {
         let mails = self.server.mails().await;
         let mut to: Vec<_> = mails.into_iter().flat_map(|mail| mail.recipients).collect();
@@ -90,19 +90,19 @@ impl Desk {
 }
 
 #[tokio::test]
-async fn a_letter_reaches_exactly_those_who_asked_for_it() {
-    on_each_database(async |desk| {
-        desk.download("Ada@Example.com", true).await;
-        desk.download("bob@example.com", false).await;
-        desk.service.post("/api/waitlist", &json!({ "email": "cyd@example.com" })).await.is_ok();
-        let file = desk.file("november.md", LETTER);
-        let (code, said) = desk.run(&["send", &file]);
-        assert_eq!((code, desk.server.mails().await.len()), (2, 0), "{said}");
-        assert!(said.contains("--yes"), "{said}");
+async fn a_letter_reaches_exactly_those_who_opted_in() {
+    on_each_database(async |fixture| {
+        fixture.download("Ada@Example.com", true).await;
+        fixture.download("bob@example.com", false).await;
+        fixture.service.post("/api/waitlist", &json!({ "email": "cyd@example.com" })).await.is_ok();
+        let file = fixture.file("november.md", LETTER);
+        let (code, output) = fixture.run(&["send", &file]);
+        assert_eq!((code, fixture.server.mails().await.len()), (2, 0), "{output}");
+        assert!(output.contains("--yes"), "{output}");
 
-        let (code, said) = desk.send(&file);
-        assert_eq!(code, 0, "{said}");
-        let mails = desk.server.mails().await;
+        let (code, output) = fixture.send(&file);
+        assert_eq!(code, 0, "{output}");
+        let mails = fixture.server.mails().await;
         assert_eq!(mails.len(), 1, "{mails:#?}");
         let mail = &mails[0];
         assert_eq!(mail.recipients, ["Ada@Example.com"], "as first typed");
@@ -113,130 +113,133 @@ async fn a_letter_reaches_exactly_those_who_asked_for_it() {
         assert!(mail.header("content-type").starts_with("multipart/alternative"));
         assert_eq!(mail.header("list-unsubscribe-post"), "List-Unsubscribe=One-Click");
         let way_out = mail.header("list-unsubscribe").trim_matches(['<', '>']).to_owned();
-        let path = way_out.strip_prefix(desk.service.base_url()).expect("an address of ours").to_owned();
+        let path = way_out.strip_prefix(fixture.service.base_url()).expect("an address of ours").to_owned();
         for part in [&mail.text, &mail.html] {
             for words in ["sooner", "1 Lamp Street, Oldtown", "2026-11-15", "a program", "friend", &way_out] {
                 assert!(part.contains(words), "{words}: {part}");
             }
             assert!(!part.contains("<friend>"), "{part}");
         }
-        assert!(mail.html.contains(&format!("href=\"{}/releases\"", desk.service.base_url())), "{}", mail.html);
+        assert!(mail.html.contains(&format!("href=\"{}/releases\"", fixture.service.base_url())), "{}", mail.html);
         assert_eq!(
-            desk.status(),
+            fixture.status(),
             json!({
-                "id": desk.status()["id"], "subject": "What is new in November", "started": desk.status()["started"],
+                "id": fixture.status()["id"], "subject": "What is new in November", "started": fixture.status()["started"],
                 "recipients": 1, "sent": 1, "waiting": 0, "uncertain": 0, "refused": 0, "skipped": 0,
             })
         );
 
         let form = [("content-type", "application/x-www-form-urlencoded")];
-        let left = desk.service.send(reqwest::Method::POST, &path, &form, "List-Unsubscribe=One-Click").await;
+        let left = fixture.service.send(reqwest::Method::POST, &path, &form, "List-Unsubscribe=One-Click").await;
         assert!(left.status.is_success() || left.status.is_redirection(), "{}", left.status);
-        assert!(!desk.service.database.has_updates_on("ada@example.com").await);
+        assert!(!fixture.service.database.has_updates_on("ada@example.com").await);
     })
     .await;
 }
 
 #[tokio::test]
 async fn nobody_gets_two_letters_in_one_month() {
-    on_each_database(async |desk| {
-        desk.download("ada@example.com", true).await;
-        let (first, second) = (desk.file("a.md", LETTER), desk.file("b.md", "# Another\n\nMore.\n"));
-        assert_eq!(desk.send(&first).0, 0);
-        assert_eq!(desk.recipients().await, ["ada@example.com"]);
-        let (code, said) = desk.run(&["send", &first]);
-        assert!(code == 0 && said.contains("This letter has already been sent."), "nothing is asked: {said}");
-        assert!(desk.recipients().await.is_empty());
+    on_each_database(async |fixture| {
+        fixture.download("ada@example.com", true).await;
+        let (first, second) = (fixture.file("a.md", LETTER), fixture.file("b.md", "# Another\n\nMore.\n"));
+        assert_eq!(fixture.send(&first).0, 0);
+        assert_eq!(fixture.recipients().await, ["ada@example.com"]);
+        let (code, text) = fixture.run(&["send", &first]);
+        assert!(code == 0 && text.contains("This letter has already been sent."), "nothing is asked: {text}");
+        assert!(fixture.recipients().await.is_empty());
 
-        desk.download("bob@example.com", true).await;
-        assert_eq!(desk.send(&second).0, 0);
-        assert_eq!(desk.recipients().await, ["bob@example.com"], "another file goes to those who had none");
-        let status = desk.status();
+        fixture.download("bob@example.com", true).await;
+        assert_eq!(fixture.send(&second).0, 0);
+        assert_eq!(fixture.recipients().await, ["bob@example.com"], "another file goes to those who had none");
+        let status = fixture.status();
         assert_eq!((&status["sent"], &status["skipped"]), (&json!(1), &json!(1)));
-        assert_eq!(desk.service.database.count("letter_months").await, 2);
-        let output = Program::run_to_end(&mut desk.command(&["list", "--json"]));
+        assert_eq!(fixture.service.database.count("letter_months").await, 2);
+        let output = Program::run_to_end(&mut fixture.command(&["list", "--json"]));
         let listed: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(listed.as_array().unwrap().len(), 2);
-        let (_, said) = desk.run(&["list"]);
-        assert!(said.contains("  1 of 2 sent, 1 skipped  Another\n"), "{said}");
+        let (_, text) = fixture.run(&["list"]);
+        assert!(text.contains("  1 of 2 sent, 1 skipped  Another\n"), "{text}");
     })
     .await;
 }
 
 #[tokio::test]
 async fn the_database_itself_refuses_a_second_place_in_a_month() {
-    on_each_database(async |desk| {
-        desk.download("ada@example.com", true).await;
-        desk.send(&desk.file("a.md", LETTER));
+    on_each_database(async |fixture| {
+        fixture.download("ada@example.com", true).await;
+        fixture.send(&fixture.file("a.md", LETTER));
         let again = "INSERT INTO letter_months (hash, month, letter) SELECT hash, month, 'other' FROM letter_months";
-        assert!(desk.service.database.refuses(again).await);
+        assert!(fixture.service.database.refuses(again).await);
     })
     .await;
 }
 
 #[tokio::test]
-async fn who_leaves_after_the_letter_was_started_is_not_mailed() {
-    on_each_database(async |desk| {
+async fn an_unsubscribe_after_the_start_of_a_letter_is_respected() {
+    on_each_database(async |fixture| {
         for name in ["ada", "bob"] {
-            desk.download(&format!("{name}@example.com"), true).await;
+            fixture.download(&format!("{name}@example.com"), true).await;
         }
-        let file = desk.file("a.md", LETTER);
-        desk.server.command("stop-listening").await;
-        let (code, said) = desk.send(&file);
+        let file = fixture.file("a.md", LETTER);
+        fixture.server.command("stop-listening").await;
+        let (code, output) = fixture.send(&file);
         assert_eq!(code, 1);
-        assert!(said.contains("The mail server is unavailable") && said.contains("2 recipients are waiting"), "{said}");
-        assert_eq!(desk.status()["waiting"], 2);
+        assert!(
+            output.contains("The mail server is unavailable") && output.contains("2 recipients are waiting"),
+            "{output}"
+        );
+        assert_eq!(fixture.status()["waiting"], 2);
 
-        desk.service.database.execute("UPDATE people SET opt_in = NULL WHERE address = 'ada@example.com'").await;
-        desk.download("cyd@example.com", true).await;
-        desk.server.command("listen-again").await;
-        assert_eq!(desk.send(&file).0, 0);
-        assert_eq!(desk.recipients().await, ["bob@example.com"], "recipients were written down at the start");
-        assert_eq!(desk.status()["skipped"], 1);
+        fixture.service.database.execute("UPDATE people SET opt_in = NULL WHERE address = 'ada@example.com'").await;
+        fixture.download("cyd@example.com", true).await;
+        fixture.server.command("listen-again").await;
+        assert_eq!(fixture.send(&file).0, 0);
+        assert_eq!(fixture.recipients().await, ["bob@example.com"], "recipients were written down at the start");
+        assert_eq!(fixture.status()["skipped"], 1);
     })
     .await;
 }
 
 #[tokio::test]
-async fn a_preview_and_a_test_bother_nobody() {
-    on_each_database(async |desk| {
-        desk.download("ada@example.com", true).await;
-        let file = desk.file("november.md", LETTER);
-        let (code, said) = desk.run(&["preview", &file]);
-        assert_eq!(code, 0, "{said}");
+async fn a_preview_and_a_test_reach_no_recipient() {
+    on_each_database(async |fixture| {
+        fixture.download("ada@example.com", true).await;
+        let file = fixture.file("november.md", LETTER);
+        let (code, output) = fixture.run(&["preview", &file]);
+        assert_eq!(code, 0, "{output}");
         let html = std::fs::read_to_string(file.replace(".md", ".preview.html")).unwrap();
         let text = std::fs::read_to_string(file.replace(".md", ".preview.txt")).unwrap();
         assert!(html.contains("<em>sooner</em>") && text.contains("*sooner*"));
         for name in ["november.txt", "november.html", "november.preview.txt", "november"] {
-            let letter = desk.file(name, LETTER);
+            let letter = fixture.file(name, LETTER);
             for _ in 0..2 {
-                let (code, said) = desk.run(&["preview", &letter]);
-                assert_eq!((code, std::fs::read_to_string(&letter).unwrap().as_str()), (0, LETTER), "{said}");
+                let (code, output) = fixture.run(&["preview", &letter]);
+                assert_eq!((code, std::fs::read_to_string(&letter).unwrap().as_str()), (0, LETTER), "{output}");
             }
         }
         assert_eq!(std::fs::read_to_string(&file).unwrap(), LETTER, "a maker's files stay theirs");
 
-        let (code, said) = desk.run(&["test", &file, "--to", "me@troupe.example"]);
-        assert_eq!(code, 0, "{said}");
-        let mails = desk.server.mails().await;
+        let (code, output) = fixture.run(&["test", &file, "--to", "me@troupe.example"]);
+        assert_eq!(code, 0, "{output}");
+        let mails = fixture.server.mails().await;
         assert_eq!(mails.len(), 1);
         assert_eq!(mails[0].recipients, ["me@troupe.example"]);
         assert_eq!(mails[0].header("subject"), "[Test] What is new in November");
-        assert_eq!(desk.service.database.count("letters").await, 0);
-        assert_eq!(desk.run(&["status"]).0, 1, "no letter has been sent");
+        assert_eq!(fixture.service.database.count("letters").await, 0);
+        assert_eq!(fixture.run(&["status"]).0, 1, "no letter has been sent");
     })
     .await;
 }
 
 #[tokio::test]
 async fn a_letter_that_cannot_be_sent_says_why() {
-    let desk = Desk::open(Database::migrated_sqlite().await).await;
-    let good = desk.file("good.md", LETTER);
-    let (code, said) = desk.send(&good);
+    let fixture = LetterFixture::open(Database::migrated_sqlite().await).await;
+    let good = fixture.file("good.md", LETTER);
+    let (code, output) = fixture.send(&good);
     assert_eq!(code, 0);
-    assert!(said.contains("Nobody has opted in"), "{said}");
-    let empty = desk.file("empty.md", "\n");
-    let picture = desk.file("picture.md", "# A\n\n![b](/c.png)\n");
+    assert!(output.contains("Nobody has opted in"), "{output}");
+    let empty = fixture.file("empty.md", "\n");
+    let picture = fixture.file("picture.md", "# A\n\n![b](/c.png)\n");
     for (arguments, code, words) in [
         (vec!["send", &empty, "--yes"], 1, "it says nothing"),
         (vec!["send", &picture, "--yes"], 1, "link to the picture instead"),
@@ -244,20 +247,20 @@ async fn a_letter_that_cannot_be_sent_says_why() {
         (vec!["test", &good, "--to", "nobody"], 2, "name@example.com"),
         (vec!["status", &good], 1, "has not been sent yet"),
     ] {
-        let (found, said) = desk.run(&arguments);
-        assert_eq!(found, code, "{said}");
-        assert!(said.contains(words), "{said}");
+        let (found, output) = fixture.run(&arguments);
+        assert_eq!(found, code, "{output}");
+        assert!(output.contains(words), "{output}");
     }
     for (setting, name) in [("--postal-address", "postal_address"), ("--smtp-url", "smtp_url")] {
-        let whole = desk.command(&["send", &good, "--yes"]);
+        let whole = fixture.command(&["send", &good, "--yes"]);
         let mut arguments: Vec<_> = whole.get_args().collect();
         let place = arguments.iter().position(|argument| *argument == setting).unwrap();
         arguments.drain(place..place + 2);
         let mut command = Program::command(whole.get_current_dir().unwrap(), &[]);
         command.args(arguments);
-        let (code, said) = Program::run(command);
-        assert_eq!(code, 2, "{said}");
-        assert!(said.contains(&format!("`{name}`")), "{said}");
+        let (code, output) = Program::run(command);
+        assert_eq!(code, 2, "{output}");
+        assert!(output.contains(&format!("`{name}`")), "{output}");
     }
-    desk.service.stop().await;
+    fixture.service.stop().await;
 }

@@ -9,7 +9,7 @@ use rustix::process::Signal;
 
 use crate::harness::{Connection, Program, raw};
 
-/// The last line of the greeting.
+/// The last line that the program prints at its start.
 const UP: &str = "not mailed to anybody";
 
 fn serve(folder: &Path, arguments: &[&str]) -> Command {
@@ -84,8 +84,8 @@ async fn either_signal_ends_it_once_what_is_under_way_is_answered() {
         let answer = under_way.read_to_end().await;
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{signal:?}: {answer}");
 
-        let (status, said) = program.end();
-        assert_eq!(status.code(), Some(0), "{said}");
+        let (status, output) = program.end();
+        assert_eq!(status.code(), Some(0), "{output}");
     }
 }
 
@@ -106,8 +106,8 @@ async fn a_connection_made_before_the_signal_is_answered_after_it() {
         let answer = connection.read_to_end().await;
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer:?}");
     }
-    let (status, said) = program.end();
-    assert_eq!(status.code(), Some(0), "{said}");
+    let (status, output) = program.end();
+    assert_eq!(status.code(), Some(0), "{output}");
 }
 
 #[tokio::test]
@@ -119,8 +119,8 @@ async fn connections_that_idle_do_not_keep_it_up() {
     idle.read_until("sitemap.xml\n").await;
     let silent = Connection::open(program.address()).await;
     program.signal(Signal::TERM);
-    let (status, said) = program.end();
-    assert_eq!(status.code(), Some(0), "{said}");
+    let (status, output) = program.end();
+    assert_eq!(status.code(), Some(0), "{output}");
     assert_eq!(idle.read_to_end().await, "");
     drop(silent);
 }
@@ -152,17 +152,17 @@ async fn a_request_is_one_line_without_anything_a_person_sent() {
         raw(program.address(), request).await;
     }
     program.signal(Signal::TERM);
-    let (_, said) = program.end();
-    let lines: Vec<_> = said.lines().filter(|line| line.contains("status=")).collect();
-    assert_eq!(lines.len(), requests.len(), "{said}");
+    let (_, output) = program.end();
+    let lines: Vec<_> = output.lines().filter(|line| line.contains("status=")).collect();
+    assert_eq!(lines.len(), requests.len(), "{output}");
     for ((_, expected), line) in requests.iter().zip(lines) {
         assert!(line.contains(expected), "{line}");
     }
-    assert!(!said.to_lowercase().contains("secret"), "{said}");
+    assert!(!output.to_lowercase().contains("secret"), "{output}");
 }
 
 #[test]
-fn what_is_in_the_way_is_said_in_one_sentence() {
+fn an_obstacle_to_the_start_is_reported_in_one_sentence() {
     let folder = tempfile::tempdir().expect("a folder");
     let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
     let taken = taken.local_addr().map(|address| (address.to_string(), taken)).expect("its address");
@@ -179,13 +179,13 @@ fn what_is_in_the_way_is_said_in_one_sentence() {
         if arguments[0] != "--listen" {
             command.args(["--listen", "127.0.0.1:0"]);
         }
-        let (code, said) = Program::run({
+        let (code, output) = Program::run({
             command.args(arguments).env("RUST_BACKTRACE", "1");
             command
         });
-        assert_eq!(code, 1, "{said}");
-        assert_eq!(said.trim_end().lines().count(), 1, "{said}");
-        assert!(said.contains(says) && said.trim_end().ends_with('.'), "{said}");
-        assert!(!said.contains("panicked") && !said.contains("backtrace"), "{said}");
+        assert_eq!(code, 1, "{output}");
+        assert_eq!(output.trim_end().lines().count(), 1, "{output}");
+        assert!(output.contains(says) && output.trim_end().ends_with('.'), "{output}");
+        assert!(!output.contains("panicked") && !output.contains("backtrace"), "{output}");
     }
 }

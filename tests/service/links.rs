@@ -1,4 +1,4 @@
-//! Every link leads somewhere, every asset is what it says, every example works as pasted.
+//! Every link works, every asset matches its hash, every example works as pasted.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -10,10 +10,10 @@ use crate::harness::markup::{addresses, attributes, code_blocks};
 use crate::harness::{Answer, Program, Service, on_each_database, on_one_database};
 
 const PAGES: [&str; 7] = ["/", "/about", "/privacy", "/developers", "/contact", "/releases", "/nothing-here"];
-/// Addresses that answer POST alone.
+/// Paths that accept only POST.
 const ENDPOINTS: [&str; 4] = ["/api/download", "/api/waitlist", "/api/contact", "/mcp"];
 
-/// Where an answer leads: by its Link header, by the elements of HTML, by the addresses in a text.
+/// The links of a response: in its Link header, in HTML elements, in plain text.
 fn links(answer: &Answer, base_url: &str) -> Vec<String> {
     let text = String::from_utf8_lossy(&answer.body);
     let mut links: Vec<_> = answer
@@ -34,7 +34,7 @@ fn links(answer: &Answer, base_url: &str) -> Vec<String> {
     links
 }
 
-/// Follows every link from an answer at `start`; gives the paths that were found.
+/// Follows every link from `start`; returns the paths that were found.
 async fn crawl(service: &Service, start: &str, answer: &Answer) -> BTreeSet<String> {
     let from = |path: &str, answer: &Answer| {
         links(answer, service.base_url()).into_iter().map(|link| (path.to_owned(), link)).collect::<Vec<_>>()
@@ -177,14 +177,14 @@ async fn assets_are_kept_for_good_and_are_what_the_pages_say() {
     .await;
 }
 
-/// Pastes a block into a shell and gives the body that comes out.
+/// Runs a block in a shell and returns the body that it prints.
 async fn paste(block: String) -> String {
     let shown = block.clone();
     let run = move || Program::run_to_end(Command::new("sh").args(["-c", &block]).env("no_proxy", "*"));
     let output = tokio::task::spawn_blocking(run).await.expect("an end");
     assert!(output.status.success(), "{shown}: {}", String::from_utf8_lossy(&output.stderr));
-    let said = String::from_utf8(output.stdout).expect("text");
-    said.rsplit("\r\n\r\n").next().expect("a body").to_owned()
+    let printed = String::from_utf8(output.stdout).expect("text");
+    printed.rsplit("\r\n\r\n").next().expect("a body").to_owned()
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
-//! Messages on their way to the makers' mailbox, through a real mail server.
+//! Contact messages forwarded to the makers' mailbox, through a real mail server.
 //!
-//! The forwarder is driven by hand, with the clock of the service; where the whole program matters,
-//! the real one runs.
+//! The tests call the forwarder step by step, with the clock of the service; where the whole program matters,
+//! they run it.
 
 mod contents;
 mod program;
@@ -24,34 +24,34 @@ use crate::harness::{Database, MailServer, ReceivedMail, Service, each_migrated_
 const FROM: &str = "Troupe, the makers <hello@troupe.example>";
 const TO: &str = "makers@troupe.example";
 
-/// A service that forwards nothing by itself, and whoever does it by hand.
-struct Post {
+/// A service without a forwarder task, and a forwarder whose steps the test runs.
+struct MailFixture {
     service: Service,
     server: MailServer,
     forwarder: Forwarder,
 }
 
-/// Runs the same test on SQLite and on PostgreSQL, with a mail server that takes everything.
-async fn on_each_database(test: impl AsyncFn(&mut Post)) {
+/// Runs the same test on SQLite and on PostgreSQL, with a mail server that accepts everything.
+async fn on_each_database(test: impl AsyncFn(&mut MailFixture)) {
     for database in each_migrated_database().await {
         println!("on {database:?}");
         on(database, &test).await;
     }
 }
 
-/// For what the database has no part in.
-async fn on_one_database(test: impl AsyncFn(&mut Post)) {
+/// Runs a test of something that does not depend on the database.
+async fn on_one_database(test: impl AsyncFn(&mut MailFixture)) {
     on(Database::migrated_sqlite().await, &test).await;
 }
 
-async fn on(database: Database, test: &impl AsyncFn(&mut Post)) {
+async fn on(database: Database, test: &impl AsyncFn(&mut MailFixture)) {
     let server = MailServer::start().await;
     let service = Service::start(RawSettings::default(), database).await;
     let forwarder = forwarder(&service, &server.url());
-    let mut post = Post { service, server, forwarder };
-    test(&mut post).await;
-    post.forwarder.store.close().await;
-    post.service.stop().await;
+    let mut fixture = MailFixture { service, server, forwarder };
+    test(&mut fixture).await;
+    fixture.forwarder.store.close().await;
+    fixture.service.stop().await;
 }
 
 fn forwarder(service: &Service, smtp_url: &str) -> Forwarder {
@@ -65,19 +65,19 @@ fn forwarder(service: &Service, smtp_url: &str) -> Forwarder {
     }
 }
 
-fn letter(number: usize) -> Value {
-    json!({ "name": "Ada", "email": format!("ada{number}@example.com"), "message": format!("Letter {number}.") })
+fn message(number: usize) -> Value {
+    json!({ "name": "Ada", "email": format!("ada{number}@example.com"), "message": format!("Number {number}.") })
 }
 
-impl Post {
-    async fn write(&self, letter: &Value) {
+impl MailFixture {
+    async fn write(&self, message: &Value) {
         self.service.clock.advance(Duration::from_millis(1));
-        self.service.post("/api/contact", letter).await.is_ok();
+        self.service.post("/api/contact", message).await.is_ok();
     }
 
     async fn write_many(&self, count: usize) {
         for number in 1..=count {
-            self.write(&letter(number)).await;
+            self.write(&message(number)).await;
         }
     }
 
@@ -90,15 +90,15 @@ impl Post {
         while let ForwardStep::Sent = self.step().await {}
     }
 
-    async fn is_stuck(&self) -> SendFailure {
+    async fn failed_step(&self) -> SendFailure {
         match self.step().await {
             ForwardStep::Failed(trouble) => trouble,
             other => panic!("{other:?}"),
         }
     }
 
-    /// How long until the next try; the clock is moved there.
-    async fn wait(&self) -> Duration {
+    /// Advances the clock to the next try; returns by how much.
+    async fn advance_to_next_try(&self) -> Duration {
         let now = self.service.clock.now();
         let ForwardStep::Idle(Some(then)) = self.step().await else { panic!("there is something to do already") };
         let pause = now.until(then);
@@ -111,8 +111,8 @@ impl Post {
     }
 }
 
-/// The numbers of the letters in a mail, as they stand there.
-fn letters_in(mail: &ReceivedMail) -> Vec<usize> {
-    let numbers = mail.text.lines().filter_map(|line| line.trim_start_matches("> ").strip_prefix("Letter "));
+/// The numbers of the messages in a mail, in its order.
+fn messages_in(mail: &ReceivedMail) -> Vec<usize> {
+    let numbers = mail.text.lines().filter_map(|line| line.trim_start_matches("> ").strip_prefix("Number "));
     numbers.map(|number| number.trim_end_matches('.').parse().expect("a number")).collect()
 }

@@ -1,6 +1,6 @@
-//! The service as its callers see it, on both databases.
+//! The service as its clients see it, on both databases.
 //!
-//! One file a subject. A database that is missing fails the tests; nothing is skipped.
+//! One file per subject. A missing database fails the tests; nothing is skipped.
 
 #![expect(
     clippy::expect_used,
@@ -45,5 +45,5 @@ mod terminal;
 mod unsubscribe;
 mod waitlist;
 
-/// A test that cuts the power would need to wait for the disk; none does.
+/// Without fsync: no test cuts the power.
 const POSTGRES_OPTIONS: &[&str] = &["-F"];

@@ -1,4 +1,4 @@
-//! `POST /mcp`: JSON-RPC and Streamable HTTP, spoken exactly.
+//! `POST /mcp`: JSON-RPC over Streamable HTTP, to the letter.
 
 mod clients;
 mod origins;
@@ -13,10 +13,10 @@ const PATH: &str = "/mcp";
 const PING: &str = r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#;
 const FOREIGN: (&str, &str) = ("origin", "https://evil.example");
 const VERSIONS: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
-/// All that we ever answer with; newer clients take others for a newer revision of the protocol.
+/// The only statuses we respond with; newer clients take others for a newer revision of the protocol.
 const CODES: [i64; 4] = [-32700, -32600, -32601, -32602];
 
-/// Sends one request and gives the whole message that answers it.
+/// Sends one request and returns the whole message that answers it.
 async fn request(service: &Service, method: &str, params: Value) -> Value {
     let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
     let answer = service.post(PATH, &message).await.is_ok();
@@ -30,7 +30,7 @@ async fn result(service: &Service, method: &str, params: Value) -> Value {
     answer["result"].take()
 }
 
-/// Makes sure that this is a JSON-RPC error and nothing else.
+/// Asserts that this is a JSON-RPC error and nothing else.
 #[track_caller]
 fn is_error(answer: &Answer, status: u16, id: &Value, code: i64) -> String {
     assert_eq!(answer.status, status, "{}", answer.text());
@@ -60,7 +60,7 @@ async fn every_method_but_post_is_405_before_anything_else_is_looked_at() {
 }
 
 #[tokio::test]
-async fn the_first_check_that_fails_answers() {
+async fn the_first_failed_check_decides_the_response() {
     on_one_database(async |service| {
         let odd_version = ("mcp-protocol-version", "1999-01-01");
         let large = " ".repeat(70_000);
@@ -129,7 +129,7 @@ async fn initialize_echoes_a_version_we_speak_and_names_the_newest_for_any_other
 }
 
 #[tokio::test]
-async fn initialize_says_who_answers_and_what_it_can() {
+async fn initialize_describes_the_server_and_its_capabilities() {
     on_one_database(async |service| {
         let hello = result(service, "initialize", json!({ "protocolVersion": "2025-06-18" })).await;
         assert_eq!(hello["capabilities"], json!({ "tools": {} }));

@@ -1,4 +1,4 @@
-//! From the embedded database to PostgreSQL, and on as before.
+//! `porchlight move`: from SQLite to PostgreSQL, with the same behaviour afterwards.
 
 use std::process::{Command, Stdio};
 
@@ -17,14 +17,14 @@ fn move_to(service: &Service, to: &Database) -> (i32, String) {
     Program::run(move_command(service, to))
 }
 
-/// Until somebody waits for a table of this database.
+/// Waits until a statement is blocked by a lock in this database.
 pub(super) async fn wait_for_a_blocked_lock(database: &Database) {
     let here = "(SELECT oid FROM pg_database WHERE datname = current_database())";
     let waiting = format!("SELECT COUNT(*) FROM pg_locks WHERE NOT granted AND database = {here} AND relation <> 0");
     wait_until("a lock that is not granted", async || database.number(&waiting).await > 0).await;
 }
 
-/// What a caller, a person with a link and a maker learn from a service.
+/// What clients, people with an unsubscribe link and makers see of a service.
 async fn answers(service: &Service, server: &mut MailServer) -> Vec<String> {
     let mut answers = Vec::new();
     for (path, email) in [
@@ -45,13 +45,13 @@ async fn answers(service: &Service, server: &mut MailServer) -> Vec<String> {
         let output = Program::run_to_end(&mut command(service, listing));
         answers.push(serde_json::from_slice::<Value>(&output.stdout).expect("JSON").to_string());
     }
-    // This month's letter has been sent, one person has left for good, and one is new.
+    // This month's letter has been sent, one person has unsubscribed for good, and one is new.
     service.post("/api/download", &json!({ "email": "dan@bücher.example", "updates": true })).await.is_ok();
     service.post("/api/download", &json!({ "email": "new@example.com", "updates": true })).await.is_ok();
     for name in ["november.md", "second.md"] {
-        let (code, said) = send_letter(service, server, name);
+        let (code, text) = send_letter(service, server, name);
         let mails = server.mails().await.into_iter().flat_map(|mail| mail.recipients);
-        answers.push(format!("{code} {said} {:?}", mails.collect::<Vec<_>>()));
+        answers.push(format!("{code} {text} {:?}", mails.collect::<Vec<_>>()));
     }
     answers
 }
@@ -60,13 +60,13 @@ async fn answers(service: &Service, server: &mut MailServer) -> Vec<String> {
 async fn on_postgres_the_service_answers_as_before() {
     let (service, mut server) = lived_in(Database::migrated_sqlite().await).await;
     let (target, before) = (Database::postgres().await, service.database.everything().await);
-    let (code, said) = move_to(&service, &target);
-    assert_eq!(code, 0, "{said}");
+    let (code, output) = move_to(&service, &target);
+    assert_eq!(code, 0, "{output}");
     assert_eq!(target.everything().await, before);
     assert_eq!(service.database.everything().await, before, "the source is as it was");
-    let (code, said) = move_to(&service, &target);
-    assert_eq!(code, 0, "{said}");
-    assert!(said.contains("already in"), "{said}");
+    let (code, output) = move_to(&service, &target);
+    assert_eq!(code, 0, "{output}");
+    assert!(output.contains("already in"), "{output}");
 
     let moved = Service::start(live(), target.clone()).await;
     std::fs::create_dir(moved.releases_dir()).unwrap();
@@ -86,7 +86,7 @@ async fn on_postgres_the_service_answers_as_before() {
 }
 
 #[tokio::test]
-async fn killed_in_the_middle_it_leaves_nothing_and_can_be_repeated() {
+async fn a_killed_move_leaves_nothing_and_can_be_repeated() {
     let (service, _server) = lived_in(Database::migrated_sqlite().await).await;
     let (target, before) = (Database::postgres().await, service.database.everything().await);
     Service::start(live(), target.clone()).await.stop().await;
@@ -100,14 +100,14 @@ async fn killed_in_the_middle_it_leaves_nothing_and_can_be_repeated() {
         lock.release().await;
         assert_eq!(target.everything().await, fresh, "killed at {table}");
     }
-    let (code, said) = move_to(&service, &target);
-    assert_eq!(code, 0, "{said}");
+    let (code, output) = move_to(&service, &target);
+    assert_eq!(code, 0, "{output}");
     assert_eq!(target.everything().await, before);
     service.stop().await;
 }
 
 #[tokio::test]
-async fn while_it_moves_nobody_writes_to_the_old_one() {
+async fn during_a_move_the_old_database_takes_no_writes() {
     let (service, _server) = lived_in(Database::migrated_sqlite().await).await;
     let target = Database::postgres().await;
     Service::start(live(), target.clone()).await.stop().await;
@@ -145,13 +145,13 @@ async fn a_target_that_holds_something_else_or_is_away_is_left_alone() {
         ("mysql://localhost", 2, "it must start with postgres://."),
         ("postgres://[", 2, "is not of the form postgres://"),
     ] {
-        let (found, said) = Program::run(command(&service, &["move", "--to", to]));
-        assert_eq!(found, code, "{said}");
-        assert!(said.contains(words) && !said.contains("hunter2"), "{said}");
+        let (found, output) = Program::run(command(&service, &["move", "--to", to]));
+        assert_eq!(found, code, "{output}");
+        assert!(output.contains(words) && !output.contains("hunter2"), "{output}");
     }
     let empty = tempfile::tempdir().expect("a folder");
-    let (code, said) = Program::run(Program::command(empty.path(), &["move", "--to", foreign.url()]));
-    assert_eq!((code, std::fs::read_dir(empty.path()).unwrap().count()), (1, 0), "{said}");
-    assert!(said.contains("does not exist"), "{said}");
+    let (code, output) = Program::run(Program::command(empty.path(), &["move", "--to", foreign.url()]));
+    assert_eq!((code, std::fs::read_dir(empty.path()).unwrap().count()), (1, 0), "{output}");
+    assert!(output.contains("does not exist"), "{output}");
     service.stop().await;
 }

@@ -1,4 +1,4 @@
-//! The makers' own listener: health, the dashboard, numbers for Prometheus, and nothing of it in public.
+//! The ops listener: health, the dashboard, metrics, and none of it on the public listener.
 
 mod dashboard;
 mod metrics;
@@ -13,7 +13,7 @@ pub(super) fn watched() -> RawSettings {
     RawSettings { ops_listen: Some("127.0.0.1:0".to_owned()), ..RawSettings::default() }
 }
 
-/// Asks the makers' listener.
+/// Sends a request to the ops listener.
 pub(super) async fn ask(service: &Service, path: &str, headers: &[(&str, &str)]) -> (u16, HeaderMap, String) {
     let mut request = reqwest::Client::new().get(format!("http://{}{path}", service.ops_address()));
     for (name, value) in headers {
@@ -44,7 +44,7 @@ async fn nothing_of_it_answers_on_the_public_port() {
 }
 
 #[tokio::test]
-async fn under_a_strange_name_or_without_the_token_nothing_is_told() {
+async fn with_a_foreign_host_or_without_the_token_nothing_is_revealed() {
     let token = "a token that nobody guesses";
     let guarded = RawSettings { ops_token: Some(token.to_owned()), ..watched() };
     for (written, wrong, status) in [(watched(), ("host", "evil.example"), 421), (guarded, ("x-token", token), 401)] {
@@ -63,7 +63,7 @@ async fn under_a_strange_name_or_without_the_token_nothing_is_told() {
 }
 
 #[tokio::test]
-async fn readiness_tells_of_writer_and_outbox_and_late_mail_turns_nobody_away() {
+async fn readiness_reports_writer_and_outbox_and_late_mail_is_no_failure() {
     let server = crate::harness::MailServer::start().await;
     let written = RawSettings {
         smtp_url: Some(server.url()),
@@ -73,36 +73,36 @@ async fn readiness_tells_of_writer_and_outbox_and_late_mail_turns_nobody_away() 
     };
     drop(server);
     crate::harness::on_each_database_with(written, async |service| {
-        let (status, told) = readiness(service).await;
-        assert_eq!((status, &told["parts"]["writer"], &told["parts"]["outbox"]), (200, &"ok".into(), &"ok".into()));
+        let (status, report) = readiness(service).await;
+        assert_eq!((status, &report["parts"]["writer"], &report["parts"]["outbox"]), (200, &"ok".into(), &"ok".into()));
         let letter = serde_json::json!({ "email": "ada@example.com", "message": "Hello" });
         service.post("/api/contact", &letter).await.is_ok();
         service.clock.advance(std::time::Duration::from_mins(61));
-        let (status, told) = readiness(service).await;
-        let outbox = told["parts"]["outbox"].as_str().expect("words");
-        assert!(outbox.contains("61 minutes"), "{told:#}");
-        assert_eq!((status, &told["ready"]), (200, &true.into()));
+        let (status, report) = readiness(service).await;
+        let outbox = report["parts"]["outbox"].as_str().expect("words");
+        assert!(outbox.contains("61 minutes"), "{report:#}");
+        assert_eq!((status, &report["ready"]), (200, &true.into()));
     })
     .await;
 }
 
 #[tokio::test]
-async fn readiness_tells_when_nothing_can_be_written_and_when_it_can_be_again() {
+async fn readiness_follows_whether_writes_succeed() {
     crate::harness::on_each_database_with(watched(), async |service| {
         let lock = service.database.lock().await;
         let join = serde_json::json!({ "email": "ada@example.com" });
         service.post("/api/waitlist", &join).await.is_problem(503, "unavailable");
-        let (status, told) = readiness(service).await;
-        let writer = told["parts"]["writer"].as_str().expect("words");
-        assert!(writer.starts_with("writes fail"), "{told:#}");
-        assert_eq!((status, &told["ready"]), (503, &false.into()));
+        let (status, report) = readiness(service).await;
+        let writer = report["parts"]["writer"].as_str().expect("words");
+        assert!(writer.starts_with("writes fail"), "{report:#}");
+        assert_eq!((status, &report["ready"]), (503, &false.into()));
         lock.release().await;
         becomes_ready(service).await;
     })
     .await;
 }
 
-/// Nobody writes anything meanwhile: a load balancer sends nobody.
+/// There are no writes meanwhile, as behind a load balancer that routes nothing here.
 pub(super) async fn becomes_ready(service: &Service) {
     wait_until("readiness", async || readiness(service).await.0 == 200).await;
 }
@@ -111,18 +111,18 @@ pub(super) async fn becomes_ready(service: &Service) {
 async fn where_nothing_is_published_yet_pages_and_the_list_are_served_all_the_same() {
     let written = RawSettings { base_url: Some("https://troupe.example".to_owned()), ..watched() };
     crate::harness::on_each_database_with(written, async |service| {
-        let (status, told) = readiness(service).await;
-        assert_eq!((status, &told["parts"]["newest_image"]), (200, &"nothing has been published".into()));
+        let (status, report) = readiness(service).await;
+        assert_eq!((status, &report["parts"]["newest_image"]), (200, &"nothing has been published".into()));
     })
     .await;
 }
 
 #[tokio::test]
-async fn while_the_database_is_away_nothing_is_told_that_only_it_knows() {
+async fn without_the_database_nothing_is_claimed_that_only_it_knows() {
     let service = Service::start(watched(), crate::harness::Database::migrated_postgres().await).await;
     service.database.refuse_connections().await;
-    let (status, told) = readiness(&service).await;
-    let parts: Vec<_> = told["parts"].as_object().expect("parts").keys().collect();
+    let (status, report) = readiness(&service).await;
+    let parts: Vec<_> = report["parts"].as_object().expect("parts").keys().collect();
     assert_eq!(status, 503);
     assert_eq!(parts, ["database"]);
     service.database.accept_connections().await;

@@ -1,4 +1,4 @@
-//! The database is away, locked or slow: pages go on, writes are 503, and all is well afterwards.
+//! The database is unavailable, locked or slow: pages are served, writes get 503, and both work afterwards.
 
 use futures_util::future::join_all;
 use porchlight::config::RawSettings;
@@ -7,7 +7,7 @@ use serde_json::json;
 use crate::harness::{Connection, Database, Service, SmallDisk, endpoints, on_each_database};
 use crate::ops::{becomes_ready, readiness, watched};
 
-/// No write goes through, each says when to come back, and pages do not notice.
+/// Every write gets 503 with `Retry-After`, and pages are served.
 async fn writes_are_unavailable_and_pages_go_on(service: &Service) {
     let writes = endpoints().map(|(path, example)| async move { (path, service.post(path, &example).await) });
     for (path, answer) in join_all(writes).await {
@@ -23,7 +23,7 @@ async fn writes_are_unavailable_and_pages_go_on(service: &Service) {
     refused.is_problem(400, "invalid_email");
 }
 
-/// Each endpoint takes its example, which nobody had sent before in vain.
+/// Each endpoint accepts its example as new: the refused ones left no trace.
 async fn writes_work(service: &Service) {
     for (path, example) in endpoints() {
         service.post(path, &example).await.is_ok();
@@ -53,7 +53,7 @@ async fn a_postgres_that_goes_away_and_comes_back_is_noticed_at_once() {
     service.database.accept_connections().await;
     writes_work(&service).await;
 
-    // Now with connections that were in use before.
+    // Now with connections that have been used before.
     service.database.refuse_connections().await;
     writes_are_unavailable_and_pages_go_on(&service).await;
     service.database.accept_connections().await;
@@ -108,7 +108,7 @@ fn download(email: &str) -> String {
 }
 
 #[tokio::test]
-async fn a_caller_who_hangs_up_does_not_take_the_write_along() {
+async fn a_write_survives_a_client_that_disconnects() {
     on_each_database(async |service| {
         for number in 0..20 {
             let mut connection = Connection::open(service.address()).await;
@@ -117,7 +117,7 @@ async fn a_caller_who_hangs_up_does_not_take_the_write_along() {
         }
         service.database.wait_for_rows("people", 20).await;
 
-        // And so when the write is certain to be still under way.
+        // The same while the write is certain to be in progress.
         let lock = service.database.lock().await;
         let mut connection = Connection::open(service.address()).await;
         connection.send(download("ada@example.com")).await;
@@ -129,7 +129,7 @@ async fn a_caller_who_hangs_up_does_not_take_the_write_along() {
 }
 
 #[tokio::test]
-async fn a_caller_who_closes_its_own_side_is_answered() {
+async fn a_client_that_closes_its_sending_side_gets_a_response() {
     on_each_database(async |service| {
         let mut connection = Connection::open(service.address()).await;
         connection.send(download("ada@example.com")).await;
@@ -150,7 +150,7 @@ async fn a_full_disk_refuses_writes_and_forgets_none_and_takes_them_again_when_t
     while service.post("/api/waitlist", &join(taken)).await.status == 200 {
         taken += 1;
     }
-    // More than there are connections: none of them may stay behind in a transaction.
+    // More than there are connections: none of them may be left in a transaction.
     for number in 0..10 {
         service.post("/api/waitlist", &join(taken + number)).await.is_problem(503, "unavailable");
     }

@@ -21,7 +21,7 @@ const PAGES: [(&str, &str); 6] = [
 const HTML: &str = "text/html; charset=utf-8";
 const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
-/// A site with an address of its own, as it is once it has gone live.
+/// A site with a public address.
 fn live() -> RawSettings {
     RawSettings { base_url: Some("https://troupe.example".to_owned()), ..RawSettings::default() }
 }
@@ -33,7 +33,7 @@ fn is_page(answer: &Answer, status: u16, content_type: &str) {
 }
 
 #[tokio::test]
-async fn markdown_is_for_those_who_name_it_and_like_it_as_much_as_html() {
+async fn markdown_is_for_clients_that_name_it_and_prefer_it_at_least_as_much_as_html() {
     let claude_code = "text/markdown, text/html, */*";
     let cursor = "text/markdown, text/plain;q=0.9, */*;q=0.8";
     let open_code = "text/markdown;q=1.0, text/x-markdown;q=0.9, text/plain;q=0.8, text/html;q=0.7, */*;q=0.1";
@@ -71,7 +71,7 @@ async fn markdown_is_for_those_who_name_it_and_like_it_as_much_as_html() {
 }
 
 #[tokio::test]
-async fn whoever_names_no_preference_gets_html() {
+async fn no_preference_gets_html() {
     on_one_database(async |service| {
         let answer = raw(service.address(), "GET /about HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
@@ -81,7 +81,7 @@ async fn whoever_names_no_preference_gets_html() {
 }
 
 #[tokio::test]
-async fn a_page_is_refused_only_to_those_who_refuse_both_forms() {
+async fn a_page_is_not_acceptable_only_if_both_formats_are_refused() {
     on_one_database(async |service| {
         for accept in ["text/html;q=0, text/markdown;q=0", "*/*;q=0", "text/*;q=0.0, application/json"] {
             let answer = service.get_as("/about", accept).await;
@@ -182,7 +182,7 @@ async fn paths_are_matched_as_they_were_sent() {
             "/.well-known",
             "/mcp/",
         ] {
-            // Clients tidy paths up before they send them.
+            // HTTP clients normalise paths before they send them.
             let request = format!("GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
             let answer = raw(service.address(), request).await;
             assert!(answer.starts_with("HTTP/1.1 404 Not Found\r\n"), "{path}: {answer}");

@@ -1,4 +1,4 @@
-//! Problems: their shape, the methods and addresses that lead to them, and what every answer under
+//! Problem documents: their members, the methods and paths that lead to them, and what every response under
 //! `/api/` has in common.
 
 use std::collections::BTreeMap;
@@ -13,12 +13,12 @@ use crate::harness::{
 
 const BASE_URL: &str = "https://troupe.example";
 
-/// Not a preview, so a download has nothing to hand out and is unavailable.
+/// Not a preview, so there is no image to download and the endpoint is unavailable.
 fn public() -> RawSettings {
     RawSettings { base_url: Some(BASE_URL.to_owned()), ..RawSettings::default() }
 }
 
-/// Every problem that a caller can bring about, some in several ways, and the path it was asked at.
+/// Every problem that a client can cause, some in several ways, and the path of the request.
 async fn problems(service: &Service) -> Vec<(&'static str, u16, &'static str, Answer)> {
     let mut problems = Vec::new();
     for (path, _) in endpoints() {
@@ -219,7 +219,7 @@ async fn unknown_addresses_under_api_are_problems_for_every_method() {
 }
 
 #[tokio::test]
-async fn an_address_that_is_not_under_api_as_sent_is_an_ordinary_unknown_page() {
+async fn a_path_not_under_api_as_sent_is_an_ordinary_unknown_page() {
     on_one_database(async |service| {
         for path in ["/api%2fwaitlist", "/api%2F", "/api", "/apiary", "/API/download", "/%61pi/download"] {
             for method in [Method::GET, Method::POST] {
@@ -233,7 +233,7 @@ async fn an_address_that_is_not_under_api_as_sent_is_an_ordinary_unknown_page() 
     .await;
 }
 
-/// Makes sure that the document has this answer: status, media type, body and headers.
+/// Asserts that the document describes this response: status, media type, body and headers.
 fn is_documented(document: &Value, path: &str, answer: &Answer) {
     let status = answer.status.as_str();
     let response = &document["paths"][path]["post"]["responses"][status];
@@ -253,7 +253,7 @@ async fn every_answer_is_as_the_openapi_document_has_it() {
     on_each_database_with(public(), async |service| {
         let document = service.get("/openapi.json").await.json();
         for (code, _, path, answer) in problems(service).await {
-            // Only what has an address is in the document.
+            // The document describes existing paths only.
             if code != "not_found" {
                 is_documented(&document, path, &answer);
             }

@@ -1,4 +1,4 @@
-//! Publishing: what a maker may put up, when it is the newest, and who is told.
+//! Publishing: which images are accepted, which is the newest, and where it appears.
 
 mod feeds;
 mod instances;
@@ -13,7 +13,7 @@ use porchlight::config::RawSettings;
 
 const LATEST: &str = "/releases/latest/Troupe.dmg";
 
-/// Settings of a site that is no preview: nothing is made up.
+/// Settings of a site that is not a preview.
 pub(super) fn live() -> RawSettings {
     RawSettings { base_url: Some("https://troupe.example".to_owned()), ..RawSettings::default() }
 }
@@ -32,7 +32,7 @@ fn listed(service: &Service) -> Value {
 }
 
 #[tokio::test]
-async fn the_newest_is_handed_out_the_moment_it_is_published() {
+async fn the_newest_is_served_as_soon_as_it_is_published() {
     on_each_database_with(live(), async |service| {
         service.publish("1.9.3");
         assert_eq!(leads_to(service).await, "/releases/Troupe-1.9.3.dmg");
@@ -55,12 +55,12 @@ async fn a_withdrawn_version_is_gone_for_good_and_the_one_before_is_the_newest_a
     on_each_database_with(live(), async |service| {
         service.publish("1.4.0");
         service.publish("1.5.0");
-        let (code, said) = service.release(&["withdraw", "1.5.0"]);
-        assert_eq!((code, leads_to(service).await.as_str()), (2, "/releases/Troupe-1.5.0.dmg"), "{said}");
-        assert!(said.contains("--yes"), "{said}");
+        let (code, output) = service.release(&["withdraw", "1.5.0"]);
+        assert_eq!((code, leads_to(service).await.as_str()), (2, "/releases/Troupe-1.5.0.dmg"), "{output}");
+        assert!(output.contains("--yes"), "{output}");
 
-        let (code, said) = service.release(&["withdraw", "1.5.0", "--yes"]);
-        assert_eq!(code, 0, "{said}");
+        let (code, output) = service.release(&["withdraw", "1.5.0", "--yes"]);
+        assert_eq!(code, 0, "{output}");
         assert_eq!(leads_to(service).await, "/releases/Troupe-1.4.0.dmg");
         let gone = service.get("/releases/Troupe-1.5.0.dmg").await;
         assert_eq!(gone.status, 410);
@@ -68,8 +68,8 @@ async fn a_withdrawn_version_is_gone_for_good_and_the_one_before_is_the_newest_a
         assert!(!service.wait_for_text("/releases.json", "\"latest\": \"1.4.0\"").await.contains("1.5.0"));
 
         for (version, words) in [("1.5.0", "1.5.0 was already withdrawn on"), ("1.6.0", "There is no release 1.6.0")] {
-            let (code, said) = service.release(&["withdraw", version]);
-            assert!(code == 1 && said.contains(words), "nothing is asked: {said}");
+            let (code, output) = service.release(&["withdraw", version]);
+            assert!(code == 1 && output.contains(words), "nothing is asked: {output}");
         }
     })
     .await;
@@ -110,11 +110,11 @@ async fn what_cannot_be_published_is_refused_with_one_sentence_and_nothing_chang
             (vec![good, "--version", "1.6.0", "--minimum-macos", "Sonoma"], 2, "such as 14.0"),
             (vec!["--version", "1.6.0"], 2, "FILE"),
         ] {
-            let (found, said) = service.release(&[&["publish"], arguments.as_slice()].concat());
-            assert_eq!(found, code, "{arguments:?}: {said}");
-            assert!(said.contains(words), "{arguments:?}: {said}");
+            let (found, output) = service.release(&[&["publish"], arguments.as_slice()].concat());
+            assert_eq!(found, code, "{arguments:?}: {output}");
+            assert!(output.contains(words), "{arguments:?}: {output}");
             if code == 1 {
-                assert_eq!(said.trim().lines().count(), 1, "{arguments:?}: {said}");
+                assert_eq!(output.trim().lines().count(), 1, "{arguments:?}: {output}");
             }
             let after = (listed(service), std::fs::read_dir(service.releases_dir()).unwrap().count());
             assert_eq!(before, after, "{arguments:?}");
@@ -136,7 +136,7 @@ async fn an_older_version_can_be_forced_in_and_does_not_become_the_newest() {
 }
 
 #[tokio::test]
-async fn an_early_version_is_for_those_who_ask_for_it_and_never_the_newest() {
+async fn a_prerelease_is_for_those_who_ask_for_it_and_never_the_newest() {
     on_each_database_with(live(), async |service| {
         service.publish_with("2.0.0-beta.1", &["--prerelease"]);
         assert_eq!(service.get(LATEST).await.status, 503);
@@ -155,7 +155,7 @@ async fn an_early_version_is_for_those_who_ask_for_it_and_never_the_newest() {
 async fn an_image_at_another_host_is_recorded_and_led_to() {
     on_each_database_with(live(), async |service| {
         let (url, sha256) = ("https://files.example/t/Troupe-1.4.0.dmg?x=1", "ab".repeat(32));
-        let (code, said) = service.release(&[
+        let (code, output) = service.release(&[
             "publish",
             "--url",
             url,
@@ -166,7 +166,7 @@ async fn an_image_at_another_host_is_recorded_and_led_to() {
             "--version",
             "1.4.0",
         ]);
-        assert_eq!(code, 0, "{said}");
+        assert_eq!(code, 0, "{output}");
         assert_eq!(leads_to(service).await, url);
         assert_eq!(service.get("/releases/Troupe-1.4.0.dmg").await.header("location"), url);
         let started = service.post("/api/download", &json!({ "email": "ada@example.com" })).await.is_ok();
@@ -175,8 +175,8 @@ async fn an_image_at_another_host_is_recorded_and_led_to() {
         assert!(listed.contains(url) && listed.contains(&sha256), "{listed}");
 
         for missing in [&["--length", "1"][..], &["--sha256", &sha256], &[]] {
-            let (code, said) = service.release(&[&["publish", "--url", url, "--version", "1.5.0"], missing].concat());
-            assert_eq!(code, 2, "{said}");
+            let (code, output) = service.release(&[&["publish", "--url", url, "--version", "1.5.0"], missing].concat());
+            assert_eq!(code, 2, "{output}");
         }
     })
     .await;
@@ -231,7 +231,7 @@ fn a_sample_that_was_cut_short_does_not_open() {
 }
 
 #[tokio::test]
-async fn a_preview_without_a_release_hands_out_a_sample_until_there_is_one() {
+async fn a_preview_serves_a_sample_image_until_there_is_a_release() {
     on_one_database(async |service| {
         let sample = leads_to(service).await;
         assert_eq!(sample, "/releases/Troupe-sample.dmg");
@@ -252,7 +252,7 @@ async fn a_preview_without_a_release_hands_out_a_sample_until_there_is_one() {
 }
 
 #[tokio::test]
-async fn makers_who_keep_their_releases_elsewhere_need_publish_nothing() {
+async fn with_download_url_nothing_has_to_be_published() {
     let elsewhere = "https://files.example/latest.dmg";
     let written = RawSettings { download_url: Some(elsewhere.to_owned()), ..live() };
     on_each_database_with(written, async |service| {
@@ -264,7 +264,7 @@ async fn makers_who_keep_their_releases_elsewhere_need_publish_nothing() {
 }
 
 #[tokio::test]
-async fn pages_agents_and_search_engines_are_told_about_the_newest_and_only_the_newest() {
+async fn pages_agents_and_search_engines_see_only_the_newest_release() {
     on_each_database(async |service| {
         service.publish("1.4.77");
         service.wait_for_text("/index.md", "1.4.77").await;
@@ -334,9 +334,9 @@ async fn the_page_of_releases_has_the_notes_of_every_version() {
 async fn lists_are_for_people_and_programs() {
     on_each_database_with(live(), async |service| {
         assert_eq!(listed(service), json!([]));
-        let (code, said) = service.release(&["show"]);
+        let (code, text) = service.release(&["show"]);
         assert_eq!(code, 1);
-        assert!(said.contains("Nothing has been published yet"), "{said}");
+        assert!(text.contains("Nothing has been published yet"), "{text}");
 
         let signature = format!("{}==", "aB3+/x".repeat(15).chars().take(86).collect::<String>());
         let notes = service.file("notes.md", "New\n");
@@ -354,11 +354,11 @@ async fn lists_are_for_people_and_programs() {
             ],
         );
         service.publish("1.5.0");
-        let (code, said) = service.release(&["list"]);
+        let (code, text) = service.release(&["list"]);
         assert_eq!(code, 0);
-        let lines: Vec<_> = said.lines().collect();
-        assert_eq!(lines.len(), 2, "{said}");
-        assert!(lines[0].starts_with("1.5.0 ") && lines[0].ends_with("newest"), "{said}");
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 2, "{text}");
+        assert!(lines[0].starts_with("1.5.0 ") && lines[0].ends_with("newest"), "{text}");
 
         let output = Program::run_to_end(&mut service.release_command(&["show", "1.4.0", "--json"]));
         let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -376,9 +376,9 @@ async fn lists_are_for_people_and_programs() {
         ] {
             assert_eq!(shown[member], value, "{shown:#}");
         }
-        let (code, said) = service.release(&["show", "9.9.9"]);
+        let (code, text) = service.release(&["show", "9.9.9"]);
         assert_eq!(
-            (code, said.trim()),
+            (code, text.trim()),
             (1, "There is no release 9.9.9. `porchlight release list` lists all releases.")
         );
     })

@@ -1,4 +1,4 @@
-//! A site of the makers' own: another app, from a folder.
+//! A site for another app, from `site_dir`.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::harness::{Program, on_each_database_with, raw};
 
-/// What a maker does in the first ten minutes: the facts, one page, one colour.
+/// A first customisation: the facts, one page, one colour.
 fn another_app(folder: &Path) {
     let facts = include_str!("../../content/site.toml").replace("Troupe", "Lantern").replace("troupe", "lantern");
     fs::create_dir_all(folder.join("pages")).unwrap();
@@ -58,7 +58,7 @@ async fn a_folder_turns_the_site_into_that_of_another_app() {
 
 #[test]
 fn a_fault_in_the_folder_stops_the_start_with_file_and_line() {
-    for (file, text, told) in [
+    for (file, text, message) in [
         ("site.toml", "name = \"Lantern\"\nnonsense = 1\n", "site.toml has a fault in line"),
         ("pages/about.md", "# About\n", "pages/about.md has a fault in line 1"),
         (
@@ -76,7 +76,7 @@ fn a_fault_in_the_folder_stops_the_start_with_file_and_line() {
         let output = Program::run_to_end(&mut Program::command(folder.path(), &arguments));
         let words = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(1), "{words}");
-        assert!(words.contains(told), "{file}: {words}");
+        assert!(words.contains(message), "{file}: {words}");
         assert_eq!(words.lines().count(), 1, "{words}");
     }
 }

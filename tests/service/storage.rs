@@ -1,4 +1,4 @@
-//! What is kept, and that it is kept: many callers at once, several instances, restarts, upgrades.
+//! What is stored, and that it stays stored: concurrent clients, several instances, restarts, upgrades.
 
 use std::collections::HashMap;
 
@@ -18,13 +18,13 @@ async fn already(service: &Service, path: &str, email: &str) -> bool {
     result["already"].as_bool().expect("true or false")
 }
 
-/// Sends 200 downloads and joins of 40 people at once, to each of the instances in turn, and makes
-/// sure that each person was new exactly once to each list, and that everything was stored.
+/// Sends 200 downloads and joins of 40 people at once, to each of the instances in turn, and asserts
+/// that each person was new exactly once to each list, and that everything was stored.
 async fn flood(instances: &[&Service]) {
     let requests = (0..200).map(|number| {
         let service = instances[number % instances.len()];
         let (path, person) = if number < 100 { ("/api/download", number / 5) } else { ("/api/waitlist", number / 5) };
-        // Spellings differ, so that it is people who are compared.
+        // Spellings differ, so that people are compared and not texts.
         let email = if number % 2 == 0 { format!("p{person}@example.com") } else { format!("P{person}@EXAMPLE.com") };
         async move { (path, person, already(service, path, &email).await) }
     });
@@ -100,7 +100,7 @@ async fn what_was_answered_with_200_is_there_after_a_restart() {
     }
 }
 
-/// Has the database note, with every new person, how the connection that writes treats a commit.
+/// Makes the database record, with every new person, the durability settings of the connection that writes.
 const NOTE_DURABILITY: [&str; 2] = [
     "CREATE TABLE noted (value TEXT); \
      CREATE TRIGGER note AFTER INSERT ON people BEGIN \
@@ -183,7 +183,7 @@ async fn others_on_the_machine_cannot_read_an_embedded_database() {
 }
 
 #[tokio::test]
-async fn four_programs_that_bring_a_file_up_to_date_at_once_do_not_get_in_each_others_way() {
+async fn four_programs_can_migrate_one_file_at_once() {
     let folder = tempfile::tempdir().expect("a folder");
     let url = format!("sqlite:{}", folder.path().join("porchlight.db").display());
     std::fs::write(folder.path().join("people.csv"), "email\nada@example.com\n").expect("a file");
@@ -212,7 +212,7 @@ async fn both_databases_have_the_same_tables_columns_and_indexes() {
         "SELECT table_name || '.' || column_name || ' ' || data_type || ' ' || is_nullable AS line \
          FROM information_schema.columns WHERE table_schema = 'public' AND table_name <> '_sqlx_migrations'",
     ];
-    // A primary key is an index as well; each database gives it a name of its own.
+    // A primary key is an index, too, with a name that each database chooses.
     let indexes = [
         "SELECT t.name || ' ' || i.\"unique\" || ' ' || group_concat(c.name, ',' ORDER BY c.seqno) AS line \
          FROM sqlite_schema t, pragma_index_list(t.name) i, pragma_index_info(i.name) c \

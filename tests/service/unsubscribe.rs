@@ -1,4 +1,4 @@
-//! Leaving the monthly email, and who is left to be mailed.
+//! Unsubscribing from the monthly email, and who is still mailed.
 
 mod histories;
 
@@ -40,7 +40,7 @@ async fn link(service: &Service, email: &str) -> String {
     tokens[email.key()].path()
 }
 
-/// Somebody who opted in, and the link in a letter to them.
+/// Signs up a person with an opt-in; returns the link in a letter to them.
 async fn reader(service: &Service, email: &str) -> String {
     download(service, email, true).await;
     link(service, email).await
@@ -82,7 +82,7 @@ async fn looking_changes_nothing_and_the_button_does_it() {
 }
 
 #[tokio::test]
-async fn a_mail_program_leaves_with_one_click() {
+async fn a_mail_client_unsubscribes_with_one_click() {
     on_each_database(async |service| {
         let multipart = ("content-type", "multipart/form-data; boundary=b");
         let in_parts = "--b\r\nContent-Disposition: form-data; name=\"List-Unsubscribe\"\r\n\r\nOne-Click\r\n--b--\r\n";
@@ -99,7 +99,7 @@ async fn a_mail_program_leaves_with_one_click() {
 }
 
 #[tokio::test]
-async fn leaving_twice_is_leaving_once() {
+async fn unsubscribing_twice_is_the_same_as_once() {
     on_each_database(async |service| {
         let link = reader(service, "ada@example.com").await;
         for _ in 0..3 {
@@ -165,7 +165,7 @@ async fn a_later_opt_in_turns_it_on_again_and_nothing_else_does() {
 }
 
 #[tokio::test]
-async fn it_was_not_me_holds_whoever_opts_in() {
+async fn it_was_not_me_outlasts_a_later_opt_in() {
     on_each_database(async |service| {
         let link = reader(service, "ada@example.com").await;
         let left = post(service, &link, "reason=not-me").await;
@@ -249,7 +249,7 @@ async fn the_pages_are_for_one_person_and_tell_nothing_of_them() {
 }
 
 #[tokio::test]
-async fn while_the_database_is_locked_leaving_is_503_and_may_be_tried_again() {
+async fn while_the_database_is_locked_unsubscribing_is_503_and_may_be_retried() {
     on_each_database(async |service| {
         let link = reader(service, "ada@example.com").await;
         let lock = service.database.lock().await;

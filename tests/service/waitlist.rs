@@ -24,7 +24,7 @@ async fn a_join_is_answered_and_kept_with_its_source() {
 }
 
 #[tokio::test]
-async fn a_join_opts_nobody_in_and_leaves_an_opt_in_as_it_is() {
+async fn joining_does_not_change_an_opt_in() {
     on_each_database(async |service| {
         service.post(PATH, &json!({ "email": "ada@example.com" })).await.is_ok();
         assert!(!service.database.has_updates_on("ada@example.com").await);
@@ -63,7 +63,7 @@ async fn a_download_knows_of_joins_and_a_join_only_of_joins() {
 }
 
 #[tokio::test]
-async fn every_answer_says_that_the_list_is_deprecated() {
+async fn every_response_marks_the_list_as_deprecated() {
     let base_url = "https://troupe.example";
     let written = RawSettings { base_url: Some(base_url.to_owned()), ..RawSettings::default() };
     on_one_database_with(written, async |service| {

@@ -1,4 +1,4 @@
-//! Backups that are not what they should be, and what is made of them.
+//! Incomplete, damaged, changed and older backups.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -33,13 +33,13 @@ async fn some_backup() -> (tempfile::TempDir, PathBuf) {
 fn edit(file: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     let mut bytes = fs::read(file).expect("bytes");
     change(&mut bytes);
-    // A new file: images of a backup may be other names of the published ones.
+    // A new file: images of a backup may be hard links to the published ones.
     fs::remove_file(file).expect("to be removed");
     fs::write(file, bytes).expect("to be written");
 }
 
 #[tokio::test]
-async fn what_is_no_database_of_ours_is_not_called_a_success() {
+async fn a_foreign_database_is_not_reported_as_a_success() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("porchlight.db");
     let foreign = Database::sqlite();
@@ -79,10 +79,10 @@ async fn a_backup_that_was_cut_short_damaged_or_changed_is_not_restored() {
         }),
     ] {
         edit(&file, change);
-        let (code, said) = restore(&backup, &target, folder.path());
-        assert_eq!(code, 1, "{said}");
-        assert!(said.contains(file.to_str().unwrap()), "which file: {said}");
-        assert!(said.contains(words), "{said}");
+        let (code, output) = restore(&backup, &target, folder.path());
+        assert_eq!(code, 1, "{output}");
+        assert!(output.contains(file.to_str().unwrap()), "which file: {output}");
+        assert!(output.contains(words), "{output}");
         fs::write(&file, &whole).unwrap();
     }
     assert!(!Path::new(target.url().trim_start_matches("sqlite:")).exists(), "nothing was made");
@@ -90,12 +90,12 @@ async fn a_backup_that_was_cut_short_damaged_or_changed_is_not_restored() {
     Database::sqlite_at(&file).execute("DELETE FROM people WHERE address = 'person7@example.com'").await;
     refused(restore(&backup, &target, folder.path()), "the table people has 299 rows instead of 300");
     fs::remove_file(&manifest).unwrap();
-    let (code, said) = restore(&backup, &target, folder.path());
-    assert_eq!((code, target.count("people").await), (0, 299), "as in older backups: {said}");
+    let (code, output) = restore(&backup, &target, folder.path());
+    assert_eq!((code, target.count("people").await), (0, 299), "as in older backups: {output}");
 }
 
 #[tokio::test]
-async fn the_manifest_tells_what_was_written_by_which_version_and_when() {
+async fn the_manifest_lists_the_contents_the_version_and_the_time() {
     let (_folder, backup) = some_backup().await;
     let manifest: Value = serde_json::from_slice(&fs::read(backup.join("manifest.json")).unwrap()).unwrap();
     assert_eq!(manifest["porchlight"], env!("CARGO_PKG_VERSION"));
@@ -113,23 +113,23 @@ async fn one_bad_image_keeps_no_other_from_coming_back_and_a_repeat_goes_on() {
     edit(&damaged, |bytes| bytes[100] ^= 1);
     fs::remove_file(&missing).unwrap();
     let (target, releases) = (Database::sqlite(), folder.path().join("data/releases"));
-    let (code, said) = restore(&backup, &target, folder.path());
-    assert_eq!(code, 1, "{said}");
+    let (code, output) = restore(&backup, &target, folder.path());
+    assert_eq!(code, 1, "{output}");
     for words in [
         "The database is restored, but some images are missing",
         "Troupe-1.6.0.dmg (it is not what was published under that name)",
         "Troupe-1.5.0.dmg (it is not in the backup)",
     ] {
-        assert!(said.contains(words), "{said}");
+        assert!(output.contains(words), "{output}");
     }
-    assert!(!said.contains("Everything was restored"), "{said}");
+    assert!(!output.contains("Everything was restored"), "{output}");
     assert_eq!(target.count("people").await, 300);
     assert_eq!(files(&releases).into_keys().collect::<Vec<_>>(), ["Troupe-1.4.0.dmg"]);
 
     fs::write(&damaged, &whole).unwrap();
     fs::write(&missing, &other).unwrap();
-    let (code, said) = restore(&backup, &target, folder.path());
-    assert_eq!(code, 0, "{said}");
+    let (code, output) = restore(&backup, &target, folder.path());
+    assert_eq!(code, 0, "{output}");
     assert_eq!(files(&releases), files(&backup.join("releases")));
 }
 
@@ -144,7 +144,7 @@ async fn the_files_of_a_database_in_use_are_not_taken_for_a_backup() {
     service.stop().await;
 }
 
-/// A backup as version `version` of the tables had it, with somebody in it.
+/// A backup with the tables of version `version` and one person.
 async fn older_backup(folder: &Path, version: i64) {
     let file = folder.join("porchlight.db");
     fs::write(&file, "").unwrap();
@@ -172,17 +172,17 @@ async fn a_backup_of_an_older_version_comes_back_up_to_date() {
     assert!(!renewed["counts"].is_empty(), "a newer version counted what was there");
     for target in each_database().await {
         println!("to {target:?}");
-        let (code, said) = restore(folder.path(), &target, folder.path());
-        assert_eq!(code, 0, "{said}");
+        let (code, output) = restore(folder.path(), &target, folder.path());
+        assert_eq!(code, 0, "{output}");
         assert_eq!(target.everything().await, renewed);
         assert!(files(folder.path()) == before, "the backup is as it was");
-        let (code, said) = restore(folder.path(), &target, folder.path());
-        assert_eq!(code, 0, "again, and harmless: {said}");
+        let (code, output) = restore(folder.path(), &target, folder.path());
+        assert_eq!(code, 0, "again, and harmless: {output}");
     }
 }
 
 #[tokio::test]
-async fn a_restore_that_is_killed_leaves_nothing_of_anybody_behind() {
+async fn a_killed_restore_leaves_no_personal_data_behind() {
     let (backup, home) = (tempfile::tempdir().expect("a folder"), tempfile::tempdir().expect("a folder"));
     older_backup(backup.path(), 5).await;
     let before = files(backup.path());
@@ -203,8 +203,8 @@ async fn a_restore_that_is_killed_leaves_nothing_of_anybody_behind() {
     assert!(!home.path().join("data").exists());
     assert!(files(backup.path()) == before);
 
-    let (code, said) = restore(backup.path(), &target, home.path());
-    assert_eq!((code, target.count("people").await), (0, 3000), "{said}");
+    let (code, output) = restore(backup.path(), &target, home.path());
+    assert_eq!((code, target.count("people").await), (0, 3000), "{output}");
 }
 
 #[tokio::test]
@@ -212,12 +212,12 @@ async fn data_comes_back_where_no_file_may_be_written() {
     let (folder, backup) = some_backup().await;
     let home = folder.path().join("home");
     fs::create_dir(&home).unwrap();
-    // A file stands where the folder would have to be made.
+    // There is a file where the folder would be created.
     fs::write(home.join("data"), "in the way").unwrap();
     let target = Database::postgres().await;
-    let (code, said) = restore(&backup, &target, &home);
-    assert_eq!((code, target.count("people").await), (1, 300), "{said}");
-    assert!(said.contains("The database is restored, but some images are missing: Troupe-1.6.0.dmg ("), "{said}");
+    let (code, output) = restore(&backup, &target, &home);
+    assert_eq!((code, target.count("people").await), (1, 300), "{output}");
+    assert!(output.contains("The database is restored, but some images are missing: Troupe-1.6.0.dmg ("), "{output}");
 }
 
 #[tokio::test]
@@ -240,10 +240,10 @@ async fn a_damaged_database_is_named_with_what_to_do() {
     for arguments in
         [&["backup", "b"][..], &["people", "list"], &["release", "list"], &["people", "suppress", "a@b.example"]]
     {
-        let (code, said) = run(arguments);
-        assert_eq!(code, 1, "{arguments:?}: {said}");
-        assert!(said.contains("is damaged") && !said.contains("rejected a statement"), "{arguments:?}: {said}");
+        let (code, output) = run(arguments);
+        assert_eq!(code, 1, "{arguments:?}: {output}");
+        assert!(output.contains("is damaged") && !output.contains("rejected a statement"), "{arguments:?}: {output}");
     }
-    let (_, said) = run(&["backup", "again"]);
-    assert!(said.contains(copy.to_str().unwrap()) && said.contains("porchlight restore"), "{said}");
+    let (_, output) = run(&["backup", "again"]);
+    assert!(output.contains(copy.to_str().unwrap()) && output.contains("porchlight restore"), "{output}");
 }

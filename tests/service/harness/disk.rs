@@ -1,9 +1,9 @@
-//! A disk that is soon full.
+//! A small disk, to test what happens when it is full.
 
 use std::path::Path;
 use std::process::Command;
 
-/// Memory that behaves as a file system of one and a half megabytes. It goes when this is dropped.
+/// A tmpfs of one and a half megabytes, unmounted on drop.
 pub struct SmallDisk(tempfile::TempDir);
 
 impl SmallDisk {
@@ -19,7 +19,7 @@ impl SmallDisk {
         self.0.path()
     }
 
-    /// Makes room.
+    /// Makes the disk larger.
     pub fn grow(&self) {
         assert!(as_root(&["mount", "-o", "remount,size=64m"], self.folder()));
     }

@@ -1,4 +1,4 @@
-//! Finds things in HTML and Markdown as the site writes them; no parser for anybody else's.
+//! Finds things in HTML and Markdown as this site writes them; not a general parser.
 
 use fancy_regex::Regex;
 
@@ -11,17 +11,17 @@ pub fn attributes(html: &str, element: &str, attribute: &str) -> Vec<String> {
         .collect()
 }
 
-/// What stands between the tags of all elements of one name.
+/// The contents of all elements of one name.
 pub fn texts(html: &str, element: &str) -> Vec<String> {
     groups(html, &format!(r"(?s)<{element}\b[^>]*>(.*?)</{element}>"))
 }
 
-/// Where the links of a Markdown text lead, code left out.
+/// The targets of the links of a Markdown text, without those in code.
 pub fn markdown_links(text: &str) -> Vec<String> {
     groups(&without_code(text), r"\]\(([^)\s]+)\)")
 }
 
-/// Every address with a scheme in a text, linked or not, whatever sentence it stands in.
+/// Every URL in a text, linked or not, without the punctuation of its sentence.
 pub fn addresses(text: &str) -> Vec<String> {
     groups(text, r#"(https?://[^\s"'<>()`,|]+)"#)
         .into_iter()
@@ -29,7 +29,7 @@ pub fn addresses(text: &str) -> Vec<String> {
         .collect()
 }
 
-/// The blocks of code in one language, as they stand.
+/// The contents of the code blocks in one language.
 pub fn code_blocks(text: &str, language: &str) -> Vec<String> {
     groups(text, &format!(r"(?ms)^```{language}\n(.*?)^```"))
 }

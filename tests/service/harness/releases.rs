@@ -5,7 +5,7 @@ use std::process::Command;
 
 use super::{Database, Program, Service, wait_for};
 
-/// The bytes of a file that calls itself a disk image: `seed` tells one from another.
+/// The bytes of a file with the trailer of a disk image; images with different seeds differ.
 pub fn disk_image(length: usize, seed: u8) -> Vec<u8> {
     let data = length - 512;
     let mut image: Vec<u8> = (0..=250).map(|byte| byte ^ seed).cycle().take(data).collect();
@@ -13,7 +13,7 @@ pub fn disk_image(length: usize, seed: u8) -> Vec<u8> {
     image
 }
 
-/// The last 512 bytes of an image that holds so many bytes of data before them.
+/// The last 512 bytes of an image with `data` bytes before them.
 pub fn trailer(data: u64) -> [u8; 512] {
     let mut trailer = [0; 512];
     trailer[..12].copy_from_slice(b"koly\0\0\0\x04\0\0\x02\0");
@@ -22,7 +22,7 @@ pub fn trailer(data: u64) -> [u8; 512] {
 }
 
 impl Service {
-    /// A file in this service's own folder.
+    /// Writes a file into the data directory of this service.
     pub fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
         let path = self.folder.path().join(name);
         std::fs::write(&path, contents).expect("a file");
@@ -40,12 +40,12 @@ impl Service {
         command
     }
 
-    /// Runs it; gives the exit code and all that it said.
+    /// Runs it; returns the exit code and all output.
     pub fn release(&self, arguments: &[&str]) -> (i32, String) {
         Program::run(self.release_command(arguments))
     }
 
-    /// Publishes an image of that version, and gives its bytes.
+    /// Publishes an image of that version, and returns its bytes.
     pub fn publish(&self, version: &str) -> Vec<u8> {
         self.publish_with(version, &[])
     }
@@ -56,8 +56,8 @@ impl Service {
         let path = self.file("image.dmg", &image);
         let path = path.to_str().expect("a path in UTF-8");
         let arguments = [&["publish", path, "--version", version], more].concat();
-        let (code, said) = self.release(&arguments);
-        assert_eq!(code, 0, "{said}");
+        let (code, printed) = self.release(&arguments);
+        assert_eq!(code, 0, "{printed}");
         image
     }
 

@@ -1,4 +1,4 @@
-//! A terminal with somebody at it.
+//! A pseudoterminal with typed input.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
@@ -25,13 +25,13 @@ impl Terminal {
         Self { keyboard: File::from(keyboard), device }
     }
 
-    /// Runs a command there, with the answers to what it may ask typed ahead; gives the exit code and what is on the screen.
+    /// Runs a command there, with the input typed ahead; returns the exit code and the screen.
     pub fn run(mut self, mut command: Command, typed: &[u8]) -> (i32, String) {
         let device = || OpenOptions::new().read(true).write(true).open(&self.device).expect("the terminal");
         let child = command.stdin(device()).stdout(device()).stderr(device()).spawn().expect("the program");
         // The command holds the terminal open, too.
         drop(command);
-        self.keyboard.write_all(typed).expect("somebody who types");
+        self.keyboard.write_all(typed).expect("a keyboard");
         with_deadline(child, "the end of a command at a terminal", move |mut child| {
             let mut screen = Vec::new();
             match self.keyboard.read_to_end(&mut screen) {

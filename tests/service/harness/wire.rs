@@ -1,4 +1,4 @@
-//! Bytes on a connection, for what no client would send.
+//! Raw bytes on a connection, for requests that no HTTP client would send.
 
 use std::net::SocketAddr;
 
@@ -19,19 +19,19 @@ impl Connection {
         self.0.write_all(bytes.as_ref()).await.expect("to send");
     }
 
-    /// Says that nothing more will be sent; answers can still be read.
+    /// Shuts down the sending side; responses can still be read.
     pub async fn end_sending(&mut self) {
         self.0.shutdown().await.expect("to close our side");
     }
 
-    /// Everything until the other side closes.
+    /// Reads until the server closes the connection.
     pub async fn read_to_end(&mut self) -> String {
         let mut bytes = Vec::new();
         let _ = timeout(WATCHDOG, self.0.read_to_end(&mut bytes)).await.expect("the connection to be closed");
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
-    /// Everything up to and including `end`.
+    /// Reads up to and including `end`.
     pub async fn read_until(&mut self, end: &str) -> String {
         let mut bytes = Vec::new();
         while !bytes.ends_with(end.as_bytes()) {
@@ -43,8 +43,8 @@ impl Connection {
     }
 }
 
-/// Sends a whole request and reads until the other side closes; ask for `Connection: close`, or
-/// rely on the service closing a connection whose framing is in doubt.
+/// Sends a request and reads until the server closes the connection; it has to contain `Connection: close`, or be
+/// framed so badly that the server closes anyway.
 pub async fn raw(address: SocketAddr, request: impl AsRef<[u8]>) -> String {
     let mut connection = Connection::open(address).await;
     connection.send(request).await;

@@ -1,13 +1,13 @@
-//! What arrives, and what does not get into it.
+//! The contents of forwarded mails, and what cannot be injected into them.
 
 use std::time::Duration;
 
 use serde_json::json;
 
-use super::{Post, letter, letters_in, on_each_database, on_one_database};
+use super::{MailFixture, message, messages_in, on_each_database, on_one_database};
 use crate::harness::ReceivedMail;
 
-/// The lines of the head of a single mail, and no others.
+/// The headers of a single mail.
 const HEAD: [&str; 10] = [
     "From",
     "To",
@@ -21,19 +21,19 @@ const HEAD: [&str; 10] = [
     "Content-Transfer-Encoding",
 ];
 
-async fn forwarded(post: &mut Post, name: &str, email: &str, message: &str) -> ReceivedMail {
-    post.service.clock.advance(Duration::from_hours(1));
-    post.write(&json!({ "name": name, "email": email, "message": message })).await;
-    post.run().await;
-    let [mail] = post.server.mails().await.try_into().expect("one mail");
+async fn forwarded(fixture: &mut MailFixture, name: &str, email: &str, message: &str) -> ReceivedMail {
+    fixture.service.clock.advance(Duration::from_hours(1));
+    fixture.write(&json!({ "name": name, "email": email, "message": message })).await;
+    fixture.run().await;
+    let [mail] = fixture.server.mails().await.try_into().expect("one mail");
     mail
 }
 
 #[tokio::test]
 async fn a_message_reaches_the_makers_whole() {
-    on_each_database(async |post| {
+    on_each_database(async |fixture| {
         let message = "\n  Grüße 🎭,\n\n\tdoes it run?\n.\n..and this?  \nFrom now on\n";
-        let mail = forwarded(post, "Ada Løvelace", "Ada@Example.com", message).await;
+        let mail = forwarded(fixture, "Ada Løvelace", "Ada@Example.com", message).await;
         assert_eq!(mail.sender, "hello@troupe.example");
         assert_eq!(mail.recipients, ["makers@troupe.example"]);
         assert_eq!(mail.header("from"), "\"Troupe, the makers\" <hello@troupe.example>");
@@ -43,7 +43,7 @@ async fn a_message_reaches_the_makers_whole() {
         assert!(mail.header("content-type").starts_with("text/plain"), "{mail:#?}");
         assert!(mail.defects.is_empty(), "{mail:#?}");
 
-        let [id] = post.service.database.texts("SELECT id FROM messages").await.try_into().expect("one message");
+        let [id] = fixture.service.database.texts("SELECT id FROM messages").await.try_into().expect("one message");
         let reference = &id[id.len() - 8..];
         assert_eq!(mail.header("message-id"), format!("<{id}@troupe.example>"));
         assert_eq!(mail.header("subject"), format!("Contact message [{reference}]"));
@@ -54,15 +54,15 @@ async fn a_message_reaches_the_makers_whole() {
                  {message}\n"
             )
         );
-        assert_eq!(post.states().await, ["sent"]);
-        assert_eq!(post.service.database.count("people").await, 0);
+        assert_eq!(fixture.states().await, ["sent"]);
+        assert_eq!(fixture.service.database.count("people").await, 0);
     })
     .await;
 }
 
 #[tokio::test]
 async fn a_name_adds_nothing_to_the_head_and_starts_no_line() {
-    on_one_database(async |post| {
+    on_one_database(async |fixture| {
         for name in [
             "\"Ada\" <eve@example.com>",
             "Ada, Eve <eve@example.com>, Bob",
@@ -78,7 +78,7 @@ async fn a_name_adds_nothing_to_the_head_and_starts_no_line() {
             "\u{1b}[2J\u{7f}",
             "\u{1f3ad}\u{feff}",
         ] {
-            let mail = forwarded(post, name, "ada@example.com", "Hello").await;
+            let mail = forwarded(fixture, name, "ada@example.com", "Hello").await;
             let head: Vec<_> = mail.headers.iter().map(|(name, _)| name.as_str()).collect();
             assert_eq!(head, HEAD, "{name:?}");
             assert_eq!(mail.recipients, ["makers@troupe.example"], "{name:?}");
@@ -94,25 +94,25 @@ async fn a_name_adds_nothing_to_the_head_and_starts_no_line() {
 
 #[tokio::test]
 async fn an_address_is_answered_to_unless_it_could_be_taken_for_something_else() {
-    on_one_database(async |post| {
+    on_one_database(async |fixture| {
         for (email, answered) in [
             ("o'brien!#$%&*/=?^_`{|}~-@example.org", Some("o'brien!#$%&*/=?^_`{|}~-@example.org")),
             ("Ada@MÜNCHEN.example", Some("Ada@xn--mnchen-3ya.example")),
             ("=?utf-8?q?eve=40example.com=2C?=@example.com", None),
         ] {
-            let mail = forwarded(post, "Ada", email, "Hello").await;
+            let mail = forwarded(fixture, "Ada", email, "Hello").await;
             assert_eq!(mail.reply_to, answered.into_iter().collect::<Vec<_>>());
             assert!(mail.text.contains(&format!("\nEmail: {email}\n")), "{}", mail.text);
         }
         let long = format!("{}@{}.example", "l".repeat(64), "d".repeat(63));
-        assert_eq!(forwarded(post, "Ada", &long, "Hello").await.reply_to, [long]);
+        assert_eq!(forwarded(fixture, "Ada", &long, "Hello").await.reply_to, [long]);
     })
     .await;
 }
 
 #[tokio::test]
 async fn any_message_stays_in_the_body() {
-    on_one_database(async |post| {
+    on_one_database(async |fixture| {
         for message in [
             "Hello\r\n.\r\nMAIL FROM:<eve@example.com>",
             "Hello\n.\nQUIT\n",
@@ -123,7 +123,7 @@ async fn any_message_stays_in_the_body() {
             &"🎭".repeat(4000),
             &"a \u{202e}\u{1b}[2J =20=0D=0A ".repeat(50),
         ] {
-            let mail = forwarded(post, "", "ada@example.com", message).await;
+            let mail = forwarded(fixture, "", "ada@example.com", message).await;
             assert_eq!(mail.headers.len(), HEAD.len());
             assert!(mail.text.starts_with("Name: (not given)\n"), "{}", mail.text);
             let (_, arrived) = mail.text.split_once("\n\n").expect("a message");
@@ -136,38 +136,38 @@ async fn any_message_stays_in_the_body() {
 
 #[tokio::test]
 async fn five_go_one_by_one_and_six_in_a_digest() {
-    on_each_database(async |post| {
-        post.write_many(5).await;
-        post.run().await;
-        let singles = post.server.mails().await;
-        assert_eq!(singles.iter().flat_map(letters_in).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
+    on_each_database(async |fixture| {
+        fixture.write_many(5).await;
+        fixture.run().await;
+        let singles = fixture.server.mails().await;
+        assert_eq!(singles.iter().flat_map(messages_in).collect::<Vec<_>>(), [1, 2, 3, 4, 5]);
         assert_eq!(singles.len(), 5);
 
         for number in 6..=11 {
-            post.write(&letter(number)).await;
+            fixture.write(&message(number)).await;
         }
-        post.run().await;
-        let [digest] = post.server.mails().await.try_into().expect("one mail");
-        assert_eq!(letters_in(&digest), [6, 7, 8, 9, 10, 11]);
+        fixture.run().await;
+        let [digest] = fixture.server.mails().await.try_into().expect("one mail");
+        assert_eq!(messages_in(&digest), [6, 7, 8, 9, 10, 11]);
         assert_eq!(digest.reply_to, [""; 0], "an answer goes to no sender");
         assert_eq!(digest.headers.len(), HEAD.len() - 1);
         assert!(digest.header("subject").starts_with("Contact messages ["), "{digest:#?}");
         for number in 6..=11 {
             assert!(digest.text.contains(&format!("Email: ada{number}@example.com\n")), "{}", digest.text);
         }
-        assert_eq!(post.states().await, ["sent"; 11]);
+        assert_eq!(fixture.states().await, ["sent"; 11]);
     })
     .await;
 }
 
 #[tokio::test]
 async fn no_message_of_a_digest_can_pass_for_another() {
-    on_one_database(async |post| {
+    on_one_database(async |fixture| {
         let forged = "Hello\r\n\r\n---- 2 of 6 ----\n\nName: Eve\rEmail: eve@example.com\u{2028}> quoted";
-        post.write(&json!({ "email": "ada0@example.com", "message": forged })).await;
-        post.write_many(5).await;
-        post.run().await;
-        let [digest] = post.server.mails().await.try_into().expect("one mail");
+        fixture.write(&json!({ "email": "ada0@example.com", "message": forged })).await;
+        fixture.write_many(5).await;
+        fixture.run().await;
+        let [digest] = fixture.server.mails().await.try_into().expect("one mail");
         let lines = |start: &str| digest.text.lines().filter(|line| line.starts_with(start)).count();
         assert_eq!((lines("---- "), lines("Name: "), lines("Email: "), lines("> ")), (6, 6, 6, 12));
     })
@@ -175,24 +175,24 @@ async fn no_message_of_a_digest_can_pass_for_another() {
 }
 
 #[tokio::test]
-async fn a_flood_is_no_flood_of_mails() {
-    on_each_database(async |post| {
+async fn many_messages_an_hour_become_few_mails() {
+    on_each_database(async |fixture| {
         // A message every twelve seconds for an hour.
         let mut mails = 0;
-        let mut letters = Vec::new();
+        let mut messages = Vec::new();
         for number in 1..=300 {
-            post.write(&letter(number)).await;
-            post.step().await;
-            post.service.clock.advance(Duration::from_secs(12));
-            let taken = post.server.mails().await;
+            fixture.write(&message(number)).await;
+            fixture.step().await;
+            fixture.service.clock.advance(Duration::from_secs(12));
+            let taken = fixture.server.mails().await;
             mails += taken.len();
-            letters.extend(taken.iter().flat_map(letters_in));
+            messages.extend(taken.iter().flat_map(messages_in));
         }
-        post.service.clock.advance(Duration::from_hours(1));
-        post.run().await;
-        letters.extend(post.server.mails().await.iter().flat_map(letters_in));
-        letters.sort_unstable();
-        assert_eq!(letters, (1..=300).collect::<Vec<_>>(), "nothing is dropped");
+        fixture.service.clock.advance(Duration::from_hours(1));
+        fixture.run().await;
+        messages.extend(fixture.server.mails().await.iter().flat_map(messages_in));
+        messages.sort_unstable();
+        assert_eq!(messages, (1..=300).collect::<Vec<_>>(), "nothing is dropped");
         assert!(mails < 100, "{mails} mails within an hour");
     })
     .await;

@@ -1,4 +1,4 @@
-//! The real program with a mail server beside it.
+//! The real program with a mail server.
 
 use std::path::Path;
 use std::process::Command;
@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use crate::harness::{Database, MailServer, Program, raw};
 
-use super::{FROM, TO, letter, letters_in};
+use super::{FROM, TO, message, messages_in};
 
 /// `porchlight serve` with mail, in a folder of its own.
 pub fn serve(folder: &Path, smtp_url: &str) -> Command {
@@ -16,9 +16,9 @@ pub fn serve(folder: &Path, smtp_url: &str) -> Command {
     command
 }
 
-/// Posts a letter and has it answered with 200.
+/// Posts a message and has it answered with 200.
 pub async fn contact(program: &Program, number: usize) {
-    let body = letter(number).to_string();
+    let body = message(number).to_string();
     let head = format!("Host: x\r\nContent-Type: application/json\r\nContent-Length: {}", body.len());
     let request = format!("POST /api/contact HTTP/1.1\r\n{head}\r\nConnection: close\r\n\r\n{body}");
     let answer = raw(program.address(), request).await;
@@ -37,19 +37,19 @@ async fn a_message_is_answered_at_once_and_mailed_when_the_mail_server_has_time(
     }
     server.wait_for("held").await;
     server.command("resume").await;
-    let mut letters = Vec::new();
-    while letters.len() < 3 {
-        letters.extend(letters_in(&server.next_mail().await));
+    let mut messages = Vec::new();
+    while messages.len() < 3 {
+        messages.extend(messages_in(&server.next_mail().await));
     }
-    assert_eq!(letters, [1, 2, 3]);
+    assert_eq!(messages, [1, 2, 3]);
     program.signal(Signal::TERM);
-    let (status, said) = program.end();
-    assert_eq!(status.code(), Some(0), "{said}");
-    assert!(!said.contains("example.com") && !said.contains("Letter"), "{said}");
+    let (status, output) = program.end();
+    assert_eq!(status.code(), Some(0), "{output}");
+    assert!(!output.contains("example.com") && !output.contains("Number"), "{output}");
 }
 
 #[tokio::test]
-async fn a_program_that_is_killed_while_it_mails_mails_again_after_the_next_start() {
+async fn a_mail_interrupted_by_a_kill_is_sent_again_after_the_next_start() {
     let mut server = MailServer::start().await;
     let folder = tempfile::tempdir().expect("a folder");
     let program = Program::start(serve(folder.path(), &server.url()), "through 127.0.0.1");
@@ -66,7 +66,7 @@ async fn a_program_that_is_killed_while_it_mails_mails_again_after_the_next_star
     database.execute("UPDATE outbox SET at = 0").await;
     let _program = Program::start(serve(folder.path(), &server.url()), "through 127.0.0.1");
     let mail = server.next_mail().await;
-    assert_eq!((letters_in(&mail), mail.header("message-id")), (vec![1], format!("<{name}@troupe.example>").as_str()));
+    assert_eq!((messages_in(&mail), mail.header("message-id")), (vec![1], format!("<{name}@troupe.example>").as_str()));
 }
 
 #[tokio::test]
@@ -78,12 +78,12 @@ async fn a_mail_server_that_takes_its_time_does_not_keep_the_program_from_ending
     contact(&program, 1).await;
     server.wait_for("held").await;
     program.signal(Signal::TERM);
-    let (status, said) = program.end();
-    assert_eq!(status.code(), Some(0), "{said}");
+    let (status, output) = program.end();
+    assert_eq!(status.code(), Some(0), "{output}");
 }
 
 #[tokio::test]
-async fn a_mail_server_that_is_away_is_told_once_a_try_and_nothing_is_lost() {
+async fn an_unavailable_mail_server_is_logged_once_per_try_and_nothing_is_lost() {
     let mut server = MailServer::start().await;
     server.command("stop-listening").await;
     let folder = tempfile::tempdir().expect("a folder");
@@ -92,10 +92,10 @@ async fn a_mail_server_that_is_away_is_told_once_a_try_and_nothing_is_lost() {
     program.wait_for_output("the mail server is unavailable: Connection error");
     server.command("listen-again").await;
     contact(&program, 2).await;
-    let mut letters = Vec::new();
-    while letters.len() < 2 {
-        letters.extend(letters_in(&server.next_mail().await));
+    let mut messages = Vec::new();
+    while messages.len() < 2 {
+        messages.extend(messages_in(&server.next_mail().await));
     }
-    letters.sort_unstable();
-    assert_eq!(letters, [1, 2]);
+    messages.sort_unstable();
+    assert_eq!(messages, [1, 2]);
 }

@@ -1,7 +1,6 @@
-//! Encryption, certificates and passwords: how the mail server is spoken to.
+//! TLS, certificates and passwords on the connection to the mail server.
 //!
-//! `0.0.0.0` leads to this machine without being a loopback address by name, so the rules for servers
-//! elsewhere hold for it.
+//! `0.0.0.0` connects to this machine without being a loopback address, so the rules for remote servers apply to it.
 
 use porchlight::actions::ForwardStep;
 use porchlight::config::RawSettings;
@@ -9,7 +8,7 @@ use porchlight::mail::SendFailure;
 use serde_json::json;
 
 use super::program::{contact, serve};
-use super::{Post, forwarder, letter, letters_in};
+use super::{MailFixture, forwarder, message, messages_in};
 use crate::harness::{Authority, Database, Identity, MailServer, Program, Service};
 
 const USER: &str = "maker@mail.example";
@@ -39,12 +38,12 @@ async fn plain_server() -> MailServer {
 async fn one_step(server: MailServer, url: &str) -> (ForwardStep, MailServer) {
     let service = Service::start(RawSettings::default(), Database::migrated_sqlite().await).await;
     let forwarder = forwarder(&service, &url.replace("PORT", &server.port().to_string()));
-    let post = Post { service, server, forwarder };
-    post.write(&letter(1)).await;
-    let step = post.step().await;
-    post.forwarder.store.close().await;
-    post.service.stop().await;
-    (step, post.server)
+    let fixture = MailFixture { service, server, forwarder };
+    fixture.write(&message(1)).await;
+    let step = fixture.step().await;
+    fixture.forwarder.store.close().await;
+    fixture.service.stop().await;
+    (step, fixture.server)
 }
 
 #[track_caller]
@@ -53,7 +52,7 @@ fn is_unavailable(step: &ForwardStep) {
 }
 
 #[tokio::test]
-async fn a_server_elsewhere_gets_the_password_over_a_trusted_connection() {
+async fn a_remote_server_gets_the_password_over_a_trusted_connection() {
     let authority = Authority::new();
     let identity = authority.issue("0.0.0.0");
     for (starttls, scheme) in [(Some("required"), "smtp"), (None, "smtps")] {
@@ -64,13 +63,13 @@ async fn a_server_elsewhere_gets_the_password_over_a_trusted_connection() {
         let program = Program::start(command, "through 0.0.0.0");
         contact(&program, 1).await;
         let mail = server.next_mail().await;
-        assert_eq!((letters_in(&mail), mail.encrypted), (vec![1], true));
+        assert_eq!((messages_in(&mail), mail.encrypted), (vec![1], true));
         assert_eq!(mail.user.as_deref(), Some(USER));
     }
 }
 
 #[tokio::test]
-async fn a_server_elsewhere_whose_certificate_nobody_vouches_for_gets_nothing() {
+async fn a_remote_server_with_an_untrusted_certificate_gets_nothing() {
     let identity = Authority::new().issue("0.0.0.0");
     for (starttls, url) in [
         (Some("offered"), "smtp://LOGIN@0.0.0.0:PORT"),
@@ -85,7 +84,7 @@ async fn a_server_elsewhere_whose_certificate_nobody_vouches_for_gets_nothing() 
 }
 
 #[tokio::test]
-async fn a_password_is_not_told_to_a_server_elsewhere_that_does_not_encrypt() {
+async fn a_password_is_not_sent_unencrypted_to_a_remote_server() {
     let server = plain_server().await;
     let (step, mut server) = one_step(server, &format!("smtp://{LOGIN_IN_URL}@0.0.0.0:PORT")).await;
     is_unavailable(&step);
@@ -93,7 +92,7 @@ async fn a_password_is_not_told_to_a_server_elsewhere_that_does_not_encrypt() {
 }
 
 #[tokio::test]
-async fn on_this_machine_any_certificate_will_do_and_none_is_needed() {
+async fn on_loopback_any_certificate_is_accepted_and_none_is_needed() {
     let identity = Authority::new().issue("0.0.0.0");
     for (server, encrypted) in [
         (plain_server().await, false),
@@ -108,7 +107,7 @@ async fn on_this_machine_any_certificate_will_do_and_none_is_needed() {
 }
 
 #[tokio::test]
-async fn a_wrong_or_missing_password_is_told_and_the_message_waits() {
+async fn a_wrong_or_missing_password_is_reported_and_the_message_waits() {
     for (url, reply) in [("smtp://maker:wrong@127.0.0.1:PORT", "535"), ("smtp://127.0.0.1:PORT", "530")] {
         let (step, mut server) = one_step(plain_server().await, url).await;
         is_unavailable(&step);

@@ -1,4 +1,4 @@
-//! The dashboard: one page that shows how the launch goes, to eyes and to screen readers.
+//! The dashboard: one page about the launch, on screen and for screen readers.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use serde_json::json;
 use super::{ask, watched};
 use crate::harness::{Database, Program, Service, markup, on_each_database_with, on_one_database_with};
 
-/// The day on which every test takes place, as counts have it.
+/// The day of every test, as stored in `counts`.
 const TODAY: i64 = 20_772;
 
-/// A day of a launch: three downloads, of which one by somebody known, an opt-in, and a message.
+/// A day of a launch: three downloads, one of them by a known person, an opt-in, and a message.
 async fn launch(service: &Service) {
     for (email, updates, source) in [("ada", true, "<b>hn</b>"), ("bob", false, "<b>hn</b>"), ("ada", false, "")] {
         let order = json!({ "email": format!("{email}@example.com"), "updates": updates, "source": source });
@@ -35,7 +35,7 @@ fn rows(page: &str, heading: &str) -> Vec<Vec<String>> {
 }
 
 #[tokio::test]
-async fn the_page_tells_how_the_launch_goes_and_nothing_of_anybody() {
+async fn the_dashboard_shows_the_launch_and_no_personal_data() {
     on_each_database_with(watched(), async |service| {
         let empty = page(service).await;
         assert!(empty.contains("0 downloads and 0 joins since 9 Nov."), "{empty}");
@@ -44,7 +44,7 @@ async fn the_page_tells_how_the_launch_goes_and_nothing_of_anybody() {
         assert_eq!((status, headers["content-type"].as_bytes()), (200, b"text/html; charset=utf-8".as_slice()));
         assert!(page.contains("3 downloads and 2 new people since 9 Nov. The most were 3 (15 Nov, so far)."), "{page}");
         assert!(page.contains("33 % of downloads since 9 Nov came with a new opt-in to the monthly email."), "{page}");
-        assert!(page.contains("15 Nov, so far: 3 downloads, 2 new people"), "what the pointer rests on is told");
+        assert!(page.contains("15 Nov, so far: 3 downloads, 2 new people"), "the tooltip");
         assert!(page.contains("14 Nov: 0 downloads"), "{page}");
         assert!(page.contains("<dt>Messages that wait</dt><dd>1, the oldest for less than a minute</dd>"), "{page}");
         assert!(page.contains("&lt;b&gt;hn") && !page.contains("<b>"), "a source is a stranger's text");
@@ -58,7 +58,7 @@ async fn the_page_tells_how_the_launch_goes_and_nothing_of_anybody() {
 }
 
 #[tokio::test]
-async fn it_needs_no_script_and_each_chart_is_told_once_in_words_and_in_a_table() {
+async fn it_needs_no_script_and_each_chart_is_also_text_and_a_table() {
     on_each_database_with(watched(), async |service| {
         launch(service).await;
         let (_, headers, page) = ask(service, "/", &[]).await;
@@ -85,7 +85,7 @@ async fn it_needs_no_script_and_each_chart_is_told_once_in_words_and_in_a_table(
 }
 
 #[tokio::test]
-async fn joins_and_calls_of_agents_are_told_beside_those_of_the_whole_of_yesterday() {
+async fn joins_and_agent_calls_are_compared_with_yesterday() {
     for database in crate::harness::each_database().await {
         let service = Service::start(watched(), database.clone()).await;
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "get_download" } });
@@ -123,9 +123,9 @@ async fn the_share_of_a_source_is_that_of_all_downloads_and_no_number_is_invente
         );
         service.database.execute(&counts).await;
         let page = page(service).await;
-        let told = rows(&page, "sources");
-        assert_eq!((told.len(), &told[0]), (9, &["source 000", "150", "1 %", "0"].map(str::to_owned).to_vec()));
-        assert_eq!(told[8], ["all others", "13,828", "92 %", "0"]);
+        let listed = rows(&page, "sources");
+        assert_eq!((listed.len(), &listed[0]), (9, &["source 000", "150", "1 %", "0"].map(str::to_owned).to_vec()));
+        assert_eq!(listed[8], ["all others", "13,828", "92 %", "0"]);
         assert!(!page.contains("92 more") && page.contains("names up to a hundred sources"), "{page}");
     })
     .await;
@@ -166,8 +166,8 @@ async fn what_is_wrong_stands_before_everything_else_and_every_command_on_the_pa
             let words: Vec<_> = command.split_whitespace().skip(1).collect();
             let mut program = Program::command(&service.releases_dir(), &words);
             program.args(["--database-url", service.database.url()]);
-            let (code, said) = Program::run(program);
-            assert_eq!(code, 0, "{command}: {said}");
+            let (code, output) = Program::run(program);
+            assert_eq!(code, 0, "{command}: {output}");
         }
         assert!(page.contains("<code>porchlight inbox retry --all</code>"), "{page}");
     })
@@ -191,14 +191,14 @@ async fn the_latest_letter_has_a_name_and_a_date() {
 }
 
 #[tokio::test]
-async fn an_image_that_lies_elsewhere_is_said_to_be_uncounted_and_not_called_untaken() {
+async fn downloads_of_an_image_hosted_elsewhere_are_shown_as_uncounted() {
     on_one_database_with(watched(), async |service| {
         service.publish("1.3.0");
         service.get("/releases/Troupe-1.3.0.dmg").await;
         let sha256 = "a".repeat(64);
         let elsewhere = ["publish", "--url", "https://files.example/a.dmg", "--length", "7", "--sha256", &sha256];
-        let (code, said) = service.release(&[&elsewhere[..], &["--version", "1.4.0"]].concat());
-        assert_eq!(code, 0, "{said}");
+        let (code, output) = service.release(&[&elsewhere[..], &["--version", "1.4.0"]].concat());
+        assert_eq!(code, 0, "{output}");
         let page = page(service).await;
         let tile = "<dd class=\"tile-value\">1.4.0</dd><dd class=\"tile-note\">its image lies elsewhere";
         assert!(page.contains(tile), "{page}");
@@ -207,7 +207,7 @@ async fn an_image_that_lies_elsewhere_is_said_to_be_uncounted_and_not_called_unt
 }
 
 #[tokio::test]
-async fn it_is_loaded_anew_every_minute_if_that_is_asked_for() {
+async fn it_reloads_every_minute_on_request() {
     on_one_database_with(watched(), async |service| {
         let (_, headers, page) = ask(service, "/?by=week", &[]).await;
         assert!(!headers.contains_key("refresh"));
@@ -224,7 +224,7 @@ async fn it_is_loaded_anew_every_minute_if_that_is_asked_for() {
 }
 
 #[tokio::test]
-async fn it_looks_the_same_whatever_the_makers_did_to_the_site() {
+async fn it_looks_the_same_whatever_is_in_site_dir() {
     let site = tempfile::tempdir().expect("a folder");
     std::fs::create_dir(site.path().join("assets")).expect("a folder");
     std::fs::write(site.path().join("assets/style.css"), "* { display: none }").expect("a file");
@@ -246,7 +246,7 @@ async fn it_looks_the_same_whatever_the_makers_did_to_the_site() {
 }
 
 #[tokio::test]
-async fn without_the_database_it_says_so() {
+async fn without_the_database_the_dashboard_says_so() {
     let database = Database::postgres().await;
     let service = Service::start(watched(), database).await;
     service.database.refuse_connections().await;

@@ -161,7 +161,7 @@ async fn what_prometheus_reads_is_valid_and_holds_nothing_that_callers_sent() {
 }
 
 #[tokio::test]
-async fn without_the_database_the_rest_is_told() {
+async fn without_the_database_the_other_metrics_are_served() {
     let database = crate::harness::Database::postgres().await;
     let service = Service::start(watched(), database).await;
     service.get("/").await;

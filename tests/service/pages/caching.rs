@@ -79,7 +79,7 @@ async fn the_encoding_is_the_one_the_caller_likes_best() {
 }
 
 #[tokio::test]
-async fn whoever_has_the_version_already_gets_304_without_a_body() {
+async fn a_current_etag_gets_304_without_a_body() {
     on_one_database(async |service| {
         for (path, accept, encoding) in [
             ("/", "text/html", "br"),

@@ -1,4 +1,4 @@
-//! What stands in the pages: front matter, headings, links and descriptions.
+//! The contents of the pages: front matter, headings, links and descriptions.
 
 use super::{PAGES, live};
 use crate::harness::markup::{addresses, attributes, markdown_links, texts};

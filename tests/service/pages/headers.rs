@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{PAGES, live};
 use crate::harness::{Answer, Service, on_one_database, on_one_database_with};
 
-/// One answer of each kind.
+/// One response of each kind.
 async fn answers(service: &Service) -> Vec<(u16, Answer)> {
     let etag = service.get("/about").await.header("etag").to_owned();
     let bad_email = json!({ "email": "nobody" });
@@ -116,7 +116,7 @@ async fn the_home_page_links_to_what_agents_look_for() {
 }
 
 #[tokio::test]
-async fn a_linked_type_is_the_one_that_is_really_served() {
+async fn a_linked_type_is_the_type_that_is_served() {
     on_one_database(async |service| {
         for (path, twin) in PAGES {
             let header = service.get(path).await.header("link").to_owned();

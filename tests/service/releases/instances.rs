@@ -17,7 +17,7 @@ async fn readiness(service: &Service) -> (u16, Value) {
 }
 
 #[tokio::test]
-async fn every_instance_that_shares_the_folder_hands_out_the_newest_at_once() {
+async fn every_instance_that_shares_the_folder_serves_the_newest_at_once() {
     for database in each_database().await {
         let one = instance(&database, None).await;
         let other = instance(&database, Some(one.releases_dir().display().to_string())).await;
@@ -40,7 +40,7 @@ async fn every_instance_that_shares_the_folder_hands_out_the_newest_at_once() {
 }
 
 #[tokio::test]
-async fn an_instance_that_cannot_see_the_image_says_so_and_answers_503_for_it() {
+async fn an_instance_that_cannot_see_the_image_logs_it_and_answers_503() {
     for database in each_database().await {
         let one = instance(&database, None).await;
         let blind = instance(&database, None).await;
@@ -48,9 +48,9 @@ async fn an_instance_that_cannot_see_the_image_says_so_and_answers_503_for_it() 
         one.publish("1.4.0");
         assert_eq!(readiness(&one).await.0, 200);
 
-        let (status, told) = readiness(&blind).await;
-        assert_eq!((status, &told["ready"], &told["parts"]["database"]), (503, &false.into(), &"ok".into()));
-        assert!(told["parts"]["newest_image"].as_str().unwrap().contains("releases_dir"), "{told:#}");
+        let (status, report) = readiness(&blind).await;
+        assert_eq!((status, &report["ready"], &report["parts"]["database"]), (503, &false.into(), &"ok".into()));
+        assert!(report["parts"]["newest_image"].as_str().unwrap().contains("releases_dir"), "{report:#}");
         let answer = blind.get("/releases/Troupe-1.4.0.dmg").await;
         assert_eq!(answer.status, 503);
         assert!(!answer.header("retry-after").is_empty());
@@ -73,9 +73,9 @@ async fn while_the_database_is_away_the_newest_is_the_one_last_known() {
     database.refuse_connections().await;
     let address = leads_to(&service).await;
     assert!(service.get(&address).await.body == image);
-    let (status, told) = readiness(&service).await;
+    let (status, report) = readiness(&service).await;
     assert_eq!(status, 503);
-    assert_ne!(told["parts"]["database"], "ok");
+    assert_ne!(report["parts"]["database"], "ok");
     database.accept_connections().await;
     service.stop().await;
 }

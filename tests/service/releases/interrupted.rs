@@ -1,4 +1,4 @@
-//! A publication that is cut off leaves everything as it was, and can be repeated.
+//! An interrupted publication changes nothing, and can be repeated.
 
 use std::fs::File;
 use std::os::unix::process::ExitStatusExt;
@@ -20,7 +20,7 @@ fn publish(service: &Service, image: &Path) -> Command {
     command
 }
 
-/// The system ends the program at the moment when it writes past so many bytes of a file.
+/// The system kills the program when a file exceeds so many bytes.
 fn cut_off_at(bytes: usize, command: &Command) -> ExitStatus {
     let mut limited = Command::new("sh");
     limited.args(["-c", &format!("ulimit -f {}; exec \"$@\"", bytes / 512), "sh"]);
@@ -29,7 +29,7 @@ fn cut_off_at(bytes: usize, command: &Command) -> ExitStatus {
 }
 
 #[tokio::test]
-async fn killed_while_copying_it_leaves_the_newest_in_place_and_can_be_repeated() {
+async fn killed_while_copying_it_keeps_the_newest_and_can_be_repeated() {
     on_each_database_with(live(), async |service| {
         service.publish("1.4.0");
         let image = image(service);
@@ -51,7 +51,7 @@ async fn killed_while_copying_it_leaves_the_newest_in_place_and_can_be_repeated(
 }
 
 #[tokio::test]
-async fn killed_before_it_is_recorded_it_leaves_the_newest_in_place_and_can_be_repeated() {
+async fn killed_before_the_row_is_written_it_keeps_the_newest_and_can_be_repeated() {
     on_each_database_with(live(), async |service| {
         service.publish("1.4.0");
         let image = image(service);
@@ -79,9 +79,9 @@ async fn two_cannot_publish_into_one_folder_at_once() {
         let lock = File::open(service.releases_dir().join(".lock")).unwrap();
         lock.lock().unwrap();
         let image = image(service);
-        let (code, said) = service.release(&["publish", image.to_str().unwrap(), "--version", "2.0.0"]);
+        let (code, output) = service.release(&["publish", image.to_str().unwrap(), "--version", "2.0.0"]);
         assert_eq!(code, 1);
-        assert!(said.contains("Another release is being published"), "{said}");
+        assert!(output.contains("Another release is being published"), "{output}");
         assert_eq!(service.head(LATEST).await.header("location"), "/releases/Troupe-1.4.0.dmg");
     })
     .await;

@@ -1,4 +1,4 @@
-//! Whatever happens to people, in whatever order: who is mailed is what a plain model says.
+//! Random sequences of events: exactly those people are mailed whom a simple model predicts.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -34,7 +34,7 @@ enum Event {
     Erase,
 }
 
-/// What is to be known of a person, in the plainest way.
+/// The model of a person.
 #[derive(Default)]
 struct Person {
     known: bool,
@@ -106,7 +106,7 @@ async fn happen(service: &Service, store: &Store, email: &str, event: Event, per
     }
 }
 
-/// Sends a letter to everybody who asked, and says whom the mail server took it for.
+/// Sends a letter to everybody who opted in; returns the recipients that the mail server accepted.
 async fn send_letter(service: &Service, store: &Store, server: &mut MailServer, number: usize) -> Vec<String> {
     let relay = Relay::parse(&server.url()).expect("a mail server");
     let from = Mailbox::parse("hello@troupe.example").expect("a sender");
@@ -132,7 +132,7 @@ fn those(people: &BTreeMap<String, Person>, which: impl Fn(&Person) -> bool) -> 
 }
 
 #[tokio::test]
-async fn whatever_happens_only_those_are_mailed_who_asked_and_have_not_left_and_once_a_month() {
+async fn only_people_with_a_valid_opt_in_are_mailed_and_once_a_month() {
     on_each_database(async |service| {
         let store = store(service);
         let mut server = MailServer::start().await;
@@ -142,7 +142,7 @@ async fn whatever_happens_only_those_are_mailed_who_asked_and_have_not_left_and_
             let history = histories().new_tree(&mut runner).expect("a history").current();
             for (who, event) in &history {
                 service.clock.advance(Duration::from_millis(1));
-                // Two cases in a row are about the same people, and a letter went out in between.
+                // Two consecutive cases share their people, and a letter was sent in between.
                 let email = format!("p{who}-{}@example.com", case / 2);
                 let person = people.entry(email.clone()).or_default();
                 happen(service, &store, &email, *event, person).await;
