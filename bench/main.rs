@@ -22,6 +22,11 @@ mod writes;
 /// PostgreSQL with its default settings, so that commits are durable.
 const POSTGRES_OPTIONS: &[&str] = &[];
 
+/// Where the folder of PostgreSQL is created: on disk.
+fn postgres_parent() -> std::path::PathBuf {
+    std::env::temp_dir()
+}
+
 const NAMES: [&str; 7] = ["start", "pages", "mcp", "writes", "import", "statistics", "growth"];
 
 #[tokio::main]

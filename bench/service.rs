@@ -23,7 +23,7 @@ impl Database {
     }
 
     pub async fn postgres() -> Self {
-        Self::Postgres(tempfile::tempdir().expect("a folder"), postgres::new_database().await)
+        Self::Postgres(tempfile::tempdir().expect("a folder"), postgres::new_database(postgres::EMPTY).await)
     }
 
     pub async fn both() -> [Self; 2] {

@@ -45,5 +45,10 @@ mod terminal;
 mod unsubscribe;
 mod waitlist;
 
-/// Without fsync: no test cuts the power.
-const POSTGRES_OPTIONS: &[&str] = &["-F"];
+/// Without fsync, as no test cuts the power, and without a vacuum that keeps a template busy.
+const POSTGRES_OPTIONS: &[&str] = &["-F", "-c", "autovacuum=off"];
+
+/// Where the folder of PostgreSQL is created.
+fn postgres_parent() -> &'static std::path::Path {
+    &harness::folder::PARENT
+}

@@ -56,7 +56,7 @@ impl Database {
 
     /// An empty database: the service under test has to create its tables.
     pub async fn postgres() -> Self {
-        Self { url: postgres::new_database(None).await, kind: Kind::Postgres }
+        Self { url: postgres::new_database(postgres::EMPTY).await, kind: Kind::Postgres }
     }
 
     /// A database with all tables, as a service leaves it behind that was started once.
@@ -82,7 +82,7 @@ impl Database {
             template.migrate().await;
             template
         });
-        let database = Self { url: postgres::new_database(Some(template.await.name())).await, kind: Kind::Postgres };
+        let database = Self { url: postgres::new_database(template.await.name()).await, kind: Kind::Postgres };
         database.replace_key().await;
         database
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 /// In memory where there is plenty of it: tests wait for disks more than for anything else.
-static PARENT: LazyLock<PathBuf> = LazyLock::new(|| {
+pub static PARENT: LazyLock<PathBuf> = LazyLock::new(|| {
     const PLENTY: u64 = 6 << 30;
     let memory = PathBuf::from("/dev/shm");
     let free = rustix::fs::statvfs(&memory).map_or(0, |disk| disk.f_bavail * disk.f_frsize);

@@ -4,7 +4,7 @@ mod certificates;
 mod database;
 mod disk;
 pub mod dns;
-mod folder;
+pub mod folder;
 pub mod markup;
 mod postgres;
 mod program;

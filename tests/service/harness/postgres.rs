@@ -9,8 +9,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
-use super::folder;
-
 struct Server {
     port: u16,
     /// Stops the server when its standard input closes, which happens however this program ends.
@@ -29,8 +27,8 @@ if [ "$(id -u)" = 0 ]; then chown postgres "$folder"; as="runuser -u postgres --
 cd "$folder"
 $as "$bin/initdb" -D "$folder/data" -U tests -A trust -E UTF8 --locale-provider=icu --icu-locale=en-US --no-sync >"$folder/initdb.log" 2>&1 ||
     { cat "$folder/initdb.log" >&2; exit 1; }
-$as "$bin/postgres" -D "$folder/data" -p "$port" -h 127.0.0.1 -k "$folder" "$@" \
-    -c max_connections=300 -c autovacuum=off -c log_min_messages=fatal >"$folder/server.log" 2>&1 &
+$as "$bin/postgres" -D "$folder/data" -p "$port" -h 127.0.0.1 -k "$folder" \
+    -c max_connections=300 -c log_min_messages=fatal "$@" >"$folder/server.log" 2>&1 &
 server=$!
 trap 'read -r pid <"$folder/data/postmaster.pid"; kill -INT "$pid"; wait $server; cd /; rm -rf "$folder"' EXIT
 tries=0
@@ -43,14 +41,16 @@ echo ready
 cat >/dev/null
 "#;
 
-/// Creates a database, empty or a copy of another one, and returns its URL.
-pub async fn new_database(template: Option<&str>) -> String {
+/// The template of an empty database.
+pub const EMPTY: &str = "template1";
+
+/// Creates a copy of another database and returns its URL.
+pub async fn new_database(template: &str) -> String {
     static SERVER: OnceLock<Server> = OnceLock::new();
     static CREATED: AtomicU32 = AtomicU32::new(0);
     let server = SERVER.get_or_init(start);
     let name = format!("test_{}", CREATED.fetch_add(1, Ordering::Relaxed));
     let url = format!("postgres://tests@127.0.0.1:{}/{name}", server.port);
-    let template = template.unwrap_or("template1");
     at(&url, &format!("CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")).await;
     url
 }
@@ -68,7 +68,7 @@ fn start() -> Server {
         .args(["-c", SUPERVISOR, "supervisor"])
         .arg(programs())
         .arg(port.to_string())
-        .arg(folder::new().keep())
+        .arg(tempfile::tempdir_in(crate::postgres_parent()).expect("a folder").keep())
         .args(crate::POSTGRES_OPTIONS)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

@@ -5,7 +5,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
-use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use serde::Deserialize;
@@ -17,6 +17,7 @@ use super::wait::WATCHDOG;
 
 /// The Python process, which ends when this program closes its standard input.
 struct Process {
+    _process: Child,
     commands: Mutex<ChildStdin>,
     /// Where the events of each server go. `None` once the process has ended.
     servers: Mutex<Option<HashMap<u64, UnboundedSender<Value>>>>,
@@ -73,7 +74,7 @@ impl Process {
             let commands = process.stdin.take().expect("its standard input");
             let events = process.stdout.take().expect("its standard output");
             std::thread::spawn(move || Self::shared().dispatch(events));
-            Self { commands: Mutex::new(commands), servers: Mutex::new(Some(HashMap::new())) }
+            Self { _process: process, commands: Mutex::new(commands), servers: Mutex::new(Some(HashMap::new())) }
         })
     }
 

@@ -24,10 +24,8 @@ pub async fn wait_for<T>(awaited: &str, mut poll: impl AsyncFnMut() -> Option<T>
             pause = (pause * 2).min(POLL_INTERVAL);
         }
     };
-    match timeout(WATCHDOG, polling).await {
-        Ok(value) => value,
-        Err(_) => panic!("waited {WATCHDOG:?} in vain for {awaited}"),
-    }
+    let waited = timeout(WATCHDOG, polling).await;
+    waited.unwrap_or_else(|_| panic!("waited {WATCHDOG:?} in vain for {awaited}"))
 }
 
 /// Polls until the condition holds.

@@ -61,7 +61,10 @@ async fn five_refusals_in_a_row_stop_the_run() {
         let file = fixture.file("a.md", LETTER);
         let (code, output) = fixture.send(&file);
         assert_eq!(code, 1);
-        assert!(output.contains("rejected 5 letters in a row") && output.contains("4 recipients are waiting"), "{output}");
+        assert!(
+            output.contains("rejected 5 letters in a row") && output.contains("4 recipients are waiting"),
+            "{output}"
+        );
         let status = fixture.status();
         assert_eq!((&status["refused"], &status["waiting"]), (&json!(5), &json!(4)), "{status:#}");
         fixture.server.command("accept").await;

@@ -119,7 +119,7 @@ async fn feeds_and_sitemap_are_well_formed_whatever_the_makers_write() {
     let written = RawSettings { site_dir: Some(site.path().display().to_string()), ..live() };
     on_one_database_with(written, async |service| {
         service.publish("1.4.0");
-        service.comes_to_say("/releases.json", "1.4.0").await;
+        service.wait_for_text("/releases.json", "1.4.0").await;
         let name = "T & <b>'r\"]]>\u{fffd}\u{fffd}p";
         let text = service.get("/appcast.xml").await.text();
         let appcast = Document::parse(&text).unwrap();
