@@ -2,11 +2,12 @@
 
 use std::panic::AssertUnwindSafe;
 
+use axum::body::HttpBody;
 use axum::extract::Request;
 use axum::response::Response;
 use futures_util::FutureExt;
-use http::header::HOST;
-use http::{HeaderMap, Method, StatusCode, Version};
+use http::header::{CONNECTION, HOST};
+use http::{HeaderMap, HeaderValue, Method, StatusCode, Version};
 use tokio::time::Instant;
 use tower::ServiceExt;
 
@@ -26,6 +27,7 @@ const UNMATCHED: &str = "*";
 pub async fn handle(app: App, router: axum::Router, mut request: Request) -> Response {
     let started = Instant::now();
     let (method, path) = (method_name(request.method()), request.uri().path().to_owned());
+    let has_body = !request.body().is_end_stream();
     let matched = MatchedRoute::default();
     request.extensions_mut().insert(matched.clone());
     let built = app.built();
@@ -33,6 +35,10 @@ pub async fn handle(app: App, router: axum::Router, mut request: Request) -> Res
     let respond = respond(served.map(|(_, served)| served), router, request);
     let mut response = catch_panic(app.base_url(), &path, respond).await;
     headers::add_security_headers(response.headers_mut(), app.base_url());
+    // No handler has read the body, so the connection will be closed: the client must not reuse it.
+    if has_body && matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
+        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    }
     // Never the path as the caller sent it.
     let route = served.map(|(path, _)| path.as_str()).or_else(|| matched.as_str()).unwrap_or(UNMATCHED);
     let (status, elapsed) = (response.status().as_u16(), started.elapsed());

@@ -261,3 +261,17 @@ async fn incomplete_requests_do_not_disturb_others() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_response_that_leaves_the_body_unread_announces_the_end_of_the_connection() {
+    on_one_database(async |service| {
+        for target in ["PUT /api/download", "POST /no-such-page"] {
+            let body = "x".repeat(70_000);
+            let request = format!("{target} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+            let response = raw(service.address(), request).await;
+            assert!(response.starts_with("HTTP/1.1 40"), "{response}");
+            assert!(response.to_lowercase().contains("\r\nconnection: close\r\n"), "{response}");
+        }
+    })
+    .await;
+}

@@ -17,7 +17,7 @@ use super::wait::WATCHDOG;
 
 /// The Python process, which ends when this program closes its standard input.
 struct Process {
-    _process: Child,
+    _child: Child,
     commands: Mutex<ChildStdin>,
     /// Where the events of each server go. `None` once the process has ended.
     servers: Mutex<Option<HashMap<u64, UnboundedSender<Value>>>>,
@@ -74,7 +74,7 @@ impl Process {
             let commands = process.stdin.take().expect("its standard input");
             let events = process.stdout.take().expect("its standard output");
             std::thread::spawn(move || Self::shared().dispatch(events));
-            Self { _process: process, commands: Mutex::new(commands), servers: Mutex::new(Some(HashMap::new())) }
+            Self { _child: process, commands: Mutex::new(commands), servers: Mutex::new(Some(HashMap::new())) }
         })
     }
 
