@@ -228,7 +228,7 @@ async fn an_unreachable_database_is_reported_in_one_sentence() {
     command.args(["--database-url", "postgres://nobody@127.0.0.1:1/nothing"]);
     let (code, output) = Program::run(command);
     assert_eq!(code, 1, "{output}");
-    assert!(output.contains("127.0.0.1:1) cannot be used: it did not answer in time. Check that"), "{output}");
+    assert!(output.contains("127.0.0.1:1) cannot be used: it did not respond in time. Check that"), "{output}");
     assert_eq!(output.lines().count(), 1, "{output}");
     service.stop().await;
 }
