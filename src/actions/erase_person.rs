@@ -8,9 +8,9 @@ use crate::store::{Erased, ScrubOutcome, Store};
 /// Deletes everything stored about an address, in one transaction ([`Store::erase`]), and then its remains in the
 /// database files ([`Store::scrub_deleted`]).
 ///
-/// Two things are kept, as keyed hashes that only this database can compute: an existing suppression, so that the address is
-/// still never mailed, and the letter of the current month, so that it gets no second one. Counts are kept, too: they
-/// name nobody.
+/// Two things are kept, as keyed hashes that only this database can compute: an existing suppression, so that the
+/// address is still never mailed, and the letter of the current month, so that it gets no second one. Counts are kept,
+/// too: they name nobody.
 ///
 /// A contact message that is being forwarded at this moment arrives, and is not forwarded again.
 ///

@@ -8,9 +8,9 @@
 //! - uncertain, because the connection broke or the process died: its messages wait, and go again in the same mail, by
 //!   whose Message-ID mail clients recognize it.
 //!
-//! Retries follow [`retry_delay`] for [`FORWARD_RETRY_PERIOD`]. A permanent rejection does not end them, because the mail
-//! server may be misconfigured; but a digest that was rejected permanently is halved, so that a message that the server
-//! rejects in the end fails alone.
+//! Retries follow [`retry_delay`] for [`FORWARD_RETRY_PERIOD`]. A permanent rejection does not end them, because the
+//! mail server may be misconfigured; but a digest that was rejected permanently is halved, so that a message that the
+//! server rejects in the end fails alone.
 //!
 //! Under a flood, more than [`DIGEST_THRESHOLD`] waiting messages share a digest of up to [`MAX_DIGEST_MESSAGES`], and
 //! [`mail_interval`] spaces the mails out.
@@ -73,7 +73,8 @@ impl Forwarder {
     /// Sends what is due over one connection, at most [`DIGEST_THRESHOLD`] mails.
     ///
     /// # Errors
-    /// `Unavailable` when the database is. If a mail was sent and that could not be recorded, the same mail is sent again.
+    /// `Unavailable` when the database is. If a mail was sent and that could not be recorded, the same mail is sent
+    /// again.
     pub async fn step(&self) -> Result<ForwardStep, Failure> {
         let mut connection = None;
         let step = self.send_due(&mut connection).await;

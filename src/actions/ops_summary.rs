@@ -20,7 +20,7 @@ pub struct OpsSummary {
 /// Reads the summary through the ops pool.
 ///
 /// # Errors
-/// When the database does not answer.
+/// When the database is unavailable.
 pub async fn ops_summary(service: &Service) -> Result<OpsSummary, StoreFailure> {
     let backlog = service.ops_pool.backlog().await?;
     let now = service.clock.now();

@@ -1,7 +1,7 @@
 //! Publishes a release.
 //!
-//! The image is copied to `.partial`, synced to disk, renamed, and recorded last: a file without a row is not served. If
-//! the process dies in between, the newest release stays, and publishing can be repeated from the start.
+//! The image is copied to `.partial`, synced to disk, renamed, and recorded last: a file without a row is not served.
+//! If the process dies in between, the newest release stays, and publishing can be repeated from the start.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -71,9 +71,9 @@ pub struct ReleaseStore<'a> {
 
 /// Publishes a release. `progress` gets the number of copied bytes and of all bytes.
 ///
-/// The newest release is the highest version that is neither withdrawn nor a prerelease ([`Releases::newest`]). A version
-/// or file name is never reused, not even after a withdrawal ([`Releases::check_publishable`]); of two concurrent publications of
-/// one version, [`Store::add_release`] records one.
+/// The newest release is the highest version that is neither withdrawn nor a prerelease ([`Releases::newest`]). A
+/// version or file name is never reused, not even after a withdrawal ([`Releases::check_publishable`]); of two
+/// concurrent publications of one version, [`Store::add_release`] records one.
 ///
 /// # Errors
 /// When nothing was published.

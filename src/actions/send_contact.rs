@@ -5,8 +5,8 @@ use crate::domain::contact::{ContactMessage, ReceivedMessage};
 
 /// Stores the message and its outbox entry in one transaction; [`Forwarder`](super::Forwarder) mails it.
 ///
-/// The same message from the same sender within 24 hours ([`DUPLICATE_MESSAGE_WINDOW`]) is stored once, so a client that
-/// got no response may repeat the request. `CLAIM_DIGESTS` in `store/messages.rs` enforces it.
+/// The same message from the same sender within 24 hours ([`DUPLICATE_MESSAGE_WINDOW`]) is stored once, so a client
+/// that got no response may repeat the request. `CLAIM_DIGESTS` in `store/messages.rs` enforces it.
 ///
 /// # Errors
 /// `Unavailable` when it cannot be stored.

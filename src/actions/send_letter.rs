@@ -1,8 +1,8 @@
 //! Sends the monthly letter, to each person at most once.
 //!
-//! A recipient is claimed, and the claim is committed, before the mail server is spoken to. Then the outcome is recorded.
-//! If the process dies or the connection breaks in between, the recipient stays `uncertain` and is never retried
-//! automatically: at most one copy arrives.
+//! A recipient is claimed, and the claim is committed, before the mail server is spoken to. Then the outcome is
+//! recorded. If the process dies or the connection breaks in between, the recipient stays `uncertain` and is never
+//! retried automatically: at most one copy arrives.
 //!
 //! Nobody gets two letters in one calendar month, whatever letters are sent: a claim takes the person's only row in
 //! `letter_months` (`TAKE_MONTH` in `store/letters.rs`), in the transaction that reads opt-in and suppression again.

@@ -24,7 +24,7 @@ pub async fn suppress(
     Ok(store.suppress(email, reason, at).await?)
 }
 
-/// Lifts the suppression and returns `false` if there was none. This is no opt-in: one has to exist or come.
+/// Lifts the suppression and returns `false` if there was none. It does not opt the person in.
 ///
 /// # Errors
 /// `Unavailable` when it cannot be recorded.

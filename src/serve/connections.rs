@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 
 use super::write_timeout::WriteTimeout;
 use crate::domain::limits;
-use crate::web::ops::{self, Access};
+use crate::web::ops::{self, OpsAccess};
 use crate::web::{self, App};
 
 /// How long a client may take to send the request head. Also bounds idle keep-alive.
@@ -45,7 +45,7 @@ pub(super) struct ConnectionContext {
 #[derive(Clone)]
 pub(super) enum Listener {
     Public(App, Router),
-    Ops(App, Access),
+    Ops(App, OpsAccess),
 }
 
 impl Listener {

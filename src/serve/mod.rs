@@ -29,11 +29,11 @@ use crate::domain::release::Releases;
 use crate::mail::{MailAddress, Mailer};
 use crate::site::{Content, SiteFacts, SiteFailure};
 use crate::store::{Database, Store, StoreFailure, Writer};
-use crate::web::ops::Access;
+use crate::web::ops::OpsAccess;
 use crate::web::{self, App};
 
-/// How long requests in progress may take after the stop signal. With two [`FLUSH_TIMEOUT`]s that makes less
-/// than the ten seconds that are promised for a shutdown.
+/// How long requests in progress may take after the stop signal. Together with two [`FLUSH_TIMEOUT`]s this is less than
+/// the ten seconds that a shutdown may take.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(7);
 /// How long the last counts, and then the last writes, may take.
 const FLUSH_TIMEOUT: Duration = Duration::from_millis(1250);
@@ -78,15 +78,15 @@ pub struct Running {
 /// Opens the database, builds the site and starts listening.
 ///
 /// # Errors
-/// When the service cannot start. A PostgreSQL server that is unavailable is no reason: pages are served without it, and
-/// writes are accepted as soon as it is back.
+/// When the service cannot start. A PostgreSQL server that is unavailable is no reason: pages are served without it,
+/// and writes are accepted as soon as it is back.
 pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFailure> {
     let database = Database::from_settings(&settings)?;
     let store = Store::open_for_requests(&database)?;
     let unprepared = match store.prepare().await {
         Ok(()) => None,
         Err(failure @ StoreFailure::Unavailable(_)) if matches!(database, Database::Postgres(_)) => {
-            tracing::warn!(%failure, "starting without the database: pages are served, signups and messages get 503 until it is available");
+            tracing::warn!(%failure, "started without the database: writes get 503 until it is available");
             Some(failure)
         }
         Err(StoreFailure::Unavailable(why) | StoreFailure::Rejected(why)) => {
@@ -128,7 +128,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
     match ops_listener(settings.ops.listen).await? {
         Some(listener) => {
             ops_address = listener.local_addr().ok();
-            let access = Access::new(settings.ops.token.as_deref());
+            let access = OpsAccess::new(settings.ops.token.as_deref());
             tasks.spawn(connections::accept(listener, context_of(Listener::Ops(app.clone(), access))));
         }
         None if settings.ops.listen != OpsListen::Off => {

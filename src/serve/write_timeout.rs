@@ -1,4 +1,5 @@
-//! A stream whose writes fail when the peer reads nothing for too long. A slow peer that makes progress is never cut off.
+//! A stream whose writes fail when the peer reads nothing for too long. A slow peer that makes progress is never cut
+//! off.
 
 use std::io;
 use std::pin::Pin;

@@ -8,8 +8,8 @@ use sqlx::{ConnectOptions, Connection};
 use super::{Store, StoreFailure};
 
 impl Store {
-    /// Switches the closed SQLite database at `path` out of WAL mode, so that it can be read without creating files next
-    /// to it, and checks its integrity.
+    /// Switches the closed SQLite database at `path` out of WAL mode, so that it can be read without creating files
+    /// next to it, and checks its integrity.
     ///
     /// # Errors
     /// When that fails, or the file is damaged.
@@ -31,8 +31,8 @@ impl Store {
         Self::Sqlite(SqlitePoolOptions::new().max_connections(1).connect_lazy_with(options))
     }
 
-    /// Creates an empty temporary database. SQLite unlinks its file right after opening it, so no other user can read it,
-    /// and the space is freed with the only connection even if the process is killed.
+    /// Creates an empty temporary database. SQLite unlinks its file right after opening it, so no other user can read
+    /// it, and the space is freed with the only connection even if the process is killed.
     pub(super) fn temporary() -> (Self, SqlitePool) {
         let options = SqliteConnectOptions::new().filename("").create_if_missing(true);
         let pool = SqlitePoolOptions::new().max_connections(1).idle_timeout(None).max_lifetime(None);

@@ -171,8 +171,8 @@ impl Store {
         Ok(())
     }
 
-    /// Checkpoints the WAL of a SQLite database. A passive checkpoint never blocks the writer; if the WAL has grown large,
-    /// a second one waits for readers and truncates it.
+    /// Checkpoints the WAL of a SQLite database. A passive checkpoint never blocks the writer; if the WAL has grown
+    /// large, a second one waits for readers and truncates it.
     pub(super) async fn checkpoint(&self) -> Result<(), StoreFailure> {
         const LARGE_WAL_PAGES: i64 = 16_384;
         if let Self::Sqlite(pool) = self {
@@ -193,8 +193,8 @@ impl Store {
     }
 }
 
-/// Locks the folder of the database, so that two processes do not migrate the file at once. Where that is not supported,
-/// the second process fails and has to be started again.
+/// Locks the folder of the database, so that two processes do not migrate the file at once. Where that is not
+/// supported, the second process fails and has to be started again.
 async fn lock_folder(pool: &SqlitePool) -> Option<OwnedFd> {
     let folder = pool.connect_options().get_filename().parent()?.to_owned();
     let locked = tokio::task::spawn_blocking(move || {

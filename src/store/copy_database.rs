@@ -9,7 +9,7 @@ use futures_util::stream::BoxStream;
 use sqlx::{AssertSqlSafe, Executor, Postgres, Sqlite, Transaction};
 
 use super::migrations::SQLITE_MIGRATIONS;
-use super::tables::{Table, TableSummary, migrations_up_to, tables};
+use super::tables::{TableSchema, TableSummary, migrations_up_to, tables};
 use super::{Store, StoreFailure};
 
 /// A batch is inserted when it has this many rows or bytes.
@@ -105,7 +105,7 @@ impl Session {
         }
     }
 
-    async fn count(&mut self, table: &Table) -> Result<u64, sqlx::Error> {
+    async fn count(&mut self, table: &TableSchema) -> Result<u64, sqlx::Error> {
         let count = AssertSqlSafe(format!("SELECT COUNT(*) FROM \"{}\"", table.name));
         let rows: i64 = match self {
             Self::Sqlite(tx) => sqlx::query_scalar(count).fetch_one(&mut **tx).await?,
@@ -114,7 +114,7 @@ impl Session {
         Ok(u64::try_from(rows).unwrap_or_default())
     }
 
-    async fn count_all(&mut self, tables: &[Table]) -> Result<u64, sqlx::Error> {
+    async fn count_all(&mut self, tables: &[TableSchema]) -> Result<u64, sqlx::Error> {
         let mut total = 0;
         for table in tables {
             total += self.count(table).await?;
@@ -123,7 +123,7 @@ impl Session {
     }
 
     /// Streams the rows of a table, each as a JSON object.
-    fn rows<'a>(&'a mut self, table: &Table) -> BoxStream<'a, Result<String, sqlx::Error>> {
+    fn rows<'a>(&'a mut self, table: &TableSchema) -> BoxStream<'a, Result<String, sqlx::Error>> {
         let name = &table.name;
         match self {
             Self::Sqlite(tx) => {
@@ -139,7 +139,7 @@ impl Session {
     }
 
     /// Inserts rows, given as a JSON array of objects.
-    async fn insert(&mut self, table: &Table, rows: String) -> Result<(), sqlx::Error> {
+    async fn insert(&mut self, table: &TableSchema, rows: String) -> Result<(), sqlx::Error> {
         let (name, columns) = (&table.name, table.join_columns(|column| format!("\"{column}\"")));
         match self {
             Self::Sqlite(tx) => {
@@ -157,7 +157,7 @@ impl Session {
 
     async fn summaries(
         &mut self,
-        tables: &[Table],
+        tables: &[TableSchema],
         mut progress: impl FnMut(u64),
     ) -> Result<Vec<TableSummary>, CopyFailure> {
         let (mut summaries, mut done) = (Vec::new(), 0);
@@ -176,7 +176,7 @@ impl Session {
     }
 
     /// Whether there are no rows but those that the migrations insert.
-    async fn is_empty(&mut self, tables: &[Table]) -> Result<bool, sqlx::Error> {
+    async fn is_empty(&mut self, tables: &[TableSchema]) -> Result<bool, sqlx::Error> {
         for table in tables {
             if self.count(table).await? != table.seed_rows {
                 return Ok(false);
@@ -194,8 +194,8 @@ impl Session {
 }
 
 impl Store {
-    /// Copies all rows to `target`, which has to be empty, and compares them before the commit. `progress` gets the phase,
-    /// the number of rows done, and the number of all rows.
+    /// Copies all rows to `target`, which has to be empty, and compares them before the commit. `progress` gets the
+    /// phase, the number of rows done, and the number of all rows.
     ///
     /// # Errors
     /// When nothing was copied. The target is unchanged, except that it may have been migrated.
@@ -261,7 +261,7 @@ async fn copy(
     source: &Store,
     target: &Store,
     writes: SourceWrites,
-    tables: &[Table],
+    tables: &[TableSchema],
     mut progress: impl FnMut(&'static str, u64, u64),
 ) -> Result<Copied, CopyFailure> {
     let mut source = Session::begin_read(source, writes).await?;
@@ -315,7 +315,7 @@ fn difference(source: &[TableSummary], target: &[TableSummary]) -> CopyFailure {
 async fn copy_table(
     source: &mut Session,
     target: &mut Session,
-    table: &Table,
+    table: &TableSchema,
     mut progress: impl FnMut(u64),
 ) -> Result<TableSummary, CopyFailure> {
     let mut summary = table.empty_summary();

@@ -15,8 +15,8 @@ pub(super) const ADD_COUNTS: Statement = over_batch!(
     "ON CONFLICT (day, kind, via, name) DO UPDATE SET times = counts.times + excluded.times"
 );
 
-/// Clients can send any source, so their number is bounded: on a day that has `$2` sources already, only those are counted
-/// that were seen on that day, the day before or a week before. The daily counts include all events.
+/// Clients can send any source, so their number is bounded: on a day that has `$2` sources already, only those are
+/// counted that were seen on that day, the day before or a week before. The daily counts include all events.
 pub(super) const ADD_SOURCES: Statement = over_batch!(
     "INSERT INTO sources (day, source, downloads, people, opt_ins, joins) \
      SELECT batch.day, batch.source, batch.downloads, batch.people, batch.opt_ins, batch.joins",

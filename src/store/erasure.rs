@@ -1,8 +1,8 @@
 //! Erases a person in one transaction.
 //!
 //! The person's row is locked first, and created if there is none: a concurrent signup waits for the commit and then
-//! inserts a new person, so that nothing is left half-erased. Two tables keep keyed hashes of the address: suppressions,
-//! and the letter of the current month.
+//! inserts a new person, so that nothing is left half-erased. Two tables keep keyed hashes of the address:
+//! suppressions, and the letter of the current month.
 
 use serde_json::{Value, json};
 

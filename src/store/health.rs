@@ -35,8 +35,8 @@ const COUNT_MIGRATION_TABLES: Statement = Statement {
 
 const SELECT_MIGRATIONS: &str = "SELECT version FROM _sqlx_migrations WHERE success ORDER BY version";
 
-/// Change nothing, but fail if the database accepts no writes: the first needs a lock on a table that another session may
-/// hold, the second has to write a row.
+/// Change nothing, but fail if the database accepts no writes: the first needs a lock on a table that another session
+/// may hold, the second has to write a row.
 const WRITE_PROBE: [&str; 2] = [
     "UPDATE people SET email = email WHERE address = ''",
     "UPDATE _sqlx_migrations SET success = success WHERE version = 1",

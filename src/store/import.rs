@@ -44,7 +44,7 @@ impl Store {
     /// suppressed, new or not.
     ///
     /// # Errors
-    /// When the database is unavailable: nobody was inserted.
+    /// When the database is unavailable: nothing was inserted.
     pub async fn import(&self, people: &[ImportedPerson], at: Timestamp) -> Result<u64, StoreFailure> {
         // Sorted by address, so that concurrent transactions lock rows in the same order.
         let mut by_address = BTreeMap::new();
@@ -77,7 +77,7 @@ impl Store {
             sqlx::query(sql(SUPPRESS)).bind(&suppressed).bind(at.unix_millis()).execute(&mut *tx).await?;
             added
         });
-        // Without a running service nobody else checkpoints, and a long list makes a large WAL.
+        // If no service is running, no other process checkpoints the large WAL of a long list.
         self.checkpoint().await?;
         Ok(added)
     }

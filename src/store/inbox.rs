@@ -136,7 +136,8 @@ impl Store {
         rows.into_iter().map(entry).collect()
     }
 
-    /// Makes failed messages due as if they were new, and waiting ones due now: one message, or all. Returns their number.
+    /// Makes failed messages due as if they were new, and waiting ones due now: one message, or all. Returns their
+    /// number.
     ///
     /// # Errors
     /// When the database is unavailable.

@@ -1,8 +1,8 @@
 //! Monthly letters: the recipients of each and their state.
 //!
 //! One transaction claims a recipient: it reads opt-in and suppression again, takes the person's only row in
-//! `letter_months` for this month, and marks the recipient as `uncertain`. The mail is sent after the commit, so whatever
-//! happens then, nobody is claimed twice.
+//! `letter_months` for this month, and marks the recipient as `uncertain`. The mail is sent after the commit, so
+//! whatever happens then, nobody is claimed twice.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,5 @@
-//! Stores contact messages with their outbox entries. The same message from the same sender within a day is stored once.
+//! Stores contact messages with their outbox entries. The same message from the same sender within a day is stored
+//! once.
 
 use std::collections::BTreeMap;
 

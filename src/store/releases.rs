@@ -15,7 +15,7 @@ pub struct ReleasesRevision {
 }
 
 row! {
-    struct Row {
+    struct ReleaseRow {
         version: String,
         file: String,
         elsewhere: Option<String>,
@@ -44,7 +44,7 @@ impl Store {
     /// When the database is unavailable, or a row is invalid.
     pub async fn releases(&self) -> Result<Releases, StoreFailure> {
         const ALL: &str = "SELECT * FROM releases";
-        let rows: Vec<Row> = on_pool!(self, |pool| sqlx::query_as(ALL).fetch_all(pool).await?);
+        let rows: Vec<ReleaseRow> = on_pool!(self, |pool| sqlx::query_as(ALL).fetch_all(pool).await?);
         let releases = rows.into_iter().map(|row| {
             let version = row.version.clone();
             let invalid = || StoreFailure::Unusable(format!("The release {version} in the database is invalid."));
@@ -95,7 +95,7 @@ impl Store {
     }
 }
 
-impl Row {
+impl ReleaseRow {
     fn parse(self) -> Option<Release> {
         Some(Release {
             version: Version::parse(&self.version).ok()?,

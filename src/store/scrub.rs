@@ -1,7 +1,7 @@
 //! Removes what is left of deleted rows in the files of a SQLite database.
 //!
-//! `secure_delete` overwrites deleted rows, but not older copies of them: those in free space, from when a row was moved
-//! to another page, and those in the WAL.
+//! `secure_delete` overwrites deleted rows, but not older copies of them: those in free space, from when a row was
+//! moved to another page, and those in the WAL.
 
 use std::fs::File;
 use std::io::Read;

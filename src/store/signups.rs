@@ -39,8 +39,8 @@ pub struct SignupRecord {
     pub at: Timestamp,
 }
 
-/// Keeps what exists: the address as first typed, the first download, the first join, and the current opt-in. So `updates`
-/// turns the monthly email on and never off.
+/// Keeps what exists: the address as first typed, the first download, the first join, and the current opt-in. So
+/// `updates` turns the monthly email on and never off.
 ///
 /// Returns the ids of the first download and the first join. If they are not those of this batch, the address was known
 /// before: that is `already`.

@@ -32,8 +32,8 @@ macro_rules! over_batch {
 
 /// Runs a block in one transaction and commits.
 ///
-/// `$tx` is the transaction, and `$sql` returns a statement's text in the dialect of the database. The block is compiled
-/// once per database; a `?` or `return` in it rolls back.
+/// `$tx` is the transaction, and `$sql` returns a statement's text in the dialect of the database. The block is
+/// compiled once per database; a `?` or `return` in it rolls back.
 macro_rules! in_transaction {
     ($store:expr, |$tx:ident, $sql:ident| $body:block) => {
         match $store {

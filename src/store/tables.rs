@@ -40,7 +40,7 @@ pub(super) fn migrations_up_to(version: i64) -> Migrator {
 }
 
 /// A table as created by the migrations.
-pub(super) struct Table {
+pub(super) struct TableSchema {
     pub name: String,
     columns: Vec<String>,
     /// The number of rows that the migrations insert.
@@ -48,7 +48,7 @@ pub(super) struct Table {
 }
 
 /// Returns all tables in the order of their creation, so that a table comes after those it references.
-pub(super) async fn tables(migrations: &Migrator) -> Result<Vec<Table>, StoreFailure> {
+pub(super) async fn tables(migrations: &Migrator) -> Result<Vec<TableSchema>, StoreFailure> {
     const NAMES: &str = "SELECT name FROM sqlite_schema WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_' \
                          AND name <> '_sqlx_migrations' ORDER BY rowid";
     const COLUMNS: &str = "SELECT name FROM pragma_table_info($1) ORDER BY cid";
@@ -61,12 +61,12 @@ pub(super) async fn tables(migrations: &Migrator) -> Result<Vec<Table>, StoreFai
         let rows: i64 = sqlx::query_scalar(AssertSqlSafe(format!("SELECT COUNT(*) FROM \"{name}\"")))
             .fetch_one(&mut schema)
             .await?;
-        tables.push(Table { name, columns, seed_rows: u64::try_from(rows).unwrap_or_default() });
+        tables.push(TableSchema { name, columns, seed_rows: u64::try_from(rows).unwrap_or_default() });
     }
     Ok(tables)
 }
 
-impl Table {
+impl TableSchema {
     /// Formats each column and joins them with commas.
     pub fn join_columns(&self, format: impl Fn(&str) -> String) -> String {
         self.columns.iter().map(|column| format(column)).collect::<Vec<_>>().join(", ")
@@ -79,7 +79,7 @@ impl Table {
 
 impl TableSummary {
     /// Adds a row, given as JSON. The checksum does not depend on how the database formats it.
-    pub(super) fn add(&mut self, row: &str, table: &Table) -> Result<(), StoreFailure> {
+    pub(super) fn add(&mut self, row: &str, table: &TableSchema) -> Result<(), StoreFailure> {
         let unreadable = |_| StoreFailure::Unusable(format!("A row of the table {} cannot be read.", table.name));
         let members: Map<String, Value> = serde_json::from_str(row).map_err(unreadable)?;
         let values: Vec<_> = table.columns.iter().map(|column| members.get(column)).collect();

@@ -65,8 +65,8 @@ const SELECT_OPTED_IN: &str = "SELECT p.email, c.at, c.via, c.source FROM people
      JOIN consents c ON c.id = p.opt_in AND c.address = p.address ORDER BY p.address";
 
 impl Store {
-    /// Returns the token of each of these people by normalized address. A person without a token gets the given new one;
-    /// one who was erased meanwhile gets none.
+    /// Returns the token of each of these people by normalized address. A person without a token gets the given new
+    /// one; one who was erased meanwhile gets none.
     ///
     /// # Errors
     /// When the database is unavailable.
@@ -93,8 +93,8 @@ impl Store {
         Ok(tokens > 0)
     }
 
-    /// Withdraws the current opt-in of the token's owner, if there is one. [`UnsubscribeKind::NotMe`] also suppresses the
-    /// address. Returns `false` if the token is unknown.
+    /// Withdraws the current opt-in of the token's owner, if there is one. [`UnsubscribeKind::NotMe`] also suppresses
+    /// the address. Returns `false` if the token is unknown.
     ///
     /// # Errors
     /// When the database is unavailable.

@@ -67,8 +67,8 @@ pub(super) trait Record: Sized {
 }
 
 impl Writer {
-    /// Starts the writer task. `unprepared` is the failure of [`Store::prepare`], if any: the task repeats it before the
-    /// first write. The task ends once the last handle is dropped and everything is written.
+    /// Starts the writer task. `unprepared` is the failure of [`Store::prepare`], if any: the task repeats it before
+    /// the first write. The task ends once the last handle is dropped and everything is written.
     #[must_use]
     pub fn start(store: Store, unprepared: Option<StoreFailure>) -> (Self, JoinHandle<()>) {
         let (queue, jobs) = mpsc::channel(QUEUE_CAPACITY);
@@ -166,7 +166,7 @@ async fn run(
         match if failing { timeout(PROBE_INTERVAL, receive).await } else { Ok(receive.await) } {
             Ok(0) => break,
             Ok(_) => {}
-            // Nobody may write while the service reports that it is not ready, so the database is probed instead.
+            // Without requests no write would notice that the database is back, so it is probed.
             Err(_) => {
                 let result = probe(&store, &mut prepared).await;
                 *state.last_error() = result.err();

@@ -16,11 +16,11 @@ use crate::web::response::text_response;
 /// IP address or as `localhost`: a website that rebinds its own domain to this address sends that domain
 /// as the host.
 #[derive(Clone, Debug)]
-pub struct Access {
+pub struct OpsAccess {
     token: Option<Sha256>,
 }
 
-impl Access {
+impl OpsAccess {
     #[must_use]
     pub fn new(token: Option<&str>) -> Self {
         Self { token: token.map(|token| Sha256::of(token.as_bytes())) }
@@ -91,7 +91,7 @@ mod tests {
 
     #[test]
     fn without_a_token_only_an_ip_address_or_localhost_is_allowed_as_host() {
-        let open = Access::new(None);
+        let open = OpsAccess::new(None);
         for host in ["127.0.0.1:8081", "[::1]:8081", "localhost:8081", "localhost", "LocalHost", "localhost.:8081"] {
             assert!(open.refusal(&headers(&[("host", host)])).is_none(), "{host}");
         }
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn with_a_token_only_requests_that_carry_it_are_allowed() {
-        let guarded = Access::new(Some("a token that is long"));
+        let guarded = OpsAccess::new(Some("a token that is long"));
         let good = ["Bearer a token that is long", "Basic bWU6YSB0b2tlbiB0aGF0IGlzIGxvbmc="];
         for value in good {
             assert!(guarded.refusal(&headers(&[("authorization", value)])).is_none(), "{value}");

@@ -20,7 +20,7 @@ use super::response::{read_only, text_response};
 use crate::actions::readiness;
 use crate::site::Content;
 
-pub use access::Access;
+pub use access::OpsAccess;
 
 /// No scripts, no forms, nothing from other origins.
 const POLICY: HeaderValue = HeaderValue::from_static(
@@ -32,7 +32,7 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 const POLLED_PATHS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 /// Handles a request on the ops listener.
-pub async fn handle(app: App, access: Access, request: Request) -> Response {
+pub async fn handle(app: App, access: OpsAccess, request: Request) -> Response {
     let started = Instant::now();
     let (head, _) = request.into_parts();
     let mut response = match access.refusal(&head.headers) {

@@ -23,7 +23,7 @@ pub(super) struct PartView<'a> {
 }
 
 #[derive(Serialize)]
-pub(super) struct Mail<'a> {
+pub(super) struct MailView<'a> {
     waiting: String,
     age: Option<String>,
     failed: String,
@@ -68,7 +68,7 @@ fn name(part: &ReadinessCheck) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-pub(super) fn mail(summary: &OpsSummary) -> Mail<'_> {
+pub(super) fn mail(summary: &OpsSummary) -> MailView<'_> {
     let OpsSummary { backlog, letter, outbox_age, .. } = summary;
     let waiting = backlog.waiting + backlog.leased;
     let minutes = outbox_age.as_secs() / 60;
@@ -94,5 +94,5 @@ pub(super) fn mail(summary: &OpsSummary) -> Mail<'_> {
             states: ranks(["State", "People"], &states.map(|(state, count)| (state.to_owned(), count))),
         }
     });
-    Mail { waiting: grouped(waiting), age, failed: grouped(backlog.failed), has_failed: backlog.failed > 0, letter }
+    MailView { waiting: grouped(waiting), age, failed: grouped(backlog.failed), has_failed: backlog.failed > 0, letter }
 }

@@ -16,7 +16,7 @@ use serde::Serialize;
 
 use self::chart::{BarChart, LineChart};
 use self::data::DashboardData;
-use self::health::{Alarm, Mail, PartView};
+use self::health::{Alarm, MailView, PartView};
 use self::over_time::PeriodChart;
 use self::ranks::RankTable;
 use self::tiles::Tile;
@@ -77,7 +77,7 @@ struct FiguresView<'a> {
     ways: RankTable,
     tools: RankTable,
     releases: RankTable,
-    mail: Mail<'a>,
+    mail: MailView<'a>,
 }
 
 /// What the query string selects.
