@@ -18,7 +18,7 @@ use tokio_util::task::TaskTracker;
 
 use super::write_timeout::WriteTimeout;
 use crate::domain::limits;
-use crate::web::ops::{self, OpsAccess};
+use crate::web::ops::{self, OpsAuth};
 use crate::web::{self, App};
 
 /// How long a client may take to send the request head. Also bounds idle keep-alive.
@@ -45,14 +45,14 @@ pub(super) struct ConnectionContext {
 #[derive(Clone)]
 pub(super) enum Listener {
     Public(App, Router),
-    Ops(App, OpsAccess),
+    Ops(App, OpsAuth),
 }
 
 impl Listener {
     async fn handle(self, request: Request) -> Response {
         match self {
             Self::Public(app, router) => web::handle(app, router, request).await,
-            Self::Ops(app, access) => ops::handle(app, access, request).await,
+            Self::Ops(app, auth) => ops::handle(app, auth, request).await,
         }
     }
 }

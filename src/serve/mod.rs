@@ -29,7 +29,7 @@ use crate::domain::release::Releases;
 use crate::mail::{MailAddress, Mailer};
 use crate::site::{Content, SiteFacts, SiteFailure};
 use crate::store::{Database, Store, StoreFailure, Writer};
-use crate::web::ops::OpsAccess;
+use crate::web::ops::OpsAuth;
 use crate::web::{self, App};
 
 /// How long requests in progress may take after the stop signal. Together with two [`FLUSH_TIMEOUT`]s this is less than
@@ -128,8 +128,8 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
     match ops_listener(settings.ops.listen).await? {
         Some(listener) => {
             ops_address = listener.local_addr().ok();
-            let access = OpsAccess::new(settings.ops.token.as_deref());
-            tasks.spawn(connections::accept(listener, context_of(Listener::Ops(app.clone(), access))));
+            let auth = OpsAuth::new(settings.ops.token.as_deref());
+            tasks.spawn(connections::accept(listener, context_of(Listener::Ops(app.clone(), auth))));
         }
         None if settings.ops.listen != OpsListen::Off => {
             notes.push(

@@ -55,8 +55,8 @@ pub(crate) async fn contact(State(app): State<App>, request: Request) -> Respons
     .await
 }
 
-/// Any path under `/api/` that is not an endpoint.
-pub(crate) async fn unknown(State(app): State<App>, request: Request) -> Response {
+/// The fallback under `/api/`.
+pub(crate) async fn not_found(State(app): State<App>, request: Request) -> Response {
     Problem::new(ErrorCode::NotFound, "No endpoint has this address.").respond(app.base_url(), request.uri().path())
 }
 
@@ -95,6 +95,7 @@ fn add_deprecation(headers: &mut HeaderMap, base_url: &BaseUrl) {
     }
 }
 
+/// A body that was cut off or timed out is `invalid_json`, because the part that arrived is not a JSON object.
 fn unreadable(error: BodyError) -> Problem {
     match error {
         BodyError::TooLarge => {
@@ -103,7 +104,7 @@ fn unreadable(error: BodyError) -> Problem {
                 .resolved_by("Send a smaller body; every documented request fits.")
         }
         BodyError::TimedOut => Problem::new(ErrorCode::InvalidJson, "The body did not arrive in time."),
-        BodyError::Incomplete => Problem::new(ErrorCode::InvalidJson, "The body did not arrive whole."),
+        BodyError::Incomplete => Problem::new(ErrorCode::InvalidJson, "The body is incomplete."),
     }
 }
 
@@ -111,7 +112,7 @@ fn check_media_type(headers: &HeaderMap) -> Result<(), Problem> {
     let refuse = |detail: &str| Err(Problem::new(ErrorCode::InvalidJson, detail));
     let mut types = headers.get_all(CONTENT_TYPE).into_iter();
     let (Some(media_type), None) = (types.next(), types.next()) else {
-        return refuse("There has to be one Content-Type header.");
+        return refuse("There must be exactly one Content-Type header.");
     };
     if !media_type.to_str().is_ok_and(is_json) {
         return refuse("The Content-Type is not application/json.");

@@ -1,4 +1,4 @@
-//! The state that every handler shares: the service behind the actions, and the built site.
+//! The state that all handlers share (axum `State`): the service behind the actions, and the built site.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -9,7 +9,7 @@ use crate::config::Settings;
 use crate::domain::base_url::BaseUrl;
 use crate::site::{Content, SiteFailure};
 
-/// Cheap to clone.
+/// The shared state of all handlers. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct App(Arc<Inner>);
 
@@ -27,7 +27,7 @@ impl App {
     /// Builds every page and file.
     ///
     /// # Errors
-    /// If a file of the site is missing or invalid.
+    /// Returns an error if a file of the site is missing or invalid.
     pub fn new(
         settings: &Settings,
         base_url: BaseUrl,
@@ -49,7 +49,7 @@ impl App {
     /// Builds every page and file again. On failure the present ones stay.
     ///
     /// # Errors
-    /// If a file of the site is missing or invalid.
+    /// Returns an error if a file of the site is missing or invalid.
     pub fn rebuild(&self, content: &Content) -> Result<(), SiteFailure> {
         let Inner { service, base_url, ai_train, .. } = &*self.0;
         let built = BuiltSite::new(content, base_url, &service.newest_image, &service.catalog.cached(), *ai_train)?;

@@ -40,14 +40,14 @@ impl BuiltSite {
         releases: &Releases,
         ai_train: bool,
     ) -> Result<Self, SiteFailure> {
-        let site = Site::build(content, base_url, &reference::reference(base_url, newest_image, releases))?;
+        let site = Site::build(content, base_url, &reference::build(base_url, newest_image, releases))?;
         let server_info = ServerInfo::new(&site, base_url);
         let mut served = pages(&site, base_url);
         let mut files = discovery::files(&site, base_url, ai_train)?;
         files.extend(release_files(&site, base_url, newest_image, releases)?);
-        served.extend(files.into_iter().map(|(path, draft)| (path, Served::File(draft.into()))));
-        let open_files = discovery::open_files(base_url, &server_info).into_iter();
-        served.extend(open_files.map(|(path, draft)| (path.to_owned(), Served::OpenFile(draft.into()))));
+        served.extend(files.into_iter().map(|(path, file)| (path, Served::File(file.into()))));
+        let cors_files = discovery::cors_files(base_url, &server_info).into_iter();
+        served.extend(cors_files.map(|(path, file)| (path.to_owned(), Served::CorsFile(file.into()))));
         Ok(Self {
             served,
             not_found: Served::not_found(&site.not_found),
@@ -75,7 +75,7 @@ fn pages(site: &Site, base_url: &BaseUrl) -> HashMap<String, Served> {
 /// Builds every page and file to check that the site is complete, and returns how many there are.
 ///
 /// # Errors
-/// If a file of the site is missing or invalid.
+/// Returns an error if a file of the site is missing or invalid.
 pub fn try_build(
     content: &Content,
     base_url: &BaseUrl,

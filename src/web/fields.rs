@@ -62,7 +62,7 @@ impl Fields {
         if let RawField::Text(text) | RawField::Form(text) = self.take(field)? {
             return Some(text);
         }
-        self.error(field, format!("{} has to be a string.", field_label(field)));
+        self.error(field, format!("{} must be a string.", field_label(field)));
         None
     }
 
@@ -72,7 +72,7 @@ impl Fields {
             Some(RawField::Flag(flag)) => flag,
             Some(RawField::Form(text)) if text == "on" => true,
             Some(_) => {
-                self.error(field, format!("{} has to be true or false.", field_label(field)));
+                self.error(field, format!("{} must be true or false.", field_label(field)));
                 false
             }
         }
@@ -110,13 +110,13 @@ impl Fields {
 
 impl UnparsedEmail {
     pub(crate) fn parse(self) -> Result<EmailAddress, Problem> {
-        let refuse = |detail: String| Problem::with_member(ErrorCode::InvalidEmail, "email", detail);
+        let invalid = |detail: String| Problem::for_member(ErrorCode::InvalidEmail, "email", detail);
         match self.0 {
-            None => Err(refuse("The email address is missing.".to_owned())),
+            None => Err(invalid("The email address is missing.".to_owned())),
             Some(RawField::Text(text) | RawField::Form(text)) => {
-                EmailAddress::parse(&text).map_err(|why| refuse(format!("The email address is not valid: {why}.")))
+                EmailAddress::parse(&text).map_err(|why| invalid(format!("The email address is not valid: {why}.")))
             }
-            Some(_) => Err(refuse("The email address has to be a string.".to_owned())),
+            Some(_) => Err(invalid("The email address must be a string.".to_owned())),
         }
     }
 }
@@ -138,7 +138,7 @@ pub(crate) fn parse_message(message: Option<&str>) -> Result<MessageText, Proble
             InvalidMessage::Empty => ErrorCode::EmptyMessage,
             InvalidMessage::TooLong(_) => ErrorCode::MessageTooLong,
         };
-        Problem::with_member(code, "message", why.to_string())
+        Problem::for_member(code, "message", why.to_string())
     })
 }
 

@@ -16,7 +16,7 @@ use super::fields::Fields;
 use super::headers::make_private;
 use super::problem::{ErrorCode, Problem, RETRY_AFTER_SECONDS};
 use super::representation::HTML;
-use super::response::{read_or_post_only, text_response};
+use super::response::{method_not_allowed, text_response};
 use crate::actions::{send_contact, start_download};
 use crate::domain::consent::Via;
 use crate::domain::signup::DownloadOrder;
@@ -64,16 +64,17 @@ async fn submit(
 ) -> Response {
     let (head, body) = request.into_parts();
     if head.method != Method::POST {
-        return read_or_post_only();
+        return method_not_allowed("GET, HEAD, POST");
     }
     let Ok(body) = body::read(&head.headers, body).await else {
-        let problem = invalid_form("The form did not arrive whole, or was too large.");
+        let problem = invalid_form("The form is incomplete or too large.");
         return page_with_errors(app, page, FormValues::default(), &problem);
     };
     let pairs: Vec<(String, String)> = form_urlencoded::parse(&body).into_owned().collect();
     let values = values(&pairs);
     let outcome = async {
         check_origin(app, &head.headers)?;
+        check_content_type(&head.headers)?;
         action(fields(pairs)?).await
     };
     match outcome.await {
@@ -82,7 +83,7 @@ async fn submit(
     }
 }
 
-/// The form as the fields of a request. An empty field counts as not sent.
+/// Converts a form to the fields of a request. An empty field counts as not sent.
 fn fields(pairs: Vec<(String, String)>) -> Result<Fields, Problem> {
     if pairs.iter().any(|(name, value)| name == HONEYPOT && !value.is_empty()) {
         return Err(invalid_form(
@@ -105,6 +106,11 @@ fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
     if is_cross_site {
         return Err(invalid_form("This form was sent from another site. Please fill it in here and send it again."));
     }
+    Ok(())
+}
+
+/// A missing header is accepted.
+fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
     if headers.get(CONTENT_TYPE).is_some_and(|kind| !kind.as_bytes().starts_with(b"application/x-www-form-urlencoded"))
     {
         return Err(invalid_form(

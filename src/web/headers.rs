@@ -1,4 +1,4 @@
-//! Headers of every response.
+//! Security headers, added to every response.
 
 use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY,
@@ -26,7 +26,7 @@ const SECURITY_HEADERS: [(HeaderName, HeaderValue); 6] = [
     ),
 ];
 
-/// Two years. Only for sites with an https base URL: without HTTPS, browsers could not reach the site.
+/// Two years. Only if `base_url` is https: with HSTS, browsers no longer load the site over http.
 const HSTS: HeaderValue = HeaderValue::from_static("max-age=63072000; includeSubDomains");
 
 /// For responses to one visitor: neither cached nor indexed.

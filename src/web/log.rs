@@ -1,8 +1,8 @@
-//! Names for the log. Nothing that a caller wrote is ever one of them.
+//! Maps HTTP methods to a fixed set of names, so that client input never reaches the log.
 
 use http::Method;
 
-/// The name of a method. A caller may invent methods, so all but the common ones are `other`.
+/// Returns the name of a common method. Clients may invent methods, so all others are `other`.
 pub(crate) fn method_name(method: &Method) -> &'static str {
     match *method {
         Method::GET => "GET",

@@ -11,7 +11,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use super::mcp::client::Client;
+use super::mcp::client::ClientClass;
 use crate::domain::version::Version;
 
 /// Cheap to clone. Clones share the same counters.
@@ -56,21 +56,21 @@ impl Metrics {
     }
 
     /// Assets share one label, because their names change with their content.
-    pub(crate) fn responded(&self, route: &str, status: u16, elapsed: Duration) {
+    pub(crate) fn record_request(&self, route: &str, status: u16, elapsed: Duration) {
         let route = if route.starts_with("/assets/") { "/assets/*" } else { route };
         let labels = RequestLabels { route: route.to_owned(), status };
         self.requests.get_or_create(&labels).observe(elapsed.as_secs_f64());
     }
 
-    pub(crate) fn tool_called(&self, tool: &'static str, client: Client) {
+    pub(crate) fn record_tool_call(&self, tool: &'static str, client: ClientClass) {
         self.tool_calls.get_or_create(&CallLabels { tool, client: client.as_str() }).inc();
     }
 
-    pub(crate) fn initialized(&self, client: Client) {
+    pub(crate) fn record_initialization(&self, client: ClientClass) {
         self.initializations.get_or_create(&ClientLabels { client: client.as_str() }).inc();
     }
 
-    pub(crate) fn image_sent(&self, version: &Version) {
+    pub(crate) fn record_image(&self, version: &Version) {
         self.images.get_or_create(&ImageLabels { version: version.to_string() }).inc();
     }
 

@@ -87,15 +87,15 @@ fn items(headers: &HeaderMap, name: &HeaderName) -> impl Iterator<Item = (String
                 if let Some((key, value)) = parameter.split_once('=')
                     && key.trim().eq_ignore_ascii_case("q")
                 {
-                    weight = thousandths(value.trim())?;
+                    weight = parse_qvalue(value.trim())?;
                 }
             }
             Some((name, weight))
         })
 }
 
-/// Parses a weight as RFC 9110 defines it: `0.75` is 750.
-fn thousandths(text: &str) -> Option<u16> {
+/// Parses a `qvalue` (RFC 9110, section 12.4.2) as thousandths: `0.75` is 750.
+fn parse_qvalue(text: &str) -> Option<u16> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let whole: u16 = matches!(whole, "0" | "1").then(|| whole.parse().ok())??;
     if fraction.len() > 3 || !fraction.bytes().all(|b| b.is_ascii_digit()) {

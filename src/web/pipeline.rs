@@ -1,4 +1,5 @@
-//! What holds for every request: the checks before it, the headers after it, one log line.
+//! Middleware for every request: the Host check, panic recovery, security headers, metrics and the
+//! access log.
 
 use std::panic::AssertUnwindSafe;
 
@@ -42,7 +43,7 @@ pub async fn handle(app: App, router: axum::Router, mut request: Request) -> Res
     // Never the path as the caller sent it.
     let route = served.map(|(path, _)| path.as_str()).or_else(|| matched.as_str()).unwrap_or(UNMATCHED);
     let (status, elapsed) = (response.status().as_u16(), started.elapsed());
-    app.metrics().responded(route, status, elapsed);
+    app.metrics().record_request(route, status, elapsed);
     tracing::info!(%method, route, status, micros = elapsed.as_micros(), "request");
     response
 }
@@ -53,7 +54,7 @@ async fn respond(served: Option<&Served>, router: axum::Router, request: Request
         return text_response(StatusCode::BAD_REQUEST, "Send exactly one Host header.\n");
     }
     if !request.uri().path().starts_with('/') {
-        return text_response(StatusCode::BAD_REQUEST, "The request target has to start with a slash.\n");
+        return text_response(StatusCode::BAD_REQUEST, "The request target must start with a slash.\n");
     }
     if let Some(served) = served
         && (request.method() == Method::GET || request.method() == Method::HEAD)
@@ -70,7 +71,7 @@ async fn respond(served: Option<&Served>, router: axum::Router, request: Request
 async fn catch_panic(base_url: &BaseUrl, path: &str, response: impl Future<Output = Response>) -> Response {
     AssertUnwindSafe(response).catch_unwind().await.unwrap_or_else(|_| {
         tracing::error!("a request handler panicked");
-        Problem::new(ErrorCode::ServerError, "The service failed to carry this out.").respond(base_url, path)
+        Problem::new(ErrorCode::ServerError, "The service failed to process the request.").respond(base_url, path)
     })
 }
 

@@ -1,4 +1,5 @@
-//! Every error that callers see: its code, status and texts (RFC 9457). JSON, MCP and pages share them.
+//! The errors that callers see (RFC 9457): code, status, title and resolution of each. The API, MCP and
+//! forms share them. The detail is written where the error is detected.
 
 use std::borrow::Cow;
 
@@ -8,7 +9,7 @@ use http::header::{ALLOW, CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_TYPE, RETRY_A
 use http::{HeaderValue, StatusCode};
 use serde::Serialize;
 
-use super::shape::{Field, Kind, Shape};
+use super::shape::{Field, FieldType, Shape};
 use crate::actions::Failure;
 use crate::domain::base_url::BaseUrl;
 
@@ -88,16 +89,16 @@ impl ErrorCode {
             }
             Self::InvalidBody => {
                 "The object has an unknown or repeated member, a member of the wrong type, a `source` or `name` that is \
-                 too long, or the body is over the size limit."
+                 too long, or the body exceeds the size limit."
             }
             Self::InvalidEmail => "`email` is missing, is not a string, is too long, or is not an address.",
-            Self::EmptyMessage => "The contact `message` is missing, or nothing is left of it without blank space.",
-            Self::MessageTooLong => "The contact `message` is over its limit.",
+            Self::EmptyMessage => "The contact `message` is missing, or has fewer than 2 characters after trimming.",
+            Self::MessageTooLong => "The contact `message` exceeds its limit.",
             Self::NotFound => "No endpoint has this address under `/api/`.",
             Self::MethodNotAllowed => "The endpoint was called with a method other than the one in the `Allow` header.",
             Self::Unavailable => {
-                "The request was fine and could not be carried out just now. It may have been stored, and sending it \
-                 again does no harm."
+                "The request is valid, but the service is temporarily unavailable. It may have been stored, and \
+                 sending it again does no harm."
             }
             Self::ServerError => "The service failed. The request itself may have been fine.",
         }
@@ -127,33 +128,33 @@ impl ErrorCode {
 /// The body of a problem.
 pub(crate) const PROBLEM: Shape = Shape {
     name: "Problem",
-    about: "What went wrong, in the format of RFC 9457. Decide by `code`.",
-    closed: false,
+    description: "What went wrong, in the format of RFC 9457. Programs should branch on `code`.",
+    deny_unknown_fields: false,
     fields: &[
-        Field::required("type", Kind::Uri, "Identifies the kind of error, and documents it."),
-        Field::required("title", Kind::PlainText, "The kind of error in a few words."),
-        Field::required("status", Kind::Integer, "The HTTP status."),
-        Field::required("detail", Kind::PlainText, "What was wrong this time, for people."),
-        Field::optional("instance", Kind::PlainText, "The path that was called."),
+        Field::required("type", FieldType::Uri, "Identifies the kind of error, and documents it."),
+        Field::required("title", FieldType::String, "The kind of error in a few words."),
+        Field::required("status", FieldType::Integer, "The HTTP status."),
+        Field::required("detail", FieldType::String, "What was wrong this time, for people."),
+        Field::optional("instance", FieldType::String, "The path that was called."),
         Field::required(
             "code",
-            Kind::OneOf(|| ErrorCode::ALL.map(ErrorCode::as_str).to_vec()),
+            FieldType::OneOf(|| ErrorCode::ALL.map(ErrorCode::as_str).to_vec()),
             "The stable name of the error, for programs.",
         ),
-        Field::optional("error", Kind::PlainText, "The same as `detail`, for older clients."),
-        Field::required("resolution", Kind::PlainText, "What to do next."),
-        Field::optional("documentation_url", Kind::Uri, "Where all errors are documented."),
-        Field::optional("errors", Kind::ListOf(&FIELD_ERROR), "The members that are invalid, if it is about members."),
+        Field::optional("error", FieldType::String, "The same as `detail`, for older clients."),
+        Field::required("resolution", FieldType::String, "What to do next."),
+        Field::optional("documentation_url", FieldType::Uri, "Where all errors are documented."),
+        Field::optional("errors", FieldType::ObjectArray(&FIELD_ERROR), "The invalid members, if any."),
     ],
 };
 
 const FIELD_ERROR: Shape = Shape {
     name: "FieldError",
-    about: "One invalid member.",
-    closed: false,
+    description: "One invalid member.",
+    deny_unknown_fields: false,
     fields: &[
-        Field::required("pointer", Kind::PlainText, "A JSON Pointer to it, as a fragment such as `#/email`."),
-        Field::required("detail", Kind::PlainText, "What is wrong with it."),
+        Field::required("pointer", FieldType::String, "A JSON Pointer to it, as a fragment such as `#/email`."),
+        Field::required("detail", FieldType::String, "What is wrong with it."),
     ],
 };
 
@@ -197,7 +198,7 @@ impl Problem {
     }
 
     /// An error about one member.
-    pub(crate) fn with_member(code: ErrorCode, member: &'static str, detail: impl Into<String>) -> Self {
+    pub(crate) fn for_member(code: ErrorCode, member: &'static str, detail: impl Into<String>) -> Self {
         let detail = detail.into();
         let error = FieldError { pointer: format!("#/{member}").into(), detail: detail.clone() };
         Self { errors: vec![error], ..Self::new(code, detail) }
@@ -248,15 +249,15 @@ impl From<Failure> for Problem {
     fn from(failure: Failure) -> Self {
         match failure {
             Failure::Unavailable(cause) => {
-                tracing::warn!(%cause, "a request could not be carried out");
-                Self::new(ErrorCode::Unavailable, "The service cannot do this just now.")
+                tracing::warn!(%cause, "request failed: temporarily unavailable");
+                Self::new(ErrorCode::Unavailable, "The service is temporarily unavailable.")
             }
             Failure::NothingPublished => {
                 Self::new(ErrorCode::Unavailable, "There is no disk image to download yet: none has been published.")
             }
             Failure::Internal(cause) => {
-                tracing::error!(%cause, "a request failed");
-                Self::new(ErrorCode::ServerError, "The service failed to carry this out.")
+                tracing::error!(%cause, "request failed: internal error");
+                Self::new(ErrorCode::ServerError, "The service failed to process the request.")
             }
         }
     }
@@ -271,6 +272,7 @@ mod tests {
     fn the_texts_name_the_actual_limits() {
         let names = |code: ErrorCode, limit: usize| code.resolution().contains(&format!(" {limit} characters"));
         assert!(names(ErrorCode::EmptyMessage, limits::MIN_MESSAGE_CHARS));
+        assert!(ErrorCode::EmptyMessage.condition().contains(&format!(" {} characters", limits::MIN_MESSAGE_CHARS)));
         assert!(names(ErrorCode::MessageTooLong, limits::MAX_MESSAGE_CHARS));
     }
 

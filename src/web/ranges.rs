@@ -1,6 +1,6 @@
 //! The `Range` request header (RFC 9110, section 14.2), for a file of a known length.
 //!
-//! Only a single range is honoured. A request for several is answered with the whole file, which the
+//! Only a single range is honored. A request for several is answered with the whole file, which the
 //! RFC allows.
 
 /// A range of bytes within a file. Both ends are inclusive.

@@ -1,5 +1,4 @@
-//! What the pages state about the interface, taken from the code that implements it, so that the two
-//! cannot diverge.
+//! Template data for the API reference, generated from the code.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +17,7 @@ use crate::domain::consent::{self, Via};
 use crate::domain::limits;
 use crate::domain::release::Releases;
 
-/// What every template of the site can use besides the site's own facts.
+/// What every template of the site can use besides `site.toml`.
 #[derive(Serialize)]
 struct Reference {
     limits: BTreeMap<&'static str, usize>,
@@ -54,7 +53,7 @@ struct EndpointListing {
     errors: Vec<&'static str>,
 }
 
-pub(crate) fn reference(base_url: &BaseUrl, newest_image: &NewestImage, releases: &Releases) -> Value {
+pub(crate) fn build(base_url: &BaseUrl, newest_image: &NewestImage, releases: &Releases) -> Value {
     json!(Reference {
         limits: BTreeMap::from([
             ("email", limits::MAX_EMAIL_CHARS),

@@ -16,7 +16,7 @@ use crate::domain::sha256::Sha256;
 /// and kept: most are never requested, and startup need not wait for them.
 #[derive(Debug)]
 pub(crate) struct Representation {
-    draft: Draft,
+    unencoded: UnencodedResponse,
     plain: Encoded,
     compressed: [(Encoding, OnceLock<Option<Encoded>>); 3],
 }
@@ -30,9 +30,9 @@ struct Encoded {
 pub(crate) const HTML: &str = "text/html; charset=utf-8";
 pub(crate) const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
-/// A representation before it is encoded.
+/// A response before its body is compressed and its `ETag` computed.
 #[derive(Debug)]
-pub(crate) struct Draft {
+pub(crate) struct UnencodedResponse {
     pub status: StatusCode,
     pub content_type: &'static str,
     pub cache_control: &'static str,
@@ -42,7 +42,7 @@ pub(crate) struct Draft {
     pub body: Bytes,
 }
 
-impl Draft {
+impl UnencodedResponse {
     /// A file that any cache may keep for five minutes.
     pub(crate) fn file(content_type: &'static str, body: impl Into<Bytes>) -> Self {
         Self {
@@ -55,41 +55,41 @@ impl Draft {
         }
     }
 
-    pub(crate) fn with(mut self, name: HeaderName, value: impl Into<String>) -> Self {
+    pub(crate) fn with_header(mut self, name: HeaderName, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self
     }
 }
 
-impl From<Draft> for Representation {
-    fn from(draft: Draft) -> Self {
+impl From<UnencodedResponse> for Representation {
+    fn from(unencoded: UnencodedResponse) -> Self {
         Self {
-            plain: Encoded::new(&draft, Encoding::Identity, draft.body.clone()),
+            plain: Encoded::new(&unencoded, Encoding::Identity, unencoded.body.clone()),
             compressed: Encoding::COMPRESSED.map(|encoding| (encoding, OnceLock::new())),
-            draft,
+            unencoded,
         }
     }
 }
 
 impl Encoded {
-    fn new(draft: &Draft, encoding: Encoding, body: Bytes) -> Self {
+    fn new(unencoded: &UnencodedResponse, encoding: Encoding, body: Bytes) -> Self {
         let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static(draft.content_type));
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static(draft.cache_control));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(unencoded.content_type));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static(unencoded.cache_control));
         headers.insert(
             VARY,
-            HeaderValue::from_static(if draft.varies_by_accept {
+            HeaderValue::from_static(if unencoded.varies_by_accept {
                 "Accept, Accept-Encoding"
             } else {
                 "Accept-Encoding"
             }),
         );
-        for (name, value) in &draft.headers {
+        for (name, value) in &unencoded.headers {
             if let Ok(value) = HeaderValue::from_str(value) {
                 headers.append(name, value);
             }
         }
-        if draft.status == StatusCode::OK
+        if unencoded.status == StatusCode::OK
             && let Ok(etag) = HeaderValue::from_str(&etag(&body))
         {
             headers.insert(ETAG, etag);
@@ -112,7 +112,7 @@ impl Representation {
             response.headers_mut().remove(CONTENT_ENCODING);
             *response.status_mut() = StatusCode::NOT_MODIFIED;
         } else {
-            *response.status_mut() = self.draft.status;
+            *response.status_mut() = self.unencoded.status;
             *response.body_mut() = Body::from(chosen.body.clone());
         }
         response
@@ -126,9 +126,9 @@ impl Representation {
     }
 
     fn compress(&self, encoding: Encoding) -> Option<Encoded> {
-        let draft = &self.draft;
-        let body = is_text(draft.content_type).then(|| compress(encoding, &draft.body)).flatten()?;
-        (body.len() < draft.body.len()).then(|| Encoded::new(draft, encoding, body.into()))
+        let unencoded = &self.unencoded;
+        let body = is_text(unencoded.content_type).then(|| compress(encoding, &unencoded.body)).flatten()?;
+        (body.len() < unencoded.body.len()).then(|| Encoded::new(unencoded, encoding, body.into()))
     }
 }
 

@@ -21,17 +21,9 @@ pub(crate) fn json_response(status: StatusCode, json: impl Into<Body>) -> Respon
     response
 }
 
-/// 405 from a resource that can only be read.
-pub(crate) fn read_only() -> Response {
-    method_not_allowed("GET, HEAD", "This address takes GET and HEAD only.\n")
-}
-
-/// 405 from a page with a form.
-pub(crate) fn read_or_post_only() -> Response {
-    method_not_allowed("GET, HEAD, POST", "This address takes GET, HEAD and POST.\n")
-}
-
-fn method_not_allowed(allow: &'static str, text: &'static str) -> Response {
+/// A 405. `allow` lists the allowed methods, as in the `Allow` header.
+pub(crate) fn method_not_allowed(allow: &'static str) -> Response {
+    let text = format!("Method not allowed. Use one of: {allow}.\n");
     let mut response = text_response(StatusCode::METHOD_NOT_ALLOWED, text);
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
     response

@@ -20,8 +20,8 @@ pub fn router(app: &App) -> Router {
         .route(DOWNLOAD.path, any(api::download))
         .route(WAITLIST.path, any(api::waitlist))
         .route(CONTACT.path, any(api::contact))
-        .route("/api/", any(api::unknown))
-        .route("/api/{*path}", any(api::unknown))
+        .route("/api/", any(api::not_found))
+        .route("/api/{*path}", any(api::not_found))
         .route(server_info::PATH, any(mcp::endpoint::endpoint))
         // Forms, for browsers without JavaScript
         .route("/download", any(forms::download))
@@ -33,13 +33,12 @@ pub fn router(app: &App) -> Router {
         .route("/unsubscribe/{token}", any(unsubscribe::unsubscribe_page))
         // Security researchers
         .route(security_txt::PATH, get(security_txt::security_txt))
-        .fallback(pages::unknown)
+        .fallback(pages::fallback)
         .layer(middleware::from_fn(record_route))
         .with_state(app.clone())
 }
 
-/// A request extension in which the router leaves the path template that the request matched. It is
-/// set before the handler runs, so it is known even if the handler panics.
+/// The request extension that records the matched route. It is set before the handler runs, so it is known even if the handler panics.
 #[derive(Clone, Debug, Default)]
 pub(super) struct MatchedRoute(Arc<OnceLock<MatchedPath>>);
 

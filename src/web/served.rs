@@ -1,4 +1,4 @@
-//! One ready-made response: what a path responds with, built once and sent many times.
+//! A prebuilt response: a page or file that is rendered once and sent many times.
 
 use axum::body::Body;
 use axum::response::Response;
@@ -9,12 +9,12 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
 use super::negotiate::{self, PageFormat};
-use super::representation::{Draft, HTML, MARKDOWN, Representation};
-use super::response::{read_only, text_response};
+use super::representation::{HTML, MARKDOWN, Representation, UnencodedResponse};
+use super::response::{method_not_allowed, text_response};
 use crate::domain::base_url::BaseUrl;
 use crate::site::{Page, PageName};
 
-/// What one path responds with.
+/// The prebuilt response of one path.
 #[derive(Debug)]
 pub(crate) enum Served {
     /// HTML or Markdown, negotiated by `Accept`.
@@ -23,8 +23,8 @@ pub(crate) enum Served {
         markdown: Representation,
     },
     File(Representation),
-    /// A file that pages of other origins may read.
-    OpenFile(Representation),
+    /// A file with CORS headers, so that pages of other origins may read it.
+    CorsFile(Representation),
     /// Negotiated like a page, but always a 404.
     NotFound {
         html: Representation,
@@ -44,8 +44,9 @@ impl Served {
         if name == PageName::Home {
             links = format!("{HOME_LINKS}, {links}");
         }
-        let html = Draft { varies_by_accept: true, ..Draft::file(HTML, page.html.clone()) }.with(LINK, links);
-        let markdown = Draft { varies_by_accept: true, ..markdown(&page.markdown, name, base_url) };
+        let html = UnencodedResponse { varies_by_accept: true, ..UnencodedResponse::file(HTML, page.html.clone()) }
+            .with_header(LINK, links);
+        let markdown = UnencodedResponse { varies_by_accept: true, ..markdown(&page.markdown, name, base_url) };
         Self::Page { html: html.into(), markdown: markdown.into() }
     }
 
@@ -56,32 +57,33 @@ impl Served {
 
     /// A page for one visitor, such as the page after a form: neither cached nor indexed.
     pub(crate) fn private_page(page: &Page) -> Self {
-        let private = Draft { cache_control: "no-store", ..Draft::file(HTML, page.html.clone()) };
-        Self::File(private.with(HeaderName::from_static("x-robots-tag"), "noindex").into())
+        let private =
+            UnencodedResponse { cache_control: "no-store", ..UnencodedResponse::file(HTML, page.html.clone()) };
+        Self::File(private.with_header(HeaderName::from_static("x-robots-tag"), "noindex").into())
     }
 
     pub(crate) fn not_found(page: &Page) -> Self {
-        let missing = |draft: Draft| Draft {
+        let missing = |page: UnencodedResponse| UnencodedResponse {
             status: StatusCode::NOT_FOUND,
             cache_control: "no-cache",
             varies_by_accept: true,
-            ..draft
+            ..page
         };
         Self::NotFound {
-            html: missing(Draft::file(HTML, page.html.clone())).into(),
-            markdown: missing(Draft::file(MARKDOWN, page.markdown.clone())).into(),
+            html: missing(UnencodedResponse::file(HTML, page.html.clone())).into(),
+            markdown: missing(UnencodedResponse::file(MARKDOWN, page.markdown.clone())).into(),
         }
     }
 
     pub(crate) fn respond(&self, method: &Method, headers: &HeaderMap) -> Response {
         let reads = method == Method::GET || method == Method::HEAD;
         match self {
-            Self::OpenFile(_) if method == Method::OPTIONS => preflight(),
-            Self::OpenFile(_) | Self::File(_) | Self::Page { .. } if !reads => read_only(),
+            Self::CorsFile(_) if method == Method::OPTIONS => preflight(),
+            Self::CorsFile(_) | Self::File(_) | Self::Page { .. } if !reads => method_not_allowed("GET, HEAD"),
             Self::File(file) => file.respond(headers),
-            Self::OpenFile(file) => {
+            Self::CorsFile(file) => {
                 let mut response = file.respond(headers);
-                add_cors(response.headers_mut());
+                add_cors_headers(response.headers_mut());
                 response
             }
             Self::Page { html, markdown } => match negotiate::page_format(headers) {
@@ -97,15 +99,15 @@ impl Served {
     }
 }
 
-fn markdown(text: &str, name: PageName, base_url: &BaseUrl) -> Draft {
+fn markdown(text: &str, name: PageName, base_url: &BaseUrl) -> UnencodedResponse {
     // A rough estimate of how many tokens a language model makes of the text: four characters each.
     let tokens = text.chars().count().div_ceil(4);
-    Draft::file(MARKDOWN, text.to_owned())
-        .with(LINK, format!("<{}>; rel=\"canonical\"", base_url.to(name.path())))
-        .with(HeaderName::from_static("x-markdown-tokens"), tokens.to_string())
+    UnencodedResponse::file(MARKDOWN, text.to_owned())
+        .with_header(LINK, format!("<{}>; rel=\"canonical\"", base_url.to(name.path())))
+        .with_header(HeaderName::from_static("x-markdown-tokens"), tokens.to_string())
 }
 
-fn add_cors(headers: &mut HeaderMap) {
+fn add_cors_headers(headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"));
     headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("GET"));
     headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("Content-Type, If-None-Match"));
@@ -116,14 +118,14 @@ fn preflight() -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NO_CONTENT;
     response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, OPTIONS"));
-    add_cors(response.headers_mut());
+    add_cors_headers(response.headers_mut());
     response
 }
 
 fn not_acceptable() -> Response {
     let mut response = text_response(
         StatusCode::NOT_ACCEPTABLE,
-        "This page comes as text/html or text/markdown. Accept one of them, or send no Accept header.\n",
+        "This page is available as text/html or text/markdown. Accept one of them, or send no Accept header.\n",
     );
     response.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
     response

@@ -1,5 +1,5 @@
-//! Descriptions of JSON objects, each written once: requests are parsed by them, and the OpenAPI
-//! document, the MCP tools and the reference page are generated from them.
+//! JSON schemas of objects. The OpenAPI document, the MCP tools and the reference page are generated
+//! from them; the parsers of requests take only the names of fields from them.
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
@@ -7,46 +7,41 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::{email, limits};
 
-/// A JSON object with a name. Serialized as the reference page lists it.
+/// The schema of a JSON object. `Serialize` produces the form that the reference page uses.
 #[derive(Debug, Serialize)]
 pub(crate) struct Shape {
     pub name: &'static str,
     #[serde(skip)]
-    pub about: &'static str,
+    pub description: &'static str,
     pub fields: &'static [Field],
-    /// Whether unknown members are refused.
+    /// Whether the schema has `additionalProperties: false`.
     #[serde(skip)]
-    pub closed: bool,
+    pub deny_unknown_fields: bool,
 }
 
 #[derive(Debug)]
 pub(crate) struct Field {
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: FieldType,
     pub required: bool,
-    pub about: &'static str,
+    pub description: &'static str,
 }
 
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(crate) enum FieldType {
     Email,
-    /// A string of at most this many code points.
-    Text(usize),
-    /// The text of a contact message.
-    Message,
-    /// `false` by default.
-    Flag,
-    Boolean,
-    /// Always `true`.
-    True,
-    PlainText,
+    /// At most this many code points.
+    BoundedString(usize),
+    ContactMessage,
+    BoolDefaultFalse,
+    Bool,
+    AlwaysTrue,
+    String,
     Uri,
     Integer,
     OneOf(fn() -> Vec<&'static str>),
-    /// An array of strings.
-    Texts,
-    /// An array of objects of one shape.
-    ListOf(&'static Shape),
+    StringArray,
+    ObjectArray(&'static Shape),
 }
 
 impl Shape {
@@ -54,21 +49,21 @@ impl Shape {
         let properties: Map<_, _> = self.fields.iter().map(|field| (field.name.to_owned(), field.schema())).collect();
         let required: Vec<_> = self.fields.iter().filter(|field| field.required).map(|field| field.name).collect();
         let mut schema = json!({ "type": "object" });
-        if !self.about.is_empty() {
-            schema["description"] = self.about.into();
+        if !self.description.is_empty() {
+            schema["description"] = self.description.into();
         }
         schema["properties"] = properties.into();
         if !required.is_empty() {
             schema["required"] = required.into();
         }
-        if self.closed {
+        if self.deny_unknown_fields {
             schema["additionalProperties"] = false.into();
         }
         schema
     }
 
-    /// The schema with unknown members refused, for MCP tools.
-    pub(crate) fn closed_schema(&self) -> Value {
+    /// The schema with `additionalProperties: false`, which MCP tools declare for results too.
+    pub(crate) fn strict_schema(&self) -> Value {
         let mut schema = self.schema();
         schema["additionalProperties"] = false.into();
         schema
@@ -76,17 +71,17 @@ impl Shape {
 }
 
 impl Field {
-    pub(crate) const fn required(name: &'static str, kind: Kind, about: &'static str) -> Self {
-        Self { name, kind, required: true, about }
+    pub(crate) const fn required(name: &'static str, kind: FieldType, description: &'static str) -> Self {
+        Self { name, kind, required: true, description }
     }
 
-    pub(crate) const fn optional(name: &'static str, kind: Kind, about: &'static str) -> Self {
-        Self { name, kind, required: false, about }
+    pub(crate) const fn optional(name: &'static str, kind: FieldType, description: &'static str) -> Self {
+        Self { name, kind, required: false, description }
     }
 
     fn schema(&self) -> Value {
         let mut schema = self.kind.schema();
-        schema["description"] = self.about.into();
+        schema["description"] = self.description.into();
         schema
     }
 }
@@ -98,30 +93,30 @@ impl Serialize for Field {
         listing.serialize_field("type", self.kind.type_name())?;
         listing.serialize_field("required", &self.required)?;
         listing.serialize_field("constraints", &self.kind.constraints())?;
-        listing.serialize_field("about", self.about)?;
+        listing.serialize_field("about", self.description)?;
         listing.end()
     }
 }
 
-impl Kind {
+impl FieldType {
     fn schema(&self) -> Value {
         match self {
             Self::Email => json!({
                 "type": "string", "format": "email", "maxLength": limits::MAX_EMAIL_CHARS, "pattern": email::PATTERN,
             }),
-            Self::Text(max) => json!({ "type": "string", "maxLength": max }),
-            Self::Message => json!({
+            Self::BoundedString(max) => json!({ "type": "string", "maxLength": max }),
+            Self::ContactMessage => json!({
                 "type": "string", "minLength": limits::MIN_MESSAGE_CHARS, "maxLength": limits::MAX_MESSAGE_CHARS, "pattern": "\\S",
             }),
-            Self::Flag => json!({ "type": "boolean", "default": false }),
-            Self::Boolean => json!({ "type": "boolean" }),
-            Self::True => json!({ "type": "boolean", "const": true }),
-            Self::PlainText => json!({ "type": "string" }),
+            Self::BoolDefaultFalse => json!({ "type": "boolean", "default": false }),
+            Self::Bool => json!({ "type": "boolean" }),
+            Self::AlwaysTrue => json!({ "type": "boolean", "const": true }),
+            Self::String => json!({ "type": "string" }),
             Self::Uri => json!({ "type": "string", "format": "uri" }),
             Self::Integer => json!({ "type": "integer" }),
             Self::OneOf(values) => json!({ "type": "string", "enum": values() }),
-            Self::Texts => json!({ "type": "array", "items": { "type": "string" } }),
-            Self::ListOf(shape) => json!({ "type": "array", "items": shape.schema() }),
+            Self::StringArray => json!({ "type": "array", "items": { "type": "string" } }),
+            Self::ObjectArray(shape) => json!({ "type": "array", "items": shape.schema() }),
         }
     }
 
@@ -129,24 +124,26 @@ impl Kind {
         match self {
             Self::Email => "string, an email address",
             Self::Uri => "string, an address",
-            Self::Text(_) | Self::Message | Self::PlainText | Self::OneOf(_) => "string",
-            Self::Flag | Self::Boolean | Self::True => "boolean",
+            Self::BoundedString(_) | Self::ContactMessage | Self::String | Self::OneOf(_) => "string",
+            Self::BoolDefaultFalse | Self::Bool | Self::AlwaysTrue => "boolean",
             Self::Integer => "integer",
-            Self::Texts | Self::ListOf(_) => "array",
+            Self::StringArray | Self::ObjectArray(_) => "array",
         }
     }
 
     fn constraints(&self) -> String {
         match self {
             Self::Email => format!("at most {} characters", limits::MAX_EMAIL_CHARS),
-            Self::Text(max) => format!("at most {max} characters"),
-            Self::Message => format!("{} to {} characters", limits::MIN_MESSAGE_CHARS, limits::MAX_MESSAGE_CHARS),
-            Self::Flag => "`false` if left out".to_owned(),
-            Self::True => "always `true`".to_owned(),
+            Self::BoundedString(max) => format!("at most {max} characters"),
+            Self::ContactMessage => {
+                format!("{} to {} characters", limits::MIN_MESSAGE_CHARS, limits::MAX_MESSAGE_CHARS)
+            }
+            Self::BoolDefaultFalse => "`false` if omitted".to_owned(),
+            Self::AlwaysTrue => "always `true`".to_owned(),
             Self::OneOf(values) => {
                 format!("one of {}", values().iter().map(|value| format!("`{value}`")).collect::<Vec<_>>().join(", "))
             }
-            Self::Boolean | Self::PlainText | Self::Uri | Self::Integer | Self::Texts | Self::ListOf(_) => {
+            Self::Bool | Self::String | Self::Uri | Self::Integer | Self::StringArray | Self::ObjectArray(_) => {
                 String::new()
             }
         }

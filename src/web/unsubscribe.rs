@@ -1,6 +1,6 @@
 //! The unsubscribe page of the monthly email, and the one-click unsubscribe of mail clients (RFC 8058).
 //!
-//! `GET` changes nothing, because programs follow links in mails. The token in the path is the only
+//! `GET` changes nothing, because programs follow links in emails. The token in the path is the only
 //! credential, so requests from any origin are accepted.
 
 use axum::extract::{Request, State};
@@ -13,7 +13,7 @@ use super::app::App;
 use super::built_site::BuiltSite;
 use super::headers::make_private;
 use super::problem::RETRY_AFTER_SECONDS;
-use super::response::{read_or_post_only, text_response};
+use super::response::{method_not_allowed, text_response};
 use super::served::Served;
 use super::{body, pages};
 use crate::actions::{Failure, can_unsubscribe, unsubscribe};
@@ -22,7 +22,7 @@ use crate::domain::unsubscribe::{UNSUBSCRIBE_PATH, UnsubscribeKind, UnsubscribeT
 /// `GET` and `POST /unsubscribe/{token}`
 pub(crate) async fn unsubscribe_page(State(app): State<App>, request: Request) -> Response {
     let Some(token) = request.uri().path().strip_prefix(UNSUBSCRIBE_PATH).and_then(UnsubscribeToken::parse) else {
-        return pages::unknown(State(app), request).await;
+        return pages::fallback(State(app), request).await;
     };
     let built = app.built();
     let (head, body) = request.into_parts();
@@ -33,7 +33,7 @@ pub(crate) async fn unsubscribe_page(State(app): State<App>, request: Request) -
         }
         Method::POST => {
             let Ok(body) = body::read(&head.headers, body).await else {
-                let text = "The request did not arrive whole. Please send it again.\n";
+                let text = "The request is incomplete. Please send it again.\n";
                 return text_response(StatusCode::BAD_REQUEST, text);
             };
             let kind = requested_kind(&body);
@@ -44,7 +44,7 @@ pub(crate) async fn unsubscribe_page(State(app): State<App>, request: Request) -
             let known = unsubscribe(app.service(), &token, kind).await;
             respond(&built, known, page, &HeaderMap::new())
         }
-        _ => read_or_post_only(),
+        _ => method_not_allowed("GET, HEAD, POST"),
     }
 }
 

@@ -1,4 +1,4 @@
-//! `/openapi.json`: built from the shapes that requests are decoded by.
+//! `/openapi.json`: generated from the descriptions of the endpoints.
 
 use serde_json::{Map, Value, json};
 
@@ -45,7 +45,7 @@ fn operation(endpoint: &Endpoint) -> Value {
     responses.insert(
         "200".to_owned(),
         json!({
-            "description": endpoint.result.about,
+            "description": endpoint.result.description,
             "content": { "application/json": { "schema": named(endpoint.result.name) } },
         }),
     );
@@ -54,7 +54,7 @@ fn operation(endpoint: &Endpoint) -> Value {
             .get(code.status().as_str())
             .and_then(|response| response["description"].as_str())
             .map_or_else(|| format!("`{}`", code.as_str()), |others| format!("{others}, `{}`", code.as_str()));
-        responses.insert(code.status().as_str().to_owned(), refusal(code, &description));
+        responses.insert(code.status().as_str().to_owned(), error_response(code, &description));
     }
     if endpoint.deprecated {
         for (_, response) in &mut responses {
@@ -69,7 +69,7 @@ fn operation(endpoint: &Endpoint) -> Value {
         "tags": ["people"],
         "security": [],
         "requestBody": {
-            "description": endpoint.request.about,
+            "description": endpoint.request.description,
             "required": true,
             "content": {
                 "application/json": {
@@ -86,7 +86,7 @@ fn operation(endpoint: &Endpoint) -> Value {
     operation
 }
 
-fn refusal(code: ErrorCode, description: &str) -> Value {
+fn error_response(code: ErrorCode, description: &str) -> Value {
     let mut response = json!({
         "description": description,
         "content": { "application/problem+json": { "schema": named(PROBLEM.name) } },

@@ -1,4 +1,4 @@
-//! `POST /api/contact`: its description, and the request parsed.
+//! `POST /api/contact`: description and request parser.
 
 use serde::Serialize;
 use serde_json::json;
@@ -9,11 +9,12 @@ use crate::domain::limits;
 use crate::domain::text::SenderName;
 use crate::web::fields::{Fields, parse_message};
 use crate::web::problem::{ErrorCode, Problem};
-use crate::web::shape::{Field, Kind, Shape};
+use crate::web::shape::{Field, FieldType, Shape};
 
-const NAME: Field = Field::optional("name", Kind::Text(limits::MAX_NAME_CHARS), "The sender's name.");
-const EMAIL: Field = Field::required("email", Kind::Email, "Where to send the answer.");
-const MESSAGE: Field = Field::required("message", Kind::Message, "What the sender has to say, as plain text.");
+const NAME: Field = Field::optional("name", FieldType::BoundedString(limits::MAX_NAME_CHARS), "The sender's name.");
+const EMAIL: Field = Field::required("email", FieldType::Email, "Where to send the answer.");
+const MESSAGE: Field =
+    Field::required("message", FieldType::ContactMessage, "What the sender has to say, as plain text.");
 
 pub(crate) const CONTACT: Endpoint = Endpoint {
     operation_id: "sendContactMessage",
@@ -24,11 +25,16 @@ pub(crate) const CONTACT: Endpoint = Endpoint {
     deprecated: false,
     request: Shape {
         name: "ContactRequest",
-        about: "A person writes to the makers.",
-        closed: true,
+        description: "A person writes to the makers.",
+        deny_unknown_fields: true,
         fields: &[NAME, EMAIL, MESSAGE],
     },
-    result: Shape { name: "Ok", about: "The message is with the makers.", closed: false, fields: &[OK] },
+    result: Shape {
+        name: "Ok",
+        description: "The message is with the makers.",
+        deny_unknown_fields: false,
+        fields: &[OK],
+    },
     errors: &[
         ErrorCode::InvalidJson,
         ErrorCode::InvalidBody,

@@ -1,4 +1,4 @@
-//! `POST /api/download`: its description, and the request parsed.
+//! `POST /api/download`: description and request parser.
 
 use serde::Serialize;
 use serde_json::json;
@@ -9,11 +9,11 @@ use crate::domain::signup::DownloadOrder;
 use crate::domain::text::Source;
 use crate::web::fields::Fields;
 use crate::web::problem::{ErrorCode, Problem};
-use crate::web::shape::{Field, Kind, Shape};
+use crate::web::shape::{Field, FieldType, Shape};
 
 const UPDATES: Field = Field::optional(
     "updates",
-    Kind::Flag,
+    FieldType::BoolDefaultFalse,
     "`true` only when the person asked for one email a month about what is new.",
 );
 
@@ -26,18 +26,22 @@ pub(crate) const DOWNLOAD: Endpoint = Endpoint {
     deprecated: false,
     request: Shape {
         name: "DownloadRequest",
-        about: "A person wants the app.",
-        closed: true,
+        description: "A person wants the app.",
+        deny_unknown_fields: true,
         fields: &[EMAIL, UPDATES, SOURCE],
     },
     result: Shape {
         name: "DownloadResult",
-        about: "Where the app is.",
-        closed: false,
+        description: "Where the app is.",
+        deny_unknown_fields: false,
         fields: &[
             OK,
-            Field::required("url", Kind::Uri, "Where the disk image is; it always leads to the newest."),
-            Field::required("already", Kind::Boolean, "Whether this address had downloaded or joined the list before."),
+            Field::required("url", FieldType::Uri, "Where the disk image is; it always leads to the newest."),
+            Field::required(
+                "already",
+                FieldType::Bool,
+                "Whether this address had downloaded or joined the list before.",
+            ),
         ],
     },
     errors: &[ErrorCode::InvalidJson, ErrorCode::InvalidBody, ErrorCode::InvalidEmail],

@@ -5,9 +5,9 @@ use serde_json::Value;
 
 use crate::domain::limits;
 use crate::web::problem::ErrorCode;
-use crate::web::shape::{Field, Kind, Shape};
+use crate::web::shape::{Field, FieldType, Shape};
 
-/// One JSON endpoint, as OpenAPI and the reference page describe it. Serialized for the latter.
+/// The description of a JSON endpoint. `Serialize` produces the form that the reference page uses.
 #[derive(Debug, Serialize)]
 pub(crate) struct Endpoint {
     pub operation_id: &'static str,
@@ -31,10 +31,10 @@ impl Endpoint {
     }
 }
 
-pub(super) const EMAIL: Field = Field::required("email", Kind::Email, "The person's own address.");
+pub(super) const EMAIL: Field = Field::required("email", FieldType::Email, "The person's own address.");
 pub(super) const SOURCE: Field = Field::optional(
     "source",
-    Kind::Text(limits::MAX_SOURCE_CHARS),
+    FieldType::BoundedString(limits::MAX_SOURCE_CHARS),
     "Where the request comes from, such as the name of the calling app.",
 );
-pub(super) const OK: Field = Field::required("ok", Kind::True, "The request was carried out.");
+pub(super) const OK: Field = Field::required("ok", FieldType::AlwaysTrue, "The request succeeded.");

@@ -1,7 +1,6 @@
-//! The JSON endpoints as the service describes them, and their requests parsed into domain types.
+//! The JSON endpoints: descriptions and request parsers. The handlers are in `api`.
 //!
-//! OpenAPI, the MCP tools and the reference page are made from these descriptions. The handlers are
-//! in `api`.
+//! OpenAPI, the MCP tools and the reference page are generated from the descriptions.
 
 mod contact;
 mod download;

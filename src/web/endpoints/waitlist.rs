@@ -1,4 +1,4 @@
-//! `POST /api/waitlist`, deprecated and still supported: its description, and the request parsed.
+//! `POST /api/waitlist`, deprecated and still supported: description and request parser.
 
 use serde::Serialize;
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::domain::signup::WaitlistOrder;
 use crate::domain::text::Source;
 use crate::web::fields::Fields;
 use crate::web::problem::{ErrorCode, Problem};
-use crate::web::shape::{Field, Kind, Shape};
+use crate::web::shape::{Field, FieldType, Shape};
 
 pub(crate) const WAITLIST: Endpoint = Endpoint {
     operation_id: "joinWaitlist",
@@ -21,15 +21,15 @@ pub(crate) const WAITLIST: Endpoint = Endpoint {
     deprecated: true,
     request: Shape {
         name: "WaitlistRequest",
-        about: "A person wants to be on the older list.",
-        closed: true,
+        description: "A person wants to be on the older list.",
+        deny_unknown_fields: true,
         fields: &[EMAIL, SOURCE],
     },
     result: Shape {
         name: "WaitlistResult",
-        about: "The address is on the list.",
-        closed: false,
-        fields: &[OK, Field::required("already", Kind::Boolean, "Whether the address was on the list before.")],
+        description: "The address is on the list.",
+        deny_unknown_fields: false,
+        fields: &[OK, Field::required("already", FieldType::Bool, "Whether the address was on the list before.")],
     },
     errors: &[ErrorCode::InvalidJson, ErrorCode::InvalidBody, ErrorCode::InvalidEmail],
     request_example: || json!({ "email": "ada@example.com", "source": "my-agent" }),

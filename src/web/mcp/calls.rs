@@ -2,12 +2,13 @@
 
 use serde::Serialize;
 
-use super::client::Client;
+use super::client::ClientClass;
 use super::message::{INVALID_PARAMS, RpcError};
+use super::server_info::price;
 use super::tools::{PAGE, TOOLS, ToolId};
 use crate::actions;
 use crate::domain::consent::Via;
-use crate::site::{PageName, SiteFacts};
+use crate::site::PageName;
 use crate::web::app::App;
 use crate::web::endpoints::{WaitlistResult, parse_waitlist_order};
 use crate::web::fields::Fields;
@@ -68,13 +69,13 @@ struct NewestRelease {
 
 /// Malformed params and unknown tools are protocol errors. Invalid arguments are a result with
 /// `isError`, so that the model reads what to send instead.
-pub(super) async fn call(app: &App, client: Client, params: Option<&Members<'_>>) -> Result<String, RpcError> {
+pub(super) async fn call(app: &App, client: ClientClass, params: Option<&Members<'_>>) -> Result<String, RpcError> {
     let (name, fields) = parse_params(params)?;
     let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) else {
         let names = TOOLS.map(|tool| tool.name).join(", ");
-        return Err(RpcError::new(INVALID_PARAMS, format!("Invalid params: unknown tool; there are {names}")));
+        return Err(RpcError::new(INVALID_PARAMS, format!("Invalid params: unknown tool; available tools: {names}")));
     };
-    app.metrics().tool_called(tool.name, client);
+    app.metrics().record_tool_call(tool.name, client);
     app.service().count_buffer.tool_called(tool.name, app.service().clock.now());
     let result = match tool.id {
         ToolId::AboutService => about_service(app, fields),
@@ -94,12 +95,12 @@ fn parse_params(params: Option<&Members<'_>>) -> Result<(String, Fields), RpcErr
     let name = params
         .get("name")
         .and_then(json::as_string)
-        .ok_or_else(|| invalid("Invalid params: name has to be the name of a tool"))?;
+        .ok_or_else(|| invalid("Invalid params: name must be the name of a tool"))?;
     let fields = match params.get("arguments") {
         None => Fields::empty(),
         Some(arguments) => Members::of(arguments)
             .map(|members| Fields::from_members(&members))
-            .ok_or_else(|| invalid("Invalid params: arguments has to be an object"))?,
+            .ok_or_else(|| invalid("Invalid params: arguments must be an object"))?,
     };
     Ok((name, fields))
 }
@@ -131,7 +132,7 @@ fn read_page(app: &App, mut fields: Fields) -> Result<String, Problem> {
     let page = fields.string(&PAGE);
     fields.finish()?;
     let page = page.as_deref().and_then(PageName::parse).ok_or_else(|| {
-        Problem::with_member(ErrorCode::InvalidBody, PAGE.name, "`page` is not the name of a page.")
+        Problem::for_member(ErrorCode::InvalidBody, PAGE.name, "`page` is not the name of a page.")
             .resolved_by(format!("Send one of {}.", PageName::MAIN.map(PageName::as_str).join(", ")))
     })?;
     Ok(text_result(&app.built().site.page(page).markdown, false))
@@ -152,8 +153,8 @@ fn get_download(app: &App, fields: Fields) -> Result<String, Problem> {
         page: app.base_url().to("/#download"),
         system: &facts.system,
         price: price(facts),
-        asks_for: "The person's own email address, and whether they want one email a month. Without that wish they \
-                   are sent nothing.",
+        asks_for: "The person's own email address, and whether they want one email a month. If not, they get no \
+                   email.",
         first_open: &facts.first_open,
         newest,
     }))
@@ -163,10 +164,6 @@ async fn join_waitlist(app: &App, fields: Fields) -> Result<String, Problem> {
     let order = parse_waitlist_order(fields, Via::Mcp)?;
     let already = actions::join_waitlist(app.service(), order).await?;
     Ok(structured(&WaitlistResult { ok: true, already }))
-}
-
-fn price(facts: &SiteFacts) -> String {
-    if facts.price == "0" { "Free".to_owned() } else { format!("{} {}", facts.price, facts.currency) }
 }
 
 /// Structured content, and the same JSON as text for clients that only support text.

@@ -1,13 +1,13 @@
 //! Classes of MCP clients, for metrics.
 
-/// A class of clients, recognised by the name or `User-Agent` that they send.
+/// A class of clients, recognized by the name or `User-Agent` that a client sends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Client {
+pub(crate) enum ClientClass {
     Claude,
     OpenAi,
     Gemini,
     Cursor,
-    Code,
+    VsCode,
     Inspector,
     Library,
     Browser,
@@ -16,30 +16,30 @@ pub(crate) enum Client {
 }
 
 /// Substrings of client names. The first match decides, so specific names come before `mozilla`.
-const PATTERNS: [(&str, Client); 20] = [
-    ("claude", Client::Claude),
-    ("anthropic", Client::Claude),
-    ("openai", Client::OpenAi),
-    ("chatgpt", Client::OpenAi),
-    ("codex", Client::OpenAi),
-    ("gemini", Client::Gemini),
-    ("google", Client::Gemini),
-    ("cursor", Client::Cursor),
-    ("visual studio code", Client::Code),
-    ("vscode", Client::Code),
-    ("copilot", Client::Code),
-    ("inspector", Client::Inspector),
-    ("mozilla", Client::Browser),
-    ("python", Client::Library),
-    ("node", Client::Library),
-    ("undici", Client::Library),
-    ("rmcp", Client::Library),
-    ("curl", Client::Library),
-    ("go-http-client", Client::Library),
-    ("fastmcp", Client::Library),
+const PATTERNS: [(&str, ClientClass); 20] = [
+    ("claude", ClientClass::Claude),
+    ("anthropic", ClientClass::Claude),
+    ("openai", ClientClass::OpenAi),
+    ("chatgpt", ClientClass::OpenAi),
+    ("codex", ClientClass::OpenAi),
+    ("gemini", ClientClass::Gemini),
+    ("google", ClientClass::Gemini),
+    ("cursor", ClientClass::Cursor),
+    ("visual studio code", ClientClass::VsCode),
+    ("vscode", ClientClass::VsCode),
+    ("copilot", ClientClass::VsCode),
+    ("inspector", ClientClass::Inspector),
+    ("mozilla", ClientClass::Browser),
+    ("python", ClientClass::Library),
+    ("node", ClientClass::Library),
+    ("undici", ClientClass::Library),
+    ("rmcp", ClientClass::Library),
+    ("curl", ClientClass::Library),
+    ("go-http-client", ClientClass::Library),
+    ("fastmcp", ClientClass::Library),
 ];
 
-impl Client {
+impl ClientClass {
     pub(crate) fn classify(name: Option<&str>) -> Self {
         let Some(name) = name.filter(|name| !name.is_empty()) else { return Self::Unnamed };
         let name = name.to_ascii_lowercase();
@@ -52,7 +52,7 @@ impl Client {
             Self::OpenAi => "openai",
             Self::Gemini => "gemini",
             Self::Cursor => "cursor",
-            Self::Code => "vscode",
+            Self::VsCode => "vscode",
             Self::Inspector => "inspector",
             Self::Library => "library",
             Self::Browser => "browser",
@@ -69,18 +69,18 @@ mod tests {
     #[test]
     fn clients_are_classified_by_name_and_unknown_ones_are_other() {
         for (name, client) in [
-            ("claude-code/2.1.0 (cli)", Client::Claude),
-            ("openai-mcp/1.0.0", Client::OpenAi),
-            ("Cursor/1.7 (darwin arm64)", Client::Cursor),
-            ("Visual Studio Code/1.104", Client::Code),
-            ("python-httpx/0.28.1", Client::Library),
-            ("node", Client::Library),
-            ("Mozilla/5.0 (Macintosh) Safari/605", Client::Browser),
-            ("secret@example.com", Client::Other),
+            ("claude-code/2.1.0 (cli)", ClientClass::Claude),
+            ("openai-mcp/1.0.0", ClientClass::OpenAi),
+            ("Cursor/1.7 (darwin arm64)", ClientClass::Cursor),
+            ("Visual Studio Code/1.104", ClientClass::VsCode),
+            ("python-httpx/0.28.1", ClientClass::Library),
+            ("node", ClientClass::Library),
+            ("Mozilla/5.0 (Macintosh) Safari/605", ClientClass::Browser),
+            ("secret@example.com", ClientClass::Other),
         ] {
-            assert_eq!(Client::classify(Some(name)), client, "{name}");
+            assert_eq!(ClientClass::classify(Some(name)), client, "{name}");
         }
-        assert_eq!(Client::classify(None), Client::Unnamed);
-        assert_eq!(Client::classify(Some("")), Client::Unnamed);
+        assert_eq!(ClientClass::classify(None), ClientClass::Unnamed);
+        assert_eq!(ClientClass::classify(Some("")), ClientClass::Unnamed);
     }
 }

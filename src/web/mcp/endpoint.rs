@@ -8,9 +8,12 @@ use http::header::{ALLOW, CACHE_CONTROL, HeaderName, USER_AGENT};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
 use super::calls;
-use super::client::Client;
-use super::message::{INVALID_PARAMS, INVALID_REQUEST, Id, METHOD_NOT_FOUND, Message, PARSE_ERROR, RpcError};
-use super::origin::{Origin, add_preflight, is_preflight};
+use super::client::ClientClass;
+use super::message::{
+    INVALID_PARAMS, INVALID_REQUEST, Id, METHOD_NOT_FOUND, Message, PARSE_ERROR, RpcError, error_response,
+    success_response,
+};
+use super::origin::{Origin, add_preflight_headers, is_preflight};
 use super::server_info::VERSIONS;
 use crate::domain::limits;
 use crate::web::app::App;
@@ -29,11 +32,11 @@ pub(crate) async fn endpoint(State(app): State<App>, request: Request) -> Respon
         preflight(&origin)
     } else {
         let error = RpcError::new(INVALID_REQUEST, "Method not allowed: send one JSON-RPC message by POST");
-        let mut response = json_response(StatusCode::METHOD_NOT_ALLOWED, Id::unknown().error(&error));
+        let mut response = respond_without_id(StatusCode::METHOD_NOT_ALLOWED, &error);
         response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
         response
     };
-    origin.add_cors(response.headers_mut());
+    origin.add_cors_headers(response.headers_mut());
     response
 }
 
@@ -45,54 +48,55 @@ async fn post(app: &App, headers: &HeaderMap, origin: &Origin, body: Body) -> Re
     }
     let body = match body {
         Ok(body) => body,
-        Err(error) => return json_response(StatusCode::BAD_REQUEST, Id::unknown().error(&unreadable(error))),
+        Err(error) => return respond_without_id(StatusCode::BAD_REQUEST, &unreadable(error)),
     };
     match dispatch(app, headers, &body).await {
         Ok(Some(response)) => json_response(StatusCode::OK, response),
         Ok(None) => empty(StatusCode::ACCEPTED),
-        Err((id, error)) => json_response(StatusCode::BAD_REQUEST, id.error(&error)),
+        Err((id, error)) => json_response(StatusCode::BAD_REQUEST, error_response(&id, &error)),
     }
 }
 
 /// Returns the response, or `None` if the message gets none. An invalid message is an error.
 async fn dispatch(app: &App, headers: &HeaderMap, body: &Bytes) -> Result<Option<String>, (Id, RpcError)> {
     let message = Message::parse(body)?;
-    let echo = match &message {
+    let response_id = match &message {
         Message::Request { id, .. } => id.clone(),
         Message::NotARequest => Id::unknown(),
     };
-    check_version(headers).map_err(|error| (echo, error))?;
+    check_version(headers).map_err(|error| (response_id, error))?;
     let Message::Request { id, method, params } = message else {
         return Ok(None);
     };
     let result = match method.as_str() {
         "initialize" => {
-            app.metrics().initialized(named_client(params.as_ref()));
+            app.metrics().record_initialization(named_client(params.as_ref()));
             let version = params.as_ref().and_then(|params| params.get("protocolVersion")).and_then(json::as_string);
             Ok(app.built().server_info.initialize(version.as_deref()))
         }
         "ping" => Ok("{}".to_owned()),
         "tools/list" => list(app, params.as_ref()),
         "tools/call" => calls::call(app, calling_client(headers), params.as_ref()).await,
-        _ => {
-            Err(RpcError::new(METHOD_NOT_FOUND, "Method not found: there are initialize, ping, tools/list, tools/call"))
-        }
+        _ => Err(RpcError::new(
+            METHOD_NOT_FOUND,
+            "Method not found; supported methods: initialize, ping, tools/list, tools/call",
+        )),
     };
     Ok(Some(match result {
-        Ok(result) => id.result(&result),
-        Err(error) => id.error(&error),
+        Ok(result) => success_response(&id, &result),
+        Err(error) => error_response(&id, &error),
     }))
 }
 
 /// The client that `initialize` names.
-fn named_client(params: Option<&Members<'_>>) -> Client {
+fn named_client(params: Option<&Members<'_>>) -> ClientClass {
     let info = params.and_then(|params| params.get("clientInfo")).and_then(Members::of);
-    Client::classify(info.and_then(|info| json::as_string(info.get("name")?)).as_deref())
+    ClientClass::classify(info.and_then(|info| json::as_string(info.get("name")?)).as_deref())
 }
 
 /// Without sessions, a call only identifies its client by `User-Agent`.
-fn calling_client(headers: &HeaderMap) -> Client {
-    Client::classify(headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()))
+fn calling_client(headers: &HeaderMap) -> ClientClass {
+    ClientClass::classify(headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()))
 }
 
 fn list(app: &App, params: Option<&Members<'_>>) -> Result<String, RpcError> {
@@ -123,13 +127,18 @@ fn preflight(origin: &Origin) -> Response {
         return forbidden();
     }
     let mut response = empty(StatusCode::NO_CONTENT);
-    add_preflight(response.headers_mut());
+    add_preflight_headers(response.headers_mut());
     response
 }
 
 fn forbidden() -> Response {
     let error = RpcError::new(INVALID_REQUEST, "Forbidden: this Origin may not call the server from a browser");
-    json_response(StatusCode::FORBIDDEN, Id::unknown().error(&error))
+    respond_without_id(StatusCode::FORBIDDEN, &error)
+}
+
+/// Responds to a request whose message was not read.
+fn respond_without_id(status: StatusCode, error: &RpcError) -> Response {
+    json_response(status, error_response(&Id::unknown(), error))
 }
 
 fn unreadable(error: BodyError) -> RpcError {
@@ -139,7 +148,7 @@ fn unreadable(error: BodyError) -> RpcError {
             format!("Invalid Request: the body is larger than {} KiB", limits::MAX_BODY_BYTES / 1024),
         ),
         BodyError::TimedOut | BodyError::Incomplete => {
-            RpcError::new(PARSE_ERROR, "Parse error: the body did not arrive whole")
+            RpcError::new(PARSE_ERROR, "Parse error: the body is incomplete")
         }
     }
 }

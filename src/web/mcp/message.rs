@@ -41,16 +41,16 @@ impl Id {
         let text = value.get();
         (text.starts_with('"') || is_integer(text)).then(|| Self(text.to_owned()))
     }
+}
 
-    /// The response with this id.
-    pub(crate) fn result(&self, result: &str) -> String {
-        format!(r#"{{"jsonrpc":"2.0","id":{},"result":{result}}}"#, self.0)
-    }
+/// Encodes a response. `result` is JSON.
+pub(crate) fn success_response(Id(id): &Id, result: &str) -> String {
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
+}
 
-    pub(crate) fn error(&self, error: &RpcError) -> String {
-        let message = serde_json::Value::from(error.message.as_ref());
-        format!(r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":{},"message":{message}}}}}"#, self.0, error.code)
-    }
+pub(crate) fn error_response(Id(id): &Id, RpcError { code, message }: &RpcError) -> String {
+    let message = serde_json::Value::from(message.as_ref());
+    format!(r#"{{"jsonrpc":"2.0","id":{id},"error":{{"code":{code},"message":{message}}}}}"#)
 }
 
 impl RpcError {
@@ -64,8 +64,8 @@ impl<'a> Message<'a> {
     pub(crate) fn parse(body: &'a [u8]) -> Result<Self, (Id, RpcError)> {
         let members = Members::parse(body).map_err(|why| (Id::unknown(), not_an_object(why)))?;
         let id = members.get("id").and_then(Id::read);
-        let echo = id.clone().unwrap_or_else(Id::unknown);
-        Self::classify(&members, id).map_err(|why| (echo, RpcError::new(INVALID_REQUEST, why)))
+        let response_id = id.clone().unwrap_or_else(Id::unknown);
+        Self::classify(&members, id).map_err(|why| (response_id, RpcError::new(INVALID_REQUEST, why)))
     }
 
     /// `id` is the parsed member, `None` if it is missing or invalid.
@@ -74,18 +74,18 @@ impl<'a> Message<'a> {
             return Err("Invalid Request: a member appears more than once");
         }
         if members.get("jsonrpc").and_then(json::as_string).as_deref() != Some("2.0") {
-            return Err("Invalid Request: jsonrpc has to be \"2.0\"");
+            return Err("Invalid Request: jsonrpc must be \"2.0\"");
         }
         if id.is_none() && members.get("id").is_some() {
-            return Err("Invalid Request: id has to be a string or an integer");
+            return Err("Invalid Request: id must be a string or an integer");
         }
         let params = match members.get("params") {
             None => None,
-            Some(params) => Some(Members::of(params).ok_or("Invalid Request: params has to be an object")?),
+            Some(params) => Some(Members::of(params).ok_or("Invalid Request: params must be an object")?),
         };
         let method = match members.get("method") {
             None => None,
-            Some(method) => Some(json::as_string(method).ok_or("Invalid Request: method has to be a string")?),
+            Some(method) => Some(json::as_string(method).ok_or("Invalid Request: method must be a string")?),
         };
         match (id, method, members.get("result"), members.get("error")) {
             (Some(id), Some(method), None, None) => Ok(Self::Request { id, method, params }),
@@ -179,6 +179,6 @@ mod tests {
     fn ids_are_repeated_as_they_were_written() {
         let body = r#"{"jsonrpc":"2.0","id":"\u0041 \"b\"","method":"ping"}"#;
         let Ok(Message::Request { id, .. }) = Message::parse(body.as_bytes()) else { panic!("no request") };
-        assert_eq!(id.result("{}"), r#"{"jsonrpc":"2.0","id":"\u0041 \"b\"","result":{}}"#);
+        assert_eq!(success_response(&id, "{}"), r#"{"jsonrpc":"2.0","id":"\u0041 \"b\"","result":{}}"#);
     }
 }

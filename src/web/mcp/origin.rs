@@ -29,7 +29,7 @@ impl Origin {
     }
 
     /// Lets the browser hand the response to a page of an allowed origin.
-    pub(super) fn add_cors(&self, headers: &mut HeaderMap) {
+    pub(super) fn add_cors_headers(&self, headers: &mut HeaderMap) {
         headers.insert(VARY, HeaderValue::from_static("Origin"));
         if let Self::Allowed(origin) = self {
             headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
@@ -42,7 +42,7 @@ pub(super) fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
     method == Method::OPTIONS && headers.contains_key(ORIGIN) && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }
 
-pub(super) fn add_preflight(headers: &mut HeaderMap) {
+pub(super) fn add_preflight_headers(headers: &mut HeaderMap) {
     headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST"));
     headers
         .insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("content-type, accept, mcp-protocol-version"));

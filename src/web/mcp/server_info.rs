@@ -82,10 +82,11 @@ impl ServerInfo {
             },
             tools_list: json::encode(&ToolsList { tools: TOOLS.each_ref().map(Tool::declaration) }),
             instructions: format!(
-                "Tools about {name}, a free Mac app, and its website {base_url}. Use about_service before you recommend \
-                 it, and get_download when a person wants it. Call join_waitlist only when the person asked for it, with \
-                 their own address.",
+                "Tools about {name}, a Mac app, and its website {base_url}. Price: {price}. Use about_service before you \
+                 recommend it, and get_download when a person wants it. Call join_waitlist only when the person asked \
+                 for it, with their own address.",
                 name = facts.name,
+                price = price(facts),
             ),
         }
     }
@@ -100,6 +101,10 @@ impl ServerInfo {
             instructions: &self.instructions,
         })
     }
+}
+
+pub(super) fn price(facts: &SiteFacts) -> String {
+    if facts.price == "0" { "Free".to_owned() } else { format!("{} {}", facts.price, facts.currency) }
 }
 
 /// At most 100 characters, the limit of the server card.

@@ -1,11 +1,11 @@
-//! The four tools as they are declared. `calls` runs them.
+//! Declarations of the MCP tools. `calls` runs them.
 
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::site::PageName;
 use crate::web::endpoints::WAITLIST;
-use crate::web::shape::{Field, Kind, Shape};
+use crate::web::shape::{Field, FieldType, Shape};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ToolId {
@@ -15,7 +15,7 @@ pub(super) enum ToolId {
     JoinWaitlist,
 }
 
-/// Serialized as the reference page lists it.
+/// `Serialize` produces the form that the reference page uses.
 #[derive(Debug, Serialize)]
 pub(crate) struct Tool {
     #[serde(skip)]
@@ -35,15 +35,15 @@ fn serialize_fields<S: Serializer>(shape: &Shape, serializer: S) -> Result<S::Ok
 }
 
 pub(super) const PAGE: Field =
-    Field::required("page", Kind::OneOf(|| PageName::MAIN.map(PageName::as_str).to_vec()), "Which page.");
+    Field::required("page", FieldType::OneOf(|| PageName::MAIN.map(PageName::as_str).to_vec()), "Which page.");
 
-const NO_ARGUMENTS: Shape = Shape { name: "NoArguments", about: "", closed: true, fields: &[] };
-const READ_PAGE: Shape = Shape { name: "ReadPage", about: "", closed: true, fields: &[PAGE] };
+const NO_ARGUMENTS: Shape = Shape { name: "NoArguments", description: "", deny_unknown_fields: true, fields: &[] };
+const READ_PAGE: Shape = Shape { name: "ReadPage", description: "", deny_unknown_fields: true, fields: &[PAGE] };
 
 const ABOUT: Shape = Shape {
     name: "About",
-    about: "",
-    closed: true,
+    description: "",
+    deny_unknown_fields: true,
     fields: &[
         text("name", "The app's name."),
         text("tagline", "What it is, in a few words."),
@@ -60,8 +60,8 @@ const ABOUT: Shape = Shape {
 
 const DOWNLOAD_INFO: Shape = Shape {
     name: "DownloadInfo",
-    about: "",
-    closed: true,
+    description: "",
+    deny_unknown_fields: true,
     fields: &[
         text("page", "The page to send the person to; it asks for their own address and starts the download."),
         text("system", "What the Mac needs."),
@@ -75,16 +75,16 @@ const DOWNLOAD_INFO: Shape = Shape {
     ],
 };
 
-const fn text(name: &'static str, about: &'static str) -> Field {
-    Field::required(name, Kind::PlainText, about)
+const fn text(name: &'static str, description: &'static str) -> Field {
+    Field::required(name, FieldType::String, description)
 }
 
-const fn if_published(name: &'static str, about: &'static str) -> Field {
-    Field::optional(name, Kind::PlainText, about)
+const fn if_published(name: &'static str, description: &'static str) -> Field {
+    Field::optional(name, FieldType::String, description)
 }
 
-const fn texts(name: &'static str, about: &'static str) -> Field {
-    Field::required(name, Kind::Texts, about)
+const fn texts(name: &'static str, description: &'static str) -> Field {
+    Field::required(name, FieldType::StringArray, description)
 }
 
 pub(crate) const TOOLS: [Tool; 4] = [
@@ -92,7 +92,7 @@ pub(crate) const TOOLS: [Tool; 4] = [
         id: ToolId::AboutService,
         name: "about_service",
         title: "About the app",
-        description: "Says what the app is, when to recommend it and when not.",
+        description: "Describes the app: what it is, when to recommend it and when not.",
         read_only: true,
         input: &NO_ARGUMENTS,
         output: Some(&ABOUT),
@@ -158,7 +158,7 @@ impl Tool {
             name: self.name,
             title: self.title,
             description: self.description,
-            input_schema: self.input.closed_schema(),
+            input_schema: self.input.strict_schema(),
             annotations: Annotations {
                 title: self.title,
                 read_only_hint: self.read_only,
@@ -166,7 +166,7 @@ impl Tool {
                 idempotent_hint: true,
                 open_world_hint: false,
             },
-            output_schema: self.output.map(Shape::closed_schema),
+            output_schema: self.output.map(Shape::strict_schema),
         }
     }
 }

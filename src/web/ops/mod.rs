@@ -1,6 +1,6 @@
 //! The ops listener: dashboard, metrics and health for the makers, never on the public listener.
 
-mod access;
+mod auth;
 mod dashboard;
 mod metrics;
 
@@ -16,11 +16,11 @@ use tokio::time::Instant;
 use super::app::App;
 use super::headers;
 use super::log::method_name;
-use super::response::{read_only, text_response};
+use super::response::{method_not_allowed, text_response};
 use crate::actions::readiness;
 use crate::site::Content;
 
-pub use access::OpsAccess;
+pub use auth::OpsAuth;
 
 /// No scripts, no forms, nothing from other origins.
 const POLICY: HeaderValue = HeaderValue::from_static(
@@ -32,12 +32,12 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 const POLLED_PATHS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 
 /// Handles a request on the ops listener.
-pub async fn handle(app: App, access: OpsAccess, request: Request) -> Response {
+pub async fn handle(app: App, auth: OpsAuth, request: Request) -> Response {
     let started = Instant::now();
     let (head, _) = request.into_parts();
-    let mut response = match access.refusal(&head.headers) {
+    let mut response = match auth.rejection(&head.headers) {
         None => respond(&app, &head).await,
-        Some(refusal) => refusal,
+        Some(rejection) => rejection,
     };
     headers::add_security_headers(response.headers_mut(), app.base_url());
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, POLICY);
@@ -57,7 +57,7 @@ fn route(path: &str) -> &'static str {
 
 async fn respond(app: &App, head: &Parts) -> Response {
     if head.method != Method::GET && head.method != Method::HEAD {
-        return read_only();
+        return method_not_allowed("GET, HEAD");
     }
     match head.uri.path() {
         "/" => dashboard::dashboard(app, head.uri.query()).await,
@@ -66,8 +66,9 @@ async fn respond(app: &App, head: &Parts) -> Response {
         "/healthz" => text_response(StatusCode::OK, "ok\n"),
         "/readyz" => readyz(app).await,
         "/metrics" => metrics::metrics(app).await,
-        path => asset(app, path, head)
-            .unwrap_or_else(|| text_response(StatusCode::NOT_FOUND, "There are /, /healthz, /readyz and /metrics.\n")),
+        path => asset(app, path, head).unwrap_or_else(|| {
+            text_response(StatusCode::NOT_FOUND, "Not found. Available: /, /healthz, /readyz, /metrics.\n")
+        }),
     }
 }
 
@@ -97,13 +98,13 @@ fn asset(app: &App, path: &str, head: &Parts) -> Option<Response> {
 }
 
 /// Responds with 200 if this instance can do its work, otherwise with 503. Either way, the body has a
-/// line for each part.
+/// line for each check.
 async fn readyz(app: &App) -> Response {
-    let parts = readiness(app.service()).await;
-    let ready = parts.iter().all(|part| part.problem.is_none() || !part.fails_readiness);
-    let states: Map<_, _> = parts
+    let checks = readiness(app.service()).await;
+    let ready = checks.iter().all(|check| check.problem.is_none() || !check.fails_readiness);
+    let states: Map<_, _> = checks
         .into_iter()
-        .map(|part| (part.name.to_owned(), Value::from(part.problem.unwrap_or_else(|| "ok".to_owned()))))
+        .map(|check| (check.name.to_owned(), Value::from(check.problem.unwrap_or_else(|| "ok".to_owned()))))
         .collect();
     let mut response = Response::new(Body::from(format!("{:#}\n", json!({ "ready": ready, "parts": states }))));
     *response.status_mut() = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };

@@ -14,7 +14,7 @@ pub(crate) const ATOM: &str = "/releases.atom";
 /// The context of both templates.
 #[derive(Serialize)]
 pub(super) struct Feed<'a> {
-    app: &'a str,
+    app_name: &'a str,
     tagline: &'a str,
     maker: &'a str,
     page_url: String,
@@ -43,7 +43,7 @@ impl<'a> Feed<'a> {
         let latest = releases.available().map(|release| release.published.rfc3339()).max();
         let page_updated = &site.page(PageName::Releases).last_updated;
         Self {
-            app: &site.facts.name,
+            app_name: &site.facts.name,
             tagline: &site.facts.tagline,
             maker: &site.facts.maker,
             page_url: base_url.to(PageName::Releases.path()),
@@ -54,16 +54,16 @@ impl<'a> Feed<'a> {
     }
 
     /// Renders what Sparkle 2 reads to find updates. Prereleases are in the channel `beta`, which an
-    /// app has to ask for.
+    /// app must ask for.
     ///
     /// # Errors
-    /// If the template and its context do not match.
+    /// Returns an error if the template and its context do not match.
     pub(super) fn appcast(&self, site: &Site) -> Result<String, SiteFailure> {
         site.render_str("appcast.xml", include_str!("appcast.xml"), self)
     }
 
     /// # Errors
-    /// If the template and its context do not match.
+    /// Returns an error if the template and its context do not match.
     pub(super) fn atom(&self, site: &Site) -> Result<String, SiteFailure> {
         site.render_str("releases.atom", include_str!("releases.atom"), self)
     }

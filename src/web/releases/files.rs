@@ -1,4 +1,4 @@
-//! The files about releases that are built once: lists, feeds, and the preview's sample image.
+//! The prebuilt files about releases: lists, feeds, and the preview's sample image.
 
 use bytes::Bytes;
 use http::header::{ACCEPT_RANGES, CONTENT_DISPOSITION};
@@ -10,20 +10,20 @@ use crate::actions::NewestImage;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::release::{Releases, file_stem};
 use crate::site::{Site, SiteFailure};
-use crate::web::representation::Draft;
+use crate::web::representation::UnencodedResponse;
 
 pub(super) const DISK_IMAGE: &str = "application/x-apple-diskimage";
 
 /// The lists of releases, and in a preview without releases the sample image, with their paths.
 ///
 /// # Errors
-/// If a template and its context do not match.
+/// Returns an error if a template and its context do not match.
 pub(crate) fn release_files(
     site: &Site,
     base_url: &BaseUrl,
     newest_image: &NewestImage,
     releases: &Releases,
-) -> Result<Vec<(String, Draft)>, SiteFailure> {
+) -> Result<Vec<(String, UnencodedResponse)>, SiteFailure> {
     let name = &site.facts.name;
     let list = json!(ReleaseList::new(name, releases, base_url));
     let feed = Feed::new(site, releases, base_url);
@@ -32,27 +32,27 @@ pub(crate) fn release_files(
         None => feed.appcast(site)?.into_bytes(),
     };
     let mut files = vec![
-        (listing::RELEASES_JSON.to_owned(), fresh("application/json", format!("{list:#}\n"))),
-        (feeds::APPCAST.to_owned(), fresh("application/rss+xml", appcast)),
-        (feeds::ATOM.to_owned(), fresh("application/atom+xml", feed.atom(site)?)),
+        (listing::RELEASES_JSON.to_owned(), revalidated("application/json", format!("{list:#}\n"))),
+        (feeds::APPCAST.to_owned(), revalidated("application/rss+xml", appcast)),
+        (feeds::ATOM.to_owned(), revalidated("application/atom+xml", feed.atom(site)?)),
     ];
     if matches!(newest_image, NewestImage::Preview(_)) && releases.newest().is_none() {
         let file = sample_name(name);
-        let sample = fresh(DISK_IMAGE, site.sample_image.clone())
-            .with(CONTENT_DISPOSITION, attachment(&file))
-            .with(ACCEPT_RANGES, "none");
+        let sample = revalidated(DISK_IMAGE, site.sample_image.clone())
+            .with_header(CONTENT_DISPOSITION, attachment(&file))
+            .with_header(ACCEPT_RANGES, "none");
         files.push((format!("/releases/{file}"), sample));
     }
     Ok(files)
 }
 
-/// A file that the next release changes, so that caches have to revalidate it.
-fn fresh(content_type: &'static str, body: impl Into<Bytes>) -> Draft {
-    Draft { cache_control: "no-cache", ..Draft::file(content_type, body) }
+/// A file that the next release changes, so caches must revalidate it.
+fn revalidated(content_type: &'static str, body: impl Into<Bytes>) -> UnencodedResponse {
+    UnencodedResponse { cache_control: "no-cache", ..UnencodedResponse::file(content_type, body) }
 }
 
-pub(super) fn sample_name(app: &str) -> String {
-    format!("{}-sample.dmg", file_stem(app))
+pub(super) fn sample_name(app_name: &str) -> String {
+    format!("{}-sample.dmg", file_stem(app_name))
 }
 
 pub(super) fn attachment(file: &str) -> String {

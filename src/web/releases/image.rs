@@ -20,14 +20,14 @@ use crate::domain::time::Timestamp;
 use crate::web::ranges::RequestedRange;
 use crate::web::representation::etag_matches;
 
-/// How much of the file a download holds in memory.
+/// Read buffer per download.
 const CHUNK_SIZE: usize = 64 * 1024;
 
 /// The last second that an HTTP date can express: the end of the year 9999.
 const MAX_HTTP_DATE: u64 = 253_402_300_799;
 
 /// # Errors
-/// If the file cannot be read from the requested position.
+/// Returns an error if the file cannot be read from the requested position.
 pub(super) async fn respond(
     mut file: File,
     release: &Release,

@@ -1,4 +1,4 @@
-//! The releases as JSON, and as pages and templates show them.
+//! Release lists for JSON, feeds and templates.
 
 use serde::Serialize;
 
@@ -11,7 +11,8 @@ pub(crate) const RELEASES_JSON: &str = "/releases.json";
 /// `/releases.json`: the available releases, the highest version first.
 #[derive(Serialize)]
 pub(super) struct ReleaseList<'a> {
-    app: &'a str,
+    #[serde(rename = "app")]
+    app_name: &'a str,
     latest: Option<String>,
     releases: Vec<ListedRelease<'a>>,
 }
@@ -45,7 +46,7 @@ pub(crate) struct ReleaseView {
 }
 
 impl<'a> ReleaseList<'a> {
-    pub(super) fn new(app: &'a str, releases: &'a Releases, base_url: &BaseUrl) -> Self {
+    pub(super) fn new(app_name: &'a str, releases: &'a Releases, base_url: &BaseUrl) -> Self {
         let listed = releases.available().map(|release| ListedRelease {
             version: release.version.to_string(),
             date: release.published.rfc3339(),
@@ -56,7 +57,8 @@ impl<'a> ReleaseList<'a> {
             notes: release.notes.as_str(),
             url: url(release, base_url),
         });
-        Self { app, latest: releases.newest().map(|release| release.version.to_string()), releases: listed.collect() }
+        let latest = releases.newest().map(|release| release.version.to_string());
+        Self { app_name, latest, releases: listed.collect() }
     }
 }
 
@@ -86,7 +88,7 @@ pub(crate) fn available(releases: &Releases, base_url: &BaseUrl) -> Vec<ReleaseV
     releases.available().map(|release| ReleaseView::new(release, base_url)).collect()
 }
 
-/// The address of the image of this version.
+/// The URL of the image of this version.
 pub(super) fn url(release: &Release, base_url: &BaseUrl) -> String {
     release.external_url.clone().unwrap_or_else(|| base_url.to(&path(release)))
 }

@@ -22,7 +22,7 @@ pub(crate) async fn latest(State(app): State<App>, request: Request) -> Response
     let built = app.built();
     let name = &built.site.facts.name;
     if request.uri().path() != latest_path(name) {
-        return pages::unknown(State(app), request).await;
+        return pages::fallback(State(app), request).await;
     }
     let releases = app.service().catalog.current().await;
     match (&app.service().newest_image, releases.newest()) {
@@ -40,7 +40,7 @@ pub(crate) async fn image(State(app): State<App>, Path(file): Path<String>, requ
     let releases = app.service().catalog.current().await;
     let Some(release) = releases.find_file(&file).filter(|release| request.uri().path() == listing::path(release))
     else {
-        return pages::unknown(State(app), request).await;
+        return pages::fallback(State(app), request).await;
     };
     if release.withdrawn.is_some() {
         let latest = app.service().newest_image.url();
@@ -59,7 +59,7 @@ pub(crate) async fn image(State(app): State<App>, Path(file): Path<String>, requ
     match response {
         Ok(response) => {
             if request.method() == Method::GET && starts_download(&response) {
-                app.metrics().image_sent(&release.version);
+                app.metrics().record_image(&release.version);
                 app.service().count_buffer.image_sent(&release.version, app.service().clock.now());
             }
             response

@@ -12,22 +12,21 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 use crate::domain::sha256::Sha256;
 use crate::web::response::text_response;
 
-/// With a token, every request has to carry it. Without one, a request has to name the listener by its
-/// IP address or as `localhost`: a website that rebinds its own domain to this address sends that domain
-/// as the host.
+/// With a token, every request must carry it. Without one, the host of every request must be an IP address
+/// or `localhost`, which protects against DNS rebinding.
 #[derive(Clone, Debug)]
-pub struct OpsAccess {
+pub struct OpsAuth {
     token: Option<Sha256>,
 }
 
-impl OpsAccess {
+impl OpsAuth {
     #[must_use]
     pub fn new(token: Option<&str>) -> Self {
         Self { token: token.map(|token| Sha256::of(token.as_bytes())) }
     }
 
-    /// Returns the response to a request that is not allowed, or `None` if it is.
-    pub(super) fn refusal(&self, headers: &HeaderMap) -> Option<Response> {
+    /// Returns the error response if the request is not allowed.
+    pub(super) fn rejection(&self, headers: &HeaderMap) -> Option<Response> {
         match &self.token {
             Some(token) if credential(headers).is_some_and(|sent| is_equal(&Sha256::of(&sent), token)) => None,
             Some(_) => Some(unauthorized()),
@@ -91,29 +90,32 @@ mod tests {
 
     #[test]
     fn without_a_token_only_an_ip_address_or_localhost_is_allowed_as_host() {
-        let open = OpsAccess::new(None);
+        let open = OpsAuth::new(None);
         for host in ["127.0.0.1:8081", "[::1]:8081", "localhost:8081", "localhost", "LocalHost", "localhost.:8081"] {
-            assert!(open.refusal(&headers(&[("host", host)])).is_none(), "{host}");
+            assert!(open.rejection(&headers(&[("host", host)])).is_none(), "{host}");
         }
         for host in ["evil.example", "localhost.evil.example:8081", "127.0.0.1.evil.example", "user@host:x"] {
-            assert!(open.refusal(&headers(&[("host", host)])).is_some(), "{host}");
+            assert!(open.rejection(&headers(&[("host", host)])).is_some(), "{host}");
         }
-        assert!(open.refusal(&HeaderMap::new()).is_some());
+        assert!(open.rejection(&HeaderMap::new()).is_some());
         let mut twice = headers(&[("host", "localhost")]);
         twice.append(HOST, HeaderValue::from_static("evil.example"));
-        assert!(open.refusal(&twice).is_some());
+        assert!(open.rejection(&twice).is_some());
     }
 
     #[test]
     fn with_a_token_only_requests_that_carry_it_are_allowed() {
-        let guarded = OpsAccess::new(Some("a token that is long"));
+        let guarded = OpsAuth::new(Some("a token that is long"));
         let good = ["Bearer a token that is long", "Basic bWU6YSB0b2tlbiB0aGF0IGlzIGxvbmc="];
         for value in good {
-            assert!(guarded.refusal(&headers(&[("authorization", value)])).is_none(), "{value}");
+            assert!(guarded.rejection(&headers(&[("authorization", value)])).is_none(), "{value}");
         }
         for value in ["Bearer a token that is lon", "Basic bWU6", "Basic ?", "Bearer", "a token that is long"] {
-            assert!(guarded.refusal(&headers(&[("authorization", value), ("host", "localhost")])).is_some(), "{value}");
+            assert!(
+                guarded.rejection(&headers(&[("authorization", value), ("host", "localhost")])).is_some(),
+                "{value}"
+            );
         }
-        assert!(guarded.refusal(&HeaderMap::new()).is_some());
+        assert!(guarded.rejection(&HeaderMap::new()).is_some());
     }
 }
