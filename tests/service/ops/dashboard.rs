@@ -46,7 +46,7 @@ async fn the_dashboard_shows_the_launch_and_no_personal_data() {
         assert!(page.contains("33 % of downloads since 9 Nov came with a new opt-in to the monthly email."), "{page}");
         assert!(page.contains("15 Nov, so far: 3 downloads, 2 new people"), "the tooltip");
         assert!(page.contains("14 Nov: 0 downloads"), "{page}");
-        assert!(page.contains("<dt>Messages that wait</dt><dd>1, the oldest for less than a minute</dd>"), "{page}");
+        assert!(page.contains("<dt>Waiting messages</dt><dd>1, the oldest for less than a minute</dd>"), "{page}");
         assert!(page.contains("&lt;b&gt;hn") && !page.contains("<b>"), "a source is a stranger's text");
         assert!(!page.contains("example.com") && !page.contains("secret"), "{page}");
         for (by, begins) in [("week", "since week of 28 Sep"), ("month", "since May 2026")] {
@@ -100,7 +100,7 @@ async fn joins_and_agent_calls_are_compared_with_yesterday() {
         let service = Service::start(watched(), database).await;
         service.clock.advance(Duration::from_hours(24));
         let page = page(&service).await;
-        for name in ["Joins", "Agents’ calls"] {
+        for name in ["Joins", "MCP tool calls"] {
             let tile = format!(
                 "<dt>{name}</dt><dd class=\"tile-value\">2</dd><dd class=\"tile-note\">all of yesterday: 3</dd>"
             );
@@ -153,14 +153,17 @@ async fn what_is_wrong_stands_before_everything_else_and_every_command_on_the_pa
     on_each_database_with(watched(), async |service| {
         launch(service).await;
         let quiet = page(service).await;
-        assert!(quiet.contains("Everything <a href=\"#health\">works</a>.") && !quiet.contains("Trouble"), "{quiet}");
+        assert!(
+            quiet.contains("Everything <a href=\"#health\">works</a>.") && !quiet.contains("<title>Problem"),
+            "{quiet}"
+        );
         service.publish("1.4.0");
         std::fs::remove_file(service.releases_dir().join("Troupe-1.4.0.dmg")).expect("an image");
         service.database.execute("UPDATE outbox SET state = 'failed'").await;
         let page = page(service).await;
         let (before, _) = page.split_once("id=\"today\"").expect("today");
-        assert!(before.contains("<title>Trouble") && before.contains("Something is wrong"), "{before}");
-        assert!(before.contains("<a href=\"#mail\">Mail</a>: 1 message was given up on."), "{before}");
+        assert!(before.contains("<title>Problem") && before.contains("Something is wrong"), "{before}");
+        assert!(before.contains("<a href=\"#mail\">Mail</a>: 1 message failed."), "{before}");
         assert!(before.contains("<a href=\"#health\">Newest image</a>: Troupe-1.4.0.dmg cannot be read"), "{before}");
         for command in markup::texts(&page, "code") {
             let words: Vec<_> = command.split_whitespace().skip(1).collect();
@@ -200,7 +203,7 @@ async fn downloads_of_an_image_hosted_elsewhere_are_shown_as_uncounted() {
         let (code, output) = service.release(&[&elsewhere[..], &["--version", "1.4.0"]].concat());
         assert_eq!(code, 0, "{output}");
         let page = page(service).await;
-        let tile = "<dd class=\"tile-value\">1.4.0</dd><dd class=\"tile-note\">its image lies elsewhere";
+        let tile = "<dd class=\"tile-value\">1.4.0</dd><dd class=\"tile-note\">its image is on another host";
         assert!(page.contains(tile), "{page}");
     })
     .await;
@@ -252,7 +255,7 @@ async fn without_the_database_the_dashboard_says_so() {
     service.database.refuse_connections().await;
     let (status, _, page) = ask(&service, "/", &[]).await;
     assert_eq!(status, 503);
-    assert!(page.contains("nothing can be shown") && page.contains("<dt>Database</dt>"), "{page}");
+    assert!(page.contains("Statistics</a>: unavailable: ") && page.contains("<dt>Database</dt>"), "{page}");
     service.database.accept_connections().await;
     service.stop().await;
 }

@@ -37,8 +37,8 @@ struct Bar {
 #[derive(Serialize)]
 pub(super) struct LineChart {
     path: String,
-    /// The segment to the last point, which still changes.
-    to_last: String,
+    /// The segment to the last point, whose period is not over yet.
+    open_segment: String,
     /// The last point, and those that no segment reaches.
     dots: String,
     scale: [String; 3],
@@ -101,10 +101,10 @@ impl LineChart {
             Some(format!("{letter}{}", point(index)?))
         };
         let dots = (0..shares.len()).filter(|index| is_dot(*index));
-        let to_last = previous(last).zip(point(last)).map(|(from, to)| format!("M{from}L{to}"));
+        let open_segment = previous(last).zip(point(last)).map(|(from, to)| format!("M{from}L{to}"));
         Self {
             path: (0..last).filter_map(command).collect(),
-            to_last: to_last.unwrap_or_default(),
+            open_segment: open_segment.unwrap_or_default(),
             dots: dots.filter_map(|index| Some(format!("M{}h0", point(index)?))).collect(),
             scale: [top, top / 2, 0].map(|share| format!("{share} %")),
         }
@@ -160,10 +160,10 @@ mod tests {
     #[test]
     fn a_line_has_a_gap_where_there_is_no_share_and_its_last_segment_is_separate() {
         let chart = LineChart::new(&[Some(25), None, Some(50), Some(0)]);
-        assert_eq!((chart.path.as_str(), chart.to_last.as_str()), ("M37.5 50M187.5 0", "M187.5 0L262.5 100"));
+        assert_eq!((chart.path.as_str(), chart.open_segment.as_str()), ("M37.5 50M187.5 0", "M187.5 0L262.5 100"));
         assert_eq!(chart.dots, "M37.5 50h0M262.5 100h0");
         let chart = LineChart::new(&[Some(50), Some(25), None]);
-        assert_eq!((chart.path.as_str(), chart.to_last.as_str()), ("M50 0L150 50", ""));
+        assert_eq!((chart.path.as_str(), chart.open_segment.as_str()), ("M50 0L150 50", ""));
         assert_eq!(LineChart::new(&[]).path, "");
         assert_eq!(LineChart::new(&[Some(51)]).scale[0], "100 %");
     }

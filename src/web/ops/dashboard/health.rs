@@ -1,23 +1,23 @@
-//! Mail, health, and the alarms at the top of the page.
+//! Mail, health, and the alerts at the top of the page.
 
 use serde::Serialize;
 
+use super::bar_table::{BarTable, bar_table};
 use super::format::{grouped, grouped_quantity};
-use super::ranks::{RankTable, ranks};
 use crate::actions::{OpsSummary, ReadinessCheck};
 use crate::domain::calendar::Day;
 use crate::store::StoreFailure;
 
-/// A problem that needs a maker, with the id of the section that says more.
+/// A problem that needs an operator, with the id of the section that says more.
 #[derive(Serialize)]
-pub(super) struct Alarm {
+pub(super) struct Alert {
     name: String,
     section: &'static str,
     text: String,
 }
 
 #[derive(Serialize)]
-pub(super) struct PartView<'a> {
+pub(super) struct CheckView<'a> {
     name: String,
     problem: Option<&'a str>,
 }
@@ -36,34 +36,34 @@ struct LetterView<'a> {
     subject: &'a str,
     started: String,
     recipients: String,
-    states: RankTable,
+    states: BarTable,
 }
 
-pub(super) fn alarms(parts: &[ReadinessCheck], summary: Result<&OpsSummary, &StoreFailure>) -> Vec<Alarm> {
-    let mut alarms = Vec::new();
+pub(super) fn alerts(checks: &[ReadinessCheck], summary: Result<&OpsSummary, &StoreFailure>) -> Vec<Alert> {
+    let mut alerts = Vec::new();
     if let Err(failure) = summary {
-        let text = format!("nothing can be shown: {failure}");
-        alarms.push(Alarm { name: "Numbers".to_owned(), section: "health", text });
+        let text = format!("unavailable: {failure}");
+        alerts.push(Alert { name: "Statistics".to_owned(), section: "health", text });
     }
-    // If the numbers cannot be read, their alarm already says what is wrong with the database.
-    let shown = parts.iter().filter(|part| summary.is_ok() || part.name != "database");
-    alarms.extend(
-        shown.filter_map(|part| Some(Alarm { name: name(part), section: "health", text: part.problem.clone()? })),
+    // If the statistics cannot be read, their alert already says what is wrong with the database.
+    let shown = checks.iter().filter(|check| summary.is_ok() || check.name != "database");
+    alerts.extend(
+        shown.filter_map(|check| Some(Alert { name: name(check), section: "health", text: check.problem.clone()? })),
     );
     if let Some(failed) = summary.ok().map(|summary| summary.backlog.failed).filter(|failed| *failed > 0) {
-        let text = format!("{} given up on", grouped_quantity(failed, "message was", "messages were"));
-        alarms.push(Alarm { name: "Mail".to_owned(), section: "mail", text });
+        let text = format!("{} failed", grouped_quantity(failed, "message", "messages"));
+        alerts.push(Alert { name: "Mail".to_owned(), section: "mail", text });
     }
-    alarms
+    alerts
 }
 
-pub(super) fn parts(parts: &[ReadinessCheck]) -> Vec<PartView<'_>> {
-    parts.iter().map(|part| PartView { name: name(part), problem: part.problem.as_deref() }).collect()
+pub(super) fn checks(checks: &[ReadinessCheck]) -> Vec<CheckView<'_>> {
+    checks.iter().map(|check| CheckView { name: name(check), problem: check.problem.as_deref() }).collect()
 }
 
-/// Returns the name of a part with a capital letter and spaces.
-fn name(part: &ReadinessCheck) -> String {
-    let name = part.name.replace('_', " ");
+/// Returns the name of a check with a capital letter and spaces.
+fn name(check: &ReadinessCheck) -> String {
+    let name = check.name.replace('_', " ");
     let mut letters = name.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
@@ -91,7 +91,7 @@ pub(super) fn mail(summary: &OpsSummary) -> MailView<'_> {
             subject: &letter.subject,
             started: Day::of(letter.started_at).long(),
             recipients: grouped_quantity(counts.recipients, "person", "people"),
-            states: ranks(["State", "People"], &states.map(|(state, count)| (state.to_owned(), count))),
+            states: bar_table(["State", "People"], &states.map(|(state, count)| (state.to_owned(), count))),
         }
     });
     MailView { waiting: grouped(waiting), age, failed: grouped(backlog.failed), has_failed: backlog.failed > 0, letter }

@@ -1,11 +1,11 @@
-//! The dashboard at `/`: how the launch goes, on one page.
+//! The dashboard at `/`: downloads, people, mail and health on one page.
 
+mod bar_table;
 mod chart;
 mod data;
 mod format;
 mod health;
-mod over_time;
-mod ranks;
+mod period_charts;
 mod tiles;
 
 use axum::body::Body;
@@ -14,11 +14,11 @@ use http::header::{CONTENT_TYPE, REFRESH};
 use http::{HeaderValue, StatusCode};
 use serde::Serialize;
 
+use self::bar_table::BarTable;
 use self::chart::{BarChart, LineChart};
 use self::data::DashboardData;
-use self::health::{Alarm, MailView, PartView};
-use self::over_time::PeriodChart;
-use self::ranks::RankTable;
+use self::health::{Alert, CheckView, MailView};
+use self::period_charts::PeriodChart;
 use self::tiles::Tile;
 use crate::actions::readiness;
 use crate::domain::calendar::{Day, Period};
@@ -38,14 +38,14 @@ pub(super) const SERIF: &str = "assets/serif.woff2";
 /// The context of the template.
 #[derive(Serialize)]
 struct Dashboard<'a> {
-    app: &'a str,
+    app_name: &'a str,
     now: Now,
     reload: Reload,
     ranges: [RangeLink; 3],
-    alarms: Vec<Alarm>,
+    alerts: Vec<Alert>,
     /// Absent if the database cannot be read.
-    figures: Option<FiguresView<'a>>,
-    parts: Vec<PartView<'a>>,
+    data: Option<DataView<'a>>,
+    checks: Vec<CheckView<'a>>,
 }
 
 #[derive(Serialize)]
@@ -69,14 +69,14 @@ struct RangeLink {
 }
 
 #[derive(Serialize)]
-struct FiguresView<'a> {
+struct DataView<'a> {
     tiles: [Tile; 7],
     downloads: PeriodChart<BarChart>,
     opt_ins: PeriodChart<LineChart>,
-    sources: RankTable,
-    ways: RankTable,
-    tools: RankTable,
-    releases: RankTable,
+    sources: BarTable,
+    channels: BarTable,
+    tools: BarTable,
+    releases: BarTable,
     mail: MailView<'a>,
 }
 
@@ -111,17 +111,17 @@ impl ViewOptions {
 pub(super) async fn dashboard(app: &App, query: Option<&str>) -> Response {
     let options = ViewOptions::parse(query);
     let now = app.service().clock.now();
-    let parts = readiness(app.service()).await;
-    let figures = DashboardData::load(app, options.by, Day::of(now)).await;
+    let checks = readiness(app.service()).await;
+    let data = DashboardData::load(app, options.by, Day::of(now)).await;
     let built = app.built();
     let context = Dashboard {
-        app: &built.site.facts.name,
+        app_name: &built.site.facts.name,
         now: Now::new(now),
         reload: Reload { on: options.reload, toggle_query: ViewOptions { reload: !options.reload, ..options }.query() },
         ranges: [Period::Day, Period::Week, Period::Month].map(|by| RangeLink::new(by, options)),
-        alarms: health::alarms(&parts, figures.as_ref().map(|figures| &figures.summary)),
-        figures: figures.as_ref().ok().map(|figures| FiguresView::new(app, figures)),
-        parts: health::parts(&parts),
+        alerts: health::alerts(&checks, data.as_ref().map(|data| &data.summary)),
+        data: data.as_ref().ok().map(|data| DataView::new(app, data)),
+        checks: health::checks(&checks),
     };
     match built.site.render_str("dashboard.html", TEMPLATE, &context) {
         Ok(html) => {
@@ -130,7 +130,7 @@ pub(super) async fn dashboard(app: &App, query: Option<&str>) -> Response {
             if options.reload {
                 response.headers_mut().insert(REFRESH, HeaderValue::from_static("60"));
             }
-            if figures.is_err() {
+            if data.is_err() {
                 *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
             }
             response
@@ -161,17 +161,17 @@ impl RangeLink {
     }
 }
 
-impl<'a> FiguresView<'a> {
-    fn new(app: &App, figures: &'a DashboardData) -> Self {
+impl<'a> DataView<'a> {
+    fn new(app: &App, data: &'a DashboardData) -> Self {
         Self {
-            tiles: tiles::tiles(app, figures),
-            downloads: over_time::downloads(&figures.selected),
-            opt_ins: over_time::opt_ins(&figures.selected),
-            sources: ranks::sources(&figures.selected),
-            ways: ranks::ways(&figures.selected),
-            tools: ranks::tools(&figures.selected),
-            releases: ranks::ranks(["Version", "Images"], &figures.recent_images),
-            mail: health::mail(&figures.summary),
+            tiles: tiles::tiles(app, data),
+            downloads: period_charts::downloads(&data.selected),
+            opt_ins: period_charts::opt_ins(&data.selected),
+            sources: bar_table::sources(&data.selected),
+            channels: bar_table::channels(&data.selected),
+            tools: bar_table::tools(&data.selected),
+            releases: bar_table::bar_table(["Version", "Images"], &data.recent_images),
+            mail: health::mail(&data.summary),
         }
     }
 }
@@ -182,7 +182,7 @@ mod tests {
     use crate::site::Content;
 
     #[test]
-    fn the_colours_and_fonts_are_those_of_the_built_in_site() {
+    fn the_colors_and_fonts_are_those_of_the_built_in_site() {
         let site = Content::default().text("assets/style.css").unwrap();
         let of_site: Vec<_> = site.lines().map(str::trim).collect();
         let (_, tokens) = STYLE.split_once("value by value. */").unwrap();

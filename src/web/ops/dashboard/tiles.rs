@@ -16,15 +16,15 @@ pub(super) struct Tile {
     note: String,
 }
 
-pub(super) fn tiles(app: &App, figures: &DashboardData) -> [Tile; 7] {
-    let mut latest = figures.daily.periods.iter().rev().map(|(_, totals)| *totals);
+pub(super) fn tiles(app: &App, data: &DashboardData) -> [Tile; 7] {
+    let mut latest = data.daily.periods.iter().rev().map(|(_, totals)| *totals);
     let (today, yesterday) = (latest.next().unwrap_or_default(), latest.next().unwrap_or_default());
-    let beside = |name, today, yesterday| Tile {
+    let with_yesterday = |name, today, yesterday| Tile {
         name,
         value: grouped(today),
         note: format!("all of yesterday: {}", grouped(yesterday)),
     };
-    let count = |name, of: fn(&Totals) -> u64| beside(name, of(&today), of(&yesterday));
+    let count = |name, of: fn(&Totals) -> u64| with_yesterday(name, of(&today), of(&yesterday));
     let opt_ins = |totals: &Totals| percent(totals.opt_ins, totals.downloads);
     [
         count("Downloads", |totals| totals.downloads),
@@ -36,23 +36,23 @@ pub(super) fn tiles(app: &App, figures: &DashboardData) -> [Tile; 7] {
         },
         count("Joins", |totals| totals.joins),
         count("Messages", |totals| totals.messages),
-        beside("Agents’ calls", figures.tool_calls[0], figures.tool_calls[1]),
-        newest_release(app, &figures.recent_images),
+        with_yesterday("MCP tool calls", data.tool_calls[0], data.tool_calls[1]),
+        newest_release(app, &data.recent_images),
     ]
 }
 
 /// The newest release, and its share of recent downloads. Images on another host are not counted.
 fn newest_release(app: &App, recent_images: &[(String, u64)]) -> Tile {
     let releases = app.catalog().cached();
-    let redirects_elsewhere = matches!(app.service().newest_image, NewestImage::External(_));
+    let is_external = matches!(app.service().newest_image, NewestImage::External(_));
     let (value, note) = match releases.newest() {
-        None if redirects_elsewhere => ("elsewhere".to_owned(), "images there are not counted".to_owned()),
+        None if is_external => ("external".to_owned(), "images on other hosts are not counted".to_owned()),
         None => ("none".to_owned(), "nothing is published yet".to_owned()),
         Some(release) => {
             let version = release.version.to_string();
             let sent = recent_images.iter().find(|(name, _)| *name == version).map_or(0, |(_, sent)| *sent);
-            let note = if sent == 0 && (redirects_elsewhere || release.external_url.is_some()) {
-                "its image lies elsewhere and is not counted".to_owned()
+            let note = if sent == 0 && (is_external || release.external_url.is_some()) {
+                "its image is on another host and is not counted".to_owned()
             } else if sum(recent_images) == 0 {
                 format!("no image sent in {ADOPTION_DAYS} days")
             } else {

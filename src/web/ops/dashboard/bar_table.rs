@@ -1,4 +1,4 @@
-//! Tables with a bar in each row: sources, ways in, tool calls and versions.
+//! Tables with a bar in each row: sources, channels, tool calls and versions.
 
 use serde::Serialize;
 
@@ -11,22 +11,22 @@ use crate::domain::statistics::Statistics;
 const MAX_SOURCES_SHOWN: usize = 8;
 
 #[derive(Serialize)]
-pub(super) struct RankTable {
-    /// What the shares are shares of.
+pub(super) struct BarTable {
+    /// States the total that the shares refer to.
     caption: Option<String>,
-    heads: Vec<&'static str>,
-    /// Whether the heads explain the two kinds of bars.
+    headings: Vec<&'static str>,
+    /// Whether the headings explain the two kinds of bars.
     has_legend: bool,
-    rows: Vec<RankRow>,
+    rows: Vec<BarTableRow>,
     /// The sum of the rows that are not shown.
-    rest: Option<RankRow>,
+    remainder: Option<BarTableRow>,
 }
 
 #[derive(Serialize)]
-struct RankRow {
+struct BarTableRow {
     name: String,
-    /// Whether the name is ours; a client may send a source of the same name.
-    is_our_name: bool,
+    /// Whether the name is a label of ours instead of a source that a client sent.
+    is_placeholder: bool,
     cells: Vec<String>,
     bar: Option<RowBar>,
 }
@@ -38,45 +38,45 @@ struct RowBar {
 }
 
 /// A table with one number per row, and its share of their sum.
-pub(super) fn ranks(heads: [&'static str; 2], counts: &[(String, u64)]) -> RankTable {
+pub(super) fn bar_table(headings: [&'static str; 2], counts: &[(String, u64)]) -> BarTable {
     let max = counts.iter().map(|(_, count)| *count).max().unwrap_or_default();
     let sum = counts.iter().map(|(_, count)| count).sum();
-    let row = |(name, count): &(String, u64)| RankRow {
+    let row = |(name, count): &(String, u64)| BarTableRow {
         name: name.clone(),
-        is_our_name: false,
+        is_placeholder: false,
         cells: vec![grouped(*count), percent(*count, sum)],
         bar: Some(RowBar { solid: row_length(*count, max), hollow: 0.0 }),
     };
-    RankTable {
+    BarTable {
         caption: None,
-        heads: vec![heads[0], heads[1], "Share"],
+        headings: vec![headings[0], headings[1], "Share"],
         has_legend: false,
         rows: counts.iter().map(row).collect(),
-        rest: None,
+        remainder: None,
     }
 }
 
-pub(super) fn sources(statistics: &Statistics) -> RankTable {
+pub(super) fn sources(statistics: &Statistics) -> BarTable {
     let mut others = statistics.total;
     let mut rows = Vec::new();
     for (source, totals) in statistics.sources.iter().take(MAX_SOURCES_SHOWN) {
         others.downloads = others.downloads.saturating_sub(totals.downloads);
         others.joins = others.joins.saturating_sub(totals.joins);
-        let (name, is_our_name) =
+        let (name, is_placeholder) =
             if source.is_empty() { ("no source given".to_owned(), true) } else { (sanitize_label(source), false) };
-        rows.push((name, is_our_name, *totals));
+        rows.push((name, is_placeholder, *totals));
     }
-    let rest = ((others.downloads, others.joins) != (0, 0)).then(|| RankRow {
+    let remainder = ((others.downloads, others.joins) != (0, 0)).then(|| BarTableRow {
         name: "all others".to_owned(),
-        is_our_name: true,
+        is_placeholder: true,
         cells: signup_cells(&others, &statistics.total),
         bar: None,
     });
-    RankTable { rest, ..signups("Source", rows, statistics) }
+    BarTable { remainder, ..signups("Source", rows, statistics) }
 }
 
-/// Downloads and joins by the interface that they came through.
-pub(super) fn ways(statistics: &Statistics) -> RankTable {
+/// Downloads and joins by channel.
+pub(super) fn channels(statistics: &Statistics) -> BarTable {
     let name = |via: &str| match via {
         "site" => "the site’s forms".to_owned(),
         "api" => "the API".to_owned(),
@@ -84,34 +84,34 @@ pub(super) fn ways(statistics: &Statistics) -> RankTable {
         other => other.to_owned(),
     };
     let rows = statistics.via.iter().map(|(via, totals)| (name(via), false, *totals)).collect();
-    signups("Way in", rows, statistics)
+    signups("Channel", rows, statistics)
 }
 
-pub(super) fn tools(statistics: &Statistics) -> RankTable {
+pub(super) fn tools(statistics: &Statistics) -> BarTable {
     let calls = statistics.tools.iter().map(|(_, calls)| calls).sum();
     let since = format::period_name(statistics.by, statistics.since);
     let caption = format!("{} since {since}.", grouped_quantity(calls, "call", "calls"));
-    RankTable { caption: Some(caption), ..ranks(["Tool", "Calls"], &statistics.tools) }
+    BarTable { caption: Some(caption), ..bar_table(["Tool", "Calls"], &statistics.tools) }
 }
 
 /// A table of downloads, their share of all downloads, and joins.
-fn signups(head: &'static str, rows: Vec<(String, bool, Totals)>, statistics: &Statistics) -> RankTable {
+fn signups(heading: &'static str, rows: Vec<(String, bool, Totals)>, statistics: &Statistics) -> BarTable {
     let max = rows.iter().map(|(_, _, totals)| totals.downloads + totals.joins).max().unwrap_or_default();
-    let row = |(name, is_our_name, totals): (String, bool, Totals)| RankRow {
+    let row = |(name, is_placeholder, totals): (String, bool, Totals)| BarTableRow {
         name,
-        is_our_name,
+        is_placeholder,
         cells: signup_cells(&totals, &statistics.total),
         bar: Some(RowBar { solid: row_length(totals.downloads, max), hollow: row_length(totals.joins, max) }),
     };
     let Totals { downloads, joins, .. } = statistics.total;
     let since = format::period_name(statistics.by, statistics.since);
     let joins = grouped_quantity(joins, "join", "joins");
-    RankTable {
+    BarTable {
         caption: Some(format!("{} and {joins} since {since}.", format::downloads(downloads))),
-        heads: vec![head, "Downloads", "Share", "Joins"],
+        headings: vec![heading, "Downloads", "Share", "Joins"],
         has_legend: true,
         rows: rows.into_iter().map(row).collect(),
-        rest: None,
+        remainder: None,
     }
 }
 
