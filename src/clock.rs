@@ -1,4 +1,4 @@
-//! The only place that reads the system clock. Everything else receives a `Clock`.
+//! The only place that reads the system clock. Layers below `cli` receive a `Clock`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

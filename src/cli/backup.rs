@@ -34,7 +34,10 @@ pub(super) enum BackupCommandFailure {
 const TICK_INTERVAL: Duration = Duration::from_millis(200);
 
 pub(super) fn run_backup(settings: &Settings, folder: &Path) -> Result<(), CommandFailure> {
-    exit_on_interrupt(format!("Stopped: there is no backup in {}. Run the command again.", folder.display()))?;
+    exit_on_interrupt(format!(
+        "Interrupted: the backup in {} is incomplete. Run the command again.",
+        folder.display()
+    ))?;
     block_on(async {
         let store = open_store(settings, Access::Read).await?;
         let (bar, progress) = progress_bar();
@@ -75,7 +78,7 @@ pub(super) fn run_restore(settings: &Settings, folder: &Path) -> Result<(), Comm
 
 /// Joins images and what is wrong with each.
 fn join_images(images: &[(String, String)]) -> String {
-    images.iter().map(|(file, why)| format!("{file} ({why})")).collect::<Vec<_>>().join(", ")
+    images.iter().map(|(file, reason)| format!("{file} ({reason})")).collect::<Vec<_>>().join(", ")
 }
 
 /// Prints the tables with their numbers of rows, then the images.

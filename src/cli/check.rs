@@ -100,12 +100,12 @@ async fn run_checks(settings: &Settings, name_servers: &NameServers) -> Vec<Find
 fn check_settings(settings: &Settings) -> Finding {
     let base_url = base_url(settings);
     if base_url.is_loopback() {
-        let detail = format!("{base_url} is a local preview. Set `base_url` to the public address to go live.");
+        let detail = format!("{base_url} is a local preview. Set `base_url` to the public URL to go live.");
         return Finding::note("settings", detail);
     }
     if !base_url.is_https() {
         let detail =
-            format!("{base_url} is not encrypted. Put an https proxy in front, and set `base_url` to its address.");
+            format!("{base_url} is not encrypted. Put an https proxy in front, and set `base_url` to its URL.");
         return Finding::note("settings", detail);
     }
     Finding::ok("settings", base_url.to_string())

@@ -113,19 +113,19 @@ fn print_example() {
 
 fn show(resolved: &BTreeMap<String, ResolvedSetting>, settings: Option<&Settings>, as_json: bool) {
     let all = SettingHelp::all().into_iter().map(|setting| {
-        let (value, place) = match resolved.get(&setting.name) {
-            Some(resolved) => (Some(redacted(&setting.name, &resolved.value)), resolved.origin.as_str()),
+        let (value, set_by) = match resolved.get(&setting.name) {
+            Some(resolved) => (Some(redacted(&setting.name, &resolved.value)), resolved.set_by.as_str()),
             None => (setting.default_value(settings), "default"),
         };
-        (setting.name, value, place)
+        (setting.name, value, set_by)
     });
     if as_json {
         let all: Value =
-            all.map(|(name, value, place)| json!({ "name": name, "value": value, "from": place })).collect();
+            all.map(|(name, value, set_by)| json!({ "name": name, "value": value, "from": set_by })).collect();
         return print_json(&all);
     }
-    for (name, value, place) in all {
-        print_line(&format!("{name:<16} {}  ({place})", value.as_deref().unwrap_or("none")));
+    for (name, value, set_by) in all {
+        print_line(&format!("{name:<16} {}  ({set_by})", value.as_deref().unwrap_or("none")));
     }
 }
 

@@ -3,7 +3,7 @@
 use clap::{ArgGroup, Args, Subcommand};
 use uuid::Uuid;
 
-use super::people::show::{message_json, sender};
+use super::message_view::{contact_sender, message_json};
 use super::terminal::{ListPrinter, format_row, sanitize, sanitize_line, terminal_width};
 use super::{Access, CommandFailure, block_on, eprint_line, open_store, print_json, print_line};
 use crate::clock::Clock;
@@ -45,7 +45,7 @@ pub(super) struct ListArguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// List only messages that are waiting to be mailed
+    /// List only messages that were not mailed yet
     #[arg(long, conflicts_with = "failed")]
     waiting: bool,
     /// List only messages that could not be mailed and are no longer retried
@@ -99,7 +99,7 @@ pub(super) fn run(command: InboxCommand, settings: &Settings) -> Result<(), Comm
 }
 
 /// How many messages are read from the database at a time.
-const PAGE_SIZE: usize = 200;
+const BATCH_SIZE: usize = 200;
 
 impl ListArguments {
     async fn run(self, store: &Store) -> Result<(), CommandFailure> {
@@ -113,7 +113,7 @@ impl ListArguments {
         let mut list = ListPrinter::new(self.json, None);
         let mut after = None;
         while list.len < limit {
-            let page = store.inbox_page(filter, after, PAGE_SIZE.min(limit - list.len)).await?;
+            let page = store.inbox_page(filter, after, BATCH_SIZE.min(limit - list.len)).await?;
             let Some(entry) = page.last() else { break };
             after = Some(entry.received.id);
             for entry in &page {
@@ -153,7 +153,7 @@ async fn show(store: &Store, id: &str, as_json: bool) -> Result<(), CommandFailu
         (DeliveryState::Waiting, _) => format!("waiting after {attempts}, next after {}", entry.at.rfc3339()),
     };
     print_line(&format!("reference  {}", reference(received.id)));
-    print_line(&format!("from       {}", sender(&received.message)));
+    print_line(&format!("from       {}", contact_sender(&received.message)));
     print_line(&format!("received   {}", received.at.rfc3339()));
     print_line(&format!("mail       {delivery}"));
     if let Some(error) = &entry.last_error {

@@ -69,7 +69,7 @@ pub(super) enum LetterCommand {
 }
 
 fn address(text: &str) -> Result<EmailAddress, String> {
-    EmailAddress::parse(text).map_err(|why| why.to_string())
+    EmailAddress::parse(text).map_err(|error| error.to_string())
 }
 
 /// Why a `letter` command failed, in one sentence.
@@ -102,9 +102,9 @@ pub(super) fn run(command: LetterCommand, settings: &Settings) -> Result<(), Com
 }
 
 fn read(file: &Path) -> Result<Letter, LetterCommandFailure> {
-    let unusable = |why: String| LetterCommandFailure::Letter(file.display().to_string(), why);
+    let unusable = |error: String| LetterCommandFailure::Letter(file.display().to_string(), error);
     let text = std::fs::read_to_string(file).map_err(|error| unusable(error.to_string()))?;
-    Letter::parse(&text).map_err(|why| unusable(why.to_string()))
+    Letter::parse(&text).map_err(|error| unusable(error.to_string()))
 }
 
 fn letter_template(settings: &Settings, postal_address: &str) -> Result<LetterTemplate, CommandFailure> {
@@ -135,14 +135,15 @@ fn preview(settings: &Settings, file: &Path) -> Result<(), CommandFailure> {
     Ok(())
 }
 
-fn sender(settings: &Settings, store: Store, letter: Letter) -> Result<LetterSender, CommandFailure> {
-    let missing = |name, why: &str| InvalidSettings::new(name, why);
+fn letter_sender(settings: &Settings, store: Store, letter: Letter) -> Result<LetterSender, CommandFailure> {
+    let missing = |name, reason: &str| InvalidSettings::new(name, reason);
     let postal_address = settings
         .postal_address
         .as_deref()
         .ok_or_else(|| missing("postal_address", "it is not set, and every letter must include it"))?;
     let mail = settings.mail.as_ref().ok_or_else(|| missing("smtp_url", "it is not set, and letters need it"))?;
-    let mailer = Mailer::new(mail.relay.clone(), &mail.from).map_err(|why| InvalidSettings::new("mail_from", why))?;
+    let mailer =
+        Mailer::new(mail.relay.clone(), &mail.from).map_err(|error| InvalidSettings::new("mail_from", error))?;
     let letter_template = letter_template(settings, postal_address)?;
     Ok(LetterSender::new(store, mailer, letter_template, base_url(settings), letter, Clock::System))
 }
@@ -150,11 +151,12 @@ fn sender(settings: &Settings, store: Store, letter: Letter) -> Result<LetterSen
 async fn test(settings: &Settings, file: &Path, to: &EmailAddress) -> Result<(), CommandFailure> {
     let mut letter = read(file)?;
     letter.subject = format!("[Test] {}", letter.subject);
+    // `LetterSender` needs a store, but a test copy runs no query.
     let store = Store::open_existing(&Database::from_settings(settings)?)?;
-    let sender = sender(settings, store, letter)?;
-    let not_sent = |why: String| LetterCommandFailure::Test(why);
+    let sender = letter_sender(settings, store, letter)?;
+    let not_sent = LetterCommandFailure::Test;
     let mail = sender.compose_copy(to, &preview_recipient(settings), Clock::System.now())?;
-    let mail = mail.ok_or_else(|| not_sent("no mail server would accept this address".to_owned()))?;
+    let mail = mail.ok_or_else(|| not_sent("SMTP cannot transport this address".to_owned()))?;
     let mut connection = sender.mailer.connect().await.map_err(|failure| not_sent(failure.detail().to_owned()))?;
     connection.send(&mail).await.map_err(|failure| not_sent(failure.detail().to_owned()))?;
     connection.close().await;
@@ -166,11 +168,11 @@ async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), Command
     let letter = read(file)?;
     let id = letter.id.hex();
     let store = open_store(settings, Access::Create).await?;
-    let mut sender = sender(settings, store.clone(), letter)?;
+    let mut sender = letter_sender(settings, store.clone(), letter)?;
     let started = find(&store, &id).await?;
     let to = if started.is_some() { Vec::new() } else { store.recipients().await? };
     if started.is_none() && to.is_empty() {
-        eprint_line("Nobody has opted in to the monthly email yet, so nothing was sent.");
+        eprint_line("Nobody has opted in to the monthly letter yet, so nothing was sent.");
         return Ok(());
     }
     if let Some(letter) = started.as_ref().filter(|letter| letter.counts.waiting == 0) {
@@ -190,7 +192,7 @@ async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), Command
     if let Some(letter) = &letter {
         eprint_line(&counts(letter));
     }
-    result.map_err(|why| LetterCommandFailure::Stopped(why, waiting(letter.as_ref())).into())
+    result.map_err(|reason| LetterCommandFailure::Stopped(reason, waiting(letter.as_ref())).into())
 }
 
 fn stopped(failure: &LetterFailure, letter: Option<&StartedLetter>) -> LetterCommandFailure {

@@ -7,6 +7,7 @@ mod help;
 mod inbox;
 mod letter;
 mod manual;
+mod message_view;
 mod move_database;
 mod open_store;
 mod people;
@@ -102,7 +103,7 @@ enum Command {
     /// Read contact messages, and retry those that were not mailed
     #[command(subcommand, before_help = "Examples:\n  porchlight inbox list\n  porchlight inbox show 5f2c9a01")]
     Inbox(InboxCommand),
-    /// Show statistics: downloads, people, opt-ins, joins, messages
+    /// Show statistics: downloads, new people, opt-ins, joins, messages
     #[command(before_help = stats::EXAMPLES)]
     Stats(StatsArguments),
     /// Print a completion script for your shell
@@ -120,55 +121,42 @@ enum Command {
     },
 }
 
-/// Why a command failed, in one sentence.
+/// Why a command failed, in one sentence. The exit code is 1 unless noted.
 #[derive(Debug, thiserror::Error)]
 enum CommandFailure {
-    /// Exit 2: usage error.
+    /// Exit code 2.
     #[error(transparent)]
     Settings(#[from] InvalidSettings),
-    /// Exit 2 for settings, 1 otherwise.
+    /// Exit code 2 for settings.
     #[error(transparent)]
     Serve(#[from] ServeFailure),
-    /// Exit 2: the command needs a confirmation, and standard input is not a terminal.
+    /// Exit code 2: the command needs a confirmation, and standard input is not a terminal.
     #[error("This cannot be undone, and there is no terminal to confirm it. Add --yes to proceed.")]
     ConfirmationRequired,
-    /// Exit 1.
     #[error(transparent)]
     Check(#[from] CheckFailure),
-    /// Exit 1.
     #[error(transparent)]
     Backup(#[from] BackupCommandFailure),
-    /// Exit 1.
     #[error(transparent)]
     Move(#[from] MoveFailure),
-    /// Exit 1.
     #[error(transparent)]
     Release(#[from] ReleaseFailure),
-    /// Exit 1.
     #[error(transparent)]
     Letter(#[from] LetterCommandFailure),
-    /// Exit 1.
     #[error(transparent)]
     People(#[from] PeopleFailure),
-    /// Exit 1.
     #[error(transparent)]
     Inbox(#[from] InboxFailure),
-    /// Exit 1.
     #[error(transparent)]
     Site(#[from] SiteFailure),
-    /// Exit 1.
     #[error(transparent)]
     OpenStore(#[from] OpenFailure),
-    /// Exit 1.
     #[error("{}", .0.sentence("Nothing was done"))]
     Store(#[from] StoreFailure),
-    /// Exit 1.
     #[error("The manual pages cannot be written to {0}: {1}.")]
     Manual(String, std::io::Error),
-    /// Exit 1.
     #[error("Writing to standard output failed: {0}.")]
     Stdout(std::io::Error),
-    /// Exit 1.
     #[error("The program could not start: {0}.")]
     Runtime(#[from] std::io::Error),
 }
@@ -256,7 +244,7 @@ fn run(cli: Cli) -> Result<(), CommandFailure> {
     })
 }
 
-/// Returns the public address of the site: the setting, or the address of the listener.
+/// Returns the public URL of the site: the setting, or the URL of the listener.
 fn base_url(settings: &Settings) -> BaseUrl {
     settings.base_url.clone().unwrap_or_else(|| BaseUrl::from_listen_address(settings.listen))
 }

@@ -28,8 +28,8 @@ pub(super) fn run(settings: &Settings, to: &str) -> Result<(), CommandFailure> {
     let from = Database::from_settings(settings)?;
     let to = match Database::parse(to) {
         Ok(to @ Database::Postgres(_)) => to,
-        Err(why) if to.starts_with("postgres") => return Err(InvalidSettings::new("--to", why).into()),
-        _ => return Err(InvalidSettings::new("--to", "it must start with postgres://").into()),
+        Err(error) if to.starts_with("postgres") => return Err(InvalidSettings::flag("--to", error).into()),
+        _ => return Err(InvalidSettings::flag("--to", "it must start with postgres://").into()),
     };
     if matches!(from, Database::Postgres(_)) {
         return Err(MoveFailure::NotEmbedded(from).into());
@@ -47,7 +47,7 @@ pub(super) fn run(settings: &Settings, to: &str) -> Result<(), CommandFailure> {
         target.close().await;
         let copied = copied.map_err(|failure| match failure {
             CopyFailure::NotEmpty => MoveFailure::NotEmpty(to.clone()),
-            CopyFailure::Diverged(how) => MoveFailure::Diverged(to.clone(), how),
+            CopyFailure::Diverged(difference) => MoveFailure::Diverged(to.clone(), difference),
             failure => MoveFailure::Copy(to.clone(), failure),
         })?;
         let (tables, outcome) = match &copied {

@@ -1,4 +1,5 @@
-//! Opens the database for a command. Read-only commands neither create nor migrate it.
+//! Opens the database for a command. Commands that change data migrate it, and only those that can store the first
+//! data create it.
 
 use std::fs::File;
 use std::io;
@@ -90,7 +91,9 @@ async fn check_existing(database: &Database, setting: &'static str, access: Acce
 
 fn unusable(database: Database, failure: StoreFailure) -> CommandFailure {
     match failure {
-        StoreFailure::Unavailable(why) | StoreFailure::Rejected(why) => OpenFailure::Unusable(database, why).into(),
+        StoreFailure::Unavailable(error) | StoreFailure::Rejected(error) => {
+            OpenFailure::Unusable(database, error).into()
+        }
         damaged @ StoreFailure::Damaged(_) => OpenFailure::Damaged(database, damaged).into(),
         failure @ StoreFailure::Unusable(_) => failure.into(),
     }

@@ -4,14 +4,14 @@ mod csv_file;
 mod csv_row;
 mod list;
 mod private_file;
-pub(super) mod show;
+mod show;
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 
-use self::list::{PAGE_SIZE, Pages, list};
+use self::list::{BATCH_SIZE, PeopleCursor, list};
 use super::terminal::exit_on_interrupt;
 use super::{Access, CommandFailure, block_on, confirm, eprint_line, open_store, print_json, print_line};
 use crate::actions::{self, Failure, erase_person};
@@ -43,7 +43,7 @@ pub(super) enum PeopleCommand {
         /// List at most N people
         #[arg(long, value_name = "N")]
         limit: Option<usize>,
-        /// List only people who get the monthly email
+        /// List only people who get the monthly letter
         #[arg(long)]
         updates: bool,
     },
@@ -55,7 +55,7 @@ pub(super) enum PeopleCommand {
     },
     /// Import people from a CSV file; existing people are not changed
     ///
-    /// The first line names the columns. Only `email` is required. Nobody is opted in to the monthly email unless the
+    /// The first line names the columns. Only `email` is required. Nobody is opted in to the monthly letter unless the
     /// column `updates` is true. A row with `suppressed` also suppresses an existing person.
     #[command(before_help = "Example:\n  porchlight people import people.csv --all-or-nothing")]
     Import {
@@ -77,7 +77,7 @@ pub(super) enum PeopleCommand {
         #[arg(long)]
         yes: bool,
     },
-    /// Never mail an address, even if it opts in
+    /// Never send mail to an address, even if it opts in
     #[command(before_help = "Example:\n  porchlight people suppress ada@example.com")]
     Suppress {
         /// Address to suppress, known or not
@@ -94,7 +94,7 @@ pub(super) enum PeopleCommand {
 }
 
 fn address(text: &str) -> Result<EmailAddress, String> {
-    EmailAddress::parse(text).map_err(|why| why.to_string())
+    EmailAddress::parse(text).map_err(|error| error.to_string())
 }
 
 /// Why a `people` command failed, in one sentence.
@@ -246,12 +246,12 @@ async fn erase(store: &Store, email: &EmailAddress, yes: bool) -> Result<(), Com
             "Another process is reading the database, perhaps a backup. The WAL (*-wal) still holds the erased data \
              until it is overwritten or the service stops.",
         ),
-        ScrubOutcome::LeftInFile(why) => eprint_line(&format!(
-            "Erased data may remain in free pages of the database file, because scrubbing it failed: {why}. \
+        ScrubOutcome::LeftInFile(error) => eprint_line(&format!(
+            "Erased data may remain in free pages of the database file, because scrubbing it failed: {error}. \
              Run `sqlite3 FILE VACUUM` to remove it."
         )),
     }
-    eprint_line("Backups, exported lists and mails in your mailbox are not changed.");
+    eprint_line("Backups, exported lists and messages in your mailbox are not changed.");
     Ok(())
 }
 
@@ -270,9 +270,9 @@ async fn unsuppress(store: &Store, email: &EmailAddress) -> Result<(), CommandFa
     }
     let opted_in = store.person_record(email).await?.consents.iter().any(|consent| consent.is_current);
     eprint_line(&if opted_in {
-        format!("{typed} is no longer suppressed, and gets the monthly email because it is opted in.")
+        format!("{typed} is no longer suppressed. It is opted in, so it gets the monthly letter.")
     } else {
-        format!("{typed} is no longer suppressed. It gets no email until its owner opts in.")
+        format!("{typed} is no longer suppressed. It gets no letter until its owner opts in.")
     });
     Ok(())
 }

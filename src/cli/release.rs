@@ -18,6 +18,7 @@ use crate::domain::release::{Notes, Release, Releases, Signature};
 use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
 use crate::domain::version::{BuildNumber, MacosVersion, Version};
+use crate::domain::web_url::parse_web_url;
 use crate::site::{Content, SiteFacts};
 use crate::store::Store;
 
@@ -96,7 +97,7 @@ pub(super) struct PublishArguments {
     force: bool,
 
     /// URL of an image on another host; downloads are redirected there
-    #[arg(long, requires_all = ["length", "sha256"], value_parser = web_address)]
+    #[arg(long, requires_all = ["length", "sha256"], value_parser = parse_web_url)]
     url: Option<String>,
 
     /// Length of that image in bytes
@@ -109,11 +110,7 @@ pub(super) struct PublishArguments {
 }
 
 fn version(text: &str) -> Result<Version, String> {
-    Version::parse(text).map_err(|why| why.to_string())
-}
-
-fn web_address(text: &str) -> Result<String, String> {
-    crate::config::web_url(text).ok_or_else(|| "it is not an http address".to_owned())
+    Version::parse(text).map_err(|error| error.to_string())
 }
 
 fn sha256(text: &str) -> Result<Sha256, String> {

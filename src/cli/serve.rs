@@ -64,6 +64,6 @@ fn print_summary(running: &Running) {
         eprint_line(&format!("  mail          through {relay}"));
     }
     for note in running.notes() {
-        eprint_line(&format!("  not set up    {note}"));
+        eprint_line(&format!("  note          {note}"));
     }
 }

@@ -56,9 +56,9 @@ pub(super) fn run(arguments: &StatsArguments, settings: &Settings) -> Result<(),
     block_on(async {
         let today = Day::of(Clock::System.now());
         validate_since(arguments.since, today)?;
-        let look_back = arguments.since.map_or(StatisticsRange::Default, StatisticsRange::Since);
+        let range = arguments.since.map_or(StatisticsRange::Default, StatisticsRange::Since);
         let store = open_store(settings, Access::Read).await?;
-        let statistics = statistics(&store, arguments.by.into(), look_back, today).await?;
+        let statistics = statistics(&store, arguments.by.into(), range, today).await?;
         store.close().await;
         if arguments.json {
             print_json(&statistics_json(&statistics));
@@ -77,10 +77,10 @@ const MAX_DAYS: i64 = 10 * 366;
 fn validate_since(since: Option<Day>, today: Day) -> Result<(), InvalidSettings> {
     match since {
         Some(day) if day > today => {
-            Err(InvalidSettings::new("--since", format!("{} is in the future; today is {}", day.date(), today.date())))
+            Err(InvalidSettings::flag("--since", format!("{} is in the future; today is {}", day.date(), today.date())))
         }
         Some(day) if day < today.before(MAX_DAYS) => {
-            Err(InvalidSettings::new("--since", format!("{} is more than ten years ago", day.date())))
+            Err(InvalidSettings::flag("--since", format!("{} is more than ten years ago", day.date())))
         }
         _ => Ok(()),
     }
@@ -120,7 +120,8 @@ fn row_json(name: &str, value: Value, totals: &Totals) -> Value {
     Value::Object(row)
 }
 
-const COLUMNS: [&str; 6] = ["downloads", "people", "opt-ins", "joins", "messages", "left"];
+/// The headings of the columns, in the order of [`Totals::named`].
+const COLUMNS: [&str; 6] = ["downloads", "new people", "opt-ins", "joins", "messages", "unsubscribed"];
 /// How many sources the table lists.
 const MAX_SOURCES: usize = 12;
 /// The widest label in terminal columns. Some characters take two.

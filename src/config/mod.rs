@@ -1,4 +1,4 @@
-//! All settings. Nothing else in the crate reads the environment.
+//! All settings. Only this module, and `clap` for the arguments of `cli`, read environment variables.
 //!
 //! A setting has one name in three forms: `base_url` in the file, `PORCHLIGHT_BASE_URL` in the
 //! environment, `--base-url` as a flag. A flag overrides the environment, which overrides the file,
@@ -14,10 +14,9 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use url::Url;
-
 use crate::domain::base_url::BaseUrl;
 use crate::domain::limits::MAX_LETTER_RATE;
+use crate::domain::web_url::parse_web_url;
 
 pub use mail::MailSettings;
 pub use ops::{Ops, OpsListen};
@@ -47,7 +46,7 @@ pub struct Settings {
     pub mail: Option<MailSettings>,
 }
 
-/// A sentence that names the invalid setting and the reason.
+/// A sentence that names the invalid setting or flag, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct InvalidSettings(String);
@@ -56,6 +55,12 @@ impl InvalidSettings {
     #[must_use]
     pub fn new(setting: &str, reason: impl fmt::Display) -> Self {
         Self(format!("The setting `{setting}` cannot be used: {reason}."))
+    }
+
+    /// The error of a flag that is not a setting.
+    #[must_use]
+    pub fn flag(flag: &str, reason: impl fmt::Display) -> Self {
+        Self(format!("The value of `{flag}` is invalid: {reason}."))
     }
 }
 
@@ -99,7 +104,7 @@ impl Settings {
             data_dir,
             database_url: setting("database_url").map(|(_, text)| text),
             download_url: setting("download_url")
-                .map(|(name, text)| web_url(&text).ok_or(InvalidSettings::new(name, "it is not an http or https URL")))
+                .map(|(name, text)| parse_web_url(&text).map_err(|error| InvalidSettings::new(name, error)))
                 .transpose()?,
             site_dir: setting("site_dir").map(|(_, text)| text.into()),
             allowed_origins: match setting("allowed_origins") {
@@ -130,12 +135,6 @@ impl Settings {
 #[expect(clippy::disallowed_methods, reason = "only `config` reads the environment")]
 pub(crate) fn test_now() -> Option<i64> {
     std::env::var("PORCHLIGHT_TEST_NOW").ok()?.parse().ok()
-}
-
-/// Parses an http or https URL.
-pub(crate) fn web_url(text: &str) -> Option<String> {
-    let url = Url::parse(text).ok()?;
-    (matches!(url.scheme(), "http" | "https") && url.has_host()).then(|| url.to_string())
 }
 
 #[cfg(test)]
@@ -185,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn origins_may_be_a_list_and_are_normalised() {
+    fn origins_may_be_a_list_and_are_normalized() {
         let settings = load("allowed_origins = ['HTTPS://A.example:443', 'http://b.example']", &RawSettings::default());
         assert_eq!(settings.unwrap().allowed_origins, ["https://a.example", "http://b.example"]);
     }

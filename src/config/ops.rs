@@ -1,9 +1,9 @@
-//! Settings of the ops listener.
+//! Settings of the ops listener: a second, private HTTP listener for the dashboard, metrics and health.
 
 use std::net::SocketAddr;
 
 use super::InvalidSettings;
-use crate::domain::limits::MIN_OPS_TOKEN_BYTES;
+use crate::domain::limits::MIN_OPS_TOKEN_CHARS;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ops {
@@ -25,8 +25,8 @@ impl Ops {
         token: Option<(&'static str, String)>,
     ) -> Result<Self, InvalidSettings> {
         let token = match token {
-            Some((name, text)) if text.len() < MIN_OPS_TOKEN_BYTES => {
-                let reason = format!("it is shorter than {MIN_OPS_TOKEN_BYTES} characters and could be guessed");
+            Some((name, text)) if text.chars().count() < MIN_OPS_TOKEN_CHARS => {
+                let reason = format!("it is shorter than {MIN_OPS_TOKEN_CHARS} characters and could be guessed");
                 return Err(InvalidSettings::new(name, reason));
             }
             Some((name, text)) if !is_header_value(&text) => {
@@ -42,7 +42,7 @@ impl Ops {
                     InvalidSettings::new(name, "it is neither `off` nor an address such as 127.0.0.1:8081")
                 })?;
                 if !address.ip().is_loopback() && token.is_none() {
-                    return Err(InvalidSettings::new(name, "other hosts could reach it; set `ops_token` as well"));
+                    return Err(InvalidSettings::new(name, "other machines could reach it; set `ops_token` as well"));
                 }
                 OpsListen::At(address)
             }

@@ -3,7 +3,8 @@
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-/// The text of each setting. The doc comments are the help texts.
+/// The text of each setting. The doc comments are the help texts. Each must end in `[default: …]`, because
+/// `config example` and `config show` parse it; a default without spaces is a literal value.
 #[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
 #[command(next_help_heading = "Settings (each also a line of porchlight.toml)")]
 #[serde(default)]

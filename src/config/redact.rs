@@ -6,8 +6,8 @@ use super::resolve::is_secret;
 
 const NOT_SHOWN: &str = "(not shown)";
 
-/// Returns the value of a setting without its secret part: a URL without the password, and nothing of a
-/// token.
+/// Returns the value of a setting without its secret part: passwords in URLs are replaced, and tokens are
+/// hidden completely.
 #[must_use]
 pub fn redacted(name: &str, value: &str) -> String {
     let is_file = value.starts_with("sqlite:");

@@ -1,5 +1,4 @@
-//! Merges the settings of the command line, the environment and the file. Nothing else in the crate
-//! reads the environment.
+//! Merges the settings of the command line, the environment and the file.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,11 +12,11 @@ const SECRETS: [&str; 3] = ["database_url", "ops_token", "smtp_url"];
 /// The file that is read if it exists and no other is given.
 const DEFAULT_FILE: &str = "porchlight.toml";
 
-/// The text of a setting and its origin: a flag, an environment variable or a file.
+/// The text of a setting, and the flag, environment variable or file that sets it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvedSetting {
     pub value: String,
-    pub origin: String,
+    pub set_by: String,
 }
 
 impl ResolvedSetting {
@@ -30,15 +29,16 @@ impl ResolvedSetting {
         let file = file.or_else(|| Some(Path::new(DEFAULT_FILE)).filter(|file| file.exists()));
         let mut settings = BTreeMap::new();
         if let Some(path) = file {
-            let origin = path.display().to_string();
+            let set_by = path.display().to_string();
             let values = read_file(path)?.into_iter();
-            settings.extend(values.map(|(name, value)| (name, Self { value, origin: origin.clone() })));
+            settings.extend(values.map(|(name, value)| (name, Self { value, set_by: set_by.clone() })));
         }
         for (name, value) in named(arguments) {
             let variable = format!("PORCHLIGHT_{}", name.to_uppercase());
+            // `clap` does not say which of the two it read. A flag with the value of the variable counts as the variable.
             let is_flag = environment(&variable).as_ref() != Some(&value);
-            let origin = if is_flag { format!("--{}", name.replace('_', "-")) } else { variable };
-            settings.insert(name, Self { value, origin });
+            let set_by = if is_flag { format!("--{}", name.replace('_', "-")) } else { variable };
+            settings.insert(name, Self { value, set_by });
         }
         for name in SECRETS {
             let variable = format!("PORCHLIGHT_{}_FILE", name.to_uppercase());
@@ -53,7 +53,7 @@ impl ResolvedSetting {
                     InvalidSettings::new(name, format!("{path}, named by {variable}, could not be read: {error}"))
                 })?;
                 let value = secret.trim_end().to_owned();
-                settings.insert(name.to_owned(), Self { value, origin: variable });
+                settings.insert(name.to_owned(), Self { value, set_by: variable });
             }
         }
         Ok(settings)

@@ -92,14 +92,14 @@ impl BaseUrl {
         self.https
     }
 
-    /// Whether only this host can reach it. Then the service is a local preview.
+    /// Whether only this machine can reach the URL, so that the service is a local preview.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
         is_loopback(&self.host)
     }
 }
 
-/// Whether the host is this one.
+/// Whether the host is this machine, including names below `localhost`.
 pub(super) fn is_loopback(host: &Host) -> bool {
     match host {
         Host::Ipv4(ip) => ip.is_loopback(),

@@ -56,7 +56,7 @@ impl Day {
 
     /// The month of the day, as `Nov 2026`.
     #[must_use]
-    pub fn month_name(self) -> String {
+    pub fn month_and_year(self) -> String {
         self.civil().strftime("%b %Y").to_string()
     }
 
@@ -78,7 +78,7 @@ const EPOCH: Date = jiff::civil::date(1970, 1, 1);
 /// Keeps the arithmetic within the range of `Date`.
 const MAX_DAYS: i64 = 4_000_000;
 
-/// The length of the periods of a chart or table.
+/// The granularity of a chart or table: the length of each of its periods.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Period {
     #[default]
@@ -166,7 +166,7 @@ mod tests {
         assert_eq!(day("2026-11-15").number(), 20_772);
         assert_eq!(day("2026-11-05").short(), "5 Nov");
         assert_eq!(day("2026-11-05").long(), "5 Nov 2026");
-        assert_eq!(day("2026-11-05").month_name(), "Nov 2026");
+        assert_eq!(day("2026-11-05").month_and_year(), "Nov 2026");
         for wrong in ["", "15.11.2026", "2026-13-01", "2026-11-15T00:00:00Z"] {
             assert!(Day::parse(wrong).is_err(), "{wrong}");
         }

@@ -24,8 +24,8 @@ pub struct ReceivedMessage {
     pub at: Timestamp,
 }
 
-/// Returns the reference by which people name a message or mail: the end of its id, because the
-/// beginning is a timestamp.
+/// Returns the reference, a short id to show to people: the last 8 hexadecimal digits, because the first
+/// ones are a timestamp.
 #[must_use]
 pub fn reference(id: Uuid) -> String {
     let id = id.simple().to_string();
@@ -42,10 +42,10 @@ pub fn retry_delay(attempts: u32) -> Duration {
     MAX.min(FIRST * 2_u32.pow(doublings))
 }
 
-/// Returns the minimum interval between two mails to the makers, given the number of mails in the
-/// last hour: zero up to ten, then one second more for each. Messages that arrive meanwhile are
-/// collected in a digest. This bounds a flood to under a hundred mails in the first hour and about
-/// one a minute afterwards.
+/// Returns the minimum interval between two emails to the makers, given the number of emails in the
+/// last hour: 0 for up to 10 emails, then 1 s per additional email. Messages that arrive meanwhile are
+/// collected in a digest. This limits a flood to fewer than 100 emails in the first hour and about one a
+/// minute afterwards.
 #[must_use]
 pub fn mail_interval(sent_in_last_hour: u32) -> Duration {
     Duration::from_secs(u64::from(sent_in_last_hour.saturating_sub(10)))

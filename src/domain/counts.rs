@@ -16,7 +16,7 @@ pub enum CountedEvent {
     Join,
     Message,
     Unsubscribe,
-    /// A call to a tool, by its name.
+    /// A call of an MCP tool, by its name.
     ToolCall,
     /// The start of a disk image's transfer, by its version.
     ImageDownload,
@@ -36,7 +36,7 @@ impl CountedEvent {
 
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|what| what.as_str() == text)
+        Self::ALL.into_iter().find(|event| event.as_str() == text)
     }
 
     #[must_use]
@@ -65,8 +65,7 @@ pub struct CountKey {
     pub name: String,
 }
 
-/// Numbers of events by key. They are sorted, so that two instances that update the same rows cannot
-/// deadlock.
+/// Event counts, in key order so that two instances that update the same rows cannot deadlock.
 #[derive(Clone, Debug, Default)]
 pub struct Counts(BTreeMap<CountKey, u64>);
 
@@ -89,7 +88,7 @@ impl Counts {
         self.0.iter().map(|(key, count)| (key, *count))
     }
 
-    /// Adds counts that could not be stored, so that they are stored with the next ones.
+    /// Adds all counts of `other`.
     pub fn merge(&mut self, other: Self) {
         for (key, count) in other.0 {
             *self.0.entry(key).or_default() += count;
@@ -123,7 +122,8 @@ impl Totals {
         *total += count;
     }
 
-    /// Each total with its name in JSON.
+    /// Each total with its name in JSON and its label in metrics. The columns of `stats` and of the dashboard
+    /// are in this order.
     #[must_use]
     pub const fn named(&self) -> [(&'static str, u64); 6] {
         [
@@ -142,7 +142,7 @@ impl Totals {
 pub struct SourceCounts(BTreeMap<(Day, String), Totals>);
 
 impl SourceCounts {
-    /// A source that contains an @ may be an email address, so it is counted as no source.
+    /// A source that contains an @ may be an email address, so the event is counted without a source.
     pub fn add(&mut self, day: Day, what: CountedEvent, source: Option<&Source>) {
         let source = source.map(Source::as_str).filter(|source| !source.contains('@')).unwrap_or_default();
         self.0.entry((day, source.to_owned())).or_default().add(what, 1);

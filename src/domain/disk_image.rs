@@ -1,4 +1,4 @@
-//! Recognises an Apple disk image (UDIF) by its trailer: the last 512 bytes of the file, which say
+//! Recognizes an Apple disk image (UDIF) by its trailer: the last 512 bytes of the file, which say
 //! where everything else is.
 //!
 //! Only the trailer is checked, not the volume inside. Callers read the file.
@@ -10,11 +10,11 @@ const SIGNATURE: &[u8] = b"koly";
 /// Why a file is not a disk image. Completes a sentence such as "Troupe.dmg cannot be published: ….".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotADiskImage {
-    #[error("it has {0} bytes, and a disk image has more than {TRAILER_SIZE}")]
+    #[error("it is only {0} bytes long")]
     TooShort(u64),
-    #[error("it does not end as a disk image does: it is something else, or its end is missing")]
+    #[error("it has no UDIF trailer: it is not a disk image, or it is truncated")]
     NoTrailer,
-    #[error("its {part} reaches beyond the end of the file: some of the image is missing")]
+    #[error("its {part} extends past the end of the file, so the image is truncated")]
     Incomplete { part: &'static str },
 }
 
@@ -26,7 +26,7 @@ const PARTS: [(&str, usize, usize); 3] =
 /// shorter than a trailer.
 ///
 /// # Errors
-/// If the file is not a disk image, or not a complete one.
+/// Fails if the file is not a complete disk image.
 pub fn check(trailer: &[u8; TRAILER_SIZE], file_length: u64) -> Result<(), NotADiskImage> {
     let trailer_start = match file_length.checked_sub(TRAILER_SIZE as u64) {
         None | Some(0) => return Err(NotADiskImage::TooShort(file_length)),
@@ -107,14 +107,11 @@ mod tests {
 
     #[test]
     fn reasons_complete_a_sentence() {
-        let sentence = |why: NotADiskImage| format!("Troupe.dmg cannot be published: {why}.");
-        assert_eq!(
-            sentence(NotADiskImage::TooShort(7)),
-            "Troupe.dmg cannot be published: it has 7 bytes, and a disk image has more than 512."
-        );
+        let sentence = |error: NotADiskImage| format!("Troupe.dmg cannot be published: {error}.");
+        assert_eq!(sentence(NotADiskImage::TooShort(7)), "Troupe.dmg cannot be published: it is only 7 bytes long.");
         assert_eq!(
             sentence(NotADiskImage::Incomplete { part: "data" }),
-            "Troupe.dmg cannot be published: its data reaches beyond the end of the file: some of the image is missing."
+            "Troupe.dmg cannot be published: its data extends past the end of the file, so the image is truncated."
         );
     }
 

@@ -5,7 +5,7 @@ use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 use super::limits;
 
 /// The pattern for schemas. It matches every address that `parse` accepts. For ASCII addresses
-/// without `xn--` it matches no others; only IDNA can decide about the rest.
+/// without `xn--` it matches no others; of the rest it also matches some that IDNA rejects.
 pub const PATTERN: &str = concat!(
     r"^(?=[^@]{1,64}@)",
     r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*@",
@@ -13,7 +13,7 @@ pub const PATTERN: &str = concat!(
     r"|[A-Za-z0-9.-]*[^\x00-\x7F][^\x00-,/:-@\[-`{-\x7F]*)$",
 );
 
-/// A valid address, as typed, with a key that is equal for all its spellings.
+/// A valid address, as typed, and its normalized form as a key for comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmailAddress {
     typed: String,
@@ -61,7 +61,7 @@ impl EmailAddress {
         &self.typed
     }
 
-    /// Identifies the address: equal for all its spellings.
+    /// The normalized address, which is equal for all spellings: lower case, domain in ASCII.
     #[must_use]
     pub fn key(&self) -> &str {
         &self.key

@@ -17,7 +17,7 @@ impl FrontMatter {
     /// first line is not `---`.
     ///
     /// # Errors
-    /// If no second line of `---` follows.
+    /// Fails if no second line of `---` follows.
     pub fn split(text: &str) -> Result<(Option<Self>, String), UnclosedFrontMatter> {
         let mut lines = text.lines();
         if lines.next().map(str::trim_end) != Some("---") {

@@ -1,4 +1,4 @@
-//! The monthly letter as a maker wrote it, and the counts of its deliveries.
+//! The monthly letter, a newsletter to everybody who opted in: its Markdown source and its delivery counts.
 //!
 //! Knows neither templates nor mail.
 
@@ -19,20 +19,20 @@ pub struct Letter {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidLetter {
-    #[error("it says nothing")]
+    #[error("it is empty")]
     Empty,
     #[error(transparent)]
     UnclosedFrontMatter(#[from] UnclosedFrontMatter),
     #[error("it has no subject: give it a first heading, or front matter with a line `subject: …`")]
     NoSubject,
     #[error(
-        "it has a picture, which mail programs load when the letter is opened, so the picture's host learns who reads \
-         it; link to the picture instead"
+        "it contains an image, which mail clients load when the letter is opened, so the host of the image learns who \
+         reads it; link to the image instead"
     )]
     ContainsImage,
-    #[error("its subject is over {} characters", limits::MAX_LETTER_SUBJECT_CHARS)]
+    #[error("its subject is longer than {} characters", limits::MAX_LETTER_SUBJECT_CHARS)]
     SubjectTooLong,
-    #[error("it is over {} KiB, and mail programs cut such letters off", limits::MAX_LETTER_BYTES / 1024)]
+    #[error("it is larger than {} KiB, and mail clients truncate such messages", limits::MAX_LETTER_BYTES / 1024)]
     TooLong,
 }
 
@@ -40,7 +40,7 @@ impl Letter {
     /// Parses a Markdown file. The subject is `subject` of the front matter, else the first heading.
     ///
     /// # Errors
-    /// With the reason why it cannot be sent.
+    /// Fails if the letter cannot be sent.
     pub fn parse(text: &str) -> Result<Self, InvalidLetter> {
         if text.len() > limits::MAX_LETTER_BYTES {
             return Err(InvalidLetter::TooLong);
@@ -64,7 +64,7 @@ impl Letter {
     }
 }
 
-/// Strips white space, quotes and Markdown emphasis from both ends.
+/// Strips whitespace, quotes and Markdown emphasis from both ends.
 fn plain(line: &str) -> String {
     line.trim().trim_matches(['"', '\'', '*', '`']).trim().to_owned()
 }
@@ -75,9 +75,11 @@ fn plain(line: &str) -> String {
 pub struct LetterCounts {
     pub recipients: u64,
     pub sent: u64,
+    /// Not sent yet, or deferred by the mail server.
     pub waiting: u64,
     /// Handed to the mail server, whose reply was not recorded. Never sent again automatically.
     pub uncertain: u64,
+    /// Permanently rejected by the mail server.
     pub refused: u64,
     /// Opted out in the meantime, or already had a letter this month.
     pub skipped: u64,
@@ -97,7 +99,7 @@ mod tests {
 
     #[test]
     fn a_letter_that_cannot_be_sent_is_refused() {
-        for (text, why) in [
+        for (text, error) in [
             ("", InvalidLetter::Empty),
             ("---\nsubject: A\n---\n \n", InvalidLetter::Empty),
             ("# A\n\n![b](https://elsewhere.example/pixel.gif)", InvalidLetter::ContainsImage),
@@ -107,7 +109,7 @@ mod tests {
             (&format!("# {}\n", "a".repeat(151)), InvalidLetter::SubjectTooLong),
             (&"a".repeat(65 * 1024), InvalidLetter::TooLong),
         ] {
-            assert_eq!(Letter::parse(text), Err(why), "{text:.40}");
+            assert_eq!(Letter::parse(text), Err(error), "{text:.40}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Limits on what visitors, callers and makers may send, and numbers that the documentation promises.
+//! Limits on what visitors, clients and the makers may send, and numbers that the documentation promises.
 //!
 //! Each is defined here and used by name elsewhere. `CHARS` counts Unicode code points.
 
@@ -12,7 +12,7 @@ pub const MAX_LOCAL_PART_BYTES: usize = 64;
 pub const MAX_SOURCE_CHARS: usize = 32;
 /// Longest sender name of a contact message.
 pub const MAX_NAME_CHARS: usize = 100;
-/// Shortest contact message, not counting surrounding white space.
+/// Shortest contact message, not counting surrounding whitespace.
 pub const MIN_MESSAGE_CHARS: usize = 2;
 /// Longest contact message.
 pub const MAX_MESSAGE_CHARS: usize = 4000;
@@ -56,4 +56,4 @@ pub const MAX_BUILD_CHARS: usize = 32;
 pub const MAX_RELEASE_NOTES_BYTES: usize = 64 * 1024;
 
 /// Shortest value of the setting `ops_token`.
-pub const MIN_OPS_TOKEN_BYTES: usize = 16;
+pub const MIN_OPS_TOKEN_CHARS: usize = 16;

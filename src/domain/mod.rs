@@ -1,6 +1,7 @@
 //! Domain types. They are validated when they are created, so other layers need not check them again.
 //!
-//! Nothing here knows about HTTP, SQL, SMTP or the clock.
+//! Nothing here knows about HTTP, SQL, SMTP or the clock. Unless it says otherwise, an `InvalidX` error is a clause
+//! such as "it is not a version" that completes a sentence of its caller.
 
 pub mod base_url;
 pub mod calendar;
@@ -27,3 +28,4 @@ pub mod time;
 pub mod unprintable;
 pub mod unsubscribe;
 pub mod version;
+pub mod web_url;

@@ -1,4 +1,4 @@
-//! Singular and plural forms of English words.
+//! Chooses between singular and plural forms.
 
 /// Returns `singular` if `number` is 1, otherwise `plural`.
 #[must_use]

@@ -1,4 +1,4 @@
-//! The SMTP server that sends all mail, and how the connection to it is secured.
+//! The SMTP server of `smtp_url`, and how the connection to it is secured.
 
 use std::fmt;
 
@@ -74,7 +74,7 @@ impl Relay {
         };
         let security = match (tls, &login) {
             (true, _) => Security::Tls,
-            (false, Some(_)) if !is_local(&host) => Security::StartTls,
+            (false, Some(_)) if !is_trusted_local(&host) => Security::StartTls,
             (false, _) => Security::StartTlsIfOffered,
         };
         let port = url.port().unwrap_or(match (tls, &login) {
@@ -106,16 +106,16 @@ impl Relay {
         self.login.as_ref()
     }
 
-    /// Whether the connection stays on this host, so that any certificate is accepted.
+    /// Whether the connection stays on this machine, so that any certificate is accepted.
     #[must_use]
     pub fn is_trusted_local(&self) -> bool {
-        is_local(&self.host)
+        is_trusted_local(&self.host)
     }
 }
 
-/// Whether a connection to this host stays on this host. Names below `localhost` are not trusted: some
-/// resolvers look them up in DNS, and the password could leave the host.
-fn is_local(host: &Host) -> bool {
+/// Whether a connection to `host` stays on this machine. Names below `localhost` are not trusted: some
+/// resolvers look them up in DNS, and the password could leave the machine.
+fn is_trusted_local(host: &Host) -> bool {
     is_loopback(host) && !matches!(host, Host::Domain(name) if name != "localhost")
 }
 
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_is_encrypted_or_stays_on_this_host() {
+    fn a_password_is_encrypted_or_stays_on_this_machine() {
         for (url, security, port) in [
             ("smtps://u:p@mail.example", Security::Tls, 465),
             ("smtps://mail.example:4650", Security::Tls, 4650),

@@ -1,4 +1,4 @@
-//! Addresses that are never mailed again, remembered as keyed hashes.
+//! Suppressed addresses, which never get mail again. They are stored as keyed hashes.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use sha2::Sha256;
 use super::email::EmailAddress;
 use super::sha256::hex;
 
-/// Why an address is never mailed again.
+/// Why an address is suppressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SuppressionReason {
     /// The owner of the address says that another person entered it.
@@ -38,7 +38,7 @@ impl SuppressionReason {
     }
 }
 
-/// The HMAC key for addresses that are remembered but not stored. Each database has its own.
+/// The HMAC key for hashing suppressed addresses. Each database has its own.
 #[derive(Clone)]
 pub struct AddressHashKey([u8; 64]);
 

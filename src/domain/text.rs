@@ -26,7 +26,7 @@ impl Bounded {
     }
 }
 
-/// Removes the byte order mark, carriage returns and all characters that feeds and mails cannot contain
+/// Removes the byte order mark, carriage returns and all characters that feeds and emails cannot contain
 /// from the text of a file.
 #[must_use]
 pub fn clean_text(text: &str) -> String {
@@ -68,10 +68,11 @@ impl SenderName {
     }
 }
 
-/// A contact message, stored with its surrounding white space.
+/// A contact message, stored with its surrounding whitespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageText(Bounded);
 
+/// Full sentences, because clients get them unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidMessage {
     #[error("The message is empty.")]
@@ -82,7 +83,7 @@ pub enum InvalidMessage {
 
 impl MessageText {
     /// # Errors
-    /// Fails if the message is blank, or longer than the limit.
+    /// Fails if the message has fewer characters than `MIN_MESSAGE_CHARS` after trimming, or is longer than the limit.
     pub fn parse(text: &str) -> Result<Self, InvalidMessage> {
         if text.trim_matches(is_blank).chars().count() < limits::MIN_MESSAGE_CHARS {
             return Err(InvalidMessage::Empty);
@@ -98,7 +99,7 @@ impl MessageText {
     }
 }
 
-/// Whether `c` is white space or an ASCII separator, which some regex engines treat as white space.
+/// Whether `c` is whitespace or an ASCII separator, which some regex engines treat as whitespace.
 fn is_blank(c: char) -> bool {
     c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c)
 }

@@ -6,13 +6,13 @@ pub const fn is_bidi_control(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Whether a terminal or mail reader acts on `c` instead of displaying it.
+/// Whether a terminal or mail client acts on `c` instead of displaying it.
 #[must_use]
 pub fn is_control_or_bidi(c: char) -> bool {
     c.is_control() || is_bidi_control(c)
 }
 
-/// Whether some mail reader or terminal starts a new line at `c`.
+/// Whether some mail client or terminal starts a new line at `c`.
 #[must_use]
 pub const fn is_line_break(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')

@@ -31,7 +31,7 @@ pub enum CertificateFailure {
     #[error("{0}")]
     Unreachable(String),
     #[error("{0}")]
-    NoTls(Error),
+    Handshake(Error),
     #[error("{0}")]
     Invalid(CertificateFault),
 }
@@ -61,11 +61,11 @@ impl Certificate {
             .map_err(|_| CertificateFailure::Invalid(CertificateFault::WrongName))?;
         let verifier = verifier()?;
         let connector =
-            TlsConnector::from(Arc::new(client_config(verifier.clone(), now).map_err(CertificateFailure::NoTls)?));
+            TlsConnector::from(Arc::new(client_config(verifier.clone(), now).map_err(CertificateFailure::Handshake)?));
         let connection = TcpStream::connect((host, port)).await.map_err(failure)?;
         let mut connection = connector.connect(name.clone(), connection).await.map_err(failure)?;
         let [certificate, intermediates @ ..] = connection.get_ref().1.peer_certificates().unwrap_or_default() else {
-            return Err(CertificateFailure::NoTls(Error::NoCertificatesPresented));
+            return Err(CertificateFailure::Handshake(Error::NoCertificatesPresented));
         };
         let later = unix_time(now.after(period));
         let result = verifier.verify_server_cert(certificate, intermediates, &name, &[], later);
@@ -96,7 +96,7 @@ fn client_config(verifier: Arc<WebPkiServerVerifier>, now: Timestamp) -> Result<
 fn failure(error: io::Error) -> CertificateFailure {
     match error.downcast::<Error>() {
         Ok(Error::InvalidCertificate(error)) => CertificateFailure::Invalid(error.into()),
-        Ok(error) => CertificateFailure::NoTls(error),
+        Ok(error) => CertificateFailure::Handshake(error),
         Err(error) => CertificateFailure::Unreachable(error.to_string()),
     }
 }

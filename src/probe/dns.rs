@@ -11,7 +11,7 @@ use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::timeout;
 
 const PORT: u16 = 53;
-/// The system's resolver does not use more name servers either.
+/// The same limit as in glibc (`MAXNS`).
 const MAX_SERVERS: usize = 3;
 /// How often each server is queried, since datagrams may be lost.
 const ATTEMPTS: usize = 2;
@@ -41,7 +41,7 @@ pub enum DnsFailure {
     Random(#[from] getrandom::Error),
 }
 
-/// Whether mail to a domain can be delivered.
+/// Whether mail to a domain can be delivered, according to its MX records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MxStatus {
     /// The domain has a mail server or, without MX records, an address.
@@ -64,7 +64,7 @@ enum Response {
 }
 
 impl NameServers {
-    /// Returns the servers in `/etc/resolv.conf`, or a server on this host if there are none.
+    /// Returns the servers in `/etc/resolv.conf`, or a server on this machine if there are none.
     #[must_use]
     pub fn from_system() -> Self {
         Self::from_resolv_conf(&std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default())
@@ -165,7 +165,7 @@ fn parse_response(query: &Packet<'_>, bytes: &[u8]) -> Option<Response> {
                 && !has_flag(PacketFlag::AUTHORITATIVE_ANSWER)
                 && !has_flag(PacketFlag::RECURSION_AVAILABLE) =>
         {
-            Response::Error("it is not responsible for this name and does not ask other servers".to_owned())
+            Response::Error("it is not authoritative for this name and does not offer recursion".to_owned())
         }
         // Records of other types belong to aliases of the name.
         RCODE::NoError => Response::Records(

@@ -1,4 +1,4 @@
-//! The service as seen from outside: DNS records and TLS certificates, for `check`.
+//! DNS and TLS clients for `check`: the records of a domain and the certificate of a site, as seen from this machine.
 //!
 //! This module only reports what it finds; the caller decides what that means for mail and visitors.
 

@@ -36,8 +36,8 @@ async fn it_starts_in_an_empty_folder_without_any_settings() {
         &base_url,
         &data.display().to_string(),
         "SQLite",
-        "not set up    This is a local preview",
-        "not set up    Downloads",
+        "note          This is a local preview",
+        "note          Downloads",
     ] {
         assert!(program.output().contains(word), "{word}: {}", program.output());
     }

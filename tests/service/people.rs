@@ -183,7 +183,7 @@ async fn a_suppression_stops_the_email_and_only_makers_can_remove_it() {
         assert_eq!(shown(service, "ada@example.com")["updates"], false);
         assert_eq!(json_of(service, &["people", "list", "--json", "--updates"]), json!([]));
         let (code, output) = run(service, &["people", "unsuppress", "ada@example.com"]);
-        assert!(code == 0 && output.contains("gets the monthly email"), "{output}");
+        assert!(code == 0 && output.contains("gets the monthly letter"), "{output}");
         assert_eq!(shown(service, "ada@example.com")["updates"], true);
         let (code, output) = run(service, &["people", "unsuppress", "ada@example.com"]);
         assert!(code == 1 && output.contains("is not suppressed"), "{output}");

@@ -92,7 +92,7 @@ async fn what_cannot_be_published_is_refused_with_one_sentence_and_nothing_chang
             [&good, &short, &holed, &text, &long, &binary].map(|path| path.to_str().unwrap());
         let before = (listed(service), std::fs::read_dir(service.releases_dir()).unwrap().count());
         for (arguments, code, words) in [
-            (vec![text, "--version", "1.6.0"], 1, "does not end as a disk image does"),
+            (vec![text, "--version", "1.6.0"], 1, "it has no UDIF trailer"),
             (vec![short, "--version", "1.6.0"], 1, "its end is missing"),
             (vec![holed, "--version", "1.6.0"], 1, "some of the image is missing"),
             (vec!["nowhere.dmg", "--version", "1.6.0"], 1, "nowhere.dmg cannot be read"),

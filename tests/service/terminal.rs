@@ -221,7 +221,7 @@ async fn an_interrupted_command_says_what_was_done_and_how_to_continue() {
     assert!(code == 1 && stderr.contains("Run the command again"), "{stderr}");
     let folder = list.with_file_name("backup");
     let (code, stderr) = run_and_interrupt(command(&service, &["backup", folder.to_str().unwrap()]), || {}).await;
-    assert!(code == 1 && stderr.contains("there is no backup in"), "{stderr}");
+    assert!(code == 1 && stderr.contains("is incomplete"), "{stderr}");
     lock.release().await;
 
     // The copy goes to a pipe that is never read, so it blocks.

@@ -7,7 +7,7 @@ pub(super) enum State {
     Ok,
     /// It works but could be improved, or could not be checked.
     Note,
-    /// It does not work until the makers act.
+    /// It does not work and must be fixed.
     Failed,
 }
 

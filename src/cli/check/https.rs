@@ -10,7 +10,7 @@ use crate::domain::base_url::BaseUrl;
 use crate::domain::time::Timestamp;
 use crate::probe::{Certificate, CertificateFailure};
 
-/// Automatic renewal has replaced a certificate by this time before it expires.
+/// ACME clients renew earlier than this, so a certificate this close to its expiry was not renewed.
 const RENEWAL_PERIOD: Duration = Duration::from_hours(21 * 24);
 
 /// Returns `None` if the site does not use https.
@@ -29,9 +29,9 @@ pub(super) async fn check_https(base_url: &BaseUrl, now: Timestamp) -> Option<Fi
             format!("The certificate of {site} expires on {}. Renew it before that.", end.date())
         }
         Err(CertificateFailure::Invalid(fault)) => {
-            format!("The certificate of {site} is not valid: {fault}. Browsers turn visitors away.")
+            format!("The certificate of {site} is not valid: {fault}. Browsers will show a warning.")
         }
-        Err(CertificateFailure::NoTls(error)) => format!("{site} does not speak TLS: {error}."),
+        Err(CertificateFailure::Handshake(error)) => format!("The TLS handshake with {site} failed: {error}."),
         Err(CertificateFailure::Unreachable(error)) => {
             format!("{site} cannot be reached from here: {error}. Check whether it can be reached from elsewhere.")
         }

@@ -17,7 +17,7 @@ struct Records<'a> {
     domain: &'a str,
     spf: Vec<String>,
     dmarc: Option<Dmarc<'a>>,
-    replies: MxStatus,
+    mx_status: MxStatus,
 }
 
 struct Dmarc<'a> {
@@ -38,18 +38,18 @@ pub(super) async fn check_sender(mail: &MailSettings, name_servers: &NameServers
 
 impl<'a> Records<'a> {
     async fn lookup(domain: &'a str, name_servers: &NameServers) -> Result<Self, DnsFailure> {
-        let (texts, dmarc, replies) = tokio::try_join!(
+        let (texts, dmarc, mx_status) = tokio::try_join!(
             name_servers.txt_records(domain),
             Dmarc::lookup(domain, name_servers),
             name_servers.mx_status(domain)
         )?;
-        Ok(Self { domain, spf: texts.into_iter().filter(|text| is_spf(text)).collect(), dmarc, replies })
+        Ok(Self { domain, spf: texts.into_iter().filter(|text| is_spf(text)).collect(), dmarc, mx_status })
     }
 
     fn finding(&self) -> Finding {
         let domain = self.domain;
-        if self.replies == MxStatus::NoSuchDomain {
-            let detail = format!("{domain} does not exist in DNS, so receivers refuse its mail. Check `mail_from`.");
+        if self.mx_status == MxStatus::NoSuchDomain {
+            let detail = format!("{domain} does not exist in DNS, so receivers reject its mail. Check `mail_from`.");
             return Finding::note(NAME, detail);
         }
         let problems: Vec<_> =
@@ -95,13 +95,13 @@ impl<'a> Records<'a> {
 
     fn reply_problem(&self) -> Option<String> {
         let domain = self.domain;
-        match self.replies {
+        match self.mx_status {
             MxStatus::Deliverable | MxStatus::NoSuchDomain => None,
             MxStatus::Missing => Some(format!(
                 "Replies and bounces cannot be delivered: add an MX record such as \"10 mx.provider.example\" at {domain}."
             )),
             MxStatus::NullMx => {
-                Some(format!("Replies and bounces cannot be delivered: the MX record of {domain} refuses all mail."))
+                Some(format!("Replies and bounces cannot be delivered: the MX record of {domain} rejects all mail."))
             }
         }
     }
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn records_are_recognised_by_their_version() {
+    fn records_are_recognized_by_their_version() {
         for text in ["v=spf1", "v=spf1 -all", "V=SPF1 include:a.example ~all"] {
             assert!(is_spf(text), "{text}");
         }

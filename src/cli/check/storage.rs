@@ -37,7 +37,7 @@ pub(super) async fn check_database(settings: &Settings) -> (Finding, Option<Stor
             }
             if let Some(risk) = health.durability_risk {
                 notes.push(format!(
-                    "The server has `{risk}` off: a power failure may lose confirmed writes. Turn it on."
+                    "`{risk}` is off on the server: a power failure may lose confirmed writes. Turn it on."
                 ));
             }
             let finding = match notes.as_slice() {
@@ -51,8 +51,8 @@ pub(super) async fn check_database(settings: &Settings) -> (Finding, Option<Stor
             (finding, Some(store))
         }
         Err(StoreFailure::Unusable(sentence)) => (Finding::failed(NAME, format!("{database}: {sentence}")), None),
-        Err(StoreFailure::Unavailable(why) | StoreFailure::Rejected(why)) => {
-            (Finding::failed(NAME, format!("{database} cannot be used: {why}.")), None)
+        Err(StoreFailure::Unavailable(error) | StoreFailure::Rejected(error)) => {
+            (Finding::failed(NAME, format!("{database} cannot be used: {error}.")), None)
         }
         Err(damaged @ StoreFailure::Damaged(_)) => {
             (Finding::failed(NAME, damaged.sentence(&format!("{database} cannot be used"))), None)
@@ -92,7 +92,7 @@ fn check_disk(name: &'static str, setting: &str, folder: &Path) -> Finding {
     };
     let free = stats.f_bavail.saturating_mul(stats.f_frsize);
     #[expect(clippy::cast_precision_loss, reason = "one decimal is printed")]
-    let detail = format!("{:.1} GB are free for {setting} ({})", free as f64 / 1e9, folder.display());
+    let detail = format!("{:.1} GB free in {setting} ({})", free as f64 / 1e9, folder.display());
     if free < LOW_DISK_BYTES {
         return Finding::note(name, format!("{detail}. Free up space before the disk is full."));
     }

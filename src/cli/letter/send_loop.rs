@@ -71,8 +71,8 @@ impl SendLoop {
     async fn wait_for_rate_limit(&mut self) -> Result<(), String> {
         tokio::select! {
             biased;
-            _ = self.interrupt.recv() => Err("Stopped".to_owned()),
-            _ = self.terminate.recv() => Err("Stopped".to_owned()),
+            _ = self.interrupt.recv() => Err("Interrupted".to_owned()),
+            _ = self.terminate.recv() => Err("Interrupted".to_owned()),
             _ = self.rate_limit.tick() => Ok(()),
         }
     }
@@ -80,8 +80,8 @@ impl SendLoop {
     async fn wait(&mut self, delay: Duration) -> Result<(), String> {
         tokio::select! {
             biased;
-            _ = self.interrupt.recv() => Err("Stopped".to_owned()),
-            _ = self.terminate.recv() => Err("Stopped".to_owned()),
+            _ = self.interrupt.recv() => Err("Interrupted".to_owned()),
+            _ = self.terminate.recv() => Err("Interrupted".to_owned()),
             () = sleep(delay) => Ok(()),
         }
     }

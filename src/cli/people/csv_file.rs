@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::csv_row::{COLUMNS, Columns, NOT_UTF_8, to_cells};
 use super::private_file::PrivateFile;
-use super::{PAGE_SIZE, Pages, PeopleFailure};
+use super::{BATCH_SIZE, PeopleCursor, PeopleFailure};
 use crate::actions::import_people;
 use crate::cli::{CommandFailure, eprint_line};
 use crate::domain::person::Person;
@@ -51,14 +51,14 @@ pub(super) async fn export(store: &Store, path: Option<&Path>) -> Result<(), Com
     let bar = if path.is_some() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
     let mut out = Writer::from_writer(out);
     out.write_record(COLUMNS).map_err(|error| failed(error.into()))?;
-    let mut pages = Pages { store, opted_in_only: false, last: None };
-    let mut people = pages.next().await?;
+    let mut cursor = PeopleCursor { store, opted_in_only: false, last: None };
+    let mut people = cursor.next().await?;
     while !people.is_empty() {
         for person in &people {
             out.write_record(to_cells(person)).map_err(|error| failed(error.into()))?;
             bar.inc(1);
         }
-        people = pages.next().await?;
+        people = cursor.next().await?;
     }
     out.flush().map_err(failed)?;
     drop(out);
@@ -91,7 +91,7 @@ pub(super) async fn import_all(store: &Store, path: &Path, now: Timestamp) -> Re
 pub(super) async fn import(store: &Store, path: &Path, now: Timestamp) -> Result<Imported, PeopleFailure> {
     let mut rows = Rows::open(path, now)?;
     let mut imported = Imported { added: 0, valid: 0, invalid: Vec::new() };
-    let (mut batch, mut downloads) = (Vec::with_capacity(PAGE_SIZE), 0);
+    let (mut batch, mut downloads) = (Vec::with_capacity(BATCH_SIZE), 0);
     loop {
         let row = rows.next()?;
         let ended = row.is_none();
@@ -103,7 +103,7 @@ pub(super) async fn import(store: &Store, path: &Path, now: Timestamp) -> Result
             Some(Err(row)) => imported.invalid.push(row),
             None => {}
         }
-        if ended || batch.len() == PAGE_SIZE || downloads > MAX_BATCH_DOWNLOADS {
+        if ended || batch.len() == BATCH_SIZE || downloads > MAX_BATCH_DOWNLOADS {
             imported.valid += batch.len();
             let started = Instant::now();
             let added = import_people(store, &batch, now).await;

@@ -11,38 +11,38 @@ use crate::domain::plural::quantity;
 use crate::store::Store;
 
 /// How many people are read or written at a time, which bounds memory and the length of a statement.
-pub(super) const PAGE_SIZE: usize = 1000;
+pub(super) const BATCH_SIZE: usize = 1000;
 
-/// Reads everybody in the order of addresses, a page at a time.
+/// Reads everybody in the order of addresses, one batch at a time.
 #[derive(Debug)]
-pub(super) struct Pages<'a> {
+pub(super) struct PeopleCursor<'a> {
     pub store: &'a Store,
     pub opted_in_only: bool,
     pub last: Option<EmailAddress>,
 }
 
-impl Pages<'_> {
-    /// Returns the next page, which is empty at the end.
+impl PeopleCursor<'_> {
+    /// Returns the next batch, which is empty at the end.
     pub(super) async fn next(&mut self) -> Result<Vec<Person>, PeopleFailure> {
-        let page = self.store.people_page(self.opted_in_only, self.last.as_ref(), PAGE_SIZE).await;
-        let people = page.map_err(|failure| PeopleFailure::Read(failure.into()))?;
+        let batch = self.store.people_page(self.opted_in_only, self.last.as_ref(), BATCH_SIZE).await;
+        let people = batch.map_err(|failure| PeopleFailure::Read(failure.into()))?;
         self.last = people.last().map(|person| person.email.clone()).or(self.last.take());
         Ok(people)
     }
 }
 
 pub(super) async fn list(store: &Store, as_json: bool, limit: usize, updates: bool) -> Result<(), CommandFailure> {
-    let mut pages = Pages { store, opted_in_only: updates, last: None };
+    let mut cursor = PeopleCursor { store, opted_in_only: updates, last: None };
     let width = terminal_width();
     let mut list = ListPrinter::new(as_json, width.map(|_| heading(width)));
-    let mut next = if limit == 0 { Vec::new() } else { pages.next().await? };
+    let mut next = if limit == 0 { Vec::new() } else { cursor.next().await? };
     while !next.is_empty() && list.len < limit {
         for person in next.iter().filter(|person| !updates || person.receives_letter()).take(limit - list.len) {
             if !list.push(|| to_json(person), || line(person, width)) {
                 return Ok(());
             }
         }
-        next = pages.next().await?;
+        next = cursor.next().await?;
     }
     list.finish();
     if list.len == 0 && limit > 0 {

@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 
+use crate::cli::message_view::{contact_sender, message_json};
 use crate::cli::terminal::{sanitize, sanitize_line};
 use crate::domain::base_url::BaseUrl;
-use crate::domain::contact::{ContactMessage, reference};
-use crate::domain::text::{SenderName, Source};
+use crate::domain::contact::reference;
+use crate::domain::text::Source;
 use crate::domain::time::Timestamp;
-use crate::store::{ConsentRecord, EventRecord, InboxEntry, LetterRecord, PersonRecord};
+use crate::store::{ConsentRecord, EventRecord, LetterRecord, PersonRecord};
 
 fn receives_letter(person: &PersonRecord) -> bool {
     person.suppression.is_none() && person.consents.iter().any(|consent| consent.is_current)
@@ -26,7 +27,7 @@ pub(super) fn person_json(person: &PersonRecord, base_url: &BaseUrl) -> Value {
         "waitlist": count_events(person, "join") > 0,
         "downloads": count_events(person, "download"),
         "suppressed": person.suppression.is_some(),
-        "suppression": person.suppression.map(|(at, why)| json!({ "at": at.rfc3339(), "reason": why.as_str() })),
+        "suppression": person.suppression.map(|(at, reason)| json!({ "at": at.rfc3339(), "reason": reason.as_str() })),
         "events": person.events.iter().map(event).collect::<Value>(),
         "consents": person.consents.iter().map(consent).collect::<Value>(),
         "messages": person.messages.iter().map(message_json).collect::<Value>(),
@@ -48,24 +49,7 @@ fn consent(consent: &ConsentRecord) -> Value {
         "source": opt_in.source.as_ref().map(Source::as_str),
         "wording": opt_in.wording,
         "stands": consent.is_current,
-        "withdrawn": consent.withdrawn.as_ref().map(|(at, how)| json!({ "at": at.rfc3339(), "how": how })),
-    })
-}
-
-/// Returns a message and its delivery state as JSON.
-pub(in crate::cli) fn message_json(entry: &InboxEntry) -> Value {
-    let received = &entry.received;
-    json!({
-        "id": received.id,
-        "reference": reference(received.id),
-        "at": received.at.rfc3339(),
-        "email": received.message.email.as_typed(),
-        "name": received.message.name.as_ref().map(SenderName::as_str),
-        "message": received.message.message.as_str(),
-        "state": entry.state.as_str(),
-        "state_at": entry.at.rfc3339(),
-        "tries": entry.tries,
-        "trouble": entry.last_error,
+        "withdrawn": consent.withdrawn.as_ref().map(|(at, kind)| json!({ "at": at.rfc3339(), "how": kind })),
     })
 }
 
@@ -84,7 +68,7 @@ fn letter(letter: &LetterRecord) -> Value {
 pub(super) fn lines(person: &PersonRecord, base_url: &BaseUrl) -> Vec<String> {
     let yes_or_no = |yes| if yes { "yes" } else { "no" };
     let suppressed = match person.suppression {
-        Some((at, why)) => format!("since {} ({})", at.date(), why.as_str()),
+        Some((at, reason)) => format!("since {} ({})", at.date(), reason.as_str()),
         None => "no".to_owned(),
     };
     let mut lines = vec![
@@ -104,35 +88,30 @@ pub(super) fn lines(person: &PersonRecord, base_url: &BaseUrl) -> Vec<String> {
 }
 
 fn history(person: &PersonRecord) -> Vec<(Timestamp, String)> {
-    let origin = |via: &str, source: Option<&str>| match source {
+    let channel = |via: &str, source: Option<&str>| match source {
         Some(source) => format!("{via}, “{}”", sanitize_line(source)),
         None => via.to_owned(),
     };
     let mut history = Vec::new();
     for EventRecord { kind, at, via, source } in &person.events {
-        history.push((*at, format!("{kind} ({})", origin(via, source.as_deref()))));
+        history.push((*at, format!("{kind} ({})", channel(via, source.as_deref()))));
     }
     for ConsentRecord { opt_in, withdrawn, .. } in &person.consents {
-        let origin = origin(opt_in.via.as_str(), opt_in.source.as_ref().map(Source::as_str));
-        history.push((opt_in.at, format!("opt-in ({origin}, wording {})", opt_in.wording)));
-        history.extend(withdrawn.iter().map(|(at, how)| (*at, format!("opt-in withdrawn ({how})"))));
+        let channel = channel(opt_in.via.as_str(), opt_in.source.as_ref().map(Source::as_str));
+        history.push((opt_in.at, format!("opt-in ({channel}, wording {})", opt_in.wording)));
+        history.extend(withdrawn.iter().map(|(at, kind)| (*at, format!("opt-in withdrawn ({kind})"))));
     }
     for letter in &person.letters {
         history.push((letter.at, format!("letter “{}”: {}", sanitize_line(&letter.subject), letter.state)));
     }
     for entry in &person.messages {
         let (received, state) = (&entry.received, entry.state.as_str());
-        let mut text = format!("message {} from {} ({state}):", reference(received.id), sender(&received.message));
+        let mut text =
+            format!("message {} from {} ({state}):", reference(received.id), contact_sender(&received.message));
         for line in sanitize(received.message.message.as_str()).lines() {
             text = format!("{text}\n    {line}");
         }
         history.push((received.at, text));
     }
     history
-}
-
-/// Returns the name and address of the sender.
-pub(in crate::cli) fn sender(message: &ContactMessage) -> String {
-    let name = message.name.as_ref().map(SenderName::as_str).unwrap_or_default();
-    sanitize_line(&format!("{name} <{}>", message.email.as_typed()))
 }

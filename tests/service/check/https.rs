@@ -78,7 +78,7 @@ fn a_site_that_cannot_be_reached_from_here_is_a_note() {
         "note",
         "cannot be reached from here: it did not respond in time. Check whether it can",
     );
-    assert_finding(Site::start_without_tls().port(), &trusted, "note", "does not speak TLS");
+    assert_finding(Site::start_without_tls().port(), &trusted, "note", "The TLS handshake with");
 }
 
 #[test]

@@ -54,13 +54,13 @@ pub(super) fn period_name(by: Period, day: Day) -> String {
     match by {
         Period::Day => day.short(),
         Period::Week => format!("week of {}", day.short()),
-        Period::Month => day.month_name(),
+        Period::Month => day.month_and_year(),
     }
 }
 
 /// Returns the short name of a period, for the axis of a chart.
 pub(super) fn axis_label(by: Period, day: Day) -> String {
-    if by == Period::Month { day.month_name() } else { day.short() }
+    if by == Period::Month { day.month_and_year() } else { day.short() }
 }
 
 /// Returns the name of the period that contains today.

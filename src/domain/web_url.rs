@@ -1,0 +1,17 @@
+//! URLs of files on other hosts.
+
+use url::Url;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is not an http or https URL")]
+pub struct InvalidWebUrl;
+
+/// Returns the normalized URL.
+///
+/// # Errors
+/// Fails if `text` is not an http or https URL with a host.
+pub fn parse_web_url(text: &str) -> Result<String, InvalidWebUrl> {
+    let url = Url::parse(text).map_err(|_| InvalidWebUrl)?;
+    let is_web_url = matches!(url.scheme(), "http" | "https") && url.has_host();
+    if is_web_url { Ok(url.to_string()) } else { Err(InvalidWebUrl) }
+}
