@@ -22,6 +22,8 @@ pub use mail::MailSettings;
 pub use ops::{Ops, OpsListen};
 pub use raw::RawSettings;
 pub use redact::redacted;
+#[cfg(debug_assertions)]
+pub(crate) use resolve::test_now;
 pub use resolve::{ResolvedSetting, is_secret};
 
 /// The validated settings.
@@ -128,13 +130,6 @@ impl Settings {
             mail: MailSettings::parse(&mut text_of)?,
         })
     }
-}
-
-/// The time at which a test starts this process, in Unix milliseconds: not a setting, and not in a release build.
-#[cfg(debug_assertions)]
-#[expect(clippy::disallowed_methods, reason = "only `config` reads the environment")]
-pub(crate) fn test_now() -> Option<i64> {
-    std::env::var("PORCHLIGHT_TEST_NOW").ok()?.parse().ok()
 }
 
 #[cfg(test)]

@@ -111,6 +111,12 @@ fn as_text(value: &toml::Value) -> Option<String> {
     }
 }
 
+/// The time at which a test starts this process, in Unix milliseconds: not a setting, and not in a release build.
+#[cfg(debug_assertions)]
+pub(crate) fn test_now() -> Option<i64> {
+    environment("PORCHLIGHT_TEST_NOW")?.parse().ok()
+}
+
 #[expect(clippy::disallowed_methods, reason = "the only place that may read the environment")]
 fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()

@@ -75,7 +75,7 @@ async fn every_part_has_its_line_when_all_is_well() {
         assert_check(&checks, "settings", "ok", &base_url);
         let (state, detail) = database_state(&service.database);
         assert_check(&checks, "database", state, detail);
-        assert_check(&checks, "disk", "ok", "GB are free");
+        assert_check(&checks, "disk", "ok", "GB free in");
         assert_check(&checks, "site", "ok", "Troupe");
         assert_check(&checks, "release", "ok", "1.4.0 is the newest");
         assert_check(&checks, "https", "ok", "has a valid certificate");

@@ -242,7 +242,7 @@ async fn a_letter_that_cannot_be_sent_says_why() {
     let picture = fixture.file("picture.md", "# A\n\n![b](/c.png)\n");
     for (arguments, code, words) in [
         (vec!["send", &empty, "--yes"], 1, "it is empty"),
-        (vec!["send", &picture, "--yes"], 1, "link to the picture instead"),
+        (vec!["send", &picture, "--yes"], 1, "link to the image instead"),
         (vec!["send", "nowhere.md", "--yes"], 1, "nowhere.md cannot be sent"),
         (vec!["test", &good, "--to", "nobody"], 2, "name@example.com"),
         (vec!["status", &good], 1, "has not been sent yet"),

@@ -93,8 +93,8 @@ async fn what_cannot_be_published_is_refused_with_one_sentence_and_nothing_chang
         let before = (listed(service), std::fs::read_dir(service.releases_dir()).unwrap().count());
         for (arguments, code, words) in [
             (vec![text, "--version", "1.6.0"], 1, "it has no UDIF trailer"),
-            (vec![short, "--version", "1.6.0"], 1, "its end is missing"),
-            (vec![holed, "--version", "1.6.0"], 1, "some of the image is missing"),
+            (vec![short, "--version", "1.6.0"], 1, "or it is truncated"),
+            (vec![holed, "--version", "1.6.0"], 1, "so the image is truncated"),
             (vec!["nowhere.dmg", "--version", "1.6.0"], 1, "nowhere.dmg cannot be read"),
             (vec![".", "--version", "1.6.0"], 1, "cannot be read"),
             (vec![good, "--version", "1.4.0"], 1, "is already published"),

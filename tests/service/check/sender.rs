@@ -105,7 +105,7 @@ async fn records_that_contradict_each_other_or_forbid_mail_are_reported() {
     let no_sender = replaced(&spf(), &[txt(DOMAIN, "v=spf1 -all")]);
     check.finds_of(&no_sender, "note", "SPF of troupe.example allows no server to send");
     let null_mx = replaced(&exchange(), &[mx(DOMAIN, ".")]);
-    check.finds_of(&null_mx, "note", "the MX record of troupe.example refuses all mail");
+    check.finds_of(&null_mx, "note", "the MX record of troupe.example rejects all mail");
 }
 
 #[tokio::test]
@@ -124,7 +124,7 @@ async fn dmarc_of_a_parent_domain_counts_and_the_parent_is_named() {
 async fn a_domain_that_does_not_exist_is_reported() {
     let check = Check::new().await;
     let name_server = NameServer::start(&complete());
-    let detail = "trope.example does not exist in DNS, so receivers refuse its mail. Check `mail_from`.";
+    let detail = "trope.example does not exist in DNS, so receivers reject its mail. Check `mail_from`.";
     check.finds("hello@trope.example", &name_server.address(), "note", detail);
 }
 
