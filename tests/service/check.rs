@@ -46,7 +46,7 @@ fn assert_check(checks: &Value, name: &str, state: &str, detail: &str) {
 
 /// The PostgreSQL server of the tests runs without fsync, which is noted.
 fn database_state(database: &Database) -> (&'static str, &'static str) {
-    if database.is_postgres() { ("note", "`fsync` off") } else { ("ok", "accepts writes") }
+    if database.is_postgres() { ("note", "`fsync` is off") } else { ("ok", "accepts writes") }
 }
 
 #[tokio::test]
