@@ -269,7 +269,7 @@ fn a_use_of_a_higher_layer_or_a_neighbour_is_found() {
         ("store::people", "use crate::actions::Failure;"),
         ("store", "fn f() { crate::site::Site::build() }"),
         ("domain::text", "use crate::{config::Settings, clock::Clock};"),
-        ("web::app", "use crate::serve::{self, Running};"),
+        ("web::app", "use crate::serve::{self, RunningService};"),
     ] {
         let used = used_modules(module, code, &known);
         assert!(used.iter().any(|used| !may_use(module, used)), "{code}: {used:?}");

@@ -150,7 +150,7 @@ pub(super) fn verify(path: &Path, release: &Release, mut progress: impl FnMut(u6
     if length == release.length && hasher.finish() == release.sha256 {
         return Ok(());
     }
-    Err(io::Error::other("it is not what was published under that name"))
+    Err(io::Error::other("its length or SHA-256 differs from the published release"))
 }
 
 const CHUNK_SIZE: usize = 1024 * 1024;

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use super::backup_folder::{BackupFolder, ImageCopier, Manifest, Progress, remove_if_exists};
 use crate::domain::time::Timestamp;
 use crate::store::{
-    Copied, CopyFailure, Database, Schema, SourceWrites, Store, StoreFailure, TableSummary, make_private_folder,
+    CopyFailure, CopyOutcome, Database, MigrationState, SourceWrites, Store, StoreFailure, TableSummary,
+    make_private_folder,
 };
 
 /// What a backup contains and what it lacks.
@@ -28,13 +29,13 @@ pub struct CreatedBackup {
 /// Why there is no backup.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupFailure {
-    #[error("Nothing was backed up: {} is not empty. Name a new folder; it will be created.", .0.display())]
+    #[error("Nothing was backed up: {} is not empty. Choose an empty or new folder.", .0.display())]
     NotEmpty(PathBuf),
     #[error("Nothing was backed up: {} cannot be written: {why}.", .path.display())]
     Unwritable { path: PathBuf, why: io::Error },
     #[error("{}", .0.sentence("Nothing was backed up"))]
     Copy(#[from] CopyFailure),
-    #[error("The backup cannot be used: it differs from what was written when read back. Try another disk.")]
+    #[error("The backup cannot be used: the data read back differs from the data written. Try another disk.")]
     VerificationFailed,
 }
 
@@ -67,11 +68,11 @@ pub async fn create_backup(
     });
     let copied = copied.await;
     file.close().await;
-    let (Copied::Now(tables) | Copied::Earlier(tables)) = copied?;
+    let (CopyOutcome::Copied(tables) | CopyOutcome::AlreadyPresent(tables)) = copied?;
     progress(Progress::Indeterminate { phase: "checking integrity" });
     Store::finalize_backup_file(&backup.partial).await?;
     let file = Store::open_backup_file(&backup.partial);
-    let (Schema::Current(version) | Schema::Older(version)) = file.schema().await? else {
+    let (MigrationState::Current(version) | MigrationState::Older(version)) = file.migration_state().await? else {
         return Err(BackupFailure::VerificationFailed);
     };
     let read_back = file

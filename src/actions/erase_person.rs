@@ -5,7 +5,7 @@ use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
 use crate::store::{Erased, ScrubOutcome, Store};
 
-/// Deletes everything stored about an address, in one transaction ([`Store::erase`]), and then its remains in the
+/// Deletes everything stored about an address, in one transaction ([`Store::erase`]), and then what is left of it in the
 /// database files ([`Store::scrub_deleted`]).
 ///
 /// Two things are kept, as keyed hashes that only this database can compute: an existing suppression, so that the

@@ -4,13 +4,13 @@ use crate::store::StoreFailure;
 
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// 503: the request is fine and may be repeated shortly.
+    /// The request is valid and may be repeated shortly.
     #[error("{0}")]
     Unavailable(String),
-    /// 503: there is no release to download.
+    /// There is no release to download.
     #[error("no disk image has been published yet")]
     NothingPublished,
-    /// 500: a bug or a damaged database; repeating the request is unlikely to help.
+    /// A bug or a damaged database; repeating the request is unlikely to help.
     #[error("{0}")]
     Internal(String),
 }
@@ -19,7 +19,9 @@ impl From<StoreFailure> for Failure {
     fn from(failure: StoreFailure) -> Self {
         match failure {
             StoreFailure::Unavailable(_) | StoreFailure::Unusable(_) => Self::Unavailable(failure.to_string()),
-            StoreFailure::Rejected(_) | StoreFailure::Damaged(_) => Self::Internal(failure.to_string()),
+            StoreFailure::Rejected(_) | StoreFailure::InvalidData(_) | StoreFailure::Damaged(_) => {
+                Self::Internal(failure.to_string())
+            }
         }
     }
 }

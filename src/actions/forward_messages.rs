@@ -1,4 +1,5 @@
-//! Forwards contact messages to the makers' mailbox, each at least once.
+//! Forwards contact messages to the makers' mailbox. Each is retried for a week; it may arrive twice, but only with
+//! the same Message-ID.
 //!
 //! The messages of one mail are leased for a short time, and the lease is renewed while the mail server is being spoken
 //! to, so no transaction is open meanwhile. Then the outcome is recorded:
@@ -13,7 +14,7 @@
 //! server rejects in the end fails alone.
 //!
 //! Under a flood, more than [`DIGEST_THRESHOLD`] waiting messages share a digest of up to [`MAX_DIGEST_MESSAGES`], and
-//! [`mail_interval`] spaces the mails out.
+//! [`mail_interval`] spaces the emails out.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -32,10 +33,11 @@ use crate::store::{DeliveryFailure, DueMessage, MessageLease, Store};
 /// How long a lease lasts without being renewed.
 const LEASE_DURATION: Duration = Duration::from_mins(1);
 const LEASE_RENEWAL_INTERVAL: Duration = Duration::from_secs(20);
-/// The period over which [`mail_interval`] counts mails.
+/// The period over which [`mail_interval`] counts emails.
 const RATE_WINDOW: Duration = Duration::from_hours(1);
+const MAX_MAILS_PER_STEP: usize = 5;
 
-/// Forwards messages, a few mails at a time.
+/// Forwards messages, a few emails at a time.
 #[derive(Clone, Debug)]
 pub struct Forwarder {
     pub store: Store,
@@ -47,9 +49,9 @@ pub struct Forwarder {
 /// The outcome of a step.
 #[derive(Debug)]
 pub enum ForwardStep {
-    /// Mails were sent, and more may be due.
+    /// Emails were sent, and more may be due.
     Sent,
-    /// A mail was not sent and will be retried.
+    /// The attempt failed or its outcome is unknown. Its messages wait for a retry, or were given up.
     Failed(SendFailure),
     /// Nothing is due until then, or until a new message is stored.
     Idle(Option<Timestamp>),
@@ -70,7 +72,7 @@ struct LeasedMail {
 }
 
 impl Forwarder {
-    /// Sends what is due over one connection, at most [`DIGEST_THRESHOLD`] mails.
+    /// Sends what is due over one connection, at most [`MAX_MAILS_PER_STEP`] emails.
     ///
     /// # Errors
     /// `Unavailable` when the database is. If a mail was sent and that could not be recorded, the same mail is sent
@@ -85,16 +87,16 @@ impl Forwarder {
     }
 
     async fn send_due(&self, connection: &mut Option<SmtpConnection>) -> Result<ForwardStep, Failure> {
-        for sent in 0..DIGEST_THRESHOLD {
+        for sent in 0..MAX_MAILS_PER_STEP {
             let leased = match self.next().await? {
                 Next::Send(leased) => leased,
                 Next::WaitUntil(due) if sent == 0 => return Ok(ForwardStep::Idle(due)),
                 Next::WaitUntil(_) => break,
             };
             match self.send(connection, &leased).await {
-                Ok(()) => self.store.mark_sent(leased.lease, self.clock.now()).await?,
+                Ok(()) => self.store.record_sent(leased.lease, self.clock.now()).await?,
                 Err(failure) => {
-                    self.store.mark_failed(leased.lease, &self.delivery_failure(&leased, &failure)).await?;
+                    self.store.record_failed_attempt(leased.lease, &self.delivery_failure(&leased, &failure)).await?;
                     return Ok(ForwardStep::Failed(failure));
                 }
             }
@@ -105,7 +107,7 @@ impl Forwarder {
     /// Leases the messages of the next mail, unless nothing is due or it is too early for another mail.
     async fn next(&self) -> Result<Next, Failure> {
         let now = self.clock.now();
-        let (recent, last) = self.store.mails_sent_since(now.before(RATE_WINDOW)).await?;
+        let (recent, last) = self.store.emails_sent_since(now.before(RATE_WINDOW)).await?;
         if let Some(earliest) = last.map(|last| last.after(mail_interval(recent))).filter(|earliest| *earliest > now) {
             return Ok(Next::WaitUntil(Some(earliest)));
         }

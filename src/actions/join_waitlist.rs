@@ -1,4 +1,4 @@
-//! Joins the waitlist, the older list without a download.
+//! Joins the deprecated waitlist.
 
 use super::{Failure, Service, new_id};
 use crate::domain::signup::WaitlistOrder;

@@ -1,4 +1,5 @@
-//! The rules of the service, one verb per file. Layer 2, called by the JSON API, MCP, the forms and the commands.
+//! The rules of the service, one use case per file, and the state they share. Layer 2, called by the JSON API, MCP,
+//! the forms and the commands.
 //!
 //! An action takes validated values and returns a plain value or a failure. It knows neither HTTP nor SQL; where a
 //! statement enforces a rule, the doc comment of the action names it.
@@ -41,8 +42,8 @@ pub use import_people::import_people;
 pub use join_waitlist::join_waitlist;
 pub use newest_image::{NewestImage, latest_path};
 pub use ops_summary::{OpsSummary, ops_summary};
-pub use publish_release::{ImageSource, Publication, PublishFailure, ReleaseStore, publish_release};
-pub use readiness::{ReadinessCheck, missing_image, readiness};
+pub use publish_release::{ImageSource, NewRelease, PublishFailure, ReleaseStore, publish_release};
+pub use readiness::{ReadinessCheck, image_problem, readiness};
 pub use release_catalog::{CatalogWatcher, ReleaseCatalog};
 pub use restore::{RestoreFailure, RestoreTarget, Restored, restore};
 pub use send_contact::send_contact;

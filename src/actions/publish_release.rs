@@ -18,7 +18,7 @@ use crate::store::{Store, StoreFailure};
 
 /// A release to publish.
 #[derive(Clone, Debug)]
-pub struct Publication {
+pub struct NewRelease {
     pub version: Version,
     pub image: ImageSource,
     pub notes: Notes,
@@ -56,7 +56,7 @@ pub enum PublishFailure {
     Unwritable { path: PathBuf, why: io::Error },
     #[error("Another release is being published into {} right now. Try again when that is finished.", .0.display())]
     Busy(PathBuf),
-    #[error("Nothing was published: {0}.")]
+    #[error("{}", .0.sentence("Nothing was published"))]
     Store(#[from] StoreFailure),
 }
 
@@ -79,66 +79,66 @@ pub struct ReleaseStore<'a> {
 /// When nothing was published.
 pub async fn publish_release(
     release_store: &ReleaseStore<'_>,
-    publication: Publication,
+    new_release: NewRelease,
     at: Timestamp,
     progress: impl FnMut(u64, u64) + Send + 'static,
 ) -> Result<Release, PublishFailure> {
-    let file = file_name(release_store.app, &publication.version);
+    let file = file_name(release_store.app, &new_release.version);
     let check_publishable = |releases: &Releases| {
-        releases.check_publishable(&publication.version, &file, publication.prerelease, publication.force)
+        releases.check_publishable(&new_release.version, &file, new_release.prerelease, new_release.force)
     };
     check_publishable(&release_store.store.releases().await?)?;
-    match publication.image {
+    match new_release.image {
         ImageSource::External { ref url, length, sha256 } => {
-            let release = release(&publication, file.clone(), Some(url.clone()), (length, sha256), at);
-            record(release_store.store, release).await
+            let release = build_release(&new_release, file.clone(), Some(url.clone()), (length, sha256), at);
+            insert_release(release_store.store, release).await
         }
         ImageSource::File(ref source) => {
-            check(source)?;
+            check_disk_image(source)?;
             let folder = release_store.folder;
             let unwritable = |why| PublishFailure::Unwritable { path: folder.to_owned(), why };
             // Held until the release is recorded.
-            let _lock = lock(folder)?;
+            let _lock = lock_folder(folder)?;
             // Deleted when dropped. The name is fixed, so that the next run overwrites what a killed one left.
             let partial = TempPath::try_from_path(folder.join(".partial")).map_err(unwritable)?;
             let (source, target) = (source.clone(), partial.to_path_buf());
-            let copied = tokio::task::spawn_blocking(move || copy(&source, &target, progress));
+            let copied = tokio::task::spawn_blocking(move || copy_image(&source, &target, progress));
             let length_and_hash = copied.await.map_err(|why| unwritable(io::Error::other(why)))??;
             // Copying takes a while: another release may have been published meanwhile.
             check_publishable(&release_store.store.releases().await?)?;
-            // A file of that name has no row: it is left from an interrupted publication and is replaced.
+            // A file of that name has no row: it is left from an interrupted new_release and is replaced.
             partial.persist(folder.join(&file)).map_err(|failure| unwritable(failure.error))?;
             File::open(folder).and_then(|folder| folder.sync_all()).map_err(unwritable)?;
-            let release = release(&publication, file.clone(), None, length_and_hash, at);
-            record(release_store.store, release).await
+            let release = build_release(&new_release, file.clone(), None, length_and_hash, at);
+            insert_release(release_store.store, release).await
         }
     }
 }
 
-fn release(
-    publication: &Publication,
+fn build_release(
+    new_release: &NewRelease,
     file: String,
     external_url: Option<String>,
     (length, sha256): (u64, Sha256),
     published: Timestamp,
 ) -> Release {
     Release {
-        version: publication.version.clone(),
+        version: new_release.version.clone(),
         file,
         external_url,
         length,
         sha256,
-        notes: publication.notes.clone(),
-        build: publication.build.clone(),
-        signature: publication.signature.clone(),
-        minimum_macos: publication.minimum_macos.clone(),
-        prerelease: publication.prerelease,
+        notes: new_release.notes.clone(),
+        build: new_release.build.clone(),
+        signature: new_release.signature.clone(),
+        minimum_macos: new_release.minimum_macos.clone(),
+        prerelease: new_release.prerelease,
         published,
         withdrawn: None,
     }
 }
 
-async fn record(store: &Store, release: Release) -> Result<Release, PublishFailure> {
+async fn insert_release(store: &Store, release: Release) -> Result<Release, PublishFailure> {
     if store.add_release(&release).await? {
         Ok(release)
     } else {
@@ -147,7 +147,7 @@ async fn record(store: &Store, release: Release) -> Result<Release, PublishFailu
 }
 
 /// Checks by the trailer that the file is a complete disk image.
-fn check(path: &Path) -> Result<(), PublishFailure> {
+fn check_disk_image(path: &Path) -> Result<(), PublishFailure> {
     let unreadable = |why| PublishFailure::Unreadable { path: path.to_owned(), why };
     let mut file = File::open(path).map_err(unreadable)?;
     let metadata = file.metadata().map_err(unreadable)?;
@@ -163,7 +163,7 @@ fn check(path: &Path) -> Result<(), PublishFailure> {
 }
 
 /// Locks the folder against other publications until the returned file is dropped.
-fn lock(folder: &Path) -> Result<File, PublishFailure> {
+fn lock_folder(folder: &Path) -> Result<File, PublishFailure> {
     let unwritable = |why| PublishFailure::Unwritable { path: folder.to_owned(), why };
     fs::create_dir_all(folder).map_err(unwritable)?;
     let lock = OpenOptions::new().create(true).truncate(false).write(true).open(folder.join(".lock"));
@@ -176,7 +176,7 @@ fn lock(folder: &Path) -> Result<File, PublishFailure> {
 }
 
 /// Copies the image to disk and returns its length and SHA-256.
-fn copy(from: &Path, to: &Path, mut progress: impl FnMut(u64, u64)) -> Result<(u64, Sha256), PublishFailure> {
+fn copy_image(from: &Path, to: &Path, mut progress: impl FnMut(u64, u64)) -> Result<(u64, Sha256), PublishFailure> {
     const CHUNK_SIZE: usize = 1024 * 1024;
     let unreadable = |why| PublishFailure::Unreadable { path: from.to_owned(), why };
     let unwritable = |why| PublishFailure::Unwritable { path: to.to_owned(), why };

@@ -20,12 +20,12 @@ pub struct ReadinessCheck {
 /// left out.
 pub async fn readiness(service: &Service) -> Vec<ReadinessCheck> {
     let check = |name, problem, fails_readiness| ReadinessCheck { name, problem, fails_readiness };
-    let writer = service.writer.problem();
+    let writer = service.writer.unavailable_reason();
     if let Err(failure) = service.catalog.refresh().await {
         let database = check("database", Some(failure.to_string()), true);
         return std::iter::once(database).chain(writer.map(|problem| check("writer", Some(problem), true))).collect();
     }
-    let image = missing_image(&service.catalog, &service.newest_image).await;
+    let image = image_problem(&service.catalog, &service.newest_image).await;
     // Without any release, no other instance has an image either.
     let has_release = service.catalog.cached().newest().is_some();
     vec![
@@ -54,7 +54,7 @@ async fn outbox_problem(service: &Service) -> Option<String> {
 
 /// Returns why downloads get no image, according to the cached releases. The newest release may have been published on
 /// another machine, into a folder that this instance does not share.
-pub async fn missing_image(catalog: &ReleaseCatalog, newest_image: &NewestImage) -> Option<String> {
+pub async fn image_problem(catalog: &ReleaseCatalog, newest_image: &NewestImage) -> Option<String> {
     if matches!(newest_image, NewestImage::External(_)) {
         return None;
     }

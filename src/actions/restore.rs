@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use super::backup_folder::{BackupFolder, ImageCopier, Manifest, Progress, verify};
 use crate::domain::release::Releases;
-use crate::store::{Copied, CopyFailure, Database, Schema, SourceWrites, Store, StoreFailure, TableSummary};
+use crate::store::{
+    CopyFailure, CopyOutcome, Database, MigrationState, SourceWrites, Store, StoreFailure, TableSummary,
+};
 
 /// What was restored and what was not.
 #[derive(Debug)]
@@ -20,12 +22,12 @@ pub struct Restored {
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreFailure {
     #[error("{} holds no complete backup: it has no porchlight.db.", .0.display())]
-    NoBackup(PathBuf),
-    #[error("Nothing was restored: {} holds no data of porchlight. Name a folder that `porchlight backup` has written.", .0.display())]
-    NotABackup(PathBuf),
+    Incomplete(PathBuf),
+    #[error("Nothing was restored: {} is not a Porchlight database. Choose a folder that `porchlight backup` has written.", .0.display())]
+    NotPorchlight(PathBuf),
     #[error(
-        "Nothing was restored: {} is not a backup but a database in use, or a copy of one. To back it up, name it with \
-         `data_dir` and run `porchlight backup`.",
+        "Nothing was restored: {} is not a backup but a database in use, or a copy of one. To back it up, set \
+         `data_dir` to it and run `porchlight backup`.",
         .0.display()
     )]
     InUse(PathBuf),
@@ -42,10 +44,10 @@ pub enum RestoreFailure {
     #[error("{}", .0.sentence("Nothing was restored"))]
     Unusable(StoreFailure),
     #[error(
-        "Nothing was restored: the database ({0}) is not empty. Name an empty one with `database_url` or `data_dir`."
+        "Nothing was restored: the database ({0}) is not empty. Set `database_url` or `data_dir` to an empty database."
     )]
     NotEmpty(Database),
-    #[error("Nothing was restored: {} exists and differs from the image of that name in the backup. Move it away.", .0.display())]
+    #[error("Nothing was restored: {} exists and differs from the image of that name in the backup. Rename or move that file, then try again.", .0.display())]
     OtherImage(PathBuf),
     #[error("{}", .0.sentence("Nothing was restored"))]
     Copy(CopyFailure),
@@ -80,7 +82,7 @@ pub async fn restore(
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             return Err(RestoreFailure::Unreadable { path: backup.database, why: error.to_string() });
         }
-        _ => return Err(RestoreFailure::NoBackup(folder.to_owned())),
+        _ => return Err(RestoreFailure::Incomplete(folder.to_owned())),
     }
     let source = open(&backup, &mut progress).await?;
     let database = Store::open(target.database)?;
@@ -115,38 +117,38 @@ async fn open(backup: &BackupFolder, mut progress: impl FnMut(Progress)) -> Resu
     let path = || backup.database.clone();
     let unreadable = |failure: CopyFailure| match failure {
         CopyFailure::Store(StoreFailure::Damaged(why)) => RestoreFailure::Damaged { path: path(), why },
-        CopyFailure::Store(StoreFailure::Unavailable(why) | StoreFailure::Rejected(why)) => {
-            RestoreFailure::Unreadable { path: path(), why }
-        }
+        CopyFailure::Store(
+            StoreFailure::Unavailable(why) | StoreFailure::Rejected(why) | StoreFailure::InvalidData(why),
+        ) => RestoreFailure::Unreadable { path: path(), why },
         CopyFailure::Store(failure @ StoreFailure::Unusable(_)) => RestoreFailure::Unusable(failure),
         other => RestoreFailure::Unreadable { path: path(), why: other.to_string() },
     };
     let manifest = Manifest::read(&backup.manifest)
         .map_err(|why| RestoreFailure::Changed { path: backup.manifest.clone(), what: why.to_string() })?;
     let file = Store::open_backup_file(&backup.database);
-    let schema = file.schema().await.map_err(|failure| unreadable(failure.into()))?;
-    let (Schema::Older(version) | Schema::Current(version)) = schema else {
-        return Err(RestoreFailure::NotABackup(path()));
+    let schema = file.migration_state().await.map_err(|failure| unreadable(failure.into()))?;
+    let (MigrationState::Older(version) | MigrationState::Current(version)) = schema else {
+        return Err(RestoreFailure::NotPorchlight(path()));
     };
     let contents = file
         .table_summaries(version, |done, total| progress(Progress::Rows { phase: "verifying backup", done, total }));
     let contents = contents.await.map_err(unreadable)?;
-    if let Some(what) = manifest.and_then(|manifest| difference(&manifest.tables, &contents)) {
+    if let Some(what) = manifest.and_then(|manifest| first_changed_table(&manifest.tables, &contents)) {
         return Err(RestoreFailure::Changed { path: path(), what });
     }
-    if schema == Schema::Current(version) {
+    if schema == MigrationState::Current(version) {
         return Ok(file);
     }
-    let upgraded = file
-        .upgraded_copy(version, |phase, done, total| progress(Progress::Rows { phase, done, total }))
+    let migrated = file
+        .migrated_copy(version, |phase, done, total| progress(Progress::Rows { phase, done, total }))
         .await
         .map_err(unreadable);
     file.close().await;
-    upgraded
+    migrated
 }
 
 /// Describes the first table that differs.
-fn difference(written: &[TableSummary], found: &[TableSummary]) -> Option<String> {
+fn first_changed_table(written: &[TableSummary], found: &[TableSummary]) -> Option<String> {
     let unchanged = |written: &TableSummary| found.iter().any(|found| found == written);
     if let Some(TableSummary { table, rows, .. }) = written.iter().find(|written| !unchanged(written)) {
         return Some(match found.iter().find(|found| found.table == *table) {
@@ -176,7 +178,7 @@ async fn restore_database(
     let copied = source
         .copy_to(database, SourceWrites::Allowed, |phase, done, total| progress(Progress::Rows { phase, done, total }));
     match copied.await {
-        Ok(Copied::Now(tables) | Copied::Earlier(tables)) => Ok((tables, releases)),
+        Ok(CopyOutcome::Copied(tables) | CopyOutcome::AlreadyPresent(tables)) => Ok((tables, releases)),
         Err(CopyFailure::NotEmpty | CopyFailure::Diverged(_)) => Err(RestoreFailure::NotEmpty(target.database.clone())),
         Err(failure) => Err(RestoreFailure::Copy(failure)),
     }

@@ -12,7 +12,7 @@ use crate::domain::contact::{ContactMessage, ReceivedMessage};
 /// `Unavailable` when it cannot be stored.
 ///
 /// [`DUPLICATE_MESSAGE_WINDOW`]: crate::domain::limits::DUPLICATE_MESSAGE_WINDOW
-pub async fn send_contact(service: &Service, message: ContactMessage) -> Result<(), Failure> {
+pub async fn send_contact(service: &Service, contact: ContactMessage) -> Result<(), Failure> {
     let at = service.clock.now();
-    Ok(service.writer.record_message(ReceivedMessage { id: new_id(at), message, at }).await?)
+    Ok(service.writer.record_message(ReceivedMessage { id: new_id(at), contact, at }).await?)
 }

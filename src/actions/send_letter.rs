@@ -28,9 +28,9 @@ use crate::site::{LetterRecipient, LetterTemplate, SiteFailure};
 use crate::store::{LetterClaim, LetterOutcome, Recipient, Store};
 
 /// Delays after the first, second and third temporary rejection of a recipient.
-const RETRY_DELAYS: [Duration; 3] = [Duration::from_secs(5), Duration::from_secs(30), Duration::from_mins(2)];
+const DEFERRAL_DELAYS: [Duration; 3] = [Duration::from_secs(5), Duration::from_secs(30), Duration::from_mins(2)];
 /// Delay after any further one: no run waits that long, so the recipient is left for the next run.
-const LONG_RETRY_DELAY: Duration = Duration::from_hours(24);
+const LONG_DEFERRAL_DELAY: Duration = Duration::from_hours(24);
 const MAX_CONSECUTIVE_REJECTIONS: u32 = 5;
 
 /// Sends one letter, one recipient per [`step`](Self::step).
@@ -55,7 +55,8 @@ pub enum LetterStep {
     Deferred,
     /// The mail server is unavailable. The recipient, if any, was deferred.
     ServerUnavailable(String),
-    /// All remaining recipients are deferred until then or longer.
+    /// No recipient can be claimed now: the remaining ones are deferred until at least this time, or are being claimed by
+    /// another sender.
     WaitUntil(Timestamp),
     /// No recipient is left.
     Complete,
@@ -160,7 +161,7 @@ impl LetterSender {
                 (LetterOutcome::Rejected { reason }, step)
             }
             Err(failure) => {
-                let delay = RETRY_DELAYS.get(claimed.tries as usize).copied().unwrap_or(LONG_RETRY_DELAY);
+                let delay = DEFERRAL_DELAYS.get(claimed.tries as usize).copied().unwrap_or(LONG_DEFERRAL_DELAY);
                 let reason = failure.detail().to_owned();
                 (LetterOutcome::Deferred { until: now.after(delay), reason }, Ok(LetterStep::Deferred))
             }

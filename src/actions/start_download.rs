@@ -14,9 +14,9 @@ pub struct StartedDownload {
 
 /// Records the download, and the opt-in if `updates` is set, and returns the URL of the newest image.
 ///
-/// `updates` turns the monthly email on and never off: without it, the opt-in of an earlier download stays. `already`
-/// is exact even across instances, because the row of a person keeps the ids of the first download and the first join.
-/// Both rules are `UPSERT_PEOPLE` in `store/signups.rs`.
+/// `updates` turns the letter on and never off: without it, the opt-in of an earlier download stays. `already` is
+/// exact even across instances, because the row of a person keeps the ids of the first download and the first join. Both
+/// rules are `UPSERT_PEOPLE` in `store/signups.rs`.
 ///
 /// # Errors
 /// `NothingPublished` if there is no release, in which case nothing is recorded; `Unavailable` when the download cannot

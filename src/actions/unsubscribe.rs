@@ -1,4 +1,4 @@
-//! Unsubscribing from the monthly email by the link in each letter.
+//! Unsubscribing from the letter by the link in each copy.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,7 @@ pub async fn can_unsubscribe(service: &Service, token: &UnsubscribeToken) -> Res
     Ok(service.store.token_exists(token).await?)
 }
 
-/// Turns the monthly email off and returns `false` if the token is unknown. Repeating it is harmless.
+/// Turns the letter off and returns `false` if the token is unknown. Repeating it is harmless.
 ///
 /// [`UnsubscribeKind::NotMe`] also suppresses the address, which no later signup undoes. After any other kind the next
 /// download with `updates` turns the email on again. Both are one transaction: [`Store::unsubscribe`].

@@ -8,7 +8,7 @@ use crate::store::{Store, StoreFailure};
 pub enum WithdrawFailure {
     #[error("There is no release {0} to withdraw. `porchlight release list` shows all releases.")]
     NotPublished(Version),
-    #[error("Nothing was withdrawn: {0}.")]
+    #[error("{}", .0.sentence("Nothing was withdrawn"))]
     Store(#[from] StoreFailure),
 }
 

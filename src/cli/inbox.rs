@@ -132,7 +132,7 @@ impl ListArguments {
 
 fn line(entry: &InboxEntry, width: Option<usize>) -> String {
     let received = &entry.received;
-    let (email, text) = (received.message.email.as_typed(), received.message.message.as_str());
+    let (email, text) = (received.contact.email.as_typed(), received.contact.text.as_str());
     let cells = [(reference(received.id), 8), (received.at.date(), 10), (entry.state.as_str().to_owned(), 7)];
     format_row(&cells, &format!("{}  {}", sanitize_line(email), sanitize_line(text)), width)
 }
@@ -146,20 +146,23 @@ async fn show(store: &Store, id: &str, as_json: bool) -> Result<(), CommandFailu
     let received = &entry.received;
     let attempts = quantity(entry.tries, "attempt", "attempts");
     let delivery = match (entry.state, entry.tries) {
-        (DeliveryState::Sent, _) => format!("mailed on {}", entry.at.rfc3339()),
-        (DeliveryState::Failed, _) => format!("failed on {} after {attempts}", entry.at.rfc3339()),
+        (DeliveryState::Sent, _) => format!("mailed on {}", entry.state_at.rfc3339()),
+        (DeliveryState::Failed, _) => format!("failed on {} after {attempts}", entry.state_at.rfc3339()),
         (DeliveryState::Leased, _) => "being mailed now".to_owned(),
         (DeliveryState::Waiting, 0) => "waiting to be mailed".to_owned(),
-        (DeliveryState::Waiting, _) => format!("waiting after {attempts}, next after {}", entry.at.rfc3339()),
+        (DeliveryState::Waiting, _) => {
+            let failed = quantity(entry.tries, "failed attempt", "failed attempts");
+            format!("waiting; {failed}, next attempt at {}", entry.state_at.rfc3339())
+        }
     };
     print_line(&format!("reference  {}", reference(received.id)));
-    print_line(&format!("from       {}", contact_sender(&received.message)));
+    print_line(&format!("from       {}", contact_sender(&received.contact)));
     print_line(&format!("received   {}", received.at.rfc3339()));
     print_line(&format!("mail       {delivery}"));
     if let Some(error) = &entry.last_error {
         print_line(&format!("error      {}", sanitize_line(error)));
     }
-    print_line(&format!("\n{}", sanitize(received.message.message.as_str())));
+    print_line(&format!("\n{}", sanitize(received.contact.text.as_str())));
     Ok(())
 }
 
@@ -169,7 +172,7 @@ async fn retry(store: &Store, settings: &Settings, id: Option<&str>) -> Result<(
         Some(id) => {
             let entry = find(store, id).await?;
             if entry.state == DeliveryState::Sent {
-                return Err(InboxFailure::Sent(reference(entry.received.id), entry.at.date()).into());
+                return Err(InboxFailure::Sent(reference(entry.received.id), entry.state_at.date()).into());
             }
             Some(entry.received.id)
         }
@@ -177,7 +180,7 @@ async fn retry(store: &Store, settings: &Settings, id: Option<&str>) -> Result<(
     let retried = store.retry_messages(only, Clock::System.now()).await?;
     eprint_line(&match (retried, only) {
         (0, None) => "No messages are waiting.".to_owned(),
-        (0, Some(_)) => "It is already being mailed.".to_owned(),
+        (0, Some(_)) => "That message is being sent right now.".to_owned(),
         (number, _) => format!("{} will be mailed within half a minute.", quantity(number, "message", "messages")),
     });
     if settings.mail.is_none() {

@@ -200,7 +200,11 @@ fn stopped(failure: &LetterFailure, letter: Option<&StartedLetter>) -> LetterCom
 }
 
 fn waiting(letter: Option<&StartedLetter>) -> String {
-    quantity(letter.map_or(0, |letter| letter.counts.waiting), "recipient is waiting.", "recipients are waiting.")
+    quantity(
+        letter.map_or(0, |letter| letter.counts.waiting),
+        "recipient has not been sent to yet.",
+        "recipients have not been sent to yet.",
+    )
 }
 
 async fn find(store: &Store, id: &str) -> Result<Option<StartedLetter>, CommandFailure> {

@@ -4,7 +4,7 @@ use super::backup::{print_contents, progress_bar};
 use super::{Access, CommandFailure, block_on, eprint_line, open_store};
 use crate::actions::Progress;
 use crate::config::{InvalidSettings, Settings};
-use crate::store::{Copied, CopyFailure, Database, SourceWrites, Store};
+use crate::store::{CopyFailure, CopyOutcome, Database, SourceWrites, Store};
 
 /// Why nothing was copied, in one sentence.
 #[derive(Debug, thiserror::Error)]
@@ -13,11 +13,11 @@ pub(super) enum MoveFailure {
         "Nothing was copied: {0} is not an embedded database. Use `porchlight backup` and `porchlight restore` instead."
     )]
     NotEmbedded(Database),
-    #[error("Nothing was copied: {0} is not empty, and was not changed. Name a new and empty database.")]
+    #[error("Nothing was copied: {0} is not empty, and was not changed. Choose a new and empty database.")]
     NotEmpty(Database),
     #[error(
         "Nothing was copied: {0} holds an earlier copy, and one of the two databases has changed since ({1}). If the \
-         service already uses {0}, you are done. If it still uses the old database, name a new and empty one."
+         service already uses {0}, you are done. If it still uses the old database, choose a new and empty one."
     )]
     Diverged(Database, String),
     #[error("{}", .1.sentence(&format!("Nothing was copied to {}", .0)))]
@@ -51,8 +51,8 @@ pub(super) fn run(settings: &Settings, to: &str) -> Result<(), CommandFailure> {
             failure => MoveFailure::Copy(to.clone(), failure),
         })?;
         let (tables, outcome) = match &copied {
-            Copied::Now(tables) => (tables, "Everything was copied to"),
-            Copied::Earlier(tables) => (tables, "Everything is already in"),
+            CopyOutcome::Copied(tables) => (tables, "Everything was copied to"),
+            CopyOutcome::AlreadyPresent(tables) => (tables, "Everything is already in"),
         };
         print_contents(tables, &[]);
         eprint_line(&format!("{outcome} {to}, and every table was compared row by row."));

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::CommandFailure;
 use crate::config::Settings;
-use crate::store::{Database, Schema, Store, StoreFailure};
+use crate::store::{Database, MigrationState, Store, StoreFailure};
 
 /// What a command may do to the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub(super) async fn open_store(settings: &Settings, access: Access) -> Result<St
         return Ok(Store::open_existing(&database)?);
     }
     let store = Store::open(&database)?;
-    store.prepare().await.map_err(|failure| unusable(database, failure))?;
+    store.migrate().await.map_err(|failure| unusable(database, failure))?;
     Ok(store)
 }
 
@@ -80,19 +80,19 @@ async fn check_existing(database: &Database, setting: &'static str, access: Acce
         }
     }
     let store = Store::open_existing(database)?;
-    let schema = store.schema().await;
+    let schema = store.migration_state().await;
     store.close().await;
     match schema.map_err(|failure| unusable(database.clone(), failure))? {
-        Schema::None => Err(OpenFailure::NoTables(database.clone(), setting).into()),
-        Schema::Older(_) if access == Access::Read => Err(OpenFailure::Older(database.clone()).into()),
-        Schema::Older(_) | Schema::Current(_) => Ok(()),
+        MigrationState::None => Err(OpenFailure::NoTables(database.clone(), setting).into()),
+        MigrationState::Older(_) if access == Access::Read => Err(OpenFailure::Older(database.clone()).into()),
+        MigrationState::Older(_) | MigrationState::Current(_) => Ok(()),
     }
 }
 
 fn unusable(database: Database, failure: StoreFailure) -> CommandFailure {
     match failure {
-        StoreFailure::Unavailable(error) | StoreFailure::Rejected(error) => {
-            OpenFailure::Unusable(database, error).into()
+        StoreFailure::Unavailable(why) | StoreFailure::Rejected(why) | StoreFailure::InvalidData(why) => {
+            OpenFailure::Unusable(database, why).into()
         }
         damaged @ StoreFailure::Damaged(_) => OpenFailure::Damaged(database, damaged).into(),
         failure @ StoreFailure::Unusable(_) => failure.into(),

@@ -10,7 +10,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::terminal::{terminal_width, truncate};
 use super::{Access, CommandFailure, block_on, confirm, eprint_line, open_store, print_json, print_line};
 use crate::actions::{
-    ImageSource, Publication, PublishFailure, ReleaseStore, WithdrawFailure, publish_release, withdraw_release,
+    ImageSource, NewRelease, PublishFailure, ReleaseStore, WithdrawFailure, publish_release, withdraw_release,
 };
 use crate::clock::Clock;
 use crate::config::Settings;
@@ -178,7 +178,7 @@ impl PublishArguments {
         };
         let mut interrupt = signal(SignalKind::interrupt())?;
         let published = tokio::select! {
-            published = publish_release(&release_store, self.publication()?, Clock::System.now(), progress) => {
+            published = publish_release(&release_store, self.new_release()?, Clock::System.now(), progress) => {
                 published.map_err(ReleaseFailure::from)
             }
             _ = interrupt.recv() => Err(ReleaseFailure::Interrupted),
@@ -198,7 +198,7 @@ impl PublishArguments {
         Ok(())
     }
 
-    fn publication(self) -> Result<Publication, ReleaseFailure> {
+    fn new_release(self) -> Result<NewRelease, ReleaseFailure> {
         let notes = match self.notes {
             None => Notes::default(),
             Some(path) => {
@@ -211,7 +211,7 @@ impl PublishArguments {
             (None, Some(url), Some(length), Some(sha256)) => ImageSource::External { url, length, sha256 },
             (file, ..) => ImageSource::File(file.unwrap_or_default()),
         };
-        Ok(Publication {
+        Ok(NewRelease {
             version: self.version,
             image,
             notes,

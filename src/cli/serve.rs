@@ -7,7 +7,7 @@ use tracing::Level;
 use super::{CommandFailure, eprint_line};
 use crate::clock::Clock;
 use crate::config::Settings;
-use crate::serve::{Running, start};
+use crate::serve::{RunningService, start};
 
 pub(super) fn run(settings: Settings, watch: bool) -> Result<(), CommandFailure> {
     disable_huge_pages();
@@ -52,8 +52,8 @@ fn raise_file_limit() {
     }
 }
 
-fn print_summary(running: &Running) {
-    eprint_line(&format!("Porchlight {} serves {}", env!("CARGO_PKG_VERSION"), running.base_url()));
+fn print_summary(running: &RunningService) {
+    eprint_line(&format!("Porchlight {} is serving {}", env!("CARGO_PKG_VERSION"), running.base_url()));
     eprint_line(&format!("  listening on  {}", running.address()));
     if let Some(address) = running.ops_address() {
         eprint_line(&format!("  dashboard     http://{address}/"));
@@ -63,7 +63,7 @@ fn print_summary(running: &Running) {
     if let Some(relay) = running.relay() {
         eprint_line(&format!("  mail          through {relay}"));
     }
-    for note in running.notes() {
-        eprint_line(&format!("  note          {note}"));
+    for hint in running.setup_hints() {
+        eprint_line(&format!("  note          {hint}"));
     }
 }

@@ -13,14 +13,14 @@ use super::time::Timestamp;
 pub struct ContactMessage {
     pub name: Option<SenderName>,
     pub email: EmailAddress,
-    pub message: MessageText,
+    pub text: MessageText,
 }
 
 /// A message with its id and the time it was received.
 #[derive(Clone, Debug)]
 pub struct ReceivedMessage {
     pub id: Uuid,
-    pub message: ContactMessage,
+    pub contact: ContactMessage,
     pub at: Timestamp,
 }
 

@@ -81,7 +81,7 @@ pub struct LetterCounts {
     pub uncertain: u64,
     /// Permanently rejected by the mail server.
     pub refused: u64,
-    /// Opted out in the meantime, or already had a letter this month.
+    /// Opted out or suppressed in the meantime, or already had a letter this month.
     pub skipped: u64,
 }
 

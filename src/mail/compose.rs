@@ -1,4 +1,4 @@
-//! Headers and framing that all mails share.
+//! Headers and framing that all emails share.
 
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -12,7 +12,7 @@ use crate::domain::mailbox::Mailbox;
 use crate::domain::relay::Relay;
 use crate::domain::time::Timestamp;
 
-/// Composes mails from one sender, and sends them through one mail server.
+/// Composes emails from one sender, and sends them through one mail server.
 #[derive(Clone, Debug)]
 pub struct Mailer {
     pub(super) relay: Relay,
@@ -72,7 +72,7 @@ impl Mailer {
         self.compose(id, to, &subject, at, extra, &SinglePart::plain(normalize_line_endings(text)).formatted())
     }
 
-    /// Composes a mail from the headers that all mails have, `extra` headers, and a MIME part with its own headers.
+    /// Composes a mail from the headers that all emails have, `extra` headers, and a MIME part with its own headers.
     pub(super) fn compose(
         &self,
         id: Uuid,

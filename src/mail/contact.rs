@@ -1,4 +1,4 @@
-//! Contact messages as mails to the makers: one message per mail, or many in a digest.
+//! Contact messages as emails to the makers: one message per email, or many in a digest.
 
 use std::fmt::Write;
 
@@ -18,9 +18,9 @@ impl Mailer {
             id: received.id,
             to,
             subject: format!("Contact message [{}]", reference(received.id)),
-            reply_to: Some(&received.message.email),
+            reply_to: Some(&received.contact.email),
             at,
-            text: &format!("{}\n{}", summary(received), received.message.message.as_str()),
+            text: &format!("{}\n{}", summary(received), received.contact.text.as_str()),
         })
     }
 
@@ -47,7 +47,7 @@ fn digest(received: &[ReceivedMessage]) -> String {
     );
     for (number, received) in (1..).zip(received) {
         let _ = write!(text, "\n---- {number} of {count} ----\n\n{}\n", summary(received));
-        for line in lines(received.message.message.as_str()) {
+        for line in lines(received.contact.text.as_str()) {
             let _ = writeln!(text, "> {line}");
         }
     }
@@ -57,17 +57,17 @@ fn digest(received: &[ReceivedMessage]) -> String {
 
 /// Sender, time and reference, one line each.
 fn summary(received: &ReceivedMessage) -> String {
-    let name = received.message.name.as_ref().map(SenderName::as_str).filter(|name| !name.trim().is_empty());
+    let name = received.contact.name.as_ref().map(SenderName::as_str).filter(|name| !name.trim().is_empty());
     format!(
         "Name: {}\nEmail: {}\nTime: {}\nReference: {}\n",
         name.map_or_else(|| "(not given)".to_owned(), single_line),
-        received.message.email.as_typed(),
+        received.contact.email.as_typed(),
         received.at.rfc3339().replace('T', " ").replace('Z', " UTC"),
         reference(received.id),
     )
 }
 
-/// Replaces line breaks, controls and direction characters by U+FFFD, so that the text can neither
+/// Replaces line breaks, controls and bidirectional control characters by U+FFFD, so that the text can neither
 /// start a line nor reverse one.
 fn single_line(text: &str) -> String {
     text.replace(|c: char| is_line_break(c) || is_control_or_bidi(c), "\u{fffd}")
@@ -108,9 +108,9 @@ mod tests {
             let name = name.and_then(|name| SenderName::parse(&name).ok());
             let email = EmailAddress::parse(&format!("{local}@example.com"));
             let email = email.unwrap_or_else(|_| EmailAddress::parse("ada@example.com").unwrap());
-            let message = MessageText::parse(&format!("{message}..")).unwrap();
+            let text = MessageText::parse(&format!("{message}..")).unwrap();
             let at = Timestamp::from_unix_millis(1_794_744_000_000);
-            let received = ReceivedMessage { id: Uuid::nil(), message: ContactMessage { name, email, message }, at };
+            let received = ReceivedMessage { id: Uuid::nil(), contact: ContactMessage { name, email, text }, at };
 
             let mailbox = |text| Mailbox::parse(text).unwrap();
             let relay = Relay::parse("smtp://localhost").unwrap();

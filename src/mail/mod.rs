@@ -1,4 +1,4 @@
-//! Composes mails and sends them over SMTP. Layer 1, and the only module that speaks SMTP.
+//! Composes emails and sends them over SMTP. Layer 1, and the only module that speaks SMTP.
 //!
 //! Knows nothing of databases, and decides neither who is mailed nor when to retry.
 

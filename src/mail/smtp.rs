@@ -1,4 +1,4 @@
-//! SMTP sessions: one connection for some mails, with a timeout for each phase.
+//! SMTP sessions: one connection for several emails, with a timeout for each phase.
 //!
 //! Failures are classified by what they mean for the mail: it was certainly not delivered, or that is uncertain.
 
@@ -151,7 +151,7 @@ impl Mailer {
         Ok(smtp)
     }
 
-    /// The certificate must be trusted by the system, except on this machine.
+    /// Verifies the certificate against the system's trust store, unless the server is on this host.
     fn tls(&self) -> Result<TlsParameters, Error> {
         let is_trusted_local = self.relay.is_trusted_local();
         TlsParameters::builder(self.relay.host())

@@ -57,7 +57,7 @@ impl Listener {
     }
 }
 
-/// Accepts connections until the stop. Beyond [`limits::MAX_CONNECTIONS`] they wait in the kernel's backlog.
+/// Accepts connections until shutdown starts. Beyond [`limits::MAX_CONNECTIONS`] they wait in the kernel's backlog.
 pub(super) async fn accept(listener: TcpListener, context: ConnectionContext) {
     let connections = Arc::new(Semaphore::new(limits::MAX_CONNECTIONS));
     let next = async || {
@@ -87,7 +87,7 @@ pub(super) async fn accept(listener: TcpListener, context: ConnectionContext) {
     drain_backlog(listener, &context);
 }
 
-/// Serves the clients that had connected before the stop and were not accepted yet.
+/// Serves the clients that had connected before shutdown started and were not accepted yet.
 fn drain_backlog(listener: TcpListener, context: &ConnectionContext) {
     let Ok(listener) = listener.into_std() else { return };
     while let Ok((stream, _)) = listener.accept() {

@@ -16,7 +16,7 @@ const MIN_IDLE: Duration = Duration::from_secs(1);
 /// Wait after the mail server or the database failed.
 const FAILURE_DELAY: Duration = Duration::from_secs(5);
 
-/// Runs until the stop and finishes the current step unless `abort` is cancelled.
+/// Runs until shutdown starts and finishes the current step unless `abort` is cancelled.
 pub(super) async fn run(
     forwarder: Forwarder,
     new_messages: Arc<Notify>,
@@ -54,7 +54,7 @@ async fn step(forwarder: &Forwarder) -> Wait {
             Wait::ForMessage(wait.clamp(MIN_IDLE, POLL_INTERVAL))
         }
         Ok(ForwardStep::Failed(failure)) => {
-            tracing::warn!(%failure, "a mail to the makers was not sent and will be retried");
+            tracing::warn!(%failure, "forwarding contact messages failed");
             Wait::Fixed(FAILURE_DELAY)
         }
         Err(failure) => {

@@ -35,7 +35,7 @@ use crate::web::{self, App};
 /// How long requests in progress may take after the stop signal. Together with two [`FLUSH_TIMEOUT`]s this is less than
 /// the ten seconds that a shutdown may take.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(7);
-/// How long the last counts, and then the last writes, may take.
+/// How long flushing the last counts and closing the ops pool, and then the last writes, may take.
 const FLUSH_TIMEOUT: Duration = Duration::from_millis(1250);
 
 /// How often the files of a watched site are polled.
@@ -45,7 +45,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(300);
 pub enum ServeFailure {
     #[error(transparent)]
     Settings(#[from] InvalidSettings),
-    #[error(transparent)]
+    #[error("{}", .0.sentence("The service did not start"))]
     Store(#[from] StoreFailure),
     #[error("The database ({0}) cannot be used: {1}.")]
     Database(Database, String),
@@ -59,14 +59,14 @@ pub enum ServeFailure {
 
 /// A running service. Dropped without `stop`, it runs until the runtime ends.
 #[derive(Debug)]
-pub struct Running {
+pub struct RunningService {
     address: SocketAddr,
     ops_address: Option<SocketAddr>,
     base_url: BaseUrl,
     data_dir: PathBuf,
     database: Database,
     relay: Option<Relay>,
-    notes: Vec<String>,
+    setup_hints: Vec<String>,
     stop: CancellationToken,
     abort: CancellationToken,
     tasks: TaskTracker,
@@ -78,18 +78,18 @@ pub struct Running {
 /// Opens the database, builds the site and starts listening.
 ///
 /// # Errors
-/// When the service cannot start. A PostgreSQL server that is unavailable is no reason: pages are served without it,
-/// and writes are accepted as soon as it is back.
-pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFailure> {
+/// When the service cannot start. An unavailable PostgreSQL server is not an error: pages are served without it, and
+/// writes are accepted as soon as it is back.
+pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, ServeFailure> {
     let database = Database::from_settings(&settings)?;
     let store = Store::open_for_requests(&database)?;
-    let unprepared = match store.prepare().await {
+    let migration_error = match store.migrate().await {
         Ok(()) => None,
         Err(failure @ StoreFailure::Unavailable(_)) if matches!(database, Database::Postgres(_)) => {
             tracing::warn!(%failure, "started without the database: writes get 503 until it is available");
             Some(failure)
         }
-        Err(StoreFailure::Unavailable(why) | StoreFailure::Rejected(why)) => {
+        Err(StoreFailure::Unavailable(why) | StoreFailure::Rejected(why) | StoreFailure::InvalidData(why)) => {
             return Err(ServeFailure::Database(database, why));
         }
         Err(damaged @ StoreFailure::Damaged(_)) => return Err(ServeFailure::Damaged(database, damaged)),
@@ -106,13 +106,13 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &facts.name);
     let catalog = ReleaseCatalog::new(store.clone(), settings.releases_dir.clone());
     let releases = catalog.current().await;
-    let mut notes = notes(&newest_image, &releases, &base_url);
+    let mut setup_hints = setup_hints(&newest_image, &releases, &base_url);
     let forwarder = settings.mail.as_ref().map(|mail| forwarder(mail, &store, &clock)).transpose()?;
     if forwarder.is_none() {
-        notes.push("Contact messages are stored and not mailed to anybody. Set `smtp_url`.".to_owned());
+        setup_hints.push("Contact messages are stored and not mailed to anybody. Set `smtp_url`.".to_owned());
     }
     let (stop, abort, tasks) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
-    let (writer, writer_task) = Writer::start(store.clone(), unprepared);
+    let (writer, writer_task) = Writer::start(store.clone(), migration_error);
     let new_messages = writer.new_messages();
     let count_buffer = CountBuffer::default();
     let flush_counts = flush_counts::run(count_buffer.clone(), store.clone(), stop.clone());
@@ -125,18 +125,10 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
         |listener| ConnectionContext { listener, stop: stop.clone(), abort: abort.clone(), tasks: tasks.clone() };
     tasks.spawn(connections::accept(listener, context_of(Listener::Public(app.clone(), web::router(&app)))));
     let mut ops_address = None;
-    match ops_listener(settings.ops.listen).await? {
-        Some(listener) => {
-            ops_address = listener.local_addr().ok();
-            let auth = OpsAuth::new(settings.ops.token.as_deref());
-            tasks.spawn(connections::accept(listener, context_of(Listener::Ops(app.clone(), auth))));
-        }
-        None if settings.ops.listen != OpsListen::Off => {
-            notes.push(
-                "There is no ops listener: the port of `ops_listen` is in use. Set another one, or `off`.".to_owned(),
-            );
-        }
-        None => {}
+    if let Some(listener) = ops_listener(settings.ops.listen, &mut setup_hints).await? {
+        ops_address = listener.local_addr().ok();
+        let auth = OpsAuth::new(settings.ops.token.as_deref());
+        tasks.spawn(connections::accept(listener, context_of(Listener::Ops(app.clone(), auth))));
     }
     tasks.spawn(flush_counts);
     tasks.spawn(refresh_releases::run(content.clone(), app.clone(), stop.clone()));
@@ -144,14 +136,14 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
         let (stop, abort) = (stop.clone(), abort.clone());
         tasks.spawn(forwarder::run(forwarder, new_messages, stop, abort));
     }
-    Ok(Running {
+    Ok(RunningService {
         address,
         ops_address,
         base_url,
         data_dir: std::path::absolute(&settings.data_dir).unwrap_or(settings.data_dir),
         database,
         relay: settings.mail.map(|mail| mail.relay),
-        notes,
+        setup_hints,
         stop,
         abort,
         tasks,
@@ -161,7 +153,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<Running, ServeFai
     })
 }
 
-impl Running {
+impl RunningService {
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
@@ -196,8 +188,8 @@ impl Running {
 
     /// What is not set up yet, one sentence each.
     #[must_use]
-    pub fn notes(&self) -> &[String] {
-        &self.notes
+    pub fn setup_hints(&self) -> &[String] {
+        &self.setup_hints
     }
 
     /// Rebuilds the site whenever its files change.
@@ -216,10 +208,13 @@ impl Running {
             self.abort.cancel();
         }
         let service = self.app.service();
-        if let Ok(Err(failure)) = timeout(FLUSH_TIMEOUT, service.count_buffer.flush(&service.store)).await {
-            tracing::warn!(%failure, "failed to flush the last counts");
-        }
-        service.ops_pool.close().await;
+        let flush = async {
+            if let Err(failure) = service.count_buffer.flush(&service.store).await {
+                tracing::warn!(%failure, "failed to flush the last counts");
+            }
+            service.ops_pool.close().await;
+        };
+        let _ = timeout(FLUSH_TIMEOUT, flush).await;
         // The writer task ends when the last handle to it is dropped.
         drop(self.app);
         if timeout(FLUSH_TIMEOUT, self.writer).await.is_err() {
@@ -228,36 +223,40 @@ impl Running {
     }
 }
 
-/// Returns `None` if the ops listener is off, or if its default port is in use.
-async fn ops_listener(listen: OpsListen) -> Result<Option<TcpListener>, ServeFailure> {
-    match listen {
-        OpsListen::Off => Ok(None),
-        OpsListen::IfFree(address) => Ok(TcpListener::bind(address).await.ok()),
-        OpsListen::At(address) => {
-            let bound = TcpListener::bind(address).await;
-            bound.map(Some).map_err(|error| ServeFailure::Listen("ops_listen", address, error))
+/// Returns `None` if the ops listener is off, or, with a hint, if its default address cannot be used.
+async fn ops_listener(listen: OpsListen, hints: &mut Vec<String>) -> Result<Option<TcpListener>, ServeFailure> {
+    let (OpsListen::IfFree(address) | OpsListen::At(address)) = listen else { return Ok(None) };
+    match TcpListener::bind(address).await {
+        Ok(listener) => Ok(Some(listener)),
+        Err(error) if listen == OpsListen::At(address) => Err(ServeFailure::Listen("ops_listen", address, error)),
+        Err(error) => {
+            hints.push(format!(
+                "There is no ops listener: cannot listen on {address}: {error}. \
+                 Set `ops_listen` to another address, or `off`."
+            ));
+            Ok(None)
         }
     }
 }
 
-fn notes(newest_image: &NewestImage, releases: &Releases, base_url: &BaseUrl) -> Vec<String> {
-    let mut notes = Vec::new();
+fn setup_hints(newest_image: &NewestImage, releases: &Releases, base_url: &BaseUrl) -> Vec<String> {
+    let mut setup_hints = Vec::new();
     if base_url.is_loopback() {
-        notes.push("This is a local preview. Set `base_url` to the public address to go live.".to_owned());
+        setup_hints.push("This is a local preview. Set `base_url` to the public address to go live.".to_owned());
     }
     match newest_image {
-        NewestImage::Preview(_) if releases.newest().is_none() => notes.push(
-            "Downloads get a sample disk image. `porchlight release publish FILE.dmg --version 1.0.0` puts up your own."
+        NewestImage::Preview(_) if releases.newest().is_none() => setup_hints.push(
+            "Downloads get a sample disk image. Publish your own with `porchlight release publish FILE.dmg --version 1.0.0`."
                 .to_owned(),
         ),
-        NewestImage::Published(_) if releases.newest().is_none() => notes.push(
+        NewestImage::Published(_) if releases.newest().is_none() => setup_hints.push(
             "No disk image has been published, so downloads are answered with 503. Publish one with \
              `porchlight release publish FILE.dmg --version 1.0.0`, or set `download_url`."
                 .to_owned(),
         ),
         _ => {}
     }
-    notes
+    setup_hints
 }
 
 fn forwarder(mail: &MailSettings, store: &Store, clock: &Clock) -> Result<Forwarder, InvalidSettings> {
@@ -276,8 +275,8 @@ async fn watch(content: Content, mut seen: u64, app: App, stop: CancellationToke
         if state != seen {
             seen = state;
             match app.rebuild(&content) {
-                Ok(()) => tracing::info!("the site changed"),
-                Err(failure) => tracing::warn!(%failure, "the change is not shown"),
+                Ok(()) => tracing::info!("site rebuilt"),
+                Err(failure) => tracing::warn!(%failure, "site rebuild failed; still serving the previous version"),
             }
         }
     }

@@ -34,8 +34,10 @@ pub(super) async fn run(content: Content, app: App, stop: CancellationToken) {
 async fn rebuild(content: &Content, app: &App) {
     let (content, app) = (content.clone(), app.clone());
     match tokio::task::spawn_blocking(move || app.rebuild(&content)).await {
-        Ok(Ok(())) => tracing::info!("the releases changed"),
-        Ok(Err(failure)) => tracing::warn!(%failure, "the site was not rebuilt for the new releases"),
+        Ok(Ok(())) => tracing::info!("site rebuilt for new releases"),
+        Ok(Err(failure)) => {
+            tracing::warn!(%failure, "site rebuild for new releases failed; still serving the previous version");
+        }
         Err(failure) => tracing::error!(%failure, "rebuilding the site panicked"),
     }
 }

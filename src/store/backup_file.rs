@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection};
 
 use super::{Store, StoreFailure};
@@ -29,14 +29,5 @@ impl Store {
     pub fn open_backup_file(path: &Path) -> Self {
         let options = SqliteConnectOptions::new().filename(path).read_only(true).immutable(true);
         Self::Sqlite(SqlitePoolOptions::new().max_connections(1).connect_lazy_with(options))
-    }
-
-    /// Creates an empty temporary database. SQLite unlinks its file right after opening it, so no other user can read
-    /// it, and the space is freed with the only connection even if the process is killed.
-    pub(super) fn temporary() -> (Self, SqlitePool) {
-        let options = SqliteConnectOptions::new().filename("").create_if_missing(true);
-        let pool = SqlitePoolOptions::new().max_connections(1).idle_timeout(None).max_lifetime(None);
-        let pool = pool.connect_lazy_with(options);
-        (Self::Sqlite(pool.clone()), pool)
     }
 }

@@ -15,7 +15,8 @@ use super::StoreFailure;
 use super::migrations::{POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS};
 use crate::config::{InvalidSettings, Settings};
 
-/// How long a statement may wait for a connection, for a lock, or run.
+/// How long a statement may wait for a connection, for a lock, or run. SQLite has no `statement` timeout; PostgreSQL
+/// counts lock waits towards it.
 #[derive(Clone, Copy)]
 struct Timeouts {
     connect: Duration,
@@ -33,7 +34,7 @@ struct PoolSize {
 const LARGE_POOL: PoolSize = PoolSize { sqlite: 4, postgres: 8 };
 const SMALL_POOL: PoolSize = PoolSize { sqlite: 2, postgres: 2 };
 
-/// Together less than the five seconds within which a request gets its response.
+/// Acquiring a connection and running one statement takes at most 4 s, so that a request gets its response within five.
 const REQUEST_TIMEOUTS: Timeouts = Timeouts {
     connect: Duration::from_millis(1500),
     lock: Duration::from_millis(1500),
@@ -145,7 +146,7 @@ impl Store {
     ///
     /// # Errors
     /// `Unavailable` if a retry may succeed, `Unusable` if the settings or the schema have to be changed first.
-    pub async fn prepare(&self) -> Result<(), StoreFailure> {
+    pub async fn migrate(&self) -> Result<(), StoreFailure> {
         match self {
             Self::Sqlite(pool) => {
                 let _lock = lock_folder(pool).await;
@@ -209,7 +210,7 @@ async fn lock_folder(pool: &SqlitePool) -> Option<OwnedFd> {
 fn open_sqlite(path: &Path, timeouts: Timeouts, size: PoolSize) -> Result<Store, StoreFailure> {
     if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
         make_private_folder(folder).map_err(|error| {
-            StoreFailure::Unusable(format!("The folder {} could not be created: {error}.", folder.display()))
+            StoreFailure::Unusable(format!("the folder {} could not be created: {error}", folder.display()))
         })?;
     }
     let options = SqliteConnectOptions::new()
@@ -240,7 +241,7 @@ fn make_private_file(path: &Path) -> Result<(), StoreFailure> {
     use std::os::unix::fs::OpenOptionsExt;
     match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
-            Err(StoreFailure::Unusable(format!("The file {} could not be created: {error}.", path.display())))
+            Err(StoreFailure::Unusable(format!("the file {} could not be created: {error}", path.display())))
         }
         _ => Ok(()),
     }
@@ -248,15 +249,16 @@ fn make_private_file(path: &Path) -> Result<(), StoreFailure> {
 
 /// Verifies that a commit is on disk before it is confirmed.
 pub(super) async fn check_durability(pool: &SqlitePool) -> Result<(), StoreFailure> {
+    const FULL: i64 = 2;
     let mut connection = pool.acquire().await?;
     let (journal,): (String,) = sqlx::query_as("PRAGMA journal_mode").fetch_one(&mut *connection).await?;
     let (synchronous,): (i64,) = sqlx::query_as("PRAGMA synchronous").fetch_one(&mut *connection).await?;
-    if journal == "wal" && synchronous == 2 {
+    if journal == "wal" && synchronous == FULL {
         return Ok(());
     }
     Err(StoreFailure::Unusable(format!(
-        "The database would not be durable (journal_mode {journal}, synchronous {synchronous} instead of wal and 2). \
-         Put it on a file system that supports WAL."
+        "the database would not be durable (journal_mode {journal}, synchronous {synchronous} instead of wal and {FULL}); \
+         put it on a file system that supports WAL"
     )))
 }
 

@@ -6,10 +6,11 @@
 
 use futures_util::TryStreamExt;
 use futures_util::stream::BoxStream;
+use sqlx::sqlite::{SqliteConnectOptions, SqlitePool, SqlitePoolOptions};
 use sqlx::{AssertSqlSafe, Executor, Postgres, Sqlite, Transaction};
 
-use super::migrations::SQLITE_MIGRATIONS;
-use super::tables::{TableSchema, TableSummary, migrations_up_to, tables};
+use super::migrations::{SQLITE_MIGRATIONS, migrations_up_to};
+use super::tables::{TableSchema, TableSummary, tables};
 use super::{Store, StoreFailure};
 
 /// A batch is inserted when it has this many rows or bytes.
@@ -24,10 +25,10 @@ pub enum SourceWrites {
 }
 
 #[derive(Clone, Debug)]
-pub enum Copied {
-    Now(Vec<TableSummary>),
+pub enum CopyOutcome {
+    Copied(Vec<TableSummary>),
     /// The target had all rows already.
-    Earlier(Vec<TableSummary>),
+    AlreadyPresent(Vec<TableSummary>),
 }
 
 /// Why nothing was copied.
@@ -38,7 +39,7 @@ pub enum CopyFailure {
     #[error("the target has an earlier copy of this database, and one of the two has changed since ({0})")]
     Diverged(String),
     #[error("the table {0} differs after the copy")]
-    Differs(String),
+    VerificationFailed(String),
     #[error("{0}")]
     Store(#[from] StoreFailure),
 }
@@ -61,12 +62,12 @@ impl From<sqlx::Error> for CopyFailure {
 }
 
 /// A transaction on either database.
-enum Session {
+enum CopyTransaction {
     Sqlite(Transaction<'static, Sqlite>),
     Postgres(Transaction<'static, Postgres>),
 }
 
-impl Session {
+impl CopyTransaction {
     /// Begins a transaction that reads one snapshot.
     async fn begin_read(store: &Store, writes: SourceWrites) -> Result<Self, sqlx::Error> {
         Ok(match store {
@@ -204,11 +205,11 @@ impl Store {
         target: &Self,
         writes: SourceWrites,
         progress: impl FnMut(&'static str, u64, u64),
-    ) -> Result<Copied, CopyFailure> {
-        if target.is_foreign().await? {
+    ) -> Result<CopyOutcome, CopyFailure> {
+        if target.belongs_to_another_program().await? {
             return Err(CopyFailure::NotEmpty);
         }
-        target.prepare().await?;
+        target.migrate().await?;
         copy(self, target, writes, &tables(&SQLITE_MIGRATIONS).await?, progress).await
     }
 
@@ -216,17 +217,26 @@ impl Store {
     ///
     /// # Errors
     /// When it cannot be read, or there is no space for temporary files.
-    pub async fn upgraded_copy(
+    pub async fn migrated_copy(
         &self,
         version: i64,
         progress: impl FnMut(&'static str, u64, u64),
     ) -> Result<Self, CopyFailure> {
-        let (upgraded, pool) = Self::temporary();
+        let (migrated, pool) = Self::temporary();
         let migrations = migrations_up_to(version);
         migrations.run(&pool).await.map_err(StoreFailure::from)?;
-        copy(self, &upgraded, SourceWrites::Allowed, &tables(&migrations).await?, progress).await?;
+        copy(self, &migrated, SourceWrites::Allowed, &tables(&migrations).await?, progress).await?;
         SQLITE_MIGRATIONS.run(&pool).await.map_err(StoreFailure::from)?;
-        Ok(upgraded)
+        Ok(migrated)
+    }
+
+    /// Creates an empty temporary database. SQLite unlinks its file right after opening it, so no other user can read it,
+    /// and the space is freed with the only connection even if the process is killed.
+    fn temporary() -> (Self, SqlitePool) {
+        let options = SqliteConnectOptions::new().filename("").create_if_missing(true);
+        let pool = SqlitePoolOptions::new().max_connections(1).idle_timeout(None).max_lifetime(None);
+        let pool = pool.connect_lazy_with(options);
+        (Self::Sqlite(pool.clone()), pool)
     }
 
     /// Summarizes each table of a database whose newest migration is `version`, from one snapshot.
@@ -239,13 +249,13 @@ impl Store {
         mut progress: impl FnMut(u64, u64),
     ) -> Result<Vec<TableSummary>, CopyFailure> {
         let tables = tables(&migrations_up_to(version)).await?;
-        let mut session = Session::begin_read(self, SourceWrites::Allowed).await?;
-        let total = session.count_all(&tables).await?;
-        session.summaries(&tables, |done| progress(done, total)).await
+        let mut transaction = CopyTransaction::begin_read(self, SourceWrites::Allowed).await?;
+        let total = transaction.count_all(&tables).await?;
+        transaction.summaries(&tables, |done| progress(done, total)).await
     }
 
-    /// Whether the database belongs to another program: it has tables, but not that of our migrations.
-    async fn is_foreign(&self) -> Result<bool, StoreFailure> {
+    /// Whether the database has tables, but not that of our migrations.
+    async fn belongs_to_another_program(&self) -> Result<bool, StoreFailure> {
         const IN_SQLITE: &str = "SELECT COUNT(*), COUNT(CASE name WHEN '_sqlx_migrations' THEN 1 END) FROM sqlite_schema WHERE type = 'table'";
         const IN_POSTGRES: &str = "SELECT COUNT(*), COUNT(CASE tablename WHEN '_sqlx_migrations' THEN 1 END) \
                                    FROM pg_tables WHERE schemaname = current_schema()";
@@ -263,15 +273,15 @@ async fn copy(
     writes: SourceWrites,
     tables: &[TableSchema],
     mut progress: impl FnMut(&'static str, u64, u64),
-) -> Result<Copied, CopyFailure> {
-    let mut source = Session::begin_read(source, writes).await?;
-    let mut target = Session::begin_write(target).await?;
+) -> Result<CopyOutcome, CopyFailure> {
+    let mut source = CopyTransaction::begin_read(source, writes).await?;
+    let mut target = CopyTransaction::begin_write(target).await?;
     let total = source.count_all(tables).await?;
     if !target.is_empty(tables).await? {
         let in_target = target.summaries(tables, |done| progress("reading target", done, total)).await?;
         let in_source = source.summaries(tables, |done| progress("reading source", done, total)).await?;
         return if in_source == in_target {
-            Ok(Copied::Earlier(in_target))
+            Ok(CopyOutcome::AlreadyPresent(in_target))
         } else {
             Err(difference(&in_source, &in_target))
         };
@@ -289,13 +299,14 @@ async fn copy(
     }
     let written = target.summaries(tables, |done| progress("verifying", done, total)).await?;
     if let Some((summary, _)) = read.iter().zip(&written).find(|(read, written)| read != written) {
-        return Err(CopyFailure::Differs(summary.table.clone()));
+        return Err(CopyFailure::VerificationFailed(summary.table.clone()));
     }
     target.commit().await?;
-    Ok(Copied::Now(read))
+    Ok(CopyOutcome::Copied(read))
 }
 
-/// Every database has its own secrets and ids, so two databases with an equal table have the same origin.
+/// Explains why the target is not a copy. Ids and secrets are random, so if any non-empty table is equal, the target was
+/// copied from this source earlier (`Diverged`); otherwise it is unrelated (`NotEmpty`).
 fn difference(source: &[TableSummary], target: &[TableSummary]) -> CopyFailure {
     let pairs = || source.iter().zip(target);
     if !pairs().any(|(source, target)| source.rows > 0 && source == target) {
@@ -313,8 +324,8 @@ fn difference(source: &[TableSummary], target: &[TableSummary]) -> CopyFailure {
 }
 
 async fn copy_table(
-    source: &mut Session,
-    target: &mut Session,
+    source: &mut CopyTransaction,
+    target: &mut CopyTransaction,
     table: &TableSchema,
     mut progress: impl FnMut(u64),
 ) -> Result<TableSummary, CopyFailure> {

@@ -3,21 +3,21 @@
 
 use serde_json::{Value, json};
 
-use super::statement::{Statement, in_transaction, on_pool, over_batch};
+use super::statement::{Statement, batch_statement, in_transaction, on_pool};
 use super::{Store, StoreFailure};
 use crate::domain::calendar::Day;
 use crate::domain::counts::{CountedEvent, Counts, SourceCounts, Totals};
 
-pub(super) const ADD_COUNTS: Statement = over_batch!(
+pub(super) const ADD_COUNTS: Statement = batch_statement!(
     "INSERT INTO counts (day, kind, via, name, times) \
      SELECT batch.day, batch.kind, batch.via, batch.name, batch.times",
     (day bigint, kind text, via text, name text, times bigint),
     "ON CONFLICT (day, kind, via, name) DO UPDATE SET times = counts.times + excluded.times"
 );
 
-/// Clients can send any source, so their number is bounded: on a day that has `$2` sources already, only those are
-/// counted that were seen on that day, the day before or a week before. The daily counts include all events.
-pub(super) const ADD_SOURCES: Statement = over_batch!(
+/// Clients can send any source, so their number is bounded: once a day has `$2` sources, a source is counted only if it
+/// was seen that day, the day before, or a week before. The daily counts include all events.
+pub(super) const ADD_SOURCES: Statement = batch_statement!(
     "INSERT INTO sources (day, source, downloads, people, opt_ins, joins) \
      SELECT batch.day, batch.source, batch.downloads, batch.people, batch.opt_ins, batch.joins",
     (day bigint, source text, downloads bigint, people bigint, opt_ins bigint, joins bigint),

@@ -1,12 +1,12 @@
 //! Erases a person in one transaction.
 //!
-//! The person's row is locked first, and created if there is none: a concurrent signup waits for the commit and then
-//! inserts a new person, so that nothing is left half-erased. Two tables keep keyed hashes of the address:
-//! suppressions, and the letter of the current month.
+//! After the letters (see [`DELETE_LETTERS`]), the person's row is locked, and created if there is none: a concurrent
+//! signup waits for the commit and then creates a new person, so that nothing is left half-erased. Two tables keep keyed
+//! hashes of the address: suppressions, and the letter of the current month.
 
 use serde_json::{Value, json};
 
-use super::statement::{Statement, in_transaction, over_batch};
+use super::statement::{Statement, batch_statement, in_transaction};
 use super::unsubscribe::{SELECT_HASH_KEY, parse_hash_key};
 use super::{Store, StoreFailure};
 use crate::domain::email::EmailAddress;
@@ -24,7 +24,8 @@ pub struct Erased {
 /// Attempts at a transaction that conflicts with another one.
 const MAX_ATTEMPTS: usize = 5;
 
-/// Comes before the person: claiming a recipient locks the two in this order.
+/// Runs before [`LOCK_PERSON`]: `claim_recipient` also locks the recipient row before the person, so the two cannot
+/// deadlock.
 const DELETE_LETTERS: &str = "DELETE FROM letter_recipients WHERE address = $1";
 
 /// Locks the person's row.
@@ -40,8 +41,8 @@ const DELETE_CONSENTS: &str = "DELETE FROM consents WHERE address = $1";
 /// Cascades to the outbox.
 const DELETE_MESSAGES: &str = "DELETE FROM messages WHERE address = $1 RETURNING id";
 
-/// Only of the deleted messages: a message that arrives concurrently keeps its digest.
-const DELETE_DIGESTS: Statement = over_batch!(
+/// Only of the deleted messages: a message that arrives concurrently keeps its hash.
+const DELETE_CONTENT_HASHES: Statement = batch_statement!(
     "DELETE FROM message_digests WHERE message IN (SELECT batch.id",
     (id text),
     ")"
@@ -77,7 +78,7 @@ impl Store {
             let consents = sqlx::query(DELETE_CONSENTS).bind(address).execute(&mut *tx).await?.rows_affected();
             let messages: Vec<(String,)> = sqlx::query_as(DELETE_MESSAGES).bind(address).fetch_all(&mut *tx).await?;
             let batch = messages.iter().map(|(id,)| json!({ "id": id })).collect::<Value>().to_string();
-            sqlx::query(sql(DELETE_DIGESTS)).bind(&batch).execute(&mut *tx).await?;
+            sqlx::query(sql(DELETE_CONTENT_HASHES)).bind(&batch).execute(&mut *tx).await?;
             let (key,): (String,) = sqlx::query_as(SELECT_HASH_KEY).fetch_one(&mut *tx).await?;
             let hash = parse_hash_key(&key)?.hash(email);
             sqlx::query(DELETE_OLD_MONTHS).bind(&hash).bind(&month).execute(&mut *tx).await?;

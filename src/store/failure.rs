@@ -7,13 +7,16 @@ pub enum StoreFailure {
     /// The database is unreachable, locked, full or slow. A retry may succeed.
     #[error("the database is unavailable: {0}")]
     Unavailable(String),
-    /// The database rejected the statement, or returned values that do not parse. A retry will not help.
+    /// The database rejected the statement. A retry will not help.
     #[error("the database rejected a statement: {0}")]
     Rejected(String),
+    /// The database returned values that do not parse. A retry will not help.
+    #[error("the database contains invalid data: {0}")]
+    InvalidData(String),
     /// The SQLite file is corrupt, or not a database. Only a backup helps.
     #[error("the database file is damaged ({0})")]
     Damaged(String),
-    /// The settings or the schema have to be changed first. Holds a whole sentence.
+    /// The settings or the schema have to be changed first.
     #[error("{0}")]
     Unusable(String),
 }
@@ -23,9 +26,10 @@ impl StoreFailure {
     #[must_use]
     pub fn sentence(&self, outcome: &str) -> String {
         match self {
-            Self::Unusable(sentence) => sentence.clone(),
             damaged @ Self::Damaged(_) => {
-                format!("{outcome}: {damaged}. Move it away, and restore the newest backup with `porchlight restore`.")
+                format!(
+                    "{outcome}: {damaged}. Move the file aside, then restore the latest backup with `porchlight restore`."
+                )
             }
             other => format!("{outcome}: {other}."),
         }
@@ -33,7 +37,9 @@ impl StoreFailure {
 
     /// Whether the transaction conflicted with another one, and may succeed if repeated at once.
     pub(super) fn is_conflict(error: &sqlx::Error) -> bool {
-        matches!(code(error).as_deref(), Some("40001" | "40P01"))
+        const SERIALIZATION_FAILURE: &str = "40001";
+        const DEADLOCK_DETECTED: &str = "40P01";
+        matches!(code(error).as_deref(), Some(SERIALIZATION_FAILURE | DEADLOCK_DETECTED))
     }
 }
 
@@ -43,14 +49,13 @@ impl From<sqlx::Error> for StoreFailure {
             (sqlx::Error::Migrate(migration), _) => Self::from_migration(migration),
             (sqlx::Error::Database(_), Some(code)) if is_transient(&code) => Self::Unavailable(message(&error)),
             (sqlx::Error::Database(_), Some(code)) if is_denied(&code) => {
-                Self::Unusable(format!("The database denied access: {}. Check `database_url`.", message(&error)))
+                Self::Unusable(format!("the database denied access: {}; check `database_url`", message(&error)))
             }
             (sqlx::Error::Database(error), Some(code)) if is_damage(&code) => Self::Damaged(error.message().to_owned()),
+            (sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. }, _) => Self::InvalidData(message(&error)),
             (
                 sqlx::Error::Database(_)
                 | sqlx::Error::Encode(_)
-                | sqlx::Error::Decode(_)
-                | sqlx::Error::ColumnDecode { .. }
                 | sqlx::Error::ColumnNotFound(_)
                 | sqlx::Error::RowNotFound,
                 _,
@@ -73,18 +78,20 @@ impl StoreFailure {
     fn from_migration(error: &MigrateError) -> Self {
         Self::Unusable(match error {
             MigrateError::VersionMissing(version) => format!(
-                "The database was created by a newer porchlight (it has migration {version}, unknown to this one). \
-                 Run that version, or restore an older backup."
+                "the database was created by a newer porchlight (it has migration {version}, unknown to this one); \
+                 run that version, or restore an older backup"
             ),
-            other => format!("The database could not be migrated: {other}."),
+            other => format!("the database could not be migrated: {other}"),
         })
     }
 }
 
-/// The database's own message, without what the driver adds and without PostgreSQL's source line.
+/// The database's own message where there is one, otherwise the driver's.
 fn message(error: &sqlx::Error) -> String {
     match error {
         sqlx::Error::Database(error) => error.message().to_owned(),
+        // The driver would prefix it with "encountered unexpected or invalid data".
+        sqlx::Error::Protocol(text) => text.clone(),
         sqlx::Error::PoolTimedOut => "it did not respond in time".to_owned(),
         other => other.to_string(),
     }
@@ -94,22 +101,31 @@ fn code(error: &sqlx::Error) -> Option<String> {
     error.as_database_error()?.code().map(Into::into)
 }
 
-/// Whether the condition may pass. PostgreSQL's codes have five characters; 55000 means that the database accepts no
-/// connections at the moment. SQLite's extended codes are numbers whose low byte is the primary code: busy, locked, out
-/// of memory, read-only, I/O error, full, cannot open.
+/// Whether the condition may pass.
 fn is_transient(code: &str) -> bool {
-    if code.len() == 5 {
-        return ["08", "40", "53", "57", "58"].iter().any(|class| code.starts_with(class))
-            || matches!(code, "25006" | "55000" | "55P03");
+    // Connection exception, transaction rollback, insufficient resources, operator intervention, system error.
+    const POSTGRES_CLASSES: [&str; 5] = ["08", "40", "53", "57", "58"];
+    // Read-only transaction, database accepts no connections, lock not available.
+    const POSTGRES_CODES: [&str; 3] = ["25006", "55000", "55P03"];
+    // Busy, locked, out of memory, read-only, I/O error, full, cannot open.
+    const SQLITE_CODES: [u32; 7] = [5, 6, 7, 8, 10, 13, 14];
+    match sqlite_code(code) {
+        Some(primary) => SQLITE_CODES.contains(&primary),
+        None => POSTGRES_CLASSES.iter().any(|class| code.starts_with(class)) || POSTGRES_CODES.contains(&code),
     }
-    code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 5 | 6 | 7 | 8 | 10 | 13 | 14))
 }
 
 /// `SQLITE_CORRUPT` and `SQLITE_NOTADB`.
 fn is_damage(code: &str) -> bool {
-    code.len() != 5 && code.parse::<u32>().is_ok_and(|code| matches!(code & 0xff, 11 | 26))
+    matches!(sqlite_code(code), Some(11 | 26))
 }
 
+/// The primary code of an extended SQLite code, which is its low byte. `None` for the five characters of an SQLSTATE.
+fn sqlite_code(code: &str) -> Option<u32> {
+    if code.len() == 5 { None } else { code.parse::<u32>().ok().map(|code| code & 0xff) }
+}
+
+/// Invalid authorization (class 28), or no such database.
 fn is_denied(code: &str) -> bool {
     code.len() == 5 && (code.starts_with("28") || code == "3D000")
 }

@@ -10,16 +10,16 @@ use super::{Store, StoreFailure};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
     /// The version of the newest applied migration.
-    pub schema: Option<i64>,
+    pub schema_version: Option<i64>,
     /// How many migrations the next start will run.
     pub pending_migrations: usize,
     /// A PostgreSQL setting that is off and that durability depends on.
     pub durability_risk: Option<&'static str>,
 }
 
-/// The schema version of a database.
+/// Which migrations have been applied to a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Schema {
+pub enum MigrationState {
     /// No migration has been applied.
     None,
     /// This migration is the newest applied one, and newer ones are pending.
@@ -35,8 +35,8 @@ const COUNT_MIGRATION_TABLES: Statement = Statement {
 
 const SELECT_MIGRATIONS: &str = "SELECT version FROM _sqlx_migrations WHERE success ORDER BY version";
 
-/// Change nothing, but fail if the database accepts no writes: the first needs a lock on a table that another session
-/// may hold, the second has to write a row.
+/// Fails if the database accepts no writes. The first statement matches no row but takes the table lock; the second
+/// rewrites one row with the same value.
 const WRITE_PROBE: [&str; 2] = [
     "UPDATE people SET email = email WHERE address = ''",
     "UPDATE _sqlx_migrations SET success = success WHERE version = 1",
@@ -55,7 +55,7 @@ impl Store {
             self.probe_write().await?;
         }
         Ok(Health {
-            schema: applied.last().copied(),
+            schema_version: applied.last().copied(),
             pending_migrations: self.known_migrations().iter().count().saturating_sub(applied.len()),
             durability_risk: self.durability_risk().await?,
         })
@@ -63,12 +63,12 @@ impl Store {
 
     /// # Errors
     /// When the database is unavailable, or a newer version of the program has migrated it.
-    pub async fn schema(&self) -> Result<Schema, StoreFailure> {
+    pub async fn migration_state(&self) -> Result<MigrationState, StoreFailure> {
         let applied = self.applied_migrations().await?;
         Ok(match applied.last() {
-            None => Schema::None,
-            Some(last) if applied.len() < self.known_migrations().iter().count() => Schema::Older(*last),
-            Some(last) => Schema::Current(*last),
+            None => MigrationState::None,
+            Some(last) if applied.len() < self.known_migrations().iter().count() => MigrationState::Older(*last),
+            Some(last) => MigrationState::Current(*last),
         })
     }
 

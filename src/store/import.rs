@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::signups::{INSERT_CONSENTS, INSERT_EVENTS};
-use super::statement::{Statement, in_transaction, over_batch};
+use super::statement::{Statement, batch_statement, in_transaction};
 use super::unsubscribe::{SELECT_HASH_KEY, parse_hash_key};
 use super::{Store, StoreFailure};
 use crate::domain::consent::Via;
@@ -26,14 +26,14 @@ pub struct ImportedPerson {
 /// Rows per statement.
 const BATCH_SIZE: usize = 1000;
 
-const INSERT_PEOPLE: Statement = over_batch!(
+const INSERT_PEOPLE: Statement = batch_statement!(
     "INSERT INTO people (address, email, first_seen_at, first_download, first_join, opt_in) \
      SELECT batch.address, batch.email, batch.at, batch.download, batch.joined, batch.opt_in",
     (address text, email text, at bigint, download text, joined text, opt_in text),
     "ON CONFLICT (address) DO NOTHING RETURNING address"
 );
 
-const SUPPRESS: Statement = over_batch!(
+const SUPPRESS: Statement = batch_statement!(
     "INSERT INTO suppressions (hash, at, reason) SELECT batch.hash, $2, batch.reason",
     (hash text, reason text),
     "ON CONFLICT (hash) DO NOTHING"

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::outbox::{MessageRow, parse_message};
-use super::statement::{in_transaction, on_pool, row};
+use super::statement::{from_row_struct, in_transaction, on_pool};
 use super::{Store, StoreFailure};
 use crate::domain::contact::ReceivedMessage;
 use crate::domain::time::Timestamp;
@@ -13,8 +13,8 @@ use crate::domain::time::Timestamp;
 pub struct InboxEntry {
     pub received: ReceivedMessage,
     pub state: DeliveryState,
-    /// When the state was entered; for a waiting message, when the next attempt is due.
-    pub at: Timestamp,
+    /// Sent, failed: when. Waiting: when the next attempt is due. Leased: when the lease expires.
+    pub state_at: Timestamp,
     pub tries: u32,
     /// The reason of the last failed attempt.
     pub last_error: Option<String>,
@@ -40,6 +40,7 @@ impl DeliveryState {
         }
     }
 
+    /// The table allows no other states.
     fn parse(text: &str) -> Self {
         let states = [Self::Waiting, Self::Leased, Self::Sent];
         states.into_iter().find(|state| state.as_str() == text).unwrap_or(Self::Failed)
@@ -82,7 +83,7 @@ const RETRY_FAILED: &str = "UPDATE outbox SET state = 'waiting', at = $1, tries 
 const RETRY_WAITING: &str =
     "UPDATE outbox SET at = $1 WHERE state = 'waiting' AND at > $1 AND message = COALESCE($2, message)";
 
-row! {
+from_row_struct! {
     struct InboxRow {
         id: String,
         email: String,
@@ -156,7 +157,7 @@ fn entry(row: InboxRow) -> Result<InboxEntry, StoreFailure> {
     Ok(InboxEntry {
         received: parse_message(&message)?,
         state: DeliveryState::parse(&row.state),
-        at: Timestamp::from_unix_millis(row.since),
+        state_at: Timestamp::from_unix_millis(row.since),
         tries: u32::try_from(row.tries).unwrap_or(u32::MAX),
         last_error: row.trouble,
     })

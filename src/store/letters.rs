@@ -6,7 +6,8 @@
 
 use serde_json::{Value, json};
 
-use super::statement::{Statement, in_transaction, on_pool, over_batch};
+use super::outbox::invalid;
+use super::statement::{Statement, batch_statement, in_transaction, on_pool};
 use super::unsubscribe::{Recipient, SELECT_HASH_KEY, parse_email, parse_hash_key};
 use super::{Store, StoreFailure};
 use crate::domain::email::EmailAddress;
@@ -22,7 +23,8 @@ pub enum LetterClaim {
     Claimed(Box<ClaimedRecipient>),
     /// This recipient must not be mailed any more.
     Skipped,
-    /// All remaining recipients are deferred until then or longer.
+    /// No recipient can be claimed now: the remaining ones are deferred until at least this time, or are being claimed by
+    /// another sender.
     NotDueUntil(Timestamp),
     NoneLeft,
 }
@@ -31,7 +33,7 @@ pub enum LetterClaim {
 pub struct ClaimedRecipient {
     pub recipient: Recipient,
     pub token: UnsubscribeToken,
-    /// How often the mail server has deferred the letter to this recipient.
+    /// How often the letter to this recipient was deferred, by the mail server or because it was unavailable.
     pub tries: u32,
 }
 
@@ -61,7 +63,7 @@ pub struct StartedLetter {
 
 const INSERT_LETTER: &str = "INSERT INTO letters (id, subject, started_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
 
-const INSERT_RECIPIENTS: Statement = over_batch!(
+const INSERT_RECIPIENTS: Statement = batch_statement!(
     "INSERT INTO letter_recipients (letter, address, state, at, tries) SELECT $2, batch.address, 'waiting', $3, 0",
     (address text),
     "AND batch.address IN (SELECT address FROM people) ON CONFLICT DO NOTHING"
@@ -152,20 +154,19 @@ impl Store {
             let mut claimed = None;
             if let Some((email, opted_in_at, via, source, token)) = opted_in {
                 let email = parse_email(&email)?;
+                let token = UnsubscribeToken::parse(&token).ok_or_else(|| invalid("an unsubscribe token"))?;
                 let hash = parse_hash_key(&key)?.hash(&email);
                 let (suppressed,): (i64,) = sqlx::query_as(COUNT_SUPPRESSIONS).bind(&hash).fetch_one(&mut *tx).await?;
-                if suppressed == 0 {
-                    let taken = sqlx::query(TAKE_MONTH).bind(&hash).bind(&month).bind(&id).execute(&mut *tx).await?;
-                    skip_reason = (taken.rows_affected() == 0).then_some("had a letter this month");
-                }
+                skip_reason = if suppressed > 0 {
+                    Some("suppressed")
+                } else {
+                    let inserted = sqlx::query(TAKE_MONTH).bind(&hash).bind(&month).bind(&id).execute(&mut *tx).await?;
+                    (inserted.rows_affected() == 0).then_some("had a letter this month")
+                };
                 let recipient = Recipient { email, opted_in_at: Timestamp::from_unix_millis(opted_in_at), via, source };
-                claimed = UnsubscribeToken::parse(&token).map(|token| ClaimedRecipient {
-                    recipient,
-                    token,
-                    tries: u32::try_from(tries).unwrap_or_default(),
-                });
+                claimed = Some(ClaimedRecipient { recipient, token, tries: u32::try_from(tries).unwrap_or_default() });
             }
-            let state = if skip_reason.is_some() || claimed.is_none() { "skipped" } else { "uncertain" };
+            let state = if skip_reason.is_some() { "skipped" } else { "uncertain" };
             let mark = sqlx::query(SET_STATE).bind(&id).bind(&address).bind(state).bind(at).bind(skip_reason);
             mark.execute(&mut *tx).await?;
             match claimed.filter(|_| skip_reason.is_none()) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::Store;
 use super::counts::{ADD_COUNTS, counts_batch};
-use super::statement::{Statement, in_transaction, over_batch};
+use super::statement::{Statement, batch_statement, in_transaction};
 use super::writer::Record;
 use crate::domain::calendar::Day;
 use crate::domain::contact::{ContactMessage, ReceivedMessage};
@@ -15,10 +15,10 @@ use crate::domain::sha256::Sha256;
 use crate::domain::text::SenderName;
 use serde_json::{Value, json};
 
-/// Returns the digests of messages that are no duplicates. A digest is taken over if its row is older than the window
-/// `$2`, or belongs to this very message. The upsert is atomic, so two instances that receive the same message at once
-/// store it once.
-const CLAIM_DIGESTS: Statement = over_batch!(
+/// Returns the hashes of messages that are no duplicates. An existing hash is claimed again if it is older than `$2`
+/// milliseconds, or if this same write is being repeated. The upsert is atomic, so two instances that
+/// receive the same message at once store it once.
+const CLAIM_CONTENT_HASHES: Statement = batch_statement!(
     "INSERT INTO message_digests (digest, message, at) SELECT batch.digest, batch.id, batch.at",
     (digest text, id text, at bigint),
     "ON CONFLICT (digest) DO UPDATE SET message = excluded.message, at = excluded.at \
@@ -26,14 +26,14 @@ const CLAIM_DIGESTS: Statement = over_batch!(
      RETURNING digest"
 );
 
-const INSERT_MESSAGES: Statement = over_batch!(
+const INSERT_MESSAGES: Statement = batch_statement!(
     "INSERT INTO messages (id, address, email, name, body, at) \
      SELECT batch.id, batch.address, batch.email, batch.name, batch.body, batch.at",
     (id text, address text, email text, name text, body text, at bigint),
     "ON CONFLICT (id) DO NOTHING"
 );
 
-const ENQUEUE_MESSAGES: Statement = over_batch!(
+const ENQUEUE_MESSAGES: Statement = batch_statement!(
     "INSERT INTO outbox (message, state, at, tries) SELECT batch.id, 'waiting', batch.at, 0",
     (id text, at bigint),
     "ON CONFLICT (message) DO NOTHING"
@@ -43,24 +43,24 @@ impl Record for ReceivedMessage {
     type Output = ();
 
     async fn insert(store: &Store, messages: &[Self]) -> Result<Vec<()>, sqlx::Error> {
-        let mut by_digest = BTreeMap::new();
+        let mut by_content_hash = BTreeMap::new();
         for message in messages {
-            by_digest.entry(digest(&message.message)).or_insert(message);
+            by_content_hash.entry(content_hash(&message.contact)).or_insert(message);
         }
-        let digests = digests_batch(&by_digest);
+        let hashes = hashes_batch(&by_content_hash);
         let window = i64::try_from(limits::DUPLICATE_MESSAGE_WINDOW.as_millis()).unwrap_or(i64::MAX);
 
         in_transaction!(store, |tx, sql| {
             let new: Vec<(String,)> =
-                sqlx::query_as(sql(CLAIM_DIGESTS)).bind(&digests).bind(window).fetch_all(&mut *tx).await?;
+                sqlx::query_as(sql(CLAIM_CONTENT_HASHES)).bind(&hashes).bind(window).fetch_all(&mut *tx).await?;
             if !new.is_empty() {
-                let messages = messages_batch(&by_digest, &new);
+                let messages = messages_batch(&by_content_hash, &new);
                 let inserted =
                     sqlx::query(sql(INSERT_MESSAGES)).bind(&messages).execute(&mut *tx).await?.rows_affected();
                 sqlx::query(sql(ENQUEUE_MESSAGES)).bind(&messages).execute(&mut *tx).await?;
                 // A repeated write inserts nothing and must not be counted again.
                 if inserted > 0 {
-                    let counts = counts_batch(&count(&by_digest, &new));
+                    let counts = counts_batch(&count(&by_content_hash, &new));
                     sqlx::query(sql(ADD_COUNTS)).bind(&counts).execute(&mut *tx).await?;
                 }
             }
@@ -70,35 +70,35 @@ impl Record for ReceivedMessage {
 }
 
 /// A hash of sender, name and text. None of them contains a zero byte, so it is an unambiguous separator.
-fn digest(message: &ContactMessage) -> String {
+fn content_hash(message: &ContactMessage) -> String {
     let name = message.name.as_ref().map_or_else(String::new, |name| format!("{}\0", name.as_str()));
-    Sha256::of(format!("{}\0{name}\0{}", message.email.key(), message.message.as_str()).as_bytes()).hex()
+    Sha256::of(format!("{}\0{name}\0{}", message.email.key(), message.text.as_str()).as_bytes()).hex()
 }
 
-fn digests_batch(by_digest: &BTreeMap<String, &ReceivedMessage>) -> String {
-    let rows = by_digest
+fn hashes_batch(by_content_hash: &BTreeMap<String, &ReceivedMessage>) -> String {
+    let rows = by_content_hash
         .iter()
-        .map(|(digest, record)| json!({ "digest": digest, "id": record.id, "at": record.at.unix_millis() }));
+        .map(|(hash, record)| json!({ "digest": hash, "id": record.id, "at": record.at.unix_millis() }));
     rows.collect::<Value>().to_string()
 }
 
-fn messages_batch(by_digest: &BTreeMap<String, &ReceivedMessage>, new: &[(String,)]) -> String {
-    let rows = new.iter().filter_map(|(digest,)| by_digest.get(digest)).map(|record| {
+fn messages_batch(by_content_hash: &BTreeMap<String, &ReceivedMessage>, new: &[(String,)]) -> String {
+    let rows = new.iter().filter_map(|(hash,)| by_content_hash.get(hash)).map(|record| {
         json!({
             "id": record.id,
-            "address": record.message.email.key(),
-            "email": record.message.email.as_typed(),
-            "name": record.message.name.as_ref().map(SenderName::as_str),
-            "body": record.message.message.as_str(),
+            "address": record.contact.email.key(),
+            "email": record.contact.email.as_typed(),
+            "name": record.contact.name.as_ref().map(SenderName::as_str),
+            "body": record.contact.text.as_str(),
             "at": record.at.unix_millis(),
         })
     });
     rows.collect::<Value>().to_string()
 }
 
-fn count(by_digest: &BTreeMap<String, &ReceivedMessage>, new: &[(String,)]) -> Counts {
+fn count(by_content_hash: &BTreeMap<String, &ReceivedMessage>, new: &[(String,)]) -> Counts {
     let mut counts = Counts::default();
-    for message in new.iter().filter_map(|(digest,)| by_digest.get(digest)) {
+    for message in new.iter().filter_map(|(hash,)| by_content_hash.get(hash)) {
         counts.add_unnamed(Day::of(message.at), CountedEvent::Message, None);
     }
     counts

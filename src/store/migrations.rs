@@ -12,6 +12,12 @@ use sqlx::{AssertSqlSafe, SqlSafeStr};
 pub(super) static SQLITE_MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| embedded("sqlite/"));
 pub(super) static POSTGRES_MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| embedded("postgres/"));
 
+/// The SQLite migrations up to and including `version`.
+pub(super) fn migrations_up_to(version: i64) -> Migrator {
+    let migrations = SQLITE_MIGRATIONS.iter().filter(|migration| migration.version <= version);
+    Migrator::with_migrations(migrations.cloned().collect())
+}
+
 #[derive(RustEmbed)]
 #[folder = "migrations"]
 struct Files;

@@ -1,7 +1,7 @@
 //! All SQL: one database, SQLite or PostgreSQL, behind the type [`Store`]. Layer 1.
 //!
-//! Knows nothing of HTTP or mail. A rule is enforced here only if it takes a statement or a transaction to do so; the
-//! doc comment of the action states it.
+//! Knows nothing of HTTP or mail. The store enforces a rule only where that needs SQL; the action's doc comment says
+//! which.
 
 mod backlog;
 mod backup_file;
@@ -30,11 +30,11 @@ mod writer;
 pub use backlog::Backlog;
 pub(crate) use connect::make_private_folder;
 pub use connect::{Database, Store};
-pub use copy_database::{Copied, CopyFailure, SourceWrites};
+pub use copy_database::{CopyFailure, CopyOutcome, SourceWrites};
 pub use counts::DailyCount;
 pub use erasure::Erased;
 pub use failure::StoreFailure;
-pub use health::{Health, Schema};
+pub use health::{Health, MigrationState};
 pub use import::ImportedPerson;
 pub use inbox::{DeliveryState, InboxEntry, InboxFilter};
 pub use letters::{ClaimedRecipient, LetterClaim, LetterOutcome, StartedLetter};

@@ -6,7 +6,7 @@
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::statement::{Statement, in_transaction, on_pool, over_batch, row};
+use super::statement::{Statement, batch_statement, from_row_struct, in_transaction, on_pool};
 use super::{Store, StoreFailure};
 use crate::domain::contact::{ContactMessage, ReceivedMessage};
 use crate::domain::email::EmailAddress;
@@ -56,7 +56,7 @@ const SELECT_NEXT_DUE: &str = "SELECT MIN(at) FROM outbox WHERE state IN ('waiti
 
 const COUNT_SENT: &str = "SELECT COUNT(DISTINCT mail), MAX(at) FROM outbox WHERE state = 'sent' AND at > $1";
 
-const LEASE: Statement = over_batch!(
+const LEASE: Statement = batch_statement!(
     "UPDATE outbox SET state = 'leased', lease = $2, mail = $3, at = $5, \
          first_tried_at = COALESCE(first_tried_at, $4) \
      WHERE state IN ('waiting', 'leased') AND at <= $4 AND message IN (SELECT batch.id",
@@ -69,13 +69,13 @@ const SELECT_LEASED: &str = "SELECT m.id, m.email, m.name, m.body, m.at FROM mes
 
 const RENEW: &str = "UPDATE outbox SET at = $2 WHERE lease = $1";
 
-const MARK_SENT: &str = "UPDATE outbox SET state = 'sent', at = $2, tries = tries + 1, lease = NULL, trouble = NULL \
+const RECORD_SENT: &str = "UPDATE outbox SET state = 'sent', at = $2, tries = tries + 1, lease = NULL, trouble = NULL \
      WHERE lease = $1";
 
 /// Makes messages due that are waiting only because the mail server was unavailable.
 const END_BACKOFF: &str = "UPDATE outbox SET at = $1 WHERE state = 'waiting' AND at > $1 AND most_together IS NULL";
 
-const MARK_FAILED: &str = "UPDATE outbox SET \
+const RECORD_FAILED_ATTEMPT: &str = "UPDATE outbox SET \
          state = CASE WHEN first_tried_at <= $3 THEN 'failed' ELSE 'waiting' END, \
          at = CASE WHEN first_tried_at <= $3 THEN $2 ELSE $4 END, \
          mail = CASE WHEN $5 = 1 THEN mail END, \
@@ -83,7 +83,7 @@ const MARK_FAILED: &str = "UPDATE outbox SET \
          tries = tries + 1, lease = NULL, trouble = $7 \
      WHERE lease = $1";
 
-row! {
+from_row_struct! {
     pub(super) struct MessageRow {
         pub id: String,
         pub email: String,
@@ -125,11 +125,11 @@ impl Store {
         Ok(at.map(Timestamp::from_unix_millis))
     }
 
-    /// Returns the number of mails sent since then, and the time of the last one.
+    /// Returns the number of emails sent since then, and the time of the last one.
     ///
     /// # Errors
     /// When the database is unavailable.
-    pub async fn mails_sent_since(&self, since: Timestamp) -> Result<(u32, Option<Timestamp>), StoreFailure> {
+    pub async fn emails_sent_since(&self, since: Timestamp) -> Result<(u32, Option<Timestamp>), StoreFailure> {
         let (count, last): (i64, Option<i64>) =
             on_pool!(self, |pool| sqlx::query_as(COUNT_SENT).bind(since.unix_millis()).fetch_one(pool).await?);
         Ok((u32::try_from(count).unwrap_or(u32::MAX), last.map(Timestamp::from_unix_millis)))
@@ -175,10 +175,10 @@ impl Store {
     ///
     /// # Errors
     /// When the database is unavailable.
-    pub async fn mark_sent(&self, lease: Uuid, at: Timestamp) -> Result<(), StoreFailure> {
+    pub async fn record_sent(&self, lease: Uuid, at: Timestamp) -> Result<(), StoreFailure> {
         let (lease, at) = (lease.to_string(), at.unix_millis());
         in_transaction!(self, |tx, _sql| {
-            sqlx::query(MARK_SENT).bind(&lease).bind(at).execute(&mut *tx).await?;
+            sqlx::query(RECORD_SENT).bind(&lease).bind(at).execute(&mut *tx).await?;
             sqlx::query(END_BACKOFF).bind(at).execute(&mut *tx).await?;
         });
         Ok(())
@@ -188,11 +188,11 @@ impl Store {
     ///
     /// # Errors
     /// When the database is unavailable.
-    pub async fn mark_failed(&self, lease: Uuid, failure: &DeliveryFailure) -> Result<(), StoreFailure> {
+    pub async fn record_failed_attempt(&self, lease: Uuid, failure: &DeliveryFailure) -> Result<(), StoreFailure> {
         let lease = lease.to_string();
         let max_digest = failure.max_digest.and_then(|size| i64::try_from(size).ok());
         on_pool!(self, |pool| {
-            sqlx::query(MARK_FAILED)
+            sqlx::query(RECORD_FAILED_ATTEMPT)
                 .bind(&lease)
                 .bind(failure.at.unix_millis())
                 .bind(failure.give_up_if_first_tried_by.unix_millis())
@@ -215,10 +215,10 @@ pub(super) fn parse_message(row: &MessageRow) -> Result<ReceivedMessage, StoreFa
     let name = row.name.as_deref().map(SenderName::parse).transpose();
     Ok(ReceivedMessage {
         id: parse_id(&row.id)?,
-        message: ContactMessage {
+        contact: ContactMessage {
             name: name.map_err(|_| invalid("the sender name of a message"))?,
             email: EmailAddress::parse(&row.email).map_err(|_| invalid("the address of a message"))?,
-            message: MessageText::parse(&row.body).map_err(|_| invalid("the text of a message"))?,
+            text: MessageText::parse(&row.body).map_err(|_| invalid("the text of a message"))?,
         },
         at: Timestamp::from_unix_millis(row.at),
     })
@@ -226,5 +226,5 @@ pub(super) fn parse_message(row: &MessageRow) -> Result<ReceivedMessage, StoreFa
 
 /// A stored value that no version of this program has written.
 pub(super) fn invalid(what: &str) -> StoreFailure {
-    StoreFailure::Rejected(format!("{what} is invalid"))
+    StoreFailure::InvalidData(format!("{what} is invalid"))
 }

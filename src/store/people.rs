@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::outbox::invalid;
-use super::statement::{Statement, on_pool, over_batch, row};
+use super::statement::{Statement, batch_statement, from_row_struct, on_pool};
 use super::unsubscribe::parse_email;
 use super::{InboxEntry, Store, StoreFailure};
 use crate::domain::consent::{OptIn, Via};
@@ -94,13 +94,13 @@ const SELECT_ALL: &str = select_page!("");
 
 const SELECT_OPTED_IN: &str = select_page!("AND p.opt_in IS NOT NULL ");
 
-const SELECT_SUPPRESSED: Statement = over_batch!(
+const SELECT_SUPPRESSED: Statement = batch_statement!(
     "SELECT hash, reason FROM suppressions WHERE hash IN (SELECT batch.hash",
     (hash text),
     ")"
 );
 
-row! {
+from_row_struct! {
     struct PersonRow {
         email: String,
         first_seen_at: i64,
@@ -113,7 +113,7 @@ row! {
     }
 }
 
-row! {
+from_row_struct! {
     struct ConsentRow {
         id: String,
         at: i64,
@@ -153,7 +153,7 @@ impl Store {
         let current = person.as_ref().and_then(|(_, _, opt_in)| opt_in.as_deref());
         let typed = match (&person, messages.first()) {
             (Some((typed, ..)), _) => parse_email(typed)?,
-            (None, Some(message)) => message.received.message.email.clone(),
+            (None, Some(message)) => message.received.contact.email.clone(),
             (None, None) => email.clone(),
         };
         Ok(PersonRecord {

@@ -1,6 +1,6 @@
 //! The table of releases.
 
-use super::statement::{on_pool, row};
+use super::statement::{from_row_struct, on_pool};
 use super::{Store, StoreFailure};
 use crate::domain::release::{Notes, Release, Releases, Signature};
 use crate::domain::sha256::Sha256;
@@ -14,7 +14,7 @@ pub struct ReleasesRevision {
     withdrawn: i64,
 }
 
-row! {
+from_row_struct! {
     struct ReleaseRow {
         version: String,
         file: String,
@@ -47,7 +47,7 @@ impl Store {
         let rows: Vec<ReleaseRow> = on_pool!(self, |pool| sqlx::query_as(ALL).fetch_all(pool).await?);
         let releases = rows.into_iter().map(|row| {
             let version = row.version.clone();
-            let invalid = || StoreFailure::Unusable(format!("The release {version} in the database is invalid."));
+            let invalid = || StoreFailure::Unusable(format!("the release {version} in the database is invalid"));
             row.parse().ok_or_else(invalid)
         });
         Ok(Releases::new(releases.collect::<Result<_, _>>()?))

@@ -23,14 +23,15 @@ const CHUNK_SIZE: usize = 1 << 20;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScrubOutcome {
     Clean,
-    /// Readers kept the WAL from being truncated. Remains stay there until it is overwritten or the database is closed.
+    /// Readers kept the WAL from being truncated. Deleted data stays there until it is overwritten or
+    /// the database is closed.
     LeftInWal,
-    /// The file could not be searched or vacuumed. Remains may be left in it.
+    /// The file could not be searched or vacuumed. Deleted data may be left in it.
     LeftInFile(String),
 }
 
 impl Store {
-    /// Removes the remains of an address from the database files. On PostgreSQL this is left to the server.
+    /// Removes what is left of a deleted address from the database files. On PostgreSQL this is left to the server.
     pub async fn scrub_deleted(&self, email: &EmailAddress) -> ScrubOutcome {
         let Self::Sqlite(pool) = self else { return ScrubOutcome::Clean };
         match scrub(pool, [email.key().to_owned(), email.as_typed().to_ascii_lowercase()]).await {

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::Store;
 use super::counts::{ADD_COUNTS, ADD_SOURCES, counts_batch, sources_batch};
-use super::statement::{Statement, in_transaction, over_batch};
+use super::statement::{Statement, batch_statement, in_transaction};
 use super::writer::Record;
 use crate::domain::calendar::Day;
 use crate::domain::consent::{self, Via};
@@ -39,12 +39,12 @@ pub struct SignupRecord {
     pub at: Timestamp,
 }
 
-/// Keeps what exists: the address as first typed, the first download, the first join, and the current opt-in. So
-/// `updates` turns the monthly email on and never off.
+/// On conflict, keeps the existing address as typed, first download, first join and opt-in. So `updates` turns the letter
+/// on and never off.
 ///
-/// Returns the ids of the first download and the first join. If they are not those of this batch, the address was known
-/// before: that is `already`.
-const UPSERT_PEOPLE: Statement = over_batch!(
+/// Returns the ids of the first download and the first join. If a returned id is not from this batch, the person had
+/// downloaded or joined before (`already` in the API).
+const UPSERT_PEOPLE: Statement = batch_statement!(
     "INSERT INTO people (address, email, first_seen_at, first_download, first_join, opt_in) \
      SELECT batch.address, batch.email, batch.at, batch.download, batch.joined, batch.opt_in",
     (address text, email text, at bigint, download text, joined text, opt_in text),
@@ -55,14 +55,14 @@ const UPSERT_PEOPLE: Statement = over_batch!(
      RETURNING address, first_download, first_join, opt_in"
 );
 
-pub(super) const INSERT_EVENTS: Statement = over_batch!(
+pub(super) const INSERT_EVENTS: Statement = batch_statement!(
     "INSERT INTO events (id, address, kind, at, via, source) \
      SELECT batch.id, batch.address, batch.kind, batch.at, batch.via, batch.source",
     (id text, address text, kind text, at bigint, via text, source text),
     "ON CONFLICT (id) DO NOTHING"
 );
 
-pub(super) const INSERT_CONSENTS: Statement = over_batch!(
+pub(super) const INSERT_CONSENTS: Statement = batch_statement!(
     "INSERT INTO consents (id, address, at, via, source, wording) \
      SELECT batch.id, batch.address, batch.at, batch.via, batch.source, batch.wording",
     (id text, address text, at bigint, via text, source text, wording bigint),

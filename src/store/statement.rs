@@ -11,7 +11,7 @@ pub(super) struct Statement {
 ///
 /// The rows are the table `batch` with the given columns and types. `WHERE true` keeps SQLite from parsing a following
 /// `ON CONFLICT` as part of a join.
-macro_rules! over_batch {
+macro_rules! batch_statement {
     ($before:literal, ($($column:ident $type:ident),+), $after:literal) => {
         $crate::store::statement::Statement {
             sqlite: concat!(
@@ -20,13 +20,13 @@ macro_rules! over_batch {
             ),
             postgres: concat!(
                 $before, " FROM (SELECT 0 AS row_index, parsed.* FROM json_to_recordset($1::json) AS parsed(",
-                over_batch!(@list $($column $type),+), ")) AS batch WHERE true ", $after
+                batch_statement!(@list $($column $type),+), ")) AS batch WHERE true ", $after
             ),
         }
     };
     (@list $column:ident $type:ident) => { concat!(stringify!($column), " ", stringify!($type)) };
     (@list $column:ident $type:ident, $($rest:tt)+) => {
-        concat!(stringify!($column), " ", stringify!($type), ", ", over_batch!(@list $($rest)+))
+        concat!(stringify!($column), " ", stringify!($type), ", ", batch_statement!(@list $($rest)+))
     };
 }
 
@@ -67,7 +67,7 @@ macro_rules! on_pool {
 
 /// A struct that is read from a row of the same columns, on either database. The derive macro of sqlx would compile the
 /// whole of sqlx a second time.
-macro_rules! row {
+macro_rules! from_row_struct {
     ($(#[$meta:meta])* $visibility:vis struct $name:ident { $($field_visibility:vis $field:ident: $type:ty,)+ }) => {
         $(#[$meta])*
         $visibility struct $name { $($field_visibility $field: $type,)+ }
@@ -84,4 +84,4 @@ macro_rules! row {
     };
 }
 
-pub(super) use {in_transaction, on_pool, over_batch, row};
+pub(super) use {batch_statement, from_row_struct, in_transaction, on_pool};

@@ -6,17 +6,16 @@ use sqlx::migrate::Migrator;
 use sqlx::{AssertSqlSafe, Connection, SqliteConnection};
 
 use super::StoreFailure;
-use super::migrations::SQLITE_MIGRATIONS;
 use crate::domain::sha256::Sha256;
 
-/// The number of rows of a table, and a checksum that does not depend on their order. Manifests of backups contain it,
+/// The number of rows of a table, and a checksum that does not depend on their order. Backup manifests contain both,
 /// so all versions of this program must compute the same checksum for the same rows.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct TableSummary {
     pub table: String,
     pub rows: u64,
-    #[serde(with = "hex")]
-    sum: u128,
+    #[serde(rename = "sum", with = "hex")]
+    checksum: u128,
 }
 
 /// A `u128` as hexadecimal text, because JSON numbers are too small for it.
@@ -31,12 +30,6 @@ mod hex {
     pub(super) fn deserialize<'a, D: Deserializer<'a>>(deserializer: D) -> Result<u128, D::Error> {
         u128::from_str_radix(&String::deserialize(deserializer)?, 16).map_err(D::Error::custom)
     }
-}
-
-/// The migrations up to and including `version`.
-pub(super) fn migrations_up_to(version: i64) -> Migrator {
-    let migrations = SQLITE_MIGRATIONS.iter().filter(|migration| migration.version <= version);
-    Migrator::with_migrations(migrations.cloned().collect())
 }
 
 /// A table as created by the migrations.
@@ -73,21 +66,21 @@ impl TableSchema {
     }
 
     pub fn empty_summary(&self) -> TableSummary {
-        TableSummary { table: self.name.clone(), rows: 0, sum: 0 }
+        TableSummary { table: self.name.clone(), rows: 0, checksum: 0 }
     }
 }
 
 impl TableSummary {
     /// Adds a row, given as JSON. The checksum does not depend on how the database formats it.
     pub(super) fn add(&mut self, row: &str, table: &TableSchema) -> Result<(), StoreFailure> {
-        let unreadable = |_| StoreFailure::Unusable(format!("A row of the table {} cannot be read.", table.name));
+        let unreadable = |_| StoreFailure::Unusable(format!("a row of the table {} cannot be read", table.name));
         let members: Map<String, Value> = serde_json::from_str(row).map_err(unreadable)?;
         let values: Vec<_> = table.columns.iter().map(|column| members.get(column)).collect();
-        let digest = Sha256::of(&serde_json::to_vec(&values).map_err(unreadable)?);
-        let (half, _) = digest.bytes().split_at(size_of::<u128>());
+        let hash = Sha256::of(&serde_json::to_vec(&values).map_err(unreadable)?);
+        let (half, _) = hash.bytes().split_at(size_of::<u128>());
         let number = half.iter().fold(0, |number, byte| number << 8 | u128::from(*byte));
         self.rows += 1;
-        self.sum = self.sum.wrapping_add(number);
+        self.checksum = self.checksum.wrapping_add(number);
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! The recipients of the monthly email, unsubscribe tokens, withdrawals of consent, and suppressions.
+//! The recipients of the letter, unsubscribe tokens, withdrawals of consent, and suppressions.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::counts::{ADD_COUNTS, counts_batch};
 use super::outbox::invalid;
-use super::statement::{Statement, in_transaction, on_pool, over_batch};
+use super::statement::{Statement, batch_statement, in_transaction, on_pool};
 use super::{Store, StoreFailure};
 use crate::domain::calendar::Day;
 use crate::domain::counts::{CountedEvent, Counts};
@@ -15,7 +15,7 @@ use crate::domain::suppression::{AddressHashKey, SuppressionReason};
 use crate::domain::time::Timestamp;
 use crate::domain::unsubscribe::{UnsubscribeKind, UnsubscribeToken};
 
-/// A person who gets the monthly email, and their current opt-in.
+/// A person who gets the letter, and their current opt-in.
 #[derive(Clone, Debug)]
 pub struct Recipient {
     pub email: EmailAddress,
@@ -26,13 +26,13 @@ pub struct Recipient {
 
 pub(super) const SELECT_HASH_KEY: &str = "SELECT value FROM secrets WHERE name = 'addresses'";
 
-const INSERT_TOKENS: Statement = over_batch!(
+const INSERT_TOKENS: Statement = batch_statement!(
     "INSERT INTO unsubscribe_tokens (token, address, at) SELECT batch.token, batch.address, $2",
     (token text, address text),
     "AND batch.address IN (SELECT address FROM people) ON CONFLICT (address) DO NOTHING"
 );
 
-const SELECT_TOKENS: Statement = over_batch!(
+const SELECT_TOKENS: Statement = batch_statement!(
     "SELECT address, token FROM unsubscribe_tokens WHERE address IN (SELECT batch.address",
     (address text),
     ")"
@@ -154,7 +154,7 @@ impl Store {
         Ok(lifted > 0)
     }
 
-    /// Returns everyone who gets the monthly email now: people with a current opt-in who are not suppressed.
+    /// Returns everyone who gets the letter now: people with a current opt-in who are not suppressed.
     ///
     /// # Errors
     /// When the database is unavailable.

@@ -11,6 +11,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use prometheus_client::metrics::histogram::Histogram;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
@@ -26,7 +27,7 @@ const MAX_BATCH: usize = 1024;
 const QUEUE_CAPACITY: usize = 16 * 1024;
 /// A write is accepted only if its expected wait is at most this.
 const MAX_EXPECTED_WAIT: Duration = Duration::from_secs(2);
-/// For one batch, with all its attempts.
+/// For one transaction, including retries after conflicts.
 const BATCH_TIMEOUT: Duration = Duration::from_secs(4);
 /// For one write. A request gets its response within five seconds.
 const WRITE_TIMEOUT: Duration = Duration::from_millis(4500);
@@ -67,15 +68,15 @@ pub(super) trait Record: Sized {
 }
 
 impl Writer {
-    /// Starts the writer task. `unprepared` is the failure of [`Store::prepare`], if any: the task repeats it before
+    /// Starts the writer task. If [`Store::migrate`] failed at startup with `migration_error`, the task retries it before
     /// the first write. The task ends once the last handle is dropped and everything is written.
     #[must_use]
-    pub fn start(store: Store, unprepared: Option<StoreFailure>) -> (Self, JoinHandle<()>) {
+    pub fn start(store: Store, migration_error: Option<StoreFailure>) -> (Self, JoinHandle<()>) {
         let (queue, jobs) = mpsc::channel(QUEUE_CAPACITY);
         let (state, new_messages) = (Arc::new(WriterState::default()), Arc::new(Notify::new()));
-        let prepared = unprepared.is_none();
-        *state.last_error() = unprepared;
-        let task = tokio::spawn(run(store, jobs, Arc::clone(&state), Arc::clone(&new_messages), prepared));
+        let migrated = migration_error.is_none();
+        *state.last_error() = migration_error;
+        let task = tokio::spawn(run(store, jobs, Arc::clone(&state), Arc::clone(&new_messages), migrated));
         (Self { queue, state, new_messages }, task)
     }
 
@@ -93,7 +94,7 @@ impl Writer {
 
     /// Returns why a write would fail now, if it would.
     #[must_use]
-    pub fn problem(&self) -> Option<String> {
+    pub fn unavailable_reason(&self) -> Option<String> {
         if self.queue.is_closed() {
             return Some("the writer has stopped".to_owned());
         }
@@ -132,19 +133,20 @@ impl Writer {
         record: R,
         job: impl FnOnce(QueuedWrite<R>) -> Job,
     ) -> Result<R::Output, StoreFailure> {
+        let stopped = || StoreFailure::Unavailable("the writer has stopped".to_owned());
         let overloaded = || StoreFailure::Unavailable("too many writes are queued".to_owned());
         if self.state.expected_wait() > MAX_EXPECTED_WAIT {
             return Err(overloaded());
         }
         let (reply, result) = oneshot::channel();
         self.state.waiting.fetch_add(1, Ordering::Relaxed);
-        if self.queue.try_send(job(QueuedWrite { record, reply })).is_err() {
+        if let Err(error) = self.queue.try_send(job(QueuedWrite { record, reply })) {
             self.state.waiting.fetch_sub(1, Ordering::Relaxed);
-            return Err(overloaded());
+            return Err(if matches!(error, TrySendError::Closed(_)) { stopped() } else { overloaded() });
         }
         match timeout(WRITE_TIMEOUT, result).await {
             Ok(Ok(result)) => result,
-            Ok(Err(_)) => Err(StoreFailure::Unavailable("the writer has stopped".to_owned())),
+            Ok(Err(_)) => Err(stopped()),
             Err(_) => Err(StoreFailure::Unavailable("the write timed out".to_owned())),
         }
     }
@@ -155,7 +157,7 @@ async fn run(
     mut queue: mpsc::Receiver<Job>,
     state: Arc<WriterState>,
     new_messages: Arc<Notify>,
-    mut prepared: bool,
+    mut migrated: bool,
 ) {
     let written = Arc::new(Notify::new());
     let checkpoints = tokio::spawn(checkpoint_after_writes(store.clone(), Arc::clone(&written)));
@@ -168,7 +170,7 @@ async fn run(
             Ok(_) => {}
             // Without requests no write would notice that the database is back, so it is probed.
             Err(_) => {
-                let result = probe(&store, &mut prepared).await;
+                let result = probe(&store, &mut migrated).await;
                 *state.last_error() = result.err();
                 continue;
             }
@@ -182,7 +184,7 @@ async fn run(
             }
         }
         let has_messages = !messages.is_empty();
-        let result = match prepare(&store, &mut prepared).await {
+        let result = match migrate(&store, &mut migrated).await {
             Ok(()) => {
                 let stored = write_batch(&store, signups).await;
                 stored.and(write_batch(&store, messages).await)
@@ -209,18 +211,18 @@ async fn run(
     store.close().await;
 }
 
-/// Runs [`Store::prepare`] unless it has succeeded before.
-async fn prepare(store: &Store, prepared: &mut bool) -> Result<(), StoreFailure> {
-    if !*prepared {
-        store.prepare().await?;
-        *prepared = true;
+/// Runs [`Store::migrate`] unless it has succeeded before.
+async fn migrate(store: &Store, migrated: &mut bool) -> Result<(), StoreFailure> {
+    if !*migrated {
+        store.migrate().await?;
+        *migrated = true;
     }
     Ok(())
 }
 
 /// Checks whether the database accepts writes again.
-async fn probe(store: &Store, prepared: &mut bool) -> Result<(), StoreFailure> {
-    prepare(store, prepared).await?;
+async fn probe(store: &Store, migrated: &mut bool) -> Result<(), StoreFailure> {
+    migrate(store, migrated).await?;
     store.probe_write().await
 }
 

@@ -34,7 +34,7 @@ pub(crate) async fn download(State(app): State<App>, request: Request) -> Respon
     .await
 }
 
-/// Puts the address on the older list.
+/// Puts the address on the deprecated waitlist.
 pub(crate) async fn waitlist(State(app): State<App>, request: Request) -> Response {
     let mut response = respond(&app, request, async |fields| {
         let order = parse_waitlist_order(fields, Via::Api)?;

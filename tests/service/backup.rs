@@ -278,6 +278,6 @@ async fn a_backup_of_a_newer_version_is_refused_with_a_sentence() {
     let (elsewhere, target) = (tempfile::tempdir().expect("a folder"), Database::sqlite());
     let (code, output) = restore(&backup, &target, elsewhere.path());
     assert_eq!(code, 1, "{output}");
-    assert!(output.starts_with("The database was created by a newer porchlight"), "{output}");
+    assert!(output.starts_with("Nothing was restored: the database was created by a newer porchlight"), "{output}");
     service.stop().await;
 }

@@ -156,8 +156,8 @@ async fn a_write_repeated_after_an_ambiguous_commit_is_counted_once() {
         let (at, email) = (service.clock.now(), EmailAddress::parse("ada@example.com").expect("an address"));
         let kind = SignupKind::Download { updates: true, requires_release: false };
         let signup = SignupRecord { id: Uuid::max(), kind, email: email.clone(), source: None, via: Via::Site, at };
-        let message = MessageText::parse("Hello").expect("a message");
-        let message = ReceivedMessage { id: Uuid::max(), message: ContactMessage { name: None, email, message }, at };
+        let text = MessageText::parse("Hello").expect("a message");
+        let message = ReceivedMessage { id: Uuid::max(), contact: ContactMessage { name: None, email, text }, at };
         for _ in 0..2 {
             writer.record_signup(signup.clone()).await.expect("to be stored");
             writer.record_message(message.clone()).await.expect("to be stored");

@@ -185,7 +185,8 @@ async fn an_unsubscribe_after_the_start_of_a_letter_is_respected() {
         let (code, output) = fixture.send(&file);
         assert_eq!(code, 1);
         assert!(
-            output.contains("The mail server is unavailable") && output.contains("2 recipients are waiting"),
+            output.contains("The mail server is unavailable")
+                && output.contains("2 recipients have not been sent to yet"),
             "{output}"
         );
         assert_eq!(fixture.status()["waiting"], 2);

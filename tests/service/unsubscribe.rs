@@ -123,7 +123,7 @@ async fn a_wrong_link_is_an_address_like_any_other_that_leads_nowhere() {
         let nowhere = service.get("/no-such-page").await;
         for path in [
             &almost,
-            &link.to_uppercase().replace("/UNSUBSCRIBE_PATH/", "/unsubscribe/"),
+            &link.to_uppercase().replace("/UNSUBSCRIBE/", "/unsubscribe/"),
             &format!("{link}/"),
             &format!("{link}0"),
             "/unsubscribe/",

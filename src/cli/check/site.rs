@@ -1,7 +1,7 @@
 //! Checks what visitors get: the pages and the download.
 
 use super::finding::Finding;
-use crate::actions::{NewestImage, ReleaseCatalog, missing_image};
+use crate::actions::{NewestImage, ReleaseCatalog, image_problem};
 use crate::cli::base_url;
 use crate::config::Settings;
 use crate::domain::release::Releases;
@@ -39,7 +39,7 @@ pub(super) async fn check_release(settings: &Settings, store: Option<Store>, new
     if let Err(failure) = catalog.refresh().await {
         return Finding::failed(NAME, format!("The published releases could not be read: {failure}."));
     }
-    let missing = missing_image(&catalog, newest_image).await;
+    let missing = image_problem(&catalog, newest_image).await;
     match (catalog.cached().newest(), missing) {
         (Some(release), None) => match &release.external_url {
             Some(url) => Finding::ok(NAME, format!("{} is the newest, at {url}", release.version)),

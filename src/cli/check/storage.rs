@@ -30,7 +30,8 @@ pub(super) async fn check_database(settings: &Settings) -> (Finding, Option<Stor
     };
     match store.health().await {
         Ok(health) => {
-            let schema = health.schema.map_or_else(|| "no tables yet".to_owned(), |number| format!("schema {number}"));
+            let schema =
+                health.schema_version.map_or_else(|| "no tables yet".to_owned(), |number| format!("schema {number}"));
             let mut notes = vec![format!("{database}, {schema}.")];
             if health.pending_migrations > 0 {
                 notes.push("The next start updates the schema.".to_owned());
@@ -44,15 +45,15 @@ pub(super) async fn check_database(settings: &Settings) -> (Finding, Option<Stor
                 [_] => Finding::ok(NAME, format!("{database}, {schema}, accepts writes")),
                 notes => Finding::note(NAME, notes.join(" ")),
             };
-            if health.schema.is_none() {
+            if health.schema_version.is_none() {
                 store.close().await;
                 return (finding, None);
             }
             (finding, Some(store))
         }
-        Err(StoreFailure::Unusable(sentence)) => (Finding::failed(NAME, format!("{database}: {sentence}")), None),
-        Err(StoreFailure::Unavailable(error) | StoreFailure::Rejected(error)) => {
-            (Finding::failed(NAME, format!("{database} cannot be used: {error}.")), None)
+        Err(StoreFailure::Unusable(why)) => (Finding::failed(NAME, format!("{database}: {why}.")), None),
+        Err(StoreFailure::Unavailable(why) | StoreFailure::Rejected(why) | StoreFailure::InvalidData(why)) => {
+            (Finding::failed(NAME, format!("{database} cannot be used: {why}.")), None)
         }
         Err(damaged @ StoreFailure::Damaged(_)) => {
             (Finding::failed(NAME, damaged.sentence(&format!("{database} cannot be used"))), None)

@@ -19,7 +19,7 @@ pub(super) struct SendLoop {
 }
 
 /// Delays before consecutive retries while the mail server is unavailable. After the last one, the command stops.
-const RETRY_DELAYS: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
+const RECONNECT_DELAYS: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
 /// The longest wait for a deferred recipient. Recipients deferred for longer are left for another run.
 const MAX_DEFERRAL: Duration = Duration::from_mins(5);
 
@@ -39,16 +39,16 @@ impl SendLoop {
 
     /// Sends until no recipient is left, or returns the reason why it stopped. A step that has begun always finishes.
     pub(super) async fn run(mut self, sender: &mut LetterSender) -> Result<(), String> {
-        let mut retry_delays = RETRY_DELAYS.iter();
+        let mut reconnect_delays = RECONNECT_DELAYS.iter();
         loop {
             self.wait_for_rate_limit().await?;
             match sender.step().await.map_err(|failure| failure.to_string())? {
                 LetterStep::Finished => {
-                    retry_delays = RETRY_DELAYS.iter();
+                    reconnect_delays = RECONNECT_DELAYS.iter();
                     self.bar.inc(1);
                 }
-                LetterStep::Deferred => retry_delays = RETRY_DELAYS.iter(),
-                LetterStep::ServerUnavailable(reason) => match retry_delays.next() {
+                LetterStep::Deferred => reconnect_delays = RECONNECT_DELAYS.iter(),
+                LetterStep::ServerUnavailable(reason) => match reconnect_delays.next() {
                     Some(delay) => self.wait(*delay).await?,
                     None => return Err(format!("The mail server is unavailable: {reason}")),
                 },

@@ -107,8 +107,8 @@ fn history(person: &PersonRecord) -> Vec<(Timestamp, String)> {
     for entry in &person.messages {
         let (received, state) = (&entry.received, entry.state.as_str());
         let mut text =
-            format!("message {} from {} ({state}):", reference(received.id), contact_sender(&received.message));
-        for line in sanitize(received.message.message.as_str()).lines() {
+            format!("message {} from {} ({state}):", reference(received.id), contact_sender(&received.contact));
+        for line in sanitize(received.contact.text.as_str()).lines() {
             text = format!("{text}\n    {line}");
         }
         history.push((received.at, text));

@@ -56,5 +56,5 @@ pub(crate) fn parse_contact_message(mut fields: Fields) -> Result<ContactMessage
     let email = fields.email(&EMAIL);
     let message = fields.string(&MESSAGE);
     fields.finish()?;
-    Ok(ContactMessage { name, email: email.parse()?, message: parse_message(message.as_deref())? })
+    Ok(ContactMessage { name, email: email.parse()?, text: parse_message(message.as_deref())? })
 }

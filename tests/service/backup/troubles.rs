@@ -47,9 +47,9 @@ async fn a_foreign_database_is_not_reported_as_a_success() {
     foreign.execute("CREATE TABLE notes (text TEXT)").await;
     for target in each_database().await {
         fs::write(&file, "").unwrap();
-        refused(restore(folder.path(), &target, folder.path()), "holds no data of porchlight");
+        refused(restore(folder.path(), &target, folder.path()), "is not a Porchlight database");
         fs::copy(foreign.url().trim_start_matches("sqlite:"), &file).unwrap();
-        refused(restore(folder.path(), &target, folder.path()), "holds no data of porchlight");
+        refused(restore(folder.path(), &target, folder.path()), "is not a Porchlight database");
         fs::write(&file, "Dear diary, ".repeat(1000)).unwrap();
         refused(restore(folder.path(), &target, folder.path()), "the backup is damaged");
         if target.is_postgres() {
@@ -117,7 +117,7 @@ async fn one_bad_image_keeps_no_other_from_coming_back_and_a_repeat_goes_on() {
     assert_eq!(code, 1, "{output}");
     for words in [
         "The database is restored, but some images are missing",
-        "Troupe-1.6.0.dmg (it is not what was published under that name)",
+        "Troupe-1.6.0.dmg (its length or SHA-256 differs from the published release)",
         "Troupe-1.5.0.dmg (it is not in the backup)",
     ] {
         assert!(output.contains(words), "{output}");

@@ -89,7 +89,7 @@ impl Database {
 
     async fn migrate(&self) {
         let store = Store::open(&StoredIn::parse(&self.url).expect("a database")).expect("a store");
-        store.prepare().await.expect("all migrations to be applied");
+        store.migrate().await.expect("all migrations to be applied");
         store.close().await;
     }
 

@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use porchlight::clock::Clock;
 use porchlight::config::{RawSettings, Settings};
 use porchlight::domain::time::Timestamp;
-use porchlight::serve::{self, Running, ServeFailure};
+use porchlight::serve::{self, RunningService, ServeFailure};
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode};
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ const NOW: Timestamp = Timestamp::from_unix_millis(1_794_744_000_000);
 /// A service that runs for one test, on threads of its own: it answers while the test blocks, as while it waits for a
 /// command to end.
 pub struct Service {
-    running: Running,
+    running: RunningService,
     runtime: ServiceRuntime,
     client: reqwest::Client,
     /// The data directory of this service.
@@ -168,7 +168,7 @@ impl Service {
         command
     }
 
-    /// The clock of a command goes on while it runs, so the clock of the service has to have gone on before the next.
+    /// Commands run on a real clock, so the service's clock is advanced by the time since the last command.
     fn time_of_next_command(&self) -> Timestamp {
         let mut last = self.last_command.lock().expect("a time");
         let now = Instant::now();

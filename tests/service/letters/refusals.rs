@@ -62,7 +62,7 @@ async fn five_refusals_in_a_row_stop_the_run() {
         let (code, output) = fixture.send(&file);
         assert_eq!(code, 1);
         assert!(
-            output.contains("rejected 5 letters in a row") && output.contains("4 recipients are waiting"),
+            output.contains("rejected 5 letters in a row") && output.contains("4 recipients have not been sent to yet"),
             "{output}"
         );
         let status = fixture.status();
@@ -125,6 +125,9 @@ async fn a_suppressed_person_is_skipped_at_the_last_moment() {
         while !matches!(sender.step().await.unwrap(), LetterStep::Complete) {}
         assert!(fixture.recipients().await.is_empty());
         assert_eq!(fixture.status()["skipped"], 1);
+        let reasons = fixture.service.database.texts("SELECT trouble FROM letter_recipients").await;
+        assert_eq!(reasons, ["suppressed"]);
+        assert!(fixture.service.database.texts("SELECT month FROM letter_months").await.is_empty());
         sender.store.close().await;
     })
     .await;

@@ -29,7 +29,7 @@ async fn a_message_is_tried_for_a_week_with_growing_pauses_and_then_kept_as_fail
 
         let failed = fixture.forwarder.store.inbox_page(InboxFilter::Failed, None, 10).await.expect("a list");
         let [entry] = failed.try_into().expect("one message");
-        assert_eq!((entry.state.as_str(), entry.received.message.message.as_str()), ("failed", "Number 1."));
+        assert_eq!((entry.state.as_str(), entry.received.contact.text.as_str()), ("failed", "Number 1."));
         assert!(entry.last_error.is_some() && entry.tries > 10, "{entry:?}");
 
         fixture.server.command("listen-again").await;
