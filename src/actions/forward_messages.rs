@@ -72,7 +72,7 @@ struct LeasedMail {
 }
 
 impl Forwarder {
-    /// Sends what is due over one connection, at most [`MAX_MAILS_PER_STEP`] emails.
+    /// Sends what is due over one connection, at most `MAX_MAILS_PER_STEP` emails.
     ///
     /// # Errors
     /// `Unavailable` when the database is. If a mail was sent and that could not be recorded, the same mail is sent
