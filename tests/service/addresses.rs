@@ -15,7 +15,7 @@ fn with_email(email: &Value) -> impl Iterator<Item = (&'static str, Value)> {
 async fn all_refuse(service: &Service, email: &Value) {
     for (path, body) in with_email(email) {
         println!("{path} {body}");
-        let problem = service.post(path, &body).await.is_problem(400, "invalid_email");
+        let problem = service.post(path, &body).await.expect_problem(400, "invalid_email");
         assert_eq!(problem["errors"].as_array().map(Vec::len), Some(1), "{problem:#}");
         assert_eq!(problem["errors"][0]["pointer"], "#/email");
     }
@@ -24,7 +24,7 @@ async fn all_refuse(service: &Service, email: &Value) {
 async fn all_take(service: &Service, email: &str) {
     for (path, body) in with_email(&email.into()) {
         println!("{path} {body}");
-        service.post(path, &body).await.is_ok();
+        service.post(path, &body).await.expect_ok();
     }
 }
 
@@ -42,8 +42,8 @@ async fn an_address_that_is_missing_or_not_text_is_invalid() {
         }
         for (path, mut body) in with_email(&Value::Null) {
             body.as_object_mut().expect("an object").remove("email");
-            service.post(path, &body).await.is_problem(400, "invalid_email");
-            service.post_text(path, "{}").await.is_problem(400, "invalid_email");
+            service.post(path, &body).await.expect_problem(400, "invalid_email");
+            service.post_text(path, "{}").await.expect_problem(400, "invalid_email");
         }
         assert_eq!(service.database.traces().await, 0);
     })
@@ -125,7 +125,7 @@ async fn addresses_of_many_kinds_are_taken() {
 async fn one_person_is_one_address_however_it_is_typed() {
     on_each_database(async |service| {
         let already = async |email: &str| {
-            let result = service.post("/api/download", &json!({ "email": email })).await.is_ok();
+            let result = service.post("/api/download", &json!({ "email": email })).await.expect_ok();
             result["already"].as_bool().expect("true or false")
         };
         assert!(!already("Ada@München.example").await);

@@ -27,12 +27,12 @@ pub(super) async fn lived_in(database: Database) -> (Service, MailServer) {
     let odd = "a \"b\" \\u0041 \\ 'c' 🏮\t{}";
     for (email, updates) in [("Ada@Example.com", true), ("bob@example.com", false), ("dan@bücher.example", true)] {
         let order = json!({ "email": email, "updates": updates, "source": odd });
-        service.post("/api/download", &order).await.is_ok();
+        service.post("/api/download", &order).await.expect_ok();
     }
-    service.post("/api/waitlist", &json!({ "email": "cyd@example.com" })).await.is_ok();
+    service.post("/api/waitlist", &json!({ "email": "cyd@example.com" })).await.expect_ok();
     let message = format!("{odd}\r\nline two\u{0}\u{1f}\n{}", "long ".repeat(600));
     let letter = json!({ "email": "eve@example.com", "name": "Eve, \"E\"", "message": message });
-    service.post("/api/contact", &letter).await.is_ok();
+    service.post("/api/contact", &letter).await.expect_ok();
     let events: Vec<_> =
         (0..2500).map(|n| format!("('e{n}', 'bob@example.com', 'download', {n}, 'api', NULL)")).collect();
     service.database.execute(&format!("INSERT INTO events VALUES {}", events.join(", "))).await;
@@ -159,7 +159,7 @@ async fn a_backup_made_during_writes_is_a_consistent_snapshot() {
         let mut written = 0;
         let ended = loop {
             let order = json!({ "email": format!("p{written}@example.com"), "updates": true });
-            service.post("/api/download", &order).await.is_ok();
+            service.post("/api/download", &order).await.expect_ok();
             written += 1;
             if let Some(ended) = backing_up.try_wait().expect("its state") {
                 break ended;
@@ -198,7 +198,7 @@ async fn only_an_empty_place_is_restored_into_and_only_an_empty_folder_backed_up
         };
         refused(back_up(&service, "backup"), "is not empty");
 
-        service.post("/api/waitlist", &json!({ "email": "new@example.com" })).await.is_ok();
+        service.post("/api/waitlist", &json!({ "email": "new@example.com" })).await.expect_ok();
         let (elsewhere, before) = (tempfile::tempdir().expect("a folder"), service.database.everything().await);
         refused(restore(&backup, &service.database, elsewhere.path()), "is not empty");
         assert_eq!(service.database.everything().await, before);

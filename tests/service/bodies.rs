@@ -12,7 +12,7 @@ const LARGEST: usize = 64 * 1024;
 async fn all_refuse(service: &Service, code: &str, headers: &[(&str, &str)], body: impl AsRef<[u8]>) {
     for (path, _) in endpoints() {
         println!("{path} {headers:?} {}", String::from_utf8_lossy(body.as_ref()));
-        service.send(Method::POST, path, headers, body.as_ref()).await.is_problem(400, code);
+        service.send(Method::POST, path, headers, body.as_ref()).await.expect_problem(400, code);
     }
 }
 
@@ -20,7 +20,7 @@ async fn all_refuse(service: &Service, code: &str, headers: &[(&str, &str)], bod
 async fn all_take(service: &Service, headers: &[(&str, &str)], written: impl Fn(&Value) -> String) {
     for (path, example) in endpoints() {
         println!("{path} {headers:?}");
-        service.send(Method::POST, path, headers, written(&example)).await.is_ok();
+        service.send(Method::POST, path, headers, written(&example)).await.expect_ok();
     }
 }
 
@@ -37,7 +37,7 @@ async fn each_check_comes_before_the_next() {
         let plain = ("content-type", "text/plain");
         for (path, _) in endpoints() {
             let large = padded(&json!({ "email": "nobody" }), LARGEST + 1);
-            service.send(Method::PUT, path, &[plain], large.as_str()).await.is_problem(405, "method_not_allowed");
+            service.send(Method::PUT, path, &[plain], large.as_str()).await.expect_problem(405, "method_not_allowed");
             for (code, headers, body) in [
                 ("invalid_body", plain, large.as_str()),
                 ("invalid_body", JSON, &padded(&json!("no object"), LARGEST + 1)),
@@ -48,7 +48,7 @@ async fn each_check_comes_before_the_next() {
                 ("invalid_email", JSON, r#"{"email":"nobody"}"#),
             ] {
                 println!("{path} {headers:?} {}", body.trim_end());
-                service.send(Method::POST, path, &[headers], body).await.is_problem(400, code);
+                service.send(Method::POST, path, &[headers], body).await.expect_problem(400, code);
             }
         }
         for (code, body) in [
@@ -59,7 +59,7 @@ async fn each_check_comes_before_the_next() {
             ("invalid_email", json!({ "email": "nobody", "message": "x".repeat(4001) })),
             ("empty_message", json!({ "email": "ada@example.com", "message": " ".repeat(4001) })),
         ] {
-            service.post("/api/contact", &body).await.is_problem(400, code);
+            service.post("/api/contact", &body).await.expect_problem(400, code);
         }
         assert_eq!(service.database.traces().await, 0);
     })
@@ -137,7 +137,8 @@ async fn a_body_has_to_be_called_json() {
         for headers in refused {
             all_refuse(service, "invalid_json", headers, example).await;
         }
-        let problem = service.send(Method::POST, "/api/contact", &[], example).await.is_problem(400, "invalid_json");
+        let problem =
+            service.send(Method::POST, "/api/contact", &[], example).await.expect_problem(400, "invalid_json");
         assert!(problem["resolution"].as_str().expect("a text").contains("application/json"), "{problem:#}");
         assert_eq!(service.database.traces().await, 0);
 
@@ -173,7 +174,7 @@ async fn members_that_do_not_fit_are_invalid_body() {
                 let message = if path == "/api/contact" && member != "message" { r#""message":"Hello","# } else { "" };
                 let body = format!(r#"{{"email":"ada@example.com",{message}"{member}":{value}}}"#);
                 println!("{path} {body}");
-                let problem = service.post_text(path, &body).await.is_problem(400, "invalid_body");
+                let problem = service.post_text(path, &body).await.expect_problem(400, "invalid_body");
                 let pointers: Vec<_> = problem["errors"].as_array().expect("faults").iter().collect();
                 assert_eq!(pointers.len(), 1, "{problem:#}");
                 assert_eq!(pointers[0]["pointer"], format!("#/{member}"));
@@ -201,7 +202,7 @@ async fn unknown_and_doubled_members_are_invalid_body() {
                 r#""email":null"#,
             ] {
                 println!("{path} {}", with(member));
-                service.post_text(path, &with(member)).await.is_problem(400, "invalid_body");
+                service.post_text(path, &with(member)).await.expect_problem(400, "invalid_body");
             }
         }
         for (path, other) in [
@@ -211,7 +212,7 @@ async fn unknown_and_doubled_members_are_invalid_body() {
             ("/api/contact", "source"),
         ] {
             let body = json!({ "email": "ada@example.com", "message": "Hello", other: "x" });
-            service.post(path, &body).await.is_problem(400, "invalid_body");
+            service.post(path, &body).await.expect_problem(400, "invalid_body");
         }
         assert_eq!(service.database.traces().await, 0);
     })
@@ -228,7 +229,7 @@ async fn lengths_count_code_points() {
             for character in ["x", "é", "🎭"] {
                 let mut body = example.clone();
                 body[member] = character.repeat(most + 1).into();
-                let problem = service.post(path, &body).await.is_problem(400, "invalid_body");
+                let problem = service.post(path, &body).await.expect_problem(400, "invalid_body");
                 assert_eq!(problem["errors"][0]["pointer"], format!("#/{member}"));
             }
         }
@@ -236,9 +237,9 @@ async fn lengths_count_code_points() {
 
         let (source, name) = ("🎭".repeat(32), "🎭".repeat(100));
         for path in ["/api/download", "/api/waitlist"] {
-            service.post(path, &json!({ "email": "ada@example.com", "source": source })).await.is_ok();
+            service.post(path, &json!({ "email": "ada@example.com", "source": source })).await.expect_ok();
         }
-        service.post("/api/contact", &json!({ "email": "a@b.co", "name": name, "message": "Hi" })).await.is_ok();
+        service.post("/api/contact", &json!({ "email": "a@b.co", "name": name, "message": "Hi" })).await.expect_ok();
         assert_eq!(service.database.texts("SELECT source FROM events").await, [source.clone(), source]);
         assert_eq!(service.database.texts("SELECT name FROM messages").await, [name]);
     })
@@ -262,7 +263,7 @@ async fn a_body_has_64_kib_at_most_however_it_is_sent() {
         };
         for (path, example) in endpoints() {
             let too_large = padded(&example, LARGEST + 1);
-            service.post_text(path, &too_large).await.is_problem(400, "invalid_body");
+            service.post_text(path, &too_large).await.expect_problem(400, "invalid_body");
             let announced = send(path, "Content-Length: 99999999999", "{").await;
             for answer in [send_chunked(path, &too_large).await, announced] {
                 assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("\"invalid_body\""), "{answer}");
@@ -308,13 +309,13 @@ async fn what_was_sent_is_never_repeated() {
 #[tokio::test]
 async fn a_nul_is_stored_as_the_replacement_character() {
     on_each_database(async |service| {
-        service.post("/api/download", &json!({ "email": "a@b.co", "source": "a\0b" })).await.is_ok();
-        service.post("/api/contact", &json!({ "email": "a@b.co", "name": "\0", "message": "a\0\0" })).await.is_ok();
+        service.post("/api/download", &json!({ "email": "a@b.co", "source": "a\0b" })).await.expect_ok();
+        service.post("/api/contact", &json!({ "email": "a@b.co", "name": "\0", "message": "a\0\0" })).await.expect_ok();
         assert_eq!(service.database.texts("SELECT source FROM events").await, ["a\u{fffd}b"]);
         assert_eq!(service.database.texts("SELECT name FROM messages").await, ["\u{fffd}"]);
         assert_eq!(service.database.texts("SELECT body FROM messages").await, ["a\u{fffd}\u{fffd}"]);
 
-        service.post("/api/download", &json!({ "email": "a\0@b.co" })).await.is_problem(400, "invalid_email");
+        service.post("/api/download", &json!({ "email": "a\0@b.co" })).await.expect_problem(400, "invalid_email");
     })
     .await;
 }

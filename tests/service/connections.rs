@@ -252,11 +252,11 @@ async fn incomplete_requests_do_not_disturb_others() {
         }
         for number in 0..5 {
             let email = format!("person-{number}@example.com");
-            service.post("/api/waitlist", &json!({ "email": email })).await.is_ok();
+            service.post("/api/waitlist", &json!({ "email": email })).await.expect_ok();
             assert_eq!(service.get("/").await.status, 200);
         }
         drop(halves);
-        service.post("/api/waitlist", &json!({ "email": "last@example.com" })).await.is_ok();
+        service.post("/api/waitlist", &json!({ "email": "last@example.com" })).await.expect_ok();
         assert_eq!(service.database.count("people").await, 6);
     })
     .await;

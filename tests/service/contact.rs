@@ -14,7 +14,7 @@ fn letter(name: &str, email: &str, message: &str) -> Value {
 }
 
 async fn send(service: &Service, letter: &Value) {
-    assert_eq!(service.post(PATH, letter).await.is_ok(), json!({ "ok": true }));
+    assert_eq!(service.post(PATH, letter).await.expect_ok(), json!({ "ok": true }));
 }
 
 #[tokio::test]
@@ -54,11 +54,12 @@ async fn a_message_has_2_to_4000_characters() {
             ("message_too_long", format!(" {}", "x".repeat(4000))),
         ];
         for (code, message) in refused {
-            let problem = service.post(PATH, &letter("Ada", "ada@example.com", &message)).await.is_problem(400, code);
+            let problem =
+                service.post(PATH, &letter("Ada", "ada@example.com", &message)).await.expect_problem(400, code);
             assert_eq!(problem["errors"][0]["pointer"], "#/message");
         }
         let missing = service.post(PATH, &json!({ "email": "ada@example.com" })).await;
-        assert_eq!(missing.is_problem(400, "empty_message")["errors"][0]["pointer"], "#/message");
+        assert_eq!(missing.expect_problem(400, "empty_message")["errors"][0]["pointer"], "#/message");
         assert_eq!(service.database.traces().await, 0);
 
         for message in ["🎭🎭".to_owned(), " hi ".to_owned(), "🎭".repeat(4000), format!(" {}", "x".repeat(3999))]
@@ -75,7 +76,7 @@ async fn a_message_that_is_not_text_is_invalid_rather_than_empty() {
     on_each_database(async |service| {
         for message in [json!(null), json!(7), json!(true), json!(["Hello"]), json!({ "text": "Hello" })] {
             let body = json!({ "email": "ada@example.com", "message": message });
-            let problem = service.post(PATH, &body).await.is_problem(400, "invalid_body");
+            let problem = service.post(PATH, &body).await.expect_problem(400, "invalid_body");
             assert_eq!(problem["errors"][0]["pointer"], "#/message", "{body}");
         }
         assert_eq!(service.database.traces().await, 0);

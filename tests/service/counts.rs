@@ -33,7 +33,7 @@ async fn total(database: &Database, kind: &str) -> i64 {
 
 async fn download(service: &Service, email: &str, updates: bool, source: &str) {
     let order = json!({ "email": email, "updates": updates, "source": source });
-    service.post("/api/download", &order).await.is_ok();
+    service.post("/api/download", &order).await.expect_ok();
 }
 
 /// Recounts everything with the migrations that created the tables, as in a database of an older version.
@@ -51,12 +51,12 @@ async fn each_thing_is_counted_on_its_day_and_by_where_it_came_from() {
         download(service, "ada@example.com", true, "hn").await;
         download(service, "ADA@example.com", true, "hn").await;
         download(service, "bob@example.com", false, "bob@example.com").await;
-        service.post("/api/waitlist", &json!({ "email": "ada@example.com" })).await.is_ok();
+        service.post("/api/waitlist", &json!({ "email": "ada@example.com" })).await.expect_ok();
         service.clock.advance(Duration::from_hours(24));
-        service.post("/api/waitlist", &json!({ "email": "cyd@example.com", "source": "blog" })).await.is_ok();
+        service.post("/api/waitlist", &json!({ "email": "cyd@example.com", "source": "blog" })).await.expect_ok();
         let message = json!({ "email": "cyd@example.com", "message": "Hello" });
-        service.post("/api/contact", &message).await.is_ok();
-        service.post("/api/contact", &message).await.is_ok();
+        service.post("/api/contact", &message).await.expect_ok();
+        service.post("/api/contact", &message).await.expect_ok();
         let [by_day, by_source] = counts(&service.database).await;
         assert_eq!(
             by_day,
@@ -93,7 +93,7 @@ async fn what_was_counted_as_it_happened_is_what_a_recount_gives() {
                             ("/api/download", json!({ "email": person, "updates": number % 5 == 0, "source": source }))
                         }
                     };
-                    service.post(order.0, &order.1).await.is_ok();
+                    service.post(order.0, &order.1).await.expect_ok();
                 }
             });
             join_all(requests).await;

@@ -9,7 +9,7 @@ use crate::people::{data, json_of, run};
 
 async fn write(service: &Service, email: &str, text: &str) {
     service.clock.advance(Duration::from_secs(1));
-    service.post("/api/contact", &json!({ "name": "Ada", "email": email, "message": text })).await.is_ok();
+    service.post("/api/contact", &json!({ "name": "Ada", "email": email, "message": text })).await.expect_ok();
 }
 
 fn listed(service: &Service, more: &[&str]) -> Vec<String> {

@@ -37,7 +37,7 @@ impl LetterFixture {
     /// Posts a download, with or without an opt-in to the monthly email.
     async fn download(&self, email: &str, updates: bool) {
         let order = json!({ "email": email, "updates": updates, "source": "a <friend>" });
-        self.service.post("/api/download", &order).await.is_ok();
+        self.service.post("/api/download", &order).await.expect_ok();
     }
 
     fn file(&self, name: &str, text: &str) -> String {
@@ -94,7 +94,7 @@ async fn a_letter_reaches_exactly_those_who_opted_in() {
     on_each_database(async |fixture| {
         fixture.download("Ada@Example.com", true).await;
         fixture.download("bob@example.com", false).await;
-        fixture.service.post("/api/waitlist", &json!({ "email": "cyd@example.com" })).await.is_ok();
+        fixture.service.post("/api/waitlist", &json!({ "email": "cyd@example.com" })).await.expect_ok();
         let file = fixture.file("november.md", LETTER);
         let (code, output) = fixture.run(&["send", &file]);
         assert_eq!((code, fixture.server.mails().await.len()), (2, 0), "{output}");

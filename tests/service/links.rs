@@ -125,8 +125,8 @@ async fn every_problem_type_leads_to_its_section() {
             assert!(ids.contains(&anchor), "{anchor}");
         }
         for problem in [
-            service.get("/api/nothing-here").await.is_problem(404, "not_found"),
-            service.post("/api/contact", &json!({ "email": "a@b.example" })).await.is_problem(400, "empty_message"),
+            service.get("/api/nothing-here").await.expect_problem(404, "not_found"),
+            service.post("/api/contact", &json!({ "email": "a@b.example" })).await.expect_problem(400, "empty_message"),
         ] {
             for member in ["type", "documentation_url"] {
                 let (page, anchor) = problem[member].as_str().and_then(|link| link.split_once('#')).expect("an anchor");

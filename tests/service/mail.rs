@@ -72,7 +72,7 @@ fn message(number: usize) -> Value {
 impl MailFixture {
     async fn write(&self, message: &Value) {
         self.service.clock.advance(Duration::from_millis(1));
-        self.service.post("/api/contact", message).await.is_ok();
+        self.service.post("/api/contact", message).await.expect_ok();
     }
 
     async fn write_many(&self, count: usize) {

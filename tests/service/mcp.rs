@@ -19,7 +19,7 @@ const CODES: [i64; 4] = [-32700, -32600, -32601, -32602];
 /// Sends one request and returns the whole message that answers it.
 async fn request(service: &Service, method: &str, params: Value) -> Value {
     let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
-    let answer = service.post(PATH, &message).await.is_ok();
+    let answer = service.post(PATH, &message).await.expect_ok();
     assert_eq!((&answer["jsonrpc"], &answer["id"]), (&json!("2.0"), &json!(1)));
     answer
 }
@@ -92,7 +92,7 @@ async fn content_type_and_accept_are_not_looked_at_and_sessions_are_not_known() 
             &[("mcp-session-id", "1868a90c"), ("last-event-id", "7")],
         ] {
             let answer = service.send(Method::POST, PATH, headers, PING).await;
-            assert_eq!(answer.is_ok(), json!({ "jsonrpc": "2.0", "id": 1, "result": {} }), "{headers:?}");
+            assert_eq!(answer.expect_ok(), json!({ "jsonrpc": "2.0", "id": 1, "result": {} }), "{headers:?}");
             assert_eq!(answer.header("mcp-session-id"), "");
             assert_eq!(answer.header("cache-control"), "no-store");
         }
@@ -122,7 +122,7 @@ async fn initialize_echoes_a_version_we_speak_and_names_the_newest_for_any_other
             let hello = result(service, "initialize", params.clone()).await;
             assert_eq!(hello["protocolVersion"], "2025-11-25", "{params}");
         }
-        let bare = service.post(PATH, &json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize" })).await.is_ok();
+        let bare = service.post(PATH, &json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize" })).await.expect_ok();
         assert_eq!(bare["result"]["protocolVersion"], "2025-11-25");
     })
     .await;
@@ -156,7 +156,7 @@ async fn a_version_header_has_to_name_a_version_we_speak() {
     on_one_database(async |service| {
         for version in VERSIONS {
             let answer = service.send(Method::POST, PATH, &[("mcp-protocol-version", version)], PING).await;
-            assert_eq!(answer.is_ok()["result"], json!({}), "{version}");
+            assert_eq!(answer.expect_ok()["result"], json!({}), "{version}");
         }
         for version in ["2024-11-05", "2026-07-28", "latest", "2025-11-25, 2025-06-18", ""] {
             let headers = [("mcp-protocol-version", version)];
@@ -275,7 +275,7 @@ async fn what_is_not_one_message_is_400_with_its_id_where_that_can_be_read() {
 async fn a_message_of_64_kib_is_read_and_a_longer_one_is_not() {
     on_one_database(async |service| {
         let padded = |length: usize| format!("{PING}{}", " ".repeat(length - PING.len()));
-        service.post_text(PATH, &padded(64 * 1024)).await.is_ok();
+        service.post_text(PATH, &padded(64 * 1024)).await.expect_ok();
         for length in [64 * 1024 + 1, 900_000] {
             is_error(&service.post_text(PATH, &padded(length)).await, 400, &Value::Null, -32600);
         }

@@ -34,7 +34,7 @@ async fn answers(service: &Service, server: &mut MailServer) -> Vec<String> {
         ("/api/waitlist", "cyd@example.com"),
         ("/api/download", "nobody@example.com"),
     ] {
-        let answer = service.post(path, &json!({ "email": email })).await.is_ok();
+        let answer = service.post(path, &json!({ "email": email })).await.expect_ok();
         answers.push(format!("{path} {email} {}", answer["already"]));
     }
     for token in service.database.texts("SELECT token FROM unsubscribe_tokens ORDER BY address").await {
@@ -46,8 +46,8 @@ async fn answers(service: &Service, server: &mut MailServer) -> Vec<String> {
         answers.push(serde_json::from_slice::<Value>(&output.stdout).expect("JSON").to_string());
     }
     // This month's letter has been sent, one person has unsubscribed for good, and one is new.
-    service.post("/api/download", &json!({ "email": "dan@bücher.example", "updates": true })).await.is_ok();
-    service.post("/api/download", &json!({ "email": "new@example.com", "updates": true })).await.is_ok();
+    service.post("/api/download", &json!({ "email": "dan@bücher.example", "updates": true })).await.expect_ok();
+    service.post("/api/download", &json!({ "email": "new@example.com", "updates": true })).await.expect_ok();
     for name in ["november.md", "second.md"] {
         let (code, text) = send_letter(service, server, name);
         let mails = server.mails().await.into_iter().flat_map(|mail| mail.recipients);
@@ -115,11 +115,11 @@ async fn during_a_move_the_old_database_takes_no_writes() {
     let moving = move_command(&service, &target).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     wait_for_a_blocked_lock(&target).await;
     let join = json!({ "email": "late@example.com" });
-    service.post("/api/waitlist", &join).await.is_problem(503, "unavailable");
+    service.post("/api/waitlist", &join).await.expect_problem(503, "unavailable");
     lock.release().await;
     assert!(Program::wait(moving, "the end of the move").status.success());
     assert_eq!(target.everything().await, service.database.everything().await);
-    service.post("/api/waitlist", &join).await.is_ok();
+    service.post("/api/waitlist", &join).await.expect_ok();
     service.stop().await;
 }
 
@@ -132,7 +132,7 @@ async fn a_target_that_holds_something_else_or_is_away_is_left_alone() {
     assert_eq!(foreign.everything().await.into_keys().collect::<Vec<_>>(), ["notes"]);
 
     let other = Service::start(live(), Database::migrated_postgres().await).await;
-    other.post("/api/waitlist", &json!({ "email": "zoe@example.com" })).await.is_ok();
+    other.post("/api/waitlist", &json!({ "email": "zoe@example.com" })).await.expect_ok();
     let before = other.database.everything().await;
     refused(move_to(&service, &other.database), "is not empty");
     assert_eq!(other.database.everything().await, before);

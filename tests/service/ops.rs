@@ -76,7 +76,7 @@ async fn readiness_reports_writer_and_outbox_and_late_mail_is_no_failure() {
         let (status, report) = readiness(service).await;
         assert_eq!((status, &report["parts"]["writer"], &report["parts"]["outbox"]), (200, &"ok".into(), &"ok".into()));
         let letter = serde_json::json!({ "email": "ada@example.com", "message": "Hello" });
-        service.post("/api/contact", &letter).await.is_ok();
+        service.post("/api/contact", &letter).await.expect_ok();
         service.clock.advance(std::time::Duration::from_mins(61));
         let (status, report) = readiness(service).await;
         let outbox = report["parts"]["outbox"].as_str().expect("words");
@@ -91,7 +91,7 @@ async fn readiness_follows_whether_writes_succeed() {
     crate::harness::on_each_database_with(watched(), async |service| {
         let lock = service.database.lock().await;
         let join = serde_json::json!({ "email": "ada@example.com" });
-        service.post("/api/waitlist", &join).await.is_problem(503, "unavailable");
+        service.post("/api/waitlist", &join).await.expect_problem(503, "unavailable");
         let (status, report) = readiness(service).await;
         let writer = report["parts"]["writer"].as_str().expect("words");
         assert!(writer.starts_with("writes fail"), "{report:#}");

@@ -12,7 +12,7 @@ async fn writes_are_unavailable_and_pages_go_on(service: &Service) {
     let writes = endpoints().map(|(path, example)| async move { (path, service.post(path, &example).await) });
     for (path, answer) in join_all(writes).await {
         println!("{path}");
-        answer.is_problem(503, "unavailable");
+        answer.expect_problem(503, "unavailable");
         let seconds: u32 = answer.header("retry-after").parse().expect("seconds");
         assert!((1..=60).contains(&seconds));
     }
@@ -20,13 +20,13 @@ async fn writes_are_unavailable_and_pages_go_on(service: &Service) {
         assert_eq!(service.get(page).await.status, 200, "{page}");
     }
     let refused = service.post("/api/download", &json!({ "email": "nobody" })).await;
-    refused.is_problem(400, "invalid_email");
+    refused.expect_problem(400, "invalid_email");
 }
 
 /// Each endpoint accepts its example as new: the refused ones left no trace.
 async fn writes_work(service: &Service) {
     for (path, example) in endpoints() {
-        service.post(path, &example).await.is_ok();
+        service.post(path, &example).await.expect_ok();
     }
     assert_eq!(service.database.texts("SELECT address FROM people").await, ["ada@example.com"]);
     assert_eq!(service.database.texts("SELECT kind FROM events ORDER BY kind").await, ["download", "join"]);
@@ -47,7 +47,7 @@ async fn while_the_database_is_locked_writes_are_503_and_pages_go_on() {
 #[tokio::test]
 async fn a_postgres_that_goes_away_and_comes_back_is_noticed_at_once() {
     let service = Service::start(RawSettings::default(), Database::migrated_postgres().await).await;
-    service.post("/api/waitlist", &json!({ "email": "nobody" })).await.is_problem(400, "invalid_email");
+    service.post("/api/waitlist", &json!({ "email": "nobody" })).await.expect_problem(400, "invalid_email");
     service.database.refuse_connections().await;
     writes_are_unavailable_and_pages_go_on(&service).await;
     service.database.accept_connections().await;
@@ -57,7 +57,7 @@ async fn a_postgres_that_goes_away_and_comes_back_is_noticed_at_once() {
     service.database.refuse_connections().await;
     writes_are_unavailable_and_pages_go_on(&service).await;
     service.database.accept_connections().await;
-    let result = service.post("/api/download", &json!({ "email": "ada@example.com" })).await.is_ok();
+    let result = service.post("/api/download", &json!({ "email": "ada@example.com" })).await.expect_ok();
     assert_eq!(result["already"], true);
     service.stop().await;
 }
@@ -65,10 +65,10 @@ async fn a_postgres_that_goes_away_and_comes_back_is_noticed_at_once() {
 #[tokio::test]
 async fn connections_that_postgres_ended_meanwhile_fail_no_request() {
     let service = Service::start(RawSettings::default(), Database::migrated_postgres().await).await;
-    service.post("/api/download", &json!({ "email": "bob@example.com" })).await.is_ok();
+    service.post("/api/download", &json!({ "email": "bob@example.com" })).await.expect_ok();
     service.database.refuse_connections().await;
     service.database.accept_connections().await;
-    service.post("/api/download", &json!({ "email": "ada@example.com" })).await.is_ok();
+    service.post("/api/download", &json!({ "email": "ada@example.com" })).await.expect_ok();
     service.stop().await;
 }
 
@@ -90,10 +90,10 @@ async fn what_was_refused_while_locked_may_be_sent_again_without_harm() {
     on_each_database(async |service| {
         let letter = json!({ "email": "ada@example.com", "message": "Hello" });
         let lock = service.database.lock().await;
-        service.post("/api/contact", &letter).await.is_problem(503, "unavailable");
+        service.post("/api/contact", &letter).await.expect_problem(503, "unavailable");
         lock.release().await;
         for _ in 0..2 {
-            service.post("/api/contact", &letter).await.is_ok();
+            service.post("/api/contact", &letter).await.expect_ok();
         }
         assert_eq!(service.database.count("messages").await, 1);
     })
@@ -152,14 +152,14 @@ async fn a_full_disk_refuses_writes_and_forgets_none_and_takes_them_again_when_t
     }
     // More than there are connections: none of them may be left in a transaction.
     for number in 0..10 {
-        service.post("/api/waitlist", &join(taken + number)).await.is_problem(503, "unavailable");
+        service.post("/api/waitlist", &join(taken + number)).await.expect_problem(503, "unavailable");
     }
     assert_eq!(service.get("/").await.status, 200);
     assert_eq!(readiness(&service).await.0, 503);
     disk.grow();
     becomes_ready(&service).await;
     for number in 0..10 {
-        service.post("/api/waitlist", &join(taken + number)).await.is_ok();
+        service.post("/api/waitlist", &join(taken + number)).await.expect_ok();
     }
     assert_eq!(service.database.count("people").await, taken + 10);
     service.stop().await;

@@ -40,16 +40,16 @@ fn shown(service: &Service, email: &str) -> Value {
 
 async fn download(service: &Service, email: &str, updates: bool) -> bool {
     let order = json!({ "email": email, "updates": updates, "source": "tests" });
-    service.post("/api/download", &order).await.is_ok()["already"].as_bool().expect("an answer")
+    service.post("/api/download", &order).await.expect_ok()["already"].as_bool().expect("an answer")
 }
 
 async fn join(service: &Service, email: &str) -> bool {
     let order = json!({ "email": email });
-    service.post("/api/waitlist", &order).await.is_ok()["already"].as_bool().expect("an answer")
+    service.post("/api/waitlist", &order).await.expect_ok()["already"].as_bool().expect("an answer")
 }
 
 async fn write(service: &Service, email: &str, text: &str) {
-    service.post("/api/contact", &json!({ "name": "Ada", "email": email, "message": text })).await.is_ok();
+    service.post("/api/contact", &json!({ "name": "Ada", "email": email, "message": text })).await.expect_ok();
 }
 
 #[tokio::test]

@@ -47,7 +47,7 @@ async fn a_problem_has_every_member_that_is_documented() {
         let mut titles = BTreeMap::new();
         let mut details = BTreeMap::<_, Vec<String>>::new();
         for (code, status, path, answer) in problems(service).await {
-            let problem = answer.is_problem(status, code);
+            let problem = answer.expect_problem(status, code);
             let text = |member: &str| problem[member].as_str().unwrap_or_default().to_owned();
             assert_eq!(text("type"), format!("{BASE_URL}/developers#errors-{}", code.replace('_', "-")));
             assert_eq!(text("documentation_url"), format!("{BASE_URL}/developers#errors"));
@@ -73,7 +73,7 @@ async fn a_problem_has_every_member_that_is_documented() {
 async fn a_problem_points_to_each_member_at_fault() {
     on_one_database(async |service| {
         let body = json!({ "email": 1, "name": 2, "message": 3, "more": 4 });
-        let problem = service.post("/api/contact", &body).await.is_problem(400, "invalid_body");
+        let problem = service.post("/api/contact", &body).await.expect_problem(400, "invalid_body");
         let faults = problem["errors"].as_array().expect("faults");
         let pointers: Vec<_> = faults.iter().map(|fault| fault["pointer"].as_str().expect("a text")).collect();
         assert_eq!(pointers, ["#/name", "#/message", "#"], "what is unknown is not named, as it was sent");
@@ -82,7 +82,7 @@ async fn a_problem_points_to_each_member_at_fault() {
             assert!(problem["detail"].as_str().expect("a text").contains(detail), "{problem:#}");
         }
 
-        let problem = service.post_text("/api/contact", "").await.is_problem(400, "invalid_json");
+        let problem = service.post_text("/api/contact", "").await.expect_problem(400, "invalid_json");
         assert_eq!(problem.get("errors"), None, "no single member is at fault");
     })
     .await;
@@ -111,9 +111,9 @@ async fn a_problem_is_sent_whatever_is_accepted() {
         for accept in ["text/html", "text/markdown", "application/json", "application/problem+json;q=0", "*/*;q=0", "?"]
         {
             let headers = [("accept", accept), ("content-type", "application/json")];
-            service.send(Method::POST, "/api/download", &headers, "").await.is_problem(400, "invalid_json");
-            service.get_as("/api/download", accept).await.is_problem(405, "method_not_allowed");
-            service.get_as("/api/nothing", accept).await.is_problem(404, "not_found");
+            service.send(Method::POST, "/api/download", &headers, "").await.expect_problem(400, "invalid_json");
+            service.get_as("/api/download", accept).await.expect_problem(405, "method_not_allowed");
+            service.get_as("/api/nothing", accept).await.expect_problem(404, "not_found");
         }
     })
     .await;
@@ -175,7 +175,7 @@ async fn every_method_but_post_is_refused_with_the_one_to_use() {
                     if method == "HEAD" {
                         assert_eq!((answer.status.as_u16(), answer.body.len()), (405, 0));
                     } else {
-                        answer.is_problem(405, "method_not_allowed");
+                        answer.expect_problem(405, "method_not_allowed");
                     }
                 }
             }
@@ -207,7 +207,7 @@ async fn unknown_addresses_under_api_are_problems_for_every_method() {
             for method in [Method::GET, Method::POST, Method::DELETE, Method::OPTIONS, Method::TRACE] {
                 let body = json!({ "email": "ada@example.com", "message": "Hello" }).to_string();
                 let answer = service.send(method.clone(), path, &[("content-type", "application/json")], body).await;
-                let problem = answer.is_problem(404, "not_found");
+                let problem = answer.expect_problem(404, "not_found");
                 assert_eq!(problem["instance"], path, "{method}");
                 assert_eq!(answer.header("allow"), "");
             }
@@ -260,7 +260,7 @@ async fn every_answer_is_as_the_openapi_document_has_it() {
         }
         for (path, example) in &endpoints()[1..] {
             let answer = service.post(path, example).await;
-            answer.is_ok();
+            answer.expect_ok();
             is_documented(&document, path, &answer);
         }
     })
@@ -269,7 +269,7 @@ async fn every_answer_is_as_the_openapi_document_has_it() {
         let document = preview.get("/openapi.json").await.json();
         for (path, example) in endpoints() {
             let answer = preview.post(path, &example).await;
-            answer.is_ok();
+            answer.expect_ok();
             is_documented(&document, path, &answer);
         }
     })

@@ -44,7 +44,7 @@ async fn the_newest_is_served_as_soon_as_it_is_published() {
         assert_eq!(answer.status, 200);
         assert!(answer.body == image);
 
-        let started = service.post("/api/download", &json!({ "email": "ada@example.com" })).await.is_ok();
+        let started = service.post("/api/download", &json!({ "email": "ada@example.com" })).await.expect_ok();
         assert_eq!(started["url"], "https://troupe.example/releases/latest/Troupe.dmg");
     })
     .await;
@@ -140,7 +140,7 @@ async fn a_prerelease_is_for_those_who_ask_for_it_and_never_the_newest() {
     on_each_database_with(live(), async |service| {
         service.publish_with("2.0.0-beta.1", &["--prerelease"]);
         assert_eq!(service.get(LATEST).await.status, 503);
-        service.post("/api/download", &json!({ "email": "ada@example.com" })).await.is_problem(503, "unavailable");
+        service.post("/api/download", &json!({ "email": "ada@example.com" })).await.expect_problem(503, "unavailable");
         service.publish("1.4.0");
         service.publish_with("2.0.0-beta.2", &["--prerelease"]);
         assert_eq!(leads_to(service).await, "/releases/Troupe-1.4.0.dmg");
@@ -169,7 +169,7 @@ async fn an_image_at_another_host_is_recorded_and_led_to() {
         assert_eq!(code, 0, "{output}");
         assert_eq!(leads_to(service).await, url);
         assert_eq!(service.get("/releases/Troupe-1.4.0.dmg").await.header("location"), url);
-        let started = service.post("/api/download", &json!({ "email": "ada@example.com" })).await.is_ok();
+        let started = service.post("/api/download", &json!({ "email": "ada@example.com" })).await.expect_ok();
         assert_eq!(started["url"], "https://troupe.example/releases/latest/Troupe.dmg");
         let listed = service.wait_for_text("/releases.json", "48213504").await;
         assert!(listed.contains(url) && listed.contains(&sha256), "{listed}");
@@ -190,16 +190,16 @@ async fn without_a_release_a_live_site_has_no_download_and_nobody_is_recorded() 
             assert_eq!(answer.status, 503);
             assert!(!answer.header("retry-after").is_empty());
             let order = json!({ "email": "ada@example.com", "updates": true });
-            let problem = service.post("/api/download", &order).await.is_problem(503, "unavailable");
+            let problem = service.post("/api/download", &order).await.expect_problem(503, "unavailable");
             assert!(problem["detail"].as_str().unwrap().contains("none has been published"), "{problem:#}");
-            service.post("/api/download", &json!({ "email": "ada" })).await.is_problem(400, "invalid_email");
+            service.post("/api/download", &json!({ "email": "ada" })).await.expect_problem(400, "invalid_email");
             assert_eq!(service.database.traces().await, 0);
         };
         empty_handed().await;
         service.publish("1.0.0");
         service.release(&["withdraw", "1.0.0", "--yes"]);
         empty_handed().await;
-        service.post("/api/waitlist", &json!({ "email": "ada@example.com" })).await.is_ok();
+        service.post("/api/waitlist", &json!({ "email": "ada@example.com" })).await.expect_ok();
     })
     .await;
 }
@@ -241,7 +241,7 @@ async fn a_preview_serves_a_sample_image_until_there_is_a_release() {
         assert_eq!(answer.header("content-disposition"), "attachment; filename=\"Troupe-sample.dmg\"");
         let opened = open_with_7zip(&answer.body).expect("a whole disk image");
         assert!(opened.contains("This is a sample, not an app.") && !opened.contains("Troupe"), "{opened}");
-        service.post("/api/download", &json!({ "email": "ada@example.com" })).await.is_ok();
+        service.post("/api/download", &json!({ "email": "ada@example.com" })).await.expect_ok();
 
         service.publish("1.0.0");
         assert_eq!(leads_to(service).await, "/releases/Troupe-1.0.0.dmg");
@@ -256,7 +256,7 @@ async fn with_download_url_nothing_has_to_be_published() {
     let elsewhere = "https://files.example/latest.dmg";
     let written = RawSettings { download_url: Some(elsewhere.to_owned()), ..live() };
     on_each_database_with(written, async |service| {
-        let started = service.post("/api/download", &json!({ "email": "ada@example.com" })).await.is_ok();
+        let started = service.post("/api/download", &json!({ "email": "ada@example.com" })).await.expect_ok();
         assert_eq!(started["url"], elsewhere);
         assert_eq!(leads_to(service).await, elsewhere);
     })
@@ -289,7 +289,7 @@ async fn pages_agents_and_search_engines_see_only_the_newest_release() {
         assert_eq!(software["encoding"]["sha256"], sha256);
 
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "get_download" } });
-        let way = &service.post("/mcp", &call).await.is_ok()["result"]["structuredContent"];
+        let way = &service.post("/mcp", &call).await.expect_ok()["result"]["structuredContent"];
         assert_eq!(way["version"], "1.5.77");
         assert_eq!(way["date"], date);
         assert_eq!(way["size"], "20 KB");

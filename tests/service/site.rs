@@ -42,7 +42,7 @@ async fn a_folder_turns_the_site_into_that_of_another_app() {
             assert!(text.contains("Lantern"), "{path}");
             assert!(!text.contains("Troupe"), "{path} still speaks of the other app");
         }
-        let url = service.post("/api/download", &json!({ "email": "a@b.co" })).await.is_ok()["url"].clone();
+        let url = service.post("/api/download", &json!({ "email": "a@b.co" })).await.expect_ok()["url"].clone();
         assert_eq!(url, format!("{}/releases/latest/Lantern.dmg", service.base_url()));
         let sample = service.get("/releases/Lantern-sample.dmg").await;
         assert_eq!(sample.header("content-disposition"), "attachment; filename=\"Lantern-sample.dmg\"");

@@ -22,10 +22,10 @@ fn stats(service: &Service, arguments: &[&str]) -> Value {
 async fn add_events(service: &Service) {
     for (email, updates, source) in [("ada", true, "hn"), ("bob", false, "hn"), ("ada", false, "blog")] {
         let order = json!({ "email": format!("{email}@example.com"), "updates": updates, "source": source });
-        service.post("/api/download", &order).await.is_ok();
+        service.post("/api/download", &order).await.expect_ok();
     }
-    service.post("/api/waitlist", &json!({ "email": "cyd@example.com" })).await.is_ok();
-    service.post("/api/contact", &json!({ "email": "cyd@example.com", "message": "Hello" })).await.is_ok();
+    service.post("/api/waitlist", &json!({ "email": "cyd@example.com" })).await.expect_ok();
+    service.post("/api/contact", &json!({ "email": "cyd@example.com", "message": "Hello" })).await.expect_ok();
 }
 
 #[tokio::test]

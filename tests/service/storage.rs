@@ -14,7 +14,7 @@ async fn start(database: &Database) -> Service {
 
 /// Whether an address was known before a download or a join.
 async fn already(service: &Service, path: &str, email: &str) -> bool {
-    let result = service.post(path, &json!({ "email": email })).await.is_ok();
+    let result = service.post(path, &json!({ "email": email })).await.expect_ok();
     result["already"].as_bool().expect("true or false")
 }
 
@@ -31,7 +31,7 @@ async fn flood(instances: &[&Service]) {
     let letters = (0..50).map(|number| {
         let service = instances[number % instances.len()];
         let letter = json!({ "email": "ada@example.com", "message": format!("Letter {}", number / 5) });
-        async move { service.post("/api/contact", &letter).await.is_ok() }
+        async move { service.post("/api/contact", &letter).await.expect_ok() }
     });
     let (answers, _) = tokio::join!(join_all(requests), join_all(letters));
 
@@ -69,7 +69,7 @@ async fn an_opt_in_among_many_downloads_at_once_is_kept_once() {
     on_each_database(async |service| {
         let requests = (0..60).map(|number| {
             let body = json!({ "email": "ada@example.com", "updates": number % 3 == 0, "source": "tests" });
-            async move { service.post("/api/download", &body).await.is_ok() }
+            async move { service.post("/api/download", &body).await.expect_ok() }
         });
         join_all(requests).await;
         assert!(service.database.has_updates_on("ada@example.com").await);
@@ -84,17 +84,17 @@ async fn what_was_answered_with_200_is_there_after_a_restart() {
         println!("on {database:?}");
         let service = start(&database).await;
         let download = json!({ "email": "ada@example.com", "updates": true });
-        service.post("/api/download", &download).await.is_ok();
+        service.post("/api/download", &download).await.expect_ok();
         assert!(!already(&service, "/api/waitlist", "bob@example.com").await);
         let letter = json!({ "email": "eve@example.com", "message": "Hello" });
-        service.post("/api/contact", &letter).await.is_ok();
+        service.post("/api/contact", &letter).await.expect_ok();
         service.stop().await;
 
         let service = start(&database).await;
         assert!(already(&service, "/api/download", "ada@example.com").await);
         assert!(already(&service, "/api/waitlist", "bob@example.com").await);
         assert!(database.has_updates_on("ada@example.com").await);
-        service.post("/api/contact", &letter).await.is_ok();
+        service.post("/api/contact", &letter).await.expect_ok();
         assert_eq!(database.texts("SELECT body FROM messages").await, ["Hello"]);
         service.stop().await;
     }
@@ -139,11 +139,11 @@ async fn a_write_that_the_database_refuses_fails_alone() {
         });
         for (poison, answer) in join_all(requests).await {
             if poison {
-                answer.is_problem(500, "server_error");
+                answer.expect_problem(500, "server_error");
                 assert!(!answer.text().contains("hunter2"), "the cause is for the log alone");
                 assert!(answer.headers.contains_key("deprecation"));
             } else {
-                answer.is_ok();
+                answer.expect_ok();
             }
         }
         assert_eq!(service.database.count("people").await, 90);

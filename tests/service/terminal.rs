@@ -40,9 +40,9 @@ fn exit_code(command: &mut Command, stderr: impl Into<Stdio>) -> i32 {
 }
 
 async fn add_person(service: &Service) {
-    service.post("/api/download", &json!({ "email": "ada@example.com", "updates": true })).await.is_ok();
+    service.post("/api/download", &json!({ "email": "ada@example.com", "updates": true })).await.expect_ok();
     let message = json!({ "name": "Ada", "email": "ada@example.com", "message": "Hello there" });
-    service.post("/api/contact", &message).await.is_ok();
+    service.post("/api/contact", &message).await.expect_ok();
     service.publish("1.4.0");
 }
 
@@ -153,10 +153,10 @@ async fn tables_fit_the_terminal_and_are_complete_in_a_pipe() {
         let long = format!("{}@{}.example.com", "a".repeat(60), "b".repeat(60));
         for (email, source) in [(long.as_str(), "漢字漢字漢字漢字漢字"), ("ada@example.com", "\u{202e}x")] {
             let order = json!({ "email": email, "updates": true, "source": source });
-            service.post("/api/download", &order).await.is_ok();
+            service.post("/api/download", &order).await.expect_ok();
         }
         let message = json!({ "name": "漢", "email": &long, "message": "漢字かな交じり文".repeat(20) });
-        service.post("/api/contact", &message).await.is_ok();
+        service.post("/api/contact", &message).await.expect_ok();
         service.publish("1.4.0");
         service
             .database

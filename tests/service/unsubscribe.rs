@@ -26,7 +26,7 @@ fn address(email: &str) -> EmailAddress {
 
 async fn download(service: &Service, email: &str, updates: bool) {
     let body = json!({ "email": email, "updates": updates, "source": "tests" });
-    service.post("/api/download", &body).await.is_ok();
+    service.post("/api/download", &body).await.expect_ok();
 }
 
 /// The link in a letter to this person.
@@ -148,7 +148,7 @@ async fn a_later_opt_in_turns_it_on_again_and_nothing_else_does() {
         let first = reader(service, "ada@example.com").await;
         post(service, &first, "").await;
         download(service, "ada@example.com", false).await;
-        service.post("/api/waitlist", &json!({ "email": "ada@example.com" })).await.is_ok();
+        service.post("/api/waitlist", &json!({ "email": "ada@example.com" })).await.expect_ok();
         assert!(mailed(service).await.is_empty());
 
         service.clock.advance(Duration::from_hours(24));

@@ -12,7 +12,7 @@ const DOWNLOAD: &str = "/api/download";
 #[tokio::test]
 async fn a_join_is_answered_and_kept_with_its_source() {
     on_each_database(async |service| {
-        let result = service.post(PATH, &json!({ "email": "Ada@example.com", "source": "my-agent" })).await.is_ok();
+        let result = service.post(PATH, &json!({ "email": "Ada@example.com", "source": "my-agent" })).await.expect_ok();
         assert_eq!(result, json!({ "ok": true, "already": false }));
 
         let database = &service.database;
@@ -26,12 +26,12 @@ async fn a_join_is_answered_and_kept_with_its_source() {
 #[tokio::test]
 async fn joining_does_not_change_an_opt_in() {
     on_each_database(async |service| {
-        service.post(PATH, &json!({ "email": "ada@example.com" })).await.is_ok();
+        service.post(PATH, &json!({ "email": "ada@example.com" })).await.expect_ok();
         assert!(!service.database.has_updates_on("ada@example.com").await);
         assert_eq!(service.database.count("consents").await, 0);
 
-        service.post(DOWNLOAD, &json!({ "email": "bob@example.com", "updates": true })).await.is_ok();
-        service.post(PATH, &json!({ "email": "bob@example.com" })).await.is_ok();
+        service.post(DOWNLOAD, &json!({ "email": "bob@example.com", "updates": true })).await.expect_ok();
+        service.post(PATH, &json!({ "email": "bob@example.com" })).await.expect_ok();
         assert!(service.database.has_updates_on("bob@example.com").await);
     })
     .await;
@@ -52,7 +52,7 @@ async fn a_download_knows_of_joins_and_a_join_only_of_joins() {
             let spellings = ["person{}@example.com", "Person{}@Example.COM", "PERSON{}@EXAMPLE.COM"];
             for ((path, already), spelling) in story.iter().zip(spellings.iter().cycle()) {
                 let email = spelling.replace("{}", &number.to_string());
-                let result = service.post(path, &json!({ "email": email })).await.is_ok();
+                let result = service.post(path, &json!({ "email": email })).await.expect_ok();
                 assert_eq!(result["already"], *already, "{path} for {email} in {story:?}");
             }
         }

@@ -22,7 +22,7 @@ async fn some_backup() -> (tempfile::TempDir, PathBuf) {
     }
     for person in 0..300 {
         let order = json!({ "email": format!("person{person}@example.com"), "updates": true });
-        service.post("/api/download", &order).await.is_ok();
+        service.post("/api/download", &order).await.expect_ok();
     }
     let backup = folder.path().join("backup");
     assert_eq!(back_up(&service, backup.to_str().unwrap()).0, 0);
@@ -137,7 +137,7 @@ async fn one_bad_image_keeps_no_other_from_coming_back_and_a_repeat_goes_on() {
 async fn the_files_of_a_database_in_use_are_not_taken_for_a_backup() {
     let folder = tempfile::tempdir().expect("a folder");
     let service = Service::start(live(), Database::migrated_sqlite().await).await;
-    service.post("/api/waitlist", &json!({ "email": "ada@example.com" })).await.is_ok();
+    service.post("/api/waitlist", &json!({ "email": "ada@example.com" })).await.expect_ok();
     let file = PathBuf::from(service.database.url().trim_start_matches("sqlite:"));
     refused(restore(file.parent().unwrap(), &Database::sqlite(), folder.path()), "a database in use, or a copy of one");
     assert_eq!(service.database.count("people").await, 1);

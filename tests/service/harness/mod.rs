@@ -242,9 +242,9 @@ impl Answer {
         self.header("content-type").split(';').next().unwrap_or_default()
     }
 
-    /// Asserts that this is a complete problem document with this status and code.
+    /// Asserts that this is a complete problem document with this status and code, and returns it.
     #[track_caller]
-    pub fn is_problem(&self, status: u16, code: &str) -> Value {
+    pub fn expect_problem(&self, status: u16, code: &str) -> Value {
         assert_eq!(self.status, status, "{}", self.text());
         assert_eq!(self.header("content-type"), "application/problem+json");
         let problem = self.json();
@@ -254,8 +254,9 @@ impl Answer {
         problem
     }
 
+    /// Asserts that this is a 200 with JSON, and returns that.
     #[track_caller]
-    pub fn is_ok(&self) -> Value {
+    pub fn expect_ok(&self) -> Value {
         assert_eq!(self.status, 200, "{}", self.text());
         assert_eq!(self.header("content-type"), "application/json");
         self.json()

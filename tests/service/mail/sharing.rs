@@ -88,7 +88,7 @@ async fn messages_from_before_there_was_mail_are_forwarded() {
         println!("on {database:?}");
         let service = Service::start(RawSettings::default(), database.clone()).await;
         for number in 1..=3 {
-            service.post("/api/contact", &message(number)).await.is_ok();
+            service.post("/api/contact", &message(number)).await.expect_ok();
         }
         service.stop().await;
         database.execute("DROP TABLE outbox; DELETE FROM _sqlx_migrations WHERE version = 3").await;

@@ -48,12 +48,12 @@ async fn welcome_origins_are_answered_and_echoed() {
     on_one_database_with(with_friends(), async |service| {
         for origin in WELCOME {
             let answer = service.send(Method::POST, PATH, &[("origin", origin)], PING).await;
-            assert_eq!(answer.is_ok()["result"], json!({}), "{origin}");
+            assert_eq!(answer.expect_ok()["result"], json!({}), "{origin}");
             assert_eq!(answer.header("access-control-allow-origin"), origin);
             assert_eq!(answer.header("vary"), "Origin");
         }
         let direct = service.send(Method::POST, PATH, &[], PING).await;
-        assert_eq!(direct.is_ok()["result"], json!({}));
+        assert_eq!(direct.expect_ok()["result"], json!({}));
         assert_eq!(direct.header("access-control-allow-origin"), "");
     })
     .await;
@@ -63,7 +63,7 @@ async fn welcome_origins_are_answered_and_echoed() {
 async fn without_settings_the_sites_own_origin_is_the_only_one() {
     on_one_database(async |service| {
         let own = service.send(Method::POST, PATH, &[("origin", service.base_url())], PING).await;
-        assert_eq!(own.is_ok()["result"], json!({}));
+        assert_eq!(own.expect_ok()["result"], json!({}));
         let friend = service.send(Method::POST, PATH, &[("origin", WELCOME[1])], PING).await;
         is_error(&friend, 403, &Value::Null, -32600);
     })

@@ -172,7 +172,7 @@ async fn join_waitlist_puts_the_address_on_the_list_through_mcp() {
         assert!(!database.has_updates_on("ada@example.com").await);
 
         let through_json = service.post("/api/waitlist", &json!({ "email": "ada@example.com" })).await;
-        assert_eq!(through_json.is_ok()["already"], true);
+        assert_eq!(through_json.expect_ok()["already"], true);
     })
     .await;
 }
@@ -202,7 +202,7 @@ async fn arguments_that_do_not_fit_are_answered_with_what_to_send_and_leave_no_t
         }
         let doubled = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"join_waitlist",
             "arguments":{"email":"a@b.example","email":"c@d.example"}}}"#;
-        assert_eq!(service.post_text(PATH, doubled).await.is_ok()["result"]["isError"], true);
+        assert_eq!(service.post_text(PATH, doubled).await.expect_ok()["result"]["isError"], true);
         assert_eq!(service.database.traces().await, 0);
     })
     .await;

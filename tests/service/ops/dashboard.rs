@@ -15,9 +15,9 @@ const TODAY: i64 = 20_772;
 async fn launch(service: &Service) {
     for (email, updates, source) in [("ada", true, "<b>hn</b>"), ("bob", false, "<b>hn</b>"), ("ada", false, "")] {
         let order = json!({ "email": format!("{email}@example.com"), "updates": updates, "source": source });
-        service.post("/api/download", &order).await.is_ok();
+        service.post("/api/download", &order).await.expect_ok();
     }
-    service.post("/api/contact", &json!({ "email": "cyd@example.com", "message": "A secret" })).await.is_ok();
+    service.post("/api/contact", &json!({ "email": "cyd@example.com", "message": "A secret" })).await.expect_ok();
 }
 
 async fn page(service: &Service) -> String {
@@ -92,7 +92,10 @@ async fn joins_and_agent_calls_are_compared_with_yesterday() {
         for calls in [3, 2] {
             for _ in 0..calls {
                 service.post("/mcp", &call).await;
-                service.post("/api/waitlist", &json!({ "email": "ada@example.com", "source": "claude" })).await.is_ok();
+                service
+                    .post("/api/waitlist", &json!({ "email": "ada@example.com", "source": "claude" }))
+                    .await
+                    .expect_ok();
             }
             service.clock.advance(Duration::from_hours(24));
         }
@@ -136,7 +139,7 @@ async fn what_a_stranger_calls_a_source_can_be_read_and_hides_nothing() {
     on_each_database_with(watched(), async |service| {
         for source in ["   ", "\u{200b}\u{200b}", "a\u{1b}[31m", "\u{202e}live", "two\nlines"] {
             let order = json!({ "email": "ada@example.com", "source": source });
-            service.post("/api/download", &order).await.is_ok();
+            service.post("/api/download", &order).await.expect_ok();
         }
         let page = page(service).await;
         let hidden = |c: char| (c.is_control() && c != '\n') || ['\u{200b}', '\u{202e}'].contains(&c);

@@ -106,10 +106,10 @@ fn value(samples: &[Sample], name: &str, labels: &[(&str, &str)]) -> Option<f64>
 async fn what_prometheus_reads_is_valid_and_holds_nothing_that_callers_sent() {
     on_each_database_with(watched(), async |service| {
         let order = json!({ "email": "secret@example.com", "updates": true, "source": "secret" });
-        service.post("/api/download", &order).await.is_ok();
-        service.post("/api/download", &json!({ "email": "secret" })).await.is_problem(400, "invalid_email");
+        service.post("/api/download", &order).await.expect_ok();
+        service.post("/api/download", &json!({ "email": "secret" })).await.expect_problem(400, "invalid_email");
         let message = json!({ "email": "secret@example.com", "name": "secret", "message": "secret" });
-        service.post("/api/contact", &message).await.is_ok();
+        service.post("/api/contact", &message).await.expect_ok();
         let (get, head) = (reqwest::Method::GET, reqwest::Method::HEAD);
         for path in ["/secret", "/api/secret", "/releases/secret", "/unsubscribe/secret", "/?secret", "/about"] {
             service.send(get.clone(), path, &[("user-agent", "secret"), ("referer", "secret")], "").await;

@@ -74,7 +74,7 @@ async fn browsers_are_held_to_https_only_where_the_site_is_reached_through_it() 
             is_guarded(&answer, true);
         }
         let nothing_to_hand_out = service.post("/api/download", &json!({ "email": "ada@example.com" })).await;
-        nothing_to_hand_out.is_problem(503, "unavailable");
+        nothing_to_hand_out.expect_problem(503, "unavailable");
         is_guarded(&nothing_to_hand_out, true);
     })
     .await;

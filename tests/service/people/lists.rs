@@ -27,7 +27,7 @@ async fn an_exported_list_can_be_imported_without_loss() {
         let sources = ["=HYPERLINK(\"x\")", "@x, y; z", "\t\"quoted\"\r\nlines", " spaced "];
         for (number, source) in sources.into_iter().enumerate() {
             let order = json!({ "email": format!("p{number}@example.com"), "updates": true, "source": source });
-            old.post("/api/download", &order).await.is_ok();
+            old.post("/api/download", &order).await.expect_ok();
         }
         for _ in 0..3 {
             download(&old, "Bob@Example.com", false).await;

@@ -76,7 +76,7 @@ async fn happen(service: &Service, store: &Store, email: &str, event: Event, per
             person.opted_in |= opts_in;
         }
         Event::Join => {
-            let answer = service.post("/api/waitlist", &json!({ "email": email })).await.is_ok();
+            let answer = service.post("/api/waitlist", &json!({ "email": email })).await.expect_ok();
             assert!(person.known || answer["already"] == false, "who was erased is new");
             person.known = true;
         }
