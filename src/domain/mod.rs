@@ -5,6 +5,7 @@
 
 pub mod base_url;
 pub mod calendar;
+pub mod client;
 pub mod consent;
 pub mod contact;
 pub mod counts;

@@ -17,6 +17,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::write_timeout::WriteTimeout;
+use crate::domain::client::Peer;
 use crate::domain::limits;
 use crate::web::ops::{self, OpsAuth};
 use crate::web::{self, App};
@@ -71,8 +72,8 @@ pub(super) async fn accept(listener: TcpListener, context: ConnectionContext) {
             next = next() => next,
         };
         match accepted {
-            Ok((stream, _)) => {
-                let connection = serve_connection(stream, context.clone());
+            Ok((stream, address)) => {
+                let connection = serve_connection(stream, Peer::new(address.ip()), context.clone());
                 context.tasks.spawn(async move {
                     let _permit = permit;
                     connection.await;
@@ -90,22 +91,24 @@ pub(super) async fn accept(listener: TcpListener, context: ConnectionContext) {
 /// Serves the clients that had connected before shutdown started and were not accepted yet.
 fn drain_backlog(listener: TcpListener, context: &ConnectionContext) {
     let Ok(listener) = listener.into_std() else { return };
-    while let Ok((stream, _)) = listener.accept() {
+    while let Ok((stream, address)) = listener.accept() {
         if stream.set_nonblocking(true).is_ok()
             && let Ok(stream) = TcpStream::from_std(stream)
         {
-            context.tasks.spawn(serve_connection(stream, context.clone()));
+            context.tasks.spawn(serve_connection(stream, Peer::new(address.ip()), context.clone()));
         }
     }
 }
 
-async fn serve_connection(stream: TcpStream, context: ConnectionContext) {
+/// Every request on the connection gets its `peer` as an extension.
+async fn serve_connection(stream: TcpStream, peer: Peer, context: ConnectionContext) {
     let ConnectionContext { listener, stop, abort, .. } = context;
     let _ = stream.set_nodelay(true);
     let request_received = Arc::new(Notify::new());
     let notify = Arc::clone(&request_received);
-    let service = service_fn(move |request: hyper::Request<hyper::body::Incoming>| {
+    let service = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
         notify.notify_one();
+        request.extensions_mut().insert(peer);
         let response = listener.clone().handle(request.map(Body::new));
         async move { Ok::<_, Infallible>(response.await) }
     });
