@@ -1,9 +1,9 @@
-//! Text from visitors and callers, made safe to display to the makers.
+//! Text from visitors and callers, made safe to display.
 
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
-use super::unprintable::{is_invisible, is_joiner};
+use super::unprintable::{is_control_or_bidi, is_invisible, is_joiner};
 
 /// Stands for a text without any visible character.
 const BLANK: &str = "(blank)";
@@ -29,6 +29,13 @@ pub fn sanitize_label(text: &str) -> String {
     }
     let is_blank = |c: char| [' ', char::REPLACEMENT_CHARACTER].contains(&c);
     if label.chars().all(is_blank) { BLANK.to_owned() } else { label }
+}
+
+/// Returns the first `max_chars` characters of `text`, with U+FFFD for each control or direction
+/// character. For what an error response repeats of a request.
+#[must_use]
+pub fn excerpt(text: &str, max_chars: usize) -> String {
+    text.chars().take(max_chars).map(|c| if is_control_or_bidi(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
 #[cfg(test)]
@@ -65,5 +72,13 @@ mod tests {
         for text in ["   ", "\u{200b}\u{200b}", "\u{1}\u{2}", "\u{3000}\u{3164}", "\u{fe0f}", "\u{301}", "\u{fffd}"] {
             assert_eq!(sanitize_label(text), "(blank)", "{text:?}");
         }
+    }
+
+    #[test]
+    fn an_excerpt_is_short_and_has_no_control_or_direction_characters() {
+        assert_eq!(excerpt("/api/x", 64), "/api/x");
+        assert_eq!(excerpt("a\r\n\u{1b}[31m\u{202e}b\u{85}", 64), "a\u{fffd}\u{fffd}\u{fffd}[31m\u{fffd}b\u{fffd}");
+        assert_eq!(excerpt("日本語", 2), "日本");
+        assert_eq!(excerpt(&"x".repeat(1000), 200).len(), 200);
     }
 }

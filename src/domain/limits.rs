@@ -27,6 +27,10 @@ pub const MAX_JSON_DEPTH: usize = 127;
 pub const MAX_HEADERS: usize = 64;
 /// Largest request line and headers together.
 pub const MAX_HEAD_BYTES: usize = 16 * 1024;
+/// How much of a request's path an error response repeats.
+pub const MAX_INSTANCE_CHARS: usize = 200;
+/// How much of an unsupported protocol version an error response repeats.
+pub const MAX_ECHOED_VERSION_CHARS: usize = 64;
 /// Most connections that are open at once.
 pub const MAX_CONNECTIONS: usize = 16 * 1024;
 

@@ -2,6 +2,7 @@
 //!
 //! Values stay raw until they are read, so a number of any size is accepted as a number.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::Serialize;
@@ -23,8 +24,35 @@ pub(crate) enum NotAnObject {
 }
 
 /// The members of an object in the order in which they were sent, including duplicates.
+///
+/// The caller decides how many there are, so nothing here may take longer than linear time.
 #[derive(Debug)]
-pub(crate) struct Members<'a>(pub Vec<(String, &'a RawValue)>);
+pub(crate) struct Members<'a>(pub Vec<(Name, &'a RawValue)>);
+
+/// The name of a member. A type of its own, so that tests can count how often names are compared.
+#[derive(Clone, Debug, Eq, Hash)]
+#[expect(clippy::derived_hash_with_manual_eq, reason = "the comparison is that of the text, and counted in tests")]
+pub(crate) struct Name(String);
+
+impl PartialEq for Name {
+    fn eq(&self, other: &Self) -> bool {
+        *self == *other.0
+    }
+}
+
+impl PartialEq<str> for Name {
+    fn eq(&self, other: &str) -> bool {
+        #[cfg(test)]
+        comparisons::count();
+        self.0 == other
+    }
+}
+
+impl From<String> for Name {
+    fn from(name: String) -> Self {
+        Self(name)
+    }
+}
 
 impl<'a> Members<'a> {
     pub(crate) fn parse(body: &'a [u8]) -> Result<Self, NotAnObject> {
@@ -44,11 +72,12 @@ impl<'a> Members<'a> {
 
     /// The first member with this name.
     pub(crate) fn get(&self, name: &str) -> Option<&'a RawValue> {
-        self.0.iter().find_map(|(member, value)| (member == name).then_some(*value))
+        self.0.iter().find_map(|(member, value)| (*member == *name).then_some(*value))
     }
 
     pub(crate) fn has_duplicates(&self) -> bool {
-        self.0.iter().enumerate().any(|(index, (name, _))| self.0[..index].iter().any(|(other, _)| other == name))
+        let mut names = HashSet::with_capacity(self.0.len());
+        self.0.iter().any(|(name, _)| !names.insert(name))
     }
 }
 
@@ -56,7 +85,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct InOrder;
         impl<'de> Visitor<'de> for InOrder {
-            type Value = Vec<(String, &'de RawValue)>;
+            type Value = Vec<(Name, &'de RawValue)>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -64,8 +93,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut members = Vec::new();
-                while let Some(member) = map.next_entry()? {
-                    members.push(member);
+                while let Some((name, value)) = map.next_entry()? {
+                    members.push((Name(name), value));
                 }
                 Ok(members)
             }
@@ -122,6 +151,31 @@ fn hex(text: &str, position: usize) -> u32 {
     text.get(position..position + 4).and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or_default()
 }
 
+/// Counts comparisons of names, which shows how the work grows with what a caller sends.
+#[cfg(test)]
+pub(crate) mod comparisons {
+    use std::cell::Cell;
+
+    thread_local!(static COUNT: Cell<usize> = const { Cell::new(0) });
+
+    pub(super) fn count() {
+        COUNT.set(COUNT.get() + 1);
+    }
+
+    /// Returns the number of comparisons that `work` makes.
+    pub(crate) fn during<T>(work: impl FnOnce() -> T) -> usize {
+        COUNT.set(0);
+        work();
+        COUNT.get()
+    }
+
+    /// As many distinct members as a body can have, without braces, and their number.
+    pub(crate) fn many_members() -> (String, usize) {
+        let members: Vec<_> = (0..6000).map(|number| format!("\"{number}\":1")).collect();
+        (members.join(","), members.len())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,6 +229,18 @@ mod tests {
             assert_eq!(parse(lone), Err(NotAnObject::LoneSurrogate), "{lone}");
         }
         assert_eq!(parse(r#"{"a":"\ud83c\udfad \\ud800 é \u00e9"}"#), Ok(1));
+    }
+
+    #[test]
+    fn duplicates_are_found_in_linear_time() {
+        let (members, count) = comparisons::many_members();
+        let (distinct, duplicate) = (format!("{{{members}}}"), format!("{{{members},\"0\":2}}"));
+        for (body, expected) in [(&distinct, false), (&duplicate, true)] {
+            let members = Members::parse(body.as_bytes()).unwrap();
+            let work = comparisons::during(|| assert_eq!(members.has_duplicates(), expected));
+            assert!(work <= count, "{work} comparisons");
+            assert!(comparisons::during(|| members.get("none")) <= members.0.len());
+        }
     }
 
     proptest! {

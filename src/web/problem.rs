@@ -12,6 +12,8 @@ use serde::Serialize;
 use super::shape::{Field, FieldType, Shape};
 use crate::actions::Failure;
 use crate::domain::base_url::BaseUrl;
+use crate::domain::display_text::excerpt;
+use crate::domain::limits;
 
 /// The stable codes of all errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,7 +137,7 @@ pub(crate) const PROBLEM: Shape = Shape {
         Field::required("title", FieldType::String, "The kind of error in a few words."),
         Field::required("status", FieldType::Integer, "The HTTP status."),
         Field::required("detail", FieldType::String, "What was wrong this time, for people."),
-        Field::optional("instance", FieldType::String, "The path that was called."),
+        Field::optional("instance", FieldType::String, "The path that was called, or the beginning of a long one."),
         Field::required(
             "code",
             FieldType::OneOf(|| ErrorCode::ALL.map(ErrorCode::as_str).to_vec()),
@@ -183,7 +185,7 @@ struct ProblemBody<'a> {
     title: &'static str,
     status: u16,
     detail: &'a str,
-    instance: &'a str,
+    instance: String,
     code: &'static str,
     error: &'a str,
     resolution: &'a str,
@@ -208,13 +210,14 @@ impl Problem {
         Self { resolution: resolution.into(), ..self }
     }
 
-    pub(crate) fn json(&self, base_url: &BaseUrl, instance: &str) -> String {
+    /// Encodes the problem. `path` is that of the request, as it was sent.
+    pub(crate) fn json(&self, base_url: &BaseUrl, path: &str) -> String {
         let body = ProblemBody {
             r#type: base_url.to(&format!("/developers#{}", self.code.anchor())),
             title: self.code.title(),
             status: self.code.status().as_u16(),
             detail: &self.detail,
-            instance,
+            instance: excerpt(path, limits::MAX_INSTANCE_CHARS),
             code: self.code.as_str(),
             error: &self.detail,
             resolution: &self.resolution,
@@ -224,8 +227,8 @@ impl Problem {
         serde_json::to_string_pretty(&body).unwrap_or_default()
     }
 
-    pub(crate) fn respond(&self, base_url: &BaseUrl, instance: &str) -> Response {
-        let mut response = Response::new(Body::from(self.json(base_url, instance)));
+    pub(crate) fn respond(&self, base_url: &BaseUrl, path: &str) -> Response {
+        let mut response = Response::new(Body::from(self.json(base_url, path)));
         *response.status_mut() = self.code.status();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
@@ -266,7 +269,6 @@ impl From<Failure> for Problem {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::limits;
 
     #[test]
     fn the_texts_name_the_actual_limits() {

@@ -179,6 +179,22 @@ async fn a_version_header_has_to_name_a_version_we_speak() {
 }
 
 #[tokio::test]
+async fn only_the_beginning_of_a_version_header_is_repeated() {
+    on_one_database(async |service| {
+        for (version, repeated) in
+            [("x".repeat(10_000), "x".repeat(64)), ("\u{202e}\u{85}\ta".into(), "\u{fffd}".repeat(3) + "a")]
+        {
+            let headers = [("mcp-protocol-version", version.as_str())];
+            let answer = service.send(Method::POST, PATH, &headers, PING).await;
+            let message = is_error(&answer, 400, &json!(1), -32600);
+            assert!(message.contains(&format!(" version: {repeated} (supported ")), "{message}");
+            assert!(answer.body.len() < 4096);
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn unknown_methods_are_answered_as_such() {
     on_one_database(async |service| {
         for method in

@@ -89,6 +89,38 @@ async fn a_problem_points_to_each_member_at_fault() {
 }
 
 #[tokio::test]
+async fn an_error_is_short_whatever_was_sent() {
+    on_one_database_with(public(), async |service| {
+        let long = format!("/api/{}", "%22".repeat(5000));
+        let problem = service.get(&long).await;
+        assert_eq!(problem.expect_problem(404, "not_found")["instance"], long[..200]);
+        let many = (0..6000).map(|number| format!("\"{number}\":1")).collect::<Vec<_>>().join(",");
+        let wrong = json!({ "email": [], "name": "\u{1}".repeat(20_000), "message": 1, "updates": 1, "source": 1 });
+        let mut answers = vec![problem];
+        for (path, _) in endpoints() {
+            answers.push(service.post_text(path, &format!("{{{many}}}")).await);
+            answers.push(service.post(path, &wrong).await);
+            answers.push(service.post_text(path, &format!("{{\"{}\":1}}", "x".repeat(60_000))).await);
+            answers.push(service.post(path, &json!({ "email": "ä".repeat(20_000) })).await);
+        }
+        for answer in answers {
+            assert!(answer.status.is_client_error() && answer.body.len() < 4096, "{}", answer.text());
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_path_is_repeated_without_control_and_direction_characters() {
+    on_one_database(async |service| {
+        let request = "GET /api/\u{202e}x\u{85}y HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        let answer = raw(service.address(), request).await;
+        assert!(answer.contains("\"instance\": \"/api/\u{fffd}x\u{fffd}y\""), "{answer}");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn every_problem_leads_to_its_place_on_the_developers_page() {
     on_one_database_with(public(), async |service| {
         let page = service.get("/developers").await.text();

@@ -15,6 +15,7 @@ use super::message::{
 };
 use super::origin::{Origin, add_preflight_headers, is_preflight};
 use super::server_info::VERSIONS;
+use crate::domain::display_text::excerpt;
 use crate::domain::limits;
 use crate::web::app::App;
 use crate::web::body::{self, BodyError};
@@ -110,6 +111,7 @@ fn check_version(headers: &HeaderMap) -> Result<(), RpcError> {
     for version in headers.get_all(VERSION_HEADER) {
         let version = String::from_utf8_lossy(version.as_bytes());
         if !VERSIONS.contains(&version.as_ref()) {
+            let version = excerpt(&version, limits::MAX_ECHOED_VERSION_CHARS);
             return Err(RpcError::new(
                 INVALID_REQUEST,
                 format!(

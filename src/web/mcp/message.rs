@@ -90,8 +90,8 @@ impl<'a> Message<'a> {
         match (id, method, members.get("result"), members.get("error")) {
             (Some(id), Some(method), None, None) => Ok(Self::Request { id, method, params }),
             (None, Some(_), None, None) => Ok(Self::NotARequest),
-            (Some(_), _, Some(result), None) if result.get().starts_with('{') => Ok(Self::NotARequest),
-            (Some(_), _, None, Some(error)) if is_error(error) => Ok(Self::NotARequest),
+            (Some(_), None, Some(result), None) if result.get().starts_with('{') => Ok(Self::NotARequest),
+            (Some(_), None, None, Some(error)) if is_error(error) => Ok(Self::NotARequest),
             _ => Err("Invalid Request: this is neither a request, nor a notification, nor a response"),
         }
     }
@@ -122,6 +122,7 @@ fn is_integer(text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::web::json::comparisons;
 
     fn is_request(body: &str) -> bool {
         matches!(Message::parse(body.as_bytes()), Ok(Message::Request { .. }))
@@ -164,6 +165,12 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":1,"method":2}"#, "1", INVALID_REQUEST),
             (r#"{"jsonrpc":"2.0","id":1}"#, "1", INVALID_REQUEST),
             (r#"{"jsonrpc":"2.0","method":"x","result":{}}"#, "null", INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"x","result":{}}"#, "1", INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"x","error":{"code":1,"message":""}}"#, "1", INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","result":{}}"#, "null", INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","id":1,"result":null}"#, "1", INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","id":1,"error":{"code":1.5,"message":""}}"#, "1", INVALID_REQUEST),
+            (r#"{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":1}}"#, "1", INVALID_REQUEST),
             (r#"{"jsonrpc":"2.0","id":1,"result":1}"#, "1", INVALID_REQUEST),
             (r#"{"jsonrpc":"2.0","id":null,"result":{}}"#, "null", INVALID_REQUEST),
             (r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":""}}"#, "1", INVALID_REQUEST),
@@ -172,6 +179,19 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#, "1", INVALID_REQUEST),
         ] {
             assert_eq!(refusal(body), (id.to_owned(), code), "{body}");
+        }
+    }
+
+    #[test]
+    fn a_message_with_many_members_is_read_in_linear_time() {
+        let (members, count) = comparisons::many_members();
+        for body in [
+            format!(r#"{{{members},"jsonrpc":"2.0","id":1,"method":"ping"}}"#),
+            format!(r#"{{{members},"jsonrpc":"2.0","id":1,"error":{{{members},"code":1,"message":""}}}}"#),
+        ] {
+            let work = comparisons::during(|| Message::parse(body.as_bytes()).unwrap());
+            // One pass for each of the few members that a message has.
+            assert!(work <= 12 * count, "{work} comparisons");
         }
     }
 
