@@ -127,8 +127,10 @@ async fn open(backup: &BackupFolder, mut progress: impl FnMut(Progress)) -> Resu
         .map_err(|why| RestoreFailure::Changed { path: backup.manifest.clone(), what: why.to_string() })?;
     let file = Store::open_backup_file(&backup.database);
     let schema = file.migration_state().await.map_err(|failure| unreadable(failure.into()))?;
-    let (MigrationState::Older(version) | MigrationState::Current(version)) = schema else {
-        return Err(RestoreFailure::NotPorchlight(path()));
+    let version = match schema {
+        MigrationState::None => return Err(RestoreFailure::NotPorchlight(path())),
+        MigrationState::Newer(version) => return Err(RestoreFailure::Unusable(StoreFailure::incomplete_copy(version))),
+        MigrationState::Older(version) | MigrationState::Current(version) => version,
     };
     let contents = file
         .table_summaries(version, |done, total| progress(Progress::Rows { phase: "verifying backup", done, total }));

@@ -12,7 +12,7 @@ use crate::store::{Database, MigrationState, Store, StoreFailure};
 /// What a command may do to the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Reads only. The database must exist with the schema of this version, and is not changed.
+    /// Reads only. The database must exist with a schema that is not older, and is not changed.
     Read,
     /// Changes existing data. The database must exist, and is migrated if its schema is older.
     Write,
@@ -85,7 +85,7 @@ async fn check_existing(database: &Database, setting: &'static str, access: Acce
     match schema.map_err(|failure| unusable(database.clone(), failure))? {
         MigrationState::None => Err(OpenFailure::NoTables(database.clone(), setting).into()),
         MigrationState::Older(_) if access == Access::Read => Err(OpenFailure::Older(database.clone()).into()),
-        MigrationState::Older(_) | MigrationState::Current(_) => Ok(()),
+        MigrationState::Older(_) | MigrationState::Current(_) | MigrationState::Newer(_) => Ok(()),
     }
 }
 

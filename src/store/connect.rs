@@ -11,8 +11,8 @@ use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor};
 
-use super::StoreFailure;
 use super::migrations::{POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS};
+use super::{MigrationState, StoreFailure};
 use crate::config::{InvalidSettings, Settings};
 
 /// How long a statement may wait for a connection, for a lock, or run. SQLite has no `statement` timeout; PostgreSQL
@@ -142,20 +142,20 @@ impl Store {
         }
     }
 
-    /// Runs pending migrations and verifies the durability settings. Idempotent.
+    /// Runs pending migrations and verifies the durability settings. Idempotent. A database that a newer program has
+    /// migrated is used as it is, if its migrations allow that.
     ///
     /// # Errors
     /// `Unavailable` if a retry may succeed, `Unusable` if the settings or the schema have to be changed first.
     pub async fn migrate(&self) -> Result<(), StoreFailure> {
-        match self {
+        let (migration_pool, _lock) = match self {
             Self::Sqlite(pool) => {
-                let _lock = lock_folder(pool).await;
+                let lock = lock_folder(pool).await;
                 make_private_file(pool.connect_options().get_filename())?;
                 let options = SqlitePoolOptions::new().max_connections(1).acquire_timeout(MIGRATION_CONNECT_TIMEOUT);
                 let migration_pool = options.connect_lazy_with(pool.connect_options().as_ref().clone());
                 check_durability(&migration_pool).await?;
-                SQLITE_MIGRATIONS.run(&migration_pool).await?;
-                migration_pool.close().await;
+                (Self::Sqlite(migration_pool), lock)
             }
             Self::Postgres(pool) => {
                 let options = PgPoolOptions::new().max_connections(1);
@@ -164,12 +164,24 @@ impl Store {
                 let options = options.after_connect(|connection, _| {
                     Box::pin(async { connection.execute("SET client_min_messages = warning").await.map(drop) })
                 });
-                let migration_pool = options.connect_lazy_with(pool.connect_options().as_ref().clone());
-                POSTGRES_MIGRATIONS.run(&migration_pool).await?;
-                migration_pool.close().await;
+                (Self::Postgres(options.connect_lazy_with(pool.connect_options().as_ref().clone())), None)
             }
+        };
+        let migrated = migration_pool.run_migrations().await;
+        migration_pool.close().await;
+        migrated
+    }
+
+    async fn run_migrations(&self) -> Result<(), StoreFailure> {
+        if matches!(self.migration_state().await?, MigrationState::Newer(_)) {
+            return Ok(());
         }
-        Ok(())
+        match self {
+            Self::Sqlite(pool) => SQLITE_MIGRATIONS.run(pool).await?,
+            Self::Postgres(pool) => POSTGRES_MIGRATIONS.run(pool).await?,
+        }
+        // A newer program may have migrated the database since the check above.
+        self.migration_state().await.map(drop)
     }
 
     /// Checkpoints the WAL of a SQLite database. A passive checkpoint never blocks the writer; if the WAL has grown

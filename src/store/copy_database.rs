@@ -209,7 +209,9 @@ impl Store {
         if target.belongs_to_another_program().await? {
             return Err(CopyFailure::NotEmpty);
         }
+        self.require_known_schema().await?;
         target.migrate().await?;
+        target.require_known_schema().await?;
         copy(self, target, writes, &tables(&SQLITE_MIGRATIONS).await?, progress).await
     }
 

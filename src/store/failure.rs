@@ -35,6 +35,15 @@ impl StoreFailure {
         }
     }
 
+    /// A copy of a database whose newest migration is `version`, unknown to this program, would lack data.
+    #[must_use]
+    pub fn incomplete_copy(version: i64) -> Self {
+        Self::Unusable(format!(
+            "the data was written by a newer porchlight (it has migration {version}), and a copy by this version would lack \
+             what it does not know; use that version"
+        ))
+    }
+
     /// Whether the transaction conflicted with another one, and may succeed if repeated at once.
     pub(super) fn is_conflict(error: &sqlx::Error) -> bool {
         const SERIALIZATION_FAILURE: &str = "40001";
@@ -76,13 +85,7 @@ impl From<MigrateError> for StoreFailure {
 
 impl StoreFailure {
     fn from_migration(error: &MigrateError) -> Self {
-        Self::Unusable(match error {
-            MigrateError::VersionMissing(version) => format!(
-                "the database was created by a newer porchlight (it has migration {version}, unknown to this one); \
-                 run that version, or restore an older backup"
-            ),
-            other => format!("the database could not be migrated: {other}"),
-        })
+        Self::Unusable(format!("the database could not be migrated: {error}"))
     }
 }
 

@@ -40,10 +40,11 @@ pub(super) struct TableSchema {
     pub seed_rows: u64,
 }
 
-/// Returns all tables in the order of their creation, so that a table comes after those it references.
+/// Returns all tables in the order of their creation, so that a table comes after those it references. Leaves out those that
+/// only migrations write.
 pub(super) async fn tables(migrations: &Migrator) -> Result<Vec<TableSchema>, StoreFailure> {
     const NAMES: &str = "SELECT name FROM sqlite_schema WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_' \
-                         AND name <> '_sqlx_migrations' ORDER BY rowid";
+                         AND name NOT IN ('_sqlx_migrations', 'schema_versions') ORDER BY rowid";
     const COLUMNS: &str = "SELECT name FROM pragma_table_info($1) ORDER BY cid";
     let mut schema = SqliteConnection::connect("sqlite::memory:").await?;
     migrations.run(&mut schema).await?;

@@ -144,7 +144,9 @@ async fn every_table_is_copied() {
     };
     let mut listed: Vec<_> = output.lines().filter_map(table).collect();
     listed.sort_unstable();
-    assert_eq!(listed, service.database.everything().await.into_keys().collect::<Vec<_>>());
+    let mut tables = service.database.everything().await;
+    tables.remove("schema_versions").expect("a table that the migrations of the copy fill");
+    assert_eq!(listed, tables.into_keys().collect::<Vec<_>>());
     service.stop().await;
 }
 
@@ -278,6 +280,6 @@ async fn a_backup_of_a_newer_version_is_refused_with_a_sentence() {
     let (elsewhere, target) = (tempfile::tempdir().expect("a folder"), Database::sqlite());
     let (code, output) = restore(&backup, &target, elsewhere.path());
     assert_eq!(code, 1, "{output}");
-    assert!(output.starts_with("Nothing was restored: the database was created by a newer porchlight"), "{output}");
+    assert!(output.starts_with("Nothing was restored: the database belongs to a newer porchlight"), "{output}");
     service.stop().await;
 }

@@ -43,6 +43,7 @@ mod stats;
 mod storage;
 mod terminal;
 mod unsubscribe;
+mod versions;
 mod waitlist;
 
 /// Without fsync, as no test cuts the power, and without a vacuum that keeps a template busy.

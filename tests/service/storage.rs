@@ -153,23 +153,6 @@ async fn a_write_that_the_database_refuses_fails_alone() {
 }
 
 #[tokio::test]
-async fn a_database_of_a_newer_version_is_left_alone() {
-    for database in each_database().await {
-        println!("on {database:?}");
-        start(&database).await.stop().await;
-        database
-            .execute(
-                "INSERT INTO _sqlx_migrations (version, description, installed_on, success, checksum, execution_time) \
-                 SELECT 9999, 'from the future', installed_on, success, checksum, execution_time FROM _sqlx_migrations \
-                 WHERE version = 1",
-            )
-            .await;
-        let failure = Service::try_start(RawSettings::default(), database).await.err().expect("no start");
-        assert!(failure.to_string().contains("newer porchlight"), "{failure}");
-    }
-}
-
-#[tokio::test]
 async fn others_on_the_machine_cannot_read_an_embedded_database() {
     use std::os::unix::fs::PermissionsExt;
     let database = Database::sqlite();

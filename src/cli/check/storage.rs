@@ -7,7 +7,7 @@ use rustix::fs::{Access, access, statvfs};
 
 use super::finding::Finding;
 use crate::config::Settings;
-use crate::store::{Database, Store, StoreFailure};
+use crate::store::{Database, MigrationState, Store, StoreFailure};
 
 /// Less free space than this is reported.
 const LOW_DISK_BYTES: u64 = 1_000_000_000;
@@ -30,12 +30,19 @@ pub(super) async fn check_database(settings: &Settings) -> (Finding, Option<Stor
     };
     match store.health().await {
         Ok(health) => {
-            let schema =
-                health.schema_version.map_or_else(|| "no tables yet".to_owned(), |number| format!("schema {number}"));
+            let (schema, note) = match health.migrations {
+                MigrationState::None => ("no tables yet".to_owned(), Some("The next start creates them.")),
+                MigrationState::Older(version) => {
+                    (format!("schema {version}"), Some("The next start updates the schema."))
+                }
+                MigrationState::Current(version) => (format!("schema {version}"), None),
+                MigrationState::Newer(version) => (
+                    format!("schema {version}"),
+                    Some("A newer version of Porchlight has updated the schema; this version still works with it."),
+                ),
+            };
             let mut notes = vec![format!("{database}, {schema}.")];
-            if health.pending_migrations > 0 {
-                notes.push("The next start updates the schema.".to_owned());
-            }
+            notes.extend(note.map(ToOwned::to_owned));
             if let Some(risk) = health.durability_risk {
                 notes.push(format!(
                     "`{risk}` is off on the server: a power failure may lose confirmed writes. Turn it on."
@@ -45,7 +52,7 @@ pub(super) async fn check_database(settings: &Settings) -> (Finding, Option<Stor
                 [_] => Finding::ok(NAME, format!("{database}, {schema}, accepts writes")),
                 notes => Finding::note(NAME, notes.join(" ")),
             };
-            if health.schema_version.is_none() {
+            if health.migrations == MigrationState::None {
                 store.close().await;
                 return (finding, None);
             }

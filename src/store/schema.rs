@@ -1,0 +1,105 @@
+//! Which migrations a database has, and whether this program may run on it.
+//!
+//! A program is identified by the newest migration that it knows. Each migration from [`FIRST_RECORDED`] on inserts a row
+//! into `schema_versions` with the oldest program that may still run on its schema. So a newer program can migrate a
+//! database while older ones use it.
+
+use sqlx::migrate::Migrator;
+
+use super::migrations::{POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS};
+use super::statement::{Statement, on_pool};
+use super::{Store, StoreFailure};
+
+/// The first migration that records the oldest compatible program.
+pub(super) const FIRST_RECORDED: i64 = 9;
+
+/// Which migrations have been applied to a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MigrationState {
+    /// No migration has been applied.
+    None,
+    /// This migration is the newest applied one, and newer ones are pending.
+    Older(i64),
+    /// All migrations have been applied; this is the newest one.
+    Current(i64),
+    /// A newer program has applied migrations up to this one, which allow this program to run.
+    Newer(i64),
+}
+
+const COUNT_MIGRATION_TABLES: Statement = Statement {
+    sqlite: "SELECT COUNT(*) FROM sqlite_schema WHERE type = 'table' AND name = '_sqlx_migrations'",
+    postgres: "SELECT COUNT(*) FROM pg_class WHERE oid = to_regclass('_sqlx_migrations')",
+};
+
+const SELECT_MIGRATIONS: &str = "SELECT version FROM _sqlx_migrations WHERE success ORDER BY version";
+
+const SELECT_OLDEST_COMPATIBLE: &str = "SELECT oldest_compatible FROM schema_versions WHERE version = $1";
+
+impl Store {
+    /// # Errors
+    /// When the database is unavailable, or a newer program has migrated it and does not allow this one to run.
+    pub async fn migration_state(&self) -> Result<MigrationState, StoreFailure> {
+        let applied = self.applied_migrations().await?;
+        let known: Vec<i64> = self.known_migrations().iter().map(|migration| migration.version).collect();
+        let pending = known.iter().any(|version| !applied.contains(version));
+        let unknown = applied.iter().copied().filter(|version| !known.contains(version));
+        let newest_known = known.iter().max().copied().unwrap_or_default();
+        let mut state = match applied.last() {
+            None => MigrationState::None,
+            Some(last) if pending => MigrationState::Older(*last),
+            Some(last) => MigrationState::Current(*last),
+        };
+        for version in unknown {
+            let oldest = self.oldest_compatible(version, &applied).await?;
+            if pending || oldest.is_none_or(|oldest| oldest > newest_known) {
+                return Err(StoreFailure::Unusable(format!(
+                    "the database belongs to a newer porchlight (it has migration {version}, and this version knows \
+                     those up to {newest_known}); run that version, or restore an older backup"
+                )));
+            }
+            state = MigrationState::Newer(version);
+        }
+        Ok(state)
+    }
+
+    /// Fails if the database has tables or columns that this program does not know: a copy would lack them.
+    ///
+    /// # Errors
+    /// As [`Self::migration_state`], and when the schema is newer.
+    pub(super) async fn require_known_schema(&self) -> Result<(), StoreFailure> {
+        match self.migration_state().await? {
+            MigrationState::Newer(version) => Err(StoreFailure::incomplete_copy(version)),
+            MigrationState::None | MigrationState::Older(_) | MigrationState::Current(_) => Ok(()),
+        }
+    }
+
+    pub(super) fn known_migrations(&self) -> &'static Migrator {
+        match self {
+            Self::Sqlite(_) => &SQLITE_MIGRATIONS,
+            Self::Postgres(_) => &POSTGRES_MIGRATIONS,
+        }
+    }
+
+    /// Returns the versions of the applied migrations in ascending order.
+    async fn applied_migrations(&self) -> Result<Vec<i64>, StoreFailure> {
+        let tables: i64 = match self {
+            Self::Sqlite(pool) => sqlx::query_scalar(COUNT_MIGRATION_TABLES.sqlite).fetch_one(pool).await?,
+            Self::Postgres(pool) => sqlx::query_scalar(COUNT_MIGRATION_TABLES.postgres).fetch_one(pool).await?,
+        };
+        if tables == 0 {
+            return Ok(Vec::new());
+        }
+        Ok(on_pool!(self, |pool| sqlx::query_scalar(SELECT_MIGRATIONS).fetch_all(pool).await?))
+    }
+
+    /// Returns what a migration recorded, or `None` if it recorded nothing.
+    async fn oldest_compatible(&self, version: i64, applied: &[i64]) -> Result<Option<i64>, StoreFailure> {
+        if !applied.contains(&FIRST_RECORDED) {
+            return Ok(None);
+        }
+        Ok(on_pool!(self, |pool| sqlx::query_scalar(SELECT_OLDEST_COMPATIBLE)
+            .bind(version)
+            .fetch_optional(pool)
+            .await?))
+    }
+}
