@@ -35,6 +35,7 @@ const WEB_LAYERS: [&[&str]; 9] = [
         "endpoints::*",
         "fields",
         "headers",
+        "initiator",
         "json",
         "log",
         "mcp::client",

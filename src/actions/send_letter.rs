@@ -7,23 +7,21 @@
 //! Nobody gets two letters in one calendar month, whatever letters are sent: a claim takes the person's only row in
 //! `letter_months` (`TAKE_MONTH` in `store/letters.rs`), in the transaction that reads opt-in and suppression again.
 //!
-//! [`MAX_CONSECUTIVE_REJECTIONS`] rejections in a row stop the run, because then the mail server rejects the sender and
-//! not the recipients.
+//! What the mail server rejects permanently is judged by [`Refusals`]: it may be the fault of the recipient, or ours.
+
+mod refusals;
 
 use std::time::Duration;
 
+use self::refusals::{MAX_CONSECUTIVE_REFUSALS, Refusals};
 use super::{Failure, ensure_unsubscribe_tokens, new_id};
 use crate::clock::Clock;
 use crate::domain::base_url::BaseUrl;
-use crate::domain::consent::Via;
 use crate::domain::email::EmailAddress;
 use crate::domain::letter::Letter;
-use crate::domain::suppression::SuppressionReason;
 use crate::domain::time::Timestamp;
 use crate::domain::unsubscribe::UnsubscribeToken;
-use crate::mail::{
-    FailureCause, LetterMail, Mail, MailAddress, Mailer, SendFailure, SmtpConnection, UnsupportedAddress,
-};
+use crate::mail::{LetterMail, Mail, MailAddress, Mailer, SendFailure, SmtpConnection, UnsupportedAddress};
 use crate::site::{LetterRecipient, LetterTemplate, SiteFailure};
 use crate::store::{LetterClaim, LetterOutcome, Recipient, Store};
 
@@ -31,7 +29,6 @@ use crate::store::{LetterClaim, LetterOutcome, Recipient, Store};
 const DEFERRAL_DELAYS: [Duration; 3] = [Duration::from_secs(5), Duration::from_secs(30), Duration::from_mins(2)];
 /// Delay after any further one: no run waits that long, so the recipient is left for the next run.
 const LONG_DEFERRAL_DELAY: Duration = Duration::from_hours(24);
-const MAX_CONSECUTIVE_REJECTIONS: u32 = 5;
 
 /// Sends one letter, one recipient per [`step`](Self::step).
 #[derive(Debug)]
@@ -43,7 +40,7 @@ pub struct LetterSender {
     pub letter: Letter,
     pub clock: Clock,
     connection: Option<SmtpConnection>,
-    consecutive_rejections: u32,
+    refusals: Refusals,
 }
 
 /// The outcome of a step.
@@ -69,8 +66,10 @@ pub enum LetterFailure {
     Store(#[from] Failure),
     #[error(transparent)]
     Site(#[from] SiteFailure),
-    #[error("The mail server rejected {MAX_CONSECUTIVE_REJECTIONS} letters in a row, the last one with: {0}")]
-    TooManyRejections(String),
+    #[error(
+        "The mail server rejected {MAX_CONSECUTIVE_REFUSALS} letters in a row, which wait again, the last one with: {0}"
+    )]
+    TooManyRefusals(String),
 }
 
 impl LetterSender {
@@ -83,7 +82,16 @@ impl LetterSender {
         letter: Letter,
         clock: Clock,
     ) -> Self {
-        Self { store, mailer, letter_template, base_url, letter, clock, connection: None, consecutive_rejections: 0 }
+        Self {
+            store,
+            mailer,
+            letter_template,
+            base_url,
+            letter,
+            clock,
+            connection: None,
+            refusals: Refusals::default(),
+        }
     }
 
     /// Records the recipients, unless this letter was started before, and ensures that each has an unsubscribe token.
@@ -122,53 +130,84 @@ impl LetterSender {
             }
         };
         let email = &claimed.recipient.email;
-        let result = if let Some(mail) = self.compose(&claimed.recipient, &claimed.token, claimed_at)? {
-            connection.send(&mail).await
-        } else {
-            let cause = FailureCause::new(&UnsupportedAddress.to_string());
-            Err(SendFailure::RecipientRejected { permanent: true, cause })
+        let Some(mail) = self.compose(&claimed.recipient, &claimed.token, claimed_at)? else {
+            self.connection = Some(connection);
+            let outcome = LetterOutcome::Rejected { reason: UnsupportedAddress.to_string(), suppress: false };
+            return self.record(email, claimed_at, &outcome, LetterStep::Finished).await;
         };
+        let result = connection.send(&mail).await;
         if result.is_ok() {
             self.connection = Some(connection);
         }
         let now = self.clock.now();
-        let (outcome, step) = match result {
+        match result {
             Ok(()) => {
-                self.consecutive_rejections = 0;
-                (LetterOutcome::Sent, Ok(LetterStep::Finished))
+                let outcome = LetterOutcome::Sent { suppress: self.refusals.to_suppress_if_accepted() };
+                self.refusals.accepted();
+                self.record(email, claimed_at, &outcome, LetterStep::Finished).await
             }
             // The claim has marked the recipient as uncertain.
-            Err(SendFailure::Uncertain(_)) => return Ok(LetterStep::Finished),
-            Err(SendFailure::Unavailable(cause)) => (
-                LetterOutcome::Deferred { until: now, reason: cause.detail.clone() },
-                Ok(LetterStep::ServerUnavailable(cause.detail)),
-            ),
+            Err(SendFailure::Uncertain(_)) => Ok(LetterStep::Finished),
+            Err(SendFailure::Unavailable(cause)) => {
+                let outcome = LetterOutcome::Deferred { until: now, reason: cause.detail.clone() };
+                self.record(email, claimed_at, &outcome, LetterStep::ServerUnavailable(cause.detail)).await
+            }
             Err(
                 failure @ (SendFailure::RecipientRejected { permanent: true, .. }
                 | SendFailure::MessageRejected { permanent: true, .. }),
-            ) => {
-                if failure.is_unknown_mailbox() {
-                    let suppressed = self.store.suppress(email, SuppressionReason::NoMailbox, now).await;
-                    suppressed.map_err(Failure::from)?;
-                }
-                self.consecutive_rejections += 1;
-                let reason = failure.detail().to_owned();
-                let step = if self.consecutive_rejections < MAX_CONSECUTIVE_REJECTIONS {
-                    Ok(LetterStep::Finished)
-                } else {
-                    Err(LetterFailure::TooManyRejections(reason.clone()))
-                };
-                (LetterOutcome::Rejected { reason }, step)
-            }
+            ) => self.refused(email, claimed_at, &failure).await,
             Err(failure) => {
                 let delay = DEFERRAL_DELAYS.get(claimed.tries as usize).copied().unwrap_or(LONG_DEFERRAL_DELAY);
                 let reason = failure.detail().to_owned();
-                (LetterOutcome::Deferred { until: now.after(delay), reason }, Ok(LetterStep::Deferred))
+                let outcome = LetterOutcome::Deferred { until: now.after(delay), reason };
+                self.record(email, claimed_at, &outcome, LetterStep::Deferred).await
             }
-        };
-        let recorded = self.store.record_letter_outcome(&self.letter.id, email, claimed_at, &outcome, now).await;
+        }
+    }
+
+    async fn record(
+        &self,
+        email: &EmailAddress,
+        claimed_at: Timestamp,
+        outcome: &LetterOutcome,
+        step: LetterStep,
+    ) -> Result<LetterStep, LetterFailure> {
+        let now = self.clock.now();
+        let recorded = self.store.record_letter_outcome(&self.letter.id, email, claimed_at, outcome, now).await;
         recorded.map_err(Failure::from)?;
-        step
+        Ok(step)
+    }
+
+    async fn refused(
+        &mut self,
+        email: &EmailAddress,
+        claimed_at: Timestamp,
+        failure: &SendFailure,
+    ) -> Result<LetterStep, LetterFailure> {
+        let reason = failure.detail().to_owned();
+        let suppress = self.refusals.refused(email, failure.is_mailbox_rejection());
+        if self.refusals.is_too_many() {
+            self.take_back_refusals(claimed_at).await?;
+            return Err(LetterFailure::TooManyRefusals(reason));
+        }
+        let outcome = LetterOutcome::Rejected { reason, suppress };
+        self.record(email, claimed_at, &outcome, LetterStep::Finished).await
+    }
+
+    /// Makes those wait again who were refused since the last acceptance.
+    async fn take_back_refusals(&mut self, at: Timestamp) -> Result<(), LetterFailure> {
+        let (refused, suppressed) = self.refusals.take_back();
+        let taken_back = self.store.take_back_refusals(&self.letter.id, &refused, &suppressed, at).await;
+        Ok(taken_back.map_err(Failure::from)?)
+    }
+
+    /// Ends a run that stops before all recipients are finished. If the mail server accepted no letter in it, those whom
+    /// it refused wait again.
+    ///
+    /// # Errors
+    /// When the database is unavailable: those recipients stay refused.
+    pub async fn stop(&mut self) -> Result<(), LetterFailure> {
+        if self.refusals.are_unconfirmed() { self.take_back_refusals(self.clock.now()).await } else { Ok(()) }
     }
 
     /// Closes the connection to the mail server, if one is open.
@@ -188,7 +227,7 @@ impl LetterSender {
     fn compose(&self, to: &Recipient, token: &UnsubscribeToken, at: Timestamp) -> Result<Option<Mail>, SiteFailure> {
         let recipient = LetterRecipient {
             opted_in: to.opted_in_at.date(),
-            through: opt_in_origin(&to.via, to.source.as_deref()),
+            through: to.origin.as_str(),
             unsubscribe_url: self.base_url.to(&token.path()),
         };
         self.compose_copy(&to.email, &recipient, at)
@@ -215,36 +254,5 @@ impl LetterSender {
             unsubscribe_url: &recipient.unsubscribe_url,
             at,
         })))
-    }
-}
-
-/// Describes where an opt-in came from, for the footer of the letter. The site's script sends the source `site`. The
-/// source of another client is quoted, without characters that could forge text of the letter.
-fn opt_in_origin(via: &str, source: Option<&str>) -> String {
-    if via == Via::Site.as_str() || source == Some(Via::Site.as_str()) {
-        return "the site".to_owned();
-    }
-    let client = match via {
-        via if via == Via::Mcp.as_str() => "an assistant",
-        via if via == Via::Import.as_str() => "an earlier list",
-        _ => "a program",
-    };
-    match source.map(|source| source.replace(['<', '>', '"', '\n'], " ")) {
-        Some(source) if !source.trim().is_empty() => format!("{client} (“{}”)", source.trim()),
-        _ => client.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::opt_in_origin;
-
-    #[test]
-    fn the_origin_of_an_opt_in_is_described() {
-        assert_eq!(opt_in_origin("site", None), "the site");
-        assert_eq!(opt_in_origin("api", Some("site")), "the site");
-        assert_eq!(opt_in_origin("api", Some("my <agent>")), "a program (“my  agent”)");
-        assert_eq!(opt_in_origin("api", Some(" ")), "a program");
-        assert_eq!(opt_in_origin("mcp", None), "an assistant");
     }
 }

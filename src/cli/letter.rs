@@ -1,20 +1,21 @@
 //! `porchlight letter`
 
 mod send_loop;
+mod view;
 
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use serde_json::{Value, json};
 
 use self::send_loop::SendLoop;
+use self::view::{counts, letter_json, short_counts};
 use super::terminal::{format_row, sanitize_line, terminal_width};
 use super::{Access, CommandFailure, base_url, block_on, confirm, eprint_line, open_store, print_json, print_line};
 use crate::actions::{LetterFailure, LetterSender};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
 use crate::domain::email::EmailAddress;
-use crate::domain::letter::{Letter, LetterCounts};
+use crate::domain::letter::Letter;
 use crate::domain::plural::quantity;
 use crate::mail::Mailer;
 use crate::site::{Content, LetterRecipient, LetterTemplate};
@@ -116,7 +117,7 @@ fn letter_template(settings: &Settings, postal_address: &str) -> Result<LetterTe
 fn preview_recipient(settings: &Settings) -> LetterRecipient {
     LetterRecipient {
         opted_in: Clock::System.now().date(),
-        through: "a preview".to_owned(),
+        through: "a preview",
         unsubscribe_url: base_url(settings).to("/unsubscribe/nobody"),
     }
 }
@@ -164,12 +165,29 @@ async fn test(settings: &Settings, file: &Path, to: &EmailAddress) -> Result<(),
     Ok(())
 }
 
+/// Refuses a `base_url` whose unsubscribe links would not work for the recipients.
+fn require_public_base_url(settings: &Settings) -> Result<(), InvalidSettings> {
+    let base_url = base_url(settings);
+    let problem = match (base_url.is_loopback(), base_url.is_https()) {
+        (true, _) => "leads to this machine",
+        (false, false) => "is not https",
+        (false, true) => return Ok(()),
+    };
+    Err(InvalidSettings::new(
+        "base_url",
+        format!(
+            "{base_url} {problem}, and the unsubscribe links of the letter start with it; set the public https URL"
+        ),
+    ))
+}
+
 async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), CommandFailure> {
     let letter = read(file)?;
-    let id = letter.id.hex();
+    require_public_base_url(settings)?;
+    let id = letter.id;
     let store = open_store(settings, Access::Create).await?;
     let mut sender = letter_sender(settings, store.clone(), letter)?;
-    let started = find(&store, &id).await?;
+    let started = store.letter(&id).await?;
     let to = if started.is_some() { Vec::new() } else { store.recipients().await? };
     if started.is_none() && to.is_empty() {
         eprint_line("Nobody has opted in to the monthly letter yet, so nothing was sent.");
@@ -188,7 +206,10 @@ async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), Command
     sender.start(&to).await.map_err(|failure| stopped(&failure, started.as_ref()))?;
     let result = SendLoop::new(settings.letter_rate, remaining)?.run(&mut sender).await;
     sender.close().await;
-    let letter = find(&store, &id).await?;
+    if result.is_err() {
+        sender.stop().await.map_err(|failure| stopped(&failure, started.as_ref()))?;
+    }
+    let letter = store.letter(&id).await?;
     if let Some(letter) = &letter {
         eprint_line(&counts(letter));
     }
@@ -207,34 +228,28 @@ fn waiting(letter: Option<&StartedLetter>) -> String {
     )
 }
 
-async fn find(store: &Store, id: &str) -> Result<Option<StartedLetter>, CommandFailure> {
-    Ok(store.letters().await?.into_iter().find(|letter| letter.id == id))
-}
-
-async fn letters(settings: &Settings) -> Result<Vec<StartedLetter>, CommandFailure> {
-    let store = open_store(settings, Access::Read).await?;
-    let letters = store.letters().await;
-    store.close().await;
-    Ok(letters?)
-}
-
 async fn status(settings: &Settings, file: Option<&Path>, as_json: bool) -> Result<(), CommandFailure> {
-    let id = file.map(|file| read(file).map(|letter| letter.id.hex())).transpose()?;
-    let letters = letters(settings).await?;
-    let letter = match &id {
-        Some(id) => letters.iter().find(|letter| letter.id == *id).ok_or(LetterCommandFailure::Unknown)?,
-        None => letters.first().ok_or(LetterCommandFailure::NoLetters)?,
+    let id = file.map(|file| read(file).map(|letter| letter.id)).transpose()?;
+    let store = open_store(settings, Access::Read).await?;
+    let (letter, missing) = match &id {
+        Some(id) => (store.letter(id).await, LetterCommandFailure::Unknown),
+        None => (store.latest_letter().await, LetterCommandFailure::NoLetters),
     };
+    store.close().await;
+    let letter = letter?.ok_or(missing)?;
     if as_json {
-        print_json(&letter_json(letter));
+        print_json(&letter_json(&letter));
     } else {
-        print_line(&counts(letter));
+        print_line(&counts(&letter));
     }
     Ok(())
 }
 
 async fn list(settings: &Settings, as_json: bool) -> Result<(), CommandFailure> {
-    let letters = letters(settings).await?;
+    let store = open_store(settings, Access::Read).await?;
+    let letters = store.letters().await;
+    store.close().await;
+    let letters = letters?;
     if as_json {
         print_json(&letters.iter().map(letter_json).collect());
         return Ok(());
@@ -249,46 +264,4 @@ async fn list(settings: &Settings, as_json: bool) -> Result<(), CommandFailure> 
         print_line(&format_row(&cells, &sanitize_line(&letter.subject), terminal_width()));
     }
     Ok(())
-}
-
-fn counts(letter: &StartedLetter) -> String {
-    let counts = &letter.counts;
-    format!(
-        "“{}”: {}, {} sent, {} waiting, {} uncertain, {} refused, {} skipped",
-        sanitize_line(&letter.subject),
-        quantity(counts.recipients, "recipient", "recipients"),
-        counts.sent,
-        counts.waiting,
-        counts.uncertain,
-        counts.refused,
-        counts.skipped
-    )
-}
-
-/// Formats the number of copies sent, and the other counts that are not zero.
-fn short_counts(counts: &LetterCounts) -> String {
-    let others = [
-        (counts.waiting, "waiting"),
-        (counts.uncertain, "uncertain"),
-        (counts.refused, "refused"),
-        (counts.skipped, "skipped"),
-    ];
-    let sent = format!("{} of {} sent", counts.sent, counts.recipients);
-    let others = others.iter().filter(|(count, _)| *count > 0).map(|(count, state)| format!("{count} {state}"));
-    std::iter::once(sent).chain(others).collect::<Vec<_>>().join(", ")
-}
-
-fn letter_json(letter: &StartedLetter) -> Value {
-    let counts = &letter.counts;
-    json!({
-        "id": letter.id,
-        "subject": letter.subject,
-        "started": letter.started_at.rfc3339(),
-        "recipients": counts.recipients,
-        "sent": counts.sent,
-        "waiting": counts.waiting,
-        "uncertain": counts.uncertain,
-        "refused": counts.refused,
-        "skipped": counts.skipped,
-    })
 }

@@ -103,8 +103,11 @@ impl BaseUrl {
 pub(super) fn is_loopback(host: &Host) -> bool {
     match host {
         Host::Ipv4(ip) => ip.is_loopback(),
-        Host::Ipv6(ip) => ip.is_loopback(),
-        Host::Domain(name) => name == "localhost" || name.ends_with(".localhost"),
+        Host::Ipv6(ip) => ip.to_canonical().is_loopback(),
+        Host::Domain(name) => {
+            let name = name.strip_suffix('.').unwrap_or(name);
+            name == "localhost" || name.ends_with(".localhost")
+        }
     }
 }
 
@@ -159,7 +162,15 @@ mod tests {
 
     #[test]
     fn loopback_urls_are_a_local_preview() {
-        for text in ["http://127.0.0.1:8080", "http://localhost", "http://[::1]", "http://127.9.9.9"] {
+        for text in [
+            "http://127.0.0.1:8080",
+            "http://localhost",
+            "http://LOCALHOST.",
+            "http://a.localhost",
+            "http://[::1]",
+            "http://[::ffff:127.0.0.1]",
+            "http://127.9.9.9",
+        ] {
             assert!(BaseUrl::parse(text).unwrap().is_loopback(), "{text}");
         }
         for text in ["http://troupe.example", "http://192.168.0.1", "http://0.0.0.0:8080", "http://localhost.example"] {

@@ -6,8 +6,9 @@ use super::time::Timestamp;
 /// The interface that a request came through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Via {
-    /// The forms of the site.
+    /// The forms of the site, with JavaScript and without.
     Site,
+    /// The JSON endpoints, called by a program. Older versions recorded the site's script here too.
     Api,
     Mcp,
     /// A list that the makers imported.
@@ -32,6 +33,47 @@ impl Via {
             Self::Import => "import",
         }
     }
+
+    /// Whether a program sent the request, not a person on the site.
+    #[must_use]
+    pub const fn is_program(self) -> bool {
+        matches!(self, Self::Api | Self::Mcp)
+    }
+}
+
+/// How an opt-in came, as told in the letter. No text of the caller is part of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptInOrigin {
+    Site,
+    Program,
+    /// A list that the makers imported.
+    Import,
+    /// Recorded by a version that did not tell the site's script from other programs.
+    Unknown,
+}
+
+impl OptInOrigin {
+    /// `from_program` is what [`Via::is_program`] was when the opt-in was recorded; older rows have none.
+    #[must_use]
+    pub fn of(via: &str, from_program: Option<bool>) -> Self {
+        match (Via::parse(via), from_program) {
+            (Some(Via::Site), _) => Self::Site,
+            (Some(Via::Mcp), _) | (Some(Via::Api), Some(true)) => Self::Program,
+            (Some(Via::Import), _) => Self::Import,
+            (Some(Via::Api) | None, _) => Self::Unknown,
+        }
+    }
+
+    /// Completes "you asked for one email a month through …".
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Site => "the site",
+            Self::Program => "a program",
+            Self::Import => "an earlier list",
+            Self::Unknown => "the site or a program",
+        }
+    }
 }
 
 /// A person's consent to the monthly letter.
@@ -49,3 +91,24 @@ pub const TEXT: &str = "Send me one email a month about what is new.";
 pub const WORDING: i64 = 1;
 /// The wording of an opt-in that was given outside this service.
 pub const EXTERNAL_WORDING: i64 = 0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_origin_of_an_opt_in_is_told_by_its_interface() {
+        for (via, from_program, origin) in [
+            (Via::Site, Some(false), "the site"),
+            (Via::Api, Some(true), "a program"),
+            (Via::Mcp, Some(true), "a program"),
+            (Via::Import, None, "an earlier list"),
+            // Rows of older versions.
+            (Via::Site, None, "the site"),
+            (Via::Mcp, None, "a program"),
+            (Via::Api, None, "the site or a program"),
+        ] {
+            assert_eq!(OptInOrigin::of(via.as_str(), from_program).as_str(), origin, "{via:?} {from_program:?}");
+        }
+    }
+}

@@ -13,7 +13,7 @@ pub const PATTERN: &str = concat!(
     r"|[A-Za-z0-9.-]*[^\x00-\x7F][^\x00-,/:-@\[-`{-\x7F]*)$",
 );
 
-/// A valid address, as typed, and its normalized form as a key for comparison.
+/// An address, as typed, and its normalized form as a key for comparison. It is valid, or was when it was stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EmailAddress {
     typed: String,
@@ -54,6 +54,13 @@ impl EmailAddress {
         }
         let domain = ascii_domain(domain).ok_or(InvalidEmail::Domain)?;
         Ok(Self { typed: typed.to_owned(), key: format!("{}@{domain}", local.to_ascii_lowercase()) })
+    }
+
+    /// Restores an address from the database. It was valid when it was stored, and is not checked again: the rules may
+    /// have changed since, and a row must not become unreadable. `key` is its normalized form as stored.
+    #[must_use]
+    pub fn from_stored(typed: impl Into<String>, key: impl Into<String>) -> Self {
+        Self { typed: typed.into(), key: key.into() }
     }
 
     #[must_use]

@@ -2,6 +2,7 @@
 //!
 //! Failures are classified by what they mean for the mail: it was certainly not delivered, or that is uncertain.
 
+use std::error::Error as _;
 use std::fmt;
 use std::time::Duration;
 
@@ -15,6 +16,7 @@ use tokio::time::timeout;
 
 use super::compose::{Mail, Mailer};
 use crate::domain::relay::Security;
+use crate::domain::suppression::is_mailbox_rejection;
 
 /// For connecting, TLS and authentication.
 const CONNECT_TIMEOUT: Duration = Duration::from_mins(1);
@@ -48,21 +50,20 @@ pub struct FailureCause {
     /// The full text, for the makers only.
     pub detail: String,
     code: Option<String>,
+    /// The text of the server's reply, without the code.
+    reply: Option<String>,
 }
 
 impl SendFailure {
-    /// Whether the mailbox does not exist, by the enhanced status code 5.1.x.
+    /// Whether the mailbox itself is permanently rejected, see [`is_mailbox_rejection`].
     #[must_use]
-    pub fn is_unknown_mailbox(&self) -> bool {
+    pub fn is_mailbox_rejection(&self) -> bool {
         let (Self::RecipientRejected { permanent: true, cause } | Self::MessageRejected { permanent: true, cause }) =
             self
         else {
             return false;
         };
-        cause.detail.split_whitespace().any(|word| {
-            word.strip_prefix("5.1.")
-                .is_some_and(|rest| (1..=3).contains(&rest.len()) && rest.bytes().all(|b| b.is_ascii_digit()))
-        })
+        cause.reply.as_deref().is_some_and(is_mailbox_rejection)
     }
 
     /// The full text, for the makers only.
@@ -88,7 +89,10 @@ impl fmt::Display for FailureCause {
 
 impl From<Error> for FailureCause {
     fn from(error: Error) -> Self {
-        Self { detail: error.to_string(), code: error.status().map(|code| code.to_string()) }
+        let code = error.status().map(|code| code.to_string());
+        // The source of an error with a code is the reply, its lines joined by spaces.
+        let reply = code.as_ref().and_then(|_| error.source()).map(ToString::to_string);
+        Self { detail: error.to_string(), code, reply }
     }
 }
 
@@ -96,7 +100,7 @@ impl FailureCause {
     /// A cause that is not a reply of the server.
     #[must_use]
     pub fn new(detail: &str) -> Self {
-        Self { detail: detail.to_owned(), code: None }
+        Self { detail: detail.to_owned(), code: None, reply: None }
     }
 }
 

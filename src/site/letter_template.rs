@@ -25,8 +25,8 @@ pub struct LetterTemplate {
 pub struct LetterRecipient {
     /// The date of the opt-in, such as `2026-11-15`.
     pub opted_in: String,
-    /// Where the recipient opted in, such as `the site`.
-    pub through: String,
+    /// How the opt-in came, such as `the site`. Never text of a caller.
+    pub through: &'static str,
     pub unsubscribe_url: String,
 }
 
@@ -81,7 +81,7 @@ mod tests {
         let letter_template = LetterTemplate::read(&Content::default(), base_url, "1 Lamp Street\nOldtown").unwrap();
         let to = LetterRecipient {
             opted_in: "2026-10-02".to_owned(),
-            through: "the site".to_owned(),
+            through: "the site",
             unsubscribe_url: "https://troupe.example/unsubscribe/TOKEN".to_owned(),
         };
         letter_template.render(&Letter::parse(markdown).unwrap(), &to).unwrap()

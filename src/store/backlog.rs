@@ -1,10 +1,8 @@
 //! Totals for the dashboard and the metrics.
 
-use super::letters::StartedLetter;
 use super::statement::on_pool;
 use super::{Store, StoreFailure};
 use crate::domain::counts::{CountedEvent, Totals};
-use crate::domain::letter::LetterCounts;
 use crate::domain::time::Timestamp;
 
 /// The number of messages that were not forwarded yet, by state.
@@ -24,10 +22,6 @@ const COUNT_UNSENT: &str =
 /// Ids sort by time: the smallest is the oldest.
 const SELECT_OLDEST: &str = "SELECT m.at FROM messages m WHERE m.id = \
      (SELECT MIN(message) FROM outbox WHERE state IN ('waiting', 'leased'))";
-
-const SELECT_LATEST_LETTER: &str = "SELECT id, subject, started_at FROM letters ORDER BY started_at DESC, id LIMIT 1";
-
-const COUNT_RECIPIENTS: &str = "SELECT state, COUNT(*) FROM letter_recipients WHERE letter = $1 GROUP BY state";
 
 /// Sums up by day first, which is the order of the primary key and needs no sort.
 const SUM_COUNTS: &str = "SELECT kind, CAST(SUM(times) AS BIGINT) FROM \
@@ -52,23 +46,6 @@ impl Store {
             *count_of_state = u64::try_from(count).unwrap_or_default();
         }
         Ok(backlog)
-    }
-
-    /// Returns the letter that was started last.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
-    pub async fn latest_letter(&self) -> Result<Option<StartedLetter>, StoreFailure> {
-        let letter: Option<(String, String, i64)> =
-            on_pool!(self, |pool| sqlx::query_as(SELECT_LATEST_LETTER).fetch_optional(pool).await?);
-        let Some((id, subject, started_at)) = letter else { return Ok(None) };
-        let rows: Vec<StateRow> =
-            on_pool!(self, |pool| sqlx::query_as(COUNT_RECIPIENTS).bind(&id).fetch_all(pool).await?);
-        let mut counts = LetterCounts::default();
-        for (state, count) in rows {
-            counts.add(&state, u64::try_from(count).unwrap_or_default());
-        }
-        Ok(Some(StartedLetter { id, subject, started_at: Timestamp::from_unix_millis(started_at), counts }))
     }
 
     /// Returns the sum of all counts.

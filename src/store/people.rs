@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 
 use super::outbox::invalid;
 use super::statement::{Statement, batch_statement, from_row_struct, on_pool};
-use super::unsubscribe::parse_email;
 use super::{InboxEntry, Store, StoreFailure};
 use crate::domain::consent::{OptIn, Via};
 use crate::domain::email::EmailAddress;
@@ -81,7 +80,7 @@ const SELECT_MONTHS: &str = "SELECT month FROM letter_months WHERE hash = $1 ORD
 macro_rules! select_page {
     ($condition:literal) => {
         concat!(
-            "SELECT p.email, p.first_seen_at, p.first_join, c.at, c.via, c.source, c.wording, \
+            "SELECT p.address, p.email, p.first_seen_at, p.first_join, c.at, c.via, c.source, c.wording, \
                  (SELECT COUNT(*) FROM events e WHERE e.address = p.address AND e.kind = 'download') AS downloads \
              FROM people p LEFT JOIN consents c ON c.id = p.opt_in WHERE p.address > $1 ",
             $condition,
@@ -102,6 +101,7 @@ const SELECT_SUPPRESSED: Statement = batch_statement!(
 
 from_row_struct! {
     struct PersonRow {
+        address: String,
         email: String,
         first_seen_at: i64,
         first_join: Option<String>,
@@ -152,7 +152,7 @@ impl Store {
 
         let current = person.as_ref().and_then(|(_, _, opt_in)| opt_in.as_deref());
         let typed = match (&person, messages.first()) {
-            (Some((typed, ..)), _) => parse_email(typed)?,
+            (Some((typed, ..)), _) => EmailAddress::from_stored(typed, address),
             (None, Some(message)) => message.received.contact.email.clone(),
             (None, None) => email.clone(),
         };
@@ -230,7 +230,7 @@ fn parse_person(row: PersonRow) -> Result<Person, StoreFailure> {
         _ => None,
     };
     Ok(Person {
-        email: parse_email(&row.email)?,
+        email: EmailAddress::from_stored(row.email, row.address),
         first_seen: Timestamp::from_unix_millis(row.first_seen_at),
         downloads: u32::try_from(row.downloads).unwrap_or(u32::MAX),
         waitlist: row.first_join.is_some(),

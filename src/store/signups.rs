@@ -63,9 +63,9 @@ pub(super) const INSERT_EVENTS: Statement = batch_statement!(
 );
 
 pub(super) const INSERT_CONSENTS: Statement = batch_statement!(
-    "INSERT INTO consents (id, address, at, via, source, wording) \
-     SELECT batch.id, batch.address, batch.at, batch.via, batch.source, batch.wording",
-    (id text, address text, at bigint, via text, source text, wording bigint),
+    "INSERT INTO consents (id, address, at, via, source, wording, from_program) \
+     SELECT batch.id, batch.address, batch.at, batch.via, batch.source, batch.wording, batch.from_program",
+    (id text, address text, at bigint, via text, source text, wording bigint, from_program bigint),
     "ON CONFLICT (id) DO NOTHING"
 );
 
@@ -187,6 +187,7 @@ fn consents_batch(people: &BTreeMap<&str, PersonBatch<'_>>, rows: &[UpsertedRow]
         .map(|signup| {
             let mut row = common_columns(signup);
             row["wording"] = consent::WORDING.into();
+            row["from_program"] = i64::from(signup.via.is_program()).into();
             row
         })
         .collect();

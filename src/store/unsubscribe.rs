@@ -9,6 +9,7 @@ use super::outbox::invalid;
 use super::statement::{Statement, batch_statement, in_transaction, on_pool};
 use super::{Store, StoreFailure};
 use crate::domain::calendar::Day;
+use crate::domain::consent::OptInOrigin;
 use crate::domain::counts::{CountedEvent, Counts};
 use crate::domain::email::EmailAddress;
 use crate::domain::suppression::{AddressHashKey, SuppressionReason};
@@ -20,8 +21,7 @@ use crate::domain::unsubscribe::{UnsubscribeKind, UnsubscribeToken};
 pub struct Recipient {
     pub email: EmailAddress,
     pub opted_in_at: Timestamp,
-    pub via: String,
-    pub source: Option<String>,
+    pub origin: OptInOrigin,
 }
 
 pub(super) const SELECT_HASH_KEY: &str = "SELECT value FROM secrets WHERE name = 'addresses'";
@@ -55,13 +55,14 @@ const INSERT_WITHDRAWAL: &str = "INSERT INTO withdrawals (consent, address, at, 
 
 const CLEAR_OPT_IN: &str = "UPDATE people SET opt_in = NULL WHERE address = $1";
 
-const SUPPRESS: &str = "INSERT INTO suppressions (hash, at, reason) VALUES ($1, $2, $3) ON CONFLICT (hash) DO NOTHING";
+pub(super) const SUPPRESS: &str =
+    "INSERT INTO suppressions (hash, at, reason) VALUES ($1, $2, $3) ON CONFLICT (hash) DO NOTHING";
 
 const UNSUPPRESS: &str = "DELETE FROM suppressions WHERE hash = $1";
 
 const SELECT_SUPPRESSED: &str = "SELECT hash FROM suppressions";
 
-const SELECT_OPTED_IN: &str = "SELECT p.email, c.at, c.via, c.source FROM people p \
+const SELECT_OPTED_IN: &str = "SELECT p.address, p.email, c.at, c.via, c.from_program FROM people p \
      JOIN consents c ON c.id = p.opt_in AND c.address = p.address ORDER BY p.address";
 
 impl Store {
@@ -116,7 +117,7 @@ impl Store {
             sqlx::query(CLEAR_OPT_IN).bind(&address).execute(&mut *tx).await?;
             if kind == UnsubscribeKind::NotMe {
                 let (key,): (String,) = sqlx::query_as(SELECT_HASH_KEY).fetch_one(&mut *tx).await?;
-                let hash = parse_hash_key(&key)?.hash(&parse_email(&email)?);
+                let hash = parse_hash_key(&key)?.hash(&EmailAddress::from_stored(email, address));
                 let reason = SuppressionReason::NotMe.as_str();
                 sqlx::query(SUPPRESS).bind(hash).bind(at).bind(reason).execute(&mut *tx).await?;
             }
@@ -159,16 +160,20 @@ impl Store {
     /// # Errors
     /// When the database is unavailable.
     pub async fn recipients(&self) -> Result<Vec<Recipient>, StoreFailure> {
-        type Row = (String, i64, String, Option<String>);
+        type Row = (String, String, i64, String, Option<i64>);
         let key = self.address_hash_key().await?;
         let rows: Vec<Row> = on_pool!(self, |pool| sqlx::query_as(SELECT_OPTED_IN).fetch_all(pool).await?);
         let hashes: Vec<(String,)> = on_pool!(self, |pool| sqlx::query_as(SELECT_SUPPRESSED).fetch_all(pool).await?);
         let suppressed: HashSet<String> = hashes.into_iter().map(|(hash,)| hash).collect();
         let mut recipients = Vec::with_capacity(rows.len());
-        for (email, at, via, source) in rows {
-            let email = parse_email(&email)?;
+        for (address, email, at, via, from_program) in rows {
+            let email = EmailAddress::from_stored(email, address);
             if suppressed.is_empty() || !suppressed.contains(&key.hash(&email)) {
-                recipients.push(Recipient { email, opted_in_at: Timestamp::from_unix_millis(at), via, source });
+                recipients.push(Recipient {
+                    email,
+                    opted_in_at: Timestamp::from_unix_millis(at),
+                    origin: parse_origin(&via, from_program),
+                });
             }
         }
         Ok(recipients)
@@ -180,10 +185,10 @@ impl Store {
     }
 }
 
-pub(super) fn parse_hash_key(text: &str) -> Result<AddressHashKey, StoreFailure> {
-    AddressHashKey::parse(text).ok_or_else(|| invalid("the key of the address hashes"))
+pub(super) fn parse_origin(via: &str, from_program: Option<i64>) -> OptInOrigin {
+    OptInOrigin::of(via, from_program.map(|program| program != 0))
 }
 
-pub(super) fn parse_email(text: &str) -> Result<EmailAddress, StoreFailure> {
-    EmailAddress::parse(text).map_err(|_| invalid("an address"))
+pub(super) fn parse_hash_key(text: &str) -> Result<AddressHashKey, StoreFailure> {
+    AddressHashKey::parse(text).ok_or_else(|| invalid("the key of the address hashes"))
 }

@@ -13,6 +13,7 @@ use super::endpoints::{
     parse_waitlist_order,
 };
 use super::fields::Fields;
+use super::initiator::Initiator;
 use super::json;
 use super::problem::{ErrorCode, Problem};
 use super::response::json_response;
@@ -26,8 +27,9 @@ const DEPRECATED_SINCE: HeaderValue = HeaderValue::from_static("@1794700800");
 
 /// Records the download and returns the URL of the newest disk image.
 pub(crate) async fn download(State(app): State<App>, request: Request) -> Response {
+    let via = via(&app, request.headers());
     respond(&app, request, async |fields| {
-        let order = parse_download_order(fields, Via::Api)?;
+        let order = parse_download_order(fields, via)?;
         let StartedDownload { url, already } = start_download(app.service(), order).await?;
         Ok(DownloadResult { ok: true, url, already })
     })
@@ -36,8 +38,9 @@ pub(crate) async fn download(State(app): State<App>, request: Request) -> Respon
 
 /// Puts the address on the deprecated waitlist.
 pub(crate) async fn waitlist(State(app): State<App>, request: Request) -> Response {
+    let via = via(&app, request.headers());
     let mut response = respond(&app, request, async |fields| {
-        let order = parse_waitlist_order(fields, Via::Api)?;
+        let order = parse_waitlist_order(fields, via)?;
         let already = join_waitlist(app.service(), order).await?;
         Ok(WaitlistResult { ok: true, already })
     })
@@ -53,6 +56,14 @@ pub(crate) async fn contact(State(app): State<App>, request: Request) -> Respons
         Ok(ContactResult { ok: true })
     })
     .await
+}
+
+/// The script of the site calls these endpoints too, from its pages.
+fn via(app: &App, headers: &HeaderMap) -> Via {
+    match Initiator::of(headers, app.base_url()) {
+        Initiator::OwnPage => Via::Site,
+        Initiator::OtherSite | Initiator::Unknown => Via::Api,
+    }
 }
 
 /// The fallback under `/api/`.

@@ -4,7 +4,7 @@
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, LOCATION, ORIGIN, RETRY_AFTER};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use url::form_urlencoded;
 
@@ -14,6 +14,7 @@ use super::built_site::{CONTACT_SENT_PATH, DOWNLOAD_STARTED_PATH};
 use super::endpoints::{parse_contact_message, parse_download_order};
 use super::fields::Fields;
 use super::headers::make_private;
+use super::initiator::Initiator;
 use super::problem::{ErrorCode, Problem, RETRY_AFTER_SECONDS};
 use super::representation::HTML;
 use super::response::{method_not_allowed, text_response};
@@ -29,8 +30,6 @@ const HONEYPOT: &str = "website_confirm";
 
 /// The `source` of the site's own forms, with JavaScript and without.
 const SOURCE: &str = "site";
-
-const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// `POST /download`: the form of the home page. A `GET` redirects to it.
 pub(crate) async fn download(State(app): State<App>, request: Request) -> Response {
@@ -98,12 +97,7 @@ fn fields(pairs: Vec<(String, String)>) -> Result<Fields, Problem> {
 
 /// Refuses cross-site form submissions. Old browsers and other clients that send neither header pass.
 fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
-    let is_cross_site = match headers.get(SEC_FETCH_SITE) {
-        // Preferred to `Origin`, since the site may be reachable under other names than `base_url`.
-        Some(site) => !matches!(site.as_bytes(), b"same-origin" | b"none"),
-        None => headers.get(ORIGIN).is_some_and(|origin| origin.as_bytes() != app.base_url().as_str().as_bytes()),
-    };
-    if is_cross_site {
+    if Initiator::of(headers, app.base_url()) == Initiator::OtherSite {
         return Err(invalid_form("This form was sent from another site. Please fill it in here and send it again."));
     }
     Ok(())

@@ -12,6 +12,7 @@ mod endpoints;
 mod fields;
 mod forms;
 mod headers;
+mod initiator;
 mod json;
 mod log;
 mod mcp;

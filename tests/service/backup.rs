@@ -57,7 +57,7 @@ pub(super) fn send_letter(service: &Service, server: &MailServer, name: &str) ->
         "--database-url",
         service.database.url(),
         "--base-url",
-        service.base_url(),
+        "https://troupe.example",
         "--smtp-url",
         &server.url(),
     ]);

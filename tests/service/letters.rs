@@ -1,6 +1,8 @@
 //! The monthly letter, from the command to the mailbox and the unsubscribe link.
 
+mod base_urls;
 mod interrupted;
+mod opt_ins;
 mod refusals;
 
 use std::process::Command;
@@ -9,6 +11,9 @@ use porchlight::config::RawSettings;
 use serde_json::{Value, json};
 
 use crate::harness::{Database, MailServer, Program, Service, each_migrated_database};
+
+/// The public address of the site, whatever this machine calls it.
+const BASE_URL: &str = "https://troupe.example";
 
 const LETTER: &str = "# What is new in November\n\nBots answer *sooner*. [Read on](/releases).\n";
 
@@ -49,7 +54,7 @@ impl LetterFixture {
         let mut command = self.service.command(&["letter"]);
         command.args(arguments).args(["--database-url", self.service.database.url()]).args([
             "--base-url",
-            self.service.base_url(),
+            BASE_URL,
             "--smtp-url",
             &self.server.url(),
             "--mail-from",
@@ -113,14 +118,14 @@ async fn a_letter_reaches_exactly_those_who_opted_in() {
         assert!(mail.header("content-type").starts_with("multipart/alternative"));
         assert_eq!(mail.header("list-unsubscribe-post"), "List-Unsubscribe=One-Click");
         let way_out = mail.header("list-unsubscribe").trim_matches(['<', '>']).to_owned();
-        let path = way_out.strip_prefix(fixture.service.base_url()).expect("an address of ours").to_owned();
+        let path = way_out.strip_prefix(BASE_URL).expect("an address of ours").to_owned();
         for part in [&mail.text, &mail.html] {
-            for words in ["sooner", "1 Lamp Street, Oldtown", "2026-11-15", "a program", "friend", &way_out] {
+            for words in ["sooner", "1 Lamp Street, Oldtown", "2026-11-15", "a program", &way_out] {
                 assert!(part.contains(words), "{words}: {part}");
             }
-            assert!(!part.contains("<friend>"), "{part}");
+            assert!(!part.contains("friend"), "no text of the caller: {part}");
         }
-        assert!(mail.html.contains(&format!("href=\"{}/releases\"", fixture.service.base_url())), "{}", mail.html);
+        assert!(mail.html.contains(&format!("href=\"{BASE_URL}/releases\"")), "{}", mail.html);
         assert_eq!(
             fixture.status(),
             json!({

@@ -80,7 +80,7 @@ async fn claiming_after_sending_would_double() {
         let ada = porchlight::domain::email::EmailAddress::parse("ada@example.com").unwrap();
         let to = porchlight::site::LetterRecipient {
             opted_in: "2026-11-15".to_owned(),
-            through: "the site".to_owned(),
+            through: "the site",
             unsubscribe_url: "https://troupe.example/".to_owned(),
         };
         let mail = careless.compose_copy(&ada, &to, fixture.service.clock.now()).unwrap().unwrap();

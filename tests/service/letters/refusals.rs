@@ -10,9 +10,10 @@ use porchlight::domain::relay::Relay;
 use porchlight::mail::Mailer;
 use porchlight::site::{Content, LetterTemplate};
 use porchlight::store::{Database as StoredIn, Store};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{LETTER, LetterFixture, on_each_database};
+use crate::harness::Program;
 
 /// A sender with the clock of the service, whose steps the test runs.
 pub(super) async fn sender(fixture: &LetterFixture) -> LetterSender {
@@ -62,14 +63,128 @@ async fn five_refusals_in_a_row_stop_the_run() {
         let (code, output) = fixture.send(&file);
         assert_eq!(code, 1);
         assert!(
-            output.contains("rejected 5 letters in a row") && output.contains("4 recipients have not been sent to yet"),
+            output.contains("rejected 5 letters in a row") && output.contains("9 recipients have not been sent to yet"),
             "{output}"
         );
         let status = fixture.status();
-        assert_eq!((&status["refused"], &status["waiting"]), (&json!(5), &json!(4)), "{status:#}");
+        assert_eq!((&status["refused"], &status["waiting"]), (&json!(0), &json!(9)), "{status:#}");
+        assert_eq!(fixture.service.database.count("letter_months").await, 0);
         fixture.server.command("accept").await;
         assert_eq!(fixture.send(&file).0, 0);
-        assert_eq!(fixture.recipients().await.len(), 4);
+        assert_eq!(fixture.recipients().await.len(), 9);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_every_mailbox_suppresses_nobody() {
+    on_each_database(async |fixture| {
+        for number in 0..9 {
+            fixture.download(&format!("p{number}@example.com"), true).await;
+        }
+        let file = fixture.file("a.md", LETTER);
+        fixture.server.command("reply recipient 550 5.1.1 no such user").await;
+        assert_eq!(fixture.send(&file).0, 1);
+        assert_eq!(fixture.service.database.count("suppressions").await, 0);
+        assert_eq!(fixture.status()["waiting"], 9);
+
+        // It broke after the first letter, which was accepted.
+        fixture.server.command("accept").await;
+        for number in 0..8 {
+            fixture.server.command(&format!("reject p{number} 550 5.1.1 no such user")).await;
+        }
+        fixture.service.database.execute("UPDATE letter_recipients SET at = 0 WHERE address = 'p8@example.com'").await;
+        let (code, output) = fixture.send(&file);
+        assert_eq!(code, 1, "{output}");
+        assert_eq!(fixture.recipients().await, ["p8@example.com"]);
+        assert_eq!(fixture.service.database.count("suppressions").await, 0);
+        assert_eq!(fixture.status()["waiting"], 8);
+
+        fixture.server.command("accept").await;
+        assert_eq!(fixture.send(&file).0, 0);
+        assert_eq!(fixture.recipients().await.len(), 8);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn only_a_code_of_the_mailbox_at_the_start_of_the_reply_suppresses() {
+    on_each_database(async |fixture| {
+        let replies = [
+            ("a1", "5.1.1 no such user", true),
+            ("a2", "5.1.2 no such host", true),
+            ("a3", "5.1.3 bad syntax", true),
+            ("b1", "5.1.7 bad sender", false),
+            ("b2", "5.1.8 bad sender", false),
+            ("b3", "5.7.1 not for you, unlike 5.1.1", false),
+            ("c1", "5.1.6 moved", true),
+            ("c2", "5.1.10 null MX", true),
+            ("c3", "no such user", false),
+            ("c4", "<c4@example.com>: 5.1.1 no such user", false),
+        ];
+        for (name, reply, _) in replies {
+            fixture.download(&format!("{name}@example.com"), true).await;
+            fixture.server.command(&format!("reject {name} 550 {reply}")).await;
+        }
+        // Accepted between them, so that no five are in a row; the first three come before anybody is accepted.
+        for name in ["a9", "b9", "c5"] {
+            fixture.download(&format!("{name}@example.com"), true).await;
+        }
+        let (code, output) = fixture.send(&fixture.file("a.md", LETTER));
+        assert_eq!(code, 0, "{output}");
+        assert_eq!(fixture.recipients().await.len(), 3);
+        let status = fixture.status();
+        assert_eq!((&status["sent"], &status["refused"]), (&json!(3), &json!(10)), "{status:#}");
+        let mut command = fixture.service.command(&["people", "list", "--json"]);
+        let output = Program::run_to_end(command.args(["--database-url", fixture.service.database.url()]));
+        let people: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+        for (name, reply, suppressed) in replies {
+            let person = people.iter().find(|person| person["email"] == format!("{name}@example.com")).unwrap();
+            assert_eq!(person["suppressed"], suppressed, "{reply}: {person:#}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn nobody_is_suppressed_in_a_run_without_an_accepted_letter() {
+    on_each_database(async |fixture| {
+        for name in ["gone", "lost"] {
+            fixture.download(&format!("{name}@example.com"), true).await;
+        }
+        fixture.server.command("reply recipient 550 5.1.1 no such user").await;
+        assert_eq!(fixture.send(&fixture.file("a.md", LETTER)).0, 0);
+        assert_eq!(fixture.status()["refused"], 2);
+        assert_eq!(fixture.service.database.count("suppressions").await, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_run_that_stops_before_anybody_is_accepted_lets_the_refused_wait_again() {
+    on_each_database(async |fixture| {
+        for number in 0..3 {
+            fixture.download(&format!("p{number}@example.com"), true).await;
+        }
+        fixture.server.command("reply recipient 550 5.1.1 no such user").await;
+        let mut sender = sender(fixture).await;
+        for _ in 0..2 {
+            assert!(matches!(sender.step().await.unwrap(), LetterStep::Finished));
+        }
+        assert_eq!(fixture.status()["refused"], 2);
+        sender.stop().await.unwrap();
+        assert_eq!(fixture.status()["waiting"], 3);
+
+        // The next run accepts one first: then the refusals count at once.
+        fixture.server.command("accept").await;
+        assert!(matches!(sender.step().await.unwrap(), LetterStep::Finished));
+        fixture.server.command("reply recipient 550 5.1.1 no such user").await;
+        assert!(matches!(sender.step().await.unwrap(), LetterStep::Finished));
+        assert_eq!(fixture.service.database.count("suppressions").await, 1);
+        sender.stop().await.unwrap();
+        let status = fixture.status();
+        assert_eq!((&status["sent"], &status["refused"], &status["waiting"]), (&json!(1), &json!(1), &json!(1)));
+        sender.store.close().await;
     })
     .await;
 }

@@ -44,7 +44,8 @@ fn address(email: &str) -> EmailAddress {
 /// Sends a letter to everybody who opted in.
 fn send_letter(service: &Service, server: &MailServer, text: &str) -> (i32, String) {
     let file = service.file("letter.md", text).display().to_string();
-    let mut command = super::command(service, &["letter", "send", &file, "--yes"]);
+    let mut command = service.command(&["letter", "send", &file, "--yes"]);
+    command.args(["--database-url", service.database.url(), "--base-url", "https://troupe.example"]);
     command.args(["--smtp-url", &server.url(), "--mail-from", "hello@troupe.example"]);
     command.args([
         "--contact-to",

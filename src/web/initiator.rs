@@ -1,0 +1,37 @@
+//! Who sent a request: a page of the site, a page of another site, or a program. Told by headers that a script in a
+//! browser cannot change.
+
+use http::HeaderMap;
+use http::header::{HeaderName, ORIGIN};
+
+use crate::domain::base_url::BaseUrl;
+
+const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Initiator {
+    /// A page of the site.
+    OwnPage,
+    /// A page of another site.
+    OtherSite,
+    /// Neither header was sent, or no page was involved: a program, or an old browser.
+    Unknown,
+}
+
+impl Initiator {
+    pub(crate) fn of(headers: &HeaderMap, base_url: &BaseUrl) -> Self {
+        // Preferred to `Origin`, since the site may be reachable under other names than `base_url`.
+        if let Some(site) = headers.get(SEC_FETCH_SITE) {
+            return match site.as_bytes() {
+                b"same-origin" => Self::OwnPage,
+                b"none" => Self::Unknown,
+                _ => Self::OtherSite,
+            };
+        }
+        match headers.get(ORIGIN) {
+            Some(origin) if origin.as_bytes() == base_url.as_str().as_bytes() => Self::OwnPage,
+            Some(_) => Self::OtherSite,
+            None => Self::Unknown,
+        }
+    }
+}
