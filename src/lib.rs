@@ -1,13 +1,14 @@
 //! Porchlight: the website service of a native Mac app.
 //!
 //! Layers, each using only those below it: `cli` 5, [`serve`] 4, [`web`] 3, [`actions`] 2, [`store`],
-//! [`mail`], [`site`] and [`probe`] 1, [`domain`], [`config`] and [`clock`] 0. See `ARCHITECTURE.md`.
+//! [`mail`], [`site`], [`probe`] and [`logging`] 1, [`domain`], [`config`] and [`clock`] 0. See `ARCHITECTURE.md`.
 
 pub mod actions;
 pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod domain;
+pub mod logging;
 pub mod mail;
 pub mod probe;
 pub mod serve;

@@ -18,6 +18,7 @@ mod terminal;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
@@ -35,9 +36,13 @@ use self::stats::StatsArguments;
 use self::terminal::{confirm, eprint_line, print_bytes, print_json, print_line};
 use crate::config::{InvalidSettings, RawSettings, ResolvedSetting, Settings};
 use crate::domain::base_url::BaseUrl;
+use crate::logging;
 use crate::serve::ServeFailure;
 use crate::site::SiteFailure;
 use crate::store::{Database, StoreFailure};
+
+/// How long the end of the process waits for the reader of the log.
+const LOG_FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The website service of a native Mac app: pages for people and agents, downloads, contact, MCP.
 #[derive(Debug, Parser)]
@@ -201,6 +206,7 @@ pub fn main() -> ExitCode {
     for failure in &failures {
         eprint_line(&failure.to_string());
     }
+    logging::flush(LOG_FLUSH_TIMEOUT);
     failures.first().map_or(ExitCode::SUCCESS, |failure| ExitCode::from(failure.exit_code()))
 }
 

@@ -1,24 +1,22 @@
 //! `porchlight serve`
 
+use std::io::IsTerminal;
+
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
-use tracing::Level;
 
 use super::{CommandFailure, eprint_line};
 use crate::clock::Clock;
-use crate::config::Settings;
+use crate::config::{LogFormat, Settings};
+use crate::logging;
 use crate::serve::{RunningService, start};
 
 pub(super) fn run(settings: Settings, watch: bool) -> Result<(), CommandFailure> {
     disable_huge_pages();
     raise_file_limit();
-    tracing_subscriber::fmt()
-        .with_max_level(Level::INFO)
-        .with_target(false)
-        .with_writer(std::io::stderr)
-        // A failed write to the log must not stop the service.
-        .log_internal_errors(false)
-        .init();
+    let default_format = if std::io::stderr().is_terminal() { LogFormat::Text } else { LogFormat::Logfmt };
+    let log_format = settings.log_format.unwrap_or(default_format);
+    logging::start(log_format, Clock::System)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     runtime.block_on(async {
         let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
@@ -26,12 +24,12 @@ pub(super) fn run(settings: Settings, watch: bool) -> Result<(), CommandFailure>
         if watch {
             running.watch_site();
         }
-        print_summary(&running);
+        log_summary(&running, log_format);
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-        eprint_line("Stopping: finishing requests in progress.");
+        tracing::info!("stopping: finishing requests in progress");
         running.stop().await;
         Ok(())
     })
@@ -49,6 +47,29 @@ fn raise_file_limit() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current != maximum {
         let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    }
+}
+
+/// Logs the addresses and databases of the service, and what is not set up yet.
+fn log_summary(running: &RunningService, format: LogFormat) {
+    match format {
+        LogFormat::Off => {}
+        LogFormat::Text => print_summary(running),
+        LogFormat::Logfmt | LogFormat::Json => {
+            tracing::info!(
+                version = env!("CARGO_PKG_VERSION"),
+                base_url = %running.base_url(),
+                listen = %running.address(),
+                ops_listen = running.ops_address().map(display),
+                data_dir = %running.data_dir().display(),
+                database = %running.database(),
+                mail_server = running.relay().map(display),
+                "Porchlight is serving"
+            );
+            for hint in running.setup_hints() {
+                tracing::info!("{hint}");
+            }
+        }
     }
 }
 

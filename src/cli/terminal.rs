@@ -12,12 +12,17 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::CommandFailure;
 use crate::domain::unprintable::is_control_or_bidi;
+use crate::logging;
 
 /// The first error of a write to standard output. Nothing is written after it; the command itself goes on.
 static STDOUT_ERROR: Mutex<Option<io::Error>> = Mutex::new(None);
 
-/// Prints a line to standard error. A failed write is ignored, because it must not stop the command's work.
+/// Prints a line to standard error, or to the log if this process has one. A failed write is ignored, because it must
+/// not stop the command's work.
 pub(super) fn eprint_line(line: &str) {
+    if logging::report(line) {
+        return;
+    }
     let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
 }
 

@@ -4,6 +4,7 @@
 //! environment, `--base-url` as a flag. A flag overrides the environment, which overrides the file,
 //! which overrides the default.
 
+mod log;
 mod mail;
 mod ops;
 mod raw;
@@ -18,6 +19,7 @@ use crate::domain::base_url::BaseUrl;
 use crate::domain::limits::MAX_LETTER_RATE;
 use crate::domain::web_url::parse_web_url;
 
+pub use log::LogFormat;
 pub use mail::MailSettings;
 pub use ops::{Ops, OpsListen};
 pub use raw::RawSettings;
@@ -46,6 +48,8 @@ pub struct Settings {
     pub letter_rate: u32,
     /// `None`: messages stay in the outbox.
     pub mail: Option<MailSettings>,
+    /// `None`: text on a terminal, else logfmt.
+    pub log_format: Option<LogFormat>,
 }
 
 /// A sentence that names the invalid setting or flag, and the reason.
@@ -127,6 +131,7 @@ impl Settings {
                     _ => return Err(InvalidSettings::new(name, "it is neither yes nor no")),
                 },
             },
+            log_format: setting("log_format").map(|(name, text)| LogFormat::parse(name, &text)).transpose()?,
             mail: MailSettings::parse(&mut text_of)?,
         })
     }
@@ -162,6 +167,7 @@ mod tests {
             ("download_url = 'latest.dmg'", "`download_url`"),
             ("allowed_origins = 'https://a.example, b'", "`allowed_origins`"),
             ("ai_train = 'perhaps'", "`ai_train`"),
+            ("log_format = 'xml'", "`log_format`"),
             ("letter_rate = 0", "`letter_rate`"),
             ("ops_listen = 'here'", "`ops_listen`"),
             ("ops_listen = '0.0.0.0:8081'", "`ops_token`"),

@@ -72,6 +72,10 @@ pub struct RawSettings {
     /// Address that contact messages are forwarded to; needed with `smtp_url` [default: none]
     #[arg(long, global = true, env = "PORCHLIGHT_CONTACT_TO", value_name = "ADDRESS")]
     pub contact_to: Option<String>,
+
+    /// Format of the log on standard error: text, logfmt, json or off [default: text on a terminal, else logfmt]
+    #[arg(long, global = true, env = "PORCHLIGHT_LOG_FORMAT", value_name = "FORMAT")]
+    pub log_format: Option<String>,
 }
 
 /// Returns the name and text of each setting that is set.

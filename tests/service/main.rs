@@ -27,6 +27,7 @@ mod inbox;
 mod letters;
 mod lifecycle;
 mod links;
+mod logs;
 mod mail;
 mod mcp;
 mod moving;

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use crate::harness::{Program, raw};
 
-pub(super) const NAMES: [&str; 16] = [
+pub(super) const NAMES: [&str; 17] = [
     "postal_address",
     "letter_rate",
     "listen",
@@ -24,6 +24,7 @@ pub(super) const NAMES: [&str; 16] = [
     "smtp_url",
     "mail_from",
     "contact_to",
+    "log_format",
 ];
 /// Part of the last line that `serve` prints at the start.
 const STARTED: &str = "not mailed to anybody";
@@ -125,6 +126,7 @@ fn an_invalid_value_prevents_the_start_and_the_message_names_the_setting() {
         ("download_url", "latest.dmg"),
         ("allowed_origins", "https://a.example, b.example"),
         ("ai_train", "perhaps"),
+        ("log_format", "xml"),
         ("ops_listen", "8081"),
         ("ops_token", "short"),
         ("smtp_url", "mail.example"),
@@ -213,7 +215,7 @@ fn a_secret_can_be_read_from_a_separate_file() {
     let mut command = serve(folder.path());
     command.env("PORCHLIGHT_SMTP_URL_FILE", "mail");
     command.args(["--mail-from", "hello@troupe.example", "--contact-to", "makers@troupe.example"]);
-    let program = Program::start(command, "through mail.example:465");
+    let program = Program::start(command, "mail_server=mail.example:465");
     assert!(!program.output().contains("hunter2") && !program.output().contains(STARTED), "{}", program.output());
 }
 

@@ -87,7 +87,7 @@ async fn watching_shows_a_change_and_keeps_the_last_good_site() {
     let site = folder.path().join("site");
     another_app(&site);
     let arguments = ["serve", "--listen", "127.0.0.1:0", "--site-dir", "site", "--watch"];
-    let mut program = Program::start(Program::command(folder.path(), &arguments), "  note ");
+    let mut program = Program::start(Program::command(folder.path(), &arguments), "not mailed to anybody");
     let about = async |program: &Program| {
         raw(program.address(), "GET /about HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await
     };

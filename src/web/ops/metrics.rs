@@ -11,6 +11,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
 use crate::actions::{OpsSummary, ops_summary};
+use crate::logging;
 use crate::web::app::App;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
@@ -26,6 +27,9 @@ pub(super) async fn metrics(app: &App) -> Response {
     registry.register("writer_waiting", "Writes in the queue of the writer", gauge(writer.waiting() as u64));
     registry.register("writer_batch_size", "Writes committed in one transaction", writer.batch_sizes());
     let version = [("version", env!("CARGO_PKG_VERSION"))];
+    let dropped = Counter::<u64>::default();
+    dropped.inc_by(logging::dropped_lines());
+    registry.register("log_lines_dropped", "Lines of the log that were dropped, as nobody read them", dropped);
     registry.register("build_info", "The version of Porchlight", gauges([(version, 1)]));
 
     let summary = ops_summary(service).await;

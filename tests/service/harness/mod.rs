@@ -30,11 +30,11 @@ use tokio::runtime::Runtime;
 pub use certificates::{Authority, Identity, Site};
 pub use database::Database;
 pub use disk::SmallDisk;
-pub use program::Program;
+pub use program::{Program, address_in};
 pub use releases::{disk_image, trailer};
 pub use smtp::{MailServer, ReceivedMail};
 pub use terminal::Terminal;
-pub use wait::{wait_for, wait_until};
+pub use wait::{WATCHDOG, wait_for, wait_until};
 pub use wire::{Connection, raw};
 
 /// Noon of 15 November 2026: what the clock of every test shows until the test advances it.

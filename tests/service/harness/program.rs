@@ -1,6 +1,7 @@
 //! The real program, as a maker starts it.
 
 use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -74,9 +75,8 @@ impl Program {
     }
 
     /// The address that it reports to listen on.
-    pub fn address(&self) -> std::net::SocketAddr {
-        let (_, rest) = self.output.split_once("listening on").expect("where it listens");
-        rest.split_whitespace().next().expect("an address").parse().expect("an address")
+    pub fn address(&self) -> SocketAddr {
+        address_in(&self.output, "listen")
     }
 
     /// Runs a command to its end; returns the exit code and all output.
@@ -112,6 +112,12 @@ impl Program {
         self.output.extend(self.lines.iter());
         (output.status, std::mem::take(&mut self.output))
     }
+}
+
+/// The address that a log in logfmt gives a field.
+pub fn address_in(log: &str, field: &str) -> SocketAddr {
+    let (_, rest) = log.split_once(&format!(" {field}=")).expect("where it listens");
+    rest.split_whitespace().next().expect("an address").parse().expect("an address")
 }
 
 impl Drop for Program {

@@ -29,7 +29,7 @@ pub async fn contact(program: &Program, number: usize) {
 async fn a_message_is_answered_at_once_and_mailed_when_the_mail_server_has_time() {
     let mut server = MailServer::start().await;
     let folder = tempfile::tempdir().expect("a folder");
-    let program = Program::start(serve(folder.path(), &server.url()), "through 127.0.0.1");
+    let program = Program::start(serve(folder.path(), &server.url()), "mail_server=127.0.0.1");
     assert!(!program.output().contains("not mailed"), "{}", program.output());
     server.command("hold").await;
     for number in 1..=3 {
@@ -52,7 +52,7 @@ async fn a_message_is_answered_at_once_and_mailed_when_the_mail_server_has_time(
 async fn a_mail_interrupted_by_a_kill_is_sent_again_after_the_next_start() {
     let mut server = MailServer::start().await;
     let folder = tempfile::tempdir().expect("a folder");
-    let program = Program::start(serve(folder.path(), &server.url()), "through 127.0.0.1");
+    let program = Program::start(serve(folder.path(), &server.url()), "mail_server=127.0.0.1");
     server.command("hold").await;
     contact(&program, 1).await;
     server.wait_for("held").await;
@@ -64,7 +64,7 @@ async fn a_mail_interrupted_by_a_kill_is_sent_again_after_the_next_start() {
     assert_eq!(database.texts("SELECT state FROM outbox").await, ["leased"]);
     let [name] = database.texts("SELECT mail FROM outbox").await.try_into().expect("one mail");
     database.execute("UPDATE outbox SET at = 0").await;
-    let _program = Program::start(serve(folder.path(), &server.url()), "through 127.0.0.1");
+    let _program = Program::start(serve(folder.path(), &server.url()), "mail_server=127.0.0.1");
     let mail = server.next_mail().await;
     assert_eq!((messages_in(&mail), mail.header("message-id")), (vec![1], format!("<{name}@troupe.example>").as_str()));
 }
@@ -73,7 +73,7 @@ async fn a_mail_interrupted_by_a_kill_is_sent_again_after_the_next_start() {
 async fn a_mail_server_that_takes_its_time_does_not_keep_the_program_from_ending() {
     let mut server = MailServer::start().await;
     let folder = tempfile::tempdir().expect("a folder");
-    let program = Program::start(serve(folder.path(), &server.url()), "through 127.0.0.1");
+    let program = Program::start(serve(folder.path(), &server.url()), "mail_server=127.0.0.1");
     server.command("hold").await;
     contact(&program, 1).await;
     server.wait_for("held").await;
@@ -87,7 +87,7 @@ async fn an_unavailable_mail_server_is_logged_once_per_try_and_nothing_is_lost()
     let mut server = MailServer::start().await;
     server.command("stop-listening").await;
     let folder = tempfile::tempdir().expect("a folder");
-    let mut program = Program::start(serve(folder.path(), &server.url()), "through 127.0.0.1");
+    let mut program = Program::start(serve(folder.path(), &server.url()), "mail_server=127.0.0.1");
     contact(&program, 1).await;
     program.wait_for_output("the mail server is unavailable: Connection error");
     server.command("listen-again").await;

@@ -60,7 +60,7 @@ async fn a_remote_server_gets_the_password_over_a_trusted_connection() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut command = serve(folder.path(), &format!("{scheme}://{LOGIN_IN_URL}@0.0.0.0:{}", server.port()));
         command.env("SSL_CERT_FILE", authority.path());
-        let program = Program::start(command, "through 0.0.0.0");
+        let program = Program::start(command, "mail_server=0.0.0.0");
         contact(&program, 1).await;
         let mail = server.next_mail().await;
         assert_eq!((messages_in(&mail), mail.encrypted), (vec![1], true));
