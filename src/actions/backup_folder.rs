@@ -46,6 +46,26 @@ impl BackupFolder {
         }
     }
 
+    /// Returns a file or folder of the backup that is a symbolic link. A backup is written without any, and one that
+    /// leads elsewhere would restore something else than was backed up.
+    pub fn find_symlink(&self) -> io::Result<Option<PathBuf>> {
+        for path in [&self.database, &self.manifest, &self.images] {
+            if is_symlink(path)? {
+                return Ok(Some(path.clone()));
+            }
+        }
+        if !self.images.is_dir() {
+            return Ok(None);
+        }
+        for image in fs::read_dir(&self.images)? {
+            let image = image?;
+            if image.file_type()?.is_symlink() {
+                return Ok(Some(image.path()));
+            }
+        }
+        Ok(None)
+    }
+
     /// Whether the database file has a WAL with content: then it is a live database, or a copy of one, and no backup.
     pub fn is_in_use(&self) -> bool {
         fs::metadata(self.folder.join("porchlight.db-wal")).is_ok_and(|wal| wal.len() > 0)
@@ -100,6 +120,7 @@ impl<'a, P: FnMut(Progress)> ImageCopier<'a, P> {
     }
 
     /// Hard-links or copies an image, verifies it, and gives it its name last. An existing image is only verified.
+    /// Of a symbolic link the file behind it is copied, so that the copy depends on nothing else.
     pub fn copy(&mut self, release: &Release) -> io::Result<()> {
         let (from, to) = (self.from.join(&release.file), self.to.join(&release.file));
         if to.exists() {
@@ -109,7 +130,7 @@ impl<'a, P: FnMut(Progress)> ImageCopier<'a, P> {
         let partial = to.with_extension("partial");
         remove_if_exists(&partial)?;
         let partial = TempPath::try_from_path(partial)?;
-        if fs::hard_link(&from, &partial).is_err() {
+        if is_symlink(&from)? || fs::hard_link(&from, &partial).is_err() {
             let mut copy = File::create_new(&partial)?;
             read_chunks(&from, |chunk| {
                 self.copied += chunk.len() as u64;
@@ -165,6 +186,15 @@ fn read_chunks(path: &Path, mut consume: impl FnMut(&[u8]) -> io::Result<()>) ->
         consume(chunk)?;
         let length = chunk.len();
         file.consume(length);
+    }
+}
+
+/// Whether there is a symbolic link at `path`.
+fn is_symlink(path: &Path) -> io::Result<bool> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) => Ok(metadata.is_symlink()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
     }
 }
 

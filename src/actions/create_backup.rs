@@ -86,7 +86,7 @@ pub async fn create_backup(
     file.close().await;
     let mut image_copier = ImageCopier::new(&releases, releases_dir, &backup.images, progress);
     for release in releases.iter() {
-        let image = release.file.clone();
+        let image = release.file.to_string();
         match &release.external_url {
             Some(url) => created.external.push((image, url.clone())),
             None => match image_copier.copy(release) {

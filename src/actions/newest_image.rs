@@ -1,7 +1,8 @@
 //! The URL of the newest disk image.
 
 use crate::domain::base_url::BaseUrl;
-use crate::domain::release::{Releases, file_stem};
+use crate::domain::image_name::file_stem;
+use crate::domain::release::Releases;
 
 /// The URL that every download gets. It stays the same from release to release.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use tempfile::TempPath;
 
 use crate::domain::disk_image::{self, NotADiskImage, TRAILER_SIZE};
-use crate::domain::release::{Notes, PublishRejection, Release, Releases, Signature, file_name};
+use crate::domain::image_name::{ImageName, InvalidImageName};
+use crate::domain::release::{Notes, PublishRejection, Release, Releases, Signature};
 use crate::domain::sha256::{Sha256, Sha256Hasher};
 use crate::domain::time::Timestamp;
 use crate::domain::version::{BuildNumber, MacosVersion, Version};
@@ -46,6 +47,8 @@ pub enum ImageSource {
 pub enum PublishFailure {
     #[error("Nothing was published: {0}.")]
     Rejected(#[from] PublishRejection),
+    #[error("Nothing was published: the app's name in site.toml is too long for a file name; shorten it.")]
+    Name(InvalidImageName),
     #[error("{} cannot be published: {why}.", .path.display())]
     NotAnImage { path: PathBuf, why: NotADiskImage },
     #[error("{} cannot be published: it changed while it was being copied. Try again when it is complete.", .0.display())]
@@ -83,7 +86,7 @@ pub async fn publish_release(
     at: Timestamp,
     progress: impl FnMut(u64, u64) + Send + 'static,
 ) -> Result<Release, PublishFailure> {
-    let file = file_name(release_store.app, &new_release.version);
+    let file = ImageName::new(release_store.app, &new_release.version).map_err(PublishFailure::Name)?;
     let check_publishable = |releases: &Releases| {
         releases.check_publishable(&new_release.version, &file, new_release.prerelease, new_release.force)
     };
@@ -117,7 +120,7 @@ pub async fn publish_release(
 
 fn build_release(
     new_release: &NewRelease,
-    file: String,
+    file: ImageName,
     external_url: Option<String>,
     (length, sha256): (u64, Sha256),
     published: Timestamp,

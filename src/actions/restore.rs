@@ -31,6 +31,12 @@ pub enum RestoreFailure {
         .0.display()
     )]
     InUse(PathBuf),
+    #[error(
+        "Nothing was restored: {} is a symbolic link, and a backup has none. Replace it by the file itself, if you trust \
+         it.",
+        .0.display()
+    )]
+    Symlink(PathBuf),
     #[error("Nothing was restored: the backup is damaged ({}: {why}). Use another one.", .path.display())]
     Damaged { path: PathBuf, why: String },
     #[error(
@@ -76,6 +82,11 @@ pub async fn restore(
     mut progress: impl FnMut(Progress),
 ) -> Result<Restored, RestoreFailure> {
     let backup = BackupFolder::new(folder);
+    match backup.find_symlink() {
+        Ok(None) => {}
+        Ok(Some(link)) => return Err(RestoreFailure::Symlink(link)),
+        Err(error) => return Err(RestoreFailure::Unreadable { path: folder.to_owned(), why: error.to_string() }),
+    }
     match fs::metadata(&backup.database) {
         Ok(_) if backup.is_in_use() => return Err(RestoreFailure::InUse(folder.to_owned())),
         Ok(metadata) if metadata.is_file() => {}
@@ -94,8 +105,8 @@ pub async fn restore(
     let mut restored = Restored { tables, images: Vec::new(), missing: Vec::new() };
     let mut image_copier = ImageCopier::new(&releases, &backup.images, target.releases_dir, progress);
     for release in releases.iter().filter(|release| release.external_url.is_none()) {
-        let file = release.file.clone();
-        let copied = if backup.images.join(&file).exists() {
+        let file = release.file.to_string();
+        let copied = if backup.images.join(&release.file).exists() {
             fs::create_dir_all(target.releases_dir)
                 .and_then(|()| image_copier.copy(release))
                 .map_err(|why| why.to_string())

@@ -306,7 +306,7 @@ fn release_json(release: &Release, releases: &Releases) -> Value {
         "prerelease": release.prerelease,
         "published": release.published.rfc3339(),
         "withdrawn": release.withdrawn.map(Timestamp::rfc3339),
-        "file": release.file,
+        "file": release.file.as_str(),
         "url": release.external_url,
         "length": release.length,
         "sha256": release.sha256.hex(),

@@ -54,6 +54,8 @@ pub const MAX_LETTER_BYTES: usize = 64 * 1024;
 /// Highest value of the setting `letter_rate`, in letters per second.
 pub const MAX_LETTER_RATE: u32 = 1000;
 
+/// Longest file name of a disk image, which is what file systems allow.
+pub const MAX_IMAGE_NAME_BYTES: usize = 255;
 /// Longest build number of a release.
 pub const MAX_BUILD_CHARS: usize = 32;
 /// Largest release notes.

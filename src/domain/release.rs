@@ -2,6 +2,10 @@
 //!
 //! Nothing here knows where disk images are stored or how they are served.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::image_name::ImageName;
 use super::limits;
 use super::sha256::Sha256;
 use super::text::clean_text;
@@ -13,7 +17,7 @@ use super::version::{BuildNumber, MacosVersion, Version};
 pub struct Release {
     pub version: Version,
     /// The file name under which the image is served.
-    pub file: String,
+    pub file: ImageName,
     /// The URL of an image that is hosted elsewhere.
     pub external_url: Option<String>,
     pub length: u64,
@@ -37,7 +41,7 @@ pub enum PublishRejection {
     #[error("version {0} was withdrawn and cannot be used again; choose a higher one")]
     VersionWithdrawn(Version),
     #[error("the file name {0} is already used; choose a higher version")]
-    NameUsed(String),
+    NameUsed(ImageName),
     #[error("{0} is not newer than {1}; add --force to publish it anyway, which does not make it the newest")]
     NotNewer(Version, Version),
     #[error("{0} is a pre-release version; add --prerelease to publish it as one")]
@@ -78,7 +82,7 @@ impl Releases {
 
     #[must_use]
     pub fn find_file(&self, file: &str) -> Option<&Release> {
-        self.0.iter().find(|release| release.file == file)
+        self.0.iter().find(|release| release.file.as_str() == file)
     }
 
     /// Checks whether a release of this version may be published.
@@ -88,7 +92,7 @@ impl Releases {
     pub fn check_publishable(
         &self,
         version: &Version,
-        file: &str,
+        file: &ImageName,
         prerelease: bool,
         force: bool,
     ) -> Result<(), PublishRejection> {
@@ -98,8 +102,8 @@ impl Releases {
                 None => PublishRejection::VersionUsed(version.clone()),
             });
         }
-        if self.find_file(file).is_some() {
-            return Err(PublishRejection::NameUsed(file.to_owned()));
+        if self.find_file(file.as_str()).is_some() {
+            return Err(PublishRejection::NameUsed(file.clone()));
         }
         if version.is_prerelease() && !prerelease {
             return Err(PublishRejection::PrereleaseFlagMissing(version.clone()));
@@ -112,19 +116,6 @@ impl Releases {
             _ => Ok(()),
         }
     }
-}
-
-/// Returns the app's name with only the characters that are safe in URLs and file names.
-#[must_use]
-pub fn file_stem(app: &str) -> String {
-    let words = app.split_whitespace().collect::<Vec<_>>().join("-");
-    let stem: String = words.chars().filter(|c| c.is_ascii_alphanumeric() || ['-', '_'].contains(c)).collect();
-    if stem.is_empty() { "App".to_owned() } else { stem }
-}
-
-#[must_use]
-pub fn file_name(app: &str, version: &Version) -> String {
-    format!("{}-{version}.dmg", file_stem(app))
 }
 
 /// Release notes in Markdown, without characters that feeds cannot contain.
@@ -142,36 +133,16 @@ impl Notes {
         if text.len() > limits::MAX_RELEASE_NOTES_BYTES {
             return Err(NotesTooLong);
         }
-        Ok(Self(clean_text(text).trim().to_owned()))
+        // The first line may be indented, which makes it code.
+        let text = clean_text(text);
+        let first_line = text.len() - text.trim_start().len();
+        let start = text[..first_line].rfind('\n').map_or(0, |newline| newline + 1);
+        Ok(Self(text[start..].trim_end().to_owned()))
     }
 
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
-    }
-
-    /// Returns the notes with headings moved below the second level, for a page that uses the first two.
-    /// Underlined headings are rewritten with `#`.
-    #[must_use]
-    pub fn below_second_heading(&self) -> String {
-        let mut lines: Vec<String> = Vec::new();
-        let mut fenced = false;
-        for line in self.0.lines() {
-            let bare = line.trim();
-            fenced ^= bare.starts_with("```") || bare.starts_with("~~~");
-            let above = lines.last_mut().filter(|above| !fenced && above.starts_with(char::is_alphanumeric));
-            match (above, bare.trim_matches('='), bare.trim_matches('-')) {
-                (Some(above), "", _) if !bare.is_empty() => *above = format!("### {above}"),
-                (Some(above), _, "") if !bare.is_empty() => *above = format!("#### {above}"),
-                _ if !fenced && bare.starts_with('#') => {
-                    let level = bare.bytes().take_while(|byte| *byte == b'#').count();
-                    let deeper = if bare[level..].starts_with(char::is_whitespace) { 2 } else { 0 };
-                    lines.push(format!("{}{}", "#".repeat((level + deeper).min(6)), &bare[level..]));
-                }
-                _ => lines.push(line.to_owned()),
-            }
-        }
-        lines.join("\n")
     }
 }
 
@@ -187,10 +158,10 @@ impl Signature {
     /// # Errors
     /// Fails if `text` is not 64 bytes in base64.
     pub fn parse(text: &str) -> Result<Self, InvalidSignature> {
-        let digits = text.strip_suffix("==").ok_or(InvalidSignature)?;
-        let fits = digits.len() == 86
-            && digits.bytes().all(|digit| digit.is_ascii_alphanumeric() || [b'+', b'/'].contains(&digit));
-        if fits { Ok(Self(text.to_owned())) } else { Err(InvalidSignature) }
+        match STANDARD.decode(text) {
+            Ok(signature) if signature.len() == 64 => Ok(Self(text.to_owned())),
+            _ => Err(InvalidSignature),
+        }
     }
 
     #[must_use]
@@ -207,10 +178,14 @@ mod tests {
         Version::parse(text).unwrap()
     }
 
+    fn file(text: &str) -> ImageName {
+        ImageName::new("Troupe", &version(text)).unwrap()
+    }
+
     fn release(text: &str) -> Release {
         Release {
             version: version(text),
-            file: file_name("Troupe", &version(text)),
+            file: file(text),
             external_url: None,
             length: 1,
             sha256: Sha256::of(b"image"),
@@ -225,7 +200,7 @@ mod tests {
     }
 
     fn check(releases: &Releases, text: &str, prerelease: bool, force: bool) -> Result<(), PublishRejection> {
-        releases.check_publishable(&version(text), &file_name("Troupe", &version(text)), prerelease, force)
+        releases.check_publishable(&version(text), &file(text), prerelease, force)
     }
 
     #[test]
@@ -257,30 +232,22 @@ mod tests {
             check(&releases, "2.0.0-beta.3", false, false),
             Err(PublishRejection::PrereleaseFlagMissing(version("2.0.0-beta.3")))
         );
-        let other_name = releases.check_publishable(&version("1.6.0"), "Troupe-1.4.0.dmg", false, false);
-        assert_eq!(other_name, Err(PublishRejection::NameUsed("Troupe-1.4.0.dmg".to_owned())));
+        let other_name = releases.check_publishable(&version("1.6.0"), &file("1.4.0"), false, false);
+        assert_eq!(other_name, Err(PublishRejection::NameUsed(file("1.4.0"))));
     }
 
     #[test]
-    fn file_names_are_safe_in_urls() {
-        assert_eq!(file_name("Troupe", &version("1.4.0")), "Troupe-1.4.0.dmg");
-        assert_eq!(file_stem("Tea & Biscuits /2"), "Tea--Biscuits-2");
-        assert_eq!(file_stem("茶"), "App");
-    }
-
-    #[test]
-    fn notes_have_no_control_characters_and_their_headings_start_at_the_third_level() {
-        let notes = Notes::parse("\u{feff}# New\r\n\u{0}\u{1b}text\n```\n# code\n```\n#### Deep\n#hash\n").unwrap();
-        assert_eq!(notes.as_str(), "# New\ntext\n```\n# code\n```\n#### Deep\n#hash");
-        assert_eq!(notes.below_second_heading(), "### New\ntext\n```\n# code\n```\n###### Deep\n#hash");
-        let underlined = Notes::parse("New\n===\ntext\n\nFixed\n---\n- one\n---\n   # Told").unwrap();
-        assert_eq!(underlined.below_second_heading(), "### New\ntext\n\n#### Fixed\n- one\n---\n### Told");
+    fn notes_have_no_control_characters_and_no_empty_lines_around_them() {
+        let notes = |text: &str| Notes::parse(text).unwrap().as_str().to_owned();
+        assert_eq!(notes("\u{feff}# New\r\n\u{0}\u{1b}text\n```\n# code\n```\n\n"), "# New\ntext\n```\n# code\n```");
+        assert_eq!(notes(" \n\n    code\n text \n"), "    code\n text");
+        assert_eq!(notes(" \n "), "");
         assert_eq!(Notes::parse(&"x".repeat(65 * 1024)), Err(NotesTooLong));
     }
 
     #[test]
     fn signatures_are_64_bytes_in_base64() {
-        let good = format!("{}==", "aB3+/x".repeat(15).chars().take(86).collect::<String>());
+        let good = format!("{}A==", "aB3+/x".repeat(15).chars().take(85).collect::<String>());
         assert_eq!(Signature::parse(&good).unwrap().as_str(), good);
         for bad in ["", "==", "abc", &good[1..], &good.replace('+', "-")] {
             assert_eq!(Signature::parse(bad), Err(InvalidSignature), "{bad}");

@@ -4,7 +4,7 @@
 //! Everything is found in comrak's syntax tree, so code and comments are never taken for headings
 //! or links. Knows no page and no template.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::{self, Write as _};
 
 use comrak::html::{ChildRendering, Context, format_document_with_formatter, format_node_default};
@@ -22,6 +22,19 @@ pub(super) struct Document {
 
 /// The anchor of each heading, by the line on which the heading starts. Lines count from 1.
 type Anchors = BTreeMap<usize, String>;
+
+/// The anchors of a document that are taken.
+#[derive(Debug, Default)]
+pub(super) struct AnchorNames(HashSet<String>);
+
+impl AnchorNames {
+    /// Takes the anchor, with a number after it if another heading has it.
+    pub(super) fn unused(&mut self, anchor: &str) -> String {
+        let numbered = (2..).map(|number| format!("{anchor}-{number}"));
+        let mut candidates = std::iter::once(anchor.to_owned()).chain(numbered);
+        candidates.find(|candidate| self.0.insert(candidate.clone())).unwrap_or_default()
+    }
+}
 
 /// A document as templates get it: everything is HTML except the plain titles.
 #[derive(Debug, Serialize)]
@@ -58,20 +71,21 @@ impl Document {
         // Line numbers have to be comrak's, which ends a line at a lone carriage return too.
         let source = markdown.replace("\r\n", "\n").replace('\r', "\n");
         let mut lines: Vec<_> = source.lines().map(str::to_owned).collect();
-        let (arena, mut anchors) = (Arena::new(), Anchors::new());
+        let (arena, mut anchors, mut names) = (Arena::new(), Anchors::new(), AnchorNames::default());
+        let mut without_anchor = Vec::new();
         for node in parse(&arena, &source).descendants() {
             let NodeValue::Heading(heading) = node.data().value else { continue };
             let Sourcepos { start, end } = node.data().sourcepos;
             let last_line = &mut lines[if heading.setext { end.line - 2 } else { start.line - 1 }];
-            let anchor = match split_anchor(last_line, heading.closed) {
-                Some((title, anchor)) => {
-                    *last_line = title;
-                    anchor
-                }
-                None => unused(&slug(&node.collect_text()), &anchors),
-            };
-            anchors.insert(start.line, anchor);
+            if let Some((title, anchor)) = split_anchor(last_line, heading.closed) {
+                *last_line = title;
+                anchors.insert(start.line, names.unused(&anchor));
+            } else {
+                without_anchor.push((start.line, slug(&node.collect_text())));
+            }
         }
+        // Only now, so that no text takes an anchor that a later heading names.
+        anchors.extend(without_anchor.into_iter().map(|(line, slug)| (line, names.unused(&slug))));
         Self { source: lines.join("\n") + "\n", anchors }
     }
 
@@ -159,16 +173,20 @@ pub fn markdown_to_html(markdown: &str) -> String {
     html
 }
 
-fn options() -> Options<'static> {
+pub(super) fn options() -> Options<'static> {
     let mut options = Options::default();
     options.extension.table = true;
     options.parse.smart = true;
     options
 }
 
-/// Parses Markdown, and leaves raw HTML out.
 fn parse<'a>(arena: &'a Arena<'a>, markdown: &str) -> Node<'a> {
-    let root = comrak::parse_document(arena, markdown, &options());
+    parse_with(arena, markdown, &options())
+}
+
+/// Parses Markdown, and leaves raw HTML out.
+pub(super) fn parse_with<'a>(arena: &'a Arena<'a>, markdown: &str, options: &Options) -> Node<'a> {
+    let root = comrak::parse_document(arena, markdown, options);
     let is_html = |node: &Node| matches!(node.data().value, NodeValue::HtmlBlock(_) | NodeValue::HtmlInline(_));
     let raw_html: Vec<_> = root.descendants().filter(is_html).collect();
     for node in raw_html {
@@ -216,7 +234,7 @@ fn is_within_site(address: &str) -> bool {
 
 /// Splits `## Title {#anchor}` into the line without the anchor, and the anchor. A closed heading
 /// may end in `#` too.
-fn split_anchor(line: &str, closed: bool) -> Option<(String, String)> {
+pub(super) fn split_anchor(line: &str, closed: bool) -> Option<(String, String)> {
     let line = line.trim_end();
     let (text, closing) = line.split_at(if closed { line.trim_end_matches('#').len() } else { line.len() });
     let (title, anchor) = text.trim_end().strip_suffix('}')?.rsplit_once(" {#")?;
@@ -225,15 +243,8 @@ fn split_anchor(line: &str, closed: bool) -> Option<(String, String)> {
     (is_anchor && !line.is_empty()).then(|| (line, anchor.to_owned()))
 }
 
-/// Returns the anchor, with a number after it if another heading has it.
-fn unused(anchor: &str, anchors: &Anchors) -> String {
-    let is_unused = |anchor: &String| anchors.values().all(|other| other != anchor);
-    let numbered = (2..).map(|number| format!("{anchor}-{number}"));
-    std::iter::once(anchor.to_owned()).chain(numbered).find(is_unused).unwrap_or_default()
-}
-
 /// Returns the words in lower case, joined by hyphens.
-fn slug(title: &str) -> String {
+pub(super) fn slug(title: &str) -> String {
     let title = title.to_lowercase();
     let words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-")
@@ -269,6 +280,11 @@ mod tests {
         }
         let markdown = document.with_absolute_links("");
         assert!(markdown.contains("## `invalid_json`\n") && markdown.contains("## Closed ##\n"), "{markdown}");
+    }
+
+    #[test]
+    fn an_anchor_is_used_once_and_belongs_to_the_heading_that_names_it() {
+        assert_eq!(sections("## Check\n\n## A {#check}\n\n## B {#check}\n"), ["check-3", "check", "check-2"]);
     }
 
     #[test]

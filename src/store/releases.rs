@@ -2,6 +2,7 @@
 
 use super::statement::{from_row_struct, on_pool};
 use super::{Store, StoreFailure};
+use crate::domain::image_name::ImageName;
 use crate::domain::release::{Notes, Release, Releases, Signature};
 use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
@@ -63,7 +64,7 @@ impl Store {
                               VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING";
         let rows = on_pool!(self, |pool| sqlx::query(INSERT)
             .bind(release.version.to_string())
-            .bind(&release.file)
+            .bind(release.file.as_str())
             .bind(&release.external_url)
             .bind(i64::try_from(release.length).unwrap_or(i64::MAX))
             .bind(release.sha256.hex())
@@ -99,7 +100,7 @@ impl ReleaseRow {
     fn parse(self) -> Option<Release> {
         Some(Release {
             version: Version::parse(&self.version).ok()?,
-            file: self.file,
+            file: ImageName::parse(&self.file).ok()?,
             external_url: self.elsewhere,
             length: u64::try_from(self.length).ok()?,
             sha256: Sha256::from_hex(&self.sha256)?,

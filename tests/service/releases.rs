@@ -319,13 +319,47 @@ async fn the_page_of_releases_has_the_notes_of_every_version() {
             assert!(html.contains(part), "{part}: {html}");
         }
         assert!(!html.contains("<script>alert") && !html.contains("omitted"), "{html}");
-        assert_eq!(html.matches("id=\"faster").count(), 2);
-        assert_eq!(html.matches("id=\"faster\"").count(), 1, "an anchor is there once");
+        for anchor in ["id=\"v1-5-0_faster\"", "id=\"v1-4-0_faster\""] {
+            assert_eq!(html.matches(anchor).count(), 1, "an anchor is there once, and stays when a version follows");
+        }
         let markdown = service.get_as("/releases", "text/markdown").await.text();
         assert_eq!(markdown, service.get("/releases.md").await.text());
         assert!(markdown.contains("### Faster") && markdown.contains("## Troupe 1.4.0"), "{markdown}");
         let footer = service.get("/about").await.text();
         assert!(footer.split_once("<footer").unwrap().1.contains("href=\"/releases\""));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_notes_of_one_version_change_nothing_of_the_others() {
+    on_one_database(async |service| {
+        for (version, notes) in [
+            ("1.1.0", "# Links\n\n[home] is here.\n\n[home]: https://one.example/"),
+            ("1.2.0", "~~~ sh\n# not a heading\n## neither {#check}"),
+            ("1.3.0", "    # indented code\n\nUnder\nlined {#programs}\n===\n\n<!-- never closed"),
+            ("1.4.0", "[home] is there.\n\n[home]: https://two.example/\n\n```\nnever closed"),
+        ] {
+            let notes = service.file("notes.md", notes);
+            service.publish_with(version, &["--notes", notes.to_str().unwrap()]);
+        }
+        let html = service.wait_for_text("/releases", "Troupe 1.4.0").await;
+        let sections: Vec<_> = html.split("<h2 id=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+        assert_eq!(sections, ["v1-4-0", "v1-3-0", "v1-2-0", "v1-1-0", "check", "programs"]);
+        let ids: Vec<_> = html.split(" id=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+        assert_eq!(ids.iter().collect::<std::collections::BTreeSet<_>>().len(), ids.len(), "{ids:?}");
+        for part in [
+            "<h3 id=\"v1-3-0_under-lined\">",
+            "<code class=\"language-sh\"># not a heading\n## neither {#check}\n</code>",
+            "<code># indented code\n</code>",
+            "<a href=\"https://one.example/\">home</a> is here",
+            "<a href=\"https://two.example/\">home</a> is there",
+        ] {
+            assert!(html.contains(part), "{part}: {html}");
+        }
+        let markdown = service.get("/releases.md").await.text();
+        assert_eq!(markdown.lines().filter(|line| line.starts_with("```")).count(), 6, "{markdown}");
+        assert!(markdown.contains("\n## Check what you downloaded\n") && !markdown.contains("<!--"), "{markdown}");
     })
     .await;
 }

@@ -8,7 +8,8 @@ use super::feeds::{self, Feed};
 use super::listing::{self, ReleaseList};
 use crate::actions::NewestImage;
 use crate::domain::base_url::BaseUrl;
-use crate::domain::release::{Releases, file_stem};
+use crate::domain::image_name::file_stem;
+use crate::domain::release::Releases;
 use crate::site::{Site, SiteFailure};
 use crate::web::representation::UnencodedResponse;
 

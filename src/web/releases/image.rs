@@ -67,7 +67,7 @@ pub(super) async fn respond(
     file.seek(SeekFrom::Start(first)).await?;
     let chunks = ReaderStream::with_capacity(file.take(length), CHUNK_SIZE);
     let content = [
-        (CONTENT_DISPOSITION, attachment(&release.file)),
+        (CONTENT_DISPOSITION, attachment(release.file.as_str())),
         (CONTENT_TYPE, DISK_IMAGE.to_owned()),
         (CONTENT_LENGTH, length.to_string()),
     ];

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::release::{Release, Releases};
 use crate::domain::version::MacosVersion;
+use crate::site::nest_markdown;
 
 pub(crate) const RELEASES_JSON: &str = "/releases.json";
 
@@ -71,11 +72,11 @@ impl ReleaseView {
             size: size(release.length),
             sha256: release.sha256.hex(),
             anchor: anchor(release),
-            file: release.file.clone(),
+            file: release.file.to_string(),
             url: url(release, base_url),
             minimum_macos: release.minimum_macos.as_ref().map(|system| system.as_str().to_owned()),
             prerelease: release.prerelease,
-            notes: release.notes.below_second_heading(),
+            notes: nest_markdown(release.notes.as_str(), &anchor(release)),
         }
     }
 }

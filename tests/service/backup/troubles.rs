@@ -133,6 +133,74 @@ async fn one_bad_image_keeps_no_other_from_coming_back_and_a_repeat_goes_on() {
     assert_eq!(files(&releases), files(&backup.join("releases")));
 }
 
+/// All files below a folder that this test did not put there itself.
+fn images_below(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path());
+    let below = |path: PathBuf| if path.is_dir() { images_below(&path) } else { vec![path] };
+    entries.flat_map(below).filter(|path| path.to_string_lossy().contains("planted")).collect()
+}
+
+#[tokio::test]
+async fn an_image_whose_name_is_a_path_is_not_restored_and_nothing_else_is() {
+    let (folder, backup) = some_backup().await;
+    let outside = tempfile::tempdir().expect("a folder");
+    fs::remove_file(backup.join("manifest.json")).unwrap();
+    let image = fs::read(backup.join("releases/Troupe-1.4.0.dmg")).unwrap();
+    let absolute = outside.path().join("planted.dmg").display().to_string();
+    let home = folder.path().join("home/below");
+    fs::create_dir_all(&home).unwrap();
+    for name in ["../../planted.dmg", "../planted.dmg", absolute.as_str(), "sub/planted.dmg", "..", "planted", ".lock"]
+    {
+        let set = format!("UPDATE releases SET file = '{name}' WHERE version = '1.4.0'");
+        Database::sqlite_at(&backup.join("porchlight.db")).execute(&set).await;
+        // The image is where the name leads to, so that only the name is wrong.
+        let source = backup.join("releases").join(name);
+        fs::create_dir_all(source.parent().unwrap()).unwrap();
+        if !source.exists() {
+            fs::write(&source, &image).unwrap();
+        }
+        let planted = images_below(folder.path());
+        for target in each_database().await {
+            refused(restore(&backup, &target, &home), "the release 1.4.0 in the database is invalid");
+            if target.is_postgres() {
+                assert!(target.everything().await.values().all(Vec::is_empty), "nothing was restored");
+            }
+        }
+        assert_eq!(images_below(folder.path()), planted, "{name}");
+        assert!(!home.join("data/releases").exists(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_backup_with_symbolic_links_is_not_restored() {
+    let (folder, backup) = some_backup().await;
+    for name in ["porchlight.db", "manifest.json", "releases", "releases/Troupe-1.4.0.dmg"] {
+        let (path, moved) = (backup.join(name), folder.path().join("moved"));
+        fs::rename(&path, &moved).unwrap();
+        std::os::unix::fs::symlink(&moved, &path).unwrap();
+        refused(restore(&backup, &Database::sqlite(), folder.path()), "is a symbolic link, and a backup has none");
+        assert!(!folder.path().join("data").exists(), "{name}");
+        fs::remove_file(&path).unwrap();
+        fs::rename(&moved, &path).unwrap();
+    }
+    let (code, output) = restore(&backup, &Database::sqlite(), folder.path());
+    assert_eq!(code, 0, "{output}");
+}
+
+#[tokio::test]
+async fn a_published_image_that_is_a_symbolic_link_is_backed_up_as_a_file() {
+    let service = Service::start(live(), Database::migrated_sqlite().await).await;
+    let image = service.publish("1.4.0");
+    let (published, moved) = (service.releases_dir().join("Troupe-1.4.0.dmg"), service.releases_dir().join("moved"));
+    fs::rename(&published, &moved).unwrap();
+    std::os::unix::fs::symlink("moved", &published).unwrap();
+    let (code, output) = back_up(&service, "backup");
+    assert_eq!(code, 0, "{output}");
+    let copy = service.releases_dir().parent().unwrap().join("backup/releases/Troupe-1.4.0.dmg");
+    assert!(copy.symlink_metadata().unwrap().is_file() && fs::read(&copy).unwrap() == image);
+    service.stop().await;
+}
+
 #[tokio::test]
 async fn the_files_of_a_database_in_use_are_not_taken_for_a_backup() {
     let folder = tempfile::tempdir().expect("a folder");
