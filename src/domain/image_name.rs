@@ -28,11 +28,13 @@ impl ImageName {
     /// Fails if `text` has a character that is not safe in URLs and file names, starts with a dot, does not end in
     /// `.dmg`, or is too long.
     pub fn parse(text: &str) -> Result<Self, InvalidImageName> {
-        let is_valid = text.ends_with(".dmg")
-            && !text.starts_with('.')
-            && text.len() <= limits::MAX_IMAGE_NAME_BYTES
-            && text.chars().all(|c| is_safe(c) || c == '.');
-        if is_valid { Ok(Self(text.to_owned())) } else { Err(InvalidImageName) }
+        let is_valid = |stem: &str| !stem.starts_with('.') && stem.chars().all(|c| is_safe(c) || c == '.');
+        match text.strip_suffix(".dmg") {
+            Some(stem) if !stem.is_empty() && is_valid(stem) && text.len() <= limits::MAX_IMAGE_NAME_BYTES => {
+                Ok(Self(text.to_owned()))
+            }
+            _ => Err(InvalidImageName),
+        }
     }
 
     #[must_use]

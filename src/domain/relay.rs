@@ -115,7 +115,8 @@ impl Relay {
 
 /// Whether a connection to `host` stays on this machine. Names below `localhost` are not trusted: some
 /// resolvers look them up in DNS, and the password could leave the machine.
-fn is_trusted_local(host: &Host) -> bool {
+#[must_use]
+pub fn is_trusted_local(host: &Host) -> bool {
     is_loopback(host) && !matches!(host, Host::Domain(name) if name != "localhost")
 }
 

@@ -12,6 +12,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePo
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor};
 
 use super::migrations::{POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS};
+use super::postgres_tls::{self, PostgresTls};
 use super::{MigrationState, StoreFailure};
 use crate::config::{InvalidSettings, Settings};
 
@@ -53,7 +54,7 @@ const OPS_TIMEOUTS: Timeouts =
 const MIGRATION_CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Which database to use.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub enum Database {
     Sqlite(PathBuf),
     Postgres(Box<PgConnectOptions>),
@@ -82,11 +83,27 @@ impl Database {
             return Ok(Self::Sqlite(path.into()));
         }
         if url.starts_with("postgres://") || url.starts_with("postgresql://") {
-            return PgConnectOptions::from_str(url)
-                .map(|options| Self::Postgres(Box::new(options)))
-                .map_err(|_| "it is not of the form postgres://user:password@host:5432/database".to_owned());
+            let options = PgConnectOptions::from_str(url)
+                .map_err(|_| "it is not of the form postgres://user:password@host:5432/database".to_owned())?;
+            return Ok(Self::Postgres(Box::new(postgres_tls::protect(options, url)?)));
         }
         Err("it has to start with sqlite: or postgres://".to_owned())
+    }
+
+    /// What protects the connections. SQLite has none.
+    #[must_use]
+    pub fn tls(&self) -> Option<PostgresTls> {
+        match self {
+            Self::Sqlite(_) => None,
+            Self::Postgres(options) => Some(PostgresTls::of(options)),
+        }
+    }
+}
+
+/// The connect options would show the password.
+impl fmt::Debug for Database {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Database({self})")
     }
 }
 

@@ -89,6 +89,10 @@ impl StoreFailure {
     }
 }
 
+/// Where to look when TLS fails.
+const TLS_SETTINGS: &str =
+    "in `database_url`, `sslrootcert` names the authority to trust and `sslmode` what is verified";
+
 /// The database's own message where there is one, otherwise the driver's.
 fn message(error: &sqlx::Error) -> String {
     match error {
@@ -96,6 +100,10 @@ fn message(error: &sqlx::Error) -> String {
         // The driver would prefix it with "encountered unexpected or invalid data".
         sqlx::Error::Protocol(text) => text.clone(),
         sqlx::Error::PoolTimedOut => "it did not respond in time".to_owned(),
+        sqlx::Error::Tls(why) => format!("{why} ({TLS_SETTINGS})"),
+        sqlx::Error::Io(error) if error.get_ref().is_some_and(|why| why.is::<rustls::Error>()) => {
+            format!("{error} ({TLS_SETTINGS})")
+        }
         other => other.to_string(),
     }
 }

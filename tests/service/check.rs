@@ -1,6 +1,7 @@
 //! `porchlight check`: what works, what could be improved, and what has failed.
 
 mod https;
+mod postgres_tls;
 mod sender;
 
 use std::process::Command;

@@ -7,7 +7,7 @@ use rustix::fs::{Access, access, statvfs};
 
 use super::finding::Finding;
 use crate::config::Settings;
-use crate::store::{Database, MigrationState, Store, StoreFailure};
+use crate::store::{Database, MigrationState, PostgresTls, Store, StoreFailure};
 
 /// Less free space than this is reported.
 const LOW_DISK_BYTES: u64 = 1_000_000_000;
@@ -41,15 +41,18 @@ pub(super) async fn check_database(settings: &Settings) -> (Finding, Option<Stor
                     Some("A newer version of Porchlight has updated the schema; this version still works with it."),
                 ),
             };
-            let mut notes = vec![format!("{database}, {schema}.")];
+            let tls = database.tls();
+            let place = tls.map_or_else(|| database.to_string(), |tls| format!("{database}, {}", tls.as_str()));
+            let mut notes = vec![format!("{place}, {schema}.")];
             notes.extend(note.map(ToOwned::to_owned));
+            notes.extend(tls.and_then(PostgresTls::risk).map(ToOwned::to_owned));
             if let Some(risk) = health.durability_risk {
                 notes.push(format!(
                     "`{risk}` is off on the server: a power failure may lose confirmed writes. Turn it on."
                 ));
             }
             let finding = match notes.as_slice() {
-                [_] => Finding::ok(NAME, format!("{database}, {schema}, accepts writes")),
+                [_] => Finding::ok(NAME, format!("{place}, {schema}, accepts writes")),
                 notes => Finding::note(NAME, notes.join(" ")),
             };
             if health.migrations == MigrationState::None {

@@ -103,6 +103,11 @@ impl Database {
         std::path::Path::new(self.url.strip_prefix("sqlite:").expect("a file"))
     }
 
+    /// A PostgreSQL database that exists already.
+    pub fn postgres_at(url: &str) -> Self {
+        Self { url: url.to_owned(), kind: Kind::Postgres }
+    }
+
     pub fn url(&self) -> &str {
         &self.url
     }

@@ -1,4 +1,4 @@
-//! One PostgreSQL server for the whole test program, on a port of its own.
+//! PostgreSQL servers, each on a port of its own. Most tests share one.
 
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
 
-struct Server {
-    port: u16,
+/// A server that runs until this is dropped.
+pub struct Server {
+    pub port: u16,
     /// Stops the server when its standard input closes, which happens however this program ends.
     _supervisor: Child,
 }
@@ -23,7 +24,8 @@ set -eu
 bin=$1 port=$2 folder=$3
 shift 3
 trap 'cd /; rm -rf "$folder"' EXIT
-if [ "$(id -u)" = 0 ]; then chown postgres "$folder"; as="runuser -u postgres --"; else as=""; fi
+chmod -R go= "$folder"
+if [ "$(id -u)" = 0 ]; then chown -R postgres "$folder"; as="runuser -u postgres --"; else as=""; fi
 cd "$folder"
 $as "$bin/initdb" -D "$folder/data" -U tests -A trust -E UTF8 --locale-provider=icu --icu-locale=en-US --no-sync >"$folder/initdb.log" 2>&1 ||
     { cat "$folder/initdb.log" >&2; exit 1; }
@@ -48,7 +50,7 @@ pub const EMPTY: &str = "template1";
 pub async fn new_database(template: &str) -> String {
     static SERVER: OnceLock<Server> = OnceLock::new();
     static CREATED: AtomicU32 = AtomicU32::new(0);
-    let server = SERVER.get_or_init(start);
+    let server = SERVER.get_or_init(|| start(new_folder(), &[]));
     let name = format!("test_{}", CREATED.fetch_add(1, Ordering::Relaxed));
     let url = format!("postgres://tests@127.0.0.1:{}/{name}", server.port);
     at(&url, &format!("CREATE DATABASE {name} TEMPLATE {template} STRATEGY FILE_COPY")).await;
@@ -62,14 +64,21 @@ pub async fn at(url: &str, statement: &str) {
     connection.execute(AssertSqlSafe(statement)).await.expect("to be done");
 }
 
-fn start() -> Server {
+/// A folder that the supervisor removes.
+pub fn new_folder() -> PathBuf {
+    tempfile::tempdir_in(crate::postgres_parent()).expect("a folder").keep()
+}
+
+/// Starts a server with its data in this folder and with these options. The files in the folder will belong to the server.
+pub fn start(folder: PathBuf, options: &[String]) -> Server {
     let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port();
     let mut supervisor = Command::new("sh")
         .args(["-c", SUPERVISOR, "supervisor"])
         .arg(programs())
         .arg(port.to_string())
-        .arg(tempfile::tempdir_in(crate::postgres_parent()).expect("a folder").keep())
+        .arg(folder)
         .args(crate::POSTGRES_OPTIONS)
+        .args(options)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
