@@ -3,7 +3,8 @@
 //! Nothing here knows where disk images are stored or how they are served.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::alphabet;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 
 use super::image_name::ImageName;
 use super::limits;
@@ -146,6 +147,10 @@ impl Notes {
     }
 }
 
+/// Unused bits at the end are ignored, as Sparkle does.
+const BASE64: GeneralPurpose =
+    GeneralPurpose::new(&alphabet::STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
+
 /// An `EdDSA` signature as Sparkle's `sign_update` prints it: 64 bytes in base64.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature(String);
@@ -158,7 +163,7 @@ impl Signature {
     /// # Errors
     /// Fails if `text` is not 64 bytes in base64.
     pub fn parse(text: &str) -> Result<Self, InvalidSignature> {
-        match STANDARD.decode(text) {
+        match BASE64.decode(text) {
             Ok(signature) if signature.len() == 64 => Ok(Self(text.to_owned())),
             _ => Err(InvalidSignature),
         }
@@ -247,7 +252,7 @@ mod tests {
 
     #[test]
     fn signatures_are_64_bytes_in_base64() {
-        let good = format!("{}A==", "aB3+/x".repeat(15).chars().take(85).collect::<String>());
+        let good = format!("{}==", "aB3+/x".repeat(15).chars().take(86).collect::<String>());
         assert_eq!(Signature::parse(&good).unwrap().as_str(), good);
         for bad in ["", "==", "abc", &good[1..], &good.replace('+', "-")] {
             assert_eq!(Signature::parse(bad), Err(InvalidSignature), "{bad}");

@@ -113,7 +113,7 @@ mod tests {
                 assert_eq!(protected(&url), Ok(PostgresTls::Local), "{url}");
             }
         }
-        assert_eq!(protected("postgres://me@/site?host=/run/postgresql"), Ok(PostgresTls::Local));
+        assert_eq!(protected("postgres:///site?host=/run/postgresql"), Ok(PostgresTls::Local));
     }
 
     #[test]
