@@ -101,7 +101,7 @@ fn message(error: &sqlx::Error) -> String {
         sqlx::Error::Protocol(text) => text.clone(),
         sqlx::Error::PoolTimedOut => "it did not respond in time".to_owned(),
         sqlx::Error::Tls(why) => format!("{why} ({TLS_SETTINGS})"),
-        sqlx::Error::Io(error) if error.get_ref().is_some_and(|why| why.is::<rustls::Error>()) => {
+        sqlx::Error::Io(error) if error.get_ref().and_then(|why| why.downcast_ref::<rustls::Error>()).is_some() => {
             format!("{error} ({TLS_SETTINGS})")
         }
         other => other.to_string(),
