@@ -10,7 +10,7 @@ pub enum Failure {
     /// There is no release to download.
     #[error("no disk image has been published yet")]
     NothingPublished,
-    /// A bug or a damaged database; repeating the request is unlikely to help.
+    /// A bug; repeating the request is unlikely to help.
     #[error("{0}")]
     Internal(String),
 }
@@ -18,10 +18,12 @@ pub enum Failure {
 impl From<StoreFailure> for Failure {
     fn from(failure: StoreFailure) -> Self {
         match failure {
-            StoreFailure::Unavailable(_) | StoreFailure::Unusable(_) => Self::Unavailable(failure.to_string()),
-            StoreFailure::Rejected(_) | StoreFailure::InvalidData(_) | StoreFailure::Damaged(_) => {
-                Self::Internal(failure.to_string())
-            }
+            // Whatever the database refuses, it may accept once the makers have mended it.
+            StoreFailure::Unavailable(_)
+            | StoreFailure::Unusable(_)
+            | StoreFailure::Rejected(_)
+            | StoreFailure::Damaged(_) => Self::Unavailable(failure.to_string()),
+            StoreFailure::InvalidData(_) => Self::Internal(failure.to_string()),
         }
     }
 }

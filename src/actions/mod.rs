@@ -20,6 +20,7 @@ mod release_catalog;
 mod restore;
 mod send_contact;
 mod send_letter;
+mod single_flight;
 mod start_download;
 mod statistics;
 mod suppress;

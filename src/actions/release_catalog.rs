@@ -1,7 +1,7 @@
 //! A cache of the published releases, one per instance.
 //!
-//! The database is the source of truth. The releases are read again only when they have changed, and while the database
-//! is unavailable the last known ones are used.
+//! The database is the source of truth. Concurrent requests share one query, which began after each of them arrived. The
+//! releases are read again only when they have changed, and while the database is unavailable the last known ones are used.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,14 @@ use tokio::fs::File;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::single_flight::SingleFlight;
 use crate::domain::release::{Release, Releases};
 use crate::store::{ReleasesRevision, Store, StoreFailure};
 
 /// How long a refresh may wait for the database.
 const REFRESH_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a caller waits for a refresh, which may have to wait for an earlier one to end.
+const CALLER_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Cheap to clone; clones share one cache.
 #[derive(Clone, Debug)]
@@ -24,6 +27,7 @@ pub struct ReleaseCatalog {
     store: Store,
     folder: Arc<Path>,
     cache: Arc<watch::Sender<CachedReleases>>,
+    refreshes: Arc<SingleFlight<Result<(), StoreFailure>>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -49,7 +53,7 @@ impl ReleaseCatalog {
     /// Creates an empty cache; `folder` is where the images are.
     #[must_use]
     pub fn new(store: Store, folder: PathBuf) -> Self {
-        Self { store, folder: folder.into(), cache: Arc::new(watch::Sender::default()) }
+        Self { store, folder: folder.into(), cache: Arc::default(), refreshes: Arc::default() }
     }
 
     /// Returns the releases as last read.
@@ -71,16 +75,18 @@ impl ReleaseCatalog {
     /// # Errors
     /// When the database is unavailable.
     pub async fn refresh(&self) -> Result<(), StoreFailure> {
-        let refresh = async {
-            let revision = Some(self.store.releases_revision().await?);
-            if self.cache.borrow().revision != revision {
-                let releases = Arc::new(self.store.releases().await?);
-                self.cache.send_replace(CachedReleases { revision, releases });
-            }
-            Ok(())
-        };
         let timed_out = |_| Err(StoreFailure::Unavailable("it did not respond in time".to_owned()));
-        timeout(REFRESH_TIMEOUT, refresh).await.unwrap_or_else(timed_out)
+        let refresh = async { timeout(REFRESH_TIMEOUT, self.read_if_changed()).await.unwrap_or_else(timed_out) };
+        timeout(CALLER_TIMEOUT, self.refreshes.run(refresh)).await.unwrap_or_else(timed_out)
+    }
+
+    async fn read_if_changed(&self) -> Result<(), StoreFailure> {
+        let revision = Some(self.store.releases_revision().await?);
+        if self.cache.borrow().revision != revision {
+            let releases = Arc::new(self.store.releases().await?);
+            self.cache.send_replace(CachedReleases { revision, releases });
+        }
+        Ok(())
     }
 
     #[must_use]

@@ -112,7 +112,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         setup_hints.push("Contact messages are stored and not mailed to anybody. Set `smtp_url`.".to_owned());
     }
     let (stop, abort, tasks) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
-    let (writer, writer_task) = Writer::start(store.clone(), migration_error);
+    let (writer, writer_task) = Writer::start(&database, migration_error)?;
     let new_messages = writer.new_messages();
     let count_buffer = CountBuffer::default();
     let flush_counts = flush_counts::run(count_buffer.clone(), store.clone(), stop.clone());
@@ -213,6 +213,7 @@ impl RunningService {
                 tracing::warn!(%failure, "failed to flush the last counts");
             }
             service.ops_pool.close().await;
+            service.store.close().await;
         };
         let _ = timeout(FLUSH_TIMEOUT, flush).await;
         // The writer task ends when the last handle to it is dropped.

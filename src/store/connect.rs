@@ -33,6 +33,8 @@ struct PoolSize {
 }
 
 const LARGE_POOL: PoolSize = PoolSize { sqlite: 4, postgres: 8 };
+/// One connection to write with, and in SQLite one for checkpoints.
+const WRITER_POOL: PoolSize = PoolSize { sqlite: 2, postgres: 1 };
 const SMALL_POOL: PoolSize = PoolSize { sqlite: 2, postgres: 2 };
 
 /// Acquiring a connection and running one statement takes at most 4 s, so that a request gets its response within five.
@@ -142,6 +144,14 @@ impl Store {
     /// As [`Self::open`].
     pub fn open_for_requests(database: &Database) -> Result<Self, StoreFailure> {
         Self::open_with(database, REQUEST_TIMEOUTS, LARGE_POOL)
+    }
+
+    /// Creates the pool of the writer, so that requests that read never take its connection.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub(super) fn open_for_writer(database: &Database) -> Result<Self, StoreFailure> {
+        Self::open_with(database, REQUEST_TIMEOUTS, WRITER_POOL)
     }
 
     /// Creates a small pool for the dashboard and the metrics.

@@ -11,12 +11,24 @@ pub struct Health {
     pub durability_risk: Option<&'static str>,
 }
 
-/// Fails if the database accepts no writes. The first statement matches no row but takes the table lock; the second
-/// rewrites one row with the same value.
-const WRITE_PROBE: [&str; 2] = [
-    "UPDATE people SET email = email WHERE address = ''",
-    "UPDATE _sqlx_migrations SET success = success WHERE version = 1",
+/// What the writer inserts, so that missing permissions and triggers are noticed. No address, id or day is like these.
+const INSERT_PROBE_ROWS: [&str; 8] = [
+    "INSERT INTO people (address, email, first_seen_at) VALUES ('', '', 0) \
+     ON CONFLICT (address) DO UPDATE SET email = excluded.email",
+    "INSERT INTO events (id, address, kind, at, via) VALUES ('', '', 'download', 0, '')",
+    "INSERT INTO consents (id, address, at, via, wording) VALUES ('', '', 0, '', 0)",
+    "INSERT INTO message_digests (digest, message, at) VALUES ('', '', 0) \
+     ON CONFLICT (digest) DO UPDATE SET at = excluded.at",
+    "INSERT INTO messages (id, address, email, body, at) VALUES ('', '', '', '', 0)",
+    "INSERT INTO outbox (message, state, at, tries) VALUES ('', 'waiting', 0, 0)",
+    "INSERT INTO sources (day, source, downloads, people, opt_ins, joins) VALUES (-1, '', 0, 0, 0, 0) \
+     ON CONFLICT (day, source) DO UPDATE SET downloads = excluded.downloads",
+    "INSERT INTO counts (day, kind, via, name, times) VALUES (-1, 'download', '', '', 0) \
+     ON CONFLICT (day, kind, via, name) DO UPDATE SET times = excluded.times",
 ];
+
+/// Rewrites one row with the same value: unlike a rollback, the commit needs the disk.
+const REWRITE_ROW: &str = "UPDATE _sqlx_migrations SET success = success WHERE version = 1";
 
 const DURABILITY_SETTINGS: [(&str, &str); 2] = [("SHOW fsync", "fsync"), ("SHOW full_page_writes", "full_page_writes")];
 
@@ -33,15 +45,18 @@ impl Store {
         Ok(Health { migrations, durability_risk: self.durability_risk().await? })
     }
 
-    /// Runs a transaction that changes nothing.
+    /// Runs a transaction that inserts what the writer inserts, and changes nothing.
     ///
     /// # Errors
     /// When the database accepts no writes at the moment.
     pub(super) async fn probe_write(&self) -> Result<(), StoreFailure> {
         in_transaction!(self, |tx, _sql| {
-            for statement in WRITE_PROBE {
+            sqlx::query("SAVEPOINT probe").execute(&mut *tx).await?;
+            for statement in INSERT_PROBE_ROWS {
                 sqlx::query(statement).execute(&mut *tx).await?;
             }
+            sqlx::query("ROLLBACK TO SAVEPOINT probe").execute(&mut *tx).await?;
+            sqlx::query(REWRITE_ROW).execute(&mut *tx).await?;
         });
         Ok(())
     }

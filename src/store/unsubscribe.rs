@@ -105,6 +105,10 @@ impl Store {
         kind: UnsubscribeKind,
         at: Timestamp,
     ) -> Result<bool, StoreFailure> {
+        // Anybody can invent tokens. An unknown one must not take the write lock.
+        if !self.token_exists(token).await? {
+            return Ok(false);
+        }
         let mut counts = Counts::default();
         counts.add_unnamed(Day::of(at), CountedEvent::Unsubscribe, None);
         let (at, counts) = (at.unix_millis(), counts_batch(&counts));

@@ -4,6 +4,7 @@
 //! There is no timer: the next batch collects while the current one is being committed. A write is stored even if its
 //! caller is cancelled. The queue is bounded by the expected wait; beyond that a write fails at once.
 
+mod batch;
 mod state;
 
 use std::sync::Arc;
@@ -16,8 +17,9 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
+use self::batch::{BatchDeadline, write_batch};
 use self::state::WriterState;
-use super::{SignupRecord, Store, StoreFailure};
+use super::{Database, SignupRecord, Store, StoreFailure};
 use crate::domain::contact::ReceivedMessage;
 use crate::domain::signup::KnownBefore;
 
@@ -27,12 +29,8 @@ const MAX_BATCH: usize = 1024;
 const QUEUE_CAPACITY: usize = 16 * 1024;
 /// A write is accepted only if its expected wait is at most this.
 const MAX_EXPECTED_WAIT: Duration = Duration::from_secs(2);
-/// For one transaction, including retries after conflicts.
-const BATCH_TIMEOUT: Duration = Duration::from_secs(4);
 /// For one write. A request gets its response within five seconds.
 const WRITE_TIMEOUT: Duration = Duration::from_millis(4500);
-/// Attempts at a transaction that conflicts with another one.
-const MAX_ATTEMPTS: usize = 5;
 /// How often the database is probed after a write failed.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
 /// Shortest interval between two checkpoints of the WAL.
@@ -56,28 +54,37 @@ enum Job {
 #[derive(Debug)]
 struct QueuedWrite<R: Record> {
     record: R,
-    reply: oneshot::Sender<Result<R::Output, StoreFailure>>,
+    reply: Reply<R>,
 }
+
+type Reply<R> = oneshot::Sender<Result<<R as Record>::Output, StoreFailure>>;
 
 /// A kind of write that can be stored in batches.
 pub(super) trait Record: Sized {
-    type Output: Send;
+    type Output: std::fmt::Debug + Send;
 
     /// Stores the whole batch in one transaction and returns one output per record, in the same order. Idempotent.
     fn insert(store: &Store, batch: &[Self]) -> impl Future<Output = Result<Vec<Self::Output>, sqlx::Error>> + Send;
 }
 
 impl Writer {
-    /// Starts the writer task. If [`Store::migrate`] failed at startup with `migration_error`, the task retries it before
-    /// the first write. The task ends once the last handle is dropped and everything is written.
-    #[must_use]
-    pub fn start(store: Store, migration_error: Option<StoreFailure>) -> (Self, JoinHandle<()>) {
+    /// Starts the writer task, which has its own connections. If [`Store::migrate`] failed at startup with
+    /// `migration_error`, the task retries it before the first write. The task ends once the last handle is dropped and
+    /// everything is written.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn start(
+        database: &Database,
+        migration_error: Option<StoreFailure>,
+    ) -> Result<(Self, JoinHandle<()>), StoreFailure> {
+        let store = Store::open_for_writer(database)?;
         let (queue, jobs) = mpsc::channel(QUEUE_CAPACITY);
         let (state, new_messages) = (Arc::new(WriterState::default()), Arc::new(Notify::new()));
         let migrated = migration_error.is_none();
         *state.last_error() = migration_error;
         let task = tokio::spawn(run(store, jobs, Arc::clone(&state), Arc::clone(&new_messages), migrated));
-        (Self { queue, state, new_messages }, task)
+        Ok((Self { queue, state, new_messages }, task))
     }
 
     /// The number of writes that are queued or being written.
@@ -115,7 +122,7 @@ impl Writer {
     /// release to download; then nothing was recorded.
     ///
     /// # Errors
-    /// `Unavailable`: it may or may not have been stored, and may be repeated. `Rejected`: it was not stored.
+    /// When it may or may not have been stored, and may be repeated. `Rejected`: it was not stored.
     pub async fn record_signup(&self, record: SignupRecord) -> Result<Option<KnownBefore>, StoreFailure> {
         self.write(record, Job::Signup).await
     }
@@ -176,6 +183,7 @@ async fn run(
             }
         }
         let (count, began) = (jobs.len(), Instant::now());
+        let deadline = BatchDeadline::starting_at(began);
         let (mut signups, mut messages) = (Vec::new(), Vec::new());
         for job in jobs.drain(..) {
             match job {
@@ -186,8 +194,8 @@ async fn run(
         let has_messages = !messages.is_empty();
         let result = match migrate(&store, &mut migrated).await {
             Ok(()) => {
-                let stored = write_batch(&store, signups).await;
-                stored.and(write_batch(&store, messages).await)
+                let stored = write_batch(&store, signups, deadline).await;
+                stored.and(write_batch(&store, messages, deadline).await)
             }
             Err(failure) => {
                 fail_all(signups, &failure);
@@ -224,67 +232,6 @@ async fn migrate(store: &Store, migrated: &mut bool) -> Result<(), StoreFailure>
 async fn probe(store: &Store, migrated: &mut bool) -> Result<(), StoreFailure> {
     migrate(store, migrated).await?;
     store.probe_write().await
-}
-
-/// Writes a batch and replies to its callers. If the database rejects the batch, each record is written on its own, so
-/// that a bad one fails alone.
-///
-/// # Errors
-/// When the database is unavailable. The callers have got that as their reply.
-async fn write_batch<R: Record>(store: &Store, batch: Vec<QueuedWrite<R>>) -> Result<(), StoreFailure> {
-    if batch.is_empty() {
-        return Ok(());
-    }
-    let (records, replies): (Vec<R>, Vec<_>) = batch.into_iter().map(|write| (write.record, write.reply)).unzip();
-    match insert_with_retries(store, &records).await {
-        Ok(outputs) => {
-            for (reply, output) in replies.into_iter().zip(outputs) {
-                let _ = reply.send(Ok(output));
-            }
-            Ok(())
-        }
-        Err(StoreFailure::Rejected(_)) if records.len() > 1 => {
-            let mut available = Ok(());
-            for (record, reply) in records.into_iter().zip(replies) {
-                let result = match &available {
-                    Ok(()) => insert_with_retries(store, &[record]).await,
-                    Err(failure) => Err(StoreFailure::clone(failure)),
-                };
-                if let Err(failure @ StoreFailure::Unavailable(_)) = &result {
-                    available = Err(failure.clone());
-                }
-                let _ = reply.send(result.and_then(|mut outputs| {
-                    outputs.pop().ok_or_else(|| StoreFailure::Rejected("the write had no result".to_owned()))
-                }));
-            }
-            available
-        }
-        Err(failure) => {
-            for reply in replies {
-                let _ = reply.send(Err(failure.clone()));
-            }
-            match failure {
-                StoreFailure::Rejected(_) => Ok(()),
-                other => Err(other),
-            }
-        }
-    }
-}
-
-async fn insert_with_retries<R: Record>(store: &Store, records: &[R]) -> Result<Vec<R::Output>, StoreFailure> {
-    let attempts = async {
-        for _ in 1..MAX_ATTEMPTS {
-            match R::insert(store, records).await {
-                Err(error) if StoreFailure::is_conflict(&error) => {}
-                result => return result,
-            }
-        }
-        R::insert(store, records).await
-    };
-    match timeout(BATCH_TIMEOUT, attempts).await {
-        Ok(result) => result.map_err(StoreFailure::from),
-        Err(_) => Err(StoreFailure::Unavailable("it did not respond in time".to_owned())),
-    }
 }
 
 /// Fails all queued writes, so that they do not wait for an unavailable database one batch after another.

@@ -4,7 +4,9 @@ use futures_util::future::join_all;
 use porchlight::config::RawSettings;
 use serde_json::json;
 
-use crate::harness::{Connection, Database, Service, SmallDisk, endpoints, on_each_database};
+use crate::harness::{
+    Connection, Database, Service, SmallDisk, endpoints, on_each_database, on_each_database_with, wait_until,
+};
 use crate::ops::{becomes_ready, readiness, watched};
 
 /// Every write gets 503 with `Retry-After`, and pages are served.
@@ -162,5 +164,105 @@ async fn a_full_disk_refuses_writes_and_forgets_none_and_takes_them_again_when_t
         service.post("/api/waitlist", &join(taken + number)).await.expect_ok();
     }
     assert_eq!(service.database.count("people").await, taken + 10);
+    service.stop().await;
+}
+
+/// Makes the database refuse every insert into a table, as missing permissions do.
+async fn refuse_all(database: &Database, table: &str) {
+    let refuse = if database.is_postgres() {
+        format!(
+            "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'hunter2'; END $$; \
+             CREATE TRIGGER refuse BEFORE INSERT ON {table} FOR EACH ROW EXECUTE FUNCTION refuse()"
+        )
+    } else {
+        format!("CREATE TRIGGER refuse BEFORE INSERT ON {table} BEGIN SELECT RAISE(ABORT, 'hunter2'); END")
+    };
+    database.execute(&refuse).await;
+}
+
+#[tokio::test]
+async fn a_database_that_refuses_every_write_is_not_ready_until_it_accepts_them() {
+    for table in ["people", "messages"] {
+        on_each_database_with(watched(), async |service| {
+            assert_eq!(readiness(service).await.0, 200);
+            refuse_all(&service.database, table).await;
+            for (path, example) in
+                endpoints().iter().filter(|(path, _)| (*path == "/api/contact") == (table == "messages"))
+            {
+                let answer = service.post(path, example).await;
+                answer.expect_problem(503, "unavailable");
+                assert!(!answer.text().contains("hunter2"), "the cause is for the makers");
+                let (status, report) = readiness(service).await;
+                assert_eq!(status, 503, "{report}");
+                assert!(report["parts"]["writer"].to_string().contains("hunter2"), "{report}");
+            }
+            let trigger =
+                if service.database.is_postgres() { format!("refuse ON {table}") } else { "refuse".to_owned() };
+            service.database.execute(&format!("DROP TRIGGER {trigger}")).await;
+            becomes_ready(service).await;
+            writes_work(service).await;
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_write_that_is_refused_alone_leaves_the_service_ready() {
+    on_each_database_with(watched(), async |service| {
+        service.database.refuse_poison_in("people").await;
+        for _ in 0..2 {
+            let answer = service.post("/api/waitlist", &json!({ "email": "poison@example.com" })).await;
+            answer.expect_problem(503, "unavailable");
+            assert_eq!(readiness(service).await.0, 200);
+        }
+        service.post("/api/waitlist", &json!({ "email": "ada@example.com" })).await.expect_ok();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_user_without_the_permission_to_insert_makes_the_service_unready() {
+    let database = Database::migrated_postgres().await;
+    let user = format!("{}_user", database.name());
+    let grant = format!(
+        "CREATE ROLE {user} LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO {user}; GRANT CREATE ON SCHEMA public TO {user}"
+    );
+    database.execute(&grant).await;
+    let service = Service::start(watched(), database.as_user(&user)).await;
+    service.post("/api/waitlist", &json!({ "email": "ada@example.com" })).await.expect_ok();
+    for table in ["people", "events", "counts"] {
+        database.execute(&format!("REVOKE INSERT ON {table} FROM {user}")).await;
+        service.post("/api/waitlist", &json!({ "email": "ada@example.com" })).await.expect_problem(503, "unavailable");
+        let (status, report) = readiness(&service).await;
+        assert_eq!(status, 503, "{report}");
+        assert!(report["parts"]["writer"].to_string().contains("permission denied"), "{report}");
+        database.execute(&format!("GRANT INSERT ON {table} TO {user}")).await;
+        becomes_ready(&service).await;
+    }
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn readers_that_wait_for_the_database_do_not_delay_a_write() {
+    let service = Service::start(RawSettings::default(), Database::migrated_postgres().await).await;
+    let lock = service.database.lock_tables("unsubscribe_tokens").await;
+    let token = "a".repeat(40);
+    let readers = join_all((0..64).map(async |_| {
+        for _ in 0..3 {
+            service.get(&format!("/unsubscribe/{token}")).await;
+        }
+    }));
+    let writes = async {
+        let here = "(SELECT oid FROM pg_database WHERE datname = current_database())";
+        let blocked = format!("SELECT COUNT(*) FROM pg_locks WHERE NOT granted AND database = {here}");
+        // As many readers as there are connections for requests.
+        wait_until("readers in all connections", async || service.database.number(&blocked).await >= 8).await;
+        for number in 0..10 {
+            let email = format!("p{number}@example.com");
+            service.post("/api/waitlist", &json!({ "email": email })).await.expect_ok();
+        }
+        lock.release().await;
+    };
+    tokio::join!(readers, writes);
     service.stop().await;
 }

@@ -139,7 +139,7 @@ async fn a_write_that_the_database_refuses_fails_alone() {
         });
         for (poison, answer) in join_all(requests).await {
             if poison {
-                answer.expect_problem(500, "server_error");
+                answer.expect_problem(503, "unavailable");
                 assert!(!answer.text().contains("hunter2"), "the cause is for the log alone");
                 assert!(answer.headers.contains_key("deprecation"));
             } else {

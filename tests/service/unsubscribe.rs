@@ -263,3 +263,14 @@ async fn while_the_database_is_locked_unsubscribing_is_503_and_may_be_retried() 
     })
     .await;
 }
+
+#[tokio::test]
+async fn an_invented_token_does_not_wait_for_the_write_lock() {
+    on_each_database(async |service| {
+        let lock = service.database.lock().await;
+        let answer = service.send(Method::POST, &format!("/unsubscribe/{}", "a".repeat(40)), &[], "").await;
+        assert_eq!(answer.status, 404);
+        lock.release().await;
+    })
+    .await;
+}

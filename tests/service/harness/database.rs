@@ -112,6 +112,11 @@ impl Database {
         &self.url
     }
 
+    /// PostgreSQL alone: the same database for another user of the server.
+    pub fn as_user(&self, user: &str) -> Self {
+        Self { url: self.url.replace("//tests@", &format!("//{user}@")), kind: self.kind.clone() }
+    }
+
     pub fn is_postgres(&self) -> bool {
         matches!(self.kind, Kind::Postgres)
     }
@@ -256,7 +261,8 @@ impl Database {
         self.lock_tables(&format!("{table} IN SHARE MODE")).await
     }
 
-    async fn lock_tables(&self, tables: &str) -> Lock {
+    /// Blocks these tables until it is released; in SQLite, all writes.
+    pub async fn lock_tables(&self, tables: &str) -> Lock {
         match self.kind {
             Kind::Sqlite(_) => {
                 let mut connection = self.sqlite_connection().await;

@@ -1,0 +1,224 @@
+//! Writes one batch, and finds the writes in it that the database rejects.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, timeout_at};
+
+use super::{QueuedWrite, Record, Reply};
+use crate::store::{Store, StoreFailure};
+
+/// For everything that was taken from the queue at once, including retries and smaller batches: less than the time that a
+/// caller waits for its reply.
+const BATCH_TIMEOUT: Duration = Duration::from_secs(4);
+/// Attempts at a transaction that conflicts with another one.
+const MAX_ATTEMPTS: usize = 5;
+
+/// When the callers of a batch need their replies.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BatchDeadline(Instant);
+
+impl BatchDeadline {
+    pub(super) fn starting_at(began: Instant) -> Self {
+        Self(began + BATCH_TIMEOUT)
+    }
+
+    fn has_passed(self) -> bool {
+        Instant::now() >= self.0
+    }
+}
+
+/// Writes and the channels for their results, in the same order.
+struct Batch<R: Record> {
+    records: Vec<R>,
+    replies: Vec<Reply<R>>,
+}
+
+impl<R: Record> Batch<R> {
+    fn new(writes: Vec<QueuedWrite<R>>) -> Self {
+        let (records, replies) = writes.into_iter().map(|write| (write.record, write.reply)).unzip();
+        Self { records, replies }
+    }
+
+    fn succeed(self, outputs: Vec<R::Output>) {
+        for (reply, output) in self.replies.into_iter().zip(outputs) {
+            let _ = reply.send(Ok(output));
+        }
+    }
+
+    fn fail(self, failure: &StoreFailure) {
+        for reply in self.replies {
+            let _ = reply.send(Err(failure.clone()));
+        }
+    }
+
+    fn halves(mut self) -> [Self; 2] {
+        let middle = self.records.len() / 2;
+        let second = Self { records: self.records.split_off(middle), replies: self.replies.split_off(middle) };
+        [self, second]
+    }
+}
+
+/// Writes a batch and replies to its callers.
+///
+/// If the database rejects the batch, but accepts other writes, the batch is split in halves until the rejected writes are
+/// alone: one of 1024 takes about twenty transactions. Writes that are not finished at the deadline fail.
+///
+/// # Errors
+/// When the database accepts no writes at all. The callers have got that as their reply.
+pub(super) async fn write_batch<R: Record>(
+    store: &Store,
+    writes: Vec<QueuedWrite<R>>,
+    deadline: BatchDeadline,
+) -> Result<(), StoreFailure> {
+    if writes.is_empty() {
+        return Ok(());
+    }
+    let (mut batches, mut accepts_writes) = (vec![Batch::new(writes)], false);
+    while let Some(batch) = batches.pop() {
+        let rejection = match insert_with_retries(store, &batch.records, deadline).await {
+            Ok(outputs) => {
+                batch.succeed(outputs);
+                accepts_writes = true;
+                continue;
+            }
+            Err(failure) => failure,
+        };
+        let outage = match &rejection {
+            StoreFailure::Rejected(_) if accepts_writes => None,
+            StoreFailure::Rejected(_) => probe(store, deadline).await.err(),
+            failure => Some(failure.clone()),
+        };
+        if let Some(failure) = outage {
+            for batch in batches.into_iter().chain([batch]) {
+                batch.fail(&failure);
+            }
+            return if accepts_writes && deadline.has_passed() { Ok(()) } else { Err(failure) };
+        }
+        accepts_writes = true;
+        match batch.records.len() {
+            1 => batch.fail(&rejection),
+            _ => batches.extend(batch.halves()),
+        }
+    }
+    Ok(())
+}
+
+/// Checks whether the database accepts other writes.
+async fn probe(store: &Store, deadline: BatchDeadline) -> Result<(), StoreFailure> {
+    timeout_at(deadline.0, store.probe_write()).await.unwrap_or_else(|_| Err(timed_out()))
+}
+
+fn timed_out() -> StoreFailure {
+    StoreFailure::Unavailable("it did not respond in time".to_owned())
+}
+
+async fn insert_with_retries<R: Record>(
+    store: &Store,
+    records: &[R],
+    deadline: BatchDeadline,
+) -> Result<Vec<R::Output>, StoreFailure> {
+    let attempts = async {
+        for _ in 1..MAX_ATTEMPTS {
+            match R::insert(store, records).await {
+                Err(error) if StoreFailure::is_conflict(&error) => {}
+                result => return result,
+            }
+        }
+        R::insert(store, records).await
+    };
+    match timeout_at(deadline.0, attempts).await {
+        Ok(result) => result.map_err(StoreFailure::from),
+        Err(_) => Err(timed_out()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::store::Database;
+
+    static TRANSACTIONS: AtomicUsize = AtomicUsize::new(0);
+
+    /// A write that counts transactions; a poisonous one breaks a constraint of the database.
+    struct Counted {
+        number: usize,
+        is_poison: bool,
+    }
+
+    impl Record for Counted {
+        type Output = usize;
+
+        async fn insert(store: &Store, batch: &[Self]) -> Result<Vec<usize>, sqlx::Error> {
+            TRANSACTIONS.fetch_add(1, Ordering::Relaxed);
+            let Store::Sqlite(pool) = store else { unreachable!("the tests use SQLite") };
+            if batch.iter().any(|record| record.is_poison) {
+                sqlx::query("INSERT INTO people (address) VALUES (NULL)").execute(pool).await?;
+            }
+            Ok(batch.iter().map(|record| record.number).collect())
+        }
+    }
+
+    async fn store() -> (Store, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open_for_writer(&Database::Sqlite(folder.path().join("porchlight.db"))).unwrap();
+        store.migrate().await.unwrap();
+        (store, folder)
+    }
+
+    /// Returns whether the database was taken to be unavailable, each caller's reply, and the number of transactions.
+    async fn write(
+        store: &Store,
+        is_poison: impl Fn(usize) -> bool,
+        deadline: BatchDeadline,
+    ) -> (Result<(), StoreFailure>, Vec<Result<usize, StoreFailure>>, usize) {
+        let before = TRANSACTIONS.load(Ordering::Relaxed);
+        let (writes, replies): (Vec<_>, Vec<_>) = (0..1024)
+            .map(|number| {
+                let (reply, result) = oneshot::channel();
+                (QueuedWrite { record: Counted { number, is_poison: is_poison(number) }, reply }, result)
+            })
+            .unzip();
+        let written = write_batch(store, writes, deadline).await;
+        let mut results = Vec::new();
+        for reply in replies {
+            results.push(reply.await.unwrap());
+        }
+        (written, results, TRANSACTIONS.load(Ordering::Relaxed) - before)
+    }
+
+    // One test, because the transactions of all are counted together.
+    #[tokio::test]
+    async fn rejected_writes_are_found_by_halves_and_only_if_others_are_accepted() {
+        let (store, _folder) = store().await;
+        let soon = || BatchDeadline::starting_at(Instant::now());
+        for poison in [0, 511, 700, 1023] {
+            let (written, results, transactions) = write(&store, |number| number == poison, soon()).await;
+            assert!(written.is_ok());
+            for (number, result) in results.into_iter().enumerate() {
+                match result {
+                    Ok(own) => assert!(own == number && number != poison),
+                    Err(failure) => assert!(number == poison && matches!(failure, StoreFailure::Rejected(_))),
+                }
+            }
+            assert_eq!(transactions, 21);
+        }
+
+        let passed = BatchDeadline(Instant::now());
+        let (written, results, transactions) = write(&store, |number| number == 700, passed).await;
+        assert!(matches!(written, Err(StoreFailure::Unavailable(_))), "nothing was stored in time: {written:?}");
+        assert!(results.iter().all(|result| matches!(result, Err(StoreFailure::Unavailable(_)))));
+        assert!(transactions <= 1);
+
+        let Store::Sqlite(pool) = &store else { unreachable!("a SQLite database") };
+        let trigger = "CREATE TRIGGER refuse BEFORE INSERT ON outbox BEGIN SELECT RAISE(ABORT, 'no writes today'); END";
+        sqlx::query(trigger).execute(pool).await.unwrap();
+        let (written, results, transactions) = write(&store, |_| true, soon()).await;
+        assert!(written.unwrap_err().to_string().contains("no writes today"));
+        assert!(results.iter().all(Result::is_err));
+        assert_eq!(transactions, 1, "the batch is not split");
+    }
+}
