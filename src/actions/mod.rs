@@ -24,6 +24,7 @@ mod single_flight;
 mod start_download;
 mod statistics;
 mod suppress;
+mod unconfigured_proxy;
 mod unsubscribe;
 mod withdraw_release;
 
@@ -52,6 +53,7 @@ pub use send_letter::{LetterFailure, LetterSender, LetterStep};
 pub use start_download::{StartedDownload, start_download};
 pub use statistics::{StatisticsRange, statistics};
 pub use suppress::{suppress, unsuppress};
+pub use unconfigured_proxy::UnconfiguredProxy;
 pub use unsubscribe::{can_unsubscribe, ensure_unsubscribe_tokens, unsubscribe};
 pub use withdraw_release::{WithdrawFailure, withdraw_release};
 
@@ -68,6 +70,7 @@ pub struct Service {
     pub count_buffer: CountBuffer,
     /// Whether a mail server is configured to which contact messages are forwarded.
     pub forwards_messages: bool,
+    pub unconfigured_proxy: UnconfiguredProxy,
 }
 
 /// Returns a version 7 UUID for the time `at`, so that ids sort by time.

@@ -33,6 +33,7 @@ pub async fn readiness(service: &Service) -> Vec<ReadinessCheck> {
         check("writer", writer, true),
         check("newest_image", image, has_release),
         check("outbox", outbox_problem(service).await, false),
+        check("proxy", service.unconfigured_proxy.problem(), false),
     ]
 }
 

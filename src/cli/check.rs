@@ -3,6 +3,7 @@
 mod finding;
 mod https;
 mod mail;
+mod proxy;
 mod sender;
 mod site;
 mod storage;
@@ -14,6 +15,7 @@ use clap::Args;
 use self::finding::{Finding, State, line, report};
 use self::https::check_https;
 use self::mail::check_mail;
+use self::proxy::check_proxy;
 use self::site::{check_release, check_site};
 use self::storage::{check_database, check_disks};
 use super::{CommandFailure, base_url, block_on, print_line};
@@ -88,6 +90,7 @@ async fn run_checks(settings: &Settings, name_servers: &NameServers) -> Vec<Find
         Err(failure) => findings.push(Finding::failed("site", failure.to_string())),
     }
     if let Some(store) = store {
+        findings.extend(check_proxy(settings, &store, Clock::System.now()).await);
         store.close().await;
     }
     let base_url = base_url(settings);

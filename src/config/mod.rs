@@ -4,6 +4,7 @@
 //! environment, `--base-url` as a flag. A flag overrides the environment, which overrides the file,
 //! which overrides the default.
 
+mod clients;
 mod log;
 mod mail;
 mod ops;
@@ -19,6 +20,7 @@ use crate::domain::base_url::BaseUrl;
 use crate::domain::limits::MAX_LETTER_RATE;
 use crate::domain::web_url::parse_web_url;
 
+pub use clients::ClientSettings;
 pub use log::LogFormat;
 pub use mail::MailSettings;
 pub use ops::{Ops, OpsListen};
@@ -50,6 +52,7 @@ pub struct Settings {
     pub mail: Option<MailSettings>,
     /// `None`: text on a terminal, else logfmt.
     pub log_format: Option<LogFormat>,
+    pub clients: ClientSettings,
 }
 
 /// A sentence that names the invalid setting or flag, and the reason.
@@ -133,6 +136,7 @@ impl Settings {
             },
             log_format: setting("log_format").map(|(name, text)| LogFormat::parse(name, &text)).transpose()?,
             mail: MailSettings::parse(&mut text_of)?,
+            clients: ClientSettings::parse(&mut text_of)?,
         })
     }
 }
@@ -176,6 +180,14 @@ mod tests {
             ("smtp_url = 'smtp://mail.example'\ncontact_to = 'a@b.example'", "`mail_from`"),
             ("smtp_url = 'smtp://mail.example'\nmail_from = 'a@b.example'", "`contact_to`"),
             ("contact_to = 'makers'", "`contact_to`"),
+            ("client_ip_header = 'x-forwarded-for'", "`trusted_proxies`"),
+            ("client_ip_header = 'x-forwarded-for'", "`client_ip_header`"),
+            ("trusted_proxies = '10.0.0.0/8'", "`client_ip_header`"),
+            ("trusted_proxies = '10.0.0.0/8'", "`trusted_proxies`"),
+            ("trusted_proxies = 'proxy'\nclient_ip_header = 'x-forwarded-for'", "`trusted_proxies`"),
+            ("trusted_proxies = []\nclient_ip_header = 'x-forwarded-for'", "`trusted_proxies`"),
+            ("trusted_proxies = '10.0.0.0/8'\nclient_ip_header = 'x forwarded for'", "`client_ip_header`"),
+            ("client_limits = 'some'", "`client_limits`"),
             ("listen = { a = 1 }", "`listen`"),
             ("lissen = '127.0.0.1:1'", "`lissen`"),
         ] {
@@ -188,5 +200,18 @@ mod tests {
     fn origins_may_be_a_list_and_are_normalized() {
         let settings = load("allowed_origins = ['HTTPS://A.example:443', 'http://b.example']", &RawSettings::default());
         assert_eq!(settings.unwrap().allowed_origins, ["https://a.example", "http://b.example"]);
+    }
+    #[test]
+    fn proxies_may_be_a_list_and_limits_can_be_off() {
+        let settings = load(
+            "client_ip_header = 'X-Forwarded-For'\ntrusted_proxies = ['10.0.0.0/8', '::1']\nclient_limits = 'off'",
+            &RawSettings::default(),
+        );
+        let clients = settings.unwrap().clients;
+        let proxies = clients.proxies.unwrap();
+        assert_eq!(proxies.header(), "x-forwarded-for");
+        assert!(proxies.contains("10.1.2.3".parse().unwrap()) && proxies.contains("::1".parse().unwrap()));
+        assert!(!clients.limits);
+        assert!(load("", &RawSettings::default()).unwrap().clients.limits);
     }
 }

@@ -76,6 +76,18 @@ pub struct RawSettings {
     /// Format of the log on standard error: text, logfmt, json or off [default: text on a terminal, else logfmt]
     #[arg(long, global = true, env = "PORCHLIGHT_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<String>,
+
+    /// Header in which a proxy names the client, such as x-forwarded-for; needs `trusted_proxies` [default: none]
+    #[arg(long, global = true, env = "PORCHLIGHT_CLIENT_IP_HEADER", value_name = "HEADER")]
+    pub client_ip_header: Option<String>,
+
+    /// Networks of the proxies that are believed, such as 10.0.0.0/8, separated by commas; needs `client_ip_header` [default: none]
+    #[arg(long, global = true, env = "PORCHLIGHT_TRUSTED_PROXIES", value_name = "NETWORKS")]
+    pub trusted_proxies: Option<String>,
+
+    /// Whether each client is limited in requests and connections: on or off [default: on]
+    #[arg(long, global = true, env = "PORCHLIGHT_CLIENT_LIMITS", value_name = "ON|OFF")]
+    pub client_limits: Option<String>,
 }
 
 /// Returns the name and text of each setting that is set.

@@ -4,6 +4,8 @@
 
 use std::time::Duration;
 
+use super::rate_limit::RateLimit;
+
 /// Longest email address, as typed.
 pub const MAX_EMAIL_CHARS: usize = 254;
 /// Longest local part of an email address.
@@ -33,6 +35,19 @@ pub const MAX_INSTANCE_CHARS: usize = 200;
 pub const MAX_ECHOED_VERSION_CHARS: usize = 64;
 /// Most connections that are open at once.
 pub const MAX_CONNECTIONS: usize = 16 * 1024;
+
+/// Most connections that one client has open at once.
+pub const MAX_CONNECTIONS_PER_CLIENT: usize = 256;
+/// Downloads and joins of one client: 10 a second, 100 at once.
+pub const CLIENT_SIGNUPS: RateLimit = RateLimit { burst: 100, interval: Duration::from_millis(100) };
+/// Contact messages of one client: 6 a minute, 12 at once.
+pub const CLIENT_MESSAGES: RateLimit = RateLimit { burst: 12, interval: Duration::from_secs(10) };
+/// Unsubscribe requests of one client with an unknown token: 5 a second, 50 at once.
+pub const CLIENT_UNKNOWN_TOKENS: RateLimit = RateLimit { burst: 50, interval: Duration::from_millis(200) };
+/// Requests of one client to `/mcp`, joins aside: 50 a second, 200 at once.
+pub const CLIENT_MCP_REQUESTS: RateLimit = RateLimit { burst: 200, interval: Duration::from_millis(20) };
+/// Most buckets that are kept for the limits above, a few megabytes. Beyond that, the fullest ones are forgotten.
+pub const MAX_CLIENT_BUCKETS: usize = 64 * 1024;
 
 /// A source that was not seen recently is counted only on a day with fewer sources than this.
 /// Anyone can invent sources, so their number must be bounded.

@@ -50,6 +50,12 @@ pub(super) enum Listener {
 }
 
 impl Listener {
+    const fn app(&self) -> &App {
+        match self {
+            Self::Public(app, _) | Self::Ops(app, _) => app,
+        }
+    }
+
     async fn handle(self, request: Request) -> Response {
         match self {
             Self::Public(app, router) => web::handle(app, router, request).await,
@@ -73,9 +79,12 @@ pub(super) async fn accept(listener: TcpListener, context: ConnectionContext) {
         };
         match accepted {
             Ok((stream, address)) => {
-                let connection = serve_connection(stream, Peer::new(address.ip()), context.clone());
+                let peer = Peer::new(address.ip());
+                // Over the limit per client, the connection is closed at once.
+                let Some(slot) = context.listener.app().open_connection(peer) else { continue };
+                let connection = serve_connection(stream, peer, context.clone());
                 context.tasks.spawn(async move {
-                    let _permit = permit;
+                    let (_permit, _slot) = (permit, slot);
                     connection.await;
                 });
             }
@@ -95,7 +104,13 @@ fn drain_backlog(listener: TcpListener, context: &ConnectionContext) {
         if stream.set_nonblocking(true).is_ok()
             && let Ok(stream) = TcpStream::from_std(stream)
         {
-            context.tasks.spawn(serve_connection(stream, Peer::new(address.ip()), context.clone()));
+            let peer = Peer::new(address.ip());
+            let Some(slot) = context.listener.app().open_connection(peer) else { continue };
+            let connection = serve_connection(stream, peer, context.clone());
+            context.tasks.spawn(async move {
+                let _slot = slot;
+                connection.await;
+            });
         }
     }
 }

@@ -5,6 +5,7 @@
 mod connections;
 mod flush_counts;
 mod forwarder;
+mod record_notices;
 mod refresh_releases;
 mod write_timeout;
 
@@ -20,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::connections::{ConnectionContext, Listener};
-use crate::actions::{CountBuffer, Forwarder, NewestImage, ReleaseCatalog, Service};
+use crate::actions::{CountBuffer, Forwarder, NewestImage, ReleaseCatalog, Service, UnconfiguredProxy};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, MailSettings, OpsListen, Settings};
 use crate::domain::base_url::BaseUrl;
@@ -118,7 +119,17 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let flush_counts = flush_counts::run(count_buffer.clone(), store.clone(), stop.clone());
     let forwards_messages = forwarder.is_some();
     let ops_pool = Store::open_for_ops(&database)?;
-    let service = Service { store, ops_pool, writer, clock, newest_image, catalog, count_buffer, forwards_messages };
+    let service = Service {
+        store,
+        ops_pool,
+        writer,
+        clock,
+        newest_image,
+        catalog,
+        count_buffer,
+        forwards_messages,
+        unconfigured_proxy: UnconfiguredProxy::default(),
+    };
     let app = App::new(&settings, base_url.clone(), service, &content)?;
 
     let context_of =
@@ -131,6 +142,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         tasks.spawn(connections::accept(listener, context_of(Listener::Ops(app.clone(), auth))));
     }
     tasks.spawn(flush_counts);
+    tasks.spawn(record_notices::run(app.service().clone(), stop.clone()));
     tasks.spawn(refresh_releases::run(content.clone(), app.clone(), stop.clone()));
     if let Some(forwarder) = forwarder {
         let (stop, abort) = (stop.clone(), abort.clone());

@@ -17,6 +17,7 @@ mod letter_claims;
 mod letters;
 mod messages;
 mod migrations;
+mod notices;
 mod open_existing;
 mod outbox;
 mod people;

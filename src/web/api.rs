@@ -15,6 +15,7 @@ use super::endpoints::{
 use super::fields::Fields;
 use super::initiator::Initiator;
 use super::json;
+use super::limits::ClientLimit;
 use super::problem::{ErrorCode, Problem};
 use super::response::json_response;
 use crate::actions::{StartedDownload, join_waitlist, send_contact, start_download};
@@ -28,7 +29,7 @@ const DEPRECATED_SINCE: HeaderValue = HeaderValue::from_static("@1794700800");
 /// Records the download and returns the URL of the newest disk image.
 pub(crate) async fn download(State(app): State<App>, request: Request) -> Response {
     let via = via(&app, request.headers());
-    respond(&app, request, async |fields| {
+    respond(&app, ClientLimit::Signups, request, async |fields| {
         let order = parse_download_order(fields, via)?;
         let StartedDownload { url, already } = start_download(app.service(), order).await?;
         Ok(DownloadResult { ok: true, url, already })
@@ -39,7 +40,7 @@ pub(crate) async fn download(State(app): State<App>, request: Request) -> Respon
 /// Puts the address on the deprecated waitlist.
 pub(crate) async fn waitlist(State(app): State<App>, request: Request) -> Response {
     let via = via(&app, request.headers());
-    let mut response = respond(&app, request, async |fields| {
+    let mut response = respond(&app, ClientLimit::Signups, request, async |fields| {
         let order = parse_waitlist_order(fields, via)?;
         let already = join_waitlist(app.service(), order).await?;
         Ok(WaitlistResult { ok: true, already })
@@ -51,7 +52,7 @@ pub(crate) async fn waitlist(State(app): State<App>, request: Request) -> Respon
 
 /// Stores a message to the makers.
 pub(crate) async fn contact(State(app): State<App>, request: Request) -> Response {
-    respond(&app, request, async |fields| {
+    respond(&app, ClientLimit::Messages, request, async |fields| {
         send_contact(app.service(), parse_contact_message(fields)?).await?;
         Ok(ContactResult { ok: true })
     })
@@ -75,6 +76,7 @@ pub(crate) async fn not_found(State(app): State<App>, request: Request) -> Respo
 /// result.
 async fn respond<T: Serialize>(
     app: &App,
+    limit: ClientLimit,
     request: Request,
     action: impl AsyncFnOnce(Fields) -> Result<T, Problem>,
 ) -> Response {
@@ -83,7 +85,11 @@ async fn respond<T: Serialize>(
         if head.method != Method::POST {
             return Err(Problem::new(ErrorCode::MethodNotAllowed, "This address takes POST only."));
         }
-        let body = body::read(&head.headers, body).await.map_err(unreadable)?;
+        let body = body::read(&head.headers, body).await;
+        // Every request counts, whatever its response will be.
+        let within_limit = app.count_request(limit, &head);
+        let body = body.map_err(unreadable)?;
+        within_limit.map_err(|over_limit| app.refuse(over_limit))?;
         check_media_type(&head.headers)?;
         action(Fields::parse_body(&body)?).await
     };

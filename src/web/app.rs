@@ -2,11 +2,17 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use http::HeaderMap;
+use http::request::Parts;
+
 use super::built_site::BuiltSite;
+use super::limits::{ClientLimit, ClientLimits, ConnectionSlot, OverLimit};
 use super::metrics::Metrics;
+use super::problem::Problem;
 use crate::actions::{ReleaseCatalog, Service};
 use crate::config::Settings;
 use crate::domain::base_url::BaseUrl;
+use crate::domain::client::Peer;
 use crate::site::{Content, SiteFailure};
 
 /// The shared state of all handlers. Cheap to clone.
@@ -21,6 +27,7 @@ struct Inner {
     ai_train: bool,
     built: RwLock<Arc<BuiltSite>>,
     metrics: Metrics,
+    limits: ClientLimits,
 }
 
 impl App {
@@ -36,13 +43,15 @@ impl App {
     ) -> Result<Self, SiteFailure> {
         let releases = service.catalog.cached();
         let built = BuiltSite::new(content, &base_url, &service.newest_image, &releases, settings.ai_train)?;
+        let metrics = Metrics::new();
         Ok(Self(Arc::new(Inner {
             service,
             base_url,
             allowed_origins: settings.allowed_origins.clone(),
             ai_train: settings.ai_train,
             built: RwLock::new(Arc::new(built)),
-            metrics: Metrics::new(),
+            limits: ClientLimits::new(settings.clients.clone(), metrics.clone()),
+            metrics,
         })))
     }
 
@@ -68,6 +77,30 @@ impl App {
 
     pub(crate) fn metrics(&self) -> &Metrics {
         &self.0.metrics
+    }
+
+    /// Counts a connection of this peer until the slot is dropped. Returns `None` if it has too many.
+    #[must_use]
+    pub fn open_connection(&self, peer: Peer) -> Option<ConnectionSlot> {
+        self.0.limits.open_connection(peer, self.0.service.clock.now())
+    }
+
+    /// Notes a request that came through a proxy which no setting names.
+    pub(crate) fn note_proxy(&self, peer: Option<Peer>, headers: &HeaderMap) {
+        let Inner { service, limits, .. } = &*self.0;
+        if limits.shows_unconfigured_proxy(peer, headers) {
+            service.unconfigured_proxy.seen(service.clock.now());
+        }
+    }
+
+    /// Counts a request of a client.
+    pub(crate) fn count_request(&self, limit: ClientLimit, head: &Parts) -> Result<(), OverLimit> {
+        self.0.limits.count(limit, head, self.0.service.clock.now())
+    }
+
+    /// Refuses a request of a client that has exceeded a limit.
+    pub(crate) fn refuse(&self, over_limit: OverLimit) -> Problem {
+        self.0.limits.refuse(over_limit, self.0.service.clock.now())
     }
 
     pub(crate) fn base_url(&self) -> &BaseUrl {

@@ -15,7 +15,8 @@ use super::endpoints::{parse_contact_message, parse_download_order};
 use super::fields::Fields;
 use super::headers::make_private;
 use super::initiator::Initiator;
-use super::problem::{ErrorCode, Problem, RETRY_AFTER_SECONDS};
+use super::limits::ClientLimit;
+use super::problem::{ErrorCode, Problem};
 use super::representation::HTML;
 use super::response::{method_not_allowed, text_response};
 use crate::actions::{send_contact, start_download};
@@ -36,7 +37,7 @@ pub(crate) async fn download(State(app): State<App>, request: Request) -> Respon
     if request.method() == Method::GET || request.method() == Method::HEAD {
         return see_other("/#download");
     }
-    submit(&app, request, PageName::Home, async |fields| {
+    submit(&app, ClientLimit::Signups, request, PageName::Home, async |fields| {
         let order = parse_download_order(fields, Via::Site)?;
         start_download(app.service(), DownloadOrder { source: Source::parse(SOURCE).ok(), ..order }).await?;
         Ok(DOWNLOAD_STARTED_PATH)
@@ -46,7 +47,7 @@ pub(crate) async fn download(State(app): State<App>, request: Request) -> Respon
 
 /// `POST /contact`: the form of the contact page.
 pub(crate) async fn contact(State(app): State<App>, request: Request) -> Response {
-    submit(&app, request, PageName::Contact, async |fields| {
+    submit(&app, ClientLimit::Messages, request, PageName::Contact, async |fields| {
         send_contact(app.service(), parse_contact_message(fields)?).await?;
         Ok(CONTACT_SENT_PATH)
     })
@@ -57,6 +58,7 @@ pub(crate) async fn contact(State(app): State<App>, request: Request) -> Respons
 /// the page that has the form.
 async fn submit(
     app: &App,
+    limit: ClientLimit,
     request: Request,
     page: PageName,
     action: impl AsyncFnOnce(Fields) -> Result<&'static str, Problem>,
@@ -65,13 +67,17 @@ async fn submit(
     if head.method != Method::POST {
         return method_not_allowed("GET, HEAD, POST");
     }
-    let Ok(body) = body::read(&head.headers, body).await else {
+    let body = body::read(&head.headers, body).await;
+    // Every request counts, whatever its response will be.
+    let within_limit = app.count_request(limit, &head);
+    let Ok(body) = body else {
         let problem = invalid_form("The form is incomplete or too large.");
         return page_with_errors(app, page, FormValues::default(), &problem);
     };
     let pairs: Vec<(String, String)> = form_urlencoded::parse(&body).into_owned().collect();
     let values = values(&pairs);
     let outcome = async {
+        within_limit.map_err(|over_limit| app.refuse(over_limit))?;
         check_origin(app, &head.headers)?;
         check_content_type(&head.headers)?;
         action(fields(pairs)?).await
@@ -142,8 +148,8 @@ fn page_with_errors(app: &App, page: PageName, values: FormValues, problem: &Pro
     *response.status_mut() = problem.code.status();
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(HTML));
     make_private(response.headers_mut());
-    if problem.code == ErrorCode::Unavailable {
-        response.headers_mut().insert(RETRY_AFTER, RETRY_AFTER_SECONDS);
+    if let Some(seconds) = problem.retry_after_header() {
+        response.headers_mut().insert(RETRY_AFTER, seconds);
     }
     response
 }

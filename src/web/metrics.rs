@@ -12,6 +12,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use super::mcp::client::ClientClass;
+use super::refusal::Refusal;
 use crate::domain::version::Version;
 
 /// Cheap to clone. Clones share the same counters.
@@ -21,6 +22,7 @@ pub(crate) struct Metrics {
     tool_calls: Family<CallLabels, Counter>,
     initializations: Family<ClientLabels, Counter>,
     images: Family<ImageLabels, Counter>,
+    refused: Family<RefusalLabels, Counter>,
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
@@ -45,13 +47,30 @@ struct ImageLabels {
     version: String,
 }
 
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct RefusalLabels {
+    reason: &'static str,
+}
+
+impl From<Refusal> for RefusalLabels {
+    fn from(refusal: Refusal) -> Self {
+        Self { reason: refusal.as_str() }
+    }
+}
+
 impl Metrics {
     pub(crate) fn new() -> Self {
+        let refused = Family::<RefusalLabels, Counter>::default();
+        // Every reason is reported from the start, so that an alert can be written before the first refusal.
+        for refusal in Refusal::ALL {
+            drop(refused.get_or_create(&refusal.into()));
+        }
         Self {
             requests: Family::new_with_constructor(durations),
             tool_calls: Family::default(),
             initializations: Family::default(),
             images: Family::default(),
+            refused,
         }
     }
 
@@ -74,6 +93,15 @@ impl Metrics {
         self.images.get_or_create(&ImageLabels { version: version.to_string() }).inc();
     }
 
+    pub(crate) fn record_refusal(&self, refusal: Refusal) {
+        self.refused.get_or_create(&refusal.into()).inc();
+    }
+
+    /// How often this instance refused, for this reason.
+    pub(crate) fn refused(&self, refusal: Refusal) -> u64 {
+        self.refused.get_or_create(&refusal.into()).get()
+    }
+
     pub(crate) fn register(&self, registry: &mut Registry) {
         let help = "Time from the head of a request to the head of its response, by route and status";
         registry.register("http_request_duration_seconds", help, self.requests.clone());
@@ -84,6 +112,7 @@ impl Metrics {
             self.initializations.clone(),
         );
         registry.register("images_sent", "Disk images whose transfer started, by version", self.images.clone());
+        registry.register("refused", "Requests and connections that were refused, by reason", self.refused.clone());
     }
 }
 

@@ -31,6 +31,7 @@ pub async fn handle(app: App, router: axum::Router, mut request: Request) -> Res
     let has_body = !request.body().is_end_stream();
     let matched = MatchedRoute::default();
     request.extensions_mut().insert(matched.clone());
+    app.note_proxy(request.extensions().get().copied(), request.headers());
     let built = app.built();
     let served = built.served.get_key_value(&path);
     let respond = respond(served.map(|(_, served)| served), router, request);

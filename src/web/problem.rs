@@ -2,6 +2,7 @@
 //! forms share them. The detail is written where the error is detected.
 
 use std::borrow::Cow;
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::Response;
@@ -14,6 +15,7 @@ use crate::actions::Failure;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::display_text::excerpt;
 use crate::domain::limits;
+use crate::domain::plural::quantity;
 
 /// The stable codes of all errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,8 +101,8 @@ impl ErrorCode {
             Self::NotFound => "No endpoint has this address under `/api/`.",
             Self::MethodNotAllowed => "The endpoint was called with a method other than the one in the `Allow` header.",
             Self::Unavailable => {
-                "The request is valid, but the service is temporarily unavailable. It may have been stored, and \
-                 sending it again does no harm."
+                "The client exceeded one of the limits, and nothing was stored; or the service is \
+                 temporarily unavailable, and a valid request may have been stored. Sending it again does no harm."
             }
             Self::ServerError => "The service failed. The request itself may have been fine.",
         }
@@ -174,10 +176,12 @@ pub(crate) struct Problem {
     pub detail: String,
     pub resolution: Cow<'static, str>,
     pub errors: Vec<FieldError>,
+    /// After how many seconds a request that got a 503 may be repeated.
+    pub retry_after: u64,
 }
 
-/// `Retry-After` of a 503.
-pub(crate) const RETRY_AFTER_SECONDS: HeaderValue = HeaderValue::from_static("5");
+/// `Retry-After` of a 503 whose cause may take any time.
+pub(crate) const RETRY_AFTER_SECONDS: u64 = 5;
 
 #[derive(Serialize)]
 struct ProblemBody<'a> {
@@ -196,7 +200,24 @@ struct ProblemBody<'a> {
 
 impl Problem {
     pub(crate) fn new(code: ErrorCode, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), resolution: code.resolution().into(), errors: Vec::new() }
+        Self {
+            code,
+            detail: detail.into(),
+            resolution: code.resolution().into(),
+            errors: Vec::new(),
+            retry_after: RETRY_AFTER_SECONDS,
+        }
+    }
+
+    /// The client sent too many requests, and may send the next one after `wait`.
+    pub(crate) fn over_limit(wait: Duration) -> Self {
+        let retry_after = u64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u64::MAX);
+        let detail = format!(
+            "Too many requests came from your network in a short time. This one was refused, and nothing was stored. \
+             Please try again in {}.",
+            quantity(retry_after, "second", "seconds")
+        );
+        Self { retry_after, ..Self::new(ErrorCode::Unavailable, detail) }
     }
 
     /// An error about one member.
@@ -208,6 +229,11 @@ impl Problem {
 
     pub(crate) fn resolved_by(self, resolution: impl Into<Cow<'static, str>>) -> Self {
         Self { resolution: resolution.into(), ..self }
+    }
+
+    /// The value of the header `Retry-After`, which only a 503 has.
+    pub(crate) fn retry_after_header(&self) -> Option<HeaderValue> {
+        (self.code == ErrorCode::Unavailable).then(|| self.retry_after.into())
     }
 
     /// Encodes the problem. `path` is that of the request, as it was sent.
@@ -234,14 +260,11 @@ impl Problem {
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         headers.insert(CONTENT_LANGUAGE, HeaderValue::from_static("en"));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        match self.code {
-            ErrorCode::MethodNotAllowed => {
-                headers.insert(ALLOW, HeaderValue::from_static("POST"));
-            }
-            ErrorCode::Unavailable => {
-                headers.insert(RETRY_AFTER, RETRY_AFTER_SECONDS);
-            }
-            _ => {}
+        if self.code == ErrorCode::MethodNotAllowed {
+            headers.insert(ALLOW, HeaderValue::from_static("POST"));
+        }
+        if let Some(seconds) = self.retry_after_header() {
+            headers.insert(RETRY_AFTER, seconds);
         }
         response
     }

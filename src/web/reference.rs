@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::endpoints::{API_VERSION, DOWNLOAD, ENDPOINTS, Endpoint, parse_download_order};
 use super::fields::Fields;
+use super::limits::ClientLimit;
 use super::mcp::server_info::VERSIONS;
 use super::mcp::tools::{TOOLS, Tool};
 use super::problem::ErrorCode;
@@ -21,6 +22,7 @@ use crate::domain::release::Releases;
 #[derive(Serialize)]
 struct Reference {
     limits: BTreeMap<&'static str, usize>,
+    client_limits: [ClientLimitListing; ClientLimit::ALL.len()],
     errors: [ErrorListing; ErrorCode::ALL.len()],
     problem_example: String,
     endpoints: [EndpointListing; ENDPOINTS.len()],
@@ -33,6 +35,13 @@ struct Reference {
     release: Option<ReleaseView>,
     releases: Vec<ReleaseView>,
     last_release: String,
+}
+
+#[derive(Serialize)]
+struct ClientLimitListing {
+    what: &'static str,
+    rate: String,
+    burst: u32,
 }
 
 #[derive(Serialize)]
@@ -63,7 +72,9 @@ pub(crate) fn build(base_url: &BaseUrl, newest_image: &NewestImage, releases: &R
             ("message_min", limits::MIN_MESSAGE_CHARS),
             ("message", limits::MAX_MESSAGE_CHARS),
             ("body_kib", limits::MAX_BODY_BYTES / 1024),
+            ("connections", limits::MAX_CONNECTIONS_PER_CLIENT),
         ]),
+        client_limits: ClientLimit::ALL.map(ClientLimitListing::from),
         errors: ErrorCode::ALL.map(ErrorListing::from),
         problem_example: problem_example(base_url),
         endpoints: ENDPOINTS.map(EndpointListing::from),
@@ -84,6 +95,12 @@ fn problem_example(base_url: &BaseUrl) -> String {
     let fields = Fields::parse_body(br#"{"email":"nobody"}"#);
     let refused = fields.and_then(|fields| parse_download_order(fields, Via::Api)).err();
     refused.map(|problem| problem.json(base_url, DOWNLOAD.path)).unwrap_or_default()
+}
+
+impl From<ClientLimit> for ClientLimitListing {
+    fn from(limit: ClientLimit) -> Self {
+        Self { what: limit.title(), rate: limit.rate().per_period(), burst: limit.rate().burst }
+    }
 }
 
 impl From<ErrorCode> for ErrorListing {

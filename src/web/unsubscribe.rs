@@ -6,12 +6,14 @@
 use axum::extract::{Request, State};
 use axum::response::Response;
 use http::header::RETRY_AFTER;
+use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
 use url::form_urlencoded;
 
 use super::app::App;
 use super::built_site::BuiltSite;
 use super::headers::make_private;
+use super::limits::ClientLimit;
 use super::problem::RETRY_AFTER_SECONDS;
 use super::response::{method_not_allowed, text_response};
 use super::served::Served;
@@ -21,11 +23,15 @@ use crate::domain::unsubscribe::{UNSUBSCRIBE_PATH, UnsubscribeKind, UnsubscribeT
 
 /// `GET` and `POST /unsubscribe/{token}`
 pub(crate) async fn unsubscribe_page(State(app): State<App>, request: Request) -> Response {
-    let Some(token) = request.uri().path().strip_prefix(UNSUBSCRIBE_PATH).and_then(UnsubscribeToken::parse) else {
-        return pages::fallback(State(app), request).await;
-    };
+    let token = request.uri().path().strip_prefix(UNSUBSCRIBE_PATH).and_then(UnsubscribeToken::parse);
     let built = app.built();
     let (head, body) = request.into_parts();
+    let Some(token) = token else {
+        return match refusal_of_unknown_token(&app, &head) {
+            Some(refusal) => refusal,
+            None => pages::fallback(State(app), Request::from_parts(head, body)).await,
+        };
+    };
     match head.method {
         Method::GET | Method::HEAD => {
             let known = can_unsubscribe(app.service(), &token).await;
@@ -42,10 +48,25 @@ pub(crate) async fn unsubscribe_page(State(app): State<App>, request: Request) -
                 UnsubscribeKind::NotMe => &built.never_again,
             };
             let known = unsubscribe(app.service(), &token, kind).await;
-            respond(&built, known, page, &HeaderMap::new())
+            let refusal = if matches!(known, Ok(false)) { refusal_of_unknown_token(&app, &head) } else { None };
+            refusal.unwrap_or_else(|| respond(&built, known, page, &HeaderMap::new()))
         }
         _ => method_not_allowed("GET, HEAD, POST"),
     }
+}
+
+/// Counts a `POST` with an unknown token, and returns the response if the client has sent too many. A valid token is
+/// never refused, because mail providers unsubscribe many readers from one address.
+fn refusal_of_unknown_token(app: &App, head: &Parts) -> Option<Response> {
+    if head.method != Method::POST {
+        return None;
+    }
+    let over_limit = app.count_request(ClientLimit::UnknownTokens, head).err()?;
+    let problem = app.refuse(over_limit);
+    let mut response = text_response(problem.code.status(), format!("{}\n", problem.detail));
+    response.headers_mut().extend(problem.retry_after_header().map(|seconds| (RETRY_AFTER, seconds)));
+    make_private(response.headers_mut());
+    Some(response)
 }
 
 /// Any body unsubscribes, because mail clients send their own. Only the page's checkbox also suppresses
@@ -70,7 +91,7 @@ fn respond(built: &BuiltSite, known: Result<bool, Failure>, page: &Served, heade
                 StatusCode::SERVICE_UNAVAILABLE,
                 "This did not work just now, and nothing was changed. Please try again in a minute.\n",
             );
-            response.headers_mut().insert(RETRY_AFTER, RETRY_AFTER_SECONDS);
+            response.headers_mut().insert(RETRY_AFTER, RETRY_AFTER_SECONDS.into());
             make_private(response.headers_mut());
             response
         }

@@ -14,6 +14,7 @@ mod addresses;
 mod backup;
 mod bodies;
 mod check;
+mod clients;
 mod configuration;
 mod connections;
 mod contact;

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 
 use crate::harness::{Program, raw};
 
-pub(super) const NAMES: [&str; 17] = [
+pub(super) const NAMES: [&str; 20] = [
     "postal_address",
     "letter_rate",
     "listen",
@@ -25,6 +25,9 @@ pub(super) const NAMES: [&str; 17] = [
     "mail_from",
     "contact_to",
     "log_format",
+    "client_ip_header",
+    "trusted_proxies",
+    "client_limits",
 ];
 /// Part of the last line that `serve` prints at the start.
 const STARTED: &str = "not mailed to anybody";
@@ -134,6 +137,10 @@ fn an_invalid_value_prevents_the_start_and_the_message_names_the_setting() {
         ("smtp_url", "smtps://user@mail.example"),
         ("mail_from", "Troupe"),
         ("contact_to", "makers@troupe.example, others@troupe.example"),
+        ("client_ip_header", "x-forwarded-for"),
+        ("trusted_proxies", "10.0.0.0/8"),
+        ("trusted_proxies", "proxy.example"),
+        ("client_limits", "some"),
     ] {
         let folder = tempfile::tempdir().expect("a folder");
         let without_listen = || Program::command(folder.path(), &["serve"]);
@@ -157,6 +164,17 @@ fn sending_mail_requires_a_sender_and_a_recipient() {
         command.args(["--smtp-url", "smtp://localhost", given, "makers@troupe.example"]);
         let output = refusal(command);
         assert!(output.contains(&format!("`{missing}`")) && output.contains("`smtp_url`"), "{output}");
+    }
+}
+
+#[test]
+fn the_header_that_names_the_client_and_the_proxies_that_are_believed_need_each_other() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for given in [["--client-ip-header", "forwarded"], ["--trusted-proxies", "10.0.0.0/8, ::1"]] {
+        let mut command = serve(folder.path());
+        command.args(given);
+        let output = refusal(command);
+        assert!(output.contains("`client_ip_header`") && output.contains("`trusted_proxies`"), "{output}");
     }
 }
 

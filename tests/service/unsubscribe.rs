@@ -41,7 +41,7 @@ async fn link(service: &Service, email: &str) -> String {
 }
 
 /// Signs up a person with an opt-in; returns the link in a letter to them.
-async fn reader(service: &Service, email: &str) -> String {
+pub(super) async fn reader(service: &Service, email: &str) -> String {
     download(service, email, true).await;
     link(service, email).await
 }

@@ -93,7 +93,7 @@ fn error_response(code: ErrorCode, description: &str) -> Value {
     });
     match code {
         ErrorCode::Unavailable => {
-            response["headers"] = json!({ "Retry-After": header("How many seconds to wait.") });
+            response["headers"] = retry_after();
         }
         ErrorCode::MethodNotAllowed => {
             response["headers"] = json!({ "Allow": header("The method to use.") });
@@ -110,6 +110,9 @@ fn mcp_operation() -> Value {
             "content": { "application/json": { "schema": named("JsonRpcResponse") } },
         })
     };
+    let mut unavailable =
+        response("The client exceeded a limit. A call of a tool gets a result with `isError` instead.");
+    unavailable["headers"] = retry_after();
     json!({
         "operationId": "callMcp",
         "summary": "Call the MCP server",
@@ -140,6 +143,7 @@ fn mcp_operation() -> Value {
             "400": response("Not one valid JSON-RPC message, or an unsupported protocol version."),
             "403": response("The Origin is not allowed."),
             "405": response("A method other than POST."),
+            "503": unavailable,
         },
     })
 }
@@ -211,6 +215,10 @@ fn rpc_error() -> Value {
 
 fn named(schema: &str) -> Value {
     json!({ "$ref": format!("#/components/schemas/{schema}") })
+}
+
+fn retry_after() -> Value {
+    json!({ "Retry-After": header("How many seconds to wait.") })
 }
 
 fn header(description: &str) -> Value {

@@ -86,6 +86,17 @@ pub(super) async fn call(app: &App, client: ClientClass, params: Option<&Members
     Ok(result.unwrap_or_else(|problem| error_result(&problem)))
 }
 
+/// Whether the tool records a person.
+pub(super) fn is_signup(params: Option<&Members<'_>>) -> bool {
+    let name = params.and_then(|params| params.get("name")).and_then(json::as_string);
+    TOOLS.iter().any(|tool| matches!(tool.id, ToolId::JoinWaitlist) && name.as_deref() == Some(tool.name))
+}
+
+/// The result of a call that was refused before it was read.
+pub(super) fn refusal(problem: &Problem) -> String {
+    text_result(&problem.detail, true)
+}
+
 fn parse_params(params: Option<&Members<'_>>) -> Result<(String, Fields), RpcError> {
     let invalid = |message: &'static str| RpcError::new(INVALID_PARAMS, message);
     let params = params.ok_or_else(|| invalid("Invalid params: tools/call needs the name of a tool"))?;

@@ -1,17 +1,17 @@
-//! `POST /mcp`. The order of checks: method, origin, body, message, protocol version.
+//! `POST /mcp`. The order of checks: method, origin, body, message, limit per client, protocol version.
 
 use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::Response;
-use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, HeaderName, USER_AGENT};
+use http::header::{ALLOW, CACHE_CONTROL, HeaderName, RETRY_AFTER, USER_AGENT};
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
 use super::calls;
 use super::client::ClientClass;
 use super::message::{
-    INVALID_PARAMS, INVALID_REQUEST, Id, METHOD_NOT_FOUND, Message, PARSE_ERROR, RpcError, error_response,
-    success_response,
+    INVALID_PARAMS, INVALID_REQUEST, Id, METHOD_NOT_FOUND, Message, PARSE_ERROR, RpcError, SERVER_ERROR,
+    error_response, success_response,
 };
 use super::origin::{Origin, add_preflight_headers, is_preflight};
 use super::server_info::VERSIONS;
@@ -20,15 +20,23 @@ use crate::domain::limits;
 use crate::web::app::App;
 use crate::web::body::{self, BodyError};
 use crate::web::json::{self, Members};
+use crate::web::limits::ClientLimit;
+use crate::web::problem::Problem;
 use crate::web::response::json_response;
 
 const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
+
+/// The method that runs a tool.
+const CALL: &str = "tools/call";
+
+/// A message, or the error of an invalid one with its id.
+type ParsedMessage<'a> = Result<Message<'a>, (Id, RpcError)>;
 
 pub(crate) async fn endpoint(State(app): State<App>, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let origin = Origin::read(&head.headers, &app);
     let mut response = if head.method == Method::POST {
-        post(&app, &head.headers, &origin, body).await
+        post(&app, &head, &origin, body).await
     } else if is_preflight(&head.method, &head.headers) {
         preflight(&origin)
     } else {
@@ -41,26 +49,63 @@ pub(crate) async fn endpoint(State(app): State<App>, request: Request) -> Respon
     response
 }
 
-async fn post(app: &App, headers: &HeaderMap, origin: &Origin, body: Body) -> Response {
+async fn post(app: &App, head: &Parts, origin: &Origin, body: Body) -> Response {
     // Read even where the origin decides: a response sent while the body arrives may be lost with the connection.
-    let body = body::read(headers, body).await;
-    if matches!(origin, Origin::Forbidden) {
-        return forbidden();
-    }
-    let body = match body {
-        Ok(body) => body,
-        Err(error) => return respond_without_id(StatusCode::BAD_REQUEST, &unreadable(error)),
+    let body = body::read(&head.headers, body).await;
+    let message = match (origin, &body) {
+        (Origin::Forbidden, _) => Err(forbidden()),
+        (_, Err(error)) => Err(respond_without_id(StatusCode::BAD_REQUEST, &unreadable(*error))),
+        (_, Ok(body)) => Ok(Message::parse(body)),
     };
-    match dispatch(app, headers, &body).await {
+    // Every request counts, whatever its response will be.
+    let within_limit = app.count_request(limit_of(message.as_ref().ok()), head);
+    let message = match message {
+        Ok(message) => message,
+        Err(response) => return response,
+    };
+    if let Err(over_limit) = within_limit {
+        return refuse(message, &app.refuse(over_limit));
+    }
+    match dispatch(app, &head.headers, message).await {
         Ok(Some(response)) => json_response(StatusCode::OK, response),
         Ok(None) => empty(StatusCode::ACCEPTED),
         Err((id, error)) => json_response(StatusCode::BAD_REQUEST, error_response(&id, &error)),
     }
 }
 
+/// A call that joins the list counts with the other signups.
+fn limit_of(message: Option<&ParsedMessage<'_>>) -> ClientLimit {
+    match message {
+        Some(Ok(Message::Request { method, params, .. })) if method == CALL && calls::is_signup(params.as_ref()) => {
+            ClientLimit::Signups
+        }
+        _ => ClientLimit::McpRequests,
+    }
+}
+
+/// Responds to a client that has exceeded a limit. A call gets a result, so that the model reads the reason.
+fn refuse(message: ParsedMessage<'_>, problem: &Problem) -> Response {
+    let id = match message {
+        Ok(Message::Request { id, method, .. }) if method == CALL => {
+            let result = calls::refusal(problem);
+            return json_response(StatusCode::OK, success_response(&id, &result));
+        }
+        Ok(Message::Request { id, .. }) | Err((id, _)) => id,
+        Ok(Message::NotARequest) => Id::unknown(),
+    };
+    let error = RpcError::new(SERVER_ERROR, problem.detail.clone());
+    let mut response = json_response(problem.code.status(), error_response(&id, &error));
+    response.headers_mut().extend(problem.retry_after_header().map(|seconds| (RETRY_AFTER, seconds)));
+    response
+}
+
 /// Returns the response, or `None` if the message gets none. An invalid message is an error.
-async fn dispatch(app: &App, headers: &HeaderMap, body: &Bytes) -> Result<Option<String>, (Id, RpcError)> {
-    let message = Message::parse(body)?;
+async fn dispatch(
+    app: &App,
+    headers: &HeaderMap,
+    message: ParsedMessage<'_>,
+) -> Result<Option<String>, (Id, RpcError)> {
+    let message = message?;
     let response_id = match &message {
         Message::Request { id, .. } => id.clone(),
         Message::NotARequest => Id::unknown(),
@@ -77,7 +122,7 @@ async fn dispatch(app: &App, headers: &HeaderMap, body: &Bytes) -> Result<Option
         }
         "ping" => Ok("{}".to_owned()),
         "tools/list" => list(app, params.as_ref()),
-        "tools/call" => calls::call(app, calling_client(headers), params.as_ref()).await,
+        CALL => calls::call(app, calling_client(headers), params.as_ref()).await,
         _ => Err(RpcError::new(
             METHOD_NOT_FOUND,
             "Method not found; supported methods: initialize, ping, tools/list, tools/call",

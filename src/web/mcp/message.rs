@@ -10,6 +10,8 @@ pub(crate) const PARSE_ERROR: i32 = -32700;
 pub(crate) const INVALID_REQUEST: i32 = -32600;
 pub(crate) const METHOD_NOT_FOUND: i32 = -32601;
 pub(crate) const INVALID_PARAMS: i32 = -32602;
+/// The client exceeded a limit.
+pub(crate) const SERVER_ERROR: i32 = -32000;
 
 #[derive(Debug)]
 pub(crate) enum Message<'a> {

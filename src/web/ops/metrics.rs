@@ -26,6 +26,11 @@ pub(super) async fn metrics(app: &App) -> Response {
     let writer = &service.writer;
     registry.register("writer_waiting", "Writes in the queue of the writer", gauge(writer.waiting() as u64));
     registry.register("writer_batch_size", "Writes committed in one transaction", writer.batch_sizes());
+    registry.register(
+        "unconfigured_proxy",
+        "Whether requests came through a proxy that no setting names: 1 or 0",
+        gauge(u64::from(service.unconfigured_proxy.was_seen())),
+    );
     let version = [("version", env!("CARGO_PKG_VERSION"))];
     let dropped = Counter::<u64>::default();
     dropped.inc_by(logging::dropped_lines());

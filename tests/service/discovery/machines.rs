@@ -9,7 +9,7 @@ const OPERATIONS: [(&str, &str, &[&str]); 4] = [
     ("/api/download", "startDownload", &["200", "400", "405", "500", "503"]),
     ("/api/waitlist", "joinWaitlist", &["200", "400", "405", "500", "503"]),
     ("/api/contact", "sendContactMessage", &["200", "400", "405", "500", "503"]),
-    ("/mcp", "callMcp", &["200", "202", "400", "403", "405"]),
+    ("/mcp", "callMcp", &["200", "202", "400", "403", "405", "503"]),
 ];
 
 #[tokio::test]

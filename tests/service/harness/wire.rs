@@ -11,6 +11,10 @@ use super::wait::WATCHDOG;
 pub struct Connection(TcpStream);
 
 impl Connection {
+    pub const fn new(stream: TcpStream) -> Self {
+        Self(stream)
+    }
+
     pub async fn open(address: SocketAddr) -> Self {
         Self(TcpStream::connect(address).await.expect("a connection"))
     }

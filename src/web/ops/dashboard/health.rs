@@ -7,6 +7,8 @@ use super::format::{grouped, grouped_quantity};
 use crate::actions::{OpsSummary, ReadinessCheck};
 use crate::domain::calendar::Day;
 use crate::store::StoreFailure;
+use crate::web::metrics::Metrics;
+use crate::web::refusal::Refusal;
 
 /// A problem that needs an operator, with the id of the section that says more.
 #[derive(Serialize)]
@@ -20,6 +22,13 @@ pub(super) struct Alert {
 pub(super) struct CheckView<'a> {
     name: String,
     problem: Option<&'a str>,
+}
+
+/// How often this instance refused, by reason.
+#[derive(Serialize)]
+pub(super) struct RefusalView {
+    title: &'static str,
+    count: String,
 }
 
 #[derive(Serialize)]
@@ -59,6 +68,10 @@ pub(super) fn alerts(checks: &[ReadinessCheck], summary: Result<&OpsSummary, &St
 
 pub(super) fn checks(checks: &[ReadinessCheck]) -> Vec<CheckView<'_>> {
     checks.iter().map(|check| CheckView { name: name(check), problem: check.problem.as_deref() }).collect()
+}
+
+pub(super) fn refusals(metrics: &Metrics) -> [RefusalView; Refusal::ALL.len()] {
+    Refusal::ALL.map(|refusal| RefusalView { title: refusal.title(), count: grouped(metrics.refused(refusal)) })
 }
 
 /// Returns the name of a check with a capital letter and spaces.

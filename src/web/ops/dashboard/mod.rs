@@ -17,13 +17,14 @@ use serde::Serialize;
 use self::bar_table::BarTable;
 use self::chart::{BarChart, LineChart};
 use self::data::DashboardData;
-use self::health::{Alert, CheckView, MailView};
+use self::health::{Alert, CheckView, MailView, RefusalView};
 use self::period_charts::PeriodChart;
 use self::tiles::Tile;
 use crate::actions::readiness;
 use crate::domain::calendar::{Day, Period};
 use crate::domain::time::Timestamp;
 use crate::web::app::App;
+use crate::web::refusal::Refusal;
 use crate::web::representation::HTML;
 use crate::web::response::text_response;
 
@@ -46,6 +47,7 @@ struct Dashboard<'a> {
     /// Absent if the database cannot be read.
     data: Option<DataView<'a>>,
     checks: Vec<CheckView<'a>>,
+    refusals: [RefusalView; Refusal::ALL.len()],
 }
 
 #[derive(Serialize)]
@@ -122,6 +124,7 @@ pub(super) async fn dashboard(app: &App, query: Option<&str>) -> Response {
         alerts: health::alerts(&checks, data.as_ref().map(|data| &data.summary)),
         data: data.as_ref().ok().map(|data| DataView::new(app, data)),
         checks: health::checks(&checks),
+        refusals: health::refusals(app.metrics()),
     };
     match built.site.render_str("dashboard.html", TEMPLATE, &context) {
         Ok(html) => {

@@ -1,0 +1,41 @@
+//! Settings of the limits per client, and of the proxies that name clients.
+
+use super::InvalidSettings;
+use crate::domain::trusted_proxies::{TrustedProxies, parse_header_name, parse_networks};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientSettings {
+    /// `None`: the client is the peer.
+    pub proxies: Option<TrustedProxies>,
+    /// Whether clients are limited.
+    pub limits: bool,
+}
+
+impl ClientSettings {
+    pub(super) fn parse(mut text_of: impl FnMut(&str) -> Option<String>) -> Result<Self, InvalidSettings> {
+        const HEADER: &str = "client_ip_header";
+        const NETWORKS: &str = "trusted_proxies";
+        const LIMITS: &str = "client_limits";
+        let header = text_of(HEADER)
+            .map(|text| parse_header_name(&text).map_err(|error| InvalidSettings::new(HEADER, error)))
+            .transpose()?;
+        let networks = text_of(NETWORKS)
+            .map(|text| parse_networks(&text).map_err(|error| InvalidSettings::new(NETWORKS, error)))
+            .transpose()?;
+        let missing = |name, other| {
+            InvalidSettings::new(name, format!("it is missing, but `{other}` needs it; set both or neither"))
+        };
+        let proxies = match (header, networks) {
+            (Some(header), Some(networks)) => Some(TrustedProxies::new(header, networks)),
+            (None, None) => None,
+            (Some(_), None) => return Err(missing(NETWORKS, HEADER)),
+            (None, Some(_)) => return Err(missing(HEADER, NETWORKS)),
+        };
+        let limits = match text_of(LIMITS).as_deref() {
+            None | Some("on") => true,
+            Some("off") => false,
+            Some(_) => return Err(InvalidSettings::new(LIMITS, "it is neither on nor off")),
+        };
+        Ok(Self { proxies, limits })
+    }
+}

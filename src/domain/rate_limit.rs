@@ -1,0 +1,89 @@
+//! Limits on how often something may happen: token buckets, kept as the one time at which the bucket is full again.
+
+use std::time::Duration;
+
+use super::time::Timestamp;
+
+/// A bucket holds `burst` tokens and gains one every `interval`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RateLimit {
+    pub burst: u32,
+    pub interval: Duration,
+}
+
+impl RateLimit {
+    /// The rate in words: `10 a second`, or `6 a minute` if that is less than one a second.
+    #[must_use]
+    pub fn per_period(self) -> String {
+        let (period, name) = match self.interval {
+            interval if interval <= Duration::from_secs(1) => (Duration::from_secs(1), "second"),
+            _ => (Duration::from_mins(1), "minute"),
+        };
+        format!("{} a {name}", period.as_millis() / self.interval.as_millis().max(1))
+    }
+
+    /// Takes a token from a bucket that is full again at `full_at`, and returns when it is full again after that.
+    /// `None` is a full bucket.
+    ///
+    /// # Errors
+    /// Returns how long it takes until there is a token, if there is none. The bucket stays as it is.
+    pub fn take(self, full_at: Option<Timestamp>, now: Timestamp) -> Result<Timestamp, Duration> {
+        let time_to_fill = self.interval * self.burst;
+        // Later than an empty bucket takes to fill is possible only if the clock was set back.
+        let full_at = full_at.map_or(now, |full_at| full_at.clamp(now, now.after(time_to_fill))).after(self.interval);
+        match now.until(full_at).saturating_sub(time_to_fill) {
+            Duration::ZERO => Ok(full_at),
+            wait => Err(wait),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIMIT: RateLimit = RateLimit { burst: 3, interval: Duration::from_secs(10) };
+    const NOW: Timestamp = Timestamp::from_unix_millis(1_000_000);
+
+    /// Takes `times` tokens, which has to succeed.
+    fn take(times: u32, mut bucket: Option<Timestamp>, now: Timestamp) -> Option<Timestamp> {
+        for _ in 0..times {
+            bucket = Some(LIMIT.take(bucket, now).unwrap());
+        }
+        bucket
+    }
+
+    #[test]
+    fn the_rate_is_written_as_people_say_it() {
+        assert_eq!(LIMIT.per_period(), "6 a minute");
+        assert_eq!(RateLimit { burst: 1, interval: Duration::from_millis(100) }.per_period(), "10 a second");
+    }
+
+    #[test]
+    fn a_full_bucket_holds_the_burst() {
+        let bucket = take(3, None, NOW);
+        assert_eq!(LIMIT.take(bucket, NOW), Err(Duration::from_secs(10)));
+    }
+
+    #[test]
+    fn the_wait_is_true_and_a_refusal_does_not_lengthen_it() {
+        let bucket = take(3, None, NOW);
+        let later = NOW.after(Duration::from_millis(9_999));
+        assert_eq!(LIMIT.take(bucket, later), Err(Duration::from_millis(1)));
+        let bucket = take(1, bucket, NOW.after(Duration::from_secs(10)));
+        assert_eq!(LIMIT.take(bucket, NOW.after(Duration::from_secs(10))), Err(Duration::from_secs(10)));
+    }
+
+    #[test]
+    fn a_bucket_never_holds_more_than_the_burst() {
+        let later = NOW.after(Duration::from_hours(24));
+        let bucket = take(3, take(1, None, NOW), later);
+        assert!(LIMIT.take(bucket, later).is_err());
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_delays_nobody_for_longer_than_one_interval() {
+        let bucket = take(3, None, NOW.after(Duration::from_hours(24)));
+        assert_eq!(LIMIT.take(bucket, NOW), Err(Duration::from_secs(10)));
+    }
+}

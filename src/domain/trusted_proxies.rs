@@ -1,0 +1,139 @@
+//! The proxies whose word about the client is believed, and the header that they put it in.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+
+/// The longest name of a header that is accepted. Real ones are far shorter.
+const MAX_HEADER_NAME_BYTES: usize = 64;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TrustedProxies {
+    header: String,
+    networks: Vec<IpNet>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("it is not the name of a header such as x-forwarded-for")]
+pub struct InvalidHeaderName;
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidNetworks {
+    #[error("it names no network, such as 10.0.0.0/8 or 2001:db8::/32")]
+    Empty,
+    #[error("`{0}` is not a network such as 10.0.0.0/8 or 2001:db8::/32")]
+    NotANetwork(String),
+}
+
+impl TrustedProxies {
+    #[must_use]
+    pub const fn new(header: String, networks: Vec<IpNet>) -> Self {
+        Self { header, networks }
+    }
+
+    /// The name of the header that names the client, in lower case.
+    #[must_use]
+    pub fn header(&self) -> &str {
+        &self.header
+    }
+
+    #[must_use]
+    pub fn contains(&self, address: IpAddr) -> bool {
+        self.networks.iter().any(|network| network.contains(&address.to_canonical()))
+    }
+
+    /// Returns the client that the header names, if it names one. `entries` are those of the header from the last to
+    /// the first, and `None` is an entry that is not an address.
+    ///
+    /// Each proxy appends the address that connected to it. So the last entry is true, and the one before it is true if
+    /// the last one is a trusted proxy, and so on. Everything before that may have been made up by the client.
+    pub fn client(&self, entries: impl IntoIterator<Item = Option<IpAddr>>) -> Option<IpAddr> {
+        let mut client = None;
+        for entry in entries {
+            let Some(address) = entry else { break };
+            client = Some(address);
+            if !self.contains(address) {
+                break;
+            }
+        }
+        client
+    }
+}
+
+/// Returns the name in lower case.
+///
+/// # Errors
+/// When it cannot be the name of a header.
+pub fn parse_header_name(text: &str) -> Result<String, InvalidHeaderName> {
+    let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
+    let name = text.trim();
+    if name.is_empty() || name.len() > MAX_HEADER_NAME_BYTES || !name.bytes().all(is_token) {
+        return Err(InvalidHeaderName);
+    }
+    Ok(name.to_ascii_lowercase())
+}
+
+/// Parses networks in CIDR notation, separated by commas. A single address is a network of one.
+///
+/// # Errors
+/// When one of them is not a network, or there is none.
+pub fn parse_networks(text: &str) -> Result<Vec<IpNet>, InvalidNetworks> {
+    let parse = |text: &str| {
+        let network = text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from));
+        network.ok_or_else(|| InvalidNetworks::NotANetwork(text.to_owned()))
+    };
+    let networks: Vec<_> =
+        text.split(',').map(str::trim).filter(|text| !text.is_empty()).map(parse).collect::<Result<_, _>>()?;
+    if networks.is_empty() { Err(InvalidNetworks::Empty) } else { Ok(networks) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client(entries: &[Option<&str>]) -> Option<String> {
+        let networks = parse_networks("10.0.0.0/8, 2001:db8:aaaa::/48").unwrap();
+        let proxies = TrustedProxies::new("x-forwarded-for".to_owned(), networks);
+        let entries = entries.iter().rev().map(|entry| entry.map(|text| text.parse().unwrap()));
+        proxies.client(entries).map(|address| address.to_string())
+    }
+
+    #[test]
+    fn the_client_is_the_rightmost_address_that_is_not_a_trusted_proxy() {
+        let proxy = Some("10.0.0.2");
+        for (entries, expected) in [
+            (&[][..], None),
+            (&[Some("203.0.113.7")], Some("203.0.113.7")),
+            (&[Some("198.51.100.1"), Some("203.0.113.7")], Some("203.0.113.7")),
+            (&[Some("198.51.100.1"), Some("203.0.113.7"), proxy], Some("203.0.113.7")),
+            (&[Some("203.0.113.7"), Some("2001:db8:aaaa::1"), proxy], Some("203.0.113.7")),
+            (&[Some("203.0.113.7"), Some("::ffff:10.1.1.1")], Some("203.0.113.7")),
+            // All are trusted: the leftmost.
+            (&[Some("10.0.0.1"), proxy], Some("10.0.0.1")),
+            // An entry that is no address ends the walk, and the one to its right counts.
+            (&[Some("203.0.113.7"), None, proxy], proxy),
+            (&[Some("203.0.113.7"), None], None),
+        ] {
+            assert_eq!(client(entries).as_deref(), expected, "{entries:?}");
+        }
+    }
+
+    #[test]
+    fn networks_are_parsed_and_others_are_named() {
+        assert_eq!(parse_networks("10.0.0.0/8,::1").unwrap().len(), 2);
+        assert_eq!(
+            parse_networks("10.0.0.0/8, 10.0.0.0/33"),
+            Err(InvalidNetworks::NotANetwork("10.0.0.0/33".to_owned()))
+        );
+        assert_eq!(parse_networks("proxy.example"), Err(InvalidNetworks::NotANetwork("proxy.example".to_owned())));
+        assert_eq!(parse_networks(" , "), Err(InvalidNetworks::Empty));
+    }
+
+    #[test]
+    fn header_names_are_compared_in_lower_case() {
+        assert_eq!(parse_header_name("X-Forwarded-For").unwrap(), "x-forwarded-for");
+        for wrong in ["", "x forwarded", "x-forwarded-for:", "ä"] {
+            assert_eq!(parse_header_name(wrong), Err(InvalidHeaderName), "{wrong}");
+        }
+    }
+}

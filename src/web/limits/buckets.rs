@@ -1,0 +1,128 @@
+//! The token buckets of all clients, bounded in number.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use super::client_limit::ClientLimit;
+use crate::domain::client::Client;
+use crate::domain::limits::MAX_CLIENT_BUCKETS;
+use crate::domain::time::Timestamp;
+
+/// How often the buckets that are full again are forgotten, and with them the addresses of their clients.
+const PURGE_INTERVAL: Duration = Duration::from_mins(1);
+
+#[derive(Debug, Default)]
+pub(super) struct Buckets(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    /// When each bucket is full again. A bucket that is not in the map is full. The hash function has a random key, so
+    /// clients cannot choose addresses that collide.
+    full_at: HashMap<(Client, ClientLimit), Timestamp>,
+    purged_at: Option<Timestamp>,
+}
+
+impl Buckets {
+    /// Takes a token.
+    ///
+    /// # Errors
+    /// Returns how long it takes until there is a token, if there is none.
+    pub(super) fn take(&self, client: Client, limit: ClientLimit, now: Timestamp) -> Result<(), Duration> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.purged_at.is_none_or(|purged_at| purged_at.until(now) >= PURGE_INTERVAL) {
+            state.purge(now);
+        }
+        let known = state.full_at.get(&(client, limit)).copied();
+        let full_at = limit.rate().take(known, now)?;
+        if known.is_none() && state.full_at.len() >= MAX_CLIENT_BUCKETS {
+            state.make_room(now);
+        }
+        state.full_at.insert((client, limit), full_at);
+        Ok(())
+    }
+}
+
+impl State {
+    /// Removes the buckets that are full by now.
+    fn purge(&mut self, now: Timestamp) {
+        self.full_at.retain(|_, full_at| *full_at > now);
+        self.purged_at = Some(now);
+    }
+
+    /// Removes the buckets that are full by now. If many remain, also removes those that are full soonest, until half of
+    /// the room is free: so this is done at most once for every so many new clients.
+    fn make_room(&mut self, now: Timestamp) {
+        self.purge(now);
+        let excess = self.full_at.len().saturating_sub(MAX_CLIENT_BUCKETS / 2);
+        if excess > 0 {
+            let mut times: Vec<_> = self.full_at.values().copied().collect();
+            let (_, &mut last_removed, _) = times.select_nth_unstable(excess - 1);
+            self.full_at.retain(|_, full_at| *full_at > last_removed);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv6Addr};
+
+    use super::*;
+
+    const NOW: Timestamp = Timestamp::from_unix_millis(1_794_744_000_000);
+
+    fn client(number: usize) -> Client {
+        Client::of(IpAddr::V6(Ipv6Addr::from_bits((number as u128) << 64)))
+    }
+
+    fn len(buckets: &Buckets) -> usize {
+        buckets.0.lock().unwrap().full_at.len()
+    }
+
+    #[test]
+    fn a_flood_from_many_networks_does_not_grow_the_memory() {
+        let buckets = Buckets::default();
+        for number in 0..3 * MAX_CLIENT_BUCKETS {
+            buckets.take(client(number), ClientLimit::Messages, NOW).unwrap();
+            assert!(len(&buckets) <= MAX_CLIENT_BUCKETS);
+        }
+    }
+
+    #[test]
+    fn buckets_that_are_full_again_are_forgotten_first_and_empty_ones_last() {
+        let buckets = Buckets::default();
+        let busy = client(usize::MAX);
+        for _ in 0..ClientLimit::Messages.rate().burst {
+            buckets.take(busy, ClientLimit::Messages, NOW).unwrap();
+        }
+        for number in 0..MAX_CLIENT_BUCKETS {
+            buckets.take(client(number), ClientLimit::Signups, NOW).unwrap();
+        }
+        let wait = buckets.take(busy, ClientLimit::Messages, NOW);
+        assert_eq!(wait, Err(ClientLimit::Messages.rate().interval));
+        // All but the busy client's are full by then.
+        let later = NOW.after(Duration::from_secs(1));
+        for number in 0..MAX_CLIENT_BUCKETS {
+            buckets.take(client(number), ClientLimit::McpRequests, later).unwrap();
+        }
+        assert!(buckets.take(busy, ClientLimit::Messages, later).is_err());
+    }
+
+    #[test]
+    fn a_client_is_forgotten_when_its_bucket_is_full_again() {
+        let buckets = Buckets::default();
+        for number in 0..100 {
+            buckets.take(client(number), ClientLimit::Messages, NOW).unwrap();
+        }
+        buckets.take(client(100), ClientLimit::Messages, NOW.after(PURGE_INTERVAL)).unwrap();
+        assert_eq!(len(&buckets), 1);
+    }
+
+    #[test]
+    fn clients_and_limits_are_counted_separately() {
+        let buckets = Buckets::default();
+        while buckets.take(client(1), ClientLimit::Messages, NOW).is_ok() {}
+        assert!(buckets.take(client(2), ClientLimit::Messages, NOW).is_ok());
+        assert!(buckets.take(client(1), ClientLimit::Signups, NOW).is_ok());
+    }
+}

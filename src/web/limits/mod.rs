@@ -1,0 +1,190 @@
+//! Limits per client: who is asking, and how often and on how many connections they may.
+//!
+//! Peers in local networks are not limited, because they are proxies or colleagues, unless a trusted proxy names them.
+//! An address is used for this alone. It is neither stored nor logged.
+
+mod buckets;
+mod client_limit;
+mod connections;
+mod forwarded;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::HeaderMap;
+use http::request::Parts;
+
+use self::buckets::Buckets;
+use self::connections::ConnectionCounts;
+use super::metrics::Metrics;
+use super::problem::Problem;
+use super::refusal::Refusal;
+use crate::config::ClientSettings;
+use crate::domain::client::{Client, Peer};
+use crate::domain::hourly::Hourly;
+use crate::domain::time::Timestamp;
+
+pub(crate) use self::client_limit::ClientLimit;
+pub use self::connections::ConnectionSlot;
+
+/// A client that has exceeded a limit. The handler decides whether that or an earlier check decides the response.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct OverLimit {
+    limit: ClientLimit,
+    /// How long until the client may send the next request.
+    wait: Duration,
+}
+
+#[derive(Debug)]
+pub(crate) struct ClientLimits {
+    settings: ClientSettings,
+    buckets: Buckets,
+    connections: Arc<ConnectionCounts>,
+    metrics: Metrics,
+    log: [Hourly; Refusal::ALL.len()],
+}
+
+impl ClientLimits {
+    pub(crate) fn new(settings: ClientSettings, metrics: Metrics) -> Self {
+        Self { settings, buckets: Buckets::default(), connections: Arc::default(), metrics, log: Default::default() }
+    }
+
+    /// Counts a request.
+    pub(crate) fn count(&self, limit: ClientLimit, head: &Parts, now: Timestamp) -> Result<(), OverLimit> {
+        let Some(client) = self.client(head) else { return Ok(()) };
+        self.buckets.take(client, limit, now).map_err(|wait| OverLimit { limit, wait })
+    }
+
+    /// Records that a request is refused, and returns the response.
+    pub(crate) fn refuse(&self, OverLimit { limit, wait }: OverLimit, now: Timestamp) -> Problem {
+        self.record(limit.refusal(), now);
+        Problem::over_limit(wait)
+    }
+
+    /// Returns `None` if the peer has as many connections as it may have.
+    pub(crate) fn open_connection(&self, peer: Peer, now: Timestamp) -> Option<ConnectionSlot> {
+        let ClientSettings { proxies, limits } = &self.settings;
+        let is_proxy = proxies.as_ref().is_some_and(|proxies| proxies.contains(peer.address()));
+        if !limits || is_proxy || peer.is_local() {
+            return Some(ConnectionSlot::UNLIMITED);
+        }
+        let slot = self.connections.open(Client::of(peer.address()));
+        if slot.is_none() {
+            self.record(Refusal::ConnectionsPerClient, now);
+        }
+        slot
+    }
+
+    /// Whether a request shows that it came through a proxy that no setting names: it has a header that proxies add,
+    /// and comes from a public address, so that all clients of the proxy are limited as one.
+    pub(crate) fn shows_unconfigured_proxy(&self, peer: Option<Peer>, headers: &HeaderMap) -> bool {
+        let ClientSettings { proxies, limits } = &self.settings;
+        *limits
+            && proxies.is_none()
+            && peer.is_some_and(|peer| !peer.is_local())
+            && forwarded::FORWARDING_HEADERS.iter().any(|name| headers.contains_key(*name))
+    }
+
+    /// Returns who sent the request; `None` if they are not limited.
+    fn client(&self, head: &Parts) -> Option<Client> {
+        let ClientSettings { proxies, limits } = &self.settings;
+        let peer = *head.extensions.get::<Peer>().filter(|_| *limits)?;
+        let proxies = proxies.as_ref().filter(|proxies| proxies.contains(peer.address()));
+        let named = proxies.and_then(|proxies| proxies.client(forwarded::addresses(proxies.header(), &head.headers)));
+        named.or_else(|| Some(peer.address()).filter(|_| !peer.is_local())).map(Client::of)
+    }
+
+    fn record(&self, refusal: Refusal, now: Timestamp) {
+        self.metrics.record_refusal(refusal);
+        if self.log[refusal as usize].is_due(now) {
+            tracing::warn!(
+                reason = refusal.as_str(),
+                "a client exceeded a limit; this is logged once an hour. If a proxy forwards the requests of many \
+                 clients, set `client_ip_header` and `trusted_proxies`"
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+    use crate::domain::limits;
+    use crate::domain::trusted_proxies::{TrustedProxies, parse_networks};
+
+    fn limits_with(proxies: Option<&str>, limits: bool) -> ClientLimits {
+        let proxies = proxies
+            .map(|networks| TrustedProxies::new("x-forwarded-for".to_owned(), parse_networks(networks).unwrap()));
+        ClientLimits::new(ClientSettings { proxies, limits }, Metrics::new())
+    }
+
+    fn head(peer: &str, forwarded_for: &[&str]) -> Parts {
+        let mut request = Request::builder().extension(Peer::new(peer.parse().unwrap()));
+        for line in forwarded_for {
+            request = request.header("x-forwarded-for", *line);
+        }
+        request.body(()).unwrap().into_parts().0
+    }
+
+    fn client(address: &str) -> Option<Client> {
+        address.parse().ok().map(Client::of)
+    }
+
+    #[test]
+    fn the_client_is_the_peer_unless_a_trusted_proxy_names_another() {
+        let limits = limits_with(Some("10.0.0.0/8, 192.0.2.1"), true);
+        for (peer, header, expected) in [
+            ("203.0.113.7", &["198.51.100.1"][..], client("203.0.113.7")),
+            ("10.0.0.1", &["198.51.100.1"], client("198.51.100.1")),
+            ("::ffff:10.0.0.1", &["198.51.100.1"], client("198.51.100.1")),
+            ("10.0.0.1", &["1.1.1.1", "198.51.100.1, 10.0.0.2"], client("198.51.100.1")),
+            // A local address is limited if a trusted proxy names it.
+            ("10.0.0.1", &["127.0.0.1"], client("127.0.0.1")),
+            ("10.0.0.1", &["10.0.0.3, 10.0.0.2"], client("10.0.0.3")),
+            // No usable header: the peer itself.
+            ("10.0.0.1", &[], None),
+            ("10.0.0.1", &["unknown"], None),
+            ("192.0.2.1", &[], client("192.0.2.1")),
+            ("192.0.2.1", &["198.51.100.1, unknown"], client("192.0.2.1")),
+            // Local, and not a trusted proxy.
+            ("127.0.0.1", &["198.51.100.1"], None),
+            ("192.168.1.1", &[], None),
+        ] {
+            assert!(limits.client(&head(peer, header)) == expected, "{peer} {header:?}");
+        }
+        assert!(limits_with(None, true).client(&head("203.0.113.7", &["198.51.100.1"])) == client("203.0.113.7"));
+        assert!(limits_with(None, false).client(&head("203.0.113.7", &[])).is_none());
+    }
+
+    #[test]
+    fn connections_of_local_peers_and_proxies_are_not_limited() {
+        let now = Timestamp::from_unix_millis(0);
+        let limits = limits_with(Some("192.0.2.0/24"), true);
+        let open = |limits: &ClientLimits, peer: &str| {
+            let peer = Peer::new(peer.parse().unwrap());
+            let slots = (0..=limits::MAX_CONNECTIONS_PER_CLIENT).map(|_| limits.open_connection(peer, now));
+            slots.collect::<Vec<_>>().iter().flatten().count()
+        };
+        for unlimited in ["127.0.0.1", "10.0.0.1", "fe80::1", "192.0.2.1"] {
+            assert_eq!(open(&limits, unlimited), limits::MAX_CONNECTIONS_PER_CLIENT + 1, "{unlimited}");
+        }
+        assert_eq!(open(&limits, "203.0.113.7"), limits::MAX_CONNECTIONS_PER_CLIENT);
+        assert_eq!(open(&limits_with(None, false), "203.0.113.7"), limits::MAX_CONNECTIONS_PER_CLIENT + 1);
+    }
+
+    #[test]
+    fn a_proxy_that_no_setting_names_shows_by_its_header_from_a_public_address() {
+        let shows = |limits: &ClientLimits, head: &Parts| {
+            limits.shows_unconfigured_proxy(head.extensions.get().copied(), &head.headers)
+        };
+        let unset = limits_with(None, true);
+        assert!(shows(&unset, &head("203.0.113.7", &["198.51.100.1"])));
+        assert!(!shows(&unset, &head("203.0.113.7", &[])));
+        assert!(!shows(&unset, &head("10.0.0.1", &["198.51.100.1"])));
+        assert!(!shows(&limits_with(None, false), &head("203.0.113.7", &["198.51.100.1"])));
+        assert!(!shows(&limits_with(Some("10.0.0.0/8"), true), &head("203.0.113.7", &["198.51.100.1"])));
+    }
+}
