@@ -14,7 +14,12 @@
 //! server rejects in the end fails alone.
 //!
 //! Under a flood, more than [`DIGEST_THRESHOLD`] waiting messages share a digest of up to [`MAX_DIGEST_MESSAGES`], and
-//! [`mail_interval`] spaces the emails out.
+//! [`mail_interval`] spaces the emails out. All instances together send no more than [`RecentMails`] allows; when that is
+//! reached, one summary says how many messages wait.
+//!
+//! [`DIGEST_THRESHOLD`]: crate::domain::limits::DIGEST_THRESHOLD
+
+mod bundle;
 
 use std::pin::pin;
 use std::time::Duration;
@@ -22,19 +27,19 @@ use std::time::Duration;
 use tokio::time::sleep;
 use uuid::Uuid;
 
+use self::bundle::bundle;
 use super::{Failure, new_id};
 use crate::clock::Clock;
 use crate::domain::contact::{mail_interval, retry_delay};
-use crate::domain::limits::{DIGEST_THRESHOLD, FORWARD_RETRY_PERIOD, MAX_DIGEST_MESSAGES};
+use crate::domain::limits::{FORWARD_RETRY_PERIOD, MAX_DIGEST_MESSAGES};
+use crate::domain::maker_mail::{MakerMailKind, RecentMails};
 use crate::domain::time::Timestamp;
 use crate::mail::{Mail, MailAddress, Mailer, SendFailure, SmtpConnection};
-use crate::store::{DeliveryFailure, DueMessage, MessageLease, Store};
+use crate::store::{DeliveryFailure, MessageLease, Store};
 
 /// How long a lease lasts without being renewed.
 const LEASE_DURATION: Duration = Duration::from_mins(1);
 const LEASE_RENEWAL_INTERVAL: Duration = Duration::from_secs(20);
-/// The period over which [`mail_interval`] counts emails.
-const RATE_WINDOW: Duration = Duration::from_hours(1);
 const MAX_MAILS_PER_STEP: usize = 5;
 
 /// Forwards messages, a few emails at a time.
@@ -59,6 +64,8 @@ pub enum ForwardStep {
 
 enum Next {
     Send(LeasedMail),
+    /// The limit is reached, and messages wait.
+    SendSummary,
     WaitUntil(Option<Timestamp>),
 }
 
@@ -69,6 +76,8 @@ struct LeasedMail {
     messages: usize,
     /// The fewest failed attempts of any of its messages.
     tries: u32,
+    /// Whether an earlier attempt at this mail may have arrived.
+    is_repeat: bool,
 }
 
 impl Forwarder {
@@ -90,11 +99,19 @@ impl Forwarder {
         for sent in 0..MAX_MAILS_PER_STEP {
             let leased = match self.next().await? {
                 Next::Send(leased) => leased,
+                Next::SendSummary => return self.send_summary(connection).await,
                 Next::WaitUntil(due) if sent == 0 => return Ok(ForwardStep::Idle(due)),
                 Next::WaitUntil(_) => break,
             };
             match self.send(connection, &leased).await {
-                Ok(()) => self.store.record_sent(leased.lease, self.clock.now()).await?,
+                Ok(()) => {
+                    let now = self.clock.now();
+                    self.store.record_sent(leased.lease, now).await?;
+                    // Apart from the record, which must not fail with it: the mail would be sent again.
+                    if let Err(failure) = self.store.end_backoff(now).await {
+                        tracing::warn!(%failure, "messages that wait were not made due and wait on");
+                    }
+                }
                 Err(failure) => {
                     self.store.record_failed_attempt(leased.lease, &self.delivery_failure(&leased, &failure)).await?;
                     return Ok(ForwardStep::Failed(failure));
@@ -107,14 +124,22 @@ impl Forwarder {
     /// Leases the messages of the next mail, unless nothing is due or it is too early for another mail.
     async fn next(&self) -> Result<Next, Failure> {
         let now = self.clock.now();
-        let (recent, last) = self.store.emails_sent_since(now.before(RATE_WINDOW)).await?;
-        if let Some(earliest) = last.map(|last| last.after(mail_interval(recent))).filter(|earliest| *earliest > now) {
+        let recent = self.store.recent_maker_mails(now).await?;
+        let earliest = recent.latest.map(|latest| latest.after(mail_interval(recent.count)));
+        if let Some(earliest) = earliest.filter(|earliest| *earliest > now) {
             return Ok(Next::WaitUntil(Some(earliest)));
         }
         let due = self.store.due_messages(now, MAX_DIGEST_MESSAGES).await?;
-        let Some((mail, messages)) = bundle(&due, new_id(now)) else {
+        let Some((mail, mut messages)) = bundle(&due, new_id(now)) else {
             return Ok(Next::WaitUntil(self.store.next_due().await?));
         };
+        if !recent.has_room_for(MakerMailKind::Messages, 0) {
+            return Ok(limit_reached(&recent));
+        }
+        let is_repeat = messages.iter().any(|message| message.mail.is_some());
+        if is_repeat {
+            messages = self.store.messages_of_mail(mail).await?;
+        }
         let lease = MessageLease {
             id: new_id(now),
             mail,
@@ -125,7 +150,7 @@ impl Forwarder {
         let Some(received) = self.store.lease_messages(&lease).await? else {
             return Ok(Next::WaitUntil(Some(now)));
         };
-        Ok(Next::Send(LeasedMail {
+        let leased = LeasedMail {
             lease: lease.id,
             mail: match received.as_slice() {
                 [single] if single.id == mail => self.mailer.compose_contact(single, &self.to, now),
@@ -133,20 +158,51 @@ impl Forwarder {
             },
             messages: received.len(),
             tries: messages.iter().map(|message| message.tries).min().unwrap_or_default(),
-        }))
+            is_repeat,
+        };
+        if self.store.reserve_maker_mail(lease.id, MakerMailKind::Messages, leased.mail.size(), now).await? {
+            return Ok(Next::Send(leased));
+        }
+        self.store.release_lease(lease.id, is_repeat, now).await?;
+        Ok(limit_reached(&recent))
+    }
+
+    /// Tells the makers that messages wait. It is not retried: once there is room, the messages themselves follow.
+    async fn send_summary(&self, connection: &mut Option<SmtpConnection>) -> Result<ForwardStep, Failure> {
+        let now = self.clock.now();
+        let (id, backlog) = (new_id(now), self.store.backlog().await?);
+        let mail = self.mailer.compose_summary(id, backlog.waiting + backlog.leased, &self.to, now);
+        if !self.store.reserve_maker_mail(id, MakerMailKind::Summary, mail.size(), now).await? {
+            return Ok(ForwardStep::Idle(Some(now)));
+        }
+        match self.send_over(connection, &mail).await {
+            Ok(()) => {
+                self.store.confirm_maker_mail(id, self.clock.now()).await?;
+                Ok(ForwardStep::Sent)
+            }
+            Err(failure) => {
+                if !matches!(failure, SendFailure::Uncertain(_)) {
+                    self.store.cancel_maker_mail(id).await?;
+                }
+                Ok(ForwardStep::Failed(failure))
+            }
+        }
+    }
+
+    /// Sends a mail over the open connection, or a new one.
+    async fn send_over(&self, connection: &mut Option<SmtpConnection>, mail: &Mail) -> Result<(), SendFailure> {
+        let mut open = match connection.take() {
+            Some(open) => open,
+            None => self.mailer.connect().await?,
+        };
+        open.send(mail).await?;
+        *connection = Some(open);
+        Ok(())
     }
 
     /// Sends the mail and renews its lease for as long as that takes.
     async fn send(&self, connection: &mut Option<SmtpConnection>, leased: &LeasedMail) -> Result<(), SendFailure> {
-        let mut sending = pin!(async {
-            let mut open = match connection.take() {
-                Some(open) => open,
-                None => self.mailer.connect().await?,
-            };
-            open.send(&leased.mail).await?;
-            *connection = Some(open);
-            Ok(())
-        });
+        let mut sending = pin!(self.send_over(connection, &leased.mail));
         loop {
             tokio::select! {
                 biased;
@@ -162,68 +218,21 @@ impl Forwarder {
     fn delivery_failure(&self, leased: &LeasedMail, failure: &SendFailure) -> DeliveryFailure {
         let at = self.clock.now();
         let rejected = matches!(failure, SendFailure::MessageRejected { permanent: true, .. });
+        let may_have_been_sent = matches!(failure, SendFailure::Uncertain(_));
         DeliveryFailure {
             at,
             retry_at: at.after(retry_delay(leased.tries.saturating_add(1))),
             give_up_if_first_tried_by: at.before(FORWARD_RETRY_PERIOD),
-            may_have_arrived: matches!(failure, SendFailure::Uncertain(_)),
+            may_have_been_sent,
+            // A server that rejects this very mail has not accepted it before.
+            may_have_arrived: may_have_been_sent || leased.is_repeat && !rejected,
             max_digest: rejected.then(|| (leased.messages / 2).max(1)),
             reason: failure.detail().to_owned(),
         }
     }
 }
 
-/// Chooses the messages of the next mail, and its id: that of a single message, or `digest_id`.
-fn bundle(due: &[DueMessage], digest_id: Uuid) -> Option<(Uuid, Vec<DueMessage>)> {
-    let first = due.first()?;
-    if let Some(mail) = first.mail {
-        return Some((mail, due.iter().filter(|message| message.mail == Some(mail)).copied().collect()));
-    }
-    let mut alike: Vec<_> = due.iter().filter(|message| message.max_digest == first.max_digest).copied().collect();
-    let size = if alike.len() > DIGEST_THRESHOLD { first.max_digest.unwrap_or(MAX_DIGEST_MESSAGES) } else { 1 };
-    alike.truncate(size);
-    Some((if alike.len() == 1 { first.id } else { digest_id }, alike))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn waiting(count: usize) -> Vec<DueMessage> {
-        let at = Timestamp::from_unix_millis(0);
-        (0..count).map(|_| DueMessage { id: new_id(at), mail: None, max_digest: None, tries: 0 }).collect()
-    }
-
-    /// The number of messages in the next mail, and whether it is a digest.
-    fn next_mail(due: &[DueMessage]) -> (usize, bool) {
-        let digest_id = Uuid::nil();
-        bundle(due, digest_id).map_or((0, false), |(mail, messages)| (messages.len(), mail == digest_id))
-    }
-
-    #[test]
-    fn more_than_five_messages_become_a_digest() {
-        assert_eq!(next_mail(&[]), (0, false));
-        assert_eq!(next_mail(&waiting(1)), (1, false));
-        assert_eq!(next_mail(&waiting(5)), (1, false));
-        assert_eq!(next_mail(&waiting(6)), (6, true));
-        assert_eq!(next_mail(&waiting(MAX_DIGEST_MESSAGES + 1)), (MAX_DIGEST_MESSAGES, true));
-    }
-
-    #[test]
-    fn a_mail_that_may_have_arrived_is_repeated_with_the_same_messages() {
-        let mail = Uuid::max();
-        let mut due = waiting(9);
-        due[..2].iter_mut().for_each(|message| message.mail = Some(mail));
-        let (repeated, messages) = bundle(&due, Uuid::nil()).unwrap();
-        assert_eq!((repeated, messages.as_slice()), (mail, &due[..2]));
-    }
-
-    #[test]
-    fn rejected_messages_go_in_smaller_digests_of_their_own() {
-        let mut due = waiting(20);
-        due[..8].iter_mut().for_each(|message| message.max_digest = Some(4));
-        assert_eq!(bundle(&due, Uuid::nil()).unwrap().1, &due[..4]);
-        due[..8].iter_mut().for_each(|message| message.max_digest = Some(1));
-        assert_eq!(bundle(&due, Uuid::nil()).unwrap(), (due[0].id, vec![due[0]]));
-    }
+/// Whoever reaches the limit first sends the summary; then all wait until there is room.
+fn limit_reached(recent: &RecentMails) -> Next {
+    if recent.has_summary { Next::WaitUntil(recent.room_at()) } else { Next::SendSummary }
 }

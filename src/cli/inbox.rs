@@ -1,8 +1,11 @@
 //! `porchlight inbox`
 
+mod discard;
+
 use clap::{ArgGroup, Args, Subcommand};
 use uuid::Uuid;
 
+use self::discard::DiscardArguments;
 use super::message_view::{contact_sender, message_json};
 use super::terminal::{ListPrinter, format_row, sanitize, sanitize_line, terminal_width};
 use super::{Access, CommandFailure, block_on, eprint_line, open_store, print_json, print_line};
@@ -28,6 +31,8 @@ pub(super) enum InboxCommand {
         json: bool,
     },
     /// Retry messages that are waiting or have failed
+    ///
+    /// Messages of a digest that may have arrived are retried together, as the same email.
     #[command(before_help = "Example:\n  porchlight inbox retry --all")]
     #[command(group(ArgGroup::new("which").required(true).args(["id", "all"])))]
     Retry {
@@ -38,6 +43,11 @@ pub(super) enum InboxCommand {
         #[arg(long)]
         all: bool,
     },
+    /// Delete messages that were not mailed, such as spam
+    ///
+    /// They are shown before anything is deleted. Messages that were mailed stay, and statistics too.
+    #[command(before_help = discard::EXAMPLES)]
+    Discard(DiscardArguments),
 }
 
 #[derive(Args, Debug)]
@@ -74,13 +84,17 @@ pub(super) enum InboxFailure {
     Ambiguous(String),
     #[error("Message {0} was already mailed on {1}. `porchlight inbox show {0}` shows it.")]
     Sent(String, String),
+    #[error(
+        "No such message is waiting or has failed, so nothing was deleted. `porchlight inbox list` lists all messages."
+    )]
+    NothingToDiscard,
 }
 
 impl InboxCommand {
     const fn access(&self) -> Access {
         match self {
             Self::List(_) | Self::Show { .. } => Access::Read,
-            Self::Retry { .. } => Access::Write,
+            Self::Retry { .. } | Self::Discard(_) => Access::Write,
         }
     }
 }
@@ -92,6 +106,7 @@ pub(super) fn run(command: InboxCommand, settings: &Settings) -> Result<(), Comm
             InboxCommand::List(arguments) => arguments.run(&store).await,
             InboxCommand::Show { id, json } => show(&store, &id, json).await,
             InboxCommand::Retry { id, .. } => retry(&store, settings, id.as_deref()).await,
+            InboxCommand::Discard(arguments) => arguments.run(&store).await,
         };
         store.close().await;
         result
@@ -177,7 +192,11 @@ async fn retry(store: &Store, settings: &Settings, id: Option<&str>) -> Result<(
             Some(entry.received.id)
         }
     };
-    let retried = store.retry_messages(only, Clock::System.now()).await?;
+    let now = Clock::System.now();
+    let retried = match only {
+        Some(message) => store.retry_message(message, now).await?,
+        None => store.retry_all_messages(now).await?,
+    };
     eprint_line(&match (retried, only) {
         (0, None) => "No messages are waiting.".to_owned(),
         (0, Some(_)) => "That message is being sent right now.".to_owned(),

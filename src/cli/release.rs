@@ -7,7 +7,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::terminal::{terminal_width, truncate};
+use super::terminal::{sanitize_line, terminal_width, truncate};
 use super::{Access, CommandFailure, block_on, confirm, eprint_line, open_store, print_json, print_line};
 use crate::actions::{
     ImageSource, NewRelease, PublishFailure, ReleaseStore, WithdrawFailure, publish_release, withdraw_release,
@@ -230,6 +230,10 @@ fn bar_style() -> ProgressStyle {
 }
 
 fn list(releases: &Releases, as_json: bool) {
+    for version in releases.unreadable() {
+        let version = sanitize_line(version);
+        eprint_line(&format!("The release {version} in the database is damaged, and is not offered."));
+    }
     if as_json {
         let all: Value = releases.iter().map(|release| release_json(release, releases)).collect();
         return print_json(&all);

@@ -13,10 +13,18 @@ pub enum Via {
     Mcp,
     /// A list that the makers imported.
     Import,
+    /// Recorded by another version, under a name that this one does not know.
+    Unknown,
 }
 
 impl Via {
-    pub const ALL: [Self; 4] = [Self::Site, Self::Api, Self::Mcp, Self::Import];
+    pub const ALL: [Self; 5] = [Self::Site, Self::Api, Self::Mcp, Self::Import, Self::Unknown];
+
+    /// Restores an interface from the database. A name that is not known does not make the row unreadable.
+    #[must_use]
+    pub fn from_stored(text: &str) -> Self {
+        Self::parse(text).unwrap_or(Self::Unknown)
+    }
 
     /// Parses the stored form.
     #[must_use]
@@ -31,6 +39,7 @@ impl Via {
             Self::Api => "api",
             Self::Mcp => "mcp",
             Self::Import => "import",
+            Self::Unknown => "unknown",
         }
     }
 
@@ -56,11 +65,11 @@ impl OptInOrigin {
     /// `from_program` is what [`Via::is_program`] was when the opt-in was recorded; older rows have none.
     #[must_use]
     pub fn of(via: &str, from_program: Option<bool>) -> Self {
-        match (Via::parse(via), from_program) {
-            (Some(Via::Site), _) => Self::Site,
-            (Some(Via::Mcp), _) | (Some(Via::Api), Some(true)) => Self::Program,
-            (Some(Via::Import), _) => Self::Import,
-            (Some(Via::Api) | None, _) => Self::Unknown,
+        match (Via::from_stored(via), from_program) {
+            (Via::Site, _) => Self::Site,
+            (Via::Mcp, _) | (Via::Api | Via::Unknown, Some(true)) => Self::Program,
+            (Via::Import, _) => Self::Import,
+            (Via::Api | Via::Unknown, _) => Self::Unknown,
         }
     }
 

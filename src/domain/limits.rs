@@ -59,6 +59,14 @@ pub const DUPLICATE_MESSAGE_WINDOW: Duration = Duration::from_hours(24);
 pub const DIGEST_THRESHOLD: usize = 5;
 /// Most messages in one digest: about five megabytes of mail if each is as long as possible.
 pub const MAX_DIGEST_MESSAGES: usize = 250;
+/// The period over which mail to the makers is limited.
+pub const MAKER_MAIL_PERIOD: Duration = Duration::from_hours(1);
+/// Most emails to the makers in any period, summaries included.
+pub const MAX_MAKER_MAILS: u32 = 60;
+/// Most bytes of mail to the makers in any period.
+pub const MAX_MAKER_MAIL_BYTES: u64 = 20 * 1024 * 1024;
+/// Room that is kept for the summary of a period.
+pub const SUMMARY_MAIL_BYTES: u64 = 4 * 1024;
 /// For how long forwarding a message is retried before it is marked as failed.
 pub const FORWARD_RETRY_PERIOD: Duration = Duration::from_hours(7 * 24);
 

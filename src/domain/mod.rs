@@ -18,6 +18,7 @@ pub mod image_name;
 pub mod letter;
 pub mod limits;
 pub mod mailbox;
+pub mod maker_mail;
 pub mod person;
 pub mod plural;
 pub mod rate_limit;

@@ -51,23 +51,38 @@ pub enum PublishRejection {
 
 /// All releases ever published, the highest version first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Releases(Vec<Release>);
+pub struct Releases {
+    releases: Vec<Release>,
+    unreadable: Vec<String>,
+}
 
 impl Releases {
     #[must_use]
-    pub fn new(mut releases: Vec<Release>) -> Self {
+    pub fn new(releases: Vec<Release>) -> Self {
+        Self::with_unreadable(releases, Vec::new())
+    }
+
+    /// `unreadable` are the versions of stored releases that this program cannot read, and leaves out.
+    #[must_use]
+    pub fn with_unreadable(mut releases: Vec<Release>, unreadable: Vec<String>) -> Self {
         releases.sort_by(|a, b| b.version.cmp(&a.version));
-        Self(releases)
+        Self { releases, unreadable }
     }
 
     /// All releases, including withdrawn ones.
     pub fn iter(&self) -> impl Iterator<Item = &Release> {
-        self.0.iter()
+        self.releases.iter()
+    }
+
+    /// The versions of releases that cannot be read and are not offered.
+    #[must_use]
+    pub fn unreadable(&self) -> &[String] {
+        &self.unreadable
     }
 
     /// Releases that are not withdrawn.
     pub fn available(&self) -> impl Iterator<Item = &Release> {
-        self.0.iter().filter(|release| release.withdrawn.is_none())
+        self.releases.iter().filter(|release| release.withdrawn.is_none())
     }
 
     /// The release that the public gets.
@@ -78,12 +93,12 @@ impl Releases {
 
     #[must_use]
     pub fn find_version(&self, version: &Version) -> Option<&Release> {
-        self.0.iter().find(|release| release.version == *version)
+        self.releases.iter().find(|release| release.version == *version)
     }
 
     #[must_use]
     pub fn find_file(&self, file: &str) -> Option<&Release> {
-        self.0.iter().find(|release| release.file.as_str() == file)
+        self.releases.iter().find(|release| release.file.as_str() == file)
     }
 
     /// Checks whether a release of this version may be published.
@@ -134,11 +149,17 @@ impl Notes {
         if text.len() > limits::MAX_RELEASE_NOTES_BYTES {
             return Err(NotesTooLong);
         }
+        Ok(Self::from_stored(text))
+    }
+
+    /// Restores notes from the database, however long they are.
+    #[must_use]
+    pub fn from_stored(text: &str) -> Self {
         // The first line may be indented, which makes it code.
         let text = clean_text(text);
         let first_line = text.len() - text.trim_start().len();
         let start = text[..first_line].rfind('\n').map_or(0, |newline| newline + 1);
-        Ok(Self(text[start..].trim_end().to_owned()))
+        Self(text[start..].trim_end().to_owned())
     }
 
     #[must_use]
@@ -167,6 +188,12 @@ impl Signature {
             Ok(signature) if signature.len() == 64 => Ok(Self(text.to_owned())),
             _ => Err(InvalidSignature),
         }
+    }
+
+    /// Restores a signature from the database, without checking it again.
+    #[must_use]
+    pub fn from_stored(text: &str) -> Self {
+        Self(clean_text(text))
     }
 
     #[must_use]

@@ -17,10 +17,19 @@ pub enum SuppressionReason {
     NoMailbox,
     /// The makers suppressed it.
     Makers,
+    /// Recorded by another version, under a name that this one does not know.
+    Unknown,
 }
 
 impl SuppressionReason {
+    /// Those that this version records.
     pub const ALL: [Self; 3] = [Self::NotMe, Self::NoMailbox, Self::Makers];
+
+    /// Restores a reason from the database. A name that is not known does not make the row unreadable.
+    #[must_use]
+    pub fn from_stored(text: &str) -> Self {
+        Self::parse(text).unwrap_or(Self::Unknown)
+    }
 
     /// Parses the stored form. Returns `None` if `text` is none of the reasons.
     #[must_use]
@@ -34,6 +43,7 @@ impl SuppressionReason {
             Self::NotMe => "not-me",
             Self::NoMailbox => "no-mailbox",
             Self::Makers => "makers",
+            Self::Unknown => "unknown",
         }
     }
 }

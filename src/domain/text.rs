@@ -5,7 +5,7 @@
 use super::limits;
 use super::unprintable::is_noncharacter;
 
-/// A text that is not longer than its limit.
+/// A text that is not longer than its limit, or was not when it was stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Bounded(String);
 
@@ -25,6 +25,22 @@ impl Bounded {
         Ok(Self(text.replace('\0', "\u{fffd}")))
     }
 }
+
+/// A constructor for texts from the database. They were valid when they were stored, and are not checked again: the
+/// limits may have changed since, and a row must not become unreadable.
+macro_rules! from_stored {
+    ($($type:ident),+) => {
+        $(impl $type {
+            #[doc = "Restores a text from the database, without checking it again."]
+            #[must_use]
+            pub fn from_stored(text: impl Into<String>) -> Self {
+                Self(Bounded(text.into()))
+            }
+        })+
+    };
+}
+
+from_stored!(Source, SenderName, MessageText);
 
 /// Removes the byte order mark, carriage returns and all characters that feeds and emails cannot contain
 /// from the text of a file.

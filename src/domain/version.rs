@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::limits;
+use super::text::clean_text;
 
 /// `1.4.0`, or `2.0.0-beta.1`. Build metadata (`+7`) is not allowed, because it does not order versions.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -57,6 +58,12 @@ impl MacosVersion {
         if fits { Ok(Self(text.to_owned())) } else { Err(InvalidMacosVersion) }
     }
 
+    /// Restores a version from the database, without checking it again.
+    #[must_use]
+    pub fn from_stored(text: &str) -> Self {
+        Self(clean_text(text))
+    }
+
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -78,6 +85,12 @@ impl BuildNumber {
         let fits = (1..=limits::MAX_BUILD_CHARS).contains(&text.len())
             && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.');
         if fits { Ok(Self(text.to_owned())) } else { Err(InvalidBuildNumber) }
+    }
+
+    /// Restores a build number from the database, without checking it again.
+    #[must_use]
+    pub fn from_stored(text: &str) -> Self {
+        Self(clean_text(text))
     }
 
     #[must_use]

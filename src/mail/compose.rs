@@ -38,11 +38,23 @@ pub struct Mail {
     pub(super) bytes: Vec<u8>,
 }
 
+impl Mail {
+    /// The number of bytes, without the envelope.
+    #[must_use]
+    pub const fn size(&self) -> usize {
+        self.bytes.len()
+    }
+}
+
 impl MailAddress {
     /// # Errors
     /// When SMTP cannot transport the address.
     pub fn from_email(email: &EmailAddress) -> Result<Self, UnsupportedAddress> {
-        Ok(Self(message::Mailbox::new(None, email.in_ascii().parse().map_err(|_| UnsupportedAddress)?)))
+        let address = email.in_ascii();
+        if address.contains(char::is_control) {
+            return Err(UnsupportedAddress);
+        }
+        Ok(Self(message::Mailbox::new(None, address.parse().map_err(|_| UnsupportedAddress)?)))
     }
 
     /// # Errors
@@ -61,11 +73,13 @@ impl Mailer {
     }
 
     /// Composes a plain-text mail. The same `id` gives the same Message-ID, so that mail clients recognize a repeated
-    /// mail. `reply_to` is the only header that a visitor controls; an address that mail clients might decode as an
-    /// encoded word is left out.
+    /// mail. `reply_to` is the only header that a visitor controls; an address that is not valid any more, or that mail
+    /// clients might decode as an encoded word, is left out.
     pub(super) fn compose_plain(&self, mail: PlainMail<'_>) -> Mail {
         let PlainMail { id, to, subject, reply_to, at, text } = mail;
-        let reply_to = reply_to.map(EmailAddress::in_ascii).filter(|address| !looks_encoded(address));
+        // A stored address may break the rules of today.
+        let is_usable = |address: &String| EmailAddress::parse(address).is_ok() && !looks_encoded(address);
+        let reply_to = reply_to.map(EmailAddress::in_ascii).filter(is_usable);
         // Keeps autoresponders from replying.
         let auto_submitted = header("Auto-Submitted", "auto-generated".to_owned());
         let extra = reply_to.map(|address| header("Reply-To", address)).into_iter().chain([auto_submitted]);

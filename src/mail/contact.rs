@@ -6,6 +6,8 @@ use uuid::Uuid;
 
 use super::compose::{Mail, MailAddress, Mailer, PlainMail};
 use crate::domain::contact::{ReceivedMessage, reference};
+use crate::domain::limits::{MAX_MAKER_MAIL_BYTES, MAX_MAKER_MAILS};
+use crate::domain::plural::quantity;
 use crate::domain::text::SenderName;
 use crate::domain::time::Timestamp;
 use crate::domain::unprintable::{is_control_or_bidi, is_line_break};
@@ -36,6 +38,30 @@ impl Mailer {
             text: &digest(received),
         })
     }
+
+    /// Composes a mail that says how many messages wait because the limit of mail to the makers is reached.
+    #[must_use]
+    pub fn compose_summary(&self, id: Uuid, waiting: u64, to: &MailAddress, at: Timestamp) -> Mail {
+        self.compose_plain(PlainMail {
+            id,
+            to,
+            subject: format!("Contact messages wait [{}]", reference(id)),
+            reply_to: None,
+            at,
+            text: &summary_of_waiting(waiting),
+        })
+    }
+}
+
+fn summary_of_waiting(waiting: u64) -> String {
+    format!(
+        "{} now, because no more than {MAX_MAKER_MAILS} emails, or {} MiB of mail,\n\
+         are sent to you in one hour. The rest follows as soon as there is room. Nothing is lost.\n\n\
+         Read them on the server:  porchlight inbox list --waiting\n\
+         Delete unwanted ones:     porchlight inbox discard --help",
+        quantity(waiting, "contact message waits", "contact messages wait"),
+        MAX_MAKER_MAIL_BYTES / (1024 * 1024),
+    )
 }
 
 /// Every line of a message is quoted, so that none can pass for the start of another message.
@@ -61,7 +87,7 @@ fn summary(received: &ReceivedMessage) -> String {
     format!(
         "Name: {}\nEmail: {}\nTime: {}\nReference: {}\n",
         name.map_or_else(|| "(not given)".to_owned(), single_line),
-        received.contact.email.as_typed(),
+        single_line(received.contact.email.as_typed()),
         received.at.rfc3339().replace('T', " ").replace('Z', " UTC"),
         reference(received.id),
     )

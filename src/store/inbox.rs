@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::outbox::{MessageRow, parse_message};
-use super::statement::{from_row_struct, in_transaction, on_pool};
+use super::statement::{from_row_struct, on_pool};
 use super::{Store, StoreFailure};
 use crate::domain::contact::ReceivedMessage;
 use crate::domain::time::Timestamp;
@@ -59,7 +59,7 @@ pub enum InboxFilter {
 macro_rules! select_inbox {
     ($rest:literal) => {
         concat!(
-            "SELECT m.id, m.email, m.name, m.body, m.at, o.state, o.at AS since, o.tries, o.trouble \
+            "SELECT m.id, m.address, m.email, m.name, m.body, m.at, o.state, o.at AS since, o.tries, o.trouble \
              FROM messages m JOIN outbox o ON o.message = m.id ",
             $rest
         )
@@ -75,17 +75,14 @@ const SELECT_FAILED: &str = select_inbox!("WHERE m.id > $1 AND o.state = 'failed
 
 const SELECT_BY_REFERENCE: &str = select_inbox!("WHERE m.id LIKE '%' || $1 ORDER BY m.id LIMIT 2");
 
+const SELECT_BY_ID: &str = select_inbox!("WHERE m.id = $1");
+
 const SELECT_OF_PERSON: &str = select_inbox!("WHERE m.address = $1 ORDER BY m.id");
-
-const RETRY_FAILED: &str = "UPDATE outbox SET state = 'waiting', at = $1, tries = 0, first_tried_at = NULL, mail = NULL \
-     WHERE state = 'failed' AND message = COALESCE($2, message)";
-
-const RETRY_WAITING: &str =
-    "UPDATE outbox SET at = $1 WHERE state = 'waiting' AND at > $1 AND message = COALESCE($2, message)";
 
 from_row_struct! {
     struct InboxRow {
         id: String,
+        address: String,
         email: String,
         name: Option<String>,
         body: String,
@@ -125,8 +122,8 @@ impl Store {
     /// # Errors
     /// When the database is unavailable.
     pub async fn messages_by_reference(&self, reference: &str) -> Result<Vec<InboxEntry>, StoreFailure> {
-        let rows: Vec<InboxRow> =
-            on_pool!(self, |pool| sqlx::query_as(SELECT_BY_REFERENCE).bind(reference).fetch_all(pool).await?);
+        let query = if Uuid::parse_str(reference).is_ok() { SELECT_BY_ID } else { SELECT_BY_REFERENCE };
+        let rows: Vec<InboxRow> = on_pool!(self, |pool| sqlx::query_as(query).bind(reference).fetch_all(pool).await?);
         rows.into_iter().map(entry).collect()
     }
 
@@ -136,26 +133,12 @@ impl Store {
             on_pool!(self, |pool| sqlx::query_as(SELECT_OF_PERSON).bind(address).fetch_all(pool).await?);
         rows.into_iter().map(entry).collect()
     }
-
-    /// Makes failed messages due as if they were new, and waiting ones due now: one message, or all. Returns their
-    /// number.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
-    pub async fn retry_messages(&self, only: Option<Uuid>, now: Timestamp) -> Result<u64, StoreFailure> {
-        let (only, now) = (only.map(|id| id.to_string()), now.unix_millis());
-        Ok(in_transaction!(self, |tx, _sql| {
-            let waiting = sqlx::query(RETRY_WAITING).bind(now).bind(&only).execute(&mut *tx).await?;
-            let failed = sqlx::query(RETRY_FAILED).bind(now).bind(&only).execute(&mut *tx).await?;
-            waiting.rows_affected() + failed.rows_affected()
-        }))
-    }
 }
 
 fn entry(row: InboxRow) -> Result<InboxEntry, StoreFailure> {
-    let message = MessageRow { id: row.id, email: row.email, name: row.name, body: row.body, at: row.at };
+    let InboxRow { id, address, email, name, body, at, .. } = row;
     Ok(InboxEntry {
-        received: parse_message(&message)?,
+        received: parse_message(MessageRow { id, address, email, name, body, at })?,
         state: DeliveryState::parse(&row.state),
         state_at: Timestamp::from_unix_millis(row.since),
         tries: u32::try_from(row.tries).unwrap_or(u32::MAX),

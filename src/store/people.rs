@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
-use super::outbox::invalid;
 use super::statement::{Statement, batch_statement, from_row_struct, on_pool};
 use super::{InboxEntry, Store, StoreFailure};
 use crate::domain::consent::{OptIn, Via};
@@ -163,7 +162,7 @@ impl Store {
                 .into_iter()
                 .map(|(kind, at, via, source)| EventRecord { kind, at: Timestamp::from_unix_millis(at), via, source })
                 .collect(),
-            consents: consents.into_iter().map(|row| consent_record(row, current)).collect::<Result<_, _>>()?,
+            consents: consents.into_iter().map(|row| consent_record(row, current)).collect(),
             messages,
             letters: letters
                 .into_iter()
@@ -178,8 +177,7 @@ impl Store {
                 .collect(),
             token: token.and_then(|(token,)| UnsubscribeToken::parse(&token)),
             suppression: suppression
-                .map(|(at, reason)| Ok::<_, StoreFailure>((Timestamp::from_unix_millis(at), parse_reason(&reason)?)))
-                .transpose()?,
+                .map(|(at, reason)| (Timestamp::from_unix_millis(at), SuppressionReason::from_stored(&reason))),
             months: months.into_iter().map(|(month,)| month).collect(),
         })
     }
@@ -199,7 +197,7 @@ impl Store {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let rows: Vec<PersonRow> =
             on_pool!(self, |pool| sqlx::query_as(page).bind(after).bind(limit).fetch_all(pool).await?);
-        let mut people = rows.into_iter().map(parse_person).collect::<Result<Vec<_>, _>>()?;
+        let mut people: Vec<_> = rows.into_iter().map(parse_person).collect();
 
         let key = self.address_hash_key().await?;
         let hashes: Vec<String> = people.iter().map(|person| key.hash(&person.email)).collect();
@@ -210,44 +208,40 @@ impl Store {
         };
         let suppressed: HashMap<String, String> = suppressed.into_iter().collect();
         for (person, hash) in people.iter_mut().zip(&hashes) {
-            person.suppressed = suppressed.get(hash).map(|reason| parse_reason(reason)).transpose()?;
+            person.suppressed = suppressed.get(hash).map(|reason| SuppressionReason::from_stored(reason));
         }
         Ok(people)
     }
 }
 
-fn consent_record(row: ConsentRow, current: Option<&str>) -> Result<ConsentRecord, StoreFailure> {
-    Ok(ConsentRecord {
+fn consent_record(row: ConsentRow, current: Option<&str>) -> ConsentRecord {
+    ConsentRecord {
         is_current: current == Some(row.id.as_str()),
-        opt_in: parse_opt_in(row.at, &row.via, row.source.as_deref(), row.wording)?,
+        opt_in: parse_opt_in(row.at, &row.via, row.source, row.wording),
         withdrawn: row.withdrawn_at.map(Timestamp::from_unix_millis).zip(row.how),
-    })
+    }
 }
 
-fn parse_person(row: PersonRow) -> Result<Person, StoreFailure> {
+fn parse_person(row: PersonRow) -> Person {
     let opted_in = match (row.at, row.via, row.wording) {
-        (Some(at), Some(via), Some(wording)) => Some(parse_opt_in(at, &via, row.source.as_deref(), wording)?),
+        (Some(at), Some(via), Some(wording)) => Some(parse_opt_in(at, &via, row.source, wording)),
         _ => None,
     };
-    Ok(Person {
+    Person {
         email: EmailAddress::from_stored(row.email, row.address),
         first_seen: Timestamp::from_unix_millis(row.first_seen_at),
         downloads: u32::try_from(row.downloads).unwrap_or(u32::MAX),
         waitlist: row.first_join.is_some(),
         opt_in: opted_in,
         suppressed: None,
-    })
+    }
 }
 
-fn parse_opt_in(at: i64, via: &str, source: Option<&str>, wording: i64) -> Result<OptIn, StoreFailure> {
-    Ok(OptIn {
+fn parse_opt_in(at: i64, via: &str, source: Option<String>, wording: i64) -> OptIn {
+    OptIn {
         at: Timestamp::from_unix_millis(at),
-        via: Via::parse(via).ok_or_else(|| invalid("the interface of an opt-in"))?,
-        source: source.map(Source::parse).transpose().map_err(|_| invalid("the source of an opt-in"))?,
+        via: Via::from_stored(via),
+        source: source.map(Source::from_stored),
         wording,
-    })
-}
-
-fn parse_reason(text: &str) -> Result<SuppressionReason, StoreFailure> {
-    SuppressionReason::parse(text).ok_or_else(|| invalid("the reason of a suppression"))
+    }
 }

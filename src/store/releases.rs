@@ -41,17 +41,22 @@ impl Store {
         Ok(ReleasesRevision { published, withdrawn })
     }
 
+    /// Returns all releases. A row that cannot be read does not hide the others.
+    ///
     /// # Errors
-    /// When the database is unavailable, or a row is invalid.
+    /// When the database is unavailable.
     pub async fn releases(&self) -> Result<Releases, StoreFailure> {
         const ALL: &str = "SELECT * FROM releases";
         let rows: Vec<ReleaseRow> = on_pool!(self, |pool| sqlx::query_as(ALL).fetch_all(pool).await?);
-        let releases = rows.into_iter().map(|row| {
+        let (mut releases, mut unreadable) = (Vec::with_capacity(rows.len()), Vec::new());
+        for row in rows {
             let version = row.version.clone();
-            let invalid = || StoreFailure::Unusable(format!("the release {version} in the database is invalid"));
-            row.parse().ok_or_else(invalid)
-        });
-        Ok(Releases::new(releases.collect::<Result<_, _>>()?))
+            match row.parse() {
+                Some(release) => releases.push(release),
+                None => unreadable.push(version),
+            }
+        }
+        Ok(Releases::with_unreadable(releases, unreadable))
     }
 
     /// Inserts a release. Returns `false` if its version or file name exists already, withdrawn or not.
@@ -97,6 +102,7 @@ impl Store {
 }
 
 impl ReleaseRow {
+    /// Returns `None` if the version has no order, the file name is unsafe, or the image cannot be checked.
     fn parse(self) -> Option<Release> {
         Some(Release {
             version: Version::parse(&self.version).ok()?,
@@ -104,10 +110,10 @@ impl ReleaseRow {
             external_url: self.elsewhere,
             length: u64::try_from(self.length).ok()?,
             sha256: Sha256::from_hex(&self.sha256)?,
-            notes: Notes::parse(&self.notes).ok()?,
-            build: self.build.map(|text| BuildNumber::parse(&text)).transpose().ok()?,
-            signature: self.signature.map(|text| Signature::parse(&text)).transpose().ok()?,
-            minimum_macos: self.minimum_macos.map(|text| MacosVersion::parse(&text)).transpose().ok()?,
+            notes: Notes::from_stored(&self.notes),
+            build: self.build.as_deref().map(BuildNumber::from_stored),
+            signature: self.signature.as_deref().map(Signature::from_stored),
+            minimum_macos: self.minimum_macos.as_deref().map(MacosVersion::from_stored),
             prerelease: self.prerelease != 0,
             published: Timestamp::from_unix_millis(self.published),
             withdrawn: self.withdrawn.map(Timestamp::from_unix_millis),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Service, on_each_database};
+use crate::harness::{Program, Service, on_each_database};
 use crate::people::{data, json_of, run};
 
 async fn write(service: &Service, email: &str, text: &str) {
@@ -97,6 +97,75 @@ async fn makers_can_retry_messages() {
         let late = "SELECT COUNT(*) FROM outbox WHERE at = 4000000000000";
         assert_eq!(service.database.number(late).await, 0, "every message is due now");
         assert!(run(service, &["inbox", "retry", "--all"]).1.contains("No messages are waiting"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn makers_can_discard_messages_that_were_not_mailed() {
+    on_each_database(async |service| {
+        for (email, text) in [
+            ("ada@example.com", "Hello"),
+            ("bot1@spam.example", "Visit our CASINO now"),
+            ("bot2@spam.example", "The casino is open"),
+            ("bot3@spam.example", "Roulette"),
+            ("bob@example.com", "Mailed"),
+        ] {
+            write(service, email, text).await;
+        }
+        set(service, "Mailed", "sent", "").await;
+        set(service, "Roulette", "failed", "").await;
+        let counted = "SELECT CAST(SUM(times) AS BIGINT) FROM counts WHERE kind = 'message'";
+        let before = service.database.number(counted).await;
+        let all = json_of(service, &["inbox", "list", "--json"]);
+        let reference = |index: usize| all[index]["reference"].as_str().unwrap().to_owned();
+
+        assert_eq!(run(service, &["inbox", "discard"]).0, 2, "which ones is required");
+        assert_eq!(run(service, &["inbox", "discard", &reference(0), "--containing", "x"]).0, 2);
+        let (code, output) = run(service, &["inbox", "discard", "--containing", "casino"]);
+        assert!(code == 2 && output.contains("--yes"), "{output}");
+        assert!(output.contains("CASINO now") && output.contains("casino is open"), "what would go is shown: {output}");
+        assert_eq!(service.database.count("messages").await, 5);
+        let (code, output) = run(service, &["inbox", "discard", &reference(0), "00000000", "--yes"]);
+        assert!(code == 1 && output.contains("There is no message 00000000"), "{output}");
+        assert_eq!(service.database.count("messages").await, 5, "all or nothing");
+
+        let (code, output) = run(service, &["inbox", "discard", "--containing", "casino", "--yes"]);
+        assert!(code == 0 && output.contains("2 messages were deleted"), "{output}");
+        assert_eq!(listed(service, &[]), ["Hello", "Roulette", "Mailed"]);
+        let (code, output) = run(service, &["inbox", "discard", &reference(3), &reference(4), "--yes"]);
+        assert!(code == 0 && output.contains("1 message was deleted") && output.contains("stay"), "{output}");
+        assert_eq!(listed(service, &[]), ["Hello", "Mailed"], "what was mailed stays");
+        let (code, output) = run(service, &["inbox", "discard", &reference(4), "--yes"]);
+        assert!(code == 1 && output.contains("nothing was deleted"), "{output}");
+        for filter in [["--until", "2026-11-14"], ["--since", "2026-11-16"], ["--email", "eve@example.com"]] {
+            assert_eq!(run(service, &[&["inbox", "discard", "--yes"], &filter[..]].concat()).0, 1, "{filter:?}");
+        }
+
+        assert_eq!(service.database.number(counted).await, before, "statistics stay");
+        assert_eq!(service.database.count("outbox").await, 2);
+        assert_eq!(service.database.count("message_digests").await, 2, "the same message can be sent again");
+        let (code, output) = run(service, &["inbox", "discard", "--until", "2026-11-15", "--yes"]);
+        assert!(code == 0 && output.contains("1 message was deleted"), "a day counts to its end: {output}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_flood_is_discarded_by_ids_from_standard_input() {
+    on_each_database(async |service| {
+        for number in 0..30 {
+            write(service, "bot@spam.example", &format!("Spam {number}")).await;
+        }
+        write(service, "ada@example.com", "Hello").await;
+        let all = json_of(service, &["inbox", "list", "--json"]);
+        let ids = all.as_array().unwrap().iter().take(30).map(|message| message["id"].as_str().unwrap());
+        let file = service.file("ids.txt", ids.collect::<Vec<_>>().join("\n"));
+        let mut command = crate::people::command(service, &["inbox", "discard", "-", "--yes"]);
+        command.stdin(std::fs::File::open(file).unwrap());
+        let (code, output) = Program::run(command);
+        assert!(code == 0 && output.contains("and 20 more") && output.contains("30 messages were deleted"), "{output}");
+        assert_eq!(listed(service, &[]), ["Hello"]);
     })
     .await;
 }

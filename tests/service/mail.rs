@@ -4,9 +4,11 @@
 //! they run it.
 
 mod contents;
+mod limits;
 mod program;
 mod relays;
 mod retries;
+mod same_mail;
 mod sharing;
 
 use std::time::Duration;

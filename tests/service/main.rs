@@ -43,6 +43,7 @@ mod settings;
 mod site;
 mod stats;
 mod storage;
+mod stored_rows;
 mod terminal;
 mod unsubscribe;
 mod versions;

@@ -39,6 +39,9 @@ pub(super) async fn check_release(settings: &Settings, store: Option<Store>, new
     if let Err(failure) = catalog.refresh().await {
         return Finding::failed(NAME, format!("The published releases could not be read: {failure}."));
     }
+    if let Some(version) = catalog.cached().unreadable().first() {
+        return Finding::failed(NAME, format!("The release {version} in the database is damaged, and is not offered."));
+    }
     let missing = image_problem(&catalog, newest_image).await;
     match (catalog.cached().newest(), missing) {
         (Some(release), None) => match &release.external_url {

@@ -193,7 +193,7 @@ async fn many_messages_an_hour_become_few_mails() {
         messages.extend(fixture.server.mails().await.iter().flat_map(messages_in));
         messages.sort_unstable();
         assert_eq!(messages, (1..=300).collect::<Vec<_>>(), "nothing is dropped");
-        assert!(mails < 100, "{mails} mails within an hour");
+        assert!(mails <= 60, "{mails} mails within an hour");
     })
     .await;
 }

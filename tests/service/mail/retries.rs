@@ -35,7 +35,7 @@ async fn a_message_is_tried_for_a_week_with_growing_pauses_and_then_kept_as_fail
         fixture.server.command("listen-again").await;
         assert!(matches!(fixture.step().await, ForwardStep::Idle(None)), "nobody has asked for another try");
         let now = fixture.service.clock.now();
-        assert_eq!(fixture.forwarder.store.retry_messages(None, now).await.expect("to be done"), 1);
+        assert_eq!(fixture.forwarder.store.retry_all_messages(now).await.expect("to be done"), 1);
         fixture.run().await;
         assert_eq!(messages_in(&fixture.server.next_mail().await), [1]);
         assert_eq!(fixture.states().await, ["sent"]);

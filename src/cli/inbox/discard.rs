@@ -1,0 +1,169 @@
+//! `porchlight inbox discard`
+
+use std::collections::BTreeSet;
+use std::io::BufRead;
+use std::time::Duration;
+
+use clap::{ArgGroup, Args};
+use uuid::Uuid;
+
+use super::{BATCH_SIZE, InboxFailure, find, id, line};
+use crate::cli::terminal::terminal_width;
+use crate::cli::{CommandFailure, confirm, eprint_line};
+use crate::domain::email::EmailAddress;
+use crate::domain::plural::quantity;
+use crate::domain::time::Timestamp;
+use crate::store::{DeliveryState, InboxEntry, InboxFilter, Store};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  porchlight inbox discard 5f2c9a01 77ab03c9
+  porchlight inbox discard --containing casino --since 2026-11-15
+  porchlight inbox list --json | jq -r '.[] | select(.name == \"Casino\") | .id' |
+    porchlight inbox discard - --yes";
+
+/// How many of the messages are shown before the question.
+const SHOWN: usize = 10;
+
+#[derive(Args, Debug)]
+#[command(group(ArgGroup::new("which").required(true).multiple(true)
+    .args(["ids", "email", "containing", "since", "until"])))]
+pub(in crate::cli) struct DiscardArguments {
+    /// References of messages, or full ids; - reads them from standard input
+    #[arg(value_name = "ID", value_parser = id_or_dash, conflicts_with_all = ["email", "containing", "since", "until"])]
+    ids: Vec<String>,
+    /// Discard messages from this address
+    #[arg(long, value_name = "ADDRESS")]
+    email: Option<String>,
+    /// Discard messages with this text in them, in any case
+    #[arg(long, value_name = "TEXT")]
+    containing: Option<String>,
+    /// Discard messages received at this time or later
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    since: Option<Timestamp>,
+    /// Discard messages received before this time; a day counts to its end
+    #[arg(long, value_name = "TIME", value_parser = end_time)]
+    until: Option<Timestamp>,
+    /// Do not ask for confirmation
+    #[arg(long)]
+    yes: bool,
+}
+
+fn id_or_dash(text: &str) -> Result<String, String> {
+    if text == "-" { Ok(text.to_owned()) } else { id(text) }
+}
+
+fn time(text: &str) -> Result<Timestamp, String> {
+    Timestamp::parse(text).ok_or_else(|| "it is neither a day such as 2026-11-15 nor an RFC 3339 time".to_owned())
+}
+
+fn end_time(text: &str) -> Result<Timestamp, String> {
+    let is_day = !text.contains(['T', 't', ' ']);
+    time(text).map(|start| if is_day { start.after(Duration::from_hours(24)) } else { start })
+}
+
+impl DiscardArguments {
+    pub(super) async fn run(self, store: &Store) -> Result<(), CommandFailure> {
+        let found = if self.ids.is_empty() { self.matching(store).await? } else { self.named(store).await? };
+        if found.ids.is_empty() {
+            return Err(InboxFailure::NothingToDiscard.into());
+        }
+        for line in &found.shown {
+            eprint_line(line);
+        }
+        let (count, shown) = (found.ids.len() as u64, found.shown.len() as u64);
+        if count > shown {
+            eprint_line(&format!("… and {} more", count - shown));
+        }
+        if found.staying > 0 {
+            let staying = quantity(found.staying, "message was", "messages were");
+            eprint_line(&format!("{staying} mailed, or are being mailed, and stay."));
+        }
+        let messages = quantity(count, "message", "messages");
+        if !confirm(&format!("Delete {messages} for good, without mailing?"), self.yes)? {
+            eprint_line("Nothing was deleted.");
+            return Ok(());
+        }
+        let discarded = store.discard_messages(&found.ids).await?;
+        let messages = quantity(discarded, "message was deleted.", "messages were deleted.");
+        eprint_line(&match count - discarded {
+            0 => messages,
+            mailed => format!("{messages} {mailed} meanwhile being mailed stayed."),
+        });
+        Ok(())
+    }
+
+    /// Finds messages by their ids. An unknown one is an error, so that nothing else is deleted by mistake.
+    async fn named(&self, store: &Store) -> Result<Found, CommandFailure> {
+        let mut ids = BTreeSet::new();
+        for given in &self.ids {
+            if given == "-" {
+                for line in std::io::stdin().lock().lines() {
+                    let line = line?;
+                    let given = line.trim();
+                    if !given.is_empty() {
+                        ids.insert(id(given).map_err(|_| InboxFailure::Unknown(given.to_owned()))?);
+                    }
+                }
+            } else {
+                ids.insert(given.clone());
+            }
+        }
+        let mut found = Found::default();
+        for id in ids {
+            found.add(&find(store, &id).await?);
+        }
+        Ok(found)
+    }
+
+    /// Finds messages that were not mailed by their contents.
+    async fn matching(&self, store: &Store) -> Result<Found, CommandFailure> {
+        let mut found = Found::default();
+        for filter in [InboxFilter::Waiting, InboxFilter::Failed] {
+            let mut after = None;
+            loop {
+                let page = store.inbox_page(filter, after, BATCH_SIZE).await?;
+                let Some(last) = page.last() else { break };
+                after = Some(last.received.id);
+                page.iter().filter(|entry| self.matches(entry)).for_each(|entry| found.add(entry));
+            }
+        }
+        Ok(found)
+    }
+
+    fn matches(&self, entry: &InboxEntry) -> bool {
+        let (at, contact) = (entry.received.at, &entry.received.contact);
+        let has_address = |given: &String| match EmailAddress::parse(given) {
+            Ok(email) => email.key() == contact.email.key(),
+            Err(_) => given == contact.email.as_typed(),
+        };
+        let contains = |text: &String| contact.text.as_str().to_lowercase().contains(&text.to_lowercase());
+        self.email.as_ref().is_none_or(has_address)
+            && self.containing.as_ref().is_none_or(contains)
+            && self.since.is_none_or(|since| at >= since)
+            && self.until.is_none_or(|until| at < until)
+    }
+}
+
+/// The messages that are to be deleted.
+#[derive(Default)]
+struct Found {
+    ids: Vec<Uuid>,
+    /// The first of them, as `inbox list` shows them.
+    shown: Vec<String>,
+    /// How many others are not in the queue any more, or are being mailed.
+    staying: u64,
+}
+
+impl Found {
+    fn add(&mut self, entry: &InboxEntry) {
+        if !matches!(entry.state, DeliveryState::Waiting | DeliveryState::Failed) {
+            self.staying += 1;
+            return;
+        }
+        if self.shown.len() < SHOWN {
+            self.shown.push(line(entry, terminal_width()));
+        }
+        self.ids.push(entry.received.id);
+    }
+}

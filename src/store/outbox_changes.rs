@@ -1,0 +1,105 @@
+//! What makers change in the outbox: retries at once, and messages that are discarded. Large numbers of rows are changed in
+//! short transactions, so that visitors never wait for a command.
+
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::statement::{Statement, batch_statement, in_transaction, on_pool};
+use super::{Store, StoreFailure};
+use crate::domain::time::Timestamp;
+
+/// Rows per transaction.
+const BATCH_SIZE: usize = 500;
+
+/// One message, and all others of a mail that may have arrived with it: they stay together under its Message-ID.
+const RETRY_ONE: &str = "UPDATE outbox SET at = $1, state = 'waiting', \
+         tries = CASE state WHEN 'failed' THEN 0 ELSE tries END, \
+         first_tried_at = CASE state WHEN 'failed' THEN NULL ELSE first_tried_at END \
+     WHERE state IN ('waiting', 'failed') \
+         AND (message = $2 OR mail = (SELECT o.mail FROM outbox o WHERE o.message = $2))";
+
+const RETRY_FAILED: &str = "UPDATE outbox SET state = 'waiting', at = $1, tries = 0, first_tried_at = NULL \
+     WHERE message IN (SELECT message FROM outbox WHERE state = 'failed' ORDER BY at LIMIT $2)";
+
+const RETRY_WAITING: &str = "UPDATE outbox SET at = $1 \
+     WHERE message IN (SELECT message FROM outbox WHERE state = 'waiting' AND at > $1 ORDER BY at LIMIT $2)";
+
+/// Locks the rows: a message that is being sent stays.
+const DISCARD: Statement = batch_statement!(
+    "DELETE FROM outbox WHERE state IN ('waiting', 'failed') AND message IN (SELECT batch.id",
+    (id text),
+    ") RETURNING message"
+);
+
+const DELETE_MESSAGES: Statement = batch_statement!(
+    "DELETE FROM messages WHERE id IN (SELECT batch.id",
+    (id text),
+    ")"
+);
+
+/// So that the same message can be sent again.
+const DELETE_CONTENT_HASHES: Statement = batch_statement!(
+    "DELETE FROM message_digests WHERE message IN (SELECT batch.id",
+    (id text),
+    ")"
+);
+
+impl Store {
+    /// Makes a message due that is waiting or has failed, and all others of the same mail if that may have arrived.
+    /// Returns their number: zero if it is being sent.
+    ///
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn retry_message(&self, message: Uuid, now: Timestamp) -> Result<u64, StoreFailure> {
+        let message = message.to_string();
+        Ok(on_pool!(self, |pool| {
+            sqlx::query(RETRY_ONE).bind(now.unix_millis()).bind(&message).execute(pool).await?.rows_affected()
+        }))
+    }
+
+    /// Makes all messages due that are waiting or have failed. Returns their number.
+    ///
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn retry_all_messages(&self, now: Timestamp) -> Result<u64, StoreFailure> {
+        let limit = i64::try_from(BATCH_SIZE).unwrap_or(i64::MAX);
+        let mut retried = 0;
+        for statement in [RETRY_WAITING, RETRY_FAILED] {
+            loop {
+                let rows = on_pool!(self, |pool| {
+                    sqlx::query(statement).bind(now.unix_millis()).bind(limit).execute(pool).await?.rows_affected()
+                });
+                retried += rows;
+                if rows == 0 {
+                    break;
+                }
+            }
+        }
+        Ok(retried)
+    }
+
+    /// Deletes messages that are waiting or have failed. Counts stay. Returns the number of deleted messages: one that was
+    /// mailed, or is being mailed, stays.
+    ///
+    /// # Errors
+    /// When the database is unavailable: some may have been deleted.
+    pub async fn discard_messages(&self, messages: &[Uuid]) -> Result<u64, StoreFailure> {
+        let mut discarded = 0;
+        for chunk in messages.chunks(BATCH_SIZE) {
+            let batch = ids_batch(chunk.iter().map(Uuid::to_string));
+            discarded += in_transaction!(self, |tx, sql| {
+                let rows: Vec<(String,)> = sqlx::query_as(sql(DISCARD)).bind(&batch).fetch_all(&mut *tx).await?;
+                let count = rows.len() as u64;
+                let batch = ids_batch(rows.into_iter().map(|(id,)| id));
+                sqlx::query(sql(DELETE_MESSAGES)).bind(&batch).execute(&mut *tx).await?;
+                sqlx::query(sql(DELETE_CONTENT_HASHES)).bind(&batch).execute(&mut *tx).await?;
+                count
+            });
+        }
+        Ok(discarded)
+    }
+}
+
+fn ids_batch(ids: impl Iterator<Item = String>) -> String {
+    ids.map(|id| json!({ "id": id })).collect::<Value>().to_string()
+}
