@@ -1,6 +1,8 @@
 //! `porchlight serve`
 
 use std::io::IsTerminal;
+use std::pin::pin;
+use std::time::Duration;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
@@ -11,6 +13,9 @@ use crate::config::{LogFormat, Settings};
 use crate::logging;
 use crate::serve::{RunningService, start};
 
+/// When the process ends at the latest, after the signal: it has ten seconds, and ends earlier unless a thread is stuck.
+const EXIT_DEADLINE: Duration = Duration::from_millis(9500);
+
 pub(super) fn run(settings: Settings, watch: bool) -> Result<(), CommandFailure> {
     disable_huge_pages();
     raise_file_limit();
@@ -18,21 +23,45 @@ pub(super) fn run(settings: Settings, watch: bool) -> Result<(), CommandFailure>
     let log_format = settings.log_format.unwrap_or(default_format);
     logging::start(log_format, Clock::System)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    runtime.block_on(async {
-        let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-        let running = start(settings, Clock::System).await?;
-        if watch {
-            running.watch_site();
-        }
-        log_summary(&running, log_format);
+    let result = runtime.block_on(serve(settings, watch, log_format));
+    // Do not wait for blocking tasks, such as a DNS lookup: their results are no longer needed.
+    runtime.shutdown_background();
+    result
+}
+
+/// Runs the service until a signal stops it, which is a success, or until it cannot go on.
+async fn serve(settings: Settings, watch: bool, log_format: LogFormat) -> Result<(), CommandFailure> {
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let mut stopped = pin!(async {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-        tracing::info!("stopping: finishing requests in progress");
-        running.stop().await;
-        Ok(())
-    })
+    });
+    let running = tokio::select! {
+        started = start(settings, Clock::System) => started?,
+        () = &mut stopped => return Ok(()),
+    };
+    if watch {
+        running.watch_site();
+    }
+    log_summary(&running, log_format);
+    let result = tokio::select! {
+        () = stopped => Ok(()),
+        failure = running.failed() => Err(failure.into()),
+    };
+    tracing::info!("stopping: finishing requests in progress");
+    exit_after_deadline(i32::from(result.is_err()));
+    running.stop().await;
+    result
+}
+
+/// Ends the process if it has not ended within [`EXIT_DEADLINE`], whatever keeps it from doing so.
+fn exit_after_deadline(code: i32) {
+    std::thread::spawn(move || {
+        std::thread::sleep(EXIT_DEADLINE);
+        std::process::exit(code);
+    });
 }
 
 /// Disables transparent huge pages, which would double the resident memory of the service. A failure is ignored.

@@ -28,6 +28,7 @@ pub use raw::RawSettings;
 pub use redact::redacted;
 #[cfg(debug_assertions)]
 pub(crate) use resolve::test_now;
+pub(crate) use resolve::test_panic;
 pub use resolve::{ResolvedSetting, is_secret};
 
 /// The validated settings.

@@ -117,6 +117,13 @@ pub(crate) fn test_now() -> Option<i64> {
     environment("PORCHLIGHT_TEST_NOW")?.parse().ok()
 }
 
+/// Panics if a test has planted a panic at this place: not a setting, and nothing in a release build.
+pub(crate) fn test_panic(place: &str) {
+    if cfg!(debug_assertions) {
+        assert_ne!(environment("PORCHLIGHT_TEST_PANIC").as_deref(), Some(place), "planted");
+    }
+}
+
 #[expect(clippy::disallowed_methods, reason = "the only place that may read the environment")]
 fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()

@@ -1,6 +1,8 @@
 //! Accepts connections and serves HTTP/1.1 on them, with limits on time and size from the first byte.
 
 use std::convert::Infallible;
+use std::io::ErrorKind;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -78,41 +80,44 @@ pub(super) async fn accept(listener: TcpListener, context: ConnectionContext) {
             next = next() => next,
         };
         match accepted {
-            Ok((stream, address)) => {
-                let peer = Peer::new(address.ip());
-                // Over the limit per client, the connection is closed at once.
-                let Some(slot) = context.listener.app().open_connection(peer) else { continue };
-                let connection = serve_connection(stream, peer, context.clone());
-                context.tasks.spawn(async move {
-                    let (_permit, _slot) = (permit, slot);
-                    connection.await;
-                });
-            }
+            Ok((stream, address)) => spawn_connection(stream, address, permit, &context),
             Err(error) => {
                 tracing::warn!(%error, "failed to accept a connection");
                 tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             }
         }
     }
-    drain_backlog(listener, &context);
+    context.abort.run_until_cancelled(drain_backlog(listener, &connections, &context)).await;
 }
 
 /// Serves the clients that had connected before shutdown started and were not accepted yet.
-fn drain_backlog(listener: TcpListener, context: &ConnectionContext) {
+async fn drain_backlog(listener: TcpListener, connections: &Arc<Semaphore>, context: &ConnectionContext) {
     let Ok(listener) = listener.into_std() else { return };
-    while let Ok((stream, address)) = listener.accept() {
-        if stream.set_nonblocking(true).is_ok()
-            && let Ok(stream) = TcpStream::from_std(stream)
-        {
-            let peer = Peer::new(address.ip());
-            let Some(slot) = context.listener.app().open_connection(peer) else { continue };
-            let connection = serve_connection(stream, peer, context.clone());
-            context.tasks.spawn(async move {
-                let _slot = slot;
-                connection.await;
-            });
+    loop {
+        let permit = Arc::clone(connections).acquire_owned().await;
+        match listener.accept() {
+            Ok((stream, address)) => {
+                if stream.set_nonblocking(true).is_ok()
+                    && let Ok(stream) = TcpStream::from_std(stream)
+                {
+                    spawn_connection(stream, address, permit, context);
+                }
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+            Err(_) => tokio::time::sleep(ACCEPT_RETRY_DELAY).await,
         }
     }
+}
+
+fn spawn_connection<P: Send + 'static>(stream: TcpStream, address: SocketAddr, permit: P, context: &ConnectionContext) {
+    let peer = Peer::new(address.ip());
+    // Over the limit per client, the connection is closed at once.
+    let Some(slot) = context.listener.app().open_connection(peer) else { return };
+    let connection = serve_connection(stream, peer, context.clone());
+    context.tasks.spawn(async move {
+        let (_permit, _slot) = (permit, slot);
+        connection.await;
+    });
 }
 
 /// Every request on the connection gets its `peer` as an extension.

@@ -5,42 +5,42 @@
 mod connections;
 mod flush_counts;
 mod forwarder;
+mod rebuild_site;
 mod record_notices;
-mod refresh_releases;
+mod setup_hints;
+mod supervisor;
 mod write_timeout;
 
 use std::io;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::connections::{ConnectionContext, Listener};
+use self::supervisor::Supervisor;
 use crate::actions::{CountBuffer, Forwarder, NewestImage, ReleaseCatalog, Service, UnconfiguredProxy};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, MailSettings, OpsListen, Settings};
 use crate::domain::base_url::BaseUrl;
 use crate::domain::relay::Relay;
-use crate::domain::release::Releases;
 use crate::mail::{MailAddress, Mailer};
 use crate::site::{Content, SiteFacts, SiteFailure};
 use crate::store::{Database, Store, StoreFailure, Writer};
 use crate::web::ops::OpsAuth;
 use crate::web::{self, App};
 
-/// How long requests in progress may take after the stop signal. Together with two [`FLUSH_TIMEOUT`]s this is less than
-/// the ten seconds that a shutdown may take.
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(7);
-/// How long flushing the last counts and closing the ops pool, and then the last writes, may take.
-const FLUSH_TIMEOUT: Duration = Duration::from_millis(1250);
-
-/// How often the files of a watched site are polled.
-const POLL_INTERVAL: Duration = Duration::from_millis(300);
+/// How long requests in progress may take after the stop signal.
+const REQUESTS_TIMEOUT: Duration = Duration::from_millis(6500);
+/// How long the whole shutdown may take, with the last counts and writes. The log is flushed after that, and all of it
+/// is over within ten seconds.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(8500);
 
 #[derive(Debug, thiserror::Error)]
 pub enum ServeFailure {
@@ -56,6 +56,8 @@ pub enum ServeFailure {
     Site(#[from] SiteFailure),
     #[error("The setting `{0}` cannot be used: failed to listen on {1}: {2}.")]
     Listen(&'static str, SocketAddr, io::Error),
+    #[error("The service stopped, because its background task `{0}` failed; the log has the reason.")]
+    TaskFailed(&'static str),
 }
 
 /// A running service. Dropped without `stop`, it runs until the runtime ends.
@@ -71,6 +73,7 @@ pub struct RunningService {
     stop: CancellationToken,
     abort: CancellationToken,
     tasks: TaskTracker,
+    supervisor: Supervisor,
     writer: JoinHandle<()>,
     app: App,
     content: Content,
@@ -107,7 +110,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &facts.name);
     let catalog = ReleaseCatalog::new(store.clone(), settings.releases_dir.clone());
     let releases = catalog.current().await;
-    let mut setup_hints = setup_hints(&newest_image, &releases, &base_url);
+    let mut setup_hints = setup_hints::setup_hints(&newest_image, &releases, &base_url);
     let forwarder = settings.mail.as_ref().map(|mail| forwarder(mail, &store, &clock)).transpose()?;
     if forwarder.is_none() {
         setup_hints.push("Contact messages are stored and not mailed to anybody. Set `smtp_url`.".to_owned());
@@ -116,7 +119,6 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let (writer, writer_task) = Writer::start(&database, migration_error)?;
     let new_messages = writer.new_messages();
     let count_buffer = CountBuffer::default();
-    let flush_counts = flush_counts::run(count_buffer.clone(), store.clone(), stop.clone());
     let forwards_messages = forwarder.is_some();
     let ops_pool = Store::open_for_ops(&database)?;
     let service = Service {
@@ -132,21 +134,29 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     };
     let app = App::new(&settings, base_url.clone(), service, &content)?;
 
+    let supervisor = Supervisor::new(stop.clone(), tasks.clone());
+    let writer = supervisor.watch("writer", writer_task);
     let context_of =
         |listener| ConnectionContext { listener, stop: stop.clone(), abort: abort.clone(), tasks: tasks.clone() };
-    tasks.spawn(connections::accept(listener, context_of(Listener::Public(app.clone(), web::router(&app)))));
+    let public = context_of(Listener::Public(app.clone(), web::router(&app)));
+    supervisor.spawn_essential("listen", connections::accept(listener, public));
     let mut ops_address = None;
     if let Some(listener) = ops_listener(settings.ops.listen, &mut setup_hints).await? {
         ops_address = listener.local_addr().ok();
         let auth = OpsAuth::new(settings.ops.token.as_deref());
-        tasks.spawn(connections::accept(listener, context_of(Listener::Ops(app.clone(), auth))));
+        let ops = context_of(Listener::Ops(app.clone(), auth));
+        supervisor.spawn_essential("ops_listen", connections::accept(listener, ops));
     }
-    tasks.spawn(flush_counts);
-    tasks.spawn(record_notices::run(app.service().clone(), stop.clone()));
-    tasks.spawn(refresh_releases::run(content.clone(), app.clone(), stop.clone()));
+    let restarting = Restarting { supervisor: &supervisor, app: &app, stop: &stop };
+    restarting.spawn("flush_counts", flush_counts::run);
+    restarting.spawn("record_notices", |app, stop| record_notices::run(app.service().clone(), stop));
+    let followed = content.clone();
+    restarting.spawn("releases", move |app, stop| rebuild_site::follow_releases(followed.clone(), app, stop));
     if let Some(forwarder) = forwarder {
-        let (stop, abort) = (stop.clone(), abort.clone());
-        tasks.spawn(forwarder::run(forwarder, new_messages, stop, abort));
+        let abort = abort.clone();
+        restarting.spawn("forwarder", move |_, stop| {
+            forwarder::run(forwarder.clone(), Arc::clone(&new_messages), stop, abort.clone())
+        });
     }
     Ok(RunningService {
         address,
@@ -159,7 +169,8 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         stop,
         abort,
         tasks,
-        writer: writer_task,
+        supervisor,
+        writer,
         app,
         content,
     })
@@ -208,31 +219,58 @@ impl RunningService {
     pub fn watch_site(&self) {
         // Read here and not in the task, which may first run after a change.
         let seen = self.content.fingerprint();
-        self.tasks.spawn(watch(self.content.clone(), seen, self.app.clone(), self.stop.clone()));
+        let content = self.content.clone();
+        let restarting = Restarting { supervisor: &self.supervisor, app: &self.app, stop: &self.stop };
+        restarting.spawn("watch", move |app, stop| rebuild_site::follow_files(content.clone(), seen, app, stop));
+    }
+
+    /// Waits until the service cannot go on, because a background task has failed. It then has to be stopped.
+    pub async fn failed(&self) -> ServeFailure {
+        ServeFailure::TaskFailed(self.supervisor.failed().await)
     }
 
     /// Shuts down gracefully: accepts no more connections, completes requests in progress, and flushes counts and
-    /// writes. All of it is bounded in time, whatever clients do.
+    /// writes. All of it has one deadline, whatever clients, database and mail server do.
     pub async fn stop(self) {
+        let start = Instant::now();
         self.stop.cancel();
         self.tasks.close();
-        if timeout(SHUTDOWN_TIMEOUT, self.tasks.wait()).await.is_err() {
+        if timeout_at(start + REQUESTS_TIMEOUT, self.tasks.wait()).await.is_err() {
             self.abort.cancel();
         }
-        let service = self.app.service();
-        let flush = async {
+        let Self { app, writer, .. } = self;
+        let finish = async {
+            let service = app.service().clone();
             if let Err(failure) = service.count_buffer.flush(&service.store).await {
                 tracing::warn!(%failure, "failed to flush the last counts");
             }
-            service.ops_pool.close().await;
-            service.store.close().await;
+            let (store, ops_pool) = (service.store.clone(), service.ops_pool.clone());
+            // The writer task ends when the last handle to it is dropped.
+            drop((service, app));
+            let _ = writer.await;
+            tokio::join!(store.close(), ops_pool.close());
         };
-        let _ = timeout(FLUSH_TIMEOUT, flush).await;
-        // The writer task ends when the last handle to it is dropped.
-        drop(self.app);
-        if timeout(FLUSH_TIMEOUT, self.writer).await.is_err() {
-            tracing::warn!("the last writes did not finish in time");
+        if timeout_at(start + SHUTDOWN_TIMEOUT, finish).await.is_err() {
+            tracing::warn!("the last counts and writes did not finish in time");
         }
+    }
+}
+
+/// Starts the tasks that are started again if they fail.
+struct Restarting<'a> {
+    supervisor: &'a Supervisor,
+    app: &'a App,
+    stop: &'a CancellationToken,
+}
+
+impl Restarting<'_> {
+    fn spawn<T>(&self, name: &'static str, task: impl Fn(App, CancellationToken) -> T + Send + 'static)
+    where
+        T: Future<Output = ()> + Send + 'static,
+    {
+        let (app, stop, metrics) = (self.app.clone(), self.stop.clone(), self.app.metrics().clone());
+        let start = move || task(app.clone(), stop.clone());
+        self.supervisor.spawn_restarting(name, start, move || metrics.record_task_restart(name));
     }
 }
 
@@ -252,26 +290,6 @@ async fn ops_listener(listen: OpsListen, hints: &mut Vec<String>) -> Result<Opti
     }
 }
 
-fn setup_hints(newest_image: &NewestImage, releases: &Releases, base_url: &BaseUrl) -> Vec<String> {
-    let mut setup_hints = Vec::new();
-    if base_url.is_loopback() {
-        setup_hints.push("This is a local preview. Set `base_url` to the public address to go live.".to_owned());
-    }
-    match newest_image {
-        NewestImage::Preview(_) if releases.newest().is_none() => setup_hints.push(
-            "Downloads get a sample disk image. Publish your own with `porchlight release publish FILE.dmg --version 1.0.0`."
-                .to_owned(),
-        ),
-        NewestImage::Published(_) if releases.newest().is_none() => setup_hints.push(
-            "No disk image has been published, so downloads are answered with 503. Publish one with \
-             `porchlight release publish FILE.dmg --version 1.0.0`, or set `download_url`."
-                .to_owned(),
-        ),
-        _ => {}
-    }
-    setup_hints
-}
-
 fn forwarder(mail: &MailSettings, store: &Store, clock: &Clock) -> Result<Forwarder, InvalidSettings> {
     Ok(Forwarder {
         store: store.clone(),
@@ -279,18 +297,4 @@ fn forwarder(mail: &MailSettings, store: &Store, clock: &Clock) -> Result<Forwar
         to: MailAddress::from_mailbox(&mail.contact_to).map_err(|why| InvalidSettings::new("contact_to", why))?,
         clock: clock.clone(),
     })
-}
-
-/// Rebuilds the site when its files change. If that fails, the failure is logged and the old site stays.
-async fn watch(content: Content, mut seen: u64, app: App, stop: CancellationToken) {
-    while stop.run_until_cancelled(tokio::time::sleep(POLL_INTERVAL)).await.is_some() {
-        let state = content.fingerprint();
-        if state != seen {
-            seen = state;
-            match app.rebuild(&content) {
-                Ok(()) => tracing::info!("site rebuilt"),
-                Err(failure) => tracing::warn!(%failure, "site rebuild failed; still serving the previous version"),
-            }
-        }
-    }
 }

@@ -254,8 +254,12 @@ fn fail_all<R: Record>(writes: impl IntoIterator<Item = QueuedWrite<R>>, failure
 async fn checkpoint_after_writes(store: Store, written: Arc<Notify>) {
     loop {
         written.notified().await;
-        if let Err(failure) = store.checkpoint().await {
-            tracing::warn!(%failure, "checkpoint failed");
+        let store = store.clone();
+        // A task of its own: after a panic the next write is followed by a checkpoint all the same.
+        match tokio::spawn(async move { store.checkpoint().await }).await {
+            Ok(Ok(())) => {}
+            Ok(Err(failure)) => tracing::warn!(%failure, "checkpoint failed"),
+            Err(failure) => tracing::error!(%failure, "a checkpoint panicked"),
         }
         tokio::time::sleep(CHECKPOINT_INTERVAL).await;
     }

@@ -1,10 +1,10 @@
 //! Security headers, added to every response.
 
 use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HeaderName, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, HeaderName, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY,
     X_CONTENT_TYPE_OPTIONS,
 };
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderValue, Version};
 
 use crate::domain::base_url::BaseUrl;
 
@@ -41,5 +41,15 @@ pub(crate) fn add_security_headers(headers: &mut HeaderMap, base_url: &BaseUrl) 
     }
     if base_url.is_https() {
         headers.insert(STRICT_TRANSPORT_SECURITY, HSTS);
+    }
+}
+
+/// Whether the request names its host once, as HTTP/1.1 requires.
+pub(crate) fn has_one_host(version: Version, headers: &HeaderMap) -> bool {
+    let mut hosts = headers.get_all(HOST).into_iter();
+    match (hosts.next(), hosts.next()) {
+        (Some(_), None) => true,
+        (None, _) => version != Version::HTTP_11,
+        _ => false,
     }
 }

@@ -23,6 +23,7 @@ pub(crate) struct Metrics {
     initializations: Family<ClientLabels, Counter>,
     images: Family<ImageLabels, Counter>,
     refused: Family<RefusalLabels, Counter>,
+    task_restarts: Family<TaskLabels, Counter>,
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
@@ -58,6 +59,11 @@ impl From<Refusal> for RefusalLabels {
     }
 }
 
+#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
+struct TaskLabels {
+    task: &'static str,
+}
+
 impl Metrics {
     pub(crate) fn new() -> Self {
         let refused = Family::<RefusalLabels, Counter>::default();
@@ -71,6 +77,7 @@ impl Metrics {
             initializations: Family::default(),
             images: Family::default(),
             refused,
+            task_restarts: Family::default(),
         }
     }
 
@@ -102,6 +109,10 @@ impl Metrics {
         self.refused.get_or_create(&refusal.into()).get()
     }
 
+    pub(crate) fn record_task_restart(&self, task: &'static str) {
+        self.task_restarts.get_or_create(&TaskLabels { task }).inc();
+    }
+
     pub(crate) fn register(&self, registry: &mut Registry) {
         let help = "Time from the head of a request to the head of its response, by route and status";
         registry.register("http_request_duration_seconds", help, self.requests.clone());
@@ -111,6 +122,8 @@ impl Metrics {
             "MCP clients that initialized, by class of client",
             self.initializations.clone(),
         );
+        let help = "Background tasks that ended unexpectedly and were started again, by task";
+        registry.register("task_restarts", help, self.task_restarts.clone());
         registry.register("images_sent", "Disk images whose transfer started, by version", self.images.clone());
         registry.register("refused", "Requests and connections that were refused, by reason", self.refused.clone());
     }

@@ -1,14 +1,11 @@
 //! Middleware for every request: the Host check, panic recovery, security headers, metrics and the
 //! access log.
 
-use std::panic::AssertUnwindSafe;
-
 use axum::body::HttpBody;
 use axum::extract::Request;
 use axum::response::Response;
-use futures_util::FutureExt;
-use http::header::{CONNECTION, HOST};
-use http::{HeaderMap, HeaderValue, Method, StatusCode, Version};
+use http::header::CONNECTION;
+use http::{HeaderValue, Method, StatusCode};
 use tokio::time::Instant;
 use tower::ServiceExt;
 
@@ -16,9 +13,10 @@ use super::app::App;
 use super::headers;
 use super::log::method_name;
 use super::problem::{ErrorCode, Problem};
-use super::response::text_response;
+use super::response::{catch_panic, text_response};
 use super::routes::MatchedRoute;
 use super::served::Served;
+use crate::config::test_panic;
 use crate::domain::base_url::BaseUrl;
 
 /// The route of a request that matched none.
@@ -35,7 +33,7 @@ pub async fn handle(app: App, router: axum::Router, mut request: Request) -> Res
     let built = app.built();
     let served = built.served.get_key_value(&path);
     let respond = respond(served.map(|(_, served)| served), router, request);
-    let mut response = catch_panic(app.base_url(), &path, respond).await;
+    let mut response = catch_panic(respond, || server_error(app.base_url(), &path)).await;
     headers::add_security_headers(response.headers_mut(), app.base_url());
     // No handler has read the body, so the connection will be closed: the client must not reuse it.
     if has_body && matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
@@ -51,7 +49,8 @@ pub async fn handle(app: App, router: axum::Router, mut request: Request) -> Res
 
 /// Reads of pages and files bypass the router.
 async fn respond(served: Option<&Served>, router: axum::Router, request: Request) -> Response {
-    if !has_one_host(request.version(), request.headers()) {
+    test_panic("request");
+    if !headers::has_one_host(request.version(), request.headers()) {
         return text_response(StatusCode::BAD_REQUEST, "Send exactly one Host header.\n");
     }
     if !request.uri().path().starts_with('/') {
@@ -68,32 +67,6 @@ async fn respond(served: Option<&Served>, router: axum::Router, request: Request
     }
 }
 
-/// Turns a panic into a 500, so that it affects this request alone.
-async fn catch_panic(base_url: &BaseUrl, path: &str, response: impl Future<Output = Response>) -> Response {
-    AssertUnwindSafe(response).catch_unwind().await.unwrap_or_else(|_| {
-        tracing::error!("a request handler panicked");
-        Problem::new(ErrorCode::ServerError, "The service failed to process the request.").respond(base_url, path)
-    })
-}
-
-fn has_one_host(version: Version, headers: &HeaderMap) -> bool {
-    let mut hosts = headers.get_all(HOST).into_iter();
-    match (hosts.next(), hosts.next()) {
-        (Some(_), None) => true,
-        (None, _) => version != Version::HTTP_11,
-        _ => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_panic_becomes_a_problem() {
-        let base_url = BaseUrl::parse("https://troupe.example").unwrap();
-        let response = catch_panic(&base_url, "/api/download", async { panic!("planted") }).await;
-        assert_eq!(response.status(), StatusCode::INTERNAL_SERVER_ERROR);
-        assert_eq!(response.headers()["content-type"], "application/problem+json");
-    }
+fn server_error(base_url: &BaseUrl, path: &str) -> Response {
+    Problem::new(ErrorCode::ServerError, "The service failed to process the request.").respond(base_url, path)
 }

@@ -1,7 +1,10 @@
 //! Small responses that several handlers share.
 
+use std::panic::AssertUnwindSafe;
+
 use axum::body::Body;
 use axum::response::Response;
+use futures_util::FutureExt;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode};
 
@@ -10,6 +13,17 @@ pub(crate) fn text_response(status: StatusCode, text: impl Into<Body>) -> Respon
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response
+}
+
+/// Responds with `on_panic` if the handler panics, so that a panic affects this request alone.
+pub(crate) async fn catch_panic(
+    response: impl Future<Output = Response>,
+    on_panic: impl FnOnce() -> Response,
+) -> Response {
+    AssertUnwindSafe(response).catch_unwind().await.unwrap_or_else(|_| {
+        tracing::error!("a request handler panicked");
+        on_panic()
+    })
 }
 
 /// JSON for one caller, never cached.

@@ -42,6 +42,7 @@ mod releases;
 mod settings;
 mod site;
 mod stats;
+mod stopping;
 mod storage;
 mod stored_rows;
 mod terminal;

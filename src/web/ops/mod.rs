@@ -16,8 +16,9 @@ use tokio::time::Instant;
 use super::app::App;
 use super::headers;
 use super::log::method_name;
-use super::response::{method_not_allowed, text_response};
+use super::response::{catch_panic, method_not_allowed, text_response};
 use crate::actions::readiness;
+use crate::config::test_panic;
 use crate::site::Content;
 
 pub use auth::OpsAuth;
@@ -35,10 +36,18 @@ const POLLED_PATHS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 pub async fn handle(app: App, auth: OpsAuth, request: Request) -> Response {
     let started = Instant::now();
     let (head, _) = request.into_parts();
-    let mut response = match auth.rejection(&head.headers) {
-        None => respond(&app, &head).await,
-        Some(rejection) => rejection,
+    let respond = async {
+        if !headers::has_one_host(head.version, &head.headers) {
+            return text_response(StatusCode::BAD_REQUEST, "Send exactly one Host header.\n");
+        }
+        match auth.rejection(&head.headers) {
+            None => respond(&app, &head).await,
+            Some(rejection) => rejection,
+        }
     };
+    let mut response =
+        catch_panic(respond, || text_response(StatusCode::INTERNAL_SERVER_ERROR, "Failed. The log has the reason.\n"))
+            .await;
     headers::add_security_headers(response.headers_mut(), app.base_url());
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, POLICY);
     response.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
@@ -56,6 +65,7 @@ fn route(path: &str) -> &'static str {
 }
 
 async fn respond(app: &App, head: &Parts) -> Response {
+    test_panic("request");
     if head.method != Method::GET && head.method != Method::HEAD {
         return method_not_allowed("GET, HEAD");
     }

@@ -35,6 +35,12 @@ impl Connection {
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
+    /// Reads this many bytes.
+    pub async fn read(&mut self, count: usize) {
+        let mut bytes = vec![0; count];
+        timeout(WATCHDOG, self.0.read_exact(&mut bytes)).await.expect("an answer in time").expect("more of the answer");
+    }
+
     /// Reads up to and including `end`.
     pub async fn read_until(&mut self, end: &str) -> String {
         let mut bytes = Vec::new();
