@@ -5,8 +5,8 @@ use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
 use crate::store::{Erased, ScrubOutcome, Store};
 
-/// Deletes everything stored about an address, in one transaction ([`Store::erase`]), and then what is left of it in the
-/// database files ([`Store::scrub_deleted`]).
+/// Deletes everything stored about an address ([`Store::erase`]), and then what is left of it in the database files
+/// ([`Store::scrub_deleted`]), in steps that delay no request.
 ///
 /// Two things are kept, as keyed hashes that only this database can compute: an existing suppression, so that the
 /// address is still never mailed, and the letter of the current month, so that it gets no second one. Counts are kept,
@@ -15,12 +15,13 @@ use crate::store::{Erased, ScrubOutcome, Store};
 /// A contact message that is being forwarded at this moment arrives, and is not forwarded again.
 ///
 /// # Errors
-/// `Unavailable` when the database is: then nothing was erased.
+/// `Unavailable` when the database is. Something may have been erased; repeating it erases the rest.
 pub async fn erase_person(
     store: &Store,
     email: &EmailAddress,
     at: Timestamp,
 ) -> Result<(Erased, ScrubOutcome), Failure> {
     let erased = store.erase(email, at).await?;
-    Ok((erased, store.scrub_deleted(email).await))
+    let scrubbed = store.scrub_deleted(email, &erased.spellings).await;
+    Ok((erased, scrubbed))
 }

@@ -100,6 +100,7 @@ impl LetterSender {
     /// When the database is unavailable.
     pub async fn start(&self, to: &[Recipient]) -> Result<(), LetterFailure> {
         let now = self.clock.now();
+        self.store.prune(now).await.map_err(Failure::from)?;
         let people: Vec<EmailAddress> = to.iter().map(|recipient| recipient.email.clone()).collect();
         ensure_unsubscribe_tokens(&self.store, &people, now).await?;
         self.store.start_letter(&self.letter, to, now).await.map_err(Failure::from)?;

@@ -240,19 +240,34 @@ async fn erase(store: &Store, email: &EmailAddress, yes: bool) -> Result<(), Com
     if !kept.months.is_empty() {
         eprint_line("Kept as a hash: the address got this month's letter.");
     }
-    match scrubbed {
-        ScrubOutcome::Clean => {}
-        ScrubOutcome::LeftInWal => eprint_line(
-            "Another process is reading the database, perhaps a backup. The WAL (*-wal) still holds the erased data \
-             until it is overwritten or the service stops.",
-        ),
-        ScrubOutcome::LeftInFile(error) => eprint_line(&format!(
-            "Erased data may remain in free pages of the database file, because scrubbing it failed: {error}. \
-             Run `sqlite3 FILE VACUUM` to remove it."
-        )),
-    }
+    eprint_line(&scrub_report(&scrubbed));
     eprint_line("Backups, exported lists and messages in your mailbox are not changed.");
     Ok(())
+}
+
+/// Says what is left of deleted rows.
+fn scrub_report(outcome: &ScrubOutcome) -> String {
+    match outcome {
+        ScrubOutcome::Clean => "Nothing is left in the database file and its WAL.".to_owned(),
+        ScrubOutcome::LeftInWal => {
+            "Another process is reading the database, perhaps a backup. The WAL (*-wal) still holds the erased data \
+             until it is overwritten or the service stops."
+                .to_owned()
+        }
+        ScrubOutcome::LeftInFile(error) => format!(
+            "Older copies of the erased data may remain in unused parts of the database file: they could not be \
+             overwritten ({error}). Stop the service and run `sqlite3 FILE VACUUM` to remove them."
+        ),
+        ScrubOutcome::Vacuumed => {
+            "The tables were vacuumed. The WAL, its archives and older backups of PostgreSQL keep \
+                                   the erased data until they are rotated."
+                .to_owned()
+        }
+        ScrubOutcome::NotVacuumed(error) => format!(
+            "The tables could not be vacuumed ({error}): PostgreSQL keeps the erased data in them until its next vacuum, \
+             and in the WAL, its archives and older backups until they are rotated."
+        ),
+    }
 }
 
 async fn suppress(store: &Store, email: &EmailAddress) -> Result<(), CommandFailure> {

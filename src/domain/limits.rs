@@ -53,6 +53,9 @@ pub const MAX_CLIENT_BUCKETS: usize = 64 * 1024;
 /// Anyone can invent sources, so their number must be bounded.
 pub const MAX_NEW_SOURCES_PER_DAY: i64 = 500;
 
+/// Most rows that a command or a background task changes in one transaction, so that no request waits for long.
+pub const MAX_ROWS_PER_STEP: i64 = 250;
+
 /// For how long an identical contact message from the same sender counts as a repeated request.
 pub const DUPLICATE_MESSAGE_WINDOW: Duration = Duration::from_hours(24);
 /// If more messages than this wait together, they are forwarded as a digest instead of one by one.

@@ -5,6 +5,7 @@
 mod connections;
 mod flush_counts;
 mod forwarder;
+mod prune;
 mod rebuild_site;
 mod record_notices;
 mod setup_hints;
@@ -149,6 +150,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     }
     let restarting = Restarting { supervisor: &supervisor, app: &app, stop: &stop };
     restarting.spawn("flush_counts", flush_counts::run);
+    restarting.spawn("prune", prune::run);
     restarting.spawn("record_notices", |app, stop| record_notices::run(app.service().clone(), stop));
     let followed = content.clone();
     restarting.spawn("releases", move |app, stop| rebuild_site::follow_releases(followed.clone(), app, stop));

@@ -1,28 +1,30 @@
-//! Erases a person in one transaction.
+//! Erases a person.
 //!
-//! After the letters (see [`DELETE_LETTERS`]), the person's row is locked, and created if there is none: a concurrent
+//! Somebody may have thousands of downloads and messages. They are deleted in steps first, so that no other write waits for
+//! long. The last transaction deletes the rest: after the letters (see [`DELETE_LETTERS`]), the person's row is locked, and created if there is none: a concurrent
 //! signup waits for the commit and then creates a new person, so that nothing is left half-erased. Two tables keep keyed
 //! hashes of the address: suppressions, and the letter of the current month.
 
 use serde_json::{Value, json};
 
-use super::statement::{Statement, batch_statement, in_transaction};
-use super::unsubscribe::{SELECT_HASH_KEY, parse_hash_key};
+use super::messages::content_hash;
+use super::prune::{StepFailure, Steps};
+use super::statement::{Statement, batch_statement, in_transaction, on_pool};
 use super::{Store, StoreFailure};
 use crate::domain::email::EmailAddress;
+use crate::domain::limits;
 use crate::domain::time::Timestamp;
 
 /// The number of erased rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Erased {
     pub events: u64,
     pub consents: u64,
     pub messages: u64,
     pub letters: u64,
+    /// The forms of the address that were stored.
+    pub spellings: Vec<String>,
 }
-
-/// Attempts at a transaction that conflicts with another one.
-const MAX_ATTEMPTS: usize = 5;
 
 /// Runs before [`LOCK_PERSON`]: `claim_recipient` also locks the recipient row before the person, so the two cannot
 /// deadlock.
@@ -38,80 +40,106 @@ const DELETE_WITHDRAWALS: &str = "DELETE FROM withdrawals WHERE address = $1";
 
 const DELETE_CONSENTS: &str = "DELETE FROM consents WHERE address = $1";
 
-/// Cascades to the outbox.
-const DELETE_MESSAGES: &str = "DELETE FROM messages WHERE address = $1 RETURNING id";
+/// At most `$2` of the events, but not those that the person's row refers to.
+const DELETE_SOME_EVENTS: &str = "DELETE FROM events WHERE id IN \
+     (SELECT e.id FROM events e JOIN people p ON p.address = e.address WHERE e.address = $1 \
+          AND e.id <> COALESCE(p.first_download, '') AND e.id <> COALESCE(p.first_join, '') LIMIT $2)";
+
+/// At most `$2` of the messages. Cascades to the outbox.
+const DELETE_SOME_MESSAGES: &str = "DELETE FROM messages WHERE id IN \
+     (SELECT id FROM messages WHERE address = $1 LIMIT $2) RETURNING id, email, name, body";
 
 /// Only of the deleted messages: a message that arrives concurrently keeps its hash.
 const DELETE_CONTENT_HASHES: Statement = batch_statement!(
-    "DELETE FROM message_digests WHERE message IN (SELECT batch.id",
-    (id text),
+    "DELETE FROM message_digests WHERE (digest, message) IN (SELECT batch.digest, batch.id",
+    (digest text, id text),
     ")"
 );
 
-const DELETE_OLD_MONTHS: &str = "DELETE FROM letter_months WHERE hash = $1 AND month <> $2";
-
 /// Cascades to the unsubscribe token, and to the recipient row of a letter that was started concurrently.
-const DELETE_PERSON: &str = "DELETE FROM people WHERE address = $1";
+const DELETE_PERSON: &str = "DELETE FROM people WHERE address = $1 RETURNING email";
+
+/// A row of [`DELETE_SOME_MESSAGES`]: id, email, name, text.
+type DeletedMessage = (String, String, Option<String>, String);
 
 impl Store {
     /// Deletes everything stored about an address, except what is stored under its hash.
     ///
     /// # Errors
-    /// When the database is unavailable: nothing was erased.
+    /// When the database is unavailable. Something may have been erased, and the erasure may be repeated.
     pub async fn erase(&self, email: &EmailAddress, at: Timestamp) -> Result<Erased, StoreFailure> {
-        for _ in 1..MAX_ATTEMPTS {
-            match self.try_erase(email, at).await {
-                Err(EraseFailure::Database(error)) if StoreFailure::is_conflict(&error) => {}
-                result => return Ok(result?),
-            }
-        }
-        Ok(self.try_erase(email, at).await?)
+        self.prune(at).await?;
+        let (mut erased, mut steps) = (Erased::default(), Steps::default());
+        while steps.go_on(self.erase_events(email, &mut erased).await)? {}
+        while steps.go_on(self.erase_messages(email, &mut erased).await)? {}
+        while steps.go_on(self.erase_rest(email, &mut erased).await)? {}
+        Ok(erased)
     }
 
-    async fn try_erase(&self, email: &EmailAddress, at: Timestamp) -> Result<Erased, EraseFailure> {
-        let (address, month) = (email.key(), at.month());
-        let erased = in_transaction!(self, |tx, sql| {
+    async fn erase_events(&self, email: &EmailAddress, erased: &mut Erased) -> Result<u64, StepFailure> {
+        let events = on_pool!(self, |pool| sqlx::query(DELETE_SOME_EVENTS)
+            .bind(email.key())
+            .bind(limits::MAX_ROWS_PER_STEP)
+            .execute(pool)
+            .await?
+            .rows_affected());
+        erased.events += events;
+        Ok(events)
+    }
+
+    async fn erase_messages(&self, email: &EmailAddress, erased: &mut Erased) -> Result<u64, StepFailure> {
+        let deleted: Vec<DeletedMessage> = in_transaction!(self, |tx, sql| {
+            let deleted = sqlx::query_as(DELETE_SOME_MESSAGES)
+                .bind(email.key())
+                .bind(limits::MAX_ROWS_PER_STEP)
+                .fetch_all(&mut *tx)
+                .await?;
+            sqlx::query(sql(DELETE_CONTENT_HASHES)).bind(hashes_batch(email, &deleted)).execute(&mut *tx).await?;
+            deleted
+        });
+        Ok(erased.add_messages(deleted))
+    }
+
+    /// Deletes everything that is left, in one transaction.
+    async fn erase_rest(&self, email: &EmailAddress, erased: &mut Erased) -> Result<u64, StepFailure> {
+        let address = email.key();
+        let (rest, messages, spelling) = in_transaction!(self, |tx, sql| {
             let letters = sqlx::query(DELETE_LETTERS).bind(address).execute(&mut *tx).await?.rows_affected();
             sqlx::query(LOCK_PERSON).bind(address).execute(&mut *tx).await?;
             let events = sqlx::query(DELETE_EVENTS).bind(address).execute(&mut *tx).await?.rows_affected();
             sqlx::query(DELETE_WITHDRAWALS).bind(address).execute(&mut *tx).await?;
             let consents = sqlx::query(DELETE_CONSENTS).bind(address).execute(&mut *tx).await?.rows_affected();
-            let messages: Vec<(String,)> = sqlx::query_as(DELETE_MESSAGES).bind(address).fetch_all(&mut *tx).await?;
-            let batch = messages.iter().map(|(id,)| json!({ "id": id })).collect::<Value>().to_string();
-            sqlx::query(sql(DELETE_CONTENT_HASHES)).bind(&batch).execute(&mut *tx).await?;
-            let (key,): (String,) = sqlx::query_as(SELECT_HASH_KEY).fetch_one(&mut *tx).await?;
-            let hash = parse_hash_key(&key)?.hash(email);
-            sqlx::query(DELETE_OLD_MONTHS).bind(&hash).bind(&month).execute(&mut *tx).await?;
-            sqlx::query(DELETE_PERSON).bind(address).execute(&mut *tx).await?;
-            Erased { events, consents, messages: messages.len() as u64, letters }
+            let messages: Vec<DeletedMessage> =
+                sqlx::query_as(DELETE_SOME_MESSAGES).bind(address).bind(i64::MAX).fetch_all(&mut *tx).await?;
+            sqlx::query(sql(DELETE_CONTENT_HASHES)).bind(hashes_batch(email, &messages)).execute(&mut *tx).await?;
+            let spelling: Vec<(String,)> = sqlx::query_as(DELETE_PERSON).bind(address).fetch_all(&mut *tx).await?;
+            (Erased { events, consents, letters, ..Erased::default() }, messages, spelling)
         });
-        Ok(erased)
+        erased.events += rest.events;
+        erased.consents += rest.consents;
+        erased.letters += rest.letters;
+        erased.add_messages(messages);
+        erased.spellings.extend(spelling.into_iter().map(|(email,)| email));
+        Ok(0)
     }
 }
 
-/// Keeps the error of sqlx, which tells whether the transaction may be repeated.
-enum EraseFailure {
-    Database(sqlx::Error),
-    Store(StoreFailure),
-}
-
-impl From<sqlx::Error> for EraseFailure {
-    fn from(error: sqlx::Error) -> Self {
-        Self::Database(error)
+impl Erased {
+    /// Returns the number of messages.
+    fn add_messages(&mut self, deleted: Vec<DeletedMessage>) -> u64 {
+        let count = deleted.len() as u64;
+        self.messages += count;
+        self.spellings.extend(deleted.into_iter().map(|(_, email, ..)| email));
+        self.spellings.sort_unstable();
+        self.spellings.dedup();
+        count
     }
 }
 
-impl From<StoreFailure> for EraseFailure {
-    fn from(failure: StoreFailure) -> Self {
-        Self::Store(failure)
-    }
-}
-
-impl From<EraseFailure> for StoreFailure {
-    fn from(failure: EraseFailure) -> Self {
-        match failure {
-            EraseFailure::Database(error) => error.into(),
-            EraseFailure::Store(failure) => failure,
-        }
-    }
+fn hashes_batch(email: &EmailAddress, messages: &[DeletedMessage]) -> String {
+    let rows = messages.iter().map(|(id, _, name, text)| {
+        let hash = content_hash(email.key(), name.as_deref(), text);
+        json!({ "digest": hash, "id": id })
+    });
+    rows.collect::<Value>().to_string()
 }

@@ -45,7 +45,9 @@ impl Record for ReceivedMessage {
     async fn insert(store: &Store, messages: &[Self]) -> Result<Vec<()>, sqlx::Error> {
         let mut by_content_hash = BTreeMap::new();
         for message in messages {
-            by_content_hash.entry(content_hash(&message.contact)).or_insert(message);
+            let ContactMessage { email, name, text } = &message.contact;
+            let hash = content_hash(email.key(), name.as_ref().map(SenderName::as_str), text.as_str());
+            by_content_hash.entry(hash).or_insert(message);
         }
         let hashes = hashes_batch(&by_content_hash);
         let window = i64::try_from(limits::DUPLICATE_MESSAGE_WINDOW.as_millis()).unwrap_or(i64::MAX);
@@ -69,10 +71,11 @@ impl Record for ReceivedMessage {
     }
 }
 
-/// A hash of sender, name and text. None of them contains a zero byte, so it is an unambiguous separator.
-fn content_hash(message: &ContactMessage) -> String {
-    let name = message.name.as_ref().map_or_else(String::new, |name| format!("{}\0", name.as_str()));
-    Sha256::of(format!("{}\0{name}\0{}", message.email.key(), message.text.as_str()).as_bytes()).hex()
+/// A hash of sender, name and text, as they are stored. None of them contains a zero byte, so it is an unambiguous
+/// separator.
+pub(super) fn content_hash(address: &str, name: Option<&str>, text: &str) -> String {
+    let name = name.map_or_else(String::new, |name| format!("{name}\0"));
+    Sha256::of(format!("{address}\0{name}\0{text}").as_bytes()).hex()
 }
 
 fn hashes_batch(by_content_hash: &BTreeMap<String, &ReceivedMessage>) -> String {

@@ -24,6 +24,7 @@ mod outbox;
 mod outbox_changes;
 mod people;
 mod postgres_tls;
+mod prune;
 mod releases;
 mod schema;
 mod scrub;

@@ -1,117 +1,140 @@
-//! Removes what is left of deleted rows in the files of a SQLite database.
+//! Removes what is left of deleted rows in the files of the database, while the service uses it.
 //!
-//! `secure_delete` overwrites deleted rows, but not older copies of them: those in free space, from when a row was
-//! moved to another page, and those in the WAL.
+//! In SQLite, `secure_delete` overwrites deleted rows, but not older copies of them: those in unused parts of pages, from
+//! when a row was moved to another page, and those in the WAL. `VACUUM` would remove them, but nobody could write while it
+//! copies the whole file. So the pages are read in short transactions, the unused parts of those that have a copy are
+//! overwritten in short transactions, and the WAL is truncated by short attempts.
 
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
+mod page;
+
 use std::time::Duration;
 
-use sqlx::{Connection, Executor, SqlitePool};
+use sqlx::{Connection, Executor, PgPool, SqliteConnection, SqlitePool};
 
+use self::page::{clear_unused_parts, is_in_unused_parts};
 use super::Store;
 use crate::domain::email::EmailAddress;
 
 /// Truncating the WAL has to wait for readers and blocks writers, so each attempt is short.
-const MAX_ATTEMPTS: usize = 10;
+const MAX_ATTEMPTS: usize = 20;
 const SET_ATTEMPT_TIMEOUT: &str = "PRAGMA busy_timeout = 100";
 const RETRY_DELAY: Duration = Duration::from_millis(150);
 
-const CHUNK_SIZE: usize = 1 << 20;
+/// Pages that are read in one transaction, and that are overwritten in one.
+const PAGES_PER_READ: i64 = 256;
+const PAGES_PER_WRITE: usize = 16;
+
+/// The table function `sqlite_dbpage` has to be compiled in, see `.cargo/config.toml`.
+const SELECT_PAGES: &str = "WITH RECURSIVE numbers(number) AS \
+         (SELECT $1 UNION ALL SELECT number + 1 FROM numbers WHERE number < $2) \
+     SELECT number, data FROM numbers JOIN sqlite_dbpage ON pgno = number";
+
+const UPDATE_PAGE: &str = "UPDATE sqlite_dbpage SET data = $2 WHERE pgno = $1";
+
+/// In databases with more pages, an overflow page could look like one of a b-tree.
+const MAX_PAGES: i64 = 1 << 24;
+
+/// The tables from which an erasure deletes rows.
+const VACUUM_TABLES: &str = "VACUUM (TRUNCATE FALSE) people, events, consents, withdrawals, messages, outbox, \
+                             message_digests, unsubscribe_tokens, letter_recipients, letter_months";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ScrubOutcome {
+    /// SQLite: nothing is left in the database file and the WAL.
     Clean,
     /// Readers kept the WAL from being truncated. Deleted data stays there until it is overwritten or
     /// the database is closed.
     LeftInWal,
-    /// The file could not be searched or vacuumed. Deleted data may be left in it.
+    /// The file could not be searched or overwritten. Deleted data may be left in it.
     LeftInFile(String),
+    /// PostgreSQL: the tables were vacuumed.
+    Vacuumed,
+    /// PostgreSQL: deleted data is left until the next vacuum.
+    NotVacuumed(String),
 }
 
 impl Store {
-    /// Removes what is left of a deleted address from the database files. On PostgreSQL this is left to the server.
-    pub async fn scrub_deleted(&self, email: &EmailAddress) -> ScrubOutcome {
-        let Self::Sqlite(pool) = self else { return ScrubOutcome::Clean };
-        match scrub(pool, [email.key().to_owned(), email.as_typed().to_ascii_lowercase()]).await {
-            Ok(true) => ScrubOutcome::Clean,
-            Ok(false) => ScrubOutcome::LeftInWal,
-            Err(why) => ScrubOutcome::LeftInFile(why.to_string()),
+    /// Removes what is left of a deleted person. `spellings` are all forms of the address that were stored.
+    pub async fn scrub_deleted(&self, email: &EmailAddress, spellings: &[String]) -> ScrubOutcome {
+        let known = [email.key(), email.as_typed()].into_iter().chain(spellings.iter().map(String::as_str));
+        let needles: Vec<Vec<u8>> = known.map(|text| text.to_ascii_lowercase().into_bytes()).collect();
+        match self {
+            Self::Sqlite(pool) => match scrub(pool, &needles).await {
+                Ok(true) => ScrubOutcome::Clean,
+                Ok(false) => ScrubOutcome::LeftInWal,
+                Err(why) => ScrubOutcome::LeftInFile(why.to_string()),
+            },
+            Self::Postgres(pool) => match vacuum(pool).await {
+                Ok(()) => ScrubOutcome::Vacuumed,
+                Err(why) => ScrubOutcome::NotVacuumed(why.to_string()),
+            },
         }
     }
+}
+
+/// Plain `VACUUM` blocks nobody.
+async fn vacuum(pool: &PgPool) -> Result<(), sqlx::Error> {
+    pool.execute(VACUUM_TABLES).await.map(drop)
 }
 
 /// Returns `false` if the WAL could not be truncated.
-async fn scrub(pool: &SqlitePool, needles: [String; 2]) -> Result<bool, sqlx::Error> {
-    if !truncate_wal(pool).await? {
-        return Ok(false);
-    }
-    let file = pool.connect_options().get_filename().to_owned();
-    let search = move || -> std::io::Result<bool> {
-        let [first, second] = &needles;
-        Ok(contains(&file, first.as_bytes())? || contains(&file, second.as_bytes())?)
-    };
-    if !tokio::task::spawn_blocking(search).await.map_err(std::io::Error::other)?? {
-        return Ok(true);
-    }
-    pool.execute("VACUUM").await?;
-    truncate_wal(pool).await
-}
-
-/// Checkpoints and truncates the WAL. Returns `false` if readers prevented it.
-async fn truncate_wal(pool: &SqlitePool) -> Result<bool, sqlx::Error> {
+async fn scrub(pool: &SqlitePool, needles: &[Vec<u8>]) -> Result<bool, sqlx::Error> {
     let mut connection = pool.acquire().await?.detach();
-    connection.execute(SET_ATTEMPT_TIMEOUT).await?;
-    let mut truncated = false;
-    for _ in 0..MAX_ATTEMPTS {
-        let (busy, _, _): (i64, i64, i64) =
-            sqlx::query_as("PRAGMA wal_checkpoint(TRUNCATE)").fetch_one(&mut connection).await?;
-        truncated = busy == 0;
-        if truncated {
-            break;
-        }
-        tokio::time::sleep(RETRY_DELAY).await;
-    }
+    overwrite_copies(&mut connection, needles).await?;
+    let truncated = truncate_wal(&mut connection).await?;
     connection.close().await?;
     Ok(truncated)
 }
 
-/// Whether the file contains the lower-case text, ignoring ASCII case.
-fn contains(path: &Path, needle: &[u8]) -> std::io::Result<bool> {
-    let (mut file, mut chunk, mut kept) = (File::open(path)?, vec![0; CHUNK_SIZE + needle.len()], 0);
-    loop {
-        let read = file.read(&mut chunk[kept..])?;
-        if read == 0 {
-            return Ok(false);
-        }
-        let end = kept + read;
-        chunk[kept..end].make_ascii_lowercase();
-        if chunk[..end].windows(needle.len()).any(|window| window == needle) {
-            return Ok(true);
-        }
-        kept = end.min(needle.len() - 1);
-        chunk.copy_within(end - kept..end, 0);
+/// Overwrites the unused parts of all pages that have one of the texts there. Rows of others that contain such a text,
+/// such as a longer address, are not changed. No new copies can appear, because the rows are deleted.
+async fn overwrite_copies(connection: &mut SqliteConnection, needles: &[Vec<u8>]) -> Result<(), sqlx::Error> {
+    let (pages,): (i64,) = sqlx::query_as("PRAGMA page_count").fetch_one(&mut *connection).await?;
+    if pages >= MAX_PAGES {
+        return Err(sqlx::Error::Protocol("the file is too large".to_owned()));
     }
+    let mut first = 1;
+    while first <= pages {
+        let last = pages.min(first + PAGES_PER_READ - 1);
+        let read = read_pages(connection, first, last).await?;
+        let with_copy = read.into_iter().filter(|(number, page)| is_in_unused_parts(page, *number, needles));
+        let numbers: Vec<i64> = with_copy.map(|(number, _)| number).collect();
+        for numbers in numbers.chunks(PAGES_PER_WRITE) {
+            let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+            for number in numbers {
+                for (_, mut page) in read_pages(&mut transaction, *number, *number).await? {
+                    clear_unused_parts(&mut page, *number);
+                    sqlx::query(UPDATE_PAGE).bind(number).bind(page).execute(&mut *transaction).await?;
+                }
+            }
+            transaction.commit().await?;
+        }
+        first = last + 1;
+    }
+    Ok(())
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Returns pages with their numbers.
+async fn read_pages(
+    connection: &mut SqliteConnection,
+    first: i64,
+    last: i64,
+) -> Result<Vec<(i64, Vec<u8>)>, sqlx::Error> {
+    sqlx::query_as(SELECT_PAGES).bind(first).bind(last).fetch_all(connection).await
+}
 
-    #[test]
-    fn a_text_is_found_across_chunks() {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        for before in
-            [0, 1, CHUNK_SIZE - 20, CHUNK_SIZE - 8, CHUNK_SIZE - 1, CHUNK_SIZE, CHUNK_SIZE + 5, 3 * CHUNK_SIZE - 3]
-        {
-            let mut bytes = vec![b'a'; before];
-            bytes.extend(b"ADA@example.com and more");
-            std::fs::write(file.path(), &bytes).unwrap();
-            assert!(contains(file.path(), b"ada@example.com").unwrap(), "{before}");
-            assert!(!contains(file.path(), b"bob@example.com").unwrap());
+/// Checkpoints and truncates the WAL. Returns `false` if readers prevented it.
+async fn truncate_wal(connection: &mut SqliteConnection) -> Result<bool, sqlx::Error> {
+    connection.execute(SET_ATTEMPT_TIMEOUT).await?;
+    for _ in 0..MAX_ATTEMPTS {
+        // Does most of the work without blocking writers.
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)").await?;
+        let (busy, _, _): (i64, i64, i64) =
+            sqlx::query_as("PRAGMA wal_checkpoint(TRUNCATE)").fetch_one(&mut *connection).await?;
+        if busy == 0 {
+            return Ok(true);
         }
-        std::fs::write(file.path(), "").unwrap();
-        assert!(!contains(file.path(), b"ada@example.com").unwrap());
+        tokio::time::sleep(RETRY_DELAY).await;
     }
+    Ok(false)
 }

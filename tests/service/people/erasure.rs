@@ -101,7 +101,8 @@ async fn erasure_leaves_no_trace_and_the_person_can_start_over() {
             assert_eq!(service.database.count(table).await, left, "only bob is left in {table}");
         }
         assert_eq!(service.database.count("withdrawals").await, 0);
-        assert_eq!(service.database.count("letter_months").await, 3, "only the current month is kept");
+        assert_eq!(service.database.texts("SELECT DISTINCT month FROM letter_months").await, ["2026-11"]);
+        assert_eq!(service.database.count("letter_months").await, 2, "only the current month is kept");
         let (code, output) = run(service, &["people", "show", "ada@example.com"]);
         assert!(code == 1 && output.contains("Nothing is stored about ada@example.com, except"), "{output}");
         assert_eq!(service.get(path).await.status, 404);
@@ -155,6 +156,119 @@ async fn erased_data_does_not_remain_in_the_sqlite_files() {
         }
     })
     .await;
+}
+
+/// Fails if one of the texts is in the file of the database or in its WAL.
+fn expect_gone(database: &Database, texts: &[&str]) {
+    let file = database.url().strip_prefix("sqlite:").unwrap().to_owned();
+    for name in [file.clone(), format!("{file}-wal")] {
+        let bytes = std::fs::read(&name).unwrap_or_default().to_ascii_lowercase();
+        for text in texts {
+            assert!(!bytes.windows(text.len()).any(|window| window == text.as_bytes()), "{text} in {name}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn erasures_disturb_nobody_who_writes_and_leave_nothing_behind() {
+    on_each_database(async |service| {
+        // In this order, rows are moved to other pages, which leaves copies of them behind.
+        for number in 0..400 {
+            let email = format!("{:x}.{number}@example.com", (number * 7919) % 400);
+            service.database.execute(&signup_by_hand(&email, 1)).await;
+        }
+        let erased = ["unforgettable@example.com", "3a.quiet@example.com", "c7.busy@example.com"];
+        for (email, downloads) in erased.iter().zip([1, 2, 3000]) {
+            service.database.execute(&signup_by_hand(email, downloads)).await;
+            write(service, email, "Inimitable words").await;
+        }
+        let done = tokio_util::sync::CancellationToken::new();
+        let callers = futures_util::future::join_all((0..8).map(|caller| {
+            let done = done.clone();
+            async move {
+                let mut number = 0;
+                while !done.is_cancelled() {
+                    download(service, &format!("{number}.{caller}@example.org"), true).await;
+                    number += 1;
+                }
+                number
+            }
+        }));
+        let erasures = async {
+            for email in erased {
+                let mut command = service.command(&["people", "erase", email, "--yes"]);
+                command.args(["--database-url", service.database.url()]);
+                let output = tokio::task::spawn_blocking(move || crate::harness::Program::run(command)).await.unwrap();
+                let expected =
+                    if service.database.is_postgres() { "until they are rotated" } else { "Nothing is left in the" };
+                assert!(output.0 == 0 && output.1.contains(expected), "{output:?}");
+                if !service.database.is_postgres() {
+                    expect_gone(&service.database, &[email]);
+                }
+            }
+            done.cancel();
+        };
+        let (downloads, ()) = tokio::join!(callers, erasures);
+        assert!(downloads.iter().all(|number| *number > 0), "{downloads:?}");
+        assert_eq!(service.database.count("people WHERE address LIKE '%@example.com'").await, 400);
+        assert_eq!(service.database.count("messages").await + service.database.count("message_digests").await, 0);
+        if !service.database.is_postgres() {
+            expect_gone(&service.database, &["unforgettable", "inimitable"]);
+            assert_eq!(service.database.texts("PRAGMA integrity_check").await, ["ok"]);
+        }
+    })
+    .await;
+}
+
+/// Statements that store a person with so many downloads.
+fn signup_by_hand(email: &str, downloads: u32) -> String {
+    format!(
+        "INSERT INTO events (id, address, kind, at, via) \
+             WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < {downloads}) \
+             SELECT '{email} ' || n, '{email}', 'download', 1794744000000, 'api' FROM number; \
+         INSERT INTO people (address, email, first_seen_at, first_download) \
+             VALUES ('{email}', '{email}', 1794744000000, '{email} 1')"
+    )
+}
+
+#[tokio::test]
+async fn an_address_that_is_a_part_of_another_is_erased_without_a_vacuum() {
+    let service = Service::start(RawSettings::default(), Database::migrated_sqlite().await).await;
+    for email in ["ann@example.com", "joann@example.com"] {
+        download(&service, email, true).await;
+        write(&service, email, "Hello").await;
+    }
+    // A vacuum changes it.
+    let version = "SELECT schema_version FROM pragma_schema_version";
+    let before = service.database.number(version).await;
+    let output = erase(&service, "ann@example.com");
+    assert!(output.contains("Nothing is left in the database file and its WAL."), "{output}");
+    assert_eq!(service.database.number(version).await, before, "nobody had to wait for a vacuum");
+    assert_eq!(service.database.texts("SELECT address FROM people").await, ["joann@example.com"]);
+    assert_eq!(service.database.count("message_digests").await, 1);
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn hashes_of_past_months_and_of_old_messages_are_gone_after_a_start() {
+    for database in crate::harness::each_migrated_database().await {
+        let insert = "INSERT INTO letter_months (hash, month, letter) VALUES ('a', '2026-10', 'l'), ('b', '2026-11', 'l'); \
+             INSERT INTO message_digests (digest, message, at) \
+                 VALUES ('old', 'm', 1794744000000 - 86400001), ('new', 'm', 1794744000000)";
+        database.execute(insert).await;
+        let many = "INSERT INTO message_digests (digest, message, at) \
+             WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 1000) \
+             SELECT 'old ' || n, 'm', n FROM number";
+        database.execute(many).await;
+        let service = Service::start(RawSettings::default(), database.clone()).await;
+        wait_until("the end of the pruning", async || {
+            database.count("message_digests").await == 1 && database.count("letter_months").await == 1
+        })
+        .await;
+        assert_eq!(database.texts("SELECT digest FROM message_digests").await, ["new"]);
+        assert_eq!(database.texts("SELECT hash FROM letter_months").await, ["b"]);
+        service.stop().await;
+    }
 }
 
 /// References that must always resolve: a column, and the query of its allowed values.
