@@ -93,6 +93,12 @@ impl Writer {
         self.state.waiting.load(Ordering::Relaxed)
     }
 
+    /// How many writes were refused because too many were queued.
+    #[must_use]
+    pub fn refused(&self) -> u64 {
+        self.state.refused.load(Ordering::Relaxed)
+    }
+
     /// A histogram of the number of writes per transaction.
     #[must_use]
     pub fn batch_sizes(&self) -> Histogram {
@@ -141,7 +147,10 @@ impl Writer {
         job: impl FnOnce(QueuedWrite<R>) -> Job,
     ) -> Result<R::Output, StoreFailure> {
         let stopped = || StoreFailure::Unavailable("the writer has stopped".to_owned());
-        let overloaded = || StoreFailure::Unavailable("too many writes are queued".to_owned());
+        let overloaded = || {
+            self.state.refused.fetch_add(1, Ordering::Relaxed);
+            StoreFailure::Unavailable("too many writes are queued".to_owned())
+        };
         if self.state.expected_wait() > MAX_EXPECTED_WAIT {
             return Err(overloaded());
         }
@@ -262,5 +271,31 @@ async fn checkpoint_after_writes(store: Store, written: Arc<Notify>) {
             Err(failure) => tracing::error!(%failure, "a checkpoint panicked"),
         }
         tokio::time::sleep(CHECKPOINT_INTERVAL).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use uuid::Uuid;
+
+    use super::*;
+    use crate::domain::contact::ContactMessage;
+    use crate::domain::email::EmailAddress;
+    use crate::domain::text::MessageText;
+    use crate::domain::time::Timestamp;
+
+    #[tokio::test]
+    async fn a_write_that_would_wait_too_long_is_refused_and_counted() {
+        let (queue, _jobs) = mpsc::channel(1);
+        let state = Arc::new(state::tests::state(Duration::from_secs(3), 1));
+        let writer = Writer { queue, state, new_messages: Arc::default() };
+        let contact = ContactMessage {
+            name: None,
+            email: EmailAddress::parse("ada@example.com").unwrap(),
+            text: MessageText::parse("Hello").unwrap(),
+        };
+        let message = ReceivedMessage { id: Uuid::nil(), contact, at: Timestamp::from_unix_millis(0) };
+        assert!(matches!(writer.record_message(message).await, Err(StoreFailure::Unavailable(_))));
+        assert_eq!((writer.refused(), writer.waiting()), (1, 1));
     }
 }

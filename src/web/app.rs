@@ -9,6 +9,7 @@ use super::built_site::BuiltSite;
 use super::limits::{ClientLimit, ClientLimits, ConnectionSlot, OverLimit};
 use super::metrics::Metrics;
 use super::problem::Problem;
+use super::refusal::Refusal;
 use crate::actions::{ReleaseCatalog, Service};
 use crate::config::Settings;
 use crate::domain::base_url::BaseUrl;
@@ -96,6 +97,14 @@ impl App {
     /// Counts a request of a client.
     pub(crate) fn count_request(&self, limit: ClientLimit, head: &Parts) -> Result<(), OverLimit> {
         self.0.limits.count(limit, head, self.0.service.clock.now())
+    }
+
+    /// How often this instance refused a request or a connection for this reason.
+    pub(crate) fn refused(&self, refusal: Refusal) -> u64 {
+        match refusal {
+            Refusal::WriterOverload => self.0.service.writer.refused(),
+            _ => self.0.metrics.refused(refusal),
+        }
     }
 
     /// Refuses a request of a client that has exceeded a limit.

@@ -3,6 +3,8 @@
 //! Every label has a small, fixed set of values: known routes, published versions, classes of clients.
 //! Nothing that a caller sent becomes a label.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -22,7 +24,7 @@ pub(crate) struct Metrics {
     tool_calls: Family<CallLabels, Counter>,
     initializations: Family<ClientLabels, Counter>,
     images: Family<ImageLabels, Counter>,
-    refused: Family<RefusalLabels, Counter>,
+    refused: Arc<[AtomicU64; Refusal::ALL.len()]>,
     task_restarts: Family<TaskLabels, Counter>,
 }
 
@@ -49,34 +51,18 @@ struct ImageLabels {
 }
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct RefusalLabels {
-    reason: &'static str,
-}
-
-impl From<Refusal> for RefusalLabels {
-    fn from(refusal: Refusal) -> Self {
-        Self { reason: refusal.as_str() }
-    }
-}
-
-#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
 struct TaskLabels {
     task: &'static str,
 }
 
 impl Metrics {
     pub(crate) fn new() -> Self {
-        let refused = Family::<RefusalLabels, Counter>::default();
-        // Every reason is reported from the start, so that an alert can be written before the first refusal.
-        for refusal in Refusal::ALL {
-            drop(refused.get_or_create(&refusal.into()));
-        }
         Self {
             requests: Family::new_with_constructor(durations),
             tool_calls: Family::default(),
             initializations: Family::default(),
             images: Family::default(),
-            refused,
+            refused: Arc::default(),
             task_restarts: Family::default(),
         }
     }
@@ -101,12 +87,12 @@ impl Metrics {
     }
 
     pub(crate) fn record_refusal(&self, refusal: Refusal) {
-        self.refused.get_or_create(&refusal.into()).inc();
+        self.refused[refusal as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often this instance refused, for this reason.
+    /// How often this instance refused for this reason, as far as `record_refusal` was told.
     pub(crate) fn refused(&self, refusal: Refusal) -> u64 {
-        self.refused.get_or_create(&refusal.into()).get()
+        self.refused[refusal as usize].load(Ordering::Relaxed)
     }
 
     pub(crate) fn record_task_restart(&self, task: &'static str) {
@@ -125,7 +111,6 @@ impl Metrics {
         let help = "Background tasks that ended unexpectedly and were started again, by task";
         registry.register("task_restarts", help, self.task_restarts.clone());
         registry.register("images_sent", "Disk images whose transfer started, by version", self.images.clone());
-        registry.register("refused", "Requests and connections that were refused, by reason", self.refused.clone());
     }
 }
 

@@ -8,11 +8,19 @@ pub(crate) enum Refusal {
     UnknownTokens,
     McpRequests,
     ConnectionsPerClient,
+    /// More writes are queued than can be stored in time.
+    WriterOverload,
 }
 
 impl Refusal {
-    pub(crate) const ALL: [Self; 5] =
-        [Self::Signups, Self::Messages, Self::UnknownTokens, Self::McpRequests, Self::ConnectionsPerClient];
+    pub(crate) const ALL: [Self; 6] = [
+        Self::Signups,
+        Self::Messages,
+        Self::UnknownTokens,
+        Self::McpRequests,
+        Self::ConnectionsPerClient,
+        Self::WriterOverload,
+    ];
 
     /// The value of the label `reason`.
     pub(crate) const fn as_str(self) -> &'static str {
@@ -22,17 +30,19 @@ impl Refusal {
             Self::UnknownTokens => "unknown_tokens",
             Self::McpRequests => "mcp_requests",
             Self::ConnectionsPerClient => "connections_per_client",
+            Self::WriterOverload => "writer_overload",
         }
     }
 
     /// The name on the dashboard.
     pub(crate) const fn title(self) -> &'static str {
         match self {
-            Self::Signups => "Downloads and joins",
-            Self::Messages => "Messages",
-            Self::UnknownTokens => "Unsubscribes with an unknown token",
-            Self::McpRequests => "MCP requests",
-            Self::ConnectionsPerClient => "Connections",
+            Self::Signups => "Downloads and joins of one client",
+            Self::Messages => "Messages of one client",
+            Self::UnknownTokens => "Unknown unsubscribe tokens of one client",
+            Self::McpRequests => "MCP requests of one client",
+            Self::ConnectionsPerClient => "Connections of one client",
+            Self::WriterOverload => "Writes of all clients",
         }
     }
 }

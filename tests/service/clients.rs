@@ -289,10 +289,30 @@ async fn local_peers_are_not_limited_and_limits_can_be_switched_off() {
 }
 
 #[tokio::test]
+async fn the_reference_says_what_the_limits_are() {
+    on_one_database(async |service| {
+        let page = service.get("/developers.md").await.text();
+        for limit in [
+            "downloads and joins together: 10 a second, 100 at once",
+            "contact messages: 6 a minute, 12 at once",
+            "unsubscribe requests with an unknown token: 5 a second, 50 at once",
+            "other requests to `/mcp`: 50 a second, 200 at once",
+            "256 connections at once",
+        ] {
+            assert!(page.contains(limit), "{limit}\n{page}");
+        }
+        assert!(service.get("/developers").await.text().contains("6 a minute, 12 at once"));
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn metrics_and_dashboard_show_what_was_refused() {
     on_one_database_with(proxied(), async |service| {
         let (_, _, metrics) = ask(service, "/metrics", &[]).await;
-        for reason in ["signups", "messages", "unknown_tokens", "mcp_requests", "connections_per_client"] {
+        for reason in
+            ["signups", "messages", "unknown_tokens", "mcp_requests", "connections_per_client", "writer_overload"]
+        {
             let line = format!("porchlight_refused_total{{reason=\"{reason}\"}} 0");
             assert!(metrics.contains(&line), "{line}\n{metrics}");
         }
@@ -303,7 +323,7 @@ async fn metrics_and_dashboard_show_what_was_refused() {
         assert!(metrics.contains("porchlight_refused_total{reason=\"messages\"} 3"), "{metrics}");
         assert!(metrics.contains("porchlight_refused_total{reason=\"signups\"} 0"), "{metrics}");
         let (_, _, page) = ask(service, "/", &[]).await;
-        assert!(page.contains("<dt>Messages</dt><dd>3</dd>"), "{page}");
+        assert!(page.contains("<dt>Messages of one client</dt><dd>3</dd>"), "{page}");
         assert!(!metrics.contains(ADA) && !page.contains(ADA));
     })
     .await;

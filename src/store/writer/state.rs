@@ -12,6 +12,8 @@ use super::{MAX_BATCH, StoreFailure};
 pub(super) struct WriterState {
     /// Writes that are queued or being written.
     pub waiting: AtomicUsize,
+    /// Writes that were refused because too many were queued.
+    pub refused: AtomicU64,
     /// A moving average of the duration of a batch.
     batch_nanos: AtomicU64,
     pub batch_sizes: Histogram,
@@ -22,6 +24,7 @@ impl Default for WriterState {
     fn default() -> Self {
         Self {
             waiting: AtomicUsize::default(),
+            refused: AtomicU64::default(),
             batch_nanos: AtomicU64::default(),
             batch_sizes: Histogram::new([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0]),
             last_error: Mutex::default(),
@@ -51,11 +54,11 @@ impl WriterState {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::MAX_EXPECTED_WAIT;
     use super::*;
 
-    fn state(batch_duration: Duration, waiting: usize) -> WriterState {
+    pub(in crate::store::writer) fn state(batch_duration: Duration, waiting: usize) -> WriterState {
         let state = WriterState::default();
         (0..100).for_each(|_| state.record_batch_duration(batch_duration));
         state.waiting.store(waiting, Ordering::Relaxed);

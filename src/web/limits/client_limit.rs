@@ -47,3 +47,18 @@ impl ClientLimit {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documentation_names_the_actual_limits() {
+        let page = include_str!("../../../docs/proxies.md");
+        for limit in ClientLimit::ALL {
+            let (rate, burst) = (limit.rate().per_period(), limit.rate().burst);
+            assert!(page.contains(&format!("| {rate} | {burst} |")), "{limit:?}");
+        }
+        assert!(page.contains(&format!("| connections | | {} |", limits::MAX_CONNECTIONS_PER_CLIENT)));
+    }
+}

@@ -13,6 +13,7 @@ use prometheus_client::registry::Registry;
 use crate::actions::{OpsSummary, ops_summary};
 use crate::logging;
 use crate::web::app::App;
+use crate::web::refusal::Refusal;
 
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
@@ -26,6 +27,11 @@ pub(super) async fn metrics(app: &App) -> Response {
     let writer = &service.writer;
     registry.register("writer_waiting", "Writes in the queue of the writer", gauge(writer.waiting() as u64));
     registry.register("writer_batch_size", "Writes committed in one transaction", writer.batch_sizes());
+    let refused = Family::<Label, Counter>::default();
+    for refusal in Refusal::ALL {
+        refused.get_or_create(&[("reason", refusal.as_str())]).inc_by(app.refused(refusal));
+    }
+    registry.register("refused", "Requests and connections that were refused, by reason", refused);
     registry.register(
         "unconfigured_proxy",
         "Whether requests came through a proxy that no setting names: 1 or 0",

@@ -88,6 +88,27 @@ async fn nothing_is_noticed_where_the_header_is_expected_or_does_not_matter() {
 }
 
 #[tokio::test]
+async fn the_log_says_once_that_there_is_a_proxy_and_nothing_of_its_requests() {
+    const NAME: &str = "clients::proxies::the_log_says_once_that_there_is_a_proxy_and_nothing_of_its_requests";
+    if !in_network_namespace(NAME).await {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let command = Program::command(folder.path(), &["serve", "--listen", "127.0.0.1:0", "--ops-listen", "off"]);
+    let program = Program::start(command, "not mailed to anybody");
+    for header in FORWARDED {
+        let mut connection = Connection::new(connect_from(PUBLIC_ADDRESSES[0], program.address()).await);
+        connection.send(format!("GET / HTTP/1.1\r\nHost: x\r\n{header}Connection: close\r\n\r\n")).await;
+        connection.read_to_end().await;
+    }
+    program.signal(rustix::process::Signal::TERM);
+    let (_, log) = program.end();
+    let lines: Vec<_> = log.lines().filter(|line| line.contains("trusted_proxies")).collect();
+    assert!(lines.len() == 1 && lines[0].contains("client_ip_header"), "{log}");
+    assert!(!log.contains("198.51.100.1") && !log.contains(PUBLIC_ADDRESSES[0]), "{log}");
+}
+
+#[tokio::test]
 async fn the_note_is_stored_on_either_database_and_forgotten_after_a_week() {
     for database in crate::harness::each_migrated_database().await {
         let service = Service::start(RawSettings::default(), database).await;

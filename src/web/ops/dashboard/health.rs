@@ -7,7 +7,7 @@ use super::format::{grouped, grouped_quantity};
 use crate::actions::{OpsSummary, ReadinessCheck};
 use crate::domain::calendar::Day;
 use crate::store::StoreFailure;
-use crate::web::metrics::Metrics;
+use crate::web::app::App;
 use crate::web::refusal::Refusal;
 
 /// A problem that needs an operator, with the id of the section that says more.
@@ -70,8 +70,8 @@ pub(super) fn checks(checks: &[ReadinessCheck]) -> Vec<CheckView<'_>> {
     checks.iter().map(|check| CheckView { name: name(check), problem: check.problem.as_deref() }).collect()
 }
 
-pub(super) fn refusals(metrics: &Metrics) -> [RefusalView; Refusal::ALL.len()] {
-    Refusal::ALL.map(|refusal| RefusalView { title: refusal.title(), count: grouped(metrics.refused(refusal)) })
+pub(super) fn refusals(app: &App) -> [RefusalView; Refusal::ALL.len()] {
+    Refusal::ALL.map(|refusal| RefusalView { title: refusal.title(), count: grouped(app.refused(refusal)) })
 }
 
 /// Returns the name of a check with a capital letter and spaces.

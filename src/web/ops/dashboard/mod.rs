@@ -124,7 +124,7 @@ pub(super) async fn dashboard(app: &App, query: Option<&str>) -> Response {
         alerts: health::alerts(&checks, data.as_ref().map(|data| &data.summary)),
         data: data.as_ref().ok().map(|data| DataView::new(app, data)),
         checks: health::checks(&checks),
-        refusals: health::refusals(app.metrics()),
+        refusals: health::refusals(app),
     };
     match built.site.render_str("dashboard.html", TEMPLATE, &context) {
         Ok(html) => {
