@@ -75,6 +75,9 @@ pub(super) fn run(
 
 async fn run_checks(settings: &Settings, name_servers: &NameServers) -> Vec<Finding> {
     let mut findings = vec![check_settings(settings)];
+    if !settings.exposed_secrets.is_empty() {
+        findings.push(Finding::note("secrets", settings.exposed_secrets.join(" ")));
+    }
     let (finding, store) = check_database(settings).await;
     findings.push(finding);
     findings.extend(check_disks(settings));

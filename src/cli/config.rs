@@ -114,8 +114,8 @@ fn print_example() {
 fn show(resolved: &BTreeMap<String, ResolvedSetting>, settings: Option<&Settings>, as_json: bool) {
     let all = SettingHelp::all().into_iter().map(|setting| {
         let (value, set_by) = match resolved.get(&setting.name) {
-            Some(resolved) => (Some(redacted(&setting.name, &resolved.value)), resolved.set_by.as_str()),
-            None => (setting.default_value(settings), "default"),
+            Some(resolved) => (Some(redacted(&setting.name, &resolved.value)), resolved.origin.to_string()),
+            None => (setting.default_value(settings), "default".to_owned()),
         };
         (setting.name, value, set_by)
     });

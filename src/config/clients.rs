@@ -1,6 +1,7 @@
 //! Settings of the limits per client, and of the proxies that name clients.
 
 use super::InvalidSettings;
+use super::switch::CLIENT_LIMITS;
 use crate::domain::trusted_proxies::{TrustedProxies, parse_header_name, parse_networks};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +16,6 @@ impl ClientSettings {
     pub(super) fn parse(mut text_of: impl FnMut(&str) -> Option<String>) -> Result<Self, InvalidSettings> {
         const HEADER: &str = "client_ip_header";
         const NETWORKS: &str = "trusted_proxies";
-        const LIMITS: &str = "client_limits";
         let header = text_of(HEADER)
             .map(|text| parse_header_name(&text).map_err(|error| InvalidSettings::new(HEADER, error)))
             .transpose()?;
@@ -31,11 +31,6 @@ impl ClientSettings {
             (Some(_), None) => return Err(missing(NETWORKS, HEADER)),
             (None, Some(_)) => return Err(missing(HEADER, NETWORKS)),
         };
-        let limits = match text_of(LIMITS).as_deref() {
-            None | Some("on") => true,
-            Some("off") => false,
-            Some(_) => return Err(InvalidSettings::new(LIMITS, "it is neither on nor off")),
-        };
-        Ok(Self { proxies, limits })
+        Ok(Self { proxies, limits: CLIENT_LIMITS.parse(text_of("client_limits"))? })
     }
 }

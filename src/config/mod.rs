@@ -11,6 +11,8 @@ mod ops;
 mod raw;
 mod redact;
 mod resolve;
+mod secret;
+mod switch;
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -29,7 +31,8 @@ pub use redact::redacted;
 #[cfg(debug_assertions)]
 pub(crate) use resolve::test_now;
 pub(crate) use resolve::test_panic;
-pub use resolve::{ResolvedSetting, is_secret};
+pub use resolve::{Origin, ResolvedSetting, is_secret};
+pub use secret::Secret;
 
 /// The validated settings.
 #[derive(Clone, Debug)]
@@ -40,7 +43,7 @@ pub struct Settings {
     pub data_dir: PathBuf,
     pub releases_dir: PathBuf,
     /// `None`: SQLite in `data_dir`.
-    pub database_url: Option<String>,
+    pub database_url: Option<Secret>,
     pub download_url: Option<String>,
     pub site_dir: Option<PathBuf>,
     pub allowed_origins: Vec<String>,
@@ -54,6 +57,8 @@ pub struct Settings {
     /// `None`: text on a terminal, else logfmt.
     pub log_format: Option<LogFormat>,
     pub clients: ClientSettings,
+    /// Warnings about secrets that other users of this machine can read.
+    pub exposed_secrets: Vec<String>,
 }
 
 /// A sentence that names the invalid setting or flag, and the reason.
@@ -82,7 +87,9 @@ impl Settings {
     /// Fails with the first invalid setting.
     pub fn load(file: Option<&Path>, arguments: &RawSettings) -> Result<Self, InvalidSettings> {
         let mut resolved = ResolvedSetting::resolve(file, arguments)?;
-        Self::parse(|name| resolved.remove(name).map(|setting| setting.value))
+        let exposed_secrets = secret::exposed_secrets(&resolved);
+        let settings = Self::parse(|name| resolved.remove(name).map(|setting| setting.value))?;
+        Ok(Self { exposed_secrets, ..settings })
     }
 
     fn parse(mut text_of: impl FnMut(&str) -> Option<String>) -> Result<Self, InvalidSettings> {
@@ -112,7 +119,7 @@ impl Settings {
                 .map(|(name, text)| BaseUrl::parse(&text).map_err(|error| InvalidSettings::new(name, error)))
                 .transpose()?,
             data_dir,
-            database_url: setting("database_url").map(|(_, text)| text),
+            database_url: setting("database_url").map(|(_, text)| Secret::new(text)),
             download_url: setting("download_url")
                 .map(|(name, text)| parse_web_url(&text).map_err(|error| InvalidSettings::new(name, error)))
                 .transpose()?,
@@ -127,15 +134,9 @@ impl Settings {
                     .collect::<Result<_, _>>()
                     .map_err(|error| InvalidSettings::new(name, format!("one of the origins is invalid: {error}")))?,
             },
-            ai_train: match setting("ai_train") {
-                None => false,
-                Some((name, text)) => match text.as_str() {
-                    "yes" => true,
-                    "no" => false,
-                    _ => return Err(InvalidSettings::new(name, "it is neither yes nor no")),
-                },
-            },
+            ai_train: switch::AI_TRAIN.parse(setting("ai_train").map(|(_, text)| text))?,
             log_format: setting("log_format").map(|(name, text)| LogFormat::parse(name, &text)).transpose()?,
+            exposed_secrets: Vec::new(),
             mail: MailSettings::parse(&mut text_of)?,
             clients: ClientSettings::parse(&mut text_of)?,
         })
@@ -195,6 +196,41 @@ mod tests {
             let sentence = load(toml, &RawSettings::default()).unwrap_err();
             assert!(sentence.contains(name), "{toml}: {sentence}");
         }
+    }
+
+    #[test]
+    fn a_switch_may_be_a_boolean_of_toml() {
+        for (toml, expected) in [("ai_train = true", true), ("ai_train = false", false), ("ai_train = 'yes'", true)] {
+            assert_eq!(load(toml, &RawSettings::default()).unwrap().ai_train, expected, "{toml}");
+        }
+        for (toml, expected) in [("client_limits = true", true), ("client_limits = false", false), ("", true)] {
+            assert_eq!(load(toml, &RawSettings::default()).unwrap().clients.limits, expected, "{toml}");
+        }
+        for toml in ["data_dir = true", "listen = false", "ai_train = 1", "ai_train = 'true'", "ai_train = [true]"] {
+            let sentence = load(toml, &RawSettings::default()).unwrap_err();
+            assert!(sentence.contains("cannot be used"), "{toml}: {sentence}");
+        }
+    }
+
+    #[test]
+    fn no_secret_is_shown_by_debug() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("porchlight.toml");
+        std::fs::write(&file, "ops_token = 'hunter2-hunter2-hunter2'").unwrap();
+        let arguments = RawSettings {
+            database_url: Some("postgres://me:hunter2@db.example/site?password=hunter2".to_owned()),
+            smtp_url: Some("smtps://me:hunter2@mail.example".to_owned()),
+            mail_from: Some("a@troupe.example".to_owned()),
+            contact_to: Some("b@troupe.example".to_owned()),
+            ..RawSettings::default()
+        };
+        let resolved = ResolvedSetting::resolve(Some(&file), &arguments).unwrap();
+        let settings = Settings::load(Some(&file), &arguments).unwrap();
+        assert!(settings.ops.token.is_some() && settings.database_url.is_some() && settings.mail.is_some());
+        for shown in [format!("{settings:#?}"), format!("{arguments:?}"), format!("{resolved:?}")] {
+            assert!(!shown.contains("hunter2"), "{shown}");
+        }
+        assert!(format!("{arguments:?}").contains("a@troupe.example"));
     }
 
     #[test]

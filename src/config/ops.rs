@@ -2,13 +2,13 @@
 
 use std::net::SocketAddr;
 
-use super::InvalidSettings;
+use super::{InvalidSettings, Secret};
 use crate::domain::limits::MIN_OPS_TOKEN_CHARS;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ops {
     pub listen: OpsListen,
-    pub token: Option<String>,
+    pub token: Option<Secret>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl Ops {
             Some((name, text)) if !is_header_value(&text) => {
                 return Err(InvalidSettings::new(name, "it must be printable ASCII without surrounding spaces"));
             }
-            token => token.map(|(_, text)| text),
+            token => token.map(|(_, text)| Secret::new(text)),
         };
         let listen = match listen {
             None => OpsListen::IfFree(SocketAddr::from(([127, 0, 0, 1], 8081))),

@@ -1,11 +1,15 @@
 //! Settings as text, from the command line, the environment or the file. Nothing is validated here.
 
+use std::fmt;
+
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
+use super::redact::redacted;
+
 /// The text of each setting. The doc comments are the help texts. Each must end in `[default: …]`, because
 /// `config example` and `config show` parse it; a default without spaces is a literal value.
-#[derive(Args, Clone, Debug, Default, Deserialize, Serialize)]
+#[derive(Args, Clone, Default, Deserialize, Serialize)]
 #[command(next_help_heading = "Settings (each also a line of porchlight.toml)")]
 #[serde(default)]
 pub struct RawSettings {
@@ -88,6 +92,14 @@ pub struct RawSettings {
     /// Whether each client is limited in requests and connections: on or off [default: on]
     #[arg(long, global = true, env = "PORCHLIGHT_CLIENT_LIMITS", value_name = "ON|OFF")]
     pub client_limits: Option<String>,
+}
+
+/// Shows the settings that are set, without their secrets.
+impl fmt::Debug for RawSettings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = named(self).into_iter().map(|(name, text)| (name.clone(), redacted(&name, &text)));
+        f.debug_map().entries(shown).finish()
+    }
 }
 
 /// Returns the name and text of each setting that is set.

@@ -5,6 +5,8 @@ use url::Url;
 use super::resolve::is_secret;
 
 const NOT_SHOWN: &str = "(not shown)";
+/// Stands for a password in a URL.
+const HIDDEN: &str = "***";
 
 /// Returns the value of a setting without its secret part: passwords in URLs are replaced, and tokens are
 /// hidden completely.
@@ -17,6 +19,12 @@ pub fn redacted(name: &str, value: &str) -> String {
     without_password(value).unwrap_or_else(|| NOT_SHOWN.to_owned())
 }
 
+/// Whether the value of this setting is or has a part that [`redacted`] hides.
+pub(super) fn contains_secret(name: &str, value: &str) -> bool {
+    let shown = redacted(name, value);
+    shown == NOT_SHOWN || shown.contains(HIDDEN)
+}
+
 /// Returns `None` if the password cannot be identified with certainty.
 fn without_password(url: &str) -> Option<String> {
     let mut url = Url::parse(url).ok().filter(Url::has_host)?;
@@ -26,12 +34,12 @@ fn without_password(url: &str) -> Option<String> {
         return None;
     }
     if url.password().is_some() {
-        url.set_password(Some("***")).ok()?;
+        url.set_password(Some(HIDDEN)).ok()?;
     }
     let options: Vec<_> = url.query_pairs().into_owned().collect();
     if !options.is_empty() {
         let hidden = |name: &str| name.contains("pass") || name.contains("key");
-        let options = options.iter().map(|(name, value)| (name, if hidden(name) { "***" } else { value }));
+        let options = options.iter().map(|(name, value)| (name, if hidden(name) { HIDDEN } else { value }));
         url.query_pairs_mut().clear().extend_pairs(options);
     }
     Some(url.to_string())

@@ -1,10 +1,13 @@
 //! Merges the settings of the command line, the environment and the file.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
 use super::InvalidSettings;
 use super::raw::{RawSettings, named, names};
+use super::secret::secret_file_variable;
+use super::switch::Switch;
 
 /// Settings that may contain a secret. `PORCHLIGHT_X_FILE` may name a file that contains the value.
 const SECRETS: [&str; 3] = ["database_url", "ops_token", "smtp_url"];
@@ -12,11 +15,40 @@ const SECRETS: [&str; 3] = ["database_url", "ops_token", "smtp_url"];
 /// The file that is read if it exists and no other is given.
 const DEFAULT_FILE: &str = "porchlight.toml";
 
-/// The text of a setting, and the flag, environment variable or file that sets it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// The text of a setting, and where it is set.
+#[derive(Clone, PartialEq, Eq)]
 pub struct ResolvedSetting {
     pub value: String,
-    pub set_by: String,
+    pub origin: Origin,
+}
+
+/// Where a setting is set. `Display` names the flag, the environment variable or the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    Flag(String),
+    Variable(String),
+    /// A file that holds one secret, and the variable that names it.
+    SecretFile {
+        variable: String,
+        path: PathBuf,
+    },
+    File(PathBuf),
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Flag(name) | Self::Variable(name) | Self::SecretFile { variable: name, .. } => f.write_str(name),
+            Self::File(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// Leaves out the value, which may be a secret.
+impl fmt::Debug for ResolvedSetting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResolvedSetting").field("origin", &self.origin).finish_non_exhaustive()
+    }
 }
 
 impl ResolvedSetting {
@@ -29,19 +61,21 @@ impl ResolvedSetting {
         let file = file.or_else(|| Some(Path::new(DEFAULT_FILE)).filter(|file| file.exists()));
         let mut settings = BTreeMap::new();
         if let Some(path) = file {
-            let set_by = path.display().to_string();
+            let origin = Origin::File(path.to_owned());
             let values = read_file(path)?.into_iter();
-            settings.extend(values.map(|(name, value)| (name, Self { value, set_by: set_by.clone() })));
+            settings.extend(values.map(|(name, value)| (name, Self { value, origin: origin.clone() })));
         }
         for (name, value) in named(arguments) {
             let variable = format!("PORCHLIGHT_{}", name.to_uppercase());
             // `clap` does not say which of the two it read. A flag with the value of the variable counts as the variable.
-            let is_flag = environment(&variable).as_ref() != Some(&value);
-            let set_by = if is_flag { format!("--{}", name.replace('_', "-")) } else { variable };
-            settings.insert(name, Self { value, set_by });
+            let origin = match environment(&variable) {
+                Some(text) if text == value => Origin::Variable(variable),
+                _ => Origin::Flag(format!("--{}", name.replace('_', "-"))),
+            };
+            settings.insert(name, Self { value, origin });
         }
         for name in SECRETS {
-            let variable = format!("PORCHLIGHT_{}_FILE", name.to_uppercase());
+            let variable = secret_file_variable(name);
             if let Some(path) = environment(&variable) {
                 if named(arguments).iter().any(|(argument, _)| argument == name) {
                     return Err(InvalidSettings::new(
@@ -53,7 +87,10 @@ impl ResolvedSetting {
                     InvalidSettings::new(name, format!("{path}, named by {variable}, could not be read: {error}"))
                 })?;
                 let value = secret.trim_end().to_owned();
-                settings.insert(name.to_owned(), Self { value, set_by: variable });
+                settings.insert(
+                    name.to_owned(),
+                    Self { value, origin: Origin::SecretFile { variable, path: path.into() } },
+                );
             }
         }
         Ok(settings)
@@ -83,8 +120,11 @@ fn read_file(path: &Path) -> Result<Vec<(String, String)>, InvalidSettings> {
                     known.join(", ")
                 )));
             }
-            let text =
-                as_text(&value).ok_or_else(|| InvalidSettings::new(&name, "it is not a string, a number or a list"))?;
+            let text = match &value {
+                toml::Value::Boolean(value) => Switch::text_of(&name, *value).map(ToOwned::to_owned),
+                value => as_text(value),
+            };
+            let text = text.ok_or_else(|| InvalidSettings::new(&name, "it is not a string, a number or a list"))?;
             Ok((name, text))
         })
         .collect()

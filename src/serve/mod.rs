@@ -28,7 +28,7 @@ use self::connections::{ConnectionContext, Listener};
 use self::supervisor::Supervisor;
 use crate::actions::{CountBuffer, Forwarder, NewestImage, ReleaseCatalog, Service, UnconfiguredProxy};
 use crate::clock::Clock;
-use crate::config::{InvalidSettings, MailSettings, OpsListen, Settings};
+use crate::config::{InvalidSettings, MailSettings, OpsListen, Secret, Settings};
 use crate::domain::base_url::BaseUrl;
 use crate::domain::relay::Relay;
 use crate::mail::{MailAddress, Mailer};
@@ -111,7 +111,8 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &facts.name);
     let catalog = ReleaseCatalog::new(store.clone(), settings.releases_dir.clone());
     let releases = catalog.current().await;
-    let mut setup_hints = setup_hints::setup_hints(&newest_image, &releases, &base_url);
+    let hints = setup_hints::setup_hints(&newest_image, &releases, &base_url);
+    let mut setup_hints = [settings.exposed_secrets.clone(), hints].concat();
     let forwarder = settings.mail.as_ref().map(|mail| forwarder(mail, &store, &clock)).transpose()?;
     if forwarder.is_none() {
         setup_hints.push("Contact messages are stored and not mailed to anybody. Set `smtp_url`.".to_owned());
@@ -144,7 +145,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let mut ops_address = None;
     if let Some(listener) = ops_listener(settings.ops.listen, &mut setup_hints).await? {
         ops_address = listener.local_addr().ok();
-        let auth = OpsAuth::new(settings.ops.token.as_deref());
+        let auth = OpsAuth::new(settings.ops.token.as_ref().map(Secret::expose));
         let ops = context_of(Listener::Ops(app.clone(), auth));
         supervisor.spawn_essential("ops_listen", connections::accept(listener, ops));
     }

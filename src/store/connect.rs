@@ -69,7 +69,7 @@ impl Database {
     /// When `database_url` is invalid.
     pub fn from_settings(settings: &Settings) -> Result<Self, InvalidSettings> {
         match &settings.database_url {
-            Some(url) => Self::parse(url).map_err(|why| InvalidSettings::new("database_url", why)),
+            Some(url) => Self::parse(url.expose()).map_err(|why| InvalidSettings::new("database_url", why)),
             None => Ok(Self::Sqlite(settings.data_dir.join("porchlight.db"))),
         }
     }

@@ -1,5 +1,6 @@
 //! Settings from flags, environment and file.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
@@ -267,4 +268,64 @@ fn secrets_are_never_printed() {
     let (status, output) = program.end();
     assert_eq!(status.code(), Some(0), "{output}");
     assert!(!output.contains("hunter2"), "{output}");
+}
+
+/// Sets the mode of a file or folder.
+fn chmod(path: &Path, mode: u32) {
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).expect("a mode");
+}
+
+#[test]
+fn a_secret_that_others_can_read_is_pointed_out_at_the_start_and_by_check() {
+    const TOKEN: &str = "hunter2-hunter2-hunter2";
+    let on_command_line = "`ps` shows it to every user of this machine";
+    let in_file = "Every user of this machine can read the secret `ops_token` in";
+    let folder = tempfile::tempdir().expect("a folder");
+    let (secret, config) = (folder.path().join("secret"), folder.path().join("own.toml"));
+    std::fs::write(&secret, TOKEN).expect("a file");
+    std::fs::write(&config, format!("ops_token = '{TOKEN}'")).expect("a file");
+    let (by_flag, by_config) = (&["--ops-token", TOKEN][..], &["--config", "own.toml"][..]);
+    let (by_variable, by_file) = (Some(("PORCHLIGHT_OPS_TOKEN", TOKEN)), Some(("PORCHLIGHT_OPS_TOKEN_FILE", "secret")));
+    for (arguments, variable, folder_mode, file_mode, warning) in [
+        (by_flag, None, 0o755, 0o600, on_command_line),
+        (&[], by_variable, 0o755, 0o644, ""),
+        (&[], by_file, 0o755, 0o644, in_file),
+        (&[], by_file, 0o755, 0o640, ""),
+        (&[], by_file, 0o700, 0o644, ""),
+        (by_config, None, 0o755, 0o644, in_file),
+        (by_config, None, 0o755, 0o600, ""),
+    ] {
+        chmod(folder.path(), folder_mode);
+        chmod(&secret, file_mode);
+        chmod(&config, file_mode);
+        let (mut start, mut check) = (serve(folder.path()), Program::command(folder.path(), &["check"]));
+        for command in [&mut start, &mut check] {
+            command.args(arguments).envs(variable);
+        }
+        let program = Program::start(start, STARTED);
+        for output in [program.output(), &Program::run(check).1] {
+            assert_eq!(output.contains(on_command_line), warning == on_command_line, "{output}");
+            assert_eq!(output.contains(in_file), warning == in_file, "{output}");
+            assert!(!output.contains("hunter2"), "{output}");
+        }
+    }
+    let mut without_password = Program::command(folder.path(), &["check", "--database-url", "sqlite:x.db"]);
+    without_password.args([
+        "--smtp-url",
+        "smtp://127.0.0.1:1",
+        "--mail-from",
+        "a@b.example",
+        "--contact-to",
+        "a@b.example",
+    ]);
+    assert!(!Program::run(without_password).1.contains("secret"));
+}
+
+#[tokio::test]
+async fn the_file_may_use_booleans() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("porchlight.toml"), "ai_train = true").expect("a file");
+    let program = Program::start(serve(folder.path()), STARTED);
+    let robots = raw(program.address(), "GET /robots.txt HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
+    assert!(robots.contains("ai-train=yes"), "{robots}");
 }

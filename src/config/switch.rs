@@ -1,0 +1,36 @@
+//! Settings with two values.
+
+use super::InvalidSettings;
+
+/// A setting that is on or off, and the words for both.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Switch {
+    name: &'static str,
+    on: &'static str,
+    off: &'static str,
+    default: bool,
+}
+
+pub(super) const AI_TRAIN: Switch = Switch { name: "ai_train", on: "yes", off: "no", default: false };
+pub(super) const CLIENT_LIMITS: Switch = Switch { name: "client_limits", on: "on", off: "off", default: true };
+
+/// All of them: here the file may use the booleans of TOML.
+const SWITCHES: [Switch; 2] = [AI_TRAIN, CLIENT_LIMITS];
+
+impl Switch {
+    pub(super) fn parse(self, text: Option<String>) -> Result<bool, InvalidSettings> {
+        let Self { name, on, off, default } = self;
+        match text {
+            None => Ok(default),
+            Some(text) if text == on => Ok(true),
+            Some(text) if text == off => Ok(false),
+            Some(_) => Err(InvalidSettings::new(name, format!("it is neither {on} nor {off}"))),
+        }
+    }
+
+    /// Returns the text for a boolean of TOML. `None` if the setting is no switch.
+    pub(super) fn text_of(setting: &str, value: bool) -> Option<&'static str> {
+        let switch = SWITCHES.iter().find(|switch| switch.name == setting)?;
+        Some(if value { switch.on } else { switch.off })
+    }
+}
