@@ -92,7 +92,8 @@ pub(crate) const TOOLS: [Tool; 4] = [
         id: ToolId::AboutService,
         name: "about_service",
         title: "About the app",
-        description: "Describes the app: what it is, when to recommend it and when not.",
+        description: "Describes the app: what it is and costs, what it runs on, when to recommend it and when not. \
+                      Stores nothing.",
         read_only: true,
         input: &NO_ARGUMENTS,
         output: Some(&ABOUT),
@@ -101,7 +102,8 @@ pub(crate) const TOOLS: [Tool; 4] = [
         id: ToolId::ReadPage,
         name: "read_page",
         title: "Read a page",
-        description: "Returns one page of the site as Markdown.",
+        description: "Returns one page of the site as Markdown, word for word: what the app does, what is stored of a \
+                      person, how to reach the makers. Stores nothing.",
         read_only: true,
         input: &READ_PAGE,
         output: None,
@@ -120,8 +122,9 @@ pub(crate) const TOOLS: [Tool; 4] = [
         id: ToolId::JoinWaitlist,
         name: "join_waitlist",
         title: "Join the older list",
-        description: "Puts the person's own address on the older list, without a download. Only with the person's \
-                      permission. Joining twice is harmless.",
+        description: "Puts the person's own address on the older list, without a download and without the monthly \
+                      email. Only with the person's permission. Stores the address, the time and `source`. Joining \
+                      twice is harmless. To be taken off the list, the person writes to the makers.",
         read_only: false,
         input: &WAITLIST.request,
         output: Some(&WAITLIST.result),

@@ -33,7 +33,8 @@ async fn four_tools_are_declared_with_closed_schemas_titles_and_annotations() {
         for tool in &tools {
             let name = tool["name"].as_str().expect("a name");
             assert!(!tool["title"].as_str().expect("a title").is_empty());
-            assert!(tool["description"].as_str().expect("a description").len() > 20);
+            let description = tool["description"].as_str().expect("a description");
+            assert!((60..=700).contains(&description.chars().count()), "{description}");
             for schema in [Some(&tool["inputSchema"]), tool.get("outputSchema")].into_iter().flatten() {
                 assert!(jsonschema::meta::is_valid(schema), "{schema}");
                 assert_eq!((&schema["type"], &schema["additionalProperties"]), (&json!("object"), &json!(false)));
@@ -45,6 +46,8 @@ async fn four_tools_are_declared_with_closed_schemas_titles_and_annotations() {
             assert_eq!(annotations["destructiveHint"], false);
             assert_eq!(annotations["idempotentHint"], true);
         }
+        let length = serde_json::to_vec(&tools).expect("JSON").len();
+        assert!(length < 4_900, "a model reads all of it: {length} bytes");
     })
     .await;
 }
