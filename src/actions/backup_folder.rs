@@ -189,6 +189,12 @@ fn read_chunks(path: &Path, mut consume: impl FnMut(&[u8]) -> io::Result<()>) ->
     }
 }
 
+/// Returns the releases whose rows cannot be read, each with the reason why its image is not copied.
+pub(super) fn unreadable_images(releases: &Releases) -> impl Iterator<Item = (String, String)> {
+    let reason = "its row in the database is damaged";
+    releases.unreadable().iter().map(move |version| (format!("the image of {version}"), reason.to_owned()))
+}
+
 /// Whether there is a symbolic link at `path`.
 fn is_symlink(path: &Path) -> io::Result<bool> {
     match fs::symlink_metadata(path) {

@@ -8,7 +8,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::backup_folder::{BackupFolder, ImageCopier, Manifest, Progress, remove_if_exists};
+use super::backup_folder::{BackupFolder, ImageCopier, Manifest, Progress, remove_if_exists, unreadable_images};
 use crate::domain::time::Timestamp;
 use crate::store::{
     CopyFailure, CopyOutcome, Database, MigrationState, SourceWrites, Store, StoreFailure, TableSummary,
@@ -81,9 +81,10 @@ pub async fn create_backup(
         return Err(BackupFailure::VerificationFailed);
     }
 
-    let mut created = CreatedBackup { tables, images: Vec::new(), external: Vec::new(), missing: Vec::new() };
     let releases = file.releases().await?;
     file.close().await;
+    let missing = unreadable_images(&releases).collect();
+    let mut created = CreatedBackup { tables, images: Vec::new(), external: Vec::new(), missing };
     let mut image_copier = ImageCopier::new(&releases, releases_dir, &backup.images, progress);
     for release in releases.iter() {
         let image = release.file.to_string();

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::backup_folder::{BackupFolder, ImageCopier, Manifest, Progress, verify};
+use super::backup_folder::{BackupFolder, ImageCopier, Manifest, Progress, unreadable_images, verify};
 use crate::domain::release::Releases;
 use crate::store::{
     CopyFailure, CopyOutcome, Database, MigrationState, SourceWrites, Store, StoreFailure, TableSummary,
@@ -102,7 +102,7 @@ pub async fn restore(
     database.close().await;
     let (tables, releases) = restored?;
 
-    let mut restored = Restored { tables, images: Vec::new(), missing: Vec::new() };
+    let mut restored = Restored { tables, images: Vec::new(), missing: unreadable_images(&releases).collect() };
     let mut image_copier = ImageCopier::new(&releases, &backup.images, target.releases_dir, progress);
     for release in releases.iter().filter(|release| release.external_url.is_none()) {
         let file = release.file.to_string();

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-use super::terminal::exit_on_interrupt;
+use super::terminal::{exit_on_interrupt, sanitize_line};
 use super::{Access, CommandFailure, block_on, eprint_line, open_store, print_line};
 use crate::actions::{
     BackupFailure, CreatedBackup, Progress, RestoreFailure, RestoreTarget, Restored, create_backup, restore,
@@ -78,7 +78,7 @@ pub(super) fn run_restore(settings: &Settings, folder: &Path) -> Result<(), Comm
 
 /// Joins images and what is wrong with each.
 fn join_images(images: &[(String, String)]) -> String {
-    images.iter().map(|(file, reason)| format!("{file} ({reason})")).collect::<Vec<_>>().join(", ")
+    images.iter().map(|(file, reason)| format!("{} ({reason})", sanitize_line(file))).collect::<Vec<_>>().join(", ")
 }
 
 /// Prints the tables with their numbers of rows, then the images.
