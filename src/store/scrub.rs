@@ -93,6 +93,11 @@ async fn overwrite_copies(connection: &mut SqliteConnection, needles: &[Vec<u8>]
     if pages >= MAX_PAGES {
         return Err(sqlx::Error::Protocol("the file is too large".to_owned()));
     }
+    let (auto_vacuum,): (i64,) = sqlx::query_as("PRAGMA auto_vacuum").fetch_one(&mut *connection).await?;
+    if auto_vacuum != 0 {
+        // Its pointer-map pages may start like the page of a b-tree.
+        return Err(sqlx::Error::Protocol("auto_vacuum is on".to_owned()));
+    }
     let mut first = 1;
     while first <= pages {
         let last = pages.min(first + PAGES_PER_READ - 1);

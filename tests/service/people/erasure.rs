@@ -250,6 +250,18 @@ async fn an_address_that_is_a_part_of_another_is_erased_without_a_vacuum() {
 }
 
 #[tokio::test]
+async fn a_file_with_pages_of_another_kind_is_left_alone_and_erase_says_so() {
+    let database = Database::migrated_sqlite().await;
+    database.execute("PRAGMA auto_vacuum = FULL; VACUUM").await;
+    let service = Service::start(RawSettings::default(), database).await;
+    download(&service, "ann@example.com", true).await;
+    let output = erase(&service, "ann@example.com");
+    assert!(output.contains("could not be overwritten") && output.contains("auto_vacuum is on"), "{output}");
+    assert_eq!(service.database.count("people").await, 0);
+    service.stop().await;
+}
+
+#[tokio::test]
 async fn hashes_of_past_months_and_of_old_messages_are_gone_after_a_start() {
     for database in crate::harness::each_migrated_database().await {
         let insert = "INSERT INTO letter_months (hash, month, letter) VALUES ('a', '2026-10', 'l'), ('b', '2026-11', 'l'); \
