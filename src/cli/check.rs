@@ -18,7 +18,7 @@ use self::mail::check_mail;
 use self::proxy::check_proxy;
 use self::site::{check_release, check_site};
 use self::storage::{check_database, check_disks};
-use super::{CommandFailure, base_url, block_on, print_line};
+use super::{CommandFailure, base_url, block_on, print_json, print_line};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
 use crate::domain::plural::quantity;
@@ -60,7 +60,7 @@ pub(super) fn run(
             Err(failure) => vec![Finding::failed("settings", failure.to_string())],
         };
         if arguments.json {
-            print_line(&format!("{:#}", report(&findings)));
+            print_json(&report(&findings));
         } else {
             for finding in &findings {
                 print_line(&line(finding));

@@ -155,11 +155,11 @@ async fn test(settings: &Settings, file: &Path, to: &EmailAddress) -> Result<(),
     // `LetterSender` needs a store, but a test copy runs no query.
     let store = Store::open_existing(&Database::from_settings(settings)?)?;
     let sender = letter_sender(settings, store, letter)?;
-    let not_sent = LetterCommandFailure::Test;
+    let not_sent = |reason: &str| LetterCommandFailure::Test(sanitize_line(reason));
     let mail = sender.compose_copy(to, &preview_recipient(settings), Clock::System.now())?;
-    let mail = mail.ok_or_else(|| not_sent("SMTP cannot transport this address".to_owned()))?;
-    let mut connection = sender.mailer.connect().await.map_err(|failure| not_sent(failure.detail().to_owned()))?;
-    connection.send(&mail).await.map_err(|failure| not_sent(failure.detail().to_owned()))?;
+    let mail = mail.ok_or_else(|| not_sent("SMTP cannot transport this address"))?;
+    let mut connection = sender.mailer.connect().await.map_err(|failure| not_sent(failure.detail()))?;
+    connection.send(&mail).await.map_err(|failure| not_sent(failure.detail()))?;
     connection.close().await;
     eprint_line(&format!("A test copy was sent to {}.", to.as_typed()));
     Ok(())
@@ -213,7 +213,7 @@ async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), Command
     if let Some(letter) = &letter {
         eprint_line(&counts(letter));
     }
-    result.map_err(|reason| LetterCommandFailure::Stopped(reason, waiting(letter.as_ref())).into())
+    result.map_err(|reason| LetterCommandFailure::Stopped(sanitize_line(&reason), waiting(letter.as_ref())).into())
 }
 
 fn stopped(failure: &LetterFailure, letter: Option<&StartedLetter>) -> LetterCommandFailure {

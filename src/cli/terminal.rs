@@ -1,6 +1,7 @@
 //! Terminal input and output: data goes to standard output, everything else to standard error.
 //!
-//! Text written by visitors is printed with control and direction characters replaced or escaped.
+//! Every line and all JSON is printed with control and direction characters replaced or escaped, whoever wrote it: visitors,
+//! mail servers, name servers or the makers.
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, BufRead, ErrorKind, IsTerminal, Write};
@@ -23,12 +24,12 @@ pub(super) fn eprint_line(line: &str) {
     if logging::report(line) {
         return;
     }
-    let _ = io::stderr().write_all(format!("{line}\n").as_bytes());
+    let _ = io::stderr().write_all(format!("{}\n", sanitize(line)).as_bytes());
 }
 
 /// Prints a line of data to standard output.
 pub(super) fn print_line(line: &str) {
-    print_bytes(format!("{line}\n").as_bytes());
+    print_bytes(format!("{}\n", sanitize(line)).as_bytes());
 }
 
 /// Prints JSON to standard output, with control characters escaped.
@@ -79,7 +80,8 @@ impl ListPrinter {
             (false, _) => String::new(),
         };
         self.len += 1;
-        let text = if self.as_json { start + &escape_json(&element().to_string()) } else { start + &line() + "\n" };
+        let text =
+            if self.as_json { start + &escape_json(&element().to_string()) } else { start + &sanitize(&line()) + "\n" };
         print_bytes(text.as_bytes())
     }
 

@@ -7,7 +7,8 @@ use url::{Host, Url};
 
 use super::base_url::{dial_host, is_loopback};
 
-/// An SMTP server. Its password is never sent unencrypted over a network.
+/// An SMTP server. Off this machine the connection is encrypted and verified, unless the URL ends in `?tls=off`, which
+/// is never combined with a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Relay {
     host: Host,
@@ -22,8 +23,10 @@ pub enum Security {
     Tls,
     /// STARTTLS is required.
     StartTls,
-    /// STARTTLS is used if the server offers it.
+    /// STARTTLS is used if the server offers it. Only for a server on this machine.
     StartTlsIfOffered,
+    /// No encryption, as `?tls=off` demands.
+    Off,
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -45,8 +48,12 @@ pub enum InvalidRelay {
     Syntax,
     #[error("it must start with smtp:// or smtps://")]
     Scheme,
-    #[error("it must end after the host and port")]
+    #[error("it must end after the host and port, or with ?tls=off")]
     MoreThanHost,
+    #[error("?tls=off would send the password unencrypted; remove ?tls=off, or user and password")]
+    PasswordWithoutTls,
+    #[error("smtps:// and ?tls=off contradict each other; use smtp:// for a connection without TLS")]
+    TlsOnAndOff,
     #[error("user and password must both be given, with special characters percent-encoded (@ as %40)")]
     Login,
 }
@@ -61,7 +68,12 @@ impl Relay {
             "smtp" => false,
             _ => return Err(InvalidRelay::Scheme),
         };
-        if !matches!(url.path(), "" | "/") || url.query().is_some() || url.fragment().is_some() {
+        let tls_off = match url.query() {
+            None => false,
+            Some("tls=off") => true,
+            Some(_) => return Err(InvalidRelay::MoreThanHost),
+        };
+        if !matches!(url.path(), "" | "/") || url.fragment().is_some() {
             return Err(InvalidRelay::MoreThanHost);
         }
         let host = url.host_str().and_then(|host| Host::parse(host).ok()).ok_or(InvalidRelay::Syntax)?;
@@ -72,10 +84,13 @@ impl Relay {
             }
             _ => return Err(InvalidRelay::Login),
         };
-        let security = match (tls, &login) {
-            (true, _) => Security::Tls,
-            (false, Some(_)) if !is_trusted_local(&host) => Security::StartTls,
-            (false, _) => Security::StartTlsIfOffered,
+        let security = match (tls, tls_off) {
+            (true, true) => return Err(InvalidRelay::TlsOnAndOff),
+            (false, true) if login.is_some() => return Err(InvalidRelay::PasswordWithoutTls),
+            (false, true) => Security::Off,
+            (true, false) => Security::Tls,
+            (false, false) if is_trusted_local(&host) => Security::StartTlsIfOffered,
+            (false, false) => Security::StartTls,
         };
         let port = url.port().unwrap_or(match (tls, &login) {
             (true, _) => 465,
@@ -104,6 +119,18 @@ impl Relay {
     #[must_use]
     pub const fn login(&self) -> Option<&Login> {
         self.login.as_ref()
+    }
+
+    /// Describes how the connection is secured, for `check`.
+    #[must_use]
+    pub fn security_in_words(&self) -> &'static str {
+        match (self.security, self.is_trusted_local()) {
+            (Security::Tls, false) => "verified TLS",
+            (Security::StartTls, _) => "verified TLS (STARTTLS)",
+            (Security::Tls, true) => "TLS with any certificate, since it is on this machine",
+            (Security::StartTlsIfOffered, _) => "TLS if the server offers it, since it is on this machine",
+            (Security::Off, _) => "no TLS (`?tls=off`)",
+        }
     }
 
     /// Whether the connection stays on this machine, so that any certificate is accepted.
@@ -140,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_is_encrypted_or_stays_on_this_machine() {
+    fn a_connection_is_encrypted_unless_it_stays_on_this_machine_or_the_url_says_so() {
         for (url, security, port) in [
             ("smtps://u:p@mail.example", Security::Tls, 465),
             ("smtps://mail.example:4650", Security::Tls, 4650),
@@ -153,7 +180,13 @@ mod tests {
             ("smtp://u:p@localhost", Security::StartTlsIfOffered, 587),
             ("smtp://u:p@127.0.0.1:2525", Security::StartTlsIfOffered, 2525),
             ("smtp://u:p@[::1]", Security::StartTlsIfOffered, 587),
-            ("smtp://mail.example", Security::StartTlsIfOffered, 25),
+            ("smtp://localhost", Security::StartTlsIfOffered, 25),
+            ("smtp://mail.example", Security::StartTls, 25),
+            ("smtp://192.168.0.1", Security::StartTls, 25),
+            ("smtp://mail.localhost", Security::StartTls, 25),
+            ("smtp://mail.example?tls=off", Security::Off, 25),
+            ("smtp://mail.example:2525/?tls=off", Security::Off, 2525),
+            ("smtp://127.0.0.1?tls=off", Security::Off, 25),
         ] {
             let relay = Relay::parse(url).unwrap();
             assert_eq!((relay.security(), relay.port()), (security, port), "{url}");
@@ -176,7 +209,11 @@ mod tests {
             ("smtp://", InvalidRelay::Syntax),
             ("https://mail.example", InvalidRelay::Scheme),
             ("smtps://mail.example/path", InvalidRelay::MoreThanHost),
-            ("smtps://mail.example?tls=off", InvalidRelay::MoreThanHost),
+            ("smtp://mail.example?tls=on", InvalidRelay::MoreThanHost),
+            ("smtp://mail.example?tls=off&x=1", InvalidRelay::MoreThanHost),
+            ("smtps://mail.example?tls=off", InvalidRelay::TlsOnAndOff),
+            ("smtp://u:p@mail.example?tls=off", InvalidRelay::PasswordWithoutTls),
+            ("smtp://u:p@localhost?tls=off", InvalidRelay::PasswordWithoutTls),
             ("smtps://user@mail.example", InvalidRelay::Login),
             ("smtps://:password@mail.example", InvalidRelay::Login),
             ("smtps://user:a%0D%0Ab@mail.example", InvalidRelay::Login),

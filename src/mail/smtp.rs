@@ -3,8 +3,8 @@
 //! Failures are classified by what they mean for the mail: it was certainly not delivered, or that is uncertain.
 
 use std::error::Error as _;
-use std::fmt;
 use std::time::Duration;
+use std::{fmt, io};
 
 use lettre::transport::smtp::Error;
 use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
@@ -26,6 +26,9 @@ const ENVELOPE_TIMEOUT: Duration = Duration::from_mins(1);
 /// twice.
 const CONTENT_TIMEOUT: Duration = Duration::from_mins(5);
 const QUIT_TIMEOUT: Duration = Duration::from_secs(2);
+
+const NO_STARTTLS: &str = "it offers no TLS, which `smtp_url` requires off this machine; `?tls=off` at its end sends mail \
+                           unencrypted, without a password";
 
 /// Why a mail was not sent.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -92,8 +95,27 @@ impl From<Error> for FailureCause {
         let code = error.status().map(|code| code.to_string());
         // The source of an error with a code is the reply, its lines joined by spaces.
         let reply = code.as_ref().and_then(|_| error.source()).map(ToString::to_string);
-        Self { detail: error.to_string(), code, reply }
+        let detail = if is_certificate_error(&error) {
+            format!("its certificate is not trusted by this system, which `smtp_url` requires ({error})")
+        } else {
+            error.to_string()
+        };
+        Self { detail, code, reply }
     }
+}
+
+/// Whether the server's certificate was rejected.
+fn is_certificate_error(error: &Error) -> bool {
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
+        let tls = inner.and_then(|inner| inner.downcast_ref()).or_else(|| cause.downcast_ref::<rustls::Error>());
+        if let Some(rustls::Error::InvalidCertificate(_)) = tls {
+            return true;
+        }
+        source = cause.source();
+    }
+    false
 }
 
 impl FailureCause {
@@ -128,12 +150,12 @@ impl Mailer {
     pub async fn connect(&self) -> Result<SmtpConnection, SendFailure> {
         match timeout(CONNECT_TIMEOUT, self.open()).await {
             Ok(Ok(opened)) => Ok(SmtpConnection(opened)),
-            Ok(Err(error)) => Err(SendFailure::Unavailable(error.into())),
+            Ok(Err(cause)) => Err(SendFailure::Unavailable(cause)),
             Err(elapsed) => Err(SendFailure::Unavailable(elapsed.into())),
         }
     }
 
-    async fn open(&self) -> Result<AsyncSmtpConnection, Error> {
+    async fn open(&self) -> Result<AsyncSmtpConnection, FailureCause> {
         let relay = &self.relay;
         let client_id = ClientId::Domain(self.domain.clone());
         let implicit_tls = (relay.security() == Security::Tls).then(|| self.tls()).transpose()?;
@@ -141,7 +163,8 @@ impl Mailer {
         let mut smtp =
             AsyncSmtpConnection::connect_tokio1(server, Some(CONNECT_TIMEOUT), &client_id, implicit_tls, None).await?;
         let use_starttls = match relay.security() {
-            Security::Tls => false,
+            Security::Tls | Security::Off => false,
+            Security::StartTls if !smtp.can_starttls() => return Err(FailureCause::new(NO_STARTTLS)),
             Security::StartTls => true,
             Security::StartTlsIfOffered => smtp.can_starttls(),
         };

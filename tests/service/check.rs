@@ -226,3 +226,59 @@ async fn an_unreachable_mail_server_or_a_wrong_password_fails_the_check() {
     assert_check(&checks, "mail", "trouble", "Check `smtp_url`");
     assert!(server.mails().await.is_empty());
 }
+
+#[tokio::test]
+async fn the_check_says_how_the_connection_to_the_mail_server_is_secured() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let server = MailServer::start().await;
+    for (url, state, code, detail) in [
+        ("smtp://127.0.0.1:PORT", "ok", 0, "TLS if the server offers it, since it is on this machine"),
+        ("smtp://0.0.0.0:PORT", "trouble", 1, "it offers no TLS, which `smtp_url` requires"),
+        ("smtp://0.0.0.0:PORT?tls=off", "note", 0, "no TLS (`?tls=off`)"),
+    ] {
+        let url = url.replace("PORT", &server.port().to_string());
+        let mail = ["--smtp-url", &url, "--mail-from", "a@troupe.example", "--contact-to", "b@troupe.example"];
+        let check = ["check", "--name-server", "127.0.0.1:1"];
+        let (exit_code, checks) = run(Program::command(folder.path(), &[&check[..], &mail].concat()));
+        assert_check(&checks, "mail", state, detail);
+        assert_eq!(exit_code, code, "{checks:#}");
+    }
+}
+
+/// A mail server whose greeting tries to control the terminal.
+fn hostile_mail_server() -> std::net::SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address");
+    std::thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            let greeting = "554 5.7.1 \u{1b}]0;owned\u{7}\u{9b}2J \u{202e}go away\r\n";
+            let _ = std::io::Write::write_all(&mut client, greeting.as_bytes());
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn a_reply_of_a_mail_server_cannot_control_the_terminal() {
+    let service = Service::start(porchlight::config::RawSettings::default(), Database::migrated_sqlite().await).await;
+    let download = json!({ "email": "ada@example.com", "updates": true });
+    service.post("/api/download", &download).await.expect_ok();
+    let letter = service.file("a.md", "# News\n\nText.\n").display().to_string();
+    let url = format!("smtp://{}", hostile_mail_server());
+    let mail = ["--smtp-url", &url, "--mail-from", "a@troupe.example", "--contact-to", "b@troupe.example"];
+    let other = ["--postal-address", "1 Lamp Street", "--base-url", "https://troupe.example"];
+    for arguments in [
+        &["check", "--name-server", "127.0.0.1:1"][..],
+        &["check", "--name-server", "127.0.0.1:1", "--json"],
+        &["letter", "test", &letter, "--to", "me@troupe.example"],
+        &["letter", "send", &letter, "--yes"],
+    ] {
+        let mut command = service.command(&[arguments, &mail, &other].concat());
+        command.args(["--database-url", service.database.url()]);
+        let (code, output) = Program::run(command);
+        assert!(code == 1 && output.contains("go away"), "{arguments:?}: {output:?}");
+        let harmful = |c: char| c != '\n' && (c.is_control() || c == '\u{202e}');
+        assert!(!output.contains(harmful), "{arguments:?}: {output:?}");
+    }
+    service.stop().await;
+}

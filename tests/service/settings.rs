@@ -136,6 +136,7 @@ fn an_invalid_value_prevents_the_start_and_the_message_names_the_setting() {
         ("smtp_url", "mail.example"),
         ("smtp_url", "https://mail.example"),
         ("smtp_url", "smtps://user@mail.example"),
+        ("smtp_url", "smtp://user:password@mail.example?tls=off"),
         ("mail_from", "Troupe"),
         ("contact_to", "makers@troupe.example, others@troupe.example"),
         ("client_ip_header", "x-forwarded-for"),

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use crate::cli::terminal::sanitize_line;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     Ok,
@@ -38,7 +40,7 @@ pub(super) fn line(finding: &Finding) -> String {
         State::Note => '·',
         State::Failed => '✗',
     };
-    format!("{mark} {:<9} {}", finding.name, finding.detail)
+    format!("{mark} {:<9} {}", finding.name, sanitize_line(&finding.detail))
 }
 
 pub(super) fn report(findings: &[Finding]) -> Value {

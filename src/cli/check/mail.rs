@@ -7,6 +7,7 @@ use tokio::time::timeout;
 use super::finding::Finding;
 use super::sender::check_sender;
 use crate::config::{InvalidSettings, MailSettings, Settings};
+use crate::domain::relay::Security;
 use crate::mail::{MailAddress, Mailer};
 use crate::probe::NameServers;
 
@@ -36,7 +37,13 @@ async fn check_mail_server(mail: &MailSettings) -> Finding {
         Ok(Ok(connection)) => {
             connection.close().await;
             let login = if mail.relay.login().is_some() { "the login works" } else { "no login is set" };
-            return Finding::ok(NAME, format!("{} accepts connections; {login}", mail.relay));
+            let detail = format!("{} accepts connections, {}; {login}", mail.relay, mail.relay.security_in_words());
+            return match (mail.relay.security(), mail.relay.is_trusted_local()) {
+                (Security::Off, false) => {
+                    Finding::note(NAME, format!("{detail}. Anyone on the way can read all mail."))
+                }
+                _ => Finding::ok(NAME, detail),
+            };
         }
         Ok(Err(failure)) => failure.detail().to_owned(),
         Err(_) => "it did not respond in time".to_owned(),

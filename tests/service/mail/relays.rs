@@ -79,7 +79,25 @@ async fn a_remote_server_with_an_untrusted_certificate_gets_nothing() {
         let server = server(&identity, starttls).await;
         let (step, mut server) = one_step(server, &url.replace("LOGIN", LOGIN_IN_URL)).await;
         is_unavailable(&step);
+        assert!(format!("{step:?}").contains("`smtp_url` requires"), "{step:?}");
         assert!(server.mails().await.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_sent_unencrypted_to_a_remote_server_unless_the_url_says_so() {
+    let (step, mut plain) = one_step(MailServer::start().await, "smtp://0.0.0.0:PORT").await;
+    is_unavailable(&step);
+    assert!(format!("{step:?}").contains("`smtp_url` requires"), "{step:?}");
+    assert!(plain.mails().await.is_empty());
+
+    // Not even if it offers TLS: off is off.
+    let identity = Authority::new().issue("0.0.0.0");
+    let servers = [MailServer::start().await, server(&identity, Some("offered")).await];
+    for server in servers {
+        let (step, mut server) = one_step(server, "smtp://0.0.0.0:PORT?tls=off").await;
+        assert!(matches!(step, ForwardStep::Sent), "{step:?}");
+        assert!(!server.next_mail().await.encrypted);
     }
 }
 
