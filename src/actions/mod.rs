@@ -43,7 +43,7 @@ pub use forward_messages::{ForwardStep, Forwarder};
 pub use import_people::import_people;
 pub use join_waitlist::join_waitlist;
 pub use newest_image::{NewestImage, latest_path};
-pub use ops_summary::{OpsSummary, ops_summary};
+pub use ops_summary::{CachedSummary, OpsSummary, ops_summary, recent_summary};
 pub use publish_release::{ImageSource, NewRelease, PublishFailure, ReleaseStore, publish_release};
 pub use readiness::{ReadinessCheck, image_problem, readiness};
 pub use release_catalog::{CatalogWatcher, ReleaseCatalog};
@@ -68,6 +68,7 @@ pub struct Service {
     pub newest_image: NewestImage,
     pub catalog: ReleaseCatalog,
     pub count_buffer: CountBuffer,
+    pub cached_summary: CachedSummary,
     /// Whether a mail server is configured to which contact messages are forwarded.
     pub forwards_messages: bool,
     pub unconfigured_proxy: UnconfiguredProxy,

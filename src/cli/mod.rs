@@ -15,6 +15,7 @@ mod release;
 mod serve;
 mod stats;
 mod terminal;
+mod time_argument;
 
 use std::path::PathBuf;
 use std::process::ExitCode;

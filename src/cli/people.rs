@@ -4,6 +4,7 @@ mod csv_file;
 mod csv_row;
 mod list;
 mod private_file;
+mod purge;
 mod show;
 
 use std::io::ErrorKind;
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 
 use self::list::{BATCH_SIZE, PeopleCursor, list};
+use self::purge::PurgeArguments;
 use super::terminal::exit_on_interrupt;
 use super::{Access, CommandFailure, block_on, confirm, eprint_line, open_store, print_json, print_line};
 use crate::actions::{self, Failure, erase_person};
@@ -77,6 +79,11 @@ pub(super) enum PeopleCommand {
         #[arg(long)]
         yes: bool,
     },
+    /// Remove signups by source or time, such as invented ones, and people of whom nothing else is stored
+    ///
+    /// Shows how many match before it asks. Statistics and suppressions are not changed.
+    #[command(before_help = purge::EXAMPLES)]
+    Purge(PurgeArguments),
     /// Never send mail to an address, even if it opts in
     #[command(before_help = "Example:\n  porchlight people suppress ada@example.com")]
     Suppress {
@@ -106,6 +113,8 @@ pub(super) enum PeopleFailure {
     OnlyLetterMonth(String),
     #[error("{0} is not suppressed.")]
     NotSuppressed(String),
+    #[error("No signup matches, so nothing was removed.")]
+    NothingToPurge,
     #[error("Nothing was changed: {0}.")]
     Action(#[from] Failure),
     #[error("The list is incomplete: {0}.")]
@@ -128,7 +137,7 @@ impl PeopleCommand {
     const fn access(&self) -> Access {
         match self {
             Self::Show { .. } | Self::List { .. } | Self::Export { .. } => Access::Read,
-            Self::Erase { .. } | Self::Unsuppress { .. } => Access::Write,
+            Self::Erase { .. } | Self::Purge(_) | Self::Unsuppress { .. } => Access::Write,
             Self::Import { .. } | Self::Suppress { .. } => Access::Create,
         }
     }
@@ -149,6 +158,7 @@ pub(super) fn run(command: PeopleCommand, settings: &Settings) -> Result<(), Com
             PeopleCommand::Export { file } => export(&store, file.as_deref()).await,
             PeopleCommand::Import { file, all_or_nothing } => import(&store, &file, all_or_nothing).await,
             PeopleCommand::Erase { email, yes } => erase(&store, &email, yes).await,
+            PeopleCommand::Purge(arguments) => arguments.run(&store).await,
             PeopleCommand::Suppress { email } => suppress(&store, &email).await,
             PeopleCommand::Unsuppress { email } => unsuppress(&store, &email).await,
         };

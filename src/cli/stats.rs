@@ -87,9 +87,6 @@ fn validate_since(since: Option<Day>, today: Day) -> Result<(), InvalidSettings>
 }
 
 fn statistics_json(statistics: &Statistics) -> Value {
-    let totals_by = |name: &str, rows: &[(String, Totals)]| -> Value {
-        rows.iter().map(|(value, totals)| row_json(name, null_if_empty(value), totals)).collect()
-    };
     let counts_by = |name: &str, number: &str, rows: &[(String, u64)]| -> Value {
         rows.iter().map(|(value, count)| json!({ name: value, number: count })).collect()
     };
@@ -99,11 +96,25 @@ fn statistics_json(statistics: &Statistics) -> Value {
         "until": statistics.until.date(),
         "total": totals_json(&statistics.total),
         "periods": statistics.periods.iter().map(|(day, totals)| row_json("start", day.date().into(), totals)).collect::<Value>(),
-        "sources": totals_by("source", &statistics.sources),
-        "via": totals_by("via", &statistics.via),
+        "sources": sources_json(statistics),
+        "via": totals_by("via", &statistics.via).collect::<Value>(),
         "tool_calls": counts_by("tool", "calls", &statistics.tools),
         "images": counts_by("version", "sent", &statistics.images),
     })
+}
+
+fn totals_by(name: &'static str, rows: &[(String, Totals)]) -> impl Iterator<Item = Value> {
+    rows.iter().map(move |(value, totals)| row_json(name, null_if_empty(value), totals))
+}
+
+/// The last row has the rest, if there is one. No source has the member `others`.
+fn sources_json(statistics: &Statistics) -> Value {
+    let rest = statistics.other_sources(usize::MAX).map(|totals| {
+        let mut row = row_json("source", Value::Null, &totals);
+        row["others"] = true.into();
+        row
+    });
+    totals_by("source", &statistics.sources).chain(rest).collect()
 }
 
 fn null_if_empty(name: &str) -> Value {
@@ -122,7 +133,7 @@ fn row_json(name: &str, value: Value, totals: &Totals) -> Value {
 
 /// The headings of the columns, in the order of [`Totals::named`].
 const COLUMNS: [&str; 6] = ["downloads", "new people", "opt-ins", "joins", "messages", "unsubscribed"];
-/// How many sources the table lists.
+/// How many sources the table lists; the last row has the others.
 const MAX_SOURCES: usize = 12;
 /// The widest label in terminal columns. Some characters take two.
 const MAX_LABEL_WIDTH: usize = 18;
@@ -140,7 +151,7 @@ fn chart(statistics: &Statistics, width: Option<usize>) -> Vec<String> {
     let mut sources: Vec<_> =
         statistics.sources.iter().take(MAX_SOURCES).map(|(source, totals)| (source_label(source), *totals)).collect();
     sources.sort_by_key(|(_, totals)| std::cmp::Reverse(totals.downloads));
-    let has_more = statistics.sources.len() > sources.len();
+    sources.extend(statistics.other_sources(MAX_SOURCES).map(|totals| ("(others)".to_owned(), totals)));
     let total = ("total".to_owned(), statistics.total);
     let table = Table::for_rows(periods.iter().chain(&sources).chain([&total]), width);
 
@@ -151,9 +162,6 @@ fn chart(statistics: &Statistics, width: Option<usize>) -> Vec<String> {
         lines.push(String::new());
         lines.push(table.header("source"));
         lines.extend(table.rows(&sources));
-    }
-    if has_more {
-        lines.push("(and others)".to_owned());
     }
     lines
 }

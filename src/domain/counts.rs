@@ -122,6 +122,18 @@ impl Totals {
         *total += count;
     }
 
+    /// Subtracts what sources are counted by: downloads, people, opt-ins and joins.
+    #[must_use]
+    pub const fn without(self, part: Self) -> Self {
+        Self {
+            downloads: self.downloads.saturating_sub(part.downloads),
+            new_people: self.new_people.saturating_sub(part.new_people),
+            opt_ins: self.opt_ins.saturating_sub(part.opt_ins),
+            joins: self.joins.saturating_sub(part.joins),
+            ..self
+        }
+    }
+
     /// Each total with its name in JSON and its label in metrics. The columns of `stats` and of the dashboard
     /// are in this order.
     #[must_use]
@@ -146,6 +158,13 @@ impl SourceCounts {
     pub fn add(&mut self, day: Day, what: CountedEvent, source: Option<&Source>) {
         let source = source.map(Source::as_str).filter(|source| !source.contains('@')).unwrap_or_default();
         self.0.entry((day, source.to_owned())).or_default().add(what, 1);
+    }
+
+    /// Removes these sources of a day.
+    pub fn remove(&mut self, day: Day, sources: &[String]) {
+        for source in sources {
+            self.0.remove(&(day, source.clone()));
+        }
     }
 
     pub fn iter(&self) -> impl Iterator<Item = (Day, &str, &Totals)> {

@@ -49,9 +49,15 @@ pub const CLIENT_MCP_REQUESTS: RateLimit = RateLimit { burst: 200, interval: Dur
 /// Most buckets that are kept for the limits above, a few megabytes. Beyond that, the fullest ones are forgotten.
 pub const MAX_CLIENT_BUCKETS: usize = 64 * 1024;
 
-/// A source that was not seen recently is counted only on a day with fewer sources than this.
+/// Sources that are new on one day: not seen in the seven days before. Those beyond are counted together.
 /// Anyone can invent sources, so their number must be bounded.
 pub const MAX_NEW_SOURCES_PER_DAY: i64 = 500;
+
+/// Most downloads of one person in a list to import: each becomes a row.
+pub const MAX_IMPORTED_DOWNLOADS: u32 = 10_000_000;
+
+/// How old the counts of rows in `/metrics` may be.
+pub const MAX_SUMMARY_AGE: Duration = Duration::from_secs(15);
 
 /// Most rows that a command or a background task changes in one transaction, so that no request waits for long.
 pub const MAX_ROWS_PER_STEP: i64 = 250;

@@ -21,3 +21,16 @@ pub struct Statistics {
     /// Transfers of disk images by version, the most frequent first.
     pub images: Vec<(String, u64)>,
 }
+
+impl Statistics {
+    /// The totals of all sources but the first `listed`: less frequent ones, and those beyond the number that a day admits.
+    /// Returns `None` if there are none. With it, the rows of the sources add up to the total.
+    #[must_use]
+    pub fn other_sources(&self, listed: usize) -> Option<Totals> {
+        let mut rest = Totals { messages: 0, unsubscribes: 0, ..self.total };
+        for (_, totals) in self.sources.iter().take(listed) {
+            rest = rest.without(*totals);
+        }
+        (rest != Totals::default()).then_some(rest)
+    }
+}

@@ -26,7 +26,7 @@ use tokio_util::task::TaskTracker;
 
 use self::connections::{ConnectionContext, Listener};
 use self::supervisor::Supervisor;
-use crate::actions::{CountBuffer, Forwarder, NewestImage, ReleaseCatalog, Service, UnconfiguredProxy};
+use crate::actions::{CachedSummary, CountBuffer, Forwarder, NewestImage, ReleaseCatalog, Service, UnconfiguredProxy};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, MailSettings, OpsListen, Secret, Settings};
 use crate::domain::base_url::BaseUrl;
@@ -131,6 +131,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         newest_image,
         catalog,
         count_buffer,
+        cached_summary: CachedSummary::default(),
         forwards_messages,
         unconfigured_proxy: UnconfiguredProxy::default(),
     };

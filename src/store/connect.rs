@@ -82,6 +82,9 @@ impl Database {
             if path.is_empty() {
                 return Err("it names no file after sqlite:".to_owned());
             }
+            if path.contains('?') {
+                return Err("it has parameters after ?, which are not supported; name only the file".to_owned());
+            }
             return Ok(Self::Sqlite(path.into()));
         }
         if url.starts_with("postgres://") || url.starts_with("postgresql://") {
@@ -200,6 +203,9 @@ impl Store {
     }
 
     async fn run_migrations(&self) -> Result<(), StoreFailure> {
+        if self.is_standby().await {
+            return Err(StoreFailure::standby());
+        }
         if matches!(self.migration_state().await?, MigrationState::Newer(_)) {
             return Ok(());
         }
@@ -327,4 +333,19 @@ fn open_postgres(options: &PgConnectOptions, timeouts: Timeouts, size: PoolSize)
         })
         .connect_lazy_with(options.clone().application_name("porchlight").disable_statement_logging());
     Store::Postgres(pool)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_of_a_sqlite_url_are_refused() {
+        assert!(
+            matches!(Database::parse("sqlite:porchlight.db"), Ok(Database::Sqlite(path)) if path == Path::new("porchlight.db"))
+        );
+        for url in ["sqlite:porchlight.db?mode=rw", "sqlite:///srv/porchlight.db?cache=shared", "sqlite:"] {
+            assert!(Database::parse(url).is_err(), "{url}");
+        }
+    }
 }

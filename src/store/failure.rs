@@ -35,6 +35,11 @@ impl StoreFailure {
         }
     }
 
+    /// The PostgreSQL server takes no writes until it is promoted.
+    pub(super) fn standby() -> Self {
+        Self::Unavailable("this PostgreSQL server is a standby and accepts no writes".to_owned())
+    }
+
     /// A copy of a database whose newest migration is `version`, unknown to this program, would lack data.
     #[must_use]
     pub fn incomplete_copy(version: i64) -> Self {

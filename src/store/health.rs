@@ -1,7 +1,7 @@
 //! Checks the state of the database without changing its contents.
 
 use super::connect::check_durability;
-use super::statement::in_transaction;
+use super::statement::{in_transaction, on_pool};
 use super::{MigrationState, Store, StoreFailure};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +43,13 @@ impl Store {
             self.probe_write().await?;
         }
         Ok(Health { migrations, durability_risk: self.durability_risk().await? })
+    }
+
+    /// # Errors
+    /// When the database cannot be read.
+    pub async fn ping(&self) -> Result<(), StoreFailure> {
+        on_pool!(self, |pool| sqlx::query("SELECT 1").execute(pool).await.map(drop))?;
+        Ok(())
     }
 
     /// Runs a transaction that inserts what the writer inserts, and changes nothing.

@@ -23,8 +23,10 @@ pub struct ImportedPerson {
     pub opt_in: Option<Uuid>,
 }
 
-/// Rows per statement.
+/// People per statement.
 const BATCH_SIZE: usize = 1000;
+/// Downloads and joins per statement. One person may have any number.
+const EVENTS_BATCH_SIZE: usize = 10_000;
 
 const INSERT_PEOPLE: Statement = batch_statement!(
     "INSERT INTO people (address, email, first_seen_at, first_download, first_join, opt_in) \
@@ -61,8 +63,11 @@ impl Store {
                 let new: Vec<(String,)> = sqlx::query_as(sql(INSERT_PEOPLE)).bind(&rows).fetch_all(&mut *tx).await?;
                 let new = new.iter().filter_map(|(address,)| by_address.get(address.as_str()));
                 let new: Vec<_> = new.copied().collect();
-                let events = new.iter().flat_map(|person| event_rows(person)).collect::<Value>().to_string();
-                sqlx::query(sql(INSERT_EVENTS)).bind(&events).execute(&mut *tx).await?;
+                let mut events = new.iter().flat_map(|person| event_rows(person)).peekable();
+                while events.peek().is_some() {
+                    let some = events.by_ref().take(EVENTS_BATCH_SIZE).collect::<Value>().to_string();
+                    sqlx::query(sql(INSERT_EVENTS)).bind(&some).execute(&mut *tx).await?;
+                }
                 let consents = new.iter().filter_map(|person| consent_row(person)).collect::<Value>().to_string();
                 sqlx::query(sql(INSERT_CONSENTS)).bind(&consents).execute(&mut *tx).await?;
                 added += new.len() as u64;

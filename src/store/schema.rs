@@ -4,11 +4,18 @@
 //! into `schema_versions` with the oldest program that may still run on its schema. So a newer program can migrate a
 //! database while older ones use it.
 
+use std::time::Duration;
+
+use sqlx::ConnectOptions;
 use sqlx::migrate::Migrator;
+use tokio::time::timeout;
 
 use super::migrations::{POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS};
 use super::statement::{Statement, on_pool};
 use super::{Store, StoreFailure};
+
+/// For the question whether a server is a standby.
+const STANDBY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The first migration that records the oldest compatible program.
 pub(super) const FIRST_RECORDED: i64 = 9;
@@ -39,6 +46,13 @@ impl Store {
     /// # Errors
     /// When the database is unavailable, or a newer program has migrated it and does not allow this one to run.
     pub async fn migration_state(&self) -> Result<MigrationState, StoreFailure> {
+        match self.read_migration_state().await {
+            Err(StoreFailure::Unavailable(_)) if self.is_standby().await => Err(StoreFailure::standby()),
+            state => state,
+        }
+    }
+
+    async fn read_migration_state(&self) -> Result<MigrationState, StoreFailure> {
         let applied = self.applied_migrations().await?;
         let known: Vec<i64> = self.known_migrations().iter().map(|migration| migration.version).collect();
         let pending = known.iter().any(|version| !applied.contains(version));
@@ -60,6 +74,16 @@ impl Store {
             state = MigrationState::Newer(version);
         }
         Ok(state)
+    }
+
+    /// Whether PostgreSQL is a standby. The pool only reports that it got no usable connection in time.
+    pub(super) async fn is_standby(&self) -> bool {
+        let Self::Postgres(pool) = self else { return false };
+        let ask = async {
+            let mut connection = pool.connect_options().connect().await?;
+            sqlx::query_scalar("SELECT pg_is_in_recovery()").fetch_one(&mut connection).await
+        };
+        matches!(timeout(STANDBY_TIMEOUT, ask).await, Ok(Ok::<bool, sqlx::Error>(true)))
     }
 
     /// Fails if the database has tables or columns that this program does not know: a copy would lack them.

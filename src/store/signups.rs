@@ -6,14 +6,13 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::Store;
-use super::counts::{ADD_COUNTS, ADD_SOURCES, counts_batch, sources_batch};
+use super::counts::{ADD_COUNTS, add_sources, counts_batch};
 use super::statement::{Statement, batch_statement, in_transaction};
 use super::writer::Record;
 use crate::domain::calendar::Day;
 use crate::domain::consent::{self, Via};
 use crate::domain::counts::{CountedEvent, Counts, SourceCounts};
 use crate::domain::email::EmailAddress;
-use crate::domain::limits;
 use crate::domain::signup::KnownBefore;
 use crate::domain::text::Source;
 use crate::domain::time::Timestamp;
@@ -107,11 +106,7 @@ impl Record for SignupRecord {
             // A repeated write inserts nothing and must not be counted again.
             if inserted > 0 {
                 let (counts, sources) = count(&recorded, &people, &rows);
-                sqlx::query(sql(ADD_SOURCES))
-                    .bind(sources_batch(&sources))
-                    .bind(limits::MAX_NEW_SOURCES_PER_DAY)
-                    .execute(&mut *tx)
-                    .await?;
+                add_sources!(tx, sql, sources);
                 sqlx::query(sql(ADD_COUNTS)).bind(counts_batch(&counts)).execute(&mut *tx).await?;
             }
             known_before_each(signups.len(), &people, &rows)

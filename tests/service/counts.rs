@@ -177,22 +177,72 @@ async fn a_write_repeated_after_an_ambiguous_commit_is_counted_once() {
 }
 
 #[tokio::test]
-async fn invented_sources_fill_no_more_than_their_part_of_a_day() {
+async fn a_day_admits_five_hundred_new_sources_and_those_of_the_week_before() {
     on_each_database(async |service| {
         let database = &service.database;
         download(service, "ada@example.com", true, "hn").await;
-        service.clock.advance(Duration::from_hours(24));
-        let crowd = "INSERT INTO sources (day, source, downloads, people, opt_ins, joins) \
-                     WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 500) \
-                     SELECT 20773, 'crowd ' || n, 1, 1, 0, 0 FROM number";
-        database.execute(crowd).await;
-        for source in ["one too many", "hn", "crowd 7", ""] {
+        service.clock.advance(Duration::from_hours(7 * 24));
+        database.execute("INSERT INTO new_sources (day, names) VALUES (20779, 498)").await;
+        for source in ["first", "second", "one too many", "hn", "first", "one too many", ""] {
             download(service, "bob@example.com", false, source).await;
         }
-        let sources = "SELECT source || ' ' || downloads FROM sources \
-                       WHERE day = 20773 AND (downloads > 1 OR source NOT LIKE 'crowd %') ORDER BY source";
-        assert_eq!(database.texts(sources).await, [" 1", "crowd 7 2", "hn 1"]);
-        assert_eq!(total(database, "download").await, 5);
+        let sources = "SELECT source || ' ' || downloads FROM sources WHERE day = 20779 ORDER BY source";
+        assert_eq!(database.texts(sources).await, [" 1", "first 2", "hn 1", "second 1"]);
+        assert_eq!(total(database, "download").await, 8);
+        service.clock.advance(Duration::from_hours(24));
+        download(service, "bob@example.com", false, "one too many").await;
+        assert_eq!(database.count("sources WHERE source = 'one too many'").await, 1, "a new day");
+    })
+    .await;
+}
+
+/// Sends downloads with so many different sources at once to the instances in turn.
+async fn invent_sources(instances: &[&Service], number: usize) {
+    let requests = (0..number).map(|number| async move {
+        let service = instances[number % instances.len()];
+        // Some of them through both instances.
+        let source = format!("invented {}", number / 2);
+        download(service, &format!("p{number}@example.com"), false, &source).await;
+    });
+    join_all(requests).await;
+}
+
+#[tokio::test]
+async fn instances_together_admit_exactly_five_hundred_new_sources() {
+    let database = Database::migrated_postgres().await;
+    let (first, second) = tokio::join!(
+        Service::start(RawSettings::default(), database.clone()),
+        Service::start(RawSettings::default(), database.clone())
+    );
+    invent_sources(&[&first, &second], 1200).await;
+    assert_eq!(database.count("sources WHERE source <> ''").await, 500);
+    assert_eq!(database.texts("SELECT CAST(names AS TEXT) FROM new_sources").await, ["500"]);
+    first.stop().await;
+    second.stop().await;
+}
+
+#[tokio::test]
+async fn the_rows_of_stats_add_up_to_the_total() {
+    on_each_database(async |service| {
+        invent_sources(&[service], 1040).await;
+        assert_eq!(service.database.count("sources WHERE source <> ''").await, 500);
+        let mut command = service.command(&["stats", "--json"]);
+        command.args(["--database-url", service.database.url()]);
+        let (code, output) = crate::harness::Program::run(command);
+        assert_eq!(code, 0, "{output}");
+        let stats: serde_json::Value = serde_json::from_str(&output).expect("JSON");
+        let rows = stats["sources"].as_array().expect("rows");
+        for column in ["downloads", "new_people", "opt_ins", "joins"] {
+            let sum: u64 = rows.iter().map(|row| row[column].as_u64().expect("a number")).sum();
+            assert_eq!(sum, stats["total"][column].as_u64().expect("a number"), "{column}");
+        }
+        let rest = rows.last().expect("the rest");
+        assert_eq!((&rest["others"], rows.iter().filter(|row| row["others"] == true).count()), (&json!(true), 1));
+        assert!(rest["downloads"].as_u64().expect("a number") >= 40, "{rest}");
+        let mut command = service.command(&["stats"]);
+        command.args(["--database-url", service.database.url()]);
+        let (_, table) = crate::harness::Program::run(command);
+        assert!(table.lines().last().expect("a line").starts_with("(others)"), "{table}");
     })
     .await;
 }

@@ -24,7 +24,8 @@ const READERS: [&[&str]; 11] = [
 ];
 
 /// Commands that change existing data.
-const WRITERS: [&[&str]; 4] = [
+const WRITERS: [&[&str]; 5] = [
+    &["people", "purge", "--source", "casino", "--yes"],
     &["people", "erase", "ada@example.com", "--yes"],
     &["people", "unsuppress", "ada@example.com"],
     &["inbox", "retry", "--all"],

@@ -5,7 +5,7 @@ use porchlight::config::RawSettings;
 use serde_json::json;
 
 use crate::harness::{
-    Connection, Database, Service, SmallDisk, endpoints, on_each_database, on_each_database_with, wait_until,
+    Connection, Database, Program, Service, SmallDisk, endpoints, on_each_database, on_each_database_with, wait_until,
 };
 use crate::ops::{becomes_ready, readiness, watched};
 
@@ -265,4 +265,23 @@ async fn readers_that_wait_for_the_database_do_not_delay_a_write() {
     };
     tokio::join!(readers, writes);
     service.stop().await;
+}
+
+#[tokio::test]
+async fn a_standby_is_named_as_such() {
+    let database = Database::migrated_postgres().await;
+    // A standby says so in this function.
+    let pretend = format!(
+        "CREATE FUNCTION public.pg_is_in_recovery() RETURNS boolean LANGUAGE sql AS 'SELECT true'; \
+         ALTER DATABASE {} SET search_path = public, pg_catalog",
+        database.name()
+    );
+    database.execute(&pretend).await;
+    let folder = tempfile::tempdir().expect("a folder");
+    for arguments in [&["people", "list"][..], &["check"], &["people", "suppress", "ada@example.com"]] {
+        let mut command = Program::command(folder.path(), arguments);
+        command.args(["--database-url", database.url()]);
+        let (code, output) = Program::run(command);
+        assert!(code == 1 && output.contains("this PostgreSQL server is a standby and accepts no writes"), "{output}");
+    }
 }

@@ -2,6 +2,7 @@
 
 mod erasure;
 mod lists;
+mod purge;
 
 use std::process::Command;
 use std::time::Duration;

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 use std::io::BufRead;
-use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 use uuid::Uuid;
 
 use super::{BATCH_SIZE, InboxFailure, find, id, line};
 use crate::cli::terminal::terminal_width;
+use crate::cli::time_argument::{end_time, start_time};
 use crate::cli::{CommandFailure, confirm, eprint_line};
 use crate::domain::email::EmailAddress;
 use crate::domain::plural::quantity;
@@ -39,7 +39,7 @@ pub(in crate::cli) struct DiscardArguments {
     #[arg(long, value_name = "TEXT")]
     containing: Option<String>,
     /// Discard messages received at this time or later
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = start_time)]
     since: Option<Timestamp>,
     /// Discard messages received before this time; a day counts to its end
     #[arg(long, value_name = "TIME", value_parser = end_time)]
@@ -51,15 +51,6 @@ pub(in crate::cli) struct DiscardArguments {
 
 fn id_or_dash(text: &str) -> Result<String, String> {
     if text == "-" { Ok(text.to_owned()) } else { id(text) }
-}
-
-fn time(text: &str) -> Result<Timestamp, String> {
-    Timestamp::parse(text).ok_or_else(|| "it is neither a day such as 2026-11-15 nor an RFC 3339 time".to_owned())
-}
-
-fn end_time(text: &str) -> Result<Timestamp, String> {
-    let is_day = !text.contains(['T', 't', ' ']);
-    time(text).map(|start| if is_day { start.after(Duration::from_hours(24)) } else { start })
 }
 
 impl DiscardArguments {

@@ -1,12 +1,14 @@
 //! Converts a person to a CSV row and back.
 //!
 //! A spreadsheet evaluates a cell that starts with certain characters as a formula. Such a cell is written with an
-//! apostrophe in front, which is removed when it is read.
+//! apostrophe in front, and so is a part of a cell that follows what some spreadsheets take for a separator. The apostrophes
+//! are removed when the cell is read.
 
 use csv::StringRecord;
 
 use crate::domain::consent::{EXTERNAL_WORDING, OptIn, Via, WORDING};
 use crate::domain::email::EmailAddress;
+use crate::domain::limits::MAX_IMPORTED_DOWNLOADS;
 use crate::domain::person::Person;
 use crate::domain::plural::quantity;
 use crate::domain::suppression::SuppressionReason;
@@ -29,9 +31,6 @@ pub(super) const COLUMNS: [&str; 11] = [
 
 /// Spreadsheets often save CSV in another encoding by default.
 pub(super) const NOT_UTF_8: &str = "it is not in UTF-8; save it as “CSV UTF-8”";
-
-/// Limit for one person, because every download becomes a row of `events`.
-const MAX_DOWNLOADS: u32 = 10_000;
 
 /// Returns the row of a person. The opt-in of a suppressed address is omitted, so that another program that reads the
 /// file does not mail it.
@@ -122,18 +121,20 @@ struct Row<'a> {
     now: Timestamp,
 }
 
-impl<'a> Row<'a> {
+impl Row<'_> {
     fn person(&self) -> Result<Person, String> {
         let opted_in_at = self.timestamp("opted_in_at")?;
         let opt_in = self.opt_in(opted_in_at.unwrap_or(self.now))?;
         let reason = self.parse("suppressed_reason", SuppressionReason::Makers, SuppressionReason::parse);
         let reason = reason.map_err(|invalid| invalid("is not one of not-me, no-mailbox and makers"))?;
-        let email = EmailAddress::parse(self.trimmed("email"));
-        let downloads = self.parse("downloads", 0, |text| text.parse().ok().filter(|count| *count <= MAX_DOWNLOADS));
+        let email = EmailAddress::parse(&self.trimmed("email"));
+        let downloads =
+            self.parse("downloads", 0, |text| text.parse().ok().filter(|count| *count <= MAX_IMPORTED_DOWNLOADS));
         Ok(Person {
             email: email.map_err(|why| self.invalid("email", &format!("is not an address: {why}")))?,
             first_seen: self.timestamp("first_seen")?.or(opted_in_at).unwrap_or(self.now),
-            downloads: downloads.map_err(|invalid| invalid(&format!("is not a number up to {MAX_DOWNLOADS}")))?,
+            downloads: downloads
+                .map_err(|invalid| invalid(&format!("is not a number up to {MAX_IMPORTED_DOWNLOADS}")))?,
             waitlist: self.boolean("waitlist")?,
             opt_in: self.boolean("updates")?.then_some(opt_in),
             suppressed: self.boolean("suppressed")?.then_some(reason),
@@ -144,7 +145,8 @@ impl<'a> Row<'a> {
         let is_known = |wording: &i64| (EXTERNAL_WORDING..=WORDING).contains(wording);
         let via = self.parse("via", Via::Import, Via::parse);
         let wording = self.parse("wording", EXTERNAL_WORDING, |text| text.parse().ok().filter(is_known));
-        let source = Some(self.cell("source")).filter(|text| !text.is_empty()).map(Source::parse).transpose();
+        let source =
+            Some(self.cell("source")).filter(|text| !text.is_empty()).map(|text| Source::parse(&text)).transpose();
         Ok(OptIn {
             at,
             via: via.map_err(|invalid| invalid("is not one of site, api, mcp and import"))?,
@@ -153,17 +155,17 @@ impl<'a> Row<'a> {
         })
     }
 
-    fn cell(&self, column: &str) -> &'a str {
+    fn cell(&self, column: &str) -> String {
         let index = COLUMNS.iter().position(|name| *name == column).and_then(|index| self.columns.positions[index]);
         unescape_formula(index.and_then(|index| self.cells.get(index)).unwrap_or_default())
     }
 
-    fn trimmed(&self, column: &str) -> &'a str {
-        self.cell(column).trim()
+    fn trimmed(&self, column: &str) -> String {
+        self.cell(column).trim().to_owned()
     }
 
     fn invalid(&self, column: &str, why: &str) -> String {
-        format!("{column} is {:?}, which {why}", shorten(self.trimmed(column)))
+        format!("{column} is {:?}, which {why}", shorten(&self.trimmed(column)))
     }
 
     /// Parses a cell; an empty one has the value `empty`. The error is a function from the reason to the message.
@@ -173,7 +175,7 @@ impl<'a> Row<'a> {
         empty: T,
         parse: impl FnOnce(&str) -> Option<T>,
     ) -> Result<T, impl FnOnce(&str) -> String> {
-        let value = match self.trimmed(column) {
+        let value = match self.trimmed(column).as_str() {
             "" => Some(empty),
             text => parse(text),
         };
@@ -202,17 +204,33 @@ fn parse_boolean(cell: &str) -> Option<bool> {
     }
 }
 
-/// Returns whether a cell must be escaped: a formula, or text that looks like an escaped formula.
-fn is_formula(cell: &str) -> bool {
-    cell.trim_start_matches('\'').starts_with(['=', '+', '-', '@', '\t', '\r', '\n'])
+/// Spreadsheets in many languages take semicolons for separators, and tabs and line breaks, too. What follows one may
+/// become a cell.
+const SEPARATORS: [char; 4] = [';', '\t', '\r', '\n'];
+
+/// Whether a part of a cell, with the separator that ends it, would be a formula, or looks like an escaped one. At the start
+/// of the cell (`index` 0) spreadsheets skip tabs and line breaks.
+fn must_be_escaped(part: &str, index: usize) -> bool {
+    let start = part.trim_start_matches(['\'', '"']);
+    start.starts_with(['=', '+', '-', '@']) || (index == 0 && start.starts_with(['\t', '\r', '\n']))
 }
 
 fn escape_formula(cell: &str) -> String {
-    if is_formula(cell) { format!("'{cell}") } else { cell.to_owned() }
+    let mut escaped = String::new();
+    for (index, part) in cell.split_inclusive(SEPARATORS).enumerate() {
+        if must_be_escaped(part, index) {
+            escaped.push('\'');
+        }
+        escaped.push_str(part);
+    }
+    escaped
 }
 
-fn unescape_formula(cell: &str) -> &str {
-    cell.strip_prefix('\'').filter(|rest| is_formula(rest)).unwrap_or(cell)
+fn unescape_formula(cell: &str) -> String {
+    let parts = cell.split_inclusive(SEPARATORS).enumerate();
+    parts
+        .map(|(index, part)| part.strip_prefix('\'').filter(|rest| must_be_escaped(rest, index)).unwrap_or(part))
+        .collect()
 }
 
 #[cfg(test)]
@@ -253,8 +271,8 @@ mod tests {
         for (index, cell, reason) in [
             (0, "ada", "is not an address"),
             (0, "", "is not an address"),
-            (1, "-1", "is not a number up to 10000"),
-            (1, "10001", "is not a number up to 10000"),
+            (1, "-1", "is not a number up to 10000000"),
+            (1, "10000001", "is not a number up to 10000000"),
             (2, "perhaps", "is neither true nor false"),
             (3, "last year", "is not a time"),
             (3, "2026-11-16", "is in the future"),
@@ -284,11 +302,22 @@ mod tests {
 
     #[test]
     fn formulas_are_escaped() {
-        for cell in ["=1+1", "+1@example.com", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "'=1", "''+1"] {
+        for cell in ["=1+1", "+1@example.com", "-1", "@SUM(A1)", "\t1", "\r1", "\n1", "'=1", "''+1"] {
             assert_eq!(escape_formula(cell), format!("'{cell}"));
         }
-        for cell in ["", "'", "ada@example.com", "o'brien@example.com", "'tis"] {
+        for cell in ["", "'", "ada@example.com", "o'brien@example.com", "'tis", "a;b", "a\tb", "a-b;c"] {
             assert_eq!(escape_formula(cell), cell);
+        }
+        for (cell, escaped) in [
+            ("a;=1+1", "a;'=1+1"),
+            ("a\t@SUM(A1)", "a\t'@SUM(A1)"),
+            ("a\n+1;-1", "a\n'+1;'-1"),
+            ("a;\"=1\"", "a;'\"=1\""),
+            ("\"=1\"", "'\"=1\""),
+            ("=1;=2", "'=1;'=2"),
+            ("\t=1", "'\t'=1"),
+        ] {
+            assert_eq!(escape_formula(cell), escaped);
         }
     }
 
@@ -296,7 +325,7 @@ mod tests {
         let email = "[a-z'=+-]{1,4}@example\\.com".prop_map(|typed| EmailAddress::parse(&typed).unwrap());
         let timestamp = (0..1_794_744_000_i64).prop_map(|seconds| Timestamp::from_unix_millis(seconds * 1000));
         let via = prop::sample::select(Via::ALL.to_vec());
-        let source = prop::option::of("[=+@'\",;a-z\n ]{1,8}".prop_map(|text| Source::parse(&text).unwrap()));
+        let source = prop::option::of("[=+@'\",;\ta-z\n ]{1,8}".prop_map(|text| Source::parse(&text).unwrap()));
         let opt_in = (timestamp.clone(), via, source, 0..=WORDING).prop_map(|(at, via, source, wording)| OptIn {
             at,
             via,
@@ -304,7 +333,7 @@ mod tests {
             wording,
         });
         let suppressed = prop::option::of(prop::sample::select(SuppressionReason::ALL.to_vec()));
-        (email, timestamp, 0..=MAX_DOWNLOADS, any::<bool>(), prop::option::of(opt_in), suppressed).prop_map(
+        (email, timestamp, 0..=MAX_IMPORTED_DOWNLOADS, any::<bool>(), prop::option::of(opt_in), suppressed).prop_map(
             |(email, first_seen, downloads, waitlist, opt_in, suppressed)| Person {
                 email,
                 first_seen,
@@ -327,11 +356,13 @@ mod tests {
             let columns = Columns::parse(reader.headers().unwrap()).unwrap();
             let row = reader.records().next().unwrap().unwrap();
             prop_assert!(row.iter().all(|cell| !cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n'])));
+            let mut parts = row.iter().flat_map(|cell| cell.split(SEPARATORS).skip(1));
+            prop_assert!(parts.all(|part| !part.starts_with(['=', '+', '-', '@'])));
             prop_assert_eq!(columns.parse_row(&row, NOW).unwrap(), person);
         }
 
         #[test]
-        fn unescaping_reverses_escaping(cell in "['=+@a\t\n-]{0,6}") {
+        fn unescaping_reverses_escaping(cell in "['\"=+@a;\t\n-]{0,8}") {
             let escaped = escape_formula(&cell);
             prop_assert_eq!(unescape_formula(&escaped), cell);
         }

@@ -10,7 +10,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use crate::actions::{OpsSummary, ops_summary};
+use crate::actions::{OpsSummary, recent_summary};
 use crate::logging;
 use crate::web::app::App;
 use crate::web::refusal::Refusal;
@@ -43,7 +43,7 @@ pub(super) async fn metrics(app: &App) -> Response {
     registry.register("log_lines_dropped", "Lines of the log that were dropped, as nobody read them", dropped);
     registry.register("build_info", "The version of Porchlight", gauges([(version, 1)]));
 
-    let summary = ops_summary(service).await;
+    let summary = recent_summary(service).await;
     registry.register("database_up", "Whether the database can be read: 1 or 0", gauge(u64::from(summary.is_ok())));
     if let Ok(summary) = summary {
         register_summary(&summary, &mut registry);

@@ -57,16 +57,14 @@ pub(super) fn bar_table(headings: [&'static str; 2], counts: &[(String, u64)]) -
 }
 
 pub(super) fn sources(statistics: &Statistics) -> BarTable {
-    let mut others = statistics.total;
     let mut rows = Vec::new();
     for (source, totals) in statistics.sources.iter().take(MAX_SOURCES_SHOWN) {
-        others.downloads = others.downloads.saturating_sub(totals.downloads);
-        others.joins = others.joins.saturating_sub(totals.joins);
         let (name, is_placeholder) =
             if source.is_empty() { ("no source given".to_owned(), true) } else { (sanitize_label(source), false) };
         rows.push((name, is_placeholder, *totals));
     }
-    let remainder = ((others.downloads, others.joins) != (0, 0)).then(|| BarTableRow {
+    let others = statistics.other_sources(MAX_SOURCES_SHOWN).filter(|others| others.downloads + others.joins > 0);
+    let remainder = others.map(|others| BarTableRow {
         name: "all others".to_owned(),
         is_placeholder: true,
         cells: signup_cells(&others, &statistics.total),

@@ -1,0 +1,69 @@
+//! `porchlight people purge`
+
+use clap::{ArgGroup, Args};
+
+use super::PeopleFailure;
+use crate::cli::terminal::exit_on_interrupt;
+use crate::cli::time_argument::{end_time, start_time};
+use crate::cli::{CommandFailure, confirm, eprint_line};
+use crate::domain::plural::quantity;
+use crate::domain::time::Timestamp;
+use crate::store::{MatchingSignups, SignupFilter, Store};
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  porchlight people purge --source casino
+  porchlight people purge --since 2026-11-15T09:00:00Z --until 2026-11-15T10:30:00Z";
+
+#[derive(Args, Debug)]
+#[command(group(ArgGroup::new("which").required(true).multiple(true).args(["source", "since", "until"])))]
+pub(in crate::cli) struct PurgeArguments {
+    /// Remove signups with exactly this source; an empty one stands for none
+    #[arg(long)]
+    source: Option<String>,
+    /// Remove signups at this time or later
+    #[arg(long, value_name = "TIME", value_parser = start_time)]
+    since: Option<Timestamp>,
+    /// Remove signups before this time; a day counts to its end
+    #[arg(long, value_name = "TIME", value_parser = end_time)]
+    until: Option<Timestamp>,
+    /// Do not ask for confirmation
+    #[arg(long)]
+    yes: bool,
+}
+
+impl PurgeArguments {
+    pub(super) async fn run(self, store: &Store) -> Result<(), CommandFailure> {
+        let filter = SignupFilter { source: self.source, since: self.since, until: self.until };
+        let found = store.matching_signups(&filter).await?;
+        let MatchingSignups { downloads, joins, people, removable_people } = found;
+        if downloads + joins == 0 {
+            return Err(PeopleFailure::NothingToPurge.into());
+        }
+        eprint_line(&format!(
+            "{} and {} of {} match.",
+            quantity(downloads, "download", "downloads"),
+            quantity(joins, "join", "joins"),
+            quantity(people, "person", "people")
+        ));
+        let removed = quantity(
+            removable_people,
+            "of them has nothing else and is removed",
+            "of them have nothing else and are removed",
+        );
+        eprint_line(&format!("{removed}. Statistics and suppressions stay."));
+        let signups = quantity(downloads + joins, "signup", "signups");
+        if !confirm(&format!("Remove {signups} for good?"), self.yes)? {
+            eprint_line("Nothing was removed.");
+            return Ok(());
+        }
+        exit_on_interrupt("Interrupted: some signups were removed. Run the command again for the rest.")?;
+        let purged = store.purge_signups(&filter).await?;
+        let signups = quantity(purged.signups, "signup", "signups");
+        let people = quantity(purged.people, "person was", "people were");
+        eprint_line(&format!(
+            "{signups} and the opt-ins that came with them were removed, and {people} removed entirely."
+        ));
+        Ok(())
+    }
+}
