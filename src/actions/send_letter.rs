@@ -5,7 +5,7 @@
 //! retried automatically: at most one copy arrives.
 //!
 //! Nobody gets two letters in one calendar month, whatever letters are sent: a claim takes the person's only row in
-//! `letter_months` (`TAKE_MONTH` in `store/letters.rs`), in the transaction that reads opt-in and suppression again.
+//! `letter_months` (`TAKE_MONTH` in `store/letter_claims.rs`), in the transaction that reads opt-in and suppression again.
 //!
 //! What the mail server rejects permanently is judged by [`Refusals`]: it may be the fault of the recipient, or ours.
 
