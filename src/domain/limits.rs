@@ -33,8 +33,18 @@ pub const MAX_HEAD_BYTES: usize = 16 * 1024;
 pub const MAX_INSTANCE_CHARS: usize = 200;
 /// How much of an unsupported protocol version an error response repeats.
 pub const MAX_ECHOED_VERSION_CHARS: usize = 64;
-/// Most connections that are open at once.
+/// Most connections that are open at once, if the process may open as many files.
 pub const MAX_CONNECTIONS: usize = 16 * 1024;
+/// Most connections to the ops listener that are open at once.
+pub const MAX_OPS_CONNECTIONS: usize = 64;
+/// After this many requests a connection is closed.
+pub const MAX_REQUESTS_PER_CONNECTION: u32 = 10_000;
+/// A request on a connection that is older than this is the last one.
+pub const MAX_CONNECTION_AGE: Duration = Duration::from_hours(1);
+/// A client that takes less than this of a response...
+pub const MIN_READ_BYTES_PER_SECOND: u32 = 1024;
+/// ...for this long is given up on.
+pub const SLOW_READ_PERIOD: Duration = Duration::from_secs(30);
 
 /// Most connections that one client has open at once.
 pub const MAX_CONNECTIONS_PER_CLIENT: usize = 256;

@@ -10,6 +10,8 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
+use http::HeaderValue;
+use http::header::CONNECTION;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -18,7 +20,8 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::write_timeout::WriteTimeout;
+use super::connection_life::ConnectionLife;
+use super::minimum_rate::{MinimumRate, ReadRate, show_progress};
 use crate::domain::client::Peer;
 use crate::domain::limits;
 use crate::web::ops::{self, OpsAuth};
@@ -28,8 +31,9 @@ use crate::web::{self, App};
 const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long after the stop signal a connection without a request may still send its first one.
 const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a client may read nothing of a response before the connection is closed.
-const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+/// How fast a client has to read a response.
+const READ_RATE: ReadRate =
+    ReadRate { bytes_per_second: limits::MIN_READ_BYTES_PER_SECOND, period: limits::SLOW_READ_PERIOD };
 /// Pause after `accept` failed, for example because the process is out of file descriptors.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(20);
 
@@ -66,9 +70,11 @@ impl Listener {
     }
 }
 
-/// Accepts connections until shutdown starts. Beyond [`limits::MAX_CONNECTIONS`] they wait in the kernel's backlog.
-pub(super) async fn accept(listener: TcpListener, context: ConnectionContext) {
-    let connections = Arc::new(Semaphore::new(limits::MAX_CONNECTIONS));
+/// Accepts connections until shutdown starts. Beyond `max_connections` they wait in the kernel's backlog.
+pub(super) async fn accept(listener: TcpListener, max_connections: usize, context: ConnectionContext) {
+    show_progress(&listener);
+    let connections = Arc::new(Semaphore::new(max_connections));
+    let mut failing = false;
     let next = async || {
         let permit = Arc::clone(&connections).acquire_owned().await;
         (listener.accept().await, permit)
@@ -80,9 +86,16 @@ pub(super) async fn accept(listener: TcpListener, context: ConnectionContext) {
             next = next() => next,
         };
         match accepted {
-            Ok((stream, address)) => spawn_connection(stream, address, permit, &context),
+            Ok((stream, address)) => {
+                failing = false;
+                spawn_connection(stream, address, permit, &context);
+            }
             Err(error) => {
-                tracing::warn!(%error, "failed to accept a connection");
+                // Logged once until it works again: what fails here fails many times a second.
+                if !failing {
+                    tracing::warn!(%error, "failed to accept a connection");
+                }
+                failing = true;
                 tokio::time::sleep(ACCEPT_RETRY_DELAY).await;
             }
         }
@@ -126,11 +139,19 @@ async fn serve_connection(stream: TcpStream, peer: Peer, context: ConnectionCont
     let _ = stream.set_nodelay(true);
     let request_received = Arc::new(Notify::new());
     let notify = Arc::clone(&request_received);
+    let life = ConnectionLife::begin();
     let service = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
         notify.notify_one();
         request.extensions_mut().insert(peer);
+        let is_last = life.is_last_request();
         let response = listener.clone().handle(request.map(Body::new));
-        async move { Ok::<_, Infallible>(response.await) }
+        async move {
+            let mut response = response.await;
+            if is_last {
+                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+            }
+            Ok::<_, Infallible>(response)
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -139,7 +160,7 @@ async fn serve_connection(stream: TcpStream, peer: Peer, context: ConnectionCont
         .max_buf_size(limits::MAX_HEAD_BYTES)
         // A client may close its sending side after the request: the request is handled all the same.
         .half_close(true)
-        .serve_connection(TokioIo::new(WriteTimeout::new(stream, WRITE_TIMEOUT)), service);
+        .serve_connection(TokioIo::new(MinimumRate::new(stream, READ_RATE)), service);
     let mut connection = std::pin::pin!(connection);
     // The connection is polled first, so that a request that has arrived is read before the shutdown.
     tokio::select! {

@@ -2,15 +2,17 @@
 //!
 //! It starts everything and stops everything; what a request or a task does is decided in the layers below.
 
+mod connection_life;
 mod connections;
 mod flush_counts;
 mod forwarder;
+mod minimum_rate;
+mod open_files;
 mod prune;
 mod rebuild_site;
 mod record_notices;
 mod setup_hints;
 mod supervisor;
-mod write_timeout;
 
 use std::io;
 use std::net::SocketAddr;
@@ -25,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use self::connections::{ConnectionContext, Listener};
+use self::open_files::ConnectionCaps;
 use self::supervisor::Supervisor;
 use crate::actions::{CachedSummary, CountBuffer, Forwarder, NewestImage, ReleaseCatalog, Service, UnconfiguredProxy};
 use crate::clock::Clock;
@@ -139,16 +142,18 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
 
     let supervisor = Supervisor::new(stop.clone(), tasks.clone());
     let writer = supervisor.watch("writer", writer_task);
+    let caps = ConnectionCaps::of_process();
+    setup_hints.extend(caps.hint());
     let context_of =
         |listener| ConnectionContext { listener, stop: stop.clone(), abort: abort.clone(), tasks: tasks.clone() };
     let public = context_of(Listener::Public(app.clone(), web::router(&app)));
-    supervisor.spawn_essential("listen", connections::accept(listener, public));
+    supervisor.spawn_essential("listen", connections::accept(listener, caps.public, public));
     let mut ops_address = None;
     if let Some(listener) = ops_listener(settings.ops.listen, &mut setup_hints).await? {
         ops_address = listener.local_addr().ok();
         let auth = OpsAuth::new(settings.ops.token.as_ref().map(Secret::expose));
         let ops = context_of(Listener::Ops(app.clone(), auth));
-        supervisor.spawn_essential("ops_listen", connections::accept(listener, ops));
+        supervisor.spawn_essential("ops_listen", connections::accept(listener, caps.ops, ops));
     }
     let restarting = Restarting { supervisor: &supervisor, app: &app, stop: &stop };
     restarting.spawn("flush_counts", flush_counts::run);

@@ -1,5 +1,7 @@
 //! Malformed requests, and unusual but valid use of connections.
 
+mod bounds;
+
 use std::fmt::Write;
 
 use serde_json::json;
