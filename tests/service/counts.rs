@@ -217,6 +217,20 @@ async fn instances_together_admit_exactly_five_hundred_new_sources() {
     invent_sources(&[&first, &second], 1200).await;
     assert_eq!(database.count("sources WHERE source <> ''").await, 500);
     assert_eq!(database.texts("SELECT CAST(names AS TEXT) FROM new_sources").await, ["500"]);
+
+    // Both instances ask for the last place of a day at the same time.
+    for day in 20773..20793 {
+        database.execute(&format!("INSERT INTO new_sources (day, names) VALUES ({day}, 499)")).await;
+        for service in [&first, &second] {
+            service.clock.advance(Duration::from_hours(24));
+        }
+        let (one, other) = (format!("one {day}"), format!("other {day}"));
+        tokio::join!(
+            download(&first, "ada@example.com", false, &one),
+            download(&second, "bob@example.com", false, &other)
+        );
+        assert_eq!(database.count(&format!("sources WHERE day = {day}")).await, 1);
+    }
     first.stop().await;
     second.stop().await;
 }
