@@ -75,7 +75,7 @@ impl ReleaseCatalog {
     /// # Errors
     /// When the database is unavailable.
     pub async fn refresh(&self) -> Result<(), StoreFailure> {
-        let timed_out = |_| Err(StoreFailure::Unavailable("it did not respond in time".to_owned()));
+        let timed_out = |_| Err(StoreFailure::timed_out());
         let refresh = async { timeout(REFRESH_TIMEOUT, self.read_if_changed()).await.unwrap_or_else(timed_out) };
         timeout(CALLER_TIMEOUT, self.refreshes.run(refresh)).await.unwrap_or_else(timed_out)
     }

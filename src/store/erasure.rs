@@ -1,15 +1,13 @@
 //! Erases a person.
 //!
 //! Somebody may have thousands of downloads and messages. They are deleted in steps first, so that no other write waits for
-//! long. The last transaction deletes the rest: after the letters (see [`DELETE_LETTERS`]), the person's row is locked, and created if there is none: a concurrent
-//! signup waits for the commit and then creates a new person, so that nothing is left half-erased. Two tables keep keyed
-//! hashes of the address: suppressions, and the letter of the current month.
+//! long. The last transaction deletes the rest. After the letters (see [`DELETE_LETTERS`]), it locks the person's row, and
+//! creates it if there is none: a concurrent signup waits for the commit and then creates a new person, so that nothing is
+//! left half-erased. Two tables keep keyed hashes of the address: suppressions, and the letter of the current month.
 
-use serde_json::{Value, json};
-
-use super::messages::content_hash;
-use super::prune::{StepFailure, Steps};
-use super::statement::{Statement, batch_statement, in_transaction, on_pool};
+use super::messages::{DELETE_CONTENT_HASHES, DeletedMessage, deleted_hashes_batch};
+use super::statement::{in_transaction, on_pool};
+use super::steps::{StepFailure, Steps};
 use super::{Store, StoreFailure};
 use crate::domain::email::EmailAddress;
 use crate::domain::limits;
@@ -47,20 +45,10 @@ const DELETE_SOME_EVENTS: &str = "DELETE FROM events WHERE id IN \
 
 /// At most `$2` of the messages. Cascades to the outbox.
 const DELETE_SOME_MESSAGES: &str = "DELETE FROM messages WHERE id IN \
-     (SELECT id FROM messages WHERE address = $1 LIMIT $2) RETURNING id, email, name, body";
-
-/// Only of the deleted messages: a message that arrives concurrently keeps its hash.
-const DELETE_CONTENT_HASHES: Statement = batch_statement!(
-    "DELETE FROM message_digests WHERE (digest, message) IN (SELECT batch.digest, batch.id",
-    (digest text, id text),
-    ")"
-);
+     (SELECT id FROM messages WHERE address = $1 LIMIT $2) RETURNING id, address, email, name, body";
 
 /// Cascades to the unsubscribe token, and to the recipient row of a letter that was started concurrently.
 const DELETE_PERSON: &str = "DELETE FROM people WHERE address = $1 RETURNING email";
-
-/// A row of [`DELETE_SOME_MESSAGES`]: id, email, name, text.
-type DeletedMessage = (String, String, Option<String>, String);
 
 impl Store {
     /// Deletes everything stored about an address, except what is stored under its hash.
@@ -94,7 +82,7 @@ impl Store {
                 .bind(limits::MAX_ROWS_PER_STEP)
                 .fetch_all(&mut *tx)
                 .await?;
-            sqlx::query(sql(DELETE_CONTENT_HASHES)).bind(hashes_batch(email, &deleted)).execute(&mut *tx).await?;
+            sqlx::query(sql(DELETE_CONTENT_HASHES)).bind(deleted_hashes_batch(&deleted)).execute(&mut *tx).await?;
             deleted
         });
         Ok(erased.add_messages(deleted))
@@ -111,7 +99,7 @@ impl Store {
             let consents = sqlx::query(DELETE_CONSENTS).bind(address).execute(&mut *tx).await?.rows_affected();
             let messages: Vec<DeletedMessage> =
                 sqlx::query_as(DELETE_SOME_MESSAGES).bind(address).bind(i64::MAX).fetch_all(&mut *tx).await?;
-            sqlx::query(sql(DELETE_CONTENT_HASHES)).bind(hashes_batch(email, &messages)).execute(&mut *tx).await?;
+            sqlx::query(sql(DELETE_CONTENT_HASHES)).bind(deleted_hashes_batch(&messages)).execute(&mut *tx).await?;
             let spelling: Vec<(String,)> = sqlx::query_as(DELETE_PERSON).bind(address).fetch_all(&mut *tx).await?;
             (Erased { events, consents, letters, ..Erased::default() }, messages, spelling)
         });
@@ -129,17 +117,9 @@ impl Erased {
     fn add_messages(&mut self, deleted: Vec<DeletedMessage>) -> u64 {
         let count = deleted.len() as u64;
         self.messages += count;
-        self.spellings.extend(deleted.into_iter().map(|(_, email, ..)| email));
+        self.spellings.extend(deleted.into_iter().map(|(_, _, email, ..)| email));
         self.spellings.sort_unstable();
         self.spellings.dedup();
         count
     }
-}
-
-fn hashes_batch(email: &EmailAddress, messages: &[DeletedMessage]) -> String {
-    let rows = messages.iter().map(|(id, _, name, text)| {
-        let hash = content_hash(email.key(), name.as_deref(), text);
-        json!({ "digest": hash, "id": id })
-    });
-    rows.collect::<Value>().to_string()
 }

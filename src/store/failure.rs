@@ -2,6 +2,12 @@
 
 use sqlx::migrate::MigrateError;
 
+/// Attempts at a transaction that conflicts with another one, see [`StoreFailure::is_conflict`].
+pub(super) const MAX_ATTEMPTS: usize = 5;
+
+/// The reason of [`StoreFailure::timed_out`].
+const NO_RESPONSE: &str = "it did not respond in time";
+
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreFailure {
     /// The database is unreachable, locked, full or slow. A retry may succeed.
@@ -33,6 +39,12 @@ impl StoreFailure {
             }
             other => format!("{outcome}: {other}."),
         }
+    }
+
+    /// The database did not respond within a time limit.
+    #[must_use]
+    pub fn timed_out() -> Self {
+        Self::Unavailable(NO_RESPONSE.to_owned())
     }
 
     /// The PostgreSQL server takes no writes until it is promoted.
@@ -104,7 +116,7 @@ fn message(error: &sqlx::Error) -> String {
         sqlx::Error::Database(error) => error.message().to_owned(),
         // The driver would prefix it with "encountered unexpected or invalid data".
         sqlx::Error::Protocol(text) => text.clone(),
-        sqlx::Error::PoolTimedOut => "it did not respond in time".to_owned(),
+        sqlx::Error::PoolTimedOut => NO_RESPONSE.to_owned(),
         sqlx::Error::Tls(why) => format!("{why} ({TLS_SETTINGS})"),
         sqlx::Error::Io(error) if error.get_ref().and_then(|why| why.downcast_ref::<rustls::Error>()).is_some() => {
             format!("{error} ({TLS_SETTINGS})")

@@ -31,6 +31,7 @@ mod schema;
 mod scrub;
 mod signups;
 mod statement;
+mod steps;
 mod tables;
 mod unsubscribe;
 mod writer;

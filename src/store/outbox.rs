@@ -11,6 +11,7 @@ use super::statement::{Statement, batch_statement, from_row_struct, in_transacti
 use super::{Store, StoreFailure};
 use crate::domain::contact::{ContactMessage, ReceivedMessage};
 use crate::domain::email::EmailAddress;
+use crate::domain::limits;
 use crate::domain::text::{MessageText, SenderName};
 use crate::domain::time::Timestamp;
 
@@ -82,9 +83,6 @@ const RECORD_SENT: &str = "UPDATE outbox SET state = 'sent', at = $2, tries = tr
 /// Makes messages due that are waiting only because the mail server was unavailable, at most `$2` of them.
 const END_BACKOFF: &str = "UPDATE outbox SET at = $1 WHERE message IN (SELECT message FROM outbox \
      WHERE state = 'waiting' AND at > $1 AND most_together IS NULL ORDER BY at LIMIT $2)";
-
-/// How many messages one call of [`Store::end_backoff`] makes due: those of several mails, in a short transaction.
-const END_BACKOFF_ROWS: i64 = 1000;
 
 /// The messages were not tried: their retry period has not begun.
 const RELEASE: &str = "UPDATE outbox SET state = 'waiting', at = $2, lease = NULL, \
@@ -219,14 +217,14 @@ impl Store {
         Ok(())
     }
 
-    /// Ends the backoff of other messages, because the mail server is available: of as many as several mails can hold, so
+    /// Ends the backoff of other messages, because the mail server is available: of as many as one digest can hold, so
     /// that a huge backlog is worked off in short transactions.
     ///
     /// # Errors
     /// When the database is unavailable.
     pub async fn end_backoff(&self, now: Timestamp) -> Result<(), StoreFailure> {
         on_pool!(self, |pool| {
-            sqlx::query(END_BACKOFF).bind(now.unix_millis()).bind(END_BACKOFF_ROWS).execute(pool).await?;
+            sqlx::query(END_BACKOFF).bind(now.unix_millis()).bind(limits::MAX_ROWS_PER_STEP).execute(pool).await?;
         });
         Ok(())
     }

@@ -1,15 +1,14 @@
-//! What makers change in the outbox: retries at once, and messages that are discarded. Large numbers of rows are changed in
+//! What makers change in the outbox: they retry messages at once, and discard messages. Many rows are changed in several
 //! short transactions, so that visitors never wait for a command.
 
 use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::messages::{DELETE_CONTENT_HASHES, DeletedMessage, deleted_hashes_batch};
 use super::statement::{Statement, batch_statement, in_transaction, on_pool};
 use super::{Store, StoreFailure};
+use crate::domain::limits;
 use crate::domain::time::Timestamp;
-
-/// Rows per transaction.
-const BATCH_SIZE: usize = 500;
 
 /// One message, and all others of a mail that may have arrived with it: they stay together under its Message-ID.
 const RETRY_ONE: &str = "UPDATE outbox SET at = $1, state = 'waiting', \
@@ -34,14 +33,7 @@ const DISCARD: Statement = batch_statement!(
 const DELETE_MESSAGES: Statement = batch_statement!(
     "DELETE FROM messages WHERE id IN (SELECT batch.id",
     (id text),
-    ")"
-);
-
-/// So that the same message can be sent again.
-const DELETE_CONTENT_HASHES: Statement = batch_statement!(
-    "DELETE FROM message_digests WHERE message IN (SELECT batch.id",
-    (id text),
-    ")"
+    ") RETURNING id, address, email, name, body"
 );
 
 impl Store {
@@ -62,12 +54,16 @@ impl Store {
     /// # Errors
     /// When the database is unavailable.
     pub async fn retry_all_messages(&self, now: Timestamp) -> Result<u64, StoreFailure> {
-        let limit = i64::try_from(BATCH_SIZE).unwrap_or(i64::MAX);
         let mut retried = 0;
         for statement in [RETRY_WAITING, RETRY_FAILED] {
             loop {
                 let rows = on_pool!(self, |pool| {
-                    sqlx::query(statement).bind(now.unix_millis()).bind(limit).execute(pool).await?.rows_affected()
+                    sqlx::query(statement)
+                        .bind(now.unix_millis())
+                        .bind(limits::MAX_ROWS_PER_STEP)
+                        .execute(pool)
+                        .await?
+                        .rows_affected()
                 });
                 retried += rows;
                 if rows == 0 {
@@ -84,15 +80,19 @@ impl Store {
     /// # Errors
     /// When the database is unavailable: some may have been deleted.
     pub async fn discard_messages(&self, messages: &[Uuid]) -> Result<u64, StoreFailure> {
+        let chunk_size = usize::try_from(limits::MAX_ROWS_PER_STEP).unwrap_or(1);
         let mut discarded = 0;
-        for chunk in messages.chunks(BATCH_SIZE) {
+        for chunk in messages.chunks(chunk_size) {
             let batch = ids_batch(chunk.iter().map(Uuid::to_string));
             discarded += in_transaction!(self, |tx, sql| {
                 let rows: Vec<(String,)> = sqlx::query_as(sql(DISCARD)).bind(&batch).fetch_all(&mut *tx).await?;
                 let count = rows.len() as u64;
                 let batch = ids_batch(rows.into_iter().map(|(id,)| id));
-                sqlx::query(sql(DELETE_MESSAGES)).bind(&batch).execute(&mut *tx).await?;
-                sqlx::query(sql(DELETE_CONTENT_HASHES)).bind(&batch).execute(&mut *tx).await?;
+                let deleted: Vec<DeletedMessage> =
+                    sqlx::query_as(sql(DELETE_MESSAGES)).bind(&batch).fetch_all(&mut *tx).await?;
+                // So that the same message can be sent again.
+                let hashes = deleted_hashes_batch(&deleted);
+                sqlx::query(sql(DELETE_CONTENT_HASHES)).bind(&hashes).execute(&mut *tx).await?;
                 count
             });
         }

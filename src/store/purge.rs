@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::prune::{StepFailure, Steps};
 use super::statement::{Statement, batch_statement, in_transaction, on_pool};
+use super::steps::{StepFailure, Steps};
 use super::{Store, StoreFailure};
 use crate::domain::limits;
 use crate::domain::time::Timestamp;

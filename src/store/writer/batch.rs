@@ -5,13 +5,12 @@ use std::time::Duration;
 use tokio::time::{Instant, timeout_at};
 
 use super::{QueuedWrite, Record, Reply};
+use crate::store::failure::MAX_ATTEMPTS;
 use crate::store::{Store, StoreFailure};
 
 /// For everything that was taken from the queue at once, including retries and smaller batches: less than the time that a
 /// caller waits for its reply.
 const BATCH_TIMEOUT: Duration = Duration::from_secs(4);
-/// Attempts at a transaction that conflicts with another one.
-const MAX_ATTEMPTS: usize = 5;
 
 /// When the callers of a batch need their replies.
 #[derive(Clone, Copy, Debug)]
@@ -105,11 +104,7 @@ pub(super) async fn write_batch<R: Record>(
 
 /// Checks whether the database accepts other writes.
 async fn probe(store: &Store, deadline: BatchDeadline) -> Result<(), StoreFailure> {
-    timeout_at(deadline.0, store.probe_write()).await.unwrap_or_else(|_| Err(timed_out()))
-}
-
-fn timed_out() -> StoreFailure {
-    StoreFailure::Unavailable("it did not respond in time".to_owned())
+    timeout_at(deadline.0, store.probe_write()).await.unwrap_or_else(|_| Err(StoreFailure::timed_out()))
 }
 
 async fn insert_with_retries<R: Record>(
@@ -128,11 +123,11 @@ async fn insert_with_retries<R: Record>(
     };
     // `timeout_at` alone would begin another transaction after the deadline.
     if deadline.has_passed() {
-        return Err(timed_out());
+        return Err(StoreFailure::timed_out());
     }
     match timeout_at(deadline.0, attempts).await {
         Ok(result) => result.map_err(StoreFailure::from),
-        Err(_) => Err(timed_out()),
+        Err(_) => Err(StoreFailure::timed_out()),
     }
 }
 

@@ -130,7 +130,7 @@ async fn insert_backlog(fixture: &MailFixture, count: u64) {
 #[tokio::test]
 async fn a_huge_backlog_is_made_due_in_bounded_steps() {
     on_each_database(async |fixture| {
-        const ROWS_PER_MAIL: i64 = 1000;
+        const ROWS_PER_MAIL: i64 = porchlight::domain::limits::MAX_ROWS_PER_STEP;
         insert_backlog(fixture, 12_000).await;
         fixture.write(&message(1)).await;
         assert!(matches!(fixture.step().await, ForwardStep::Sent));
