@@ -13,12 +13,13 @@ mod refusals;
 
 use std::time::Duration;
 
-use self::refusals::{MAX_CONSECUTIVE_REFUSALS, Refusals};
+use self::refusals::Refusals;
 use super::{Failure, ensure_unsubscribe_tokens, new_id};
 use crate::clock::Clock;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::email::EmailAddress;
 use crate::domain::letter::Letter;
+use crate::domain::limits::MAX_CONSECUTIVE_REFUSALS;
 use crate::domain::time::Timestamp;
 use crate::domain::unsubscribe::UnsubscribeToken;
 use crate::mail::{LetterMail, Mail, MailAddress, Mailer, SendFailure, SmtpConnection, UnsupportedAddress};
@@ -67,7 +68,8 @@ pub enum LetterFailure {
     #[error(transparent)]
     Site(#[from] SiteFailure),
     #[error(
-        "The mail server rejected {MAX_CONSECUTIVE_REFUSALS} letters in a row, which wait again, the last one with: {0}"
+        "The mail server rejected {MAX_CONSECUTIVE_REFUSALS} letters in a row, and their recipients wait again; the last reply \
+         was: {0}"
     )]
     TooManyRefusals(String),
 }

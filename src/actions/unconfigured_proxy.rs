@@ -25,7 +25,7 @@ pub struct UnconfiguredProxy(Arc<Inner>);
 #[derive(Debug, Default)]
 struct Inner {
     was_seen: AtomicBool,
-    is_due: Hourly,
+    hourly: Hourly,
     to_record: Notify,
 }
 
@@ -33,7 +33,7 @@ impl UnconfiguredProxy {
     /// Notes that a request came through such a proxy. It is logged and recorded at first sight, and then hourly.
     pub fn seen(&self, now: Timestamp) {
         self.0.was_seen.store(true, Ordering::Relaxed);
-        if self.0.is_due.is_due(now) {
+        if self.0.hourly.is_due(now) {
             tracing::warn!(
                 "a request from a public address has a header that proxies add; if there is a proxy, set \
                  `client_ip_header` and `trusted_proxies`, because the limits count all its clients as one"

@@ -69,7 +69,7 @@ enum Command {
         #[arg(long)]
         watch: bool,
     },
-    /// Check the setup: settings, database, disk, site, release, https, mail, sender
+    /// Check the setup: settings, database, disk, site, release, proxy, https, mail, sender
     #[command(before_help = check::EXAMPLES)]
     Check(CheckArguments),
     /// Show the current settings, or print an example file
@@ -103,10 +103,10 @@ enum Command {
         before_help = "Examples:\n  porchlight letter preview november.md\n  porchlight letter send november.md"
     )]
     Letter(LetterCommand),
-    /// Show, list, export, import, erase and suppress people
+    /// Show, list, export, import, erase, purge and suppress people
     #[command(subcommand, before_help = "Example:\n  porchlight people show ada@example.com")]
     People(PeopleCommand),
-    /// Read contact messages, and retry those that were not mailed
+    /// Read contact messages, and retry or discard them
     #[command(subcommand, before_help = "Examples:\n  porchlight inbox list\n  porchlight inbox show 5f2c9a01")]
     Inbox(InboxCommand),
     /// Show statistics: downloads, new people, opt-ins, joins, messages

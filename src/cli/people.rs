@@ -113,7 +113,7 @@ pub(super) enum PeopleFailure {
     OnlyLetterMonth(String),
     #[error("{0} is not suppressed.")]
     NotSuppressed(String),
-    #[error("No signup matches, so nothing was removed.")]
+    #[error("No signup matches, so nothing was removed. `porchlight stats` shows sources and days.")]
     NothingToPurge,
     #[error("Nothing was changed: {0}.")]
     Action(#[from] Failure),
@@ -269,8 +269,8 @@ fn scrub_report(outcome: &ScrubOutcome) -> String {
              overwritten ({error}). Stop the service and run `sqlite3 FILE VACUUM` to remove them."
         ),
         ScrubOutcome::Vacuumed => {
-            "The tables were vacuumed. The WAL, its archives and older backups of PostgreSQL keep \
-                                   the erased data until they are rotated."
+            "The tables were vacuumed. The WAL of PostgreSQL, its archives and older backups keep the erased data until \
+             they are rotated."
                 .to_owned()
         }
         ScrubOutcome::NotVacuumed(error) => format!(

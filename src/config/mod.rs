@@ -238,6 +238,7 @@ mod tests {
         let settings = load("allowed_origins = ['HTTPS://A.example:443', 'http://b.example']", &RawSettings::default());
         assert_eq!(settings.unwrap().allowed_origins, ["https://a.example", "http://b.example"]);
     }
+
     #[test]
     fn proxies_may_be_a_list_and_limits_can_be_off() {
         let settings = load(

@@ -41,7 +41,7 @@ fn warning(name: &str, origin: &Origin) -> Option<String> {
     match origin {
         Origin::Flag(flag) => Some(format!(
             "`{flag}` contains a secret, and `ps` shows it to every user of this machine. Put it in a file, and set \
-             {} to that.",
+             {} to the path of that file.",
             secret_file_variable(name)
         )),
         Origin::File(path) | Origin::SecretFile { path, .. } if is_readable_by_others(path) => Some(format!(

@@ -1,4 +1,4 @@
-//! Something that is said at first sight and then once an hour, however often it happens.
+//! Limits a repeated log message to one an hour.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use super::time::Timestamp;
 const INTERVAL: Duration = Duration::from_hours(1);
 const NEVER: i64 = i64::MIN;
 
-/// When it was said last.
+/// When the message was logged last.
 #[derive(Debug)]
 pub struct Hourly(AtomicI64);
 

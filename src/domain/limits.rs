@@ -41,9 +41,9 @@ pub const MAX_OPS_CONNECTIONS: usize = 64;
 pub const MAX_REQUESTS_PER_CONNECTION: u32 = 10_000;
 /// A request on a connection that is older than this is the last one.
 pub const MAX_CONNECTION_AGE: Duration = Duration::from_hours(1);
-/// A client that takes less than this of a response...
+/// How fast a client has to read a response.
 pub const MIN_READ_BYTES_PER_SECOND: u32 = 1024;
-/// ...for this long is given up on.
+/// How long a client may read more slowly than that before its connection is closed.
 pub const SLOW_READ_PERIOD: Duration = Duration::from_secs(30);
 
 /// Most connections that one client has open at once.
@@ -56,6 +56,8 @@ pub const CLIENT_MESSAGES: RateLimit = RateLimit { burst: 12, interval: Duration
 pub const CLIENT_UNKNOWN_TOKENS: RateLimit = RateLimit { burst: 50, interval: Duration::from_millis(200) };
 /// Requests of one client to `/mcp`, joins aside: 50 a second, 200 at once.
 pub const CLIENT_MCP_REQUESTS: RateLimit = RateLimit { burst: 200, interval: Duration::from_millis(20) };
+/// Longest name of a header in the setting `client_ip_header`. Real ones are far shorter.
+pub const MAX_HEADER_NAME_BYTES: usize = 64;
 /// Most buckets that are kept for the limits above, a few megabytes. Beyond that, the fullest ones are forgotten.
 pub const MAX_CLIENT_BUCKETS: usize = 64 * 1024;
 
@@ -93,6 +95,8 @@ pub const FORWARD_RETRY_PERIOD: Duration = Duration::from_hours(7 * 24);
 pub const MAX_LETTER_SUBJECT_CHARS: usize = 150;
 /// Largest file of the monthly letter.
 pub const MAX_LETTER_BYTES: usize = 64 * 1024;
+/// So many permanent rejections of letters in a row are about the sender and not about the recipients.
+pub const MAX_CONSECUTIVE_REFUSALS: usize = 5;
 /// Highest value of the setting `letter_rate`, in letters per second.
 pub const MAX_LETTER_RATE: u32 = 1000;
 

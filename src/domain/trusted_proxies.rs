@@ -4,8 +4,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
-/// The longest name of a header that is accepted. Real ones are far shorter.
-const MAX_HEADER_NAME_BYTES: usize = 64;
+use super::limits::MAX_HEADER_NAME_BYTES;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TrustedProxies {

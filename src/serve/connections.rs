@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::connection_life::ConnectionLife;
-use super::minimum_rate::{MinimumRate, ReadRate, show_progress};
+use super::minimum_rate::{MinimumRate, ReadRate, limit_unsent_bytes};
 use crate::domain::client::Peer;
 use crate::domain::limits;
 use crate::web::ops::{self, OpsAuth};
@@ -72,7 +72,7 @@ impl Listener {
 
 /// Accepts connections until shutdown starts. Beyond `max_connections` they wait in the kernel's backlog.
 pub(super) async fn accept(listener: TcpListener, max_connections: usize, context: ConnectionContext) {
-    show_progress(&listener);
+    limit_unsent_bytes(&listener);
     let connections = Arc::new(Semaphore::new(max_connections));
     let mut failing = false;
     let next = async || {

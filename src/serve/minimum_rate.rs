@@ -4,7 +4,7 @@
 //! the rate that is required. So whoever takes less than that rate for the whole period is given up on, and nobody
 //! else is. Time in which there is nothing to send does not count.
 //!
-//! What the kernel has buffered looks as if the peer had taken it. [`show_progress`] keeps that buffer small: otherwise
+//! What the kernel has buffered looks as if the peer had taken it. [`limit_unsent_bytes`] keeps that buffer small: otherwise
 //! it holds megabytes on a fast network, and moves only after a third of it was read.
 
 use std::io;
@@ -22,7 +22,7 @@ const MAX_UNSENT_BYTES: u32 = 128 * 1024;
 
 /// Limits what the kernel buffers for the connections of a listener, so that their progress is seen. A failure is
 /// ignored: slow readers may then be given up on too early.
-pub(super) fn show_progress(listener: &TcpListener) {
+pub(super) fn limit_unsent_bytes(listener: &TcpListener) {
     #[cfg(target_os = "linux")]
     let _ = socket2::SockRef::from(listener).set_tcp_notsent_lowat(MAX_UNSENT_BYTES);
     #[cfg(not(target_os = "linux"))]
@@ -185,7 +185,7 @@ mod tests {
         const MOST_UNSEEN: usize = 256 * KIB;
         const STEP: usize = 16 * KIB;
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        show_progress(&listener);
+        limit_unsent_bytes(&listener);
         let mut theirs = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (mut ours, _) = listener.accept().await.unwrap();
         let (sender, mut written) = watch::channel(0);

@@ -8,9 +8,7 @@
 //! are not suppressed; they get the next letter.
 
 use crate::domain::email::EmailAddress;
-
-/// So many refusals in a row are about the sender and not about the recipients.
-pub(super) const MAX_CONSECUTIVE_REFUSALS: usize = 5;
+use crate::domain::limits::MAX_CONSECUTIVE_REFUSALS;
 
 #[derive(Debug, Default)]
 pub(super) struct Refusals {

@@ -18,7 +18,7 @@ Examples:
 #[derive(Args, Debug)]
 #[command(group(ArgGroup::new("which").required(true).multiple(true).args(["source", "since", "until"])))]
 pub(in crate::cli) struct PurgeArguments {
-    /// Remove signups with exactly this source; an empty one stands for none
+    /// Remove signups with exactly this source; an empty one means signups without a source
     #[arg(long)]
     source: Option<String>,
     /// Remove signups at this time or later
