@@ -49,6 +49,8 @@ pub struct Settings {
     pub allowed_origins: Vec<String>,
     pub ops: Ops,
     pub ai_train: bool,
+    /// Whether HSTS includes subdomains.
+    pub hsts_subdomains: bool,
     pub postal_address: Option<String>,
     /// Letters per second.
     pub letter_rate: u32,
@@ -135,6 +137,7 @@ impl Settings {
                     .map_err(|error| InvalidSettings::new(name, format!("one of the origins is invalid: {error}")))?,
             },
             ai_train: switch::AI_TRAIN.parse(setting("ai_train").map(|(_, text)| text))?,
+            hsts_subdomains: switch::HSTS_SUBDOMAINS.parse(setting("hsts_subdomains").map(|(_, text)| text))?,
             log_format: setting("log_format").map(|(name, text)| LogFormat::parse(name, &text)).transpose()?,
             exposed_secrets: Vec::new(),
             mail: MailSettings::parse(&mut text_of)?,
@@ -173,6 +176,7 @@ mod tests {
             ("download_url = 'latest.dmg'", "`download_url`"),
             ("allowed_origins = 'https://a.example, b'", "`allowed_origins`"),
             ("ai_train = 'perhaps'", "`ai_train`"),
+            ("hsts_subdomains = 'some'", "`hsts_subdomains`"),
             ("log_format = 'xml'", "`log_format`"),
             ("letter_rate = 0", "`letter_rate`"),
             ("ops_listen = 'here'", "`ops_listen`"),

@@ -65,6 +65,10 @@ pub struct RawSettings {
     #[arg(long, global = true, env = "PORCHLIGHT_AI_TRAIN", value_name = "YES|NO")]
     pub ai_train: Option<String>,
 
+    /// Whether HSTS, which an https `base_url` turns on, includes subdomains: yes or no [default: no]
+    #[arg(long, global = true, env = "PORCHLIGHT_HSTS_SUBDOMAINS", value_name = "YES|NO")]
+    pub hsts_subdomains: Option<String>,
+
     /// Mail server that sends all mail: smtps:// or smtp://, with user and password [default: none, mail waits]
     #[arg(long, global = true, env = "PORCHLIGHT_SMTP_URL", hide_env_values = true, value_name = "URL")]
     pub smtp_url: Option<String>,

@@ -6,6 +6,7 @@ use http::HeaderMap;
 use http::request::Parts;
 
 use super::built_site::BuiltSite;
+use super::headers::Hsts;
 use super::limits::{ClientLimit, ClientLimits, ConnectionSlot, OverLimit};
 use super::metrics::Metrics;
 use super::problem::Problem;
@@ -26,6 +27,7 @@ struct Inner {
     base_url: BaseUrl,
     allowed_origins: Vec<String>,
     ai_train: bool,
+    hsts: Hsts,
     built: RwLock<Arc<BuiltSite>>,
     metrics: Metrics,
     limits: ClientLimits,
@@ -45,7 +47,9 @@ impl App {
         let releases = service.catalog.cached();
         let built = BuiltSite::new(content, &base_url, &service.newest_image, &releases, settings.ai_train)?;
         let metrics = Metrics::new();
+        let hsts = Hsts::new(&base_url, settings.hsts_subdomains);
         Ok(Self(Arc::new(Inner {
+            hsts,
             service,
             base_url,
             allowed_origins: settings.allowed_origins.clone(),
@@ -110,6 +114,10 @@ impl App {
     /// Refuses a request of a client that has exceeded a limit.
     pub(crate) fn refuse(&self, over_limit: OverLimit) -> Problem {
         self.0.limits.refuse(over_limit, self.0.service.clock.now())
+    }
+
+    pub(crate) fn hsts(&self) -> Hsts {
+        self.0.hsts
     }
 
     pub(crate) fn base_url(&self) -> &BaseUrl {

@@ -26,8 +26,33 @@ const SECURITY_HEADERS: [(HeaderName, HeaderValue); 6] = [
     ),
 ];
 
-/// Two years. Only if `base_url` is https: with HSTS, browsers no longer load the site over http.
-const HSTS: HeaderValue = HeaderValue::from_static("max-age=63072000; includeSubDomains");
+/// HSTS for two years: browsers no longer load the site over http.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Hsts {
+    /// The site is not served over https.
+    Off,
+    Host,
+    HostAndSubdomains,
+}
+
+impl Hsts {
+    pub(crate) fn new(base_url: &BaseUrl, includes_subdomains: bool) -> Self {
+        match (base_url.is_https(), includes_subdomains) {
+            (false, _) => Self::Off,
+            (true, false) => Self::Host,
+            (true, true) => Self::HostAndSubdomains,
+        }
+    }
+
+    pub(crate) fn add(self, headers: &mut HeaderMap) {
+        let value = match self {
+            Self::Off => return,
+            Self::Host => HeaderValue::from_static("max-age=63072000"),
+            Self::HostAndSubdomains => HeaderValue::from_static("max-age=63072000; includeSubDomains"),
+        };
+        headers.insert(STRICT_TRANSPORT_SECURITY, value);
+    }
+}
 
 /// For responses to one visitor: neither cached nor indexed.
 pub(crate) fn make_private(headers: &mut HeaderMap) {
@@ -35,12 +60,9 @@ pub(crate) fn make_private(headers: &mut HeaderMap) {
     headers.insert(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"));
 }
 
-pub(crate) fn add_security_headers(headers: &mut HeaderMap, base_url: &BaseUrl) {
+pub(crate) fn add_security_headers(headers: &mut HeaderMap) {
     for (name, value) in SECURITY_HEADERS {
         headers.insert(name, value);
-    }
-    if base_url.is_https() {
-        headers.insert(STRICT_TRANSPORT_SECURITY, HSTS);
     }
 }
 

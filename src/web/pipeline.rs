@@ -34,7 +34,8 @@ pub async fn handle(app: App, router: axum::Router, mut request: Request) -> Res
     let served = built.served.get_key_value(&path);
     let respond = respond(served.map(|(_, served)| served), router, request);
     let mut response = catch_panic(respond, || server_error(app.base_url(), &path)).await;
-    headers::add_security_headers(response.headers_mut(), app.base_url());
+    headers::add_security_headers(response.headers_mut());
+    app.hsts().add(response.headers_mut());
     // No handler has read the body, so the connection will be closed: the client must not reuse it.
     if has_body && matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

@@ -111,6 +111,8 @@ pub(super) async fn becomes_ready(service: &Service) {
 async fn where_nothing_is_published_yet_pages_and_the_list_are_served_all_the_same() {
     let written = RawSettings { base_url: Some("https://troupe.example".to_owned()), ..watched() };
     crate::harness::on_each_database_with(written, async |service| {
+        let (_, headers, _) = ask(service, "/", &[]).await;
+        assert!(!headers.contains_key("strict-transport-security"), "a plain listener: {headers:?}");
         let (status, report) = readiness(service).await;
         assert_eq!((status, &report["parts"]["newest_image"]), (200, &"nothing has been published".into()));
     })

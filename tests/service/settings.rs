@@ -8,7 +8,7 @@ use rustix::process::Signal;
 
 use crate::harness::{Program, raw};
 
-pub(super) const NAMES: [&str; 20] = [
+pub(super) const NAMES: [&str; 21] = [
     "postal_address",
     "letter_rate",
     "listen",
@@ -22,6 +22,7 @@ pub(super) const NAMES: [&str; 20] = [
     "ops_listen",
     "ops_token",
     "ai_train",
+    "hsts_subdomains",
     "smtp_url",
     "mail_from",
     "contact_to",

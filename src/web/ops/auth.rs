@@ -1,35 +1,48 @@
 //! Access control of the ops listener.
 
 use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::header::{AUTHORIZATION, HOST, WWW_AUTHENTICATE};
+use http::header::{AUTHORIZATION, CONNECTION, HOST, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
+use crate::domain::limits::WRONG_OPS_TOKENS;
 use crate::domain::sha256::Sha256;
+use crate::domain::time::Timestamp;
 use crate::web::response::text_response;
 
 /// With a token, every request must carry it. Without one, the host of every request must be an IP address
 /// or `localhost`, which protects against DNS rebinding.
+///
+/// Wrong tokens are slowed down: beyond [`WRONG_OPS_TOKENS`] each gets 429 and costs its sender the connection. That
+/// holds for all clients together, so that it takes no memory, and never for the right token, so that nobody can lock
+/// the makers out.
 #[derive(Clone, Debug)]
 pub struct OpsAuth {
     token: Option<Sha256>,
+    /// When the bucket of wrong tokens is full again.
+    wrong_tokens: Arc<Mutex<Option<Timestamp>>>,
 }
 
 impl OpsAuth {
     #[must_use]
     pub fn new(token: Option<&str>) -> Self {
-        Self { token: token.map(|token| Sha256::of(token.as_bytes())) }
+        Self { token: token.map(|token| Sha256::of(token.as_bytes())), wrong_tokens: Arc::default() }
     }
 
     /// Returns the error response if the request is not allowed.
-    pub(super) fn rejection(&self, headers: &HeaderMap) -> Option<Response> {
+    pub(super) fn rejection(&self, headers: &HeaderMap, now: Timestamp) -> Option<Response> {
         match &self.token {
-            Some(token) if credential(headers).is_some_and(|sent| is_equal(&Sha256::of(&sent), token)) => None,
-            Some(_) => Some(unauthorized()),
+            Some(token) => match credential(headers) {
+                Some(sent) if is_equal(&Sha256::of(&sent), token) => None,
+                Some(_) => Some(self.count_wrong_token(now).map_or_else(too_many, |()| unauthorized())),
+                None => Some(unauthorized()),
+            },
             None if names_local_host(headers) => None,
             None => Some(text_response(
                 StatusCode::MISDIRECTED_REQUEST,
@@ -37,6 +50,24 @@ impl OpsAuth {
             )),
         }
     }
+
+    /// # Errors
+    /// Returns how long it takes until another one is allowed, if there were too many.
+    fn count_wrong_token(&self, now: Timestamp) -> Result<(), Duration> {
+        let mut full_at = self.wrong_tokens.lock().unwrap_or_else(PoisonError::into_inner);
+        *full_at = Some(WRONG_OPS_TOKENS.take(*full_at, now)?);
+        Ok(())
+    }
+}
+
+fn too_many(wait: Duration) -> Response {
+    let mut response = text_response(StatusCode::TOO_MANY_REQUESTS, "Too many wrong tokens. Send the right one.\n");
+    let seconds = wait.as_millis().div_ceil(1000).max(1).to_string();
+    if let Ok(seconds) = HeaderValue::from_str(&seconds) {
+        response.headers_mut().insert(RETRY_AFTER, seconds);
+    }
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
 }
 
 /// Compares in constant time, so that the duration does not reveal where the hashes differ.
@@ -84,6 +115,8 @@ fn unauthorized() -> Response {
 mod tests {
     use super::*;
 
+    const NOW: Timestamp = Timestamp::from_unix_millis(1_794_744_000_000);
+
     fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
         pairs.iter().map(|(name, value)| (name.parse().unwrap(), HeaderValue::from_static(value))).collect()
     }
@@ -92,15 +125,15 @@ mod tests {
     fn without_a_token_only_an_ip_address_or_localhost_is_allowed_as_host() {
         let open = OpsAuth::new(None);
         for host in ["127.0.0.1:8081", "[::1]:8081", "localhost:8081", "localhost", "LocalHost", "localhost.:8081"] {
-            assert!(open.rejection(&headers(&[("host", host)])).is_none(), "{host}");
+            assert!(open.rejection(&headers(&[("host", host)]), NOW).is_none(), "{host}");
         }
         for host in ["evil.example", "localhost.evil.example:8081", "127.0.0.1.evil.example", "user@host:x"] {
-            assert!(open.rejection(&headers(&[("host", host)])).is_some(), "{host}");
+            assert!(open.rejection(&headers(&[("host", host)]), NOW).is_some(), "{host}");
         }
-        assert!(open.rejection(&HeaderMap::new()).is_some());
+        assert!(open.rejection(&HeaderMap::new(), NOW).is_some());
         let mut twice = headers(&[("host", "localhost")]);
         twice.append(HOST, HeaderValue::from_static("evil.example"));
-        assert!(open.rejection(&twice).is_some());
+        assert!(open.rejection(&twice, NOW).is_some());
     }
 
     #[test]
@@ -108,14 +141,31 @@ mod tests {
         let guarded = OpsAuth::new(Some("a token that is long"));
         let good = ["Bearer a token that is long", "Basic bWU6YSB0b2tlbiB0aGF0IGlzIGxvbmc="];
         for value in good {
-            assert!(guarded.rejection(&headers(&[("authorization", value)])).is_none(), "{value}");
+            assert!(guarded.rejection(&headers(&[("authorization", value)]), NOW).is_none(), "{value}");
         }
         for value in ["Bearer a token that is lon", "Basic bWU6", "Basic ?", "Bearer", "a token that is long"] {
             assert!(
-                guarded.rejection(&headers(&[("authorization", value), ("host", "localhost")])).is_some(),
+                guarded.rejection(&headers(&[("authorization", value), ("host", "localhost")]), NOW).is_some(),
                 "{value}"
             );
         }
-        assert!(guarded.rejection(&HeaderMap::new()).is_some());
+        assert!(guarded.rejection(&HeaderMap::new(), NOW).is_some());
+    }
+
+    #[test]
+    fn wrong_tokens_are_slowed_down_and_the_right_one_never_is() {
+        let guarded = OpsAuth::new(Some("a token that is long"));
+        let status = |value: &'static str, now| {
+            guarded.rejection(&headers(&[("authorization", value)]), now).map(|response| response.status().as_u16())
+        };
+        for _ in 0..WRONG_OPS_TOKENS.burst {
+            assert_eq!(status("Bearer a wrong token", NOW), Some(401));
+        }
+        let refused = guarded.rejection(&headers(&[("authorization", "Bearer a wrong token")]), NOW).unwrap();
+        assert_eq!((refused.status().as_u16(), &refused.headers()[RETRY_AFTER]), (429, &HeaderValue::from_static("6")));
+        assert_eq!(refused.headers()[CONNECTION], "close");
+        assert_eq!(status("Bearer a token that is long", NOW), None);
+        assert_eq!(guarded.rejection(&HeaderMap::new(), NOW).unwrap().status(), 401, "a browser that asks for it");
+        assert_eq!(status("Bearer a wrong token", NOW.after(WRONG_OPS_TOKENS.interval)), Some(401));
     }
 }

@@ -40,7 +40,7 @@ pub async fn handle(app: App, auth: OpsAuth, request: Request) -> Response {
         if !headers::has_one_host(head.version, &head.headers) {
             return text_response(StatusCode::BAD_REQUEST, "Send exactly one Host header.\n");
         }
-        match auth.rejection(&head.headers) {
+        match auth.rejection(&head.headers, app.service().clock.now()) {
             None => respond(&app, &head).await,
             Some(rejection) => rejection,
         }
@@ -48,7 +48,7 @@ pub async fn handle(app: App, auth: OpsAuth, request: Request) -> Response {
     let mut response =
         catch_panic(respond, || text_response(StatusCode::INTERNAL_SERVER_ERROR, "Failed. The log has the reason.\n"))
             .await;
-    headers::add_security_headers(response.headers_mut(), app.base_url());
+    headers::add_security_headers(response.headers_mut());
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, POLICY);
     response.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     let (method, route, status) = (method_name(&head.method), route(head.uri.path()), response.status().as_u16());
