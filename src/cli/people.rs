@@ -2,6 +2,8 @@
 
 mod csv_file;
 mod csv_row;
+mod erase;
+mod formula;
 mod list;
 mod private_file;
 mod purge;
@@ -12,17 +14,18 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 
+use self::erase::erase;
 use self::list::{BATCH_SIZE, PeopleCursor, list};
 use self::purge::PurgeArguments;
 use super::terminal::exit_on_interrupt;
-use super::{Access, CommandFailure, block_on, confirm, eprint_line, open_store, print_json, print_line};
-use crate::actions::{self, Failure, erase_person};
+use super::{Access, CommandFailure, block_on, eprint_line, open_store, print_json, print_line};
+use crate::actions::{self, Failure};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::email::EmailAddress;
 use crate::domain::plural::{plural_form, quantity};
 use crate::domain::suppression::SuppressionReason;
-use crate::store::{PersonRecord, ScrubOutcome, Store};
+use crate::store::{PersonRecord, Store};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PeopleCommand {
@@ -117,6 +120,8 @@ pub(super) enum PeopleFailure {
     NothingToPurge,
     #[error("Nothing was changed: {0}.")]
     Action(#[from] Failure),
+    #[error("Perhaps not everything was removed: {0}. Run the same command again; it removes the rest.")]
+    Incomplete(Failure),
     #[error("The list is incomplete: {0}.")]
     Read(Failure),
     #[error("The list cannot be written to {0}: {1}.")]
@@ -228,56 +233,6 @@ async fn import(store: &Store, path: &Path, all_or_nothing: bool) -> Result<(), 
         return Err(PeopleFailure::RowsSkipped(invalid, all).into());
     }
     Ok(())
-}
-
-async fn erase(store: &Store, email: &EmailAddress, yes: bool) -> Result<(), CommandFailure> {
-    let typed = email.as_typed();
-    find_person(store, email).await?;
-    if !confirm(&format!("Erase everything stored about {typed}?"), yes)? {
-        eprint_line("Nothing was erased.");
-        return Ok(());
-    }
-    let erased = erase_person(store, email, Clock::System.now()).await;
-    let (erased, scrubbed) = erased.map_err(PeopleFailure::from)?;
-    eprint_line(&format!(
-        "{typed} was erased (downloads and joins: {}, opt-ins: {}, messages: {}, letters: {}).",
-        erased.events, erased.consents, erased.messages, erased.letters
-    ));
-    let kept = store.person_record(email).await?;
-    if kept.suppression.is_some() {
-        eprint_line("Kept as a hash: the address is suppressed.");
-    }
-    if !kept.months.is_empty() {
-        eprint_line("Kept as a hash: the address got this month's letter.");
-    }
-    eprint_line(&scrub_report(&scrubbed));
-    eprint_line("Backups, exported lists and messages in your mailbox are not changed.");
-    Ok(())
-}
-
-/// Says what is left of deleted rows.
-fn scrub_report(outcome: &ScrubOutcome) -> String {
-    match outcome {
-        ScrubOutcome::Clean => "Nothing is left in the database file and its WAL.".to_owned(),
-        ScrubOutcome::LeftInWal => {
-            "Another process is reading the database, perhaps a backup. The WAL (*-wal) still holds the erased data \
-             until it is overwritten or the service stops."
-                .to_owned()
-        }
-        ScrubOutcome::LeftInFile(error) => format!(
-            "Older copies of the erased data may remain in unused parts of the database file: they could not be \
-             overwritten ({error}). Stop the service and run `sqlite3 FILE VACUUM` to remove them."
-        ),
-        ScrubOutcome::Vacuumed => {
-            "The tables were vacuumed. The WAL of PostgreSQL, its archives and older backups keep the erased data until \
-             they are rotated."
-                .to_owned()
-        }
-        ScrubOutcome::NotVacuumed(error) => format!(
-            "The tables could not be vacuumed ({error}): PostgreSQL keeps the erased data in them until its next vacuum, \
-             and in the WAL, its archives and older backups until they are rotated."
-        ),
-    }
 }
 
 async fn suppress(store: &Store, email: &EmailAddress) -> Result<(), CommandFailure> {

@@ -2,6 +2,7 @@
 //!
 //! Knows no HTTP. What pages say about the interface (endpoints, tools, errors, limits) is passed in.
 
+mod anchor;
 mod assets;
 mod build;
 mod content;

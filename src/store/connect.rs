@@ -1,9 +1,7 @@
 //! Opens the database: connection pools, migrations and durability settings.
 
-use std::fmt;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::path::Path;
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
@@ -12,9 +10,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePo
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor};
 
 use super::migrations::{POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS};
-use super::postgres_tls::{self, PostgresTls};
-use super::{MigrationState, StoreFailure};
-use crate::config::{InvalidSettings, Settings};
+use super::{Database, MigrationState, StoreFailure};
 
 /// How long a statement may wait for a connection, for a lock, or run. SQLite has no `statement` timeout; PostgreSQL
 /// counts lock waits towards it.
@@ -54,76 +50,6 @@ const OPS_TIMEOUTS: Timeouts =
 
 /// For the connection that runs the migrations: creating the file may take a slow disk a while.
 const MIGRATION_CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
-
-/// Which database to use.
-#[derive(Clone)]
-pub enum Database {
-    Sqlite(PathBuf),
-    Postgres(Box<PgConnectOptions>),
-}
-
-impl Database {
-    /// Returns the database of `database_url`, or SQLite in `data_dir`.
-    ///
-    /// # Errors
-    /// When `database_url` is invalid.
-    pub fn from_settings(settings: &Settings) -> Result<Self, InvalidSettings> {
-        match &settings.database_url {
-            Some(url) => Self::parse(url.expose()).map_err(|why| InvalidSettings::new("database_url", why)),
-            None => Ok(Self::Sqlite(settings.data_dir.join("porchlight.db"))),
-        }
-    }
-
-    /// # Errors
-    /// With the reason why the URL is invalid.
-    pub fn parse(url: &str) -> Result<Self, String> {
-        if let Some(path) = url.strip_prefix("sqlite:") {
-            let path = path.strip_prefix("//").unwrap_or(path);
-            if path.is_empty() {
-                return Err("it names no file after sqlite:".to_owned());
-            }
-            if path.contains('?') {
-                return Err("it has parameters after ?, which are not supported; name only the file".to_owned());
-            }
-            return Ok(Self::Sqlite(path.into()));
-        }
-        if url.starts_with("postgres://") || url.starts_with("postgresql://") {
-            let options = PgConnectOptions::from_str(url)
-                .map_err(|_| "it is not of the form postgres://user:password@host:5432/database".to_owned())?;
-            return Ok(Self::Postgres(Box::new(postgres_tls::protect(options, url)?)));
-        }
-        Err("it has to start with sqlite: or postgres://".to_owned())
-    }
-
-    /// What protects the connections. SQLite has none.
-    #[must_use]
-    pub fn tls(&self) -> Option<PostgresTls> {
-        match self {
-            Self::Sqlite(_) => None,
-            Self::Postgres(options) => Some(PostgresTls::of(options)),
-        }
-    }
-}
-
-/// The connect options would show the password.
-impl fmt::Debug for Database {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Database({self})")
-    }
-}
-
-/// Leaves out user and password.
-impl fmt::Display for Database {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Sqlite(path) => write!(f, "SQLite, {}", path.display()),
-            Self::Postgres(options) => {
-                let (database, host) = (options.get_database().unwrap_or("default"), options.get_host());
-                write!(f, "PostgreSQL, {database} at {host}:{}", options.get_port())
-            }
-        }
-    }
-}
 
 /// A pool of connections to the database. Cheap to clone; clones share the pool.
 #[derive(Clone, Debug)]
@@ -333,19 +259,4 @@ fn open_postgres(options: &PgConnectOptions, timeouts: Timeouts, size: PoolSize)
         })
         .connect_lazy_with(options.clone().application_name("porchlight").disable_statement_logging());
     Store::Postgres(pool)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn parameters_of_a_sqlite_url_are_refused() {
-        assert!(
-            matches!(Database::parse("sqlite:porchlight.db"), Ok(Database::Sqlite(path)) if path == Path::new("porchlight.db"))
-        );
-        for url in ["sqlite:porchlight.db?mode=rw", "sqlite:///srv/porchlight.db?cache=shared", "sqlite:"] {
-            assert!(Database::parse(url).is_err(), "{url}");
-        }
-    }
 }

@@ -58,7 +58,8 @@ impl PurgeArguments {
             return Ok(());
         }
         exit_on_interrupt("Interrupted: some signups were removed. Run the command again for the rest.")?;
-        let purged = store.purge_signups(&filter).await?;
+        let purged = store.purge_signups(&filter).await;
+        let purged = purged.map_err(|failure| PeopleFailure::Incomplete(failure.into()))?;
         let signups = quantity(purged.signups, "signup", "signups");
         let people = quantity(purged.people, "person was", "people were");
         eprint_line(&format!(
