@@ -38,6 +38,12 @@ impl RateLimit {
     }
 }
 
+/// Returns a time to wait for `Retry-After`: in whole seconds, rounded up.
+#[must_use]
+pub fn retry_after_seconds(wait: Duration) -> u64 {
+    wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -16,6 +16,7 @@ use crate::domain::base_url::BaseUrl;
 use crate::domain::display_text::excerpt;
 use crate::domain::limits;
 use crate::domain::plural::quantity;
+use crate::domain::rate_limit::retry_after_seconds;
 
 /// The stable codes of all errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -211,7 +212,7 @@ impl Problem {
 
     /// The client sent too many requests, and may send the next one after `wait`.
     pub(crate) fn over_limit(wait: Duration) -> Self {
-        let retry_after = u64::try_from(wait.as_millis().div_ceil(1000)).unwrap_or(u64::MAX);
+        let retry_after = retry_after_seconds(wait);
         let detail = format!(
             "Too many requests came from your network in a short time. This one was refused, and nothing was stored. \
              Please try again in {}.",

@@ -12,6 +12,7 @@ use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use crate::domain::limits::WRONG_OPS_TOKENS;
+use crate::domain::rate_limit::retry_after_seconds;
 use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
 use crate::web::response::text_response;
@@ -19,9 +20,9 @@ use crate::web::response::text_response;
 /// With a token, every request must carry it. Without one, the host of every request must be an IP address
 /// or `localhost`, which protects against DNS rebinding.
 ///
-/// Wrong tokens are slowed down: beyond [`WRONG_OPS_TOKENS`] each gets 429 and costs its sender the connection. That
-/// holds for all clients together, so that it takes no memory, and never for the right token, so that nobody can lock
-/// the makers out.
+/// Wrong tokens are slowed down: beyond [`WRONG_OPS_TOKENS`] each gets 429 and the connection is closed. All clients
+/// are counted together, so that it takes no memory. The right token is never refused, so that nobody can lock the
+/// makers out.
 #[derive(Clone, Debug)]
 pub struct OpsAuth {
     token: Option<Sha256>,
@@ -62,10 +63,7 @@ impl OpsAuth {
 
 fn too_many(wait: Duration) -> Response {
     let mut response = text_response(StatusCode::TOO_MANY_REQUESTS, "Too many wrong tokens. Send the right one.\n");
-    let seconds = wait.as_millis().div_ceil(1000).max(1).to_string();
-    if let Ok(seconds) = HeaderValue::from_str(&seconds) {
-        response.headers_mut().insert(RETRY_AFTER, seconds);
-    }
+    response.headers_mut().insert(RETRY_AFTER, retry_after_seconds(wait).into());
     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
