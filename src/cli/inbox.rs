@@ -43,9 +43,9 @@ pub(super) enum InboxCommand {
         #[arg(long)]
         all: bool,
     },
-    /// Delete messages that were not mailed, such as spam
+    /// Delete messages, mailed or not, such as spam
     ///
-    /// They are shown before anything is deleted. Messages that were mailed stay, and statistics too.
+    /// They are shown before anything is deleted. A message that is being mailed stays, and statistics too.
     #[command(before_help = discard::EXAMPLES)]
     Discard(DiscardArguments),
 }
@@ -85,7 +85,7 @@ pub(super) enum InboxFailure {
     #[error("Message {0} was already mailed on {1}. `porchlight inbox show {0}` shows it.")]
     Sent(String, String),
     #[error(
-        "No such message is waiting or has failed, so nothing was deleted. `porchlight inbox list` lists all messages."
+        "There is no such message, or it is being mailed, so nothing was deleted. `porchlight inbox list` lists all messages."
     )]
     NothingToDiscard,
 }

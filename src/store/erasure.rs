@@ -6,6 +6,7 @@
 //! left half-erased. Two tables keep keyed hashes of the address: suppressions, and the letter of the current month.
 
 use super::messages::{DELETE_CONTENT_HASHES, DeletedMessage, deleted_hashes_batch};
+use super::outbox_changes::LEAVE_MAILS_WITH;
 use super::statement::{in_transaction, on_pool};
 use super::steps::{StepFailure, Steps};
 use super::{Store, StoreFailure};
@@ -77,6 +78,7 @@ impl Store {
 
     async fn erase_messages(&self, email: &EmailAddress, erased: &mut Erased) -> Result<u64, StepFailure> {
         let deleted: Vec<DeletedMessage> = in_transaction!(self, |tx, sql| {
+            sqlx::query(LEAVE_MAILS_WITH).bind(email.key()).execute(&mut *tx).await?;
             let deleted = sqlx::query_as(DELETE_SOME_MESSAGES)
                 .bind(email.key())
                 .bind(limits::MAX_ROWS_PER_STEP)
@@ -97,6 +99,7 @@ impl Store {
             let events = sqlx::query(DELETE_EVENTS).bind(address).execute(&mut *tx).await?.rows_affected();
             sqlx::query(DELETE_WITHDRAWALS).bind(address).execute(&mut *tx).await?;
             let consents = sqlx::query(DELETE_CONSENTS).bind(address).execute(&mut *tx).await?.rows_affected();
+            sqlx::query(LEAVE_MAILS_WITH).bind(address).execute(&mut *tx).await?;
             let messages: Vec<DeletedMessage> =
                 sqlx::query_as(DELETE_SOME_MESSAGES).bind(address).bind(i64::MAX).fetch_all(&mut *tx).await?;
             sqlx::query(sql(DELETE_CONTENT_HASHES)).bind(deleted_hashes_batch(&messages)).execute(&mut *tx).await?;

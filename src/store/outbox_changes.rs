@@ -25,10 +25,22 @@ const RETRY_WAITING: &str = "UPDATE outbox SET at = $1 \
 
 /// Locks the rows: a message that is being sent stays.
 const DISCARD: Statement = batch_statement!(
-    "DELETE FROM outbox WHERE state IN ('waiting', 'failed') AND message IN (SELECT batch.id",
+    "DELETE FROM outbox WHERE state <> 'leased' AND message IN (SELECT batch.id",
     (id text),
-    ") RETURNING message"
+    ") RETURNING message, mail"
 );
+
+/// Takes messages out of mails that may have arrived, so that they go in other mails: without a deleted message, a
+/// repeated mail would have different content under the same Message-ID.
+const LEAVE_MAILS: Statement = batch_statement!(
+    "UPDATE outbox SET mail = NULL WHERE state <> 'sent' AND mail IN (SELECT batch.mail",
+    (mail text),
+    ")"
+);
+
+/// As [`LEAVE_MAILS`], for all mails with a message from an address.
+pub(super) const LEAVE_MAILS_WITH: &str = "UPDATE outbox SET mail = NULL WHERE state <> 'sent' AND mail IN \
+     (SELECT o.mail FROM messages m JOIN outbox o ON o.message = m.id WHERE m.address = $1)";
 
 const DELETE_MESSAGES: Statement = batch_statement!(
     "DELETE FROM messages WHERE id IN (SELECT batch.id",
@@ -74,8 +86,8 @@ impl Store {
         Ok(retried)
     }
 
-    /// Deletes messages that are waiting or have failed. Counts stay. Returns the number of deleted messages: one that was
-    /// mailed, or is being mailed, stays.
+    /// Deletes messages, whether they were mailed or not. Counts stay. Returns the number of deleted messages: one that is
+    /// being mailed stays.
     ///
     /// # Errors
     /// When the database is unavailable: some may have been deleted.
@@ -85,9 +97,12 @@ impl Store {
         for chunk in messages.chunks(chunk_size) {
             let batch = ids_batch(chunk.iter().map(Uuid::to_string));
             discarded += in_transaction!(self, |tx, sql| {
-                let rows: Vec<(String,)> = sqlx::query_as(sql(DISCARD)).bind(&batch).fetch_all(&mut *tx).await?;
+                let rows: Vec<(String, Option<String>)> =
+                    sqlx::query_as(sql(DISCARD)).bind(&batch).fetch_all(&mut *tx).await?;
                 let count = rows.len() as u64;
-                let batch = ids_batch(rows.into_iter().map(|(id,)| id));
+                let mails: Value = rows.iter().map(|(_, mail)| json!({ "mail": mail })).collect();
+                sqlx::query(sql(LEAVE_MAILS)).bind(mails.to_string()).execute(&mut *tx).await?;
+                let batch = ids_batch(rows.into_iter().map(|(id, _)| id));
                 let deleted: Vec<DeletedMessage> =
                     sqlx::query_as(sql(DELETE_MESSAGES)).bind(&batch).fetch_all(&mut *tx).await?;
                 // So that the same message can be sent again.

@@ -102,7 +102,7 @@ async fn makers_can_retry_messages() {
 }
 
 #[tokio::test]
-async fn makers_can_discard_messages_that_were_not_mailed() {
+async fn makers_can_discard_messages_mailed_or_not() {
     on_each_database(async |service| {
         for (email, text) in [
             ("ada@example.com", "Hello"),
@@ -110,10 +110,12 @@ async fn makers_can_discard_messages_that_were_not_mailed() {
             ("bot2@spam.example", "The casino is open"),
             ("bot3@spam.example", "Roulette"),
             ("bob@example.com", "Mailed"),
+            ("eve@example.com", "In the mail"),
         ] {
             write(service, email, text).await;
         }
         set(service, "Mailed", "sent", "").await;
+        set(service, "In the mail", "leased", "").await;
         set(service, "Roulette", "failed", "").await;
         let counted = "SELECT CAST(SUM(times) AS BIGINT) FROM counts WHERE kind = 'message'";
         let before = service.database.number(counted).await;
@@ -125,20 +127,22 @@ async fn makers_can_discard_messages_that_were_not_mailed() {
         let (code, output) = run(service, &["inbox", "discard", "--containing", "casino"]);
         assert!(code == 2 && output.contains("--yes"), "{output}");
         assert!(output.contains("CASINO now") && output.contains("casino is open"), "what would go is shown: {output}");
-        assert_eq!(service.database.count("messages").await, 5);
+        assert_eq!(service.database.count("messages").await, 6);
         let (code, output) = run(service, &["inbox", "discard", &reference(0), "00000000", "--yes"]);
         assert!(code == 1 && output.contains("There is no message 00000000"), "{output}");
-        assert_eq!(service.database.count("messages").await, 5, "all or nothing");
+        assert_eq!(service.database.count("messages").await, 6, "all or nothing");
 
         let (code, output) = run(service, &["inbox", "discard", "--containing", "casino", "--yes"]);
         assert!(code == 0 && output.contains("2 messages were deleted"), "{output}");
-        assert_eq!(listed(service, &[]), ["Hello", "Roulette", "Mailed"]);
-        let (code, output) = run(service, &["inbox", "discard", &reference(3), &reference(4), "--yes"]);
-        assert!(code == 0 && output.contains("1 message was deleted") && output.contains("stay"), "{output}");
-        assert_eq!(listed(service, &[]), ["Hello", "Mailed"], "what was mailed stays");
-        let (code, output) = run(service, &["inbox", "discard", &reference(4), "--yes"]);
+        assert_eq!(listed(service, &[]), ["Hello", "Roulette", "Mailed", "In the mail"]);
+        let (code, output) = run(service, &["inbox", "discard", &reference(3), &reference(5), "--yes"]);
+        assert!(code == 0 && output.contains("1 message was deleted") && output.contains("stays"), "{output}");
+        assert_eq!(listed(service, &[]), ["Hello", "Mailed", "In the mail"], "what is being mailed stays");
+        let (code, output) = run(service, &["inbox", "discard", &reference(5), "--yes"]);
         assert!(code == 1 && output.contains("nothing was deleted"), "{output}");
-        for filter in [["--until", "2026-11-14"], ["--since", "2026-11-16"], ["--email", "eve@example.com"]] {
+        let (code, output) = run(service, &["inbox", "discard", "--email", "Bob@example.com", "--yes"]);
+        assert!(code == 0 && output.contains("1 message was deleted"), "{output}");
+        for filter in [["--until", "2026-11-14"], ["--since", "2026-11-16"], ["--email", "nobody@example.com"]] {
             assert_eq!(run(service, &[&["inbox", "discard", "--yes"], &filter[..]].concat()).0, 1, "{filter:?}");
         }
 

@@ -66,12 +66,20 @@ impl DiscardArguments {
         if count > shown {
             eprint_line(&format!("… and {} more", count - shown));
         }
-        if found.staying > 0 {
-            let staying = quantity(found.staying, "message was", "messages were");
-            eprint_line(&format!("{staying} mailed, or are being mailed, and stay."));
+        if found.being_mailed > 0 {
+            let staying = quantity(
+                found.being_mailed,
+                "message is being mailed and stays.",
+                "messages are being mailed and stay.",
+            );
+            eprint_line(&staying);
         }
         let messages = quantity(count, "message", "messages");
-        if !confirm(&format!("Delete {messages} for good, without mailing?"), self.yes)? {
+        let unmailed = match found.unmailed {
+            0 => String::new(),
+            unmailed => format!(", {unmailed} of them without mailing"),
+        };
+        if !confirm(&format!("Delete {messages} for good{unmailed}?"), self.yes)? {
             eprint_line("Nothing was deleted.");
             return Ok(());
         }
@@ -79,7 +87,7 @@ impl DiscardArguments {
         let messages = quantity(discarded, "message was deleted.", "messages were deleted.");
         eprint_line(&match count - discarded {
             0 => messages,
-            mailed => format!("{messages} {mailed} meanwhile being mailed stayed."),
+            staying => format!("{messages} {staying} stayed, because they are being mailed."),
         });
         Ok(())
     }
@@ -107,19 +115,15 @@ impl DiscardArguments {
         Ok(found)
     }
 
-    /// Finds messages that were not mailed by their contents.
+    /// Finds messages by their contents.
     async fn matching(&self, store: &Store) -> Result<Found, CommandFailure> {
-        let mut found = Found::default();
-        for filter in [InboxFilter::Waiting, InboxFilter::Failed] {
-            let mut after = None;
-            loop {
-                let page = store.inbox_page(filter, after, BATCH_SIZE).await?;
-                let Some(last) = page.last() else { break };
-                after = Some(last.received.id);
-                page.iter().filter(|entry| self.matches(entry)).for_each(|entry| found.add(entry));
-            }
+        let (mut found, mut after) = (Found::default(), None);
+        loop {
+            let page = store.inbox_page(InboxFilter::All, after, BATCH_SIZE).await?;
+            let Some(last) = page.last() else { return Ok(found) };
+            after = Some(last.received.id);
+            page.iter().filter(|entry| self.matches(entry)).for_each(|entry| found.add(entry));
         }
-        Ok(found)
     }
 
     fn matches(&self, entry: &InboxEntry) -> bool {
@@ -142,15 +146,21 @@ struct Found {
     ids: Vec<Uuid>,
     /// The first of them, as `inbox list` shows them.
     shown: Vec<String>,
-    /// How many others are not in the queue any more, or are being mailed.
-    staying: u64,
+    /// How many of them were not mailed.
+    unmailed: u64,
+    /// How many others are being mailed.
+    being_mailed: u64,
 }
 
 impl Found {
     fn add(&mut self, entry: &InboxEntry) {
-        if !matches!(entry.state, DeliveryState::Waiting | DeliveryState::Failed) {
-            self.staying += 1;
-            return;
+        match entry.state {
+            DeliveryState::Leased => {
+                self.being_mailed += 1;
+                return;
+            }
+            DeliveryState::Waiting | DeliveryState::Failed => self.unmailed += 1,
+            DeliveryState::Sent => {}
         }
         if self.shown.len() < SHOWN {
             self.shown.push(line(entry, terminal_width()));

@@ -57,6 +57,22 @@ async fn a_retry_of_one_failed_message_hurries_the_whole_mail() {
 }
 
 #[tokio::test]
+async fn without_a_discarded_message_the_rest_goes_in_another_mail() {
+    on_each_database(async |fixture| {
+        let message_id = send_uncertain_digest(fixture).await;
+        let reference = reference_of(fixture, "Number 4.").await;
+        let (code, output) = run(&fixture.service, &["inbox", "discard", &reference, "--yes"]);
+        assert!(code == 0 && output.contains("1 message was deleted"), "{output}");
+        run(&fixture.service, &["inbox", "retry", "--all"]);
+        fixture.run().await;
+        let [again] = fixture.server.mails().await.try_into().expect("one mail");
+        assert_ne!(again.header("message-id"), message_id);
+        assert_eq!(messages_in(&again), [1, 2, 3, 5, 6, 7]);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn an_outage_between_does_not_change_the_mail() {
     on_each_database(async |fixture| {
         let message_id = send_uncertain_digest(fixture).await;
