@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
 use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, Row};
 
 use super::migrations::{POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS};
 use super::{Database, MigrationState, StoreFailure};
@@ -243,6 +243,15 @@ fn open_postgres(options: &PgConnectOptions, timeouts: Timeouts, size: PoolSize)
     let pool = PgPoolOptions::new()
         .max_connections(size.postgres)
         .acquire_timeout(timeouts.connect)
+        // A session keeps the defaults of the time it was opened: one that is read-only stays so after the database is
+        // not. The question also tells whether the connection works, so the driver's own test is not needed.
+        .test_before_acquire(false)
+        .before_acquire(|connection, _| {
+            Box::pin(async {
+                let read_only: String = connection.fetch_one("SHOW transaction_read_only").await?.try_get(0)?;
+                Ok(read_only == "off")
+            })
+        })
         .after_connect(move |connection, _| {
             let settings = AssertSqlSafe(settings.clone());
             Box::pin(async move {

@@ -230,9 +230,10 @@ async fn a_user_without_the_permission_to_insert_makes_the_service_unready() {
     database.execute(&grant).await;
     let service = Service::start(watched(), database.as_user(&user)).await;
     service.post("/api/waitlist", &json!({ "email": "ada@example.com" })).await.expect_ok();
-    for table in ["people", "events", "counts"] {
+    for table in ["people", "events", "counts", "new_sources"] {
         database.execute(&format!("REVOKE INSERT ON {table} FROM {user}")).await;
-        service.post("/api/waitlist", &json!({ "email": "ada@example.com" })).await.expect_problem(503, "unavailable");
+        let signup = json!({ "email": "ada@example.com", "source": "list" });
+        service.post("/api/waitlist", &signup).await.expect_problem(503, "unavailable");
         let (status, report) = readiness(&service).await;
         assert_eq!(status, 503, "{report}");
         assert!(report["parts"]["writer"].to_string().contains("permission denied"), "{report}");
@@ -264,6 +265,19 @@ async fn readers_that_wait_for_the_database_do_not_delay_a_write() {
         lock.release().await;
     };
     tokio::join!(readers, writes);
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn sessions_that_were_opened_while_the_database_was_read_only_are_not_kept() {
+    let service = Service::start(RawSettings::default(), Database::migrated_postgres().await).await;
+    let alter = format!("BEGIN READ WRITE; ALTER DATABASE {}", service.database.name());
+    service.database.execute(&format!("{alter} SET default_transaction_read_only = on; COMMIT")).await;
+    service.database.refuse_connections().await;
+    service.database.accept_connections().await;
+    writes_are_unavailable_and_pages_go_on(&service).await;
+    service.database.execute(&format!("{alter} RESET default_transaction_read_only; COMMIT")).await;
+    writes_work(&service).await;
     service.stop().await;
 }
 

@@ -72,3 +72,17 @@ async fn clients_never_take_the_files_that_the_database_needs() {
     assert_eq!(status.code(), Some(0), "{output}");
     assert!(!output.contains("failed to accept"), "{output}");
 }
+
+#[tokio::test]
+async fn the_soft_limit_on_open_files_is_raised() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let serve = Program::command(folder.path(), &["serve", "--listen", "127.0.0.1:0", "--ops-listen", "off"]);
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -S -n 128 && exec \"$@\"", "sh"]).arg(serve.get_program()).args(serve.get_args());
+    limited.current_dir(folder.path());
+    let program = Program::start(limited, "Porchlight is serving");
+    let _connection = Connection::open(program.address()).await;
+    program.signal(Signal::TERM);
+    let (_, output) = program.end();
+    assert!(!output.contains("At most 28 connections"), "{output}");
+}
