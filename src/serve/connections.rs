@@ -1,7 +1,7 @@
 //! Accepts connections and serves HTTP/1.1 on them, with limits on time and size from the first byte.
 
 use std::convert::Infallible;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,7 +15,7 @@ use http::header::CONNECTION;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -68,6 +68,21 @@ impl Listener {
             Self::Ops(app, auth) => ops::handle(app, auth, request).await,
         }
     }
+}
+
+/// Most connections that wait in the kernel's backlog. The kernel may allow fewer (`net.core.somaxconn`).
+const MAX_BACKLOG: u32 = 4096;
+
+/// Listens on an address. Unlike [`TcpListener::bind`], a burst of more than 128 connections has to wait for nothing.
+///
+/// # Errors
+/// When the address cannot be used.
+pub(super) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
+    // A restarted service may listen while connections of the previous one are still being closed.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(MAX_BACKLOG)
 }
 
 /// Accepts connections until shutdown starts. Beyond `max_connections` they wait in the kernel's backlog.

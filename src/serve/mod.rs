@@ -105,7 +105,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     };
 
     let cannot_listen = |error| ServeFailure::Listen("listen", settings.listen, error);
-    let listener = TcpListener::bind(settings.listen).await.map_err(cannot_listen)?;
+    let listener = connections::listen(settings.listen).map_err(cannot_listen)?;
     let address = listener.local_addr().map_err(cannot_listen)?;
     let base_url = settings.base_url.clone().unwrap_or_else(|| BaseUrl::from_listen_address(address));
 
@@ -149,7 +149,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let public = context_of(Listener::Public(app.clone(), web::router(&app)));
     supervisor.spawn_essential("listen", connections::accept(listener, caps.public, public));
     let mut ops_address = None;
-    if let Some(listener) = ops_listener(settings.ops.listen, &mut setup_hints).await? {
+    if let Some(listener) = ops_listener(settings.ops.listen, &mut setup_hints)? {
         ops_address = listener.local_addr().ok();
         let auth = OpsAuth::new(settings.ops.token.as_ref().map(Secret::expose));
         let ops = context_of(Listener::Ops(app.clone(), auth));
@@ -284,9 +284,9 @@ impl Restarting<'_> {
 }
 
 /// Returns `None` if the ops listener is off, or, with a hint, if its default address cannot be used.
-async fn ops_listener(listen: OpsListen, hints: &mut Vec<String>) -> Result<Option<TcpListener>, ServeFailure> {
+fn ops_listener(listen: OpsListen, hints: &mut Vec<String>) -> Result<Option<TcpListener>, ServeFailure> {
     let (OpsListen::IfFree(address) | OpsListen::At(address)) = listen else { return Ok(None) };
-    match TcpListener::bind(address).await {
+    match connections::listen(address) {
         Ok(listener) => Ok(Some(listener)),
         Err(error) if listen == OpsListen::At(address) => Err(ServeFailure::Listen("ops_listen", address, error)),
         Err(error) => {

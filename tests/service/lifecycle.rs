@@ -4,6 +4,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use rustix::process::Signal;
 
@@ -106,6 +107,27 @@ async fn a_connection_made_before_the_signal_is_answered_after_it() {
         let answer = connection.read_to_end().await;
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer:?}");
     }
+    let (status, output) = program.end();
+    assert_eq!(status.code(), Some(0), "{output}");
+}
+
+#[tokio::test]
+async fn a_burst_of_connections_waits_until_the_service_has_time_for_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = Program::start(serve(folder.path(), &[]), UP);
+    program.signal(Signal::STOP);
+    let mut burst = Vec::new();
+    for _ in 0..300 {
+        // A kernel without room for it would let it wait for as long as the program is stopped.
+        let open = tokio::time::timeout(Duration::from_secs(20), Connection::open(program.address()));
+        burst.push(open.await.expect("room in the backlog"));
+    }
+    program.signal(Signal::CONT);
+    for connection in &mut burst {
+        connection.send("GET /robots.txt HTTP/1.1\r\nHost: x\r\n\r\n").await;
+        connection.read_until("sitemap.xml\n").await;
+    }
+    program.signal(Signal::TERM);
     let (status, output) = program.end();
     assert_eq!(status.code(), Some(0), "{output}");
 }
