@@ -30,7 +30,7 @@ struct Inner {
 }
 
 impl UnconfiguredProxy {
-    /// Notes that a request came through such a proxy. It is logged and recorded at first sight, and then hourly.
+    /// Notes that a request came through such a proxy. It is logged and recorded the first time, and then at most once an hour.
     pub fn seen(&self, now: Timestamp) {
         self.0.was_seen.store(true, Ordering::Relaxed);
         if self.0.hourly.is_due(now) {

@@ -15,7 +15,7 @@ pub(super) const AI_TRAIN: Switch = Switch { name: "ai_train", on: "yes", off: "
 pub(super) const CLIENT_LIMITS: Switch = Switch { name: "client_limits", on: "on", off: "off", default: true };
 pub(super) const HSTS_SUBDOMAINS: Switch = Switch { name: "hsts_subdomains", on: "yes", off: "no", default: false };
 
-/// All of them: here the file may use the booleans of TOML.
+/// All switches. For these, the file may use TOML booleans.
 const SWITCHES: [Switch; 3] = [AI_TRAIN, CLIENT_LIMITS, HSTS_SUBDOMAINS];
 
 impl Switch {

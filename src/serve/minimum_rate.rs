@@ -1,8 +1,8 @@
 //! A stream whose writes fail when the peer takes what is sent too slowly for too long.
 //!
 //! A peer has an allowance of time. Waiting for it uses the allowance up, and every byte that it takes adds to it, at
-//! the rate that is required. So whoever takes less than that rate for the whole period is given up on, and nobody
-//! else is. Time in which there is nothing to send does not count.
+//! the rate that is required. So a write fails with `TimedOut` if the peer takes less than that rate for the whole
+//! period, and never otherwise. Time in which there is nothing to send does not count.
 //!
 //! What the kernel has buffered looks as if the peer had taken it. [`limit_unsent_bytes`] keeps that buffer small: otherwise
 //! it holds megabytes on a fast network, and moves only after a third of it was read.
@@ -21,7 +21,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 const MAX_UNSENT_BYTES: u32 = 128 * 1024;
 
 /// Limits what the kernel buffers for the connections of a listener, so that their progress is seen. A failure is
-/// ignored: slow readers may then be given up on too early.
+/// ignored: connections to slow readers may then be closed too early.
 pub(super) fn limit_unsent_bytes(listener: &TcpListener) {
     #[cfg(target_os = "linux")]
     let _ = socket2::SockRef::from(listener).set_tcp_notsent_lowat(MAX_UNSENT_BYTES);

@@ -1,7 +1,7 @@
 //! Runs the background tasks and notices when one of them panics or ends before shutdown starts.
 //!
-//! A task without which the service cannot go on stops the process, so that its supervisor starts it anew. The others
-//! are started again here, and counted.
+//! A task without which the service cannot go on stops the process, so that systemd or another supervisor restarts it. The
+//! others are started again here, and counted.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;

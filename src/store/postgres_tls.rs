@@ -13,7 +13,7 @@ pub enum PostgresTls {
     Verified,
     /// The certificate may be for another host.
     NameNotVerified,
-    /// Anybody on the way can present a certificate.
+    /// Anyone on the network path can present a certificate.
     NotVerified,
     Off,
 }
@@ -42,7 +42,7 @@ impl PostgresTls {
         }
     }
 
-    /// Returns what could happen on the way to the server, and what to do about it.
+    /// Returns what an attacker on the network path could do, and how to prevent it.
     #[must_use]
     pub const fn risk(self) -> Option<&'static str> {
         match self {
@@ -52,11 +52,11 @@ impl PostgresTls {
                  Leave `sslmode` out of `database_url` to verify the name too.",
             ),
             Self::NotVerified => Some(
-                "With `sslmode=require` whoever is on the way could pose as the server. Leave `sslmode` out of \
+                "With `sslmode=require` anyone on the network path could pose as the server. Leave `sslmode` out of \
                  `database_url`, and name the authority by `sslrootcert` if the system does not trust it.",
             ),
             Self::Off => Some(
-                "With `sslmode=disable` whoever is on the way can read and change everything, unless the network itself \
+                "With `sslmode=disable` anyone on the network path can read and change everything, unless the network itself \
                  is encrypted.",
             ),
         }

@@ -39,9 +39,12 @@ async fn check_mail_server(mail: &MailSettings) -> Finding {
             let login = if mail.relay.login().is_some() { "the login works" } else { "no login is set" };
             let detail = format!("{} accepts connections, {}; {login}", mail.relay, mail.relay.security_in_words());
             return match (mail.relay.security(), mail.relay.is_trusted_local()) {
-                (Security::Off, false) => {
-                    Finding::note(NAME, format!("{detail}. Anyone on the way can read all mail."))
-                }
+                (Security::Off, false) => Finding::note(
+                    NAME,
+                    format!(
+                        "{detail}. Anyone on the network path can read all mail. Remove `?tls=off` if the server offers TLS."
+                    ),
+                ),
                 _ => Finding::ok(NAME, detail),
             };
         }

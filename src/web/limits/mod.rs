@@ -1,4 +1,4 @@
-//! Limits per client: who is asking, and how often and on how many connections they may.
+//! Limits per client: which client sent a request, and how many requests and connections it may have.
 //!
 //! Peers in local networks are not limited, because they are proxies or colleagues, unless a trusted proxy names them.
 //! An address is used for this alone. It is neither stored nor logged.

@@ -41,7 +41,12 @@ async fn a_server_on_another_machine_has_to_prove_who_it_is() {
     }
     let (code, checks) = check(&url(server.port, "?sslmode=require"));
     assert_check(&checks, "database", "note", ", TLS, certificate not verified, schema ");
-    assert_check(&checks, "database", "note", "With `sslmode=require` whoever is on the way could pose as the server.");
+    assert_check(
+        &checks,
+        "database",
+        "note",
+        "With `sslmode=require` anyone on the network path could pose as the server.",
+    );
     assert_eq!(code, 0, "{checks:#}");
 
     let elsewhere = start_with_tls(&authority.issue("db.example"));
@@ -64,7 +69,7 @@ async fn a_server_without_tls_is_used_on_this_machine_or_when_the_url_says_so() 
     assert_check(&checks, "database", "trouble", "server does not support TLS (in `database_url`, ");
     let (code, checks) = check(&format!("{elsewhere}?sslmode=disable"));
     assert_check(&checks, "database", "note", ", not encrypted, schema ");
-    assert_check(&checks, "database", "note", "With `sslmode=disable` whoever is on the way can read and change");
+    assert_check(&checks, "database", "note", "With `sslmode=disable` anyone on the network path can read and change");
     assert_eq!(code, 0, "{checks:#}");
     for mode in ["prefer", "allow"] {
         let (code, checks) = check(&format!("{elsewhere}?sslmode={mode}"));

