@@ -13,7 +13,7 @@ use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::contact::reference;
 use crate::domain::plural::quantity;
-use crate::store::{DeliveryState, InboxEntry, InboxFilter, Store};
+use crate::store::{DeliveryState, InboxEntry, InboxFilter, Store, StoreFailure};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum InboxCommand {
@@ -88,6 +88,10 @@ pub(super) enum InboxFailure {
         "There is no such message, or it is being mailed, so nothing was deleted. `porchlight inbox list` lists all messages."
     )]
     NothingToDiscard,
+    #[error("Perhaps not all messages were deleted: {0}. `porchlight inbox list` lists those that are left.")]
+    DiscardIncomplete(StoreFailure),
+    #[error("Perhaps not all messages will be retried now: {0}. Run the same command again.")]
+    RetryIncomplete(StoreFailure),
 }
 
 impl InboxCommand {
@@ -195,7 +199,7 @@ async fn retry(store: &Store, settings: &Settings, id: Option<&str>) -> Result<(
     let now = Clock::System.now();
     let retried = match only {
         Some(message) => store.retry_message(message, now).await?,
-        None => store.retry_all_messages(now).await?,
+        None => store.retry_all_messages(now).await.map_err(InboxFailure::RetryIncomplete)?,
     };
     eprint_line(&match (retried, only) {
         (0, None) => "No messages are waiting.".to_owned(),

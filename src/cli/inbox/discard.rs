@@ -83,7 +83,7 @@ impl DiscardArguments {
             eprint_line("Nothing was deleted.");
             return Ok(());
         }
-        let discarded = store.discard_messages(&found.ids).await?;
+        let discarded = store.discard_messages(&found.ids).await.map_err(InboxFailure::DiscardIncomplete)?;
         let messages = quantity(discarded, "message was deleted.", "messages were deleted.");
         eprint_line(&match count - discarded {
             0 => messages,
