@@ -16,9 +16,10 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpListener;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// How many unsent bytes the kernel keeps for a connection. What is sent and not acknowledged does not count, so this
-/// does not limit the speed of a distant peer.
-const MAX_UNSENT_BYTES: u32 = 128 * 1024;
+/// How many unsent bytes the kernel keeps for a connection. It asks for more only when half of them were sent, so this is
+/// little enough for that to happen within the period at the lowest rate. What is sent and not acknowledged does not count,
+/// so this does not limit the speed of a distant peer.
+const MAX_UNSENT_BYTES: u32 = 32 * 1024;
 
 /// Limits what the kernel buffers for the connections of a listener, so that their progress is seen. A failure is
 /// ignored: connections to slow readers may then be closed too early.
@@ -120,7 +121,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for MinimumRate<S> {
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
-    use tokio::net::TcpStream;
+    use tokio::net::TcpSocket;
     use tokio::sync::watch;
     use tokio::time::{sleep, timeout};
 
@@ -179,14 +180,14 @@ mod tests {
         }
     }
 
-    /// At 20 KB/s this much is read within thirteen seconds, on loopback too, where buffers hold megabytes.
-    #[tokio::test]
-    async fn what_a_slow_peer_has_read_is_seen_as_progress() {
-        const MOST_UNSEEN: usize = 256 * KIB;
-        const STEP: usize = 16 * KIB;
+    /// Reads `steps` times `step` bytes, slowly, from a listener's connection that always has more to send. Returns the
+    /// largest number of bytes that were read without progress on the side of the sender.
+    async fn largest_unseen(receive_buffer: Option<u32>, steps: usize, step: usize) -> usize {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         limit_unsent_bytes(&listener);
-        let mut theirs = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let socket = TcpSocket::new_v4().unwrap();
+        receive_buffer.map_or(Ok(()), |size| socket.set_recv_buffer_size(size)).unwrap();
+        let mut theirs = socket.connect(listener.local_addr().unwrap()).await.unwrap();
         let (mut ours, _) = listener.accept().await.unwrap();
         let (sender, mut written) = watch::channel(0);
         tokio::spawn(async move {
@@ -196,15 +197,31 @@ mod tests {
         });
         // Until every buffer on the way is full and nothing moves.
         while timeout(Duration::from_millis(200), written.changed()).await.is_ok() {}
-        let mut unseen = 0;
-        for _ in 0..128 {
-            theirs.read_exact(&mut [0; STEP]).await.unwrap();
-            unseen += STEP;
+        let (mut unseen, mut largest) = (0, 0);
+        for _ in 0..steps {
+            theirs.read_exact(&mut vec![0; step]).await.unwrap();
+            unseen += step;
+            largest = largest.max(unseen);
             // A pause, as a slow peer makes.
             while timeout(Duration::from_millis(20), written.changed()).await.is_ok() {
                 unseen = 0;
             }
-            assert!(unseen < MOST_UNSEEN, "{unseen} bytes were read without progress");
         }
+        largest
+    }
+
+    /// At 20 KB/s this much is read within thirteen seconds, on loopback too, where buffers hold megabytes.
+    #[tokio::test]
+    async fn what_a_slow_peer_has_read_is_seen_as_progress() {
+        let unseen = largest_unseen(None, 128, 16 * KIB).await;
+        assert!(unseen < 256 * KIB, "{unseen} bytes were read without progress");
+    }
+
+    /// 30 KiB is what [`RATE`] requires in its period. A small receive buffer takes bytes as steadily as a slow network
+    /// does.
+    #[tokio::test]
+    async fn on_a_slow_network_progress_is_seen_at_the_lowest_rate() {
+        let unseen = largest_unseen(Some(4096), 256, KIB).await;
+        assert!(unseen < 30 * KIB, "{unseen} bytes were read without progress");
     }
 }

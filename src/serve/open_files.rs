@@ -1,6 +1,6 @@
 //! How many connections the listeners may have open, given how many files the process may open.
 
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use rustix::process::{Resource, getrlimit};
 
 use crate::domain::limits::{MAX_CONNECTIONS, MAX_OPS_CONNECTIONS};
 
@@ -8,8 +8,6 @@ use crate::domain::limits::{MAX_CONNECTIONS, MAX_OPS_CONNECTIONS};
 const RESERVED_FILES: usize = 64;
 /// A connection is a file, and may have a disk image open.
 const FILES_PER_CONNECTION: usize = 2;
-/// Files that are open with all connections.
-const MAX_USED_FILES: u64 = (RESERVED_FILES + MAX_OPS_CONNECTIONS + MAX_CONNECTIONS * FILES_PER_CONNECTION) as u64;
 /// Below this many connections the makers are told at the start.
 const FEW_CONNECTIONS: usize = 1024;
 
@@ -20,14 +18,8 @@ pub(super) struct ConnectionCaps {
 }
 
 impl ConnectionCaps {
-    /// Raises the soft file limit of this process as far as it is needed and the hard one allows, and returns the caps
-    /// under it. The usual soft limit is 1024, for programs that use `select`.
+    /// The caps under the file limit of this process.
     pub(super) fn of_process() -> Self {
-        let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
-        let wanted = maximum.unwrap_or(u64::MAX).min(MAX_USED_FILES);
-        if current.is_some_and(|current| current < wanted) {
-            let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum });
-        }
         let limit = getrlimit(Resource::Nofile).current;
         Self::new(limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX)))
     }
