@@ -34,6 +34,8 @@ const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 /// How fast a client has to read a response.
 const READ_RATE: ReadRate =
     ReadRate { bytes_per_second: limits::MIN_READ_BYTES_PER_SECOND, period: limits::SLOW_READ_PERIOD };
+/// Most connections that wait in the kernel's backlog. The kernel may allow fewer (`net.core.somaxconn`).
+const MAX_BACKLOG: u32 = 4096;
 /// Pause after `accept` failed, for example because the process is out of file descriptors.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(20);
 
@@ -70,10 +72,8 @@ impl Listener {
     }
 }
 
-/// Most connections that wait in the kernel's backlog. The kernel may allow fewer (`net.core.somaxconn`).
-const MAX_BACKLOG: u32 = 4096;
-
-/// Listens on an address. Unlike [`TcpListener::bind`], a burst of more than 128 connections has to wait for nothing.
+/// Listens on an address. The backlog is larger than that of [`TcpListener::bind`], which is full after 128 connections and
+/// delays a burst.
 ///
 /// # Errors
 /// When the address cannot be used.
