@@ -4,6 +4,7 @@ use std::io::IsTerminal;
 use std::pin::pin;
 use std::time::Duration;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{CommandFailure, eprint_line};
@@ -17,6 +18,7 @@ const EXIT_DEADLINE: Duration = Duration::from_millis(9500);
 
 pub(super) fn run(settings: Settings, watch: bool) -> Result<(), CommandFailure> {
     disable_huge_pages();
+    raise_file_limit();
     let default_format = if std::io::stderr().is_terminal() { LogFormat::Text } else { LogFormat::Logfmt };
     let log_format = settings.log_format.unwrap_or(default_format);
     logging::start(log_format, Clock::System)?;
@@ -66,6 +68,15 @@ fn exit_after_deadline(code: i32) {
 fn disable_huge_pages() {
     #[cfg(target_os = "linux")]
     let _ = rustix::thread::disable_transparent_huge_pages(true);
+}
+
+/// Raises the soft limit of open files to the hard limit: every connection is a file descriptor, and the soft limit is
+/// often 1,024. A failure is ignored; clients then wait for a free connection.
+fn raise_file_limit() {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current != maximum {
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    }
 }
 
 /// Logs the addresses and databases of the service, and what is not set up yet.
