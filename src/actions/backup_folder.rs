@@ -2,7 +2,7 @@
 //!
 //! The database file is renamed last. A folder without it is an interrupted backup.
 
-use std::fs::{self, File};
+use std::fs::{self, File, FileType};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
@@ -46,11 +46,11 @@ impl BackupFolder {
         }
     }
 
-    /// Returns a file or folder of the backup that is a symbolic link. A backup is written without any, and one that
-    /// leads elsewhere would restore something else than was backed up.
-    pub fn find_symlink(&self) -> io::Result<Option<PathBuf>> {
+    /// Returns something in the backup that is neither a file nor a folder, such as a symbolic link or a pipe. A backup is
+    /// written without any, and one that leads elsewhere would restore something else than was backed up.
+    pub fn find_special_file(&self) -> io::Result<Option<PathBuf>> {
         for path in [&self.database, &self.manifest, &self.images] {
-            if is_symlink(path)? {
+            if file_type(path)?.is_some_and(is_special) {
                 return Ok(Some(path.clone()));
             }
         }
@@ -59,7 +59,7 @@ impl BackupFolder {
         }
         for image in fs::read_dir(&self.images)? {
             let image = image?;
-            if image.file_type()?.is_symlink() {
+            if is_special(image.file_type()?) {
                 return Ok(Some(image.path()));
             }
         }
@@ -130,7 +130,7 @@ impl<'a, P: FnMut(Progress)> ImageCopier<'a, P> {
         let partial = to.with_extension("partial");
         remove_if_exists(&partial)?;
         let partial = TempPath::try_from_path(partial)?;
-        if is_symlink(&from)? || fs::hard_link(&from, &partial).is_err() {
+        if file_type(&from)?.is_some_and(|kind| kind.is_symlink()) || fs::hard_link(&from, &partial).is_err() {
             let mut copy = File::create_new(&partial)?;
             read_chunks(&from, |chunk| {
                 self.copied += chunk.len() as u64;
@@ -195,11 +195,15 @@ pub(super) fn unreadable_images(releases: &Releases) -> impl Iterator<Item = (St
     releases.unreadable().iter().map(move |version| (format!("the image of {version}"), reason.to_owned()))
 }
 
-/// Whether there is a symbolic link at `path`.
-fn is_symlink(path: &Path) -> io::Result<bool> {
+fn is_special(file_type: FileType) -> bool {
+    !file_type.is_file() && !file_type.is_dir()
+}
+
+/// Returns what is at `path`, without following a symbolic link, or `None` if there is nothing.
+fn file_type(path: &Path) -> io::Result<Option<FileType>> {
     match fs::symlink_metadata(path) {
-        Ok(metadata) => Ok(metadata.is_symlink()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Ok(metadata) => Ok(Some(metadata.file_type())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error),
     }
 }

@@ -32,11 +32,11 @@ pub enum RestoreFailure {
     )]
     InUse(PathBuf),
     #[error(
-        "Nothing was restored: {} is a symbolic link, and a backup has none. Replace it by the file itself, if you trust \
-         it.",
+        "Nothing was restored: {} is a symbolic link or not a regular file, and a backup has none of these. Replace it by \
+         the file itself, if you trust it.",
         .0.display()
     )]
-    Symlink(PathBuf),
+    SpecialFile(PathBuf),
     #[error("Nothing was restored: the backup is damaged ({}: {why}). Use another one.", .path.display())]
     Damaged { path: PathBuf, why: String },
     #[error(
@@ -82,9 +82,9 @@ pub async fn restore(
     mut progress: impl FnMut(Progress),
 ) -> Result<Restored, RestoreFailure> {
     let backup = BackupFolder::new(folder);
-    match backup.find_symlink() {
+    match backup.find_special_file() {
         Ok(None) => {}
-        Ok(Some(link)) => return Err(RestoreFailure::Symlink(link)),
+        Ok(Some(path)) => return Err(RestoreFailure::SpecialFile(path)),
         Err(error) => return Err(RestoreFailure::Unreadable { path: folder.to_owned(), why: error.to_string() }),
     }
     match fs::metadata(&backup.database) {

@@ -3,6 +3,7 @@
 use rustix::process::{Resource, getrlimit};
 
 use crate::domain::limits::{MAX_CONNECTIONS, MAX_OPS_CONNECTIONS};
+use crate::domain::plural::quantity;
 
 /// Files that are kept free for the database, the mail server, the site and the standard streams.
 const RESERVED_FILES: usize = 64;
@@ -35,9 +36,9 @@ impl ConnectionCaps {
     pub(super) fn hint(self) -> Option<String> {
         (self.public < FEW_CONNECTIONS).then(|| {
             format!(
-                "At most {} connections are open at once, because this process may open few files. Raise the limit: \
-                 `LimitNOFILE` of systemd, or `ulimit -n`.",
-                self.public
+                "At most {} open at once, because this process may open few files. Raise the limit: `LimitNOFILE` of \
+                 systemd, or `ulimit -n`.",
+                quantity(self.public as u64, "connection is", "connections are")
             )
         })
     }

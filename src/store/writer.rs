@@ -212,6 +212,11 @@ async fn run(
                 Err(failure)
             }
         };
+        // The database may accept one kind of write and refuse the other.
+        let result = match result {
+            Ok(()) if failing => probe(&store, &mut migrated).await,
+            other => other,
+        };
         state.waiting.fetch_sub(count, Ordering::Relaxed);
         state.batch_sizes.observe(f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
         match &result {

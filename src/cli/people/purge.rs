@@ -1,11 +1,14 @@
 //! `porchlight people purge`
 
+use std::time::Duration;
+
 use clap::{ArgGroup, Args};
 
 use super::PeopleFailure;
 use crate::cli::terminal::exit_on_interrupt;
 use crate::cli::time_argument::{end_time, start_time};
 use crate::cli::{CommandFailure, confirm, eprint_line};
+use crate::clock::Clock;
 use crate::domain::plural::quantity;
 use crate::domain::time::Timestamp;
 use crate::store::{MatchingSignups, SignupFilter, Store};
@@ -34,7 +37,10 @@ pub(in crate::cli) struct PurgeArguments {
 
 impl PurgeArguments {
     pub(super) async fn run(self, store: &Store) -> Result<(), CommandFailure> {
-        let filter = SignupFilter { source: self.source, since: self.since, until: self.until };
+        // What arrives after the question is not part of the answer.
+        let now = Clock::System.now().after(Duration::from_millis(1));
+        let until = Some(self.until.map_or(now, |until| until.min(now)));
+        let filter = SignupFilter { source: self.source, since: self.since, until };
         let found = store.matching_signups(&filter).await?;
         let MatchingSignups { downloads, joins, people, removable_people } = found;
         if downloads + joins == 0 {

@@ -250,6 +250,21 @@ async fn an_address_that_is_a_part_of_another_is_erased_without_a_vacuum() {
 }
 
 #[tokio::test]
+async fn a_role_that_may_not_vacuum_is_told_what_postgres_keeps() {
+    let database = Database::migrated_postgres().await;
+    let user = format!("{}_user", database.name());
+    let grant = format!(
+        "CREATE ROLE {user} LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO {user}; GRANT CREATE ON SCHEMA public TO {user}"
+    );
+    database.execute(&grant).await;
+    let service = Service::start(RawSettings::default(), database.as_user(&user)).await;
+    download(&service, "ann@example.com", true).await;
+    let output = erase(&service, "ann@example.com");
+    assert!(output.contains("could not be vacuumed (") && output.contains("until its next vacuum"), "{output}");
+    service.stop().await;
+}
+
+#[tokio::test]
 async fn a_file_with_pages_of_another_kind_is_left_alone_and_erase_says_so() {
     let database = Database::migrated_sqlite().await;
     database.execute("PRAGMA auto_vacuum = FULL; VACUUM").await;
