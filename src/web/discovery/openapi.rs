@@ -176,12 +176,12 @@ fn message() -> Value {
             {
                 "description": "A response with a result.",
                 "required": ["id", "result"],
-                "properties": { "result": { "type": "object" }, "error": false },
+                "properties": { "result": { "type": "object" }, "method": false, "error": false },
             },
             {
                 "description": "A response with an error.",
                 "required": ["id", "error"],
-                "properties": { "error": rpc_error(), "result": false },
+                "properties": { "error": rpc_error(), "method": false, "result": false },
             },
         ],
     })
