@@ -10,7 +10,7 @@ use crate::store::{Erased, ScrubOutcome, Store};
 ///
 /// Two things are kept, as keyed hashes that only this database can compute: an existing suppression, so that the
 /// address is still never mailed, and the letter of the current month, so that it gets no second one. Counts are kept,
-/// too: they name nobody.
+/// too: they contain no personal data.
 ///
 /// A contact message that is being forwarded at this moment arrives, and is not forwarded again.
 ///

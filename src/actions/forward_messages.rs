@@ -232,7 +232,7 @@ impl Forwarder {
     }
 }
 
-/// Whoever reaches the limit first sends the summary; then all wait until there is room.
+/// The first instance that reaches the limit sends the summary. Then all instances wait until there is room.
 fn limit_reached(recent: &RecentMails) -> Next {
     if recent.has_summary { Next::WaitUntil(recent.room_at()) } else { Next::SendSummary }
 }

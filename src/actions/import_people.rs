@@ -5,7 +5,7 @@ use crate::domain::person::Person;
 use crate::domain::time::Timestamp;
 use crate::store::{ImportedPerson, Store};
 
-/// Adds those people who are not stored yet, all or none, and returns their number. People who are stored already stay
+/// Adds the people who are not stored yet, all or none, and returns their number. People who are stored already stay
 /// unchanged, except that those suppressed in the list become suppressed.
 ///
 /// # Errors

@@ -4,7 +4,7 @@
 //! recorded. If the process dies or the connection breaks in between, the recipient stays `uncertain` and is never
 //! retried automatically: at most one copy arrives.
 //!
-//! Nobody gets two letters in one calendar month, whatever letters are sent: a claim takes the person's only row in
+//! A person gets at most one letter per calendar month, even if several are sent: a claim takes the person's only row in
 //! `letter_months` (`TAKE_MONTH` in `store/letter_claims.rs`), in the transaction that reads opt-in and suppression again.
 //!
 //! What the mail server rejects permanently is judged by [`Refusals`]: it may be the fault of the recipient, or ours.
@@ -115,7 +115,7 @@ impl LetterSender {
     /// When sending has to stop. The outcome for the claimed recipient is recorded, or they are uncertain.
     pub async fn step(&mut self) -> Result<LetterStep, LetterFailure> {
         let claimed_at = self.clock.now();
-        // Connects before claiming, so that an unavailable server leaves nobody uncertain.
+        // Connects before claiming, so that an unavailable server leaves no recipient uncertain.
         let mut connection = match self.connection().await {
             Ok(connection) => connection,
             Err(failure) => return Ok(LetterStep::ServerUnavailable(failure.detail().to_owned())),
@@ -197,15 +197,15 @@ impl LetterSender {
         self.record(email, claimed_at, &outcome, LetterStep::Finished).await
     }
 
-    /// Makes those wait again who were refused since the last acceptance.
+    /// Marks the recipients that were refused since the last acceptance as waiting again.
     async fn take_back_refusals(&mut self, at: Timestamp) -> Result<(), LetterFailure> {
         let (refused, suppressed) = self.refusals.take_back();
         let taken_back = self.store.take_back_refusals(&self.letter.id, &refused, &suppressed, at).await;
         Ok(taken_back.map_err(Failure::from)?)
     }
 
-    /// Ends a run that stops before all recipients are finished. If the mail server accepted no letter in it, those whom
-    /// it refused wait again.
+    /// Ends a run that stops before all recipients are finished. If the mail server accepted no letter in it, the
+    /// recipients that it refused wait again.
     ///
     /// # Errors
     /// When the database is unavailable: those recipients stay refused.

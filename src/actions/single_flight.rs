@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_later_call_reads_again_and_a_cancelled_one_blocks_nobody() {
+    async fn a_later_call_reads_again_and_a_cancelled_one_blocks_no_other() {
         let (flight, value, runs) = (SingleFlight::default(), Cell::new(1), Cell::new(0));
         assert_eq!(flight.run(read(&value, &runs)).await, 1);
         value.set(2);

@@ -29,7 +29,7 @@ pub(super) fn run(settings: Settings, watch: bool) -> Result<(), CommandFailure>
     result
 }
 
-/// Runs the service until a signal stops it, which is a success, or until it cannot go on.
+/// Runs the service until a signal stops it, which is a success, or until it fails.
 async fn serve(settings: Settings, watch: bool, log_format: LogFormat) -> Result<(), CommandFailure> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let mut stopped = pin!(async {

@@ -1,7 +1,7 @@
 //! Terminal input and output: data goes to standard output, everything else to standard error.
 //!
-//! Every line and all JSON is printed with control and direction characters replaced or escaped, whoever wrote it: visitors,
-//! mail servers, name servers or the makers.
+//! Every line and all JSON is printed with control and direction characters replaced or escaped, whether it was written
+//! by visitors, mail servers, name servers or the makers.
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, BufRead, ErrorKind, IsTerminal, Write};
@@ -15,7 +15,7 @@ use super::CommandFailure;
 use crate::domain::unprintable::is_control_or_bidi;
 use crate::logging;
 
-/// The first error of a write to standard output. Nothing is written after it; the command itself goes on.
+/// The first error of a write to standard output. Nothing is written after it; the command itself continues.
 static STDOUT_ERROR: Mutex<Option<io::Error>> = Mutex::new(None);
 
 /// Prints a line to standard error, or to the log if this process has one. A failed write is ignored, because it must

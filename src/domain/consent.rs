@@ -50,14 +50,14 @@ impl Via {
     }
 }
 
-/// How an opt-in came, as told in the letter. No text of the caller is part of it.
+/// The origin of an opt-in, as the letter states it. It contains no text of the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OptInOrigin {
     Site,
     Program,
     /// A list that the makers imported.
     Import,
-    /// Recorded by a version that did not tell the site's script from other programs.
+    /// Recorded by a version that did not distinguish the site's script from other programs.
     Unknown,
 }
 

@@ -38,7 +38,7 @@ struct Log {
 /// # Errors
 /// When the thread that writes cannot be started.
 pub fn start(format: LogFormat, clock: Clock) -> io::Result<()> {
-    // A descriptor of its own: whoever writes holds the lock of `io::stderr`.
+    // A separate descriptor: a write to `io::stderr` holds a lock that all threads share.
     let stderr = File::from(io::stderr().as_fd().try_clone_to_owned()?);
     if LOG.set(Log { format, clock, queue: LineQueue::default() }).is_err() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! A bounded queue of lines between those who log and the one thread that writes.
+//! A bounded queue of lines between the threads that log and the one thread that writes.
 //!
 //! Pushing a line never waits for the reader of the log. If the queue is full, the line is dropped and counted, and the
 //! next lines that are written say how many were.
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_reader_that_stalls_and_the_gap_is_reported_where_it_is() {
+    fn a_push_does_not_wait_for_a_reader_that_stalls_and_the_gap_is_reported_where_it_is() {
         let (queue, writes, results) = start();
         queue.push("first\n");
         assert_eq!(writes.recv().unwrap(), "first\n");

@@ -233,7 +233,7 @@ impl RunningService {
         restarting.spawn("watch", move |app, stop| rebuild_site::follow_files(content.clone(), seen, app, stop));
     }
 
-    /// Waits until the service cannot go on, because a background task has failed. It then has to be stopped.
+    /// Waits until a background task fails that the service cannot run without. The service then has to be stopped.
     pub async fn failed(&self) -> ServeFailure {
         ServeFailure::TaskFailed(self.supervisor.failed().await)
     }

@@ -9,7 +9,7 @@ use crate::domain::plural::quantity;
 const RESERVED_FILES: usize = 64;
 /// A connection is a file, and may have a disk image open.
 const FILES_PER_CONNECTION: usize = 2;
-/// Below this many connections the makers are told at the start.
+/// Below this many connections, there is a hint at startup.
 const FEW_CONNECTIONS: usize = 1024;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ impl ConnectionCaps {
         Self { public, ops }
     }
 
-    /// A sentence for the makers if there are few.
+    /// Returns a setup hint if there are few.
     pub(super) fn hint(self) -> Option<String> {
         (self.public < FEW_CONNECTIONS).then(|| {
             format!(

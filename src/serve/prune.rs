@@ -1,4 +1,4 @@
-//! Deletes what is kept for a limited time, at startup and every hour.
+//! Deletes expired rows at startup and every hour.
 
 use std::time::Duration;
 

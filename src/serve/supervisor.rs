@@ -1,7 +1,7 @@
 //! Runs the background tasks and notices when one of them panics or ends before shutdown starts.
 //!
-//! A task without which the service cannot go on stops the process, so that systemd or another supervisor restarts it. The
-//! others are started again here, and counted.
+//! If a task ends that the service cannot run without, the process stops, so that systemd or another supervisor restarts
+//! it. Other tasks are restarted here, and counted.
 
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;

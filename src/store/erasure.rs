@@ -1,6 +1,6 @@
 //! Erases a person.
 //!
-//! Somebody may have thousands of downloads and messages. They are deleted in steps first, so that no other write waits for
+//! A person may have thousands of downloads and messages. These are deleted in steps first, so that no other write waits for
 //! long. The last transaction deletes the rest. After the letters (see [`DELETE_LETTERS`]), it locks the person's row, and
 //! creates it if there is none: a concurrent signup waits for the commit and then creates a new person, so that nothing is
 //! left half-erased. Two tables keep keyed hashes of the address: suppressions, and the letter of the current month.
@@ -59,9 +59,9 @@ impl Store {
     pub async fn erase(&self, email: &EmailAddress, at: Timestamp) -> Result<Erased, StoreFailure> {
         self.prune(at).await?;
         let (mut erased, mut steps) = (Erased::default(), Steps::default());
-        while steps.go_on(self.erase_events(email, &mut erased).await)? {}
-        while steps.go_on(self.erase_messages(email, &mut erased).await)? {}
-        while steps.go_on(self.erase_rest(email, &mut erased).await)? {}
+        while steps.should_repeat(self.erase_events(email, &mut erased).await)? {}
+        while steps.should_repeat(self.erase_messages(email, &mut erased).await)? {}
+        while steps.should_repeat(self.erase_rest(email, &mut erased).await)? {}
         Ok(erased)
     }
 

@@ -1,4 +1,4 @@
-//! Imports people in one transaction. Those who exist already stay unchanged.
+//! Imports people in one transaction. Existing people stay unchanged.
 
 use std::collections::BTreeMap;
 

@@ -2,7 +2,7 @@
 //!
 //! One transaction claims a recipient: it reads opt-in and suppression again, takes the person's only row in
 //! `letter_months` for this month, and marks the recipient as `uncertain`. The mail is sent after the commit, so
-//! whatever happens then, nobody is claimed twice.
+//! no recipient is claimed twice, even if the process is killed.
 
 use super::statement::{Statement, in_transaction};
 use super::unsubscribe::{Recipient, SELECT_HASH_KEY, SUPPRESS, parse_hash_key, parse_origin};
@@ -138,11 +138,11 @@ impl Store {
         Ok(claim)
     }
 
-    /// Records the outcome of a claim that was made at `claimed_at`, and suppresses those whom it says to. A recipient
-    /// who was certainly not mailed may get another letter this month.
+    /// Records the outcome of a claim that was made at `claimed_at`, and suppresses the addresses that it names. A
+    /// recipient who was certainly not mailed may get another letter this month.
     ///
     /// # Errors
-    /// When the database is unavailable: the recipient stays uncertain, and nobody is suppressed.
+    /// When the database is unavailable: the recipient stays uncertain, and no address is suppressed.
     pub async fn record_letter_outcome(
         &self,
         letter: &Sha256,

@@ -66,7 +66,7 @@ mod tests {
         statements.filter(|statement| !statement.is_empty()).collect()
     }
 
-    /// Whether a program that does not know of the statement can go on reading and writing.
+    /// Whether a program that does not know the statement can still read and write.
     fn only_adds(statement: &str, migration: &[String]) -> bool {
         let creates_table =
             |table: &str| migration.iter().any(|one| one.starts_with(&format!("CREATE TABLE {table} (")));
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_migration_only_adds_so_that_older_programs_can_go_on() {
+    fn a_migration_only_adds_so_that_older_programs_keep_working() {
         for (migration, statements) in
             [&SQLITE_MIGRATIONS, &POSTGRES_MIGRATIONS].into_iter().flat_map(|all| since_recorded(all))
         {

@@ -79,11 +79,11 @@ pub(super) fn protect(options: PgConnectOptions, url: &str) -> Result<PgConnectO
     match options.get_ssl_mode() {
         // The environment can set a mode too, which is not a decision about this server.
         _ if !has_mode => Ok(options.ssl_mode(PgSslMode::VerifyFull)),
-        PgSslMode::Allow | PgSslMode::Prefer => Err(
-            "its `sslmode` may go on without TLS, and the server is on another machine; leave it out to verify the \
-                 certificate, or choose `require` or `disable`"
-                .to_owned(),
-        ),
+        PgSslMode::Allow | PgSslMode::Prefer => {
+            Err("its `sslmode` allows a connection without TLS, and the server is on another machine; leave it out to \
+                 verify the certificate, or choose `require` or `disable`"
+                .to_owned())
+        }
         _ => Ok(options),
     }
 }

@@ -1,4 +1,4 @@
-//! Deletes what is kept for a limited time: hashes of messages, and of the recipients of earlier months.
+//! Deletes expired rows: hashes of old messages, and of the recipients of letters of earlier months.
 
 use super::statement::on_pool;
 use super::steps::{StepFailure, Steps};
@@ -13,16 +13,16 @@ const DELETE_OLD_MONTHS: &str = "DELETE FROM letter_months WHERE (hash, month) I
      (SELECT hash, month FROM letter_months WHERE month < $1 LIMIT $2)";
 
 impl Store {
-    /// Deletes the hashes of messages that are no longer compared with new ones, and those that remember who got the
-    /// letter of an earlier month. Each step is a transaction of its own and deletes a bounded number of rows.
+    /// Deletes the hashes of messages that are older than [`limits::DUPLICATE_MESSAGE_WINDOW`], and the hashes of the
+    /// recipients of earlier months. Each transaction deletes a bounded number of rows.
     ///
     /// # Errors
-    /// When the database is unavailable. What was deleted until then stays deleted.
+    /// When the database is unavailable. Rows that were deleted before stay deleted.
     pub async fn prune(&self, at: Timestamp) -> Result<(), StoreFailure> {
         let (oldest, month) = (at.before(limits::DUPLICATE_MESSAGE_WINDOW).unix_millis(), at.month());
         let mut steps = Steps::default();
-        while steps.go_on(self.delete_old_digests(oldest).await)? {}
-        while steps.go_on(self.delete_old_months(&month).await)? {}
+        while steps.should_repeat(self.delete_old_digests(oldest).await)? {}
+        while steps.should_repeat(self.delete_old_months(&month).await)? {}
         Ok(())
     }
 

@@ -176,7 +176,7 @@ impl Store {
                 last.clone_from(newest);
             }
             // Only a conflict is repeated here; the next step begins with the next signup.
-            steps.go_on(removed.map(|_| 0))?;
+            steps.should_repeat(removed.map(|_| 0))?;
         }
     }
 

@@ -1,8 +1,8 @@
 //! Removes what is left of deleted rows in the files of the database, while the service uses it.
 //!
 //! In SQLite, `secure_delete` overwrites deleted rows, but not older copies of them: those in unused parts of pages, from
-//! when a row was moved to another page, and those in the WAL. `VACUUM` would remove them, but nobody could write while it
-//! copies the whole file. So the pages are read in short transactions, the unused parts of those that have a copy are
+//! when a row was moved to another page, and those in the WAL. `VACUUM` would remove them, but it blocks all writes while
+//! it copies the whole file. So the pages are read in short transactions, the unused parts of those that have a copy are
 //! overwritten in short transactions, and the WAL is truncated by short attempts.
 
 mod page;
@@ -77,7 +77,7 @@ impl Store {
     }
 }
 
-/// Plain `VACUUM` blocks nobody. Without permission it only warns, so that is checked first.
+/// Plain `VACUUM` blocks neither reads nor writes. Without permission it only warns, so that is checked first.
 async fn vacuum(pool: &PgPool) -> Result<(), sqlx::Error> {
     let (is_permitted,): (bool,) = sqlx::query_as(MAY_VACUUM).fetch_one(pool).await?;
     if !is_permitted {

@@ -12,7 +12,7 @@ pub(super) struct Steps {
 
 impl Steps {
     /// Returns whether the step has to be repeated, given the number of rows that it changed.
-    pub(super) fn go_on(&mut self, changed: Result<u64, StepFailure>) -> Result<bool, StoreFailure> {
+    pub(super) fn should_repeat(&mut self, changed: Result<u64, StepFailure>) -> Result<bool, StoreFailure> {
         match changed {
             Ok(rows) => {
                 self.conflicts = 0;

@@ -1,5 +1,5 @@
-//! Who sent a request: a page of the site, a page of another site, or a program. Told by headers that a script in a
-//! browser cannot change.
+//! Determines who sent a request: a page of the site, a page of another site, or a program. It reads headers that a
+//! script in a browser cannot change.
 
 use http::HeaderMap;
 use http::header::{HeaderName, ORIGIN};

@@ -90,7 +90,7 @@ impl Metrics {
         self.refused[refusal as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How often this instance refused for this reason, as far as `record_refusal` was told.
+    /// Returns the number of calls of [`Self::record_refusal`] with this reason.
     pub(crate) fn refused(&self, refusal: Refusal) -> u64 {
         self.refused[refusal as usize].load(Ordering::Relaxed)
     }

@@ -1,11 +1,11 @@
 //! The permanent rejections of one run of `letter send`, and what they mean for the recipients.
 //!
-//! A refused mailbox is suppressed once the mail server has accepted a letter to somebody else in the same run, before
-//! or after it: until then the fault may be ours. [`MAX_CONSECUTIVE_REFUSALS`] in a row stop the run, and those
+//! A refused mailbox is suppressed once the mail server has accepted a letter to another recipient in the same run,
+//! before or after it: until then the fault may be ours. [`MAX_CONSECUTIVE_REFUSALS`] in a row stop the run, and those
 //! recipients wait again as if nothing had been sent to them.
 //!
-//! This is kept in memory. If the program is killed, those who were refused before the first acceptance stay refused and
-//! are not suppressed; they get the next letter.
+//! This is kept in memory. If the program is killed, the recipients that were refused before the first acceptance stay
+//! refused and are not suppressed; they get the next letter.
 
 use crate::domain::email::EmailAddress;
 use crate::domain::limits::MAX_CONSECUTIVE_REFUSALS;

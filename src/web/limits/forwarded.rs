@@ -20,7 +20,7 @@ pub(super) const FORWARDING_HEADERS: [&str; 8] = [
 /// Returns the entries of all lines of the header, from the last to the first. `None` is an entry that is not an
 /// address. `header` is a name in lower case.
 ///
-/// The last entries come from our own proxies and the first ones from anybody. So nothing in the first ones, such as a
+/// The last entries come from our own proxies, and any client can forge the first ones. So nothing in the first ones, such as a
 /// quote that is never closed, may change how the last ones are read.
 pub(super) fn addresses<'a>(header: &str, headers: &'a HeaderMap) -> impl Iterator<Item = Option<IpAddr>> + use<'a> {
     let is_forwarded = header == "forwarded";

@@ -21,8 +21,8 @@ use crate::web::response::text_response;
 /// or `localhost`, which protects against DNS rebinding.
 ///
 /// Wrong tokens are slowed down: beyond [`WRONG_OPS_TOKENS`] each gets 429 and the connection is closed. All clients
-/// are counted together, so that it takes no memory. The right token is never refused, so that nobody can lock the
-/// makers out.
+/// are counted together, so that it takes no memory. The right token is never refused, so that an attacker cannot
+/// lock the makers out.
 #[derive(Clone, Debug)]
 pub struct OpsAuth {
     token: Option<Sha256>,

@@ -40,7 +40,7 @@ pub(super) async fn metrics(app: &App) -> Response {
     let version = [("version", env!("CARGO_PKG_VERSION"))];
     let dropped = Counter::<u64>::default();
     dropped.inc_by(logging::dropped_lines());
-    registry.register("log_lines_dropped", "Lines of the log that were dropped, as nobody read them", dropped);
+    registry.register("log_lines_dropped", "Lines of the log that could not be written in time", dropped);
     registry.register("build_info", "The version of Porchlight", gauges([(version, 1)]));
 
     let summary = recent_summary(service).await;

@@ -78,7 +78,7 @@ async fn a_server_without_tls_is_used_on_this_machine_or_when_the_url_says_so() 
             &checks,
             "database",
             "trouble",
-            "The setting `database_url` cannot be used: its `sslmode` may go on",
+            "The setting `database_url` cannot be used: its `sslmode` allows a connection without TLS",
         );
     }
 }
