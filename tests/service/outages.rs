@@ -10,7 +10,7 @@ use crate::harness::{
 use crate::ops::{becomes_ready, readiness, watched};
 
 /// Every write gets 503 with `Retry-After`, and pages are served.
-async fn writes_are_unavailable_and_pages_go_on(service: &Service) {
+async fn writes_are_unavailable_and_pages_are_served(service: &Service) {
     let writes = endpoints().map(|(path, example)| async move { (path, service.post(path, &example).await) });
     for (path, answer) in join_all(writes).await {
         println!("{path}");
@@ -36,10 +36,10 @@ async fn writes_work(service: &Service) {
 }
 
 #[tokio::test]
-async fn while_the_database_is_locked_writes_are_503_and_pages_go_on() {
+async fn while_the_database_is_locked_writes_are_503_and_pages_are_served() {
     on_each_database(async |service| {
         let lock = service.database.lock().await;
-        writes_are_unavailable_and_pages_go_on(service).await;
+        writes_are_unavailable_and_pages_are_served(service).await;
         lock.release().await;
         writes_work(service).await;
     })
@@ -51,13 +51,13 @@ async fn a_postgres_that_goes_away_and_comes_back_is_noticed_at_once() {
     let service = Service::start(RawSettings::default(), Database::migrated_postgres().await).await;
     service.post("/api/waitlist", &json!({ "email": "nobody" })).await.expect_problem(400, "invalid_email");
     service.database.refuse_connections().await;
-    writes_are_unavailable_and_pages_go_on(&service).await;
+    writes_are_unavailable_and_pages_are_served(&service).await;
     service.database.accept_connections().await;
     writes_work(&service).await;
 
     // Now with connections that have been used before.
     service.database.refuse_connections().await;
-    writes_are_unavailable_and_pages_go_on(&service).await;
+    writes_are_unavailable_and_pages_are_served(&service).await;
     service.database.accept_connections().await;
     let result = service.post("/api/download", &json!({ "email": "ada@example.com" })).await.expect_ok();
     assert_eq!(result["already"], true);
@@ -79,7 +79,7 @@ async fn a_service_that_starts_before_its_postgres_writes_once_it_is_there() {
     let database = Database::postgres().await;
     database.refuse_connections().await;
     let service = Service::start(watched(), database.clone()).await;
-    writes_are_unavailable_and_pages_go_on(&service).await;
+    writes_are_unavailable_and_pages_are_served(&service).await;
     assert_eq!(readiness(&service).await.0, 503);
     database.accept_connections().await;
     becomes_ready(&service).await;
@@ -185,6 +185,12 @@ async fn refuse_all(database: &Database, table: &str) {
     database.execute(&refuse).await;
 }
 
+/// Ends [`refuse_all`].
+async fn accept_all(database: &Database) {
+    let accept = if database.is_postgres() { "DROP FUNCTION refuse CASCADE" } else { "DROP TRIGGER refuse" };
+    database.execute(accept).await;
+}
+
 #[tokio::test]
 async fn a_database_that_refuses_every_write_is_not_ready_until_it_accepts_them() {
     for table in ["people", "messages"] {
@@ -201,9 +207,7 @@ async fn a_database_that_refuses_every_write_is_not_ready_until_it_accepts_them(
                 assert_eq!(status, 503, "{report}");
                 assert!(report["parts"]["writer"].to_string().contains("hunter2"), "{report}");
             }
-            let trigger =
-                if service.database.is_postgres() { format!("refuse ON {table}") } else { "refuse".to_owned() };
-            service.database.execute(&format!("DROP TRIGGER {trigger}")).await;
+            accept_all(&service.database).await;
             becomes_ready(service).await;
             writes_work(service).await;
         })
@@ -226,17 +230,13 @@ async fn a_write_that_is_refused_alone_leaves_the_service_ready() {
 }
 
 #[tokio::test]
-async fn a_user_without_the_permission_to_insert_makes_the_service_unready() {
+async fn a_role_without_the_permission_to_insert_makes_the_service_unready() {
     let database = Database::migrated_postgres().await;
-    let user = format!("{}_user", database.name());
-    let grant = format!(
-        "CREATE ROLE {user} LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO {user}; GRANT CREATE ON SCHEMA public TO {user}"
-    );
-    database.execute(&grant).await;
-    let service = Service::start(watched(), database.as_user(&user)).await;
+    let (limited, role) = database.as_limited_role().await;
+    let service = Service::start(watched(), limited).await;
     service.post("/api/waitlist", &json!({ "email": "ada@example.com" })).await.expect_ok();
     for table in ["people", "events", "counts", "new_sources"] {
-        database.execute(&format!("REVOKE INSERT ON {table} FROM {user}")).await;
+        database.execute(&format!("REVOKE INSERT ON {table} FROM {role}")).await;
         let signup = json!({ "email": "ada@example.com", "source": "list" });
         service.post("/api/waitlist", &signup).await.expect_problem(503, "unavailable");
         let (status, report) = readiness(&service).await;
@@ -247,7 +247,7 @@ async fn a_user_without_the_permission_to_insert_makes_the_service_unready() {
             service.post("/api/contact", &message).await.expect_ok();
             assert_eq!(readiness(&service).await.0, 503, "other writes are still refused");
         }
-        database.execute(&format!("GRANT INSERT ON {table} TO {user}")).await;
+        database.execute(&format!("GRANT INSERT ON {table} TO {role}")).await;
         becomes_ready(&service).await;
     }
     service.stop().await;
@@ -285,7 +285,7 @@ async fn sessions_that_were_opened_while_the_database_was_read_only_are_not_kept
     service.database.execute(&format!("{alter} SET default_transaction_read_only = on; COMMIT")).await;
     service.database.refuse_connections().await;
     service.database.accept_connections().await;
-    writes_are_unavailable_and_pages_go_on(&service).await;
+    writes_are_unavailable_and_pages_are_served(&service).await;
     service.database.execute(&format!("{alter} RESET default_transaction_read_only; COMMIT")).await;
     writes_work(&service).await;
     service.stop().await;

@@ -8,11 +8,10 @@ use uuid::Uuid;
 
 use super::{BATCH_SIZE, InboxFailure, find, id, line};
 use crate::cli::terminal::terminal_width;
-use crate::cli::time_argument::{end_time, start_time};
+use crate::cli::time_argument::TimeRange;
 use crate::cli::{CommandFailure, confirm, eprint_line};
 use crate::domain::email::EmailAddress;
 use crate::domain::plural::quantity;
-use crate::domain::time::Timestamp;
 use crate::store::{DeliveryState, InboxEntry, InboxFilter, Store};
 
 pub(super) const EXAMPLES: &str = "\
@@ -28,6 +27,8 @@ const SHOWN: usize = 10;
 #[derive(Args, Debug)]
 #[command(group(ArgGroup::new("which").required(true).multiple(true)
     .args(["ids", "email", "containing", "since", "until"])))]
+#[command(mut_arg("since", |since| since.help("Discard messages received at this time or later")))]
+#[command(mut_arg("until", |until| until.help("Discard messages received before this time; a day counts to its end")))]
 pub(in crate::cli) struct DiscardArguments {
     /// References of messages, or full ids; - reads them from standard input
     #[arg(value_name = "ID", value_parser = id_or_dash, conflicts_with_all = ["email", "containing", "since", "until"])]
@@ -38,12 +39,8 @@ pub(in crate::cli) struct DiscardArguments {
     /// Discard messages with this text in them, in any case
     #[arg(long, value_name = "TEXT")]
     containing: Option<String>,
-    /// Discard messages received at this time or later
-    #[arg(long, value_name = "TIME", value_parser = start_time)]
-    since: Option<Timestamp>,
-    /// Discard messages received before this time; a day counts to its end
-    #[arg(long, value_name = "TIME", value_parser = end_time)]
-    until: Option<Timestamp>,
+    #[command(flatten)]
+    received: TimeRange,
     /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
@@ -135,8 +132,7 @@ impl DiscardArguments {
         let contains = |text: &String| contact.text.as_str().to_lowercase().contains(&text.to_lowercase());
         self.email.as_ref().is_none_or(has_address)
             && self.containing.as_ref().is_none_or(contains)
-            && self.since.is_none_or(|since| at >= since)
-            && self.until.is_none_or(|until| at < until)
+            && self.received.contains(at)
     }
 }
 

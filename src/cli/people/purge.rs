@@ -6,11 +6,10 @@ use clap::{ArgGroup, Args};
 
 use super::PeopleFailure;
 use crate::cli::terminal::exit_on_interrupt;
-use crate::cli::time_argument::{end_time, start_time};
+use crate::cli::time_argument::TimeRange;
 use crate::cli::{CommandFailure, confirm, eprint_line};
 use crate::clock::Clock;
 use crate::domain::plural::quantity;
-use crate::domain::time::Timestamp;
 use crate::store::{MatchingSignups, SignupFilter, Store};
 
 pub(super) const EXAMPLES: &str = "\
@@ -20,16 +19,14 @@ Examples:
 
 #[derive(Args, Debug)]
 #[command(group(ArgGroup::new("which").required(true).multiple(true).args(["source", "since", "until"])))]
+#[command(mut_arg("since", |since| since.help("Remove signups at this time or later")))]
+#[command(mut_arg("until", |until| until.help("Remove signups before this time; a day counts to its end")))]
 pub(in crate::cli) struct PurgeArguments {
     /// Remove signups with exactly this source; an empty one means signups without a source
     #[arg(long)]
     source: Option<String>,
-    /// Remove signups at this time or later
-    #[arg(long, value_name = "TIME", value_parser = start_time)]
-    since: Option<Timestamp>,
-    /// Remove signups before this time; a day counts to its end
-    #[arg(long, value_name = "TIME", value_parser = end_time)]
-    until: Option<Timestamp>,
+    #[command(flatten)]
+    range: TimeRange,
     /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
@@ -39,8 +36,8 @@ impl PurgeArguments {
     pub(super) async fn run(self, store: &Store) -> Result<(), CommandFailure> {
         // What arrives after the question is not part of the answer.
         let now = Clock::System.now().after(Duration::from_millis(1));
-        let until = Some(self.until.map_or(now, |until| until.min(now)));
-        let filter = SignupFilter { source: self.source, since: self.since, until };
+        let until = Some(self.range.until.map_or(now, |until| until.min(now)));
+        let filter = SignupFilter { source: self.source, since: self.range.since, until };
         let found = store.matching_signups(&filter).await?;
         let MatchingSignups { downloads, joins, people, removable_people } = found;
         if downloads + joins == 0 {

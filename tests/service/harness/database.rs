@@ -112,9 +112,15 @@ impl Database {
         &self.url
     }
 
-    /// PostgreSQL alone: the same database for another user of the server.
-    pub fn as_user(&self, user: &str) -> Self {
-        Self { url: self.url.replace("//tests@", &format!("//{user}@")), kind: self.kind.clone() }
+    /// PostgreSQL alone: the same database for a new role that may use all tables and owns none, and the name of the role.
+    pub async fn as_limited_role(&self) -> (Self, String) {
+        let role = format!("{}_role", self.name());
+        let create = format!(
+            "CREATE ROLE {role} LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO {role}; \
+             GRANT CREATE ON SCHEMA public TO {role}"
+        );
+        self.execute(&create).await;
+        (Self { url: self.url.replace("//tests@", &format!("//{role}@")), kind: self.kind.clone() }, role)
     }
 
     pub fn is_postgres(&self) -> bool {

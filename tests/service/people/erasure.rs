@@ -251,13 +251,8 @@ async fn an_address_that_is_a_part_of_another_is_erased_without_a_vacuum() {
 
 #[tokio::test]
 async fn a_role_that_may_not_vacuum_is_told_what_postgres_keeps() {
-    let database = Database::migrated_postgres().await;
-    let user = format!("{}_user", database.name());
-    let grant = format!(
-        "CREATE ROLE {user} LOGIN; GRANT ALL ON ALL TABLES IN SCHEMA public TO {user}; GRANT CREATE ON SCHEMA public TO {user}"
-    );
-    database.execute(&grant).await;
-    let service = Service::start(RawSettings::default(), database.as_user(&user)).await;
+    let (database, _) = Database::migrated_postgres().await.as_limited_role().await;
+    let service = Service::start(RawSettings::default(), database).await;
     download(&service, "ann@example.com", true).await;
     let output = erase(&service, "ann@example.com");
     assert!(output.contains("could not be vacuumed (") && output.contains("until its next vacuum"), "{output}");
