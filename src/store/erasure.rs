@@ -5,8 +5,7 @@
 //! creates it if there is none: a concurrent signup waits for the commit and then creates a new person, so that nothing is
 //! left half-erased. Two tables keep keyed hashes of the address: suppressions, and the letter of the current month.
 
-use super::messages::{DELETE_CONTENT_HASHES, DeletedMessage, deleted_hashes_batch};
-use super::outbox_changes::LEAVE_MAILS_WITH;
+use super::delete_messages::{DeletedMessage, delete_messages};
 use super::statement::{in_transaction, on_pool};
 use super::steps::{StepFailure, Steps};
 use super::{Store, StoreFailure};
@@ -44,9 +43,8 @@ const DELETE_SOME_EVENTS: &str = "DELETE FROM events WHERE id IN \
      (SELECT e.id FROM events e JOIN people p ON p.address = e.address WHERE e.address = $1 \
           AND e.id <> COALESCE(p.first_download, '') AND e.id <> COALESCE(p.first_join, '') LIMIT $2)";
 
-/// At most `$2` of the messages. Cascades to the outbox.
-const DELETE_SOME_MESSAGES: &str = "DELETE FROM messages WHERE id IN \
-     (SELECT id FROM messages WHERE address = $1 LIMIT $2) RETURNING id, address, email, name, body";
+/// At most `$2` of the messages.
+const SELECT_SOME_MESSAGES: &str = "SELECT id FROM messages WHERE address = $1 LIMIT $2";
 
 /// Cascades to the unsubscribe token, and to the recipient row of a letter that was started concurrently.
 const DELETE_PERSON: &str = "DELETE FROM people WHERE address = $1 RETURNING email";
@@ -77,15 +75,13 @@ impl Store {
     }
 
     async fn erase_messages(&self, email: &EmailAddress, erased: &mut Erased) -> Result<u64, StepFailure> {
-        let deleted: Vec<DeletedMessage> = in_transaction!(self, |tx, sql| {
-            sqlx::query(LEAVE_MAILS_WITH).bind(email.key()).execute(&mut *tx).await?;
-            let deleted = sqlx::query_as(DELETE_SOME_MESSAGES)
+        let deleted = in_transaction!(self, |tx, sql| {
+            let ids: Vec<String> = sqlx::query_scalar(SELECT_SOME_MESSAGES)
                 .bind(email.key())
                 .bind(limits::MAX_ROWS_PER_STEP)
                 .fetch_all(&mut *tx)
                 .await?;
-            sqlx::query(sql(DELETE_CONTENT_HASHES)).bind(deleted_hashes_batch(&deleted)).execute(&mut *tx).await?;
-            deleted
+            delete_messages!(tx, sql, ids)
         });
         Ok(erased.add_messages(deleted))
     }
@@ -99,10 +95,9 @@ impl Store {
             let events = sqlx::query(DELETE_EVENTS).bind(address).execute(&mut *tx).await?.rows_affected();
             sqlx::query(DELETE_WITHDRAWALS).bind(address).execute(&mut *tx).await?;
             let consents = sqlx::query(DELETE_CONSENTS).bind(address).execute(&mut *tx).await?.rows_affected();
-            sqlx::query(LEAVE_MAILS_WITH).bind(address).execute(&mut *tx).await?;
-            let messages: Vec<DeletedMessage> =
-                sqlx::query_as(DELETE_SOME_MESSAGES).bind(address).bind(i64::MAX).fetch_all(&mut *tx).await?;
-            sqlx::query(sql(DELETE_CONTENT_HASHES)).bind(deleted_hashes_batch(&messages)).execute(&mut *tx).await?;
+            let ids: Vec<String> =
+                sqlx::query_scalar(SELECT_SOME_MESSAGES).bind(address).bind(i64::MAX).fetch_all(&mut *tx).await?;
+            let messages = delete_messages!(tx, sql, ids);
             let spelling: Vec<(String,)> = sqlx::query_as(DELETE_PERSON).bind(address).fetch_all(&mut *tx).await?;
             (Erased { events, consents, letters, ..Erased::default() }, messages, spelling)
         });

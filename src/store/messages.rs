@@ -39,16 +39,6 @@ const ENQUEUE_MESSAGES: Statement = batch_statement!(
     "ON CONFLICT (message) DO NOTHING"
 );
 
-/// Only of the deleted messages: a message that arrives concurrently keeps its hash.
-pub(super) const DELETE_CONTENT_HASHES: Statement = batch_statement!(
-    "DELETE FROM message_digests WHERE (digest, message) IN (SELECT batch.digest, batch.id",
-    (digest text, id text),
-    ")"
-);
-
-/// A deleted row of `messages`: id, address, email, name, text.
-pub(super) type DeletedMessage = (String, String, String, Option<String>, String);
-
 impl Record for ReceivedMessage {
     type Output = ();
 
@@ -83,18 +73,9 @@ impl Record for ReceivedMessage {
 
 /// A hash of sender, name and text, as they are stored. None of them contains a zero byte, so it is an unambiguous
 /// separator.
-fn content_hash(address: &str, name: Option<&str>, text: &str) -> String {
+pub(super) fn content_hash(address: &str, name: Option<&str>, text: &str) -> String {
     let name = name.map_or_else(String::new, |name| format!("{name}\0"));
     Sha256::of(format!("{address}\0{name}\0{text}").as_bytes()).hex()
-}
-
-/// The parameter of [`DELETE_CONTENT_HASHES`].
-pub(super) fn deleted_hashes_batch(messages: &[DeletedMessage]) -> String {
-    let rows = messages.iter().map(|(id, address, _, name, text)| {
-        let hash = content_hash(address, name.as_deref(), text);
-        json!({ "digest": hash, "id": id })
-    });
-    rows.collect::<Value>().to_string()
 }
 
 fn hashes_batch(by_content_hash: &BTreeMap<String, &ReceivedMessage>) -> String {

@@ -9,6 +9,7 @@ mod connect;
 mod copy_database;
 mod counts;
 mod database;
+mod delete_messages;
 mod erasure;
 mod failure;
 mod health;

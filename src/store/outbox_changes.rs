@@ -1,10 +1,9 @@
 //! What makers change in the outbox: they retry messages at once, and discard messages. Many rows are changed in several
 //! short transactions, so that visitors never wait for a command.
 
-use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::messages::{DELETE_CONTENT_HASHES, DeletedMessage, deleted_hashes_batch};
+use super::delete_messages::{delete_messages, ids_batch};
 use super::statement::{Statement, batch_statement, in_transaction, on_pool};
 use super::{Store, StoreFailure};
 use crate::domain::limits;
@@ -23,29 +22,11 @@ const RETRY_FAILED: &str = "UPDATE outbox SET state = 'waiting', at = $1, tries 
 const RETRY_WAITING: &str = "UPDATE outbox SET at = $1 \
      WHERE message IN (SELECT message FROM outbox WHERE state = 'waiting' AND at > $1 ORDER BY at LIMIT $2)";
 
-/// Locks the rows: a message that is being sent stays.
-const DISCARD: Statement = batch_statement!(
-    "DELETE FROM outbox WHERE state <> 'leased' AND message IN (SELECT batch.id",
+/// Locks those of the messages that are not being sent, so that none of them is leased before it is deleted.
+const LOCK_UNLEASED: Statement = batch_statement!(
+    "UPDATE outbox SET state = state WHERE state <> 'leased' AND message IN (SELECT batch.id",
     (id text),
-    ") RETURNING message, mail"
-);
-
-/// Takes messages out of mails that may have arrived, so that they go in other mails: without a deleted message, a
-/// repeated mail would have different content under the same Message-ID.
-const LEAVE_MAILS: Statement = batch_statement!(
-    "UPDATE outbox SET mail = NULL WHERE state <> 'sent' AND mail IN (SELECT batch.mail",
-    (mail text),
-    ")"
-);
-
-/// As [`LEAVE_MAILS`], for all mails with a message from an address.
-pub(super) const LEAVE_MAILS_WITH: &str = "UPDATE outbox SET mail = NULL WHERE state <> 'sent' AND mail IN \
-     (SELECT o.mail FROM messages m JOIN outbox o ON o.message = m.id WHERE m.address = $1)";
-
-const DELETE_MESSAGES: Statement = batch_statement!(
-    "DELETE FROM messages WHERE id IN (SELECT batch.id",
-    (id text),
-    ") RETURNING id, address, email, name, body"
+    ") RETURNING message"
 );
 
 impl Store {
@@ -97,24 +78,11 @@ impl Store {
         for chunk in messages.chunks(chunk_size) {
             let batch = ids_batch(chunk.iter().map(Uuid::to_string));
             discarded += in_transaction!(self, |tx, sql| {
-                let rows: Vec<(String, Option<String>)> =
-                    sqlx::query_as(sql(DISCARD)).bind(&batch).fetch_all(&mut *tx).await?;
-                let count = rows.len() as u64;
-                let mails: Value = rows.iter().map(|(_, mail)| json!({ "mail": mail })).collect();
-                sqlx::query(sql(LEAVE_MAILS)).bind(mails.to_string()).execute(&mut *tx).await?;
-                let batch = ids_batch(rows.into_iter().map(|(id, _)| id));
-                let deleted: Vec<DeletedMessage> =
-                    sqlx::query_as(sql(DELETE_MESSAGES)).bind(&batch).fetch_all(&mut *tx).await?;
-                // So that the same message can be sent again.
-                let hashes = deleted_hashes_batch(&deleted);
-                sqlx::query(sql(DELETE_CONTENT_HASHES)).bind(&hashes).execute(&mut *tx).await?;
-                count
+                let unleased: Vec<String> =
+                    sqlx::query_scalar(sql(LOCK_UNLEASED)).bind(&batch).fetch_all(&mut *tx).await?;
+                delete_messages!(tx, sql, unleased).len() as u64
             });
         }
         Ok(discarded)
     }
-}
-
-fn ids_batch(ids: impl Iterator<Item = String>) -> String {
-    ids.map(|id| json!({ "id": id })).collect::<Value>().to_string()
 }

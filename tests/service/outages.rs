@@ -2,6 +2,7 @@
 
 use futures_util::future::join_all;
 use porchlight::config::RawSettings;
+use porchlight::store::{Database as StoredIn, Store};
 use serde_json::json;
 
 use crate::harness::{
@@ -213,6 +214,25 @@ async fn a_database_that_refuses_every_write_is_not_ready_until_it_accepts_them(
         })
         .await;
     }
+}
+
+#[tokio::test]
+async fn the_health_check_covers_every_table_that_requests_insert_into() {
+    on_each_database(async |service| {
+        let before = service.database.everything().await;
+        writes_work(service).await;
+        let after = service.database.everything().await;
+        let store = Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store");
+        for table in after.keys().filter(|table| after[*table] != before[*table]) {
+            refuse_all(&service.database, table).await;
+            let failure = store.health().await.expect_err(table);
+            assert!(failure.to_string().contains("hunter2"), "{table}: {failure}");
+            accept_all(&service.database).await;
+            store.health().await.expect(table);
+        }
+        store.close().await;
+    })
+    .await;
 }
 
 #[tokio::test]

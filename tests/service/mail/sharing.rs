@@ -105,3 +105,18 @@ async fn messages_from_before_there_was_mail_are_forwarded() {
         fixture.service.stop().await;
     }
 }
+
+#[tokio::test]
+async fn a_message_that_another_instance_has_leased_is_not_discarded() {
+    on_each_database(async |fixture| {
+        fixture.write_many(2).await;
+        let ids = fixture.service.database.texts("SELECT id FROM messages ORDER BY at").await;
+        let lease = format!("UPDATE outbox SET state = 'leased' WHERE message = '{}'", ids[0]);
+        fixture.service.database.execute(&lease).await;
+        let ids: Vec<_> = ids.iter().map(|id| id.parse().expect("an id")).collect();
+        assert_eq!(fixture.forwarder.store.discard_messages(&ids).await.expect("a discard"), 1);
+        assert_eq!(fixture.states().await, ["leased"]);
+        assert_eq!(fixture.service.database.texts("SELECT body FROM messages").await, ["Number 1."]);
+    })
+    .await;
+}
