@@ -1,40 +1,115 @@
-//! Latency of signups in a large database, compared with a small one.
+//! Signups and commands on databases of 10 thousand to 10 million people.
 
-use crate::load::{load, post};
-use crate::measure::{median, ratio, resident_memory, seconds};
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crate::fill::{address, fill};
+use crate::load::{LoadResult, load, numbered, post};
+use crate::measure::{millis, peak_memory, resident_memory};
+use crate::report::{Goal, Report, Unit};
 use crate::service::{Database, Server};
-use crate::statistics::fill;
 
-const SIZES: [u64; 2] = [10_000, 10_000_000];
-const CLIENTS: u64 = 64;
-const ROUNDS: u64 = 5;
-const REQUESTS: u64 = 20_000;
+const SMALLEST: u64 = 10_000;
+const CLIENTS: usize = 64;
+const ROUNDS: usize = 5;
 
-pub async fn run() {
+/// Fills databases of 10 thousand people, ten times as many, and so on up to `largest`.
+pub async fn run(report: &mut Report, largest: u64) {
+    let sizes: Vec<_> =
+        std::iter::successors(Some(SMALLEST), |size| Some(size * 10)).take_while(|size| *size <= largest).collect();
     for kind in ["SQLite", "PostgreSQL"] {
-        println!("\n## {kind}: {REQUESTS} joins by {CLIENTS} clients, median of {ROUNDS} rounds");
-        let mut latencies = Vec::new();
-        for people in SIZES {
+        println!("\n## {kind}");
+        let mut databases = Vec::new();
+        for people in &sizes {
+            let start = Instant::now();
             let database = if kind == "SQLite" { Database::sqlite() } else { Database::postgres().await };
-            fill(&database, people, 1).await;
-            let server = Server::start(&database);
-            let mut rounds = Vec::new();
-            for round in 0..ROUNDS {
-                rounds.push(load(&server, CLIENTS, REQUESTS, |number| join(people, round * REQUESTS + number)).await);
-            }
-            let p99 = median(rounds.iter().map(|result| result.p99).collect());
-            let requests_per_second = median(rounds.iter().map(|result| result.requests_per_second).collect());
-            let memory = resident_memory(server.pid()) >> 20;
-            println!("{people:>10} people  p99 {}  {requests_per_second:>6.0}/s  {memory} MiB", seconds(p99));
-            latencies.push(p99.as_secs_f64());
+            fill(&database, *people, 1).await;
+            println!("filled with {people} people in {:.0} s", start.elapsed().as_secs_f64());
+            databases.push((*people, database));
         }
-        println!("p99 with {} people, relative to {}: {}", SIZES[1], SIZES[0], ratio(latencies[1], latencies[0]));
+        for (people, database) in &databases {
+            commands(report, kind, *people, database);
+        }
+        signups(report, kind, &databases).await;
+        for (_, database) in databases {
+            database.discard().await;
+        }
     }
 }
 
-/// Every second person is already known, picked from anywhere in the table.
+/// Compares the latency of joins and the memory of the service in the largest database with those in the smallest.
+async fn signups(report: &mut Report, kind: &str, databases: &[(u64, Database)]) {
+    println!("\njoins by {CLIENTS} clients, median of {ROUNDS} alternating rounds");
+    let (Some(smallest), Some(largest)) = (databases.first(), databases.last()) else { return };
+    let both = [smallest, largest];
+    let servers = both.map(|(_, database)| Server::start(database));
+    let mut rounds = [Vec::new(), Vec::new()];
+    let requests = both.map(|(people, _)| numbered(|number| join(*people, number)));
+    for _ in 0..ROUNDS {
+        for ((server, request), rounds) in servers.iter().zip(&requests).zip(&mut rounds) {
+            rounds.push(load(std::slice::from_ref(server), CLIENTS, request).await);
+        }
+    }
+    let [of_smallest, of_largest] = rounds.map(|rounds| LoadResult::median(&rounds));
+    println!("{:>10} people {of_smallest}\n{:>10} people {of_largest}", smallest.0, largest.0);
+    let (work, peer) = (format!("{kind} with {} people", largest.0), format!("with {}", smallest.0));
+    let p99 = (peer.as_str(), millis(of_smallest.p99));
+    report.compare(
+        format!("p99 of a join, {work}"),
+        Unit::Milliseconds,
+        millis(of_largest.p99),
+        p99,
+        Some(Goal::AtMost(2.0)),
+    );
+    let [of_smallest, of_largest] = servers.map(|server| resident_memory(server.pid()));
+    report.compare(
+        format!("memory of the service, {work}"),
+        Unit::Mebibytes,
+        of_largest,
+        (&peer, of_smallest),
+        Some(Goal::AtMost(1.2)),
+    );
+}
+
+/// Four of five people are already known, picked from anywhere in the table; the others are new and get anywhere in it.
 fn join(people: u64, number: u64) -> String {
-    let known = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) % people;
-    let person = if number.is_multiple_of(2) { format!("p{known}") } else { format!("new{number}") };
-    post("/api/waitlist", &format!(r#"{{"email":"{person}@example.com","source":"bench"}}"#))
+    let anything = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let email = match number % 5 {
+        0 => format!("{anything:016x}@example.com"),
+        _ => address(anything % people, people),
+    };
+    post("/api/waitlist", &format!(r#"{{"email":"{email}","source":"bench"}}"#))
+}
+
+/// Measures the commands that makers use.
+fn commands(report: &mut Report, kind: &str, people: u64, database: &Database) {
+    let known = |person: u64| address(person, people);
+    let (shown, erased) = (known(people / 3), known(people / 2));
+    let commands: [(&str, &[&str]); 5] = [
+        ("people list --limit 100", &["people", "list", "--limit", "100"]),
+        ("people show", &["people", "show", &shown]),
+        ("people erase", &["people", "erase", &erased, "--yes"]),
+        ("people export", &["people", "export", "export.csv"]),
+        ("backup", &["backup", "backup"]),
+    ];
+    for (name, arguments) in commands {
+        let (duration, memory) = run_command(database, arguments);
+        report.record_at(people, format!("{name}, {kind}"), Unit::Seconds, duration.as_secs_f64());
+        report.record_at(people, format!("memory of {name}, {kind}"), Unit::Mebibytes, memory);
+    }
+}
+
+/// Returns how long a command took, and the most memory that it had.
+fn run_command(database: &Database, arguments: &[&str]) -> (Duration, f64) {
+    let (start, mut memory) = (Instant::now(), 0.0);
+    let mut command = database.command(arguments);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the program");
+    loop {
+        memory = peak_memory(child.id()).unwrap_or(memory);
+        if let Some(status) = child.try_wait().expect("its state") {
+            assert!(status.success(), "{arguments:?}");
+            return (start.elapsed(), memory);
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }

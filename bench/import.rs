@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
-use crate::measure::{median, seconds, time};
+use crate::measure::{median, time};
+use crate::report::{Report, Unit};
 use crate::service::{Database, Server};
 
 const PEOPLE: u32 = 100_000;
 const ROUNDS: u32 = 3;
 
-pub async fn run() {
+pub async fn run(report: &mut Report) {
     for database in Database::both().await {
         println!("\n## {}: {PEOPLE} people, half of them opted in, median of {ROUNDS} files", database.name());
         let _service = Server::start(&database);
@@ -21,7 +22,8 @@ pub async fn run() {
                 assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
             }));
         }
-        println!("{}", seconds(median(durations)));
+        let work = format!("import of {PEOPLE} people, {}", database.name());
+        report.record(work, Unit::Seconds, median(durations).as_secs_f64(), None);
     }
 }
 

@@ -5,60 +5,73 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::measure::{cpu_time, seconds};
+use crate::measure::{cpu_time, median};
 use crate::service::Server;
 
+#[derive(Clone, Copy)]
 pub struct LoadResult {
     pub requests_per_second: f64,
     pub p99: Duration,
-    /// CPU time of the server process.
-    pub cpu_per_request: Duration,
-    /// Responses with a status other than 200.
-    pub errors: u64,
+    /// CPU time of the server processes in microseconds.
+    pub cpu_per_request: f64,
 }
 
-/// Sends `requests` requests in total from `clients` concurrent clients. `request` returns the bytes of the nth request.
-pub async fn load(server: &Server, clients: u64, requests: u64, request: impl Fn(u64) -> String + Sync) -> LoadResult {
-    let (next, request, address) = (&AtomicU64::new(0), &request, server.address);
-    let (start, cpu_before) = (Instant::now(), cpu_time(server.pid()));
-    let client = |_| async move {
-        let (mut connection, mut latencies, mut errors) = (connect(address).await, Vec::new(), 0);
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= requests {
-                return (latencies, errors);
+/// How long a round of load lasts.
+pub const ROUND: Duration = Duration::from_millis(1500);
+
+/// Sends requests for the time of a round from `clients` concurrent clients, which are spread over the servers. `request`
+/// returns the bytes of the next request. Every response must be a 200.
+pub async fn load(servers: &[Server], clients: usize, request: impl Fn() -> String + Sync) -> LoadResult {
+    let request = &request;
+    let cpu_of_all = || servers.iter().map(|server| cpu_time(server.pid())).sum::<Duration>();
+    let (start, cpu_before) = (Instant::now(), cpu_of_all());
+    let client = |server: &Server| {
+        let address = server.address;
+        async move {
+            let (mut connection, mut latencies) = (Connection::open(address).await, Vec::new());
+            while start.elapsed() < ROUND {
+                let request = request();
+                let sent = Instant::now();
+                connection.send(&request).await.expect_ok();
+                latencies.push(sent.elapsed());
             }
-            let sent = Instant::now();
-            errors += u64::from(send(&mut connection, &request(number)).await.0 != 200);
-            latencies.push(sent.elapsed());
+            latencies
         }
     };
-    let results = join_all((0..clients).map(client)).await;
-    let (elapsed, cpu) = (start.elapsed(), cpu_time(server.pid()).saturating_sub(cpu_before));
-    let mut latencies: Vec<_> = results.iter().flat_map(|(latencies, _)| latencies).copied().collect();
+    let mut latencies = join_all(servers.iter().cycle().take(clients).map(client)).await.concat();
+    let (elapsed, cpu) = (start.elapsed(), cpu_of_all().saturating_sub(cpu_before));
     latencies.sort();
+    let requests = f64::from(u32::try_from(latencies.len()).expect("a number of requests"));
     LoadResult {
-        requests_per_second: f64::from(u32::try_from(requests).expect("a number of requests")) / elapsed.as_secs_f64(),
+        requests_per_second: requests / elapsed.as_secs_f64(),
         p99: *latencies.get(latencies.len() * 99 / 100).expect("responses"),
-        cpu_per_request: cpu / u32::try_from(requests).expect("a number of requests"),
-        errors: results.iter().map(|(_, errors)| errors).sum(),
+        cpu_per_request: cpu.as_secs_f64() * 1e6 / requests,
+    }
+}
+
+/// Makes the nth request of a server that gets each request once, over several rounds.
+pub fn numbered(request: impl Fn(u64) -> String) -> impl Fn() -> String {
+    let next = AtomicU64::new(0);
+    move || request(next.fetch_add(1, Ordering::Relaxed))
+}
+
+impl LoadResult {
+    /// The median of each figure by itself.
+    pub fn median(rounds: &[Self]) -> Self {
+        Self {
+            requests_per_second: median(rounds.iter().map(|round| round.requests_per_second).collect()),
+            p99: median(rounds.iter().map(|round| round.p99).collect()),
+            cpu_per_request: median(rounds.iter().map(|round| round.cpu_per_request).collect()),
+        }
     }
 }
 
 /// Requests one page and discards it.
-pub fn get(address: SocketAddr, path: &str) {
-    let request = format!("GET {path} HTTP/1.1\r\nhost: {address}\r\n\r\n");
-    tokio::task::block_in_place(|| tokio::runtime::Handle::current().block_on(fetch(address, &request)));
-}
-
-/// Sends one request on a new connection and returns the body of the response.
-pub async fn fetch(address: SocketAddr, request: &str) -> Vec<u8> {
-    let (status, body) = send(&mut connect(address).await, request).await;
-    assert_eq!(status, 200, "{request}");
-    body
+pub async fn get(address: SocketAddr, path: &str) {
+    Connection::open(address).await.send(&format!("GET {path} HTTP/1.1\r\nhost: {address}\r\n\r\n")).await.expect_ok();
 }
 
 pub fn post(path: &str, body: &str) -> String {
@@ -68,40 +81,68 @@ pub fn post(path: &str, body: &str) -> String {
     )
 }
 
-pub async fn connect(address: SocketAddr) -> BufReader<TcpStream> {
-    let stream = TcpStream::connect(address).await.expect("a connection");
-    stream.set_nodelay(true).expect("TCP_NODELAY");
-    BufReader::new(stream)
+pub struct Connection {
+    stream: TcpStream,
+    buffer: Vec<u8>,
 }
 
-/// Sends a request and returns the status and body of the response.
-async fn send(connection: &mut BufReader<TcpStream>, request: &str) -> (u16, Vec<u8>) {
-    connection.write_all(request.as_bytes()).await.expect("a request sent");
-    let (mut status, mut length, mut line) = (None, 0, String::new());
-    loop {
-        line.clear();
-        connection.read_line(&mut line).await.expect("a response head");
-        if line == "\r\n" {
-            break;
-        }
-        if status.is_none() {
-            status = line.split(' ').nth(1).and_then(|status| status.parse().ok());
-        } else if let Some((name, value)) = line.split_once(':')
-            && name.eq_ignore_ascii_case("content-length")
-        {
-            length = value.trim().parse().expect("a length");
-        }
+pub struct Response<'a> {
+    pub head: &'a str,
+    pub body: &'a [u8],
+}
+
+impl Connection {
+    pub async fn open(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect(address).await.expect("a connection");
+        stream.set_nodelay(true).expect("TCP_NODELAY");
+        Self { stream, buffer: Vec::new() }
     }
-    let mut body = vec![0; length];
-    connection.read_exact(&mut body).await.expect("a body");
-    (status.expect("a status"), body)
+
+    pub async fn send(&mut self, request: &str) -> Response<'_> {
+        self.stream.write_all(request.as_bytes()).await.expect("a request sent");
+        self.buffer.clear();
+        let head_length = loop {
+            self.receive().await;
+            if let Some(end) = self.buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
+                break end + 4;
+            }
+        };
+        let head = str::from_utf8(&self.buffer[..head_length]).expect("a response head");
+        let body_length: usize = header(head, "content-length").map_or(0, |length| length.parse().expect("a length"));
+        while self.buffer.len() < head_length + body_length {
+            self.receive().await;
+        }
+        let (head, body) = self.buffer.split_at(head_length);
+        Response { head: str::from_utf8(head).expect("a response head"), body }
+    }
+
+    async fn receive(&mut self) {
+        self.buffer.reserve(16 << 10);
+        let received = self.stream.read_buf(&mut self.buffer).await.expect("a response");
+        assert_ne!(received, 0, "the server closed the connection");
+    }
+}
+
+impl Response<'_> {
+    pub fn expect_ok(self) -> Self {
+        assert!(self.head.starts_with("HTTP/1.1 200 "), "{}{}", self.head, String::from_utf8_lossy(self.body));
+        self
+    }
+
+    pub fn header(&self, name: &str) -> Option<&str> {
+        header(self.head, name)
+    }
+}
+
+fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+    let mut headers = head.lines().filter_map(|line| line.split_once(':'));
+    headers.find_map(|(own, value)| own.eq_ignore_ascii_case(name).then_some(value.trim()))
 }
 
 impl std::fmt::Display for LoadResult {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { requests_per_second, p99, cpu_per_request, errors } = self;
-        let cpu = cpu_per_request.as_micros();
-        write!(f, "{requests_per_second:>8.0}/s  {cpu:>4} µs CPU each  p99 {}", seconds(*p99))?;
-        if *errors > 0 { write!(f, "  {errors} errors") } else { Ok(()) }
+        let Self { requests_per_second, p99, cpu_per_request } = self;
+        let p99 = p99.as_secs_f64() * 1e3;
+        write!(f, "{requests_per_second:>8.0}/s  {cpu_per_request:>6.1} µs CPU each  p99 {p99:.1} ms")
     }
 }

@@ -1,23 +1,32 @@
 //! Benchmarks of the release build, compared with peers measured in the same run.
 //!
-//! `cargo bench` runs all of them, `cargo bench -- statistics` one. A benchmark does not pass or fail: it prints figures
-//! for people to read, and they depend on the machine.
+//! `cargo bench` runs most of them, `cargo bench -- pages mcp` those that are named. A benchmark does not pass or fail: it
+//! prints figures for people to read, and they depend on the machine.
 
 #![expect(clippy::expect_used, clippy::print_stdout, reason = "a benchmark stops on any error, and prints its figures")]
 
+mod chart;
+mod fill;
 mod growth;
 mod import;
+mod instances;
 mod load;
+mod machine;
 mod mcp;
 mod measure;
+mod nginx;
 mod pages;
 mod peer;
 #[path = "../tests/service/harness/postgres.rs"]
 mod postgres;
+mod relay;
+mod report;
 mod service;
 mod start;
 mod statistics;
 mod writes;
+
+use std::time::Instant;
 
 /// PostgreSQL with its default settings, so that commits are durable.
 const POSTGRES_OPTIONS: &[&str] = &[];
@@ -27,34 +36,68 @@ fn postgres_parent() -> std::path::PathBuf {
     std::env::temp_dir()
 }
 
-const NAMES: [&str; 7] = ["start", "pages", "mcp", "writes", "import", "statistics", "growth"];
+/// In the order in which they run and are listed. The last two fill large databases and run only if they are named.
+const NAMES: [&str; 8] = ["start", "pages", "mcp", "writes", "instances", "import", "statistics", "growth"];
+const BY_DEFAULT: usize = 6;
+
+const USAGE: &str = "usage: cargo bench -- [NAME...] [--people N] [--write-docs]";
 
 #[tokio::main]
 async fn main() {
-    let mut arguments = std::env::args().skip(1);
-    let [name, address, argument] = std::array::from_fn(|_| arguments.next().unwrap_or_default());
-    match name.as_str() {
-        "peer" => return peer::serve(&address, &argument).await,
-        "mcp-peer" => return mcp::serve(&address, &argument).await,
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["peer", address, url, connections] => return peer::serve(address, url, connections).await,
+        ["mcp-peer", address, content] => return mcp::serve(address, content).await,
+        ["relay", address, target] => return relay::serve(address, target),
         _ => {}
     }
-    // Cargo adds flags such as --bench.
-    let selected: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
-    if let Some(unknown) = selected.iter().find(|name| !NAMES.contains(&name.as_str())) {
-        println!("Unknown benchmark {unknown}. Available: {}.", NAMES.join(", "));
-        return;
-    }
-    for name in NAMES.into_iter().filter(|name| selected.is_empty() || selected.iter().any(|selected| selected == name))
-    {
-        println!("\n# {name}");
+    let Some(Selection { names, people, write_docs }) = parse(&arguments) else {
+        println!("{USAGE}\nNames: {}", NAMES.join(", "));
+        std::process::exit(2);
+    };
+    println!("{}", machine::machine());
+    let mut report = report::Report::default();
+    for name in names {
+        let start = Instant::now();
+        report.begin(name);
         match name {
-            "start" => start::run().await,
-            "pages" => pages::run().await,
-            "mcp" => mcp::run().await,
-            "writes" => writes::run().await,
-            "import" => import::run().await,
-            "statistics" => statistics::run().await,
-            _ => growth::run().await,
+            "start" => start::run(&mut report).await,
+            "pages" => pages::run(&mut report).await,
+            "mcp" => mcp::run(&mut report).await,
+            "writes" => writes::run(&mut report).await,
+            "instances" => instances::run(&mut report).await,
+            "import" => import::run(&mut report).await,
+            "statistics" => statistics::run(&mut report).await,
+            _ => growth::run(&mut report, people).await,
+        }
+        println!("\n{name} took {:.0} s", start.elapsed().as_secs_f64());
+    }
+    if write_docs {
+        report.write_docs(&NAMES);
+    }
+}
+
+struct Selection {
+    names: Vec<&'static str>,
+    /// The size of the largest database of `growth`.
+    people: u64,
+    write_docs: bool,
+}
+
+fn parse(arguments: &[String]) -> Option<Selection> {
+    let mut selection = Selection { names: Vec::new(), people: 10_000_000, write_docs: false };
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            // Cargo adds it.
+            "--bench" => {}
+            "--people" => selection.people = arguments.next()?.parse().ok()?,
+            "--write-docs" => selection.write_docs = true,
+            name => selection.names.push(NAMES.into_iter().find(|known| *known == name)?),
         }
     }
+    if selection.names.is_empty() {
+        selection.names.extend(&NAMES[..BY_DEFAULT]);
+    }
+    Some(selection)
 }

@@ -10,32 +10,30 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
-use crate::load::{fetch, load};
-use crate::measure::{median, ratio};
+use crate::load::{Connection, LoadResult, load};
 use crate::peer;
+use crate::report::{Goal, Report, Unit};
 use crate::service::{Database, Server};
 
-const CLIENTS: u64 = 64;
+const CLIENTS: usize = 64;
 const ROUNDS: usize = 5;
-const REQUESTS: u64 = 50_000;
 
-pub async fn run() {
+pub async fn run(report: &mut Report) {
     let database = Database::sqlite();
     let ours = Server::start(&database);
-    let response: Value = serde_json::from_slice(&fetch(ours.address, &call()).await).expect("JSON");
+    let mut connection = Connection::open(ours.address).await;
+    let response: Value = serde_json::from_slice(connection.send(&call()).await.expect_ok().body).expect("JSON");
     let content = response["result"]["structuredContent"].to_string();
-    let theirs = peer::start_as("mcp-peer", Some(&content));
-    println!("\n{REQUESTS} calls of about_service by {CLIENTS} clients, median of {ROUNDS} alternating rounds");
+    let theirs = peer::start_as("mcp-peer", &[&content]);
+    println!("\n{CLIENTS} clients, median of {ROUNDS} alternating rounds");
     let mut rounds = [Vec::new(), Vec::new()];
     for _ in 0..ROUNDS {
-        for (server, times) in [&ours, &theirs].into_iter().zip(&mut rounds) {
-            let result = load(server, CLIENTS, REQUESTS, |_| call()).await;
-            assert_eq!(result.errors, 0, "every call succeeds");
-            times.push(result.cpu_per_request.as_secs_f64() * 1e6);
+        for (server, rounds) in [&ours, &theirs].into_iter().zip(&mut rounds) {
+            rounds.push(load(std::slice::from_ref(server), CLIENTS, call).await);
         }
     }
-    let [ours, theirs] = rounds.map(median);
-    println!("{ours:.1} µs CPU per call, rmcp {theirs:.1}: {}", ratio(ours, theirs));
+    let [ours, theirs] = rounds.map(|rounds| LoadResult::median(&rounds).cpu_per_request);
+    report.compare("tools/call of about_service", Unit::CpuMicros, ours, ("rmcp", theirs), Some(Goal::AtMost(0.4)));
 }
 
 fn call() -> String {

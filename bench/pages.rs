@@ -1,14 +1,13 @@
-//! CPU time of the home page in four variants, compared with nginx serving the same bytes from a file.
+//! CPU time of the home page in four variants, compared with nginx sending the same bytes from a file: with an access
+//! log, as ours has, and without one.
 
-use std::process::Command;
+use crate::load::{Connection, LoadResult, load};
+use crate::nginx;
+use crate::report::{Goal, Report, Unit};
+use crate::service::{Database, Server};
 
-use crate::load::{LoadResult, fetch, load};
-use crate::measure::{median, ratio};
-use crate::service::{Database, Server, free_address};
-
-const CLIENTS: u64 = 64;
-const ROUNDS: u64 = 5;
-const REQUESTS: u64 = 100_000;
+const CLIENTS: usize = 64;
+const ROUNDS: usize = 5;
 
 const VARIANTS: [(&str, &str); 4] = [
     ("HTML", "accept: text/html\r\n"),
@@ -17,23 +16,51 @@ const VARIANTS: [(&str, &str); 4] = [
     ("HTML, gzip", "accept: text/html\r\naccept-encoding: gzip\r\n"),
 ];
 
-pub async fn run() {
-    let database = Database::sqlite();
-    let ours = Server::start(&database);
-    for (index, (_, headers)) in VARIANTS.iter().enumerate() {
-        let page = fetch(ours.address, &get("/", headers)).await;
-        std::fs::write(database.folder().join(format!("variant{index}.html")), page).expect("a file");
+/// How clients reach the servers.
+struct Transport {
+    name: &'static str,
+    /// Settings of ours.
+    arguments: &'static [&'static str],
+    /// Parameters of nginx's `listen`.
+    listen: &'static str,
+}
+
+const TRANSPORTS: [Transport; 1] = [Transport { name: "HTTP/1.1", arguments: &["--ops-listen", "off"], listen: "" }];
+
+pub async fn run(report: &mut Report) {
+    for transport in TRANSPORTS {
+        run_over(report, &transport).await;
     }
-    let nginx = nginx(&database);
-    println!("\n{REQUESTS} requests by {CLIENTS} clients, median of {ROUNDS} alternating rounds");
+}
+
+async fn run_over(report: &mut Report, transport: &Transport) {
+    let database = Database::sqlite();
+    let ours = Server::start_with(&database, transport.arguments);
+    let mut files = nginx::Files::new();
+    for (index, (_, headers)) in VARIANTS.iter().enumerate() {
+        let mut connection = Connection::open(ours.address).await;
+        files.add(&format!("variant{index}"), &connection.send(&get("/", headers)).await.expect_ok());
+    }
+    let nginx = |access_log| files.serve(transport.listen, access_log);
+    let peers = [("nginx", nginx(true)), ("nginx without a log", nginx(false))];
+    println!("\n{}, {CLIENTS} clients, median of {ROUNDS} alternating rounds", transport.name);
     for (index, (name, headers)) in VARIANTS.iter().enumerate() {
-        let (mut rounds, path) = ([Vec::new(), Vec::new()], format!("/variant{index}.html"));
+        let path = format!("/variant{index}");
+        let (ours, request) = (std::slice::from_ref(&ours), get("/", headers));
+        let sizes = [response_size(&ours[0], &request).await, response_size(&peers[0].1, &get(&path, "")).await];
+        println!("\n## {name}: {} bytes of head and body, nginx {}", sizes[0], sizes[1]);
+        let (mut rounds, mut rounds_of_peers) = (Vec::new(), [Vec::new(), Vec::new()]);
         for _ in 0..ROUNDS {
-            rounds[0].push(load(&ours, CLIENTS, REQUESTS, |_| get("/", headers)).await);
-            rounds[1].push(load(&nginx, CLIENTS, REQUESTS, |_| get(&path, "")).await);
+            rounds.push(load(ours, CLIENTS, || request.clone()).await);
+            for ((_, peer), rounds) in peers.iter().zip(&mut rounds_of_peers) {
+                rounds.push(load(std::slice::from_ref(peer), CLIENTS, || get(&path, headers)).await);
+            }
         }
-        let [ours, theirs] = rounds.each_ref().map(|rounds| cpu_micros(rounds));
-        println!("{name:<12} {ours:>5.1} µs CPU per request, nginx {theirs:>5.1}: {}", ratio(ours, theirs));
+        let cpu = LoadResult::median(&rounds).cpu_per_request;
+        for ((peer, _), rounds) in peers.iter().zip(&rounds_of_peers) {
+            let (theirs, work) = (LoadResult::median(rounds).cpu_per_request, format!("home page, {name}"));
+            report.compare(work, Unit::CpuMicros, cpu, (peer, theirs), Some(Goal::AtMost(1.0)));
+        }
     }
 }
 
@@ -41,28 +68,8 @@ fn get(path: &str, headers: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n{headers}\r\n")
 }
 
-fn cpu_micros(rounds: &[LoadResult]) -> f64 {
-    assert!(rounds.iter().all(|result| result.errors == 0), "every response is the page");
-    median(rounds.iter().map(|result| result.cpu_per_request.as_secs_f64() * 1e6).collect())
-}
-
-/// Starts nginx as a single process that serves the folder of the database and writes an access log.
-fn nginx(database: &Database) -> Server {
-    let (address, folder) = (free_address(), database.folder().display());
-    let settings = format!(
-        "daemon off; master_process off; pid {folder}/nginx.pid; error_log {folder}/error.log;
-         events {{ worker_connections 1024; }}
-         http {{
-             access_log {folder}/access.log; types {{ text/html html; }}
-             sendfile on; tcp_nopush on; keepalive_requests 100000000; open_file_cache max=100;
-             client_body_temp_path {folder}; proxy_temp_path {folder}; fastcgi_temp_path {folder};
-             uwsgi_temp_path {folder}; scgi_temp_path {folder};
-             server {{ listen {address}; root {folder}; }}
-         }}"
-    );
-    let file = database.folder().join("nginx.conf");
-    std::fs::write(&file, settings).expect("a file");
-    let mut command = Command::new("nginx");
-    command.arg("-c").arg(file);
-    Server::spawn(command, address)
+async fn response_size(server: &Server, request: &str) -> usize {
+    let mut connection = Connection::open(server.address).await;
+    let response = connection.send(request).await.expect_ok();
+    response.head.len() + response.body.len()
 }

@@ -18,7 +18,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePoolOptions, S
 use sqlx::{Executor, PgPool, SqlitePool};
 use tokio::net::TcpListener;
 
-use crate::service::{Database, Server, free_address};
+use crate::service::{Server, free_address};
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
@@ -40,22 +40,23 @@ enum Storage {
     Postgres(PgPool),
 }
 
-/// Starts the peer with storage in the database, or without storage.
-pub fn start(database: Option<&Database>) -> Server {
-    start_as("peer", database.map(Database::url).as_deref())
+/// Starts the peer with storage in the database at `url`, and at most this many connections to it. Any other `url` is no
+/// storage.
+pub fn start(url: &str, connections: u32) -> Server {
+    start_as("peer", &[url, &connections.to_string()])
 }
 
 /// Starts this program again as one of the peers.
-pub fn start_as(name: &str, argument: Option<&str>) -> Server {
+pub fn start_as(name: &str, arguments: &[&str]) -> Server {
     let address = free_address();
     let mut command = std::process::Command::new(std::env::current_exe().expect("this program"));
-    command.args([name, &address.to_string()]).args(argument);
+    command.args([name, &address.to_string()]).args(arguments);
     Server::spawn(command, address)
 }
 
 /// Serves until the process is killed.
-pub async fn serve(address: &str, url: &str) {
-    let storage = Arc::new(open(url).await);
+pub async fn serve(address: &str, url: &str, connections: &str) {
+    let storage = Arc::new(open(url, connections.parse().expect("a number of connections")).await);
     listen(address, || {
         let storage = Arc::clone(&storage);
         service_fn(move |request| handle(Arc::clone(&storage), request))
@@ -78,16 +79,15 @@ where
     }
 }
 
-async fn open(url: &str) -> Storage {
+async fn open(url: &str, connections: u32) -> Storage {
     if url.starts_with("sqlite:") {
         let options = SqliteConnectOptions::from_str(url).expect("a URL").create_if_missing(true);
         let options = options.journal_mode(SqliteJournalMode::Wal).synchronous(SqliteSynchronous::Full);
-        // One connection: others would only wait for its write lock.
-        let pool = SqlitePoolOptions::new().max_connections(1).connect_with(options).await.expect("a file");
+        let pool = SqlitePoolOptions::new().max_connections(connections).connect_with(options).await.expect("a file");
         pool.execute(TABLES).await.expect("tables");
         Storage::Sqlite(pool)
     } else if url.starts_with("postgres:") {
-        let pool = PgPoolOptions::new().max_connections(64).connect(url).await.expect("a server");
+        let pool = PgPoolOptions::new().max_connections(connections).connect(url).await.expect("a server");
         pool.execute(TABLES).await.expect("tables");
         Storage::Postgres(pool)
     } else {

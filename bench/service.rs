@@ -50,6 +50,14 @@ impl Database {
         }
     }
 
+    /// The same database, reached through a relay.
+    pub fn behind(self, relay: &Server) -> Self {
+        let Self::Postgres(folder, url) = self else { return self };
+        let mut url = url::Url::parse(&url).expect("a URL");
+        url.set_port(Some(relay.address.port())).expect("a URL with a host");
+        Self::Postgres(folder, url.into())
+    }
+
     /// Returns a command of the program that uses this database.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_porchlight"));
@@ -60,21 +68,55 @@ impl Database {
         command
     }
 
-    pub async fn execute(&self, statements: &str) {
-        let statements = AssertSqlSafe(statements);
+    /// Executes a statement while the service may be running.
+    pub async fn execute(&self, statement: &str) {
+        let statement = AssertSqlSafe(statement);
         match self {
             Self::Sqlite(_) => {
                 let mut connection = SqliteConnection::connect(&self.url()).await.expect("the embedded database");
-                connection.execute("PRAGMA synchronous = OFF").await.expect("a pragma");
-                connection.execute(statements).await.expect("statements that succeed");
-                // The last connection to close runs a checkpoint, which locks the database while it runs.
-                connection.close().await.expect("a checkpoint");
+                connection.execute(statement).await.expect("a statement that succeeds");
             }
             Self::Postgres(_, url) => {
                 let mut connection = PgConnection::connect(url).await.expect("the database server");
-                connection.execute(statements).await.expect("statements that succeed");
+                connection.execute(statement).await.expect("a statement that succeeds");
+            }
+        }
+    }
+
+    /// Executes statements one after another without syncing to disk before the end. Nobody else may use the database.
+    pub async fn execute_in_bulk(&self, statements: &[String]) {
+        let statements = statements.iter().map(|statement| AssertSqlSafe(statement.as_str()));
+        match self {
+            Self::Sqlite(folder) => {
+                let mut connection = SqliteConnection::connect(&self.url()).await.expect("the embedded database");
+                let fast = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -200000";
+                connection.execute(fast).await.expect("pragmas");
+                for statement in statements {
+                    connection.execute(statement).await.expect("a statement that succeeds");
+                }
+                connection.execute("PRAGMA journal_mode = WAL").await.expect("a pragma");
+                connection.close().await.expect("a closed connection");
+                let file = File::open(folder.path().join("porchlight.db")).expect("the file");
+                file.sync_all().expect("a synced file");
+            }
+            Self::Postgres(_, url) => {
+                let mut connection = PgConnection::connect(url).await.expect("the database server");
+                for statement in statements {
+                    connection.execute(statement).await.expect("a statement that succeeds");
+                }
+                for statement in ["VACUUM ANALYZE", "CHECKPOINT"] {
+                    connection.execute(statement).await.expect("a statement that succeeds");
+                }
                 connection.close().await.expect("a closed connection");
             }
+        }
+    }
+
+    /// Frees the disk space.
+    pub async fn discard(self) {
+        if let Self::Postgres(_, url) = &self {
+            let (_, name) = url.rsplit_once('/').expect("a database");
+            postgres::at(url, &format!("DROP DATABASE {name} WITH (FORCE)")).await;
         }
     }
 }

@@ -2,38 +2,40 @@
 
 use std::time::Instant;
 
-use crate::load::{connect, get};
-use crate::measure::{median, resident_memory, seconds};
+use crate::load::{Connection, get};
+use crate::measure::{median, millis, resident_memory};
+use crate::report::{Goal, Report, Unit};
 use crate::service::{Database, Server};
 
 const STARTS: usize = 11;
 const IDLE_CONNECTIONS: usize = 10_000;
 
-pub async fn run() {
+pub async fn run(report: &mut Report) {
     let database = Database::sqlite();
     drop(Server::start(&database));
     let mut durations = Vec::new();
     for _ in 0..STARTS {
         let start = Instant::now();
         let server = Server::start(&database);
-        get(server.address, "/");
+        get(server.address, "/").await;
         durations.push(start.elapsed());
     }
-    println!("exec to first response, median of {STARTS}   {}", seconds(median(durations)));
+    report.record(
+        "exec to the first response",
+        Unit::Milliseconds,
+        millis(median(durations)),
+        Some(Goal::AtMost(50.0)),
+    );
     let server = Server::start(&database);
-    get(server.address, "/");
+    get(server.address, "/").await;
     let before = resident_memory(server.pid());
-    println!("memory after the first page           {:.1} MiB", mebibytes(before));
+    report.record("memory after the first page", Unit::Mebibytes, before, Some(Goal::AtMost(20.0)));
     let mut connections = Vec::new();
     for _ in 0..IDLE_CONNECTIONS {
-        connections.push(connect(server.address).await);
+        connections.push(Connection::open(server.address).await);
     }
-    get(server.address, "/");
-    let added = mebibytes(resident_memory(server.pid()) - before);
-    println!("added by {IDLE_CONNECTIONS} idle connections      {added:.1} MiB");
-}
-
-#[expect(clippy::cast_precision_loss, reason = "printed with one decimal")]
-fn mebibytes(bytes: u64) -> f64 {
-    bytes as f64 / f64::from(1 << 20)
+    get(server.address, "/").await;
+    let added = resident_memory(server.pid()) - before;
+    let work = format!("memory for {IDLE_CONNECTIONS} silent connections");
+    report.record(work, Unit::Mebibytes, added, Some(Goal::AtMost(150.0)));
 }

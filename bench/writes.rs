@@ -1,58 +1,97 @@
-//! Durable downloads by concurrent clients, compared with one commit per request and with no storage.
+//! Durable downloads by concurrent clients, compared with one commit per request and with no storage. PostgreSQL is
+//! measured twice: on this machine, and a millisecond away.
 
-use serde_json::json;
+use std::time::Instant;
 
-use crate::load::{LoadResult, load, post};
-use crate::measure::{median, ratio};
-use crate::peer;
+use sqlx::{Connection, Executor, PgConnection};
+
+use crate::load::{LoadResult, load, numbered, post};
+use crate::measure::{median, millis};
+use crate::report::{Goal, Report, Unit};
 use crate::service::{Database, Server};
+use crate::{peer, relay};
 
-const ROUNDS: u64 = 5;
-const REQUESTS: u64 = 20_000;
+const ROUNDS: usize = 5;
 
-pub async fn run() {
+/// A peer with its name and the goal of the ratio.
+struct Peer {
+    name: &'static str,
+    server: Server,
+    goal: Option<Goal>,
+}
+
+pub async fn run(report: &mut Report) {
     for clients in [64, 256] {
-        for kind in ["SQLite", "PostgreSQL"] {
-            println!("\n## {kind}, {clients} clients, {REQUESTS} downloads, median of {ROUNDS} alternating rounds");
-            let (ours, theirs) = match kind {
-                "SQLite" => (Database::sqlite(), Database::sqlite()),
-                _ => (Database::postgres().await, Database::postgres().await),
-            };
-            let servers = [
-                ("porchlight", Server::start(&ours)),
-                ("commit per request", peer::start(Some(&theirs))),
-                ("no storage", peer::start(None)),
-            ];
-            let mut rounds: [Vec<LoadResult>; 3] = Default::default();
-            for round in 0..ROUNDS {
-                for ((_, server), results) in servers.iter().zip(&mut rounds) {
-                    results.push(load(server, clients, REQUESTS, |number| download(round * REQUESTS + number)).await);
-                }
-            }
-            print_results(&servers.map(|(name, _)| name), &rounds);
+        let (ours, theirs) = (Database::sqlite(), Database::sqlite());
+        // One connection: others would only wait for its write lock.
+        let commits = Peer::new("a commit per request", peer::start(&theirs.url(), 1)).goal(Goal::AtLeast(3.0));
+        let no_storage = Peer::new("no storage", peer::start("none", 0)).goal(Goal::AtLeast(0.35));
+        compare(report, "SQLite", clients, Server::start(&ours), [commits, no_storage]).await;
+
+        let (ours, theirs) = (Database::postgres().await, Database::postgres().await);
+        let pool = Peer::new("a commit per request", peer::start(&theirs.url(), 64)).goal(Goal::AtLeast(3.0));
+        let no_storage = Peer::new("no storage", peer::start("none", 0));
+        compare(report, "PostgreSQL", clients, Server::start(&ours), [pool, no_storage]).await;
+
+        let (ours, theirs, single) =
+            (Database::postgres().await, Database::postgres().await, Database::postgres().await);
+        let relay = relay::start(&ours);
+        let [ours, theirs, single] = [ours, theirs, single].map(|database| database.behind(&relay));
+        println!("\nround trip of SELECT 1 behind the relay: {:.2} ms", round_trip(&ours).await);
+        let pool = Peer::new("a commit per request, 64 connections", peer::start(&theirs.url(), 64));
+        let single =
+            Peer::new("a commit per request, one connection", peer::start(&single.url(), 1)).goal(Goal::AtLeast(10.0));
+        compare(report, "PostgreSQL 1 ms away", clients, Server::start(&ours), [pool, single]).await;
+    }
+}
+
+async fn compare(report: &mut Report, storage: &str, clients: usize, ours: Server, peers: [Peer; 2]) {
+    println!("\n## {storage}, {clients} clients, median of {ROUNDS} alternating rounds");
+    let ours = Peer::new("porchlight", ours);
+    let (mut rounds, requests): ([Vec<LoadResult>; 3], _) = (Default::default(), [(); 3].map(|()| numbered(download)));
+    for _ in 0..ROUNDS {
+        for ((peer, request), rounds) in std::iter::once(&ours).chain(&peers).zip(&requests).zip(&mut rounds) {
+            rounds.push(load(std::slice::from_ref(&peer.server), clients, request).await);
         }
+    }
+    let [result, others @ ..] = rounds.each_ref().map(|results| LoadResult::median(results));
+    println!("{:<40} {result}", ours.name);
+    for (peer, other) in peers.iter().zip(&others) {
+        println!("{:<40} {other}", peer.name);
+    }
+    for (peer, other) in peers.iter().zip(&others) {
+        let (work, theirs) =
+            (format!("downloads, {storage}, {clients} clients"), (peer.name, other.requests_per_second));
+        report.compare(work, Unit::PerSecond, result.requests_per_second, theirs, peer.goal);
     }
 }
 
 /// Every tenth person has downloaded before.
-fn download(number: u64) -> String {
+pub fn download(number: u64) -> String {
     let person = if number % 10 == 9 { number / 2 } else { number };
-    let order = json!({
-        "email": format!("person{person}@example.com"),
-        "updates": number.is_multiple_of(3),
-        "source": format!("source {}", number % 40),
-    });
-    post("/api/download", &order.to_string())
+    let (updates, source) = (number.is_multiple_of(3), number % 40);
+    let order = format!(r#"{{"email":"person{person}@example.com","updates":{updates},"source":"source {source}"}}"#);
+    post("/api/download", &order)
 }
 
-fn print_results(names: &[&str; 3], rounds: &[Vec<LoadResult>; 3]) {
-    let medians =
-        rounds.each_ref().map(|results| median(results.iter().map(|result| result.requests_per_second).collect()));
-    for ((name, results), median) in names.iter().zip(rounds).zip(medians) {
-        let median_round = results.iter().find(|result| result.requests_per_second >= median).expect("a round");
-        println!("{name:<20} {median_round}");
+/// Returns the median time of the shortest query in milliseconds.
+async fn round_trip(database: &Database) -> f64 {
+    let mut connection = PgConnection::connect(&database.url()).await.expect("the database server");
+    let mut durations = Vec::new();
+    for _ in 0..100 {
+        let start = Instant::now();
+        connection.execute("SELECT 1").await.expect("a row");
+        durations.push(start.elapsed());
     }
-    let [ours, commits, no_storage] = medians;
-    let (commits, no_storage) = (ratio(ours, commits), ratio(ours, no_storage));
-    println!("relative to commit per request {commits}, to no storage {no_storage}");
+    millis(median(durations))
+}
+
+impl Peer {
+    fn new(name: &'static str, server: Server) -> Self {
+        Self { name, server, goal: None }
+    }
+
+    fn goal(self, goal: Goal) -> Self {
+        Self { goal: Some(goal), ..self }
+    }
 }

@@ -90,7 +90,7 @@ pub fn start(folder: PathBuf, options: &[String]) -> Server {
 }
 
 /// Debian keeps the server's programs out of the path, in a folder for each version.
-fn programs() -> PathBuf {
+pub fn programs() -> PathBuf {
     let mut versions: Vec<_> = std::fs::read_dir("/usr/lib/postgresql")
         .expect("PostgreSQL is not installed: run ./test, which installs it")
         .filter_map(|entry| Some(entry.ok()?.path().join("bin")))

@@ -1,0 +1,32 @@
+//! Durable downloads on several instances that share one PostgreSQL, compared with one instance.
+
+use crate::load::{LoadResult, load, numbered};
+use crate::report::{Report, Unit};
+use crate::service::{Database, Server};
+use crate::writes::download;
+
+const INSTANCES: [usize; 4] = [1, 2, 5, 10];
+const ROUNDS: usize = 3;
+
+pub async fn run(report: &mut Report) {
+    for clients in [64, 256] {
+        println!("\n## {clients} clients, median of {ROUNDS} alternating rounds");
+        let database = Database::postgres().await;
+        let (mut rounds, request) = (INSTANCES.map(|_| Vec::new()), numbered(download));
+        for _ in 0..ROUNDS {
+            for (count, rounds) in INSTANCES.into_iter().zip(&mut rounds) {
+                let servers: Vec<_> = (0..count).map(|_| Server::start(&database)).collect();
+                rounds.push(load(&servers, clients, &request).await);
+            }
+        }
+        let medians = rounds.each_ref().map(|rounds| LoadResult::median(rounds));
+        for (count, result) in INSTANCES.iter().zip(&medians) {
+            println!("{count:>2} instances {result}");
+        }
+        let one = ("one instance", medians[0].requests_per_second);
+        for (count, result) in INSTANCES.iter().zip(&medians).skip(1) {
+            let work = format!("downloads, {clients} clients, {count} instances");
+            report.compare(work, Unit::PerSecond, result.requests_per_second, one, None);
+        }
+    }
+}

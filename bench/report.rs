@@ -1,0 +1,210 @@
+//! The figures of a run: printed as they are measured and, with `--write-docs`, kept in `bench/figures.json`, from which
+//! the tables and the chart of `docs/performance.md` are made.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::{Display, Formatter, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::chart::chart;
+use crate::machine::machine;
+
+#[derive(Clone, Copy, PartialEq, Deserialize, Serialize)]
+pub enum Unit {
+    /// Microseconds of CPU time per request.
+    CpuMicros,
+    PerSecond,
+    Milliseconds,
+    Seconds,
+    Mebibytes,
+}
+
+/// Of the ratio to a peer, or of the value itself if there is none.
+#[derive(Clone, Copy, Deserialize, Serialize)]
+pub enum Goal {
+    AtMost(f64),
+    AtLeast(f64),
+}
+
+#[derive(Clone, Copy, Deserialize, Serialize)]
+pub struct Quantity {
+    value: f64,
+    unit: Unit,
+}
+
+#[derive(Deserialize, Serialize)]
+pub struct Figure {
+    pub work: String,
+    pub ours: Quantity,
+    /// What it is compared with: its name and its value.
+    pub peer: Option<(String, Quantity)>,
+    pub goal: Option<Goal>,
+    /// The size of the database, of figures that are measured at several.
+    people: Option<u64>,
+}
+
+/// What `bench/figures.json` contains.
+#[derive(Default, Deserialize, Serialize)]
+struct Recorded {
+    machine: String,
+    /// By the name of the benchmark.
+    figures: BTreeMap<String, Vec<Figure>>,
+}
+
+#[derive(Default)]
+pub struct Report {
+    benchmark: &'static str,
+    figures: BTreeMap<String, Vec<Figure>>,
+}
+
+impl Unit {
+    pub fn less_is_better(self) -> bool {
+        self != Self::PerSecond
+    }
+}
+
+impl Figure {
+    /// Our value relative to that of the peer.
+    pub fn ratio(&self) -> Option<f64> {
+        self.peer.as_ref().map(|(_, theirs)| self.ours.value / theirs.value)
+    }
+
+    pub fn unit(&self) -> Unit {
+        self.ours.unit
+    }
+}
+
+impl Report {
+    /// The figures that follow are those of this benchmark.
+    pub fn begin(&mut self, benchmark: &'static str) {
+        println!("\n# {benchmark}");
+        self.benchmark = benchmark;
+        self.figures.insert(benchmark.to_owned(), Vec::new());
+    }
+
+    pub fn record(&mut self, work: impl Into<String>, unit: Unit, ours: f64, goal: Option<Goal>) {
+        self.add(Figure { work: work.into(), ours: Quantity { value: ours, unit }, peer: None, goal, people: None });
+    }
+
+    /// Records a figure that is measured in databases of several sizes.
+    pub fn record_at(&mut self, people: u64, work: String, unit: Unit, ours: f64) {
+        self.add(Figure { work, ours: Quantity { value: ours, unit }, peer: None, goal: None, people: Some(people) });
+    }
+
+    pub fn compare(
+        &mut self,
+        work: impl Into<String>,
+        unit: Unit,
+        ours: f64,
+        (peer, theirs): (&str, f64),
+        goal: Option<Goal>,
+    ) {
+        let peer = Some((peer.to_owned(), Quantity { value: theirs, unit }));
+        self.add(Figure { work: work.into(), ours: Quantity { value: ours, unit }, peer, goal, people: None });
+    }
+
+    fn add(&mut self, figure: Figure) {
+        let Figure { work, ours, peer, goal, people } = &figure;
+        let people = people.map_or_else(String::new, |people| format!(", {people} people"));
+        print!("{:<60} {:>14}", format!("{work}{people}"), ours.to_string());
+        if let (Some((peer, theirs)), Some(ratio)) = (peer, figure.ratio()) {
+            print!("   {peer} {theirs}: {ratio:.2} x");
+        }
+        println!("{}", goal.map_or_else(String::new, |goal| format!("   (goal {goal})")));
+        self.figures.entry(self.benchmark.to_owned()).or_default().push(figure);
+    }
+
+    /// Replaces the recorded figures of the benchmarks that ran, and writes tables and chart anew.
+    pub fn write_docs(self, order: &[&str]) {
+        let (file, page) = (in_repository("bench/figures.json"), in_repository("docs/performance.md"));
+        let mut recorded: Recorded = std::fs::read_to_string(&file)
+            .map(|json| serde_json::from_str(&json).expect("the figures of an earlier run"))
+            .unwrap_or_default();
+        recorded.machine = machine();
+        recorded.figures.extend(self.figures);
+        std::fs::write(&file, serde_json::to_string_pretty(&recorded).expect("JSON") + "\n").expect("a file");
+
+        let in_order = || order.iter().filter_map(|name| Some((*name, recorded.figures.get(*name)?.as_slice())));
+        std::fs::write(in_repository("docs/performance.svg"), chart(in_order())).expect("a file");
+        let text = std::fs::read_to_string(&page).expect("docs/performance.md");
+        let text = replace_between_markers(&text, "machine", &recorded.machine);
+        let text = replace_between_markers(&text, "figures", &table(in_order()));
+        let text = replace_between_markers(&text, "sizes", &table_of_sizes(in_order()));
+        std::fs::write(&page, text).expect("a file");
+        println!("\nWritten: {}, {}, docs/performance.svg", file.display(), page.display());
+    }
+}
+
+fn in_repository(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+fn table<'a>(benchmarks: impl Iterator<Item = (&'a str, &'a [Figure])>) -> String {
+    let mut text =
+        "| benchmark | work | Porchlight | compared with | ratio | goal |\n|---|---|---|---|---|---|\n".to_owned();
+    for (benchmark, figures) in benchmarks {
+        for figure in figures.iter().filter(|figure| figure.people.is_none()) {
+            let Figure { work, ours, peer, goal, .. } = figure;
+            let peer = peer.as_ref().map_or_else(String::new, |(name, theirs)| format!("{name}: {theirs}"));
+            let ratio = figure.ratio().map_or_else(String::new, |ratio| format!("{ratio:.2}"));
+            let goal = goal.map_or_else(String::new, |goal| goal.to_string());
+            writeln!(text, "| `{benchmark}` | {work} | {ours} | {peer} | {ratio} | {goal} |").expect("memory");
+        }
+    }
+    text
+}
+
+/// One row per kind of work, and one column per size of the database.
+fn table_of_sizes<'a>(benchmarks: impl Iterator<Item = (&'a str, &'a [Figure])>) -> String {
+    let (mut sizes, mut rows) = (BTreeSet::new(), Vec::<(&str, BTreeMap<u64, Quantity>)>::new());
+    for figure in benchmarks.flat_map(|(_, figures)| figures) {
+        let Some(people) = figure.people else { continue };
+        sizes.insert(people);
+        match rows.iter_mut().find(|(work, _)| *work == figure.work) {
+            Some((_, row)) => drop(row.insert(people, figure.ours)),
+            None => rows.push((&figure.work, BTreeMap::from([(people, figure.ours)]))),
+        }
+    }
+    let columns: Vec<_> = sizes.iter().map(u64::to_string).collect();
+    let mut text = format!("| people | {} |\n|---|{}\n", columns.join(" | "), "---|".repeat(sizes.len()));
+    for (work, row) in rows {
+        write!(text, "| {work} |").expect("memory");
+        for people in &sizes {
+            let cell = row.get(people).map_or_else(String::new, Quantity::to_string);
+            write!(text, " {cell} |").expect("memory");
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Replaces what is between `<!-- name -->` and `<!-- /name -->`.
+fn replace_between_markers(text: &str, name: &str, new: &str) -> String {
+    let (opening, closing) = (format!("<!-- {name} -->"), format!("<!-- /{name} -->"));
+    let (before, rest) = text.split_once(&opening).expect("the opening marker");
+    let (_, after) = rest.split_once(&closing).expect("the closing marker");
+    format!("{before}{opening}\n{}\n{closing}{after}", new.trim_end())
+}
+
+impl Display for Quantity {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        let value = self.value;
+        match self.unit {
+            Unit::CpuMicros => write!(f, "{value:.1} µs CPU"),
+            Unit::PerSecond => write!(f, "{value:.0}/s"),
+            Unit::Milliseconds => write!(f, "{value:.1} ms"),
+            Unit::Seconds => write!(f, "{value:.2} s"),
+            Unit::Mebibytes => write!(f, "{value:.1} MiB"),
+        }
+    }
+}
+
+impl Display for Goal {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::AtMost(limit) => write!(f, "≤ {limit}"),
+            Self::AtLeast(limit) => write!(f, "≥ {limit}"),
+        }
+    }
+}
