@@ -1,4 +1,4 @@
-//! The program: sets the allocator and calls [`porchlight::cli::main`].
+//! The program: sets up memory and calls [`porchlight::cli::main`].
 
 use std::process::ExitCode;
 
@@ -7,5 +7,13 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    disable_huge_pages();
     porchlight::cli::main()
+}
+
+/// Disables transparent huge pages, which would double the resident memory of the service. Memory that was allocated before
+/// keeps them, so this comes first. A failure is ignored.
+fn disable_huge_pages() {
+    #[cfg(target_os = "linux")]
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
 }

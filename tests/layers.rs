@@ -56,6 +56,7 @@ const WEB_LAYERS: [&[&str]; 9] = [
     // What is built once
     &[
         "discovery::*",
+        "mcp::results",
         "mcp::server_info",
         "mcp::tools",
         "reference",

@@ -17,7 +17,6 @@ use crate::serve::{RunningService, start};
 const EXIT_DEADLINE: Duration = Duration::from_millis(9500);
 
 pub(super) fn run(settings: Settings, watch: bool) -> Result<(), CommandFailure> {
-    disable_huge_pages();
     raise_file_limit();
     let default_format = if std::io::stderr().is_terminal() { LogFormat::Text } else { LogFormat::Logfmt };
     let log_format = settings.log_format.unwrap_or(default_format);
@@ -62,12 +61,6 @@ fn exit_after_deadline(code: i32) {
         std::thread::sleep(EXIT_DEADLINE);
         std::process::exit(code);
     });
-}
-
-/// Disables transparent huge pages, which would double the resident memory of the service. A failure is ignored.
-fn disable_huge_pages() {
-    #[cfg(target_os = "linux")]
-    let _ = rustix::thread::disable_transparent_huge_pages(true);
 }
 
 /// Raises the soft limit of open files to the hard limit: every connection is a file descriptor, and the soft limit is

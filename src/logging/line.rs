@@ -135,7 +135,7 @@ fn append_text(format: LogFormat, line: &mut String, name: &str, value: &str) {
         return append_escaped(line, value, false);
     }
     append_name(format, line, name);
-    let is_bare = format != LogFormat::Json && !value.is_empty() && !value.contains(needs_quotes);
+    let is_bare = format != LogFormat::Json && !value.is_empty() && (is_plain(value) || !value.contains(needs_quotes));
     if is_bare {
         line.push_str(value);
     } else {
@@ -143,6 +143,11 @@ fn append_text(format: LogFormat, line: &mut String, name: &str, value: &str) {
         append_escaped(line, value, true);
         line.push('"');
     }
+}
+
+/// Whether a value certainly needs neither quotes nor escapes. Nearly all values are plain, and this is quick to tell.
+fn is_plain(value: &str) -> bool {
+    value.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'=' | b'"' | b'\\'))
 }
 
 /// Whether a reader of logfmt would take `c` for something else than a part of the value.
@@ -156,6 +161,9 @@ fn needs_unicode_escape(c: char) -> bool {
 
 /// Escapes as in a JSON string, which readers of logfmt understand too.
 fn append_escaped(line: &mut String, value: &str, is_quoted: bool) {
+    if is_plain(value) {
+        return line.push_str(value);
+    }
     for c in value.chars() {
         match c {
             '"' | '\\' if is_quoted => line.extend(['\\', c]),

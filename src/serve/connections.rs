@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::Request;
 use axum::response::Response;
-use http::HeaderValue;
 use http::header::CONNECTION;
+use http::{HeaderValue, Request};
+use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -27,7 +27,7 @@ use crate::domain::limits;
 use crate::web::ops::{self, OpsAuth};
 use crate::web::{self, App};
 
-/// How long a client may take to send the request head. Also bounds idle keep-alive.
+/// How long a client may take to send its first byte, and then the request head. Also bounds idle keep-alive.
 const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long after the stop signal a connection without a request may still send its first one.
 const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
@@ -64,10 +64,10 @@ impl Listener {
         }
     }
 
-    async fn handle(self, request: Request) -> Response {
+    async fn handle(self, peer: Peer, request: Request<Incoming>) -> Response {
         match self {
-            Self::Public(app, router) => web::handle(app, router, request).await,
-            Self::Ops(app, auth) => ops::handle(app, auth, request).await,
+            Self::Public(app, router) => web::handle(app, router, peer, request).await,
+            Self::Ops(app, auth) => ops::handle(app, auth, request.map(Body::new)).await,
         }
     }
 }
@@ -148,18 +148,19 @@ fn spawn_connection<P: Send + 'static>(stream: TcpStream, address: SocketAddr, p
     });
 }
 
-/// Every request on the connection gets its `peer` as an extension.
 async fn serve_connection(stream: TcpStream, peer: Peer, context: ConnectionContext) {
     let ConnectionContext { listener, stop, abort, .. } = context;
     let _ = stream.set_nodelay(true);
+    if !sends_something(&stream, &stop).await {
+        return;
+    }
     let request_received = Arc::new(Notify::new());
     let notify = Arc::clone(&request_received);
     let life = ConnectionLife::begin();
-    let service = service_fn(move |mut request: hyper::Request<hyper::body::Incoming>| {
+    let service = service_fn(move |request| {
         notify.notify_one();
-        request.extensions_mut().insert(peer);
         let is_last = life.is_last_request();
-        let response = listener.clone().handle(request.map(Body::new));
+        let response = listener.clone().handle(peer, request);
         async move {
             let mut response = response.await;
             if is_last {
@@ -195,5 +196,19 @@ async fn serve_connection(stream: TcpStream, peer: Peer, context: ConnectionCont
         biased;
         _ = connection => {}
         () = abort.cancelled() => {}
+    }
+}
+
+/// Waits for the first byte. hyper allocates its buffers with the connection, and a client that sends nothing needs none.
+/// Returns `false` if the client is silent for too long.
+async fn sends_something(stream: &TcpStream, stop: &CancellationToken) -> bool {
+    let last_chance = async {
+        stop.cancelled().await;
+        tokio::time::sleep(FIRST_REQUEST_TIMEOUT).await;
+    };
+    tokio::select! {
+        biased;
+        readable = tokio::time::timeout(HEADER_READ_TIMEOUT, stream.readable()) => readable.is_ok(),
+        () = last_chance => false,
     }
 }

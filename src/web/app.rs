@@ -91,7 +91,7 @@ impl App {
     }
 
     /// Notes a request that came through a proxy which no setting names.
-    pub(crate) fn note_proxy(&self, peer: Option<Peer>, headers: &HeaderMap) {
+    pub(crate) fn note_proxy(&self, peer: Peer, headers: &HeaderMap) {
         let Inner { service, limits, .. } = &*self.0;
         if limits.shows_unconfigured_proxy(peer, headers) {
             service.unconfigured_proxy.seen(service.clock.now());

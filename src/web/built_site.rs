@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::mcp::results::ToolResults;
 use super::mcp::server_info::ServerInfo;
 use super::releases::files::release_files;
 use super::served::Served;
@@ -21,6 +22,7 @@ pub(crate) const CONTACT_SENT_PATH: &str = "/contact/sent";
 pub(crate) struct BuiltSite {
     pub site: Site,
     pub server_info: ServerInfo,
+    pub tool_results: ToolResults,
     /// By path.
     pub served: HashMap<String, Served>,
     pub not_found: Served,
@@ -54,6 +56,7 @@ impl BuiltSite {
             unsubscribe: Served::private_page(&site.unsubscribe),
             unsubscribed: Served::private_page(&site.unsubscribed),
             never_again: Served::private_page(&site.never_again),
+            tool_results: ToolResults::new(&site.facts, base_url, releases),
             server_info,
             site,
         })

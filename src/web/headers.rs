@@ -1,4 +1,4 @@
-//! Security headers, added to every response.
+//! Security headers of every response.
 
 use http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, HeaderName, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY,
@@ -60,7 +60,11 @@ pub(crate) fn make_private(headers: &mut HeaderMap) {
     headers.insert(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"));
 }
 
+/// Prebuilt responses have them already.
 pub(crate) fn add_security_headers(headers: &mut HeaderMap) {
+    if headers.contains_key(CONTENT_SECURITY_POLICY) {
+        return;
+    }
     for (name, value) in SECURITY_HEADERS {
         headers.insert(name, value);
     }

@@ -38,10 +38,9 @@ impl Encoding {
 /// Markdown if the client names it and weighs it at least as high as HTML. Otherwise HTML, unless the
 /// client refuses that.
 pub(crate) fn page_format(headers: &HeaderMap) -> PageFormat {
-    let ranges: Vec<_> = items(headers, &ACCEPT).collect();
-    let named = weight(&ranges, &["text/markdown"]);
-    let html = weight(&ranges, &["text/html", "text/*", "*/*"]);
-    let markdown = weight(&ranges, &["text/markdown", "text/*", "*/*"]);
+    let [markdown, html, text, any] = weights(headers, &ACCEPT, ["text/markdown", "text/html", "text/*", "*/*"]);
+    let (named, range) = (markdown, text.or(any));
+    let [markdown, html] = [markdown, html].map(|weight| weight.or(range));
     let refused = |weight: Option<u16>| weight == Some(0);
     if named.is_some_and(|named| named > 0 && named >= html.unwrap_or(0)) {
         PageFormat::Markdown
@@ -56,10 +55,11 @@ pub(crate) fn page_format(headers: &HeaderMap) -> PageFormat {
 
 /// The encoding with the highest weight. A client that refuses all of them gets `identity`.
 pub(crate) fn encoding(headers: &HeaderMap) -> Encoding {
-    let codings: Vec<_> = items(headers, &ACCEPT_ENCODING).collect();
-    let mut best = (Encoding::Identity, weight(&codings, &["identity"]).unwrap_or(0));
-    for encoding in Encoding::COMPRESSED {
-        let weight = weight(&codings, &[encoding.as_str(), "*"]).unwrap_or(0);
+    let [identity, any] = weights(headers, &ACCEPT_ENCODING, [Encoding::Identity.as_str(), "*"]);
+    let compressed = weights(headers, &ACCEPT_ENCODING, Encoding::COMPRESSED.map(Encoding::as_str));
+    let mut best = (Encoding::Identity, identity.unwrap_or(0));
+    for (encoding, weight) in Encoding::COMPRESSED.into_iter().zip(compressed) {
+        let weight = weight.or(any).unwrap_or(0);
         if weight > 0 && (weight > best.1 || (best.0 == Encoding::Identity && weight >= best.1)) {
             best = (encoding, weight);
         }
@@ -67,31 +67,34 @@ pub(crate) fn encoding(headers: &HeaderMap) -> Encoding {
     best.0
 }
 
-/// The weight of the first of `names` that the header contains. The most specific name comes first.
-fn weight(items: &[(String, u16)], names: &[&str]) -> Option<u16> {
-    names.iter().find_map(|name| items.iter().filter(|(item, _)| item == name).map(|(_, weight)| *weight).max())
+/// The highest weight of each of `names` in a header, in thousandths. `None` for a name that the header does not contain.
+/// Parameters other than the weight are ignored.
+fn weights<const N: usize>(headers: &HeaderMap, header: &HeaderName, names: [&str; N]) -> [Option<u16>; N] {
+    let mut weights = [None; N];
+    let values = headers.get_all(header).into_iter().filter_map(|value| value.to_str().ok());
+    for item in values.flat_map(|value| value.split(',')) {
+        let mut parts = item.split(';').map(str::trim);
+        let name = parts.next().unwrap_or_default();
+        if let Some(place) = names.iter().position(|known| known.eq_ignore_ascii_case(name))
+            && let Some(weight) = weight(parts)
+        {
+            weights[place] = weights[place].max(Some(weight));
+        }
+    }
+    weights
 }
 
-/// The items of a header with their weights in thousandths, without parameters.
-fn items(headers: &HeaderMap, name: &HeaderName) -> impl Iterator<Item = (String, u16)> {
-    headers
-        .get_all(name)
-        .into_iter()
-        .filter_map(|value| value.to_str().ok())
-        .flat_map(|value| value.split(','))
-        .filter_map(|item| {
-            let mut parts = item.split(';').map(str::trim);
-            let name = parts.next().filter(|name| !name.is_empty())?.to_ascii_lowercase();
-            let mut weight = 1000;
-            for parameter in parts {
-                if let Some((key, value)) = parameter.split_once('=')
-                    && key.trim().eq_ignore_ascii_case("q")
-                {
-                    weight = parse_qvalue(value.trim())?;
-                }
-            }
-            Some((name, weight))
-        })
+/// The weight among the parameters of an item, 1 if there is none. `None` if it is invalid.
+fn weight<'a>(parameters: impl Iterator<Item = &'a str>) -> Option<u16> {
+    let mut weight = 1000;
+    for parameter in parameters {
+        if let Some((key, value)) = parameter.split_once('=')
+            && key.trim().eq_ignore_ascii_case("q")
+        {
+            weight = parse_qvalue(value.trim())?;
+        }
+    }
+    Some(weight)
 }
 
 /// Parses a `qvalue` (RFC 9110, section 12.4.2) as thousandths: `0.75` is 750.
@@ -101,7 +104,8 @@ fn parse_qvalue(text: &str) -> Option<u16> {
     if fraction.len() > 3 || !fraction.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
-    let weight = whole * 1000 + format!("{fraction:0<3}").parse::<u16>().ok()?;
+    let digits = fraction.bytes().chain(std::iter::repeat(b'0')).take(3);
+    let weight = digits.fold(whole, |weight, digit| weight * 10 + u16::from(digit - b'0'));
     (weight <= 1000).then_some(weight)
 }
 

@@ -1,11 +1,11 @@
 //! Middleware for every request: the Host check, panic recovery, security headers, metrics and the
 //! access log.
 
-use axum::body::HttpBody;
-use axum::extract::Request;
+use axum::Router;
+use axum::body::{Body, Bytes, HttpBody};
 use axum::response::Response;
 use http::header::CONNECTION;
-use http::{HeaderValue, Method, StatusCode};
+use http::{HeaderValue, Method, Request, StatusCode};
 use tokio::time::Instant;
 use tower::ServiceExt;
 
@@ -18,22 +18,25 @@ use super::routes::MatchedRoute;
 use super::served::Served;
 use crate::config::test_panic;
 use crate::domain::base_url::BaseUrl;
+use crate::domain::client::Peer;
 
 /// The route of a request that matched none.
 const UNMATCHED: &str = "*";
 
-/// Responds to a request and logs it.
-pub async fn handle(app: App, router: axum::Router, mut request: Request) -> Response {
+/// Responds to a request of this peer and logs it.
+pub async fn handle<B>(app: App, router: Router, peer: Peer, request: Request<B>) -> Response
+where
+    B: HttpBody<Data = Bytes, Error: Into<axum::BoxError>> + Send + 'static,
+{
     let started = Instant::now();
-    let (method, path) = (method_name(request.method()), request.uri().path().to_owned());
+    let (method, uri) = (method_name(request.method()), request.uri().clone());
     let has_body = !request.body().is_end_stream();
-    let matched = MatchedRoute::default();
-    request.extensions_mut().insert(matched.clone());
-    app.note_proxy(request.extensions().get().copied(), request.headers());
+    app.note_proxy(peer, request.headers());
     let built = app.built();
-    let served = built.served.get_key_value(&path);
-    let respond = respond(served.map(|(_, served)| served), router, request);
-    let mut response = catch_panic(respond, || server_error(app.base_url(), &path)).await;
+    let served = built.served.get_key_value(uri.path());
+    let mut matched = None;
+    let respond = respond(served.map(|(_, served)| served), router, peer, request, &mut matched);
+    let mut response = catch_panic(respond, || server_error(app.base_url(), uri.path())).await;
     headers::add_security_headers(response.headers_mut());
     app.hsts().add(response.headers_mut());
     // No handler has read the body, so the connection will be closed: the client must not reuse it.
@@ -41,15 +44,25 @@ pub async fn handle(app: App, router: axum::Router, mut request: Request) -> Res
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
     // Never the path as the caller sent it.
-    let route = served.map(|(path, _)| path.as_str()).or_else(|| matched.as_str()).unwrap_or(UNMATCHED);
+    let matched = matched.as_ref().and_then(MatchedRoute::as_str);
+    let route = served.map(|(path, _)| path.as_str()).or(matched).unwrap_or(UNMATCHED);
     let (status, elapsed) = (response.status().as_u16(), started.elapsed());
     app.metrics().record_request(route, status, elapsed);
-    tracing::info!(%method, route, status, micros = elapsed.as_micros(), "request");
+    tracing::info!(method, route, status, micros = elapsed.as_micros(), "request");
     response
 }
 
-/// Reads of pages and files bypass the router.
-async fn respond(served: Option<&Served>, router: axum::Router, request: Request) -> Response {
+/// Reads of pages and files bypass the router. For other requests, `matched` will have the route.
+async fn respond<B>(
+    served: Option<&Served>,
+    router: Router,
+    peer: Peer,
+    mut request: Request<B>,
+    matched: &mut Option<MatchedRoute>,
+) -> Response
+where
+    B: HttpBody<Data = Bytes, Error: Into<axum::BoxError>> + Send + 'static,
+{
     test_panic("request");
     if !headers::has_one_host(request.version(), request.headers()) {
         return text_response(StatusCode::BAD_REQUEST, "Send exactly one Host header.\n");
@@ -62,7 +75,9 @@ async fn respond(served: Option<&Served>, router: axum::Router, request: Request
     {
         return served.respond(request.method(), request.headers());
     }
-    match router.oneshot(request).await {
+    request.extensions_mut().insert(peer);
+    request.extensions_mut().insert(matched.insert(MatchedRoute::default()).clone());
+    match router.oneshot(request.map(Body::new)).await {
         Ok(response) => response,
         Err(never) => match never {},
     }

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderName, IF_NONE_MATCH, VARY};
 use http::{HeaderMap, HeaderValue, StatusCode};
 
+use super::headers::add_security_headers;
 use super::negotiate::{self, Encoding};
 use crate::domain::sha256::Sha256;
 
@@ -97,6 +98,8 @@ impl Encoded {
         if encoding != Encoding::Identity {
             headers.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding.as_str()));
         }
+        // Here and not for every request: a map that is cloned complete costs less than one that grows.
+        add_security_headers(&mut headers);
         Self { headers, body }
     }
 }

@@ -78,11 +78,11 @@ impl ClientLimits {
 
     /// Whether a request shows that it came through a proxy that no setting names: it has a header that proxies add,
     /// and comes from a public address, so that all clients of the proxy are limited as one.
-    pub(crate) fn shows_unconfigured_proxy(&self, peer: Option<Peer>, headers: &HeaderMap) -> bool {
+    pub(crate) fn shows_unconfigured_proxy(&self, peer: Peer, headers: &HeaderMap) -> bool {
         let ClientSettings { proxies, limits } = &self.settings;
         *limits
             && proxies.is_none()
-            && peer.is_some_and(|peer| !peer.is_local())
+            && !peer.is_local()
             && forwarded::FORWARDING_HEADERS.iter().any(|name| headers.contains_key(*name))
     }
 
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn a_proxy_that_no_setting_names_shows_by_its_header_from_a_public_address() {
         let shows = |limits: &ClientLimits, head: &Parts| {
-            limits.shows_unconfigured_proxy(head.extensions.get().copied(), &head.headers)
+            limits.shows_unconfigured_proxy(*head.extensions.get().unwrap(), &head.headers)
         };
         let unset = limits_with(None, true);
         assert!(shows(&unset, &head("203.0.113.7", &["198.51.100.1"])));

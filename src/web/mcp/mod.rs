@@ -5,5 +5,6 @@ pub(crate) mod client;
 pub(crate) mod endpoint;
 mod message;
 mod origin;
+pub(crate) mod results;
 pub(crate) mod server_info;
 pub(crate) mod tools;
