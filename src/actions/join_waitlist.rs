@@ -8,7 +8,7 @@ use crate::store::{SignupKind, SignupRecord};
 /// count as joining.
 ///
 /// `already` is exact even across instances, because the row of a person keeps the id of the first join; see
-/// `UPSERT_PEOPLE` in `store/signups.rs`.
+/// `store/signups/`.
 ///
 /// # Errors
 /// `Unavailable` when it cannot be recorded.

@@ -16,7 +16,7 @@ pub struct StartedDownload {
 ///
 /// `updates` turns the letter on and never off: without it, the opt-in of an earlier download stays. `already` is
 /// exact even across instances, because the row of a person keeps the ids of the first download and the first join. Both
-/// rules are `UPSERT_PEOPLE` in `store/signups.rs`.
+/// rules are in the statements of `store/signups/sqlite.rs` and `store/signups/postgres.rs`.
 ///
 /// # Errors
 /// `NothingPublished` if there is no release, in which case nothing is recorded; `Unavailable` when the download cannot

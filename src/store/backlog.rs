@@ -1,5 +1,6 @@
 //! Totals for the dashboard and the metrics.
 
+use super::pending_counts::all_counts;
 use super::statement::on_pool;
 use super::{Store, StoreFailure};
 use crate::domain::counts::{CountedEvent, Totals};
@@ -24,8 +25,12 @@ const SELECT_OLDEST: &str = "SELECT m.at FROM messages m WHERE m.id = \
      (SELECT MIN(message) FROM outbox WHERE state IN ('waiting', 'leased'))";
 
 /// Sums up by day first, which is the order of the primary key and needs no sort.
-const SUM_COUNTS: &str = "SELECT kind, CAST(SUM(times) AS BIGINT) FROM \
-     (SELECT day, kind, SUM(times) AS times FROM counts GROUP BY day, kind) AS days GROUP BY kind ORDER BY kind";
+const SUM_COUNTS: &str = concat!(
+    "SELECT kind, CAST(SUM(times) AS BIGINT) FROM \
+         (SELECT day, kind, SUM(times) AS times FROM ",
+    all_counts!(),
+    " GROUP BY day, kind) AS days GROUP BY kind ORDER BY kind"
+);
 
 type StateRow = (String, i64);
 

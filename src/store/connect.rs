@@ -29,8 +29,9 @@ struct PoolSize {
 }
 
 const LARGE_POOL: PoolSize = PoolSize { sqlite: 4, postgres: 8 };
-/// One connection to write with, and in SQLite one for checkpoints.
-const WRITER_POOL: PoolSize = PoolSize { sqlite: 2, postgres: 1 };
+/// One for each batch of signups that is written at the same time, which is kept, one for other writes and one for
+/// [`Store::tidy`].
+const WRITER_POOL: PoolSize = PoolSize { sqlite: 3, postgres: 4 };
 const SMALL_POOL: PoolSize = PoolSize { sqlite: 2, postgres: 2 };
 
 /// Acquiring a connection and running one statement takes at most 4 s, so that a request gets its response within five.
@@ -155,6 +156,20 @@ impl Store {
             }
         }
         Ok(())
+    }
+
+    /// What has to be done now and then after writes.
+    pub(super) async fn tidy(&self) -> Result<(), StoreFailure> {
+        self.checkpoint().await?;
+        self.settle_counts().await
+    }
+
+    /// How many batches the writer writes at the same time.
+    pub(super) const fn concurrent_batches(&self) -> usize {
+        match self {
+            Self::Sqlite(_) => 1,
+            Self::Postgres(_) => 2,
+        }
     }
 
     pub async fn close(&self) {

@@ -67,6 +67,14 @@ impl StoreFailure {
         const DEADLOCK_DETECTED: &str = "40P01";
         matches!(code(error).as_deref(), Some(SERIALIZATION_FAILURE | DEADLOCK_DETECTED))
     }
+
+    /// Whether the session has ended or takes no writes any more, and another one may.
+    pub(super) fn is_lost_session(error: &sqlx::Error) -> bool {
+        const READ_ONLY: &str = "25006";
+        const SHUTDOWN: &str = "57P";
+        matches!(error, sqlx::Error::Io(_))
+            || code(error).is_some_and(|code| code == READ_ONLY || code.starts_with(SHUTDOWN))
+    }
 }
 
 impl From<sqlx::Error> for StoreFailure {

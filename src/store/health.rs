@@ -12,7 +12,7 @@ pub struct Health {
 }
 
 /// What the writer inserts, so that missing permissions and triggers are noticed. No address, id or day is like these.
-const INSERT_PROBE_ROWS: [&str; 9] = [
+const INSERT_PROBE_ROWS: [&str; 10] = [
     "INSERT INTO people (address, email, first_seen_at) VALUES ('', '', 0) \
      ON CONFLICT (address) DO UPDATE SET email = excluded.email",
     "INSERT INTO events (id, address, kind, at, via) VALUES ('', '', 'download', 0, '')",
@@ -24,6 +24,7 @@ const INSERT_PROBE_ROWS: [&str; 9] = [
     "INSERT INTO sources (day, source, downloads, people, opt_ins, joins) VALUES (-1, '', 0, 0, 0, 0) \
      ON CONFLICT (day, source) DO UPDATE SET downloads = excluded.downloads",
     "INSERT INTO new_sources (day, names) VALUES (-1, 0) ON CONFLICT (day) DO UPDATE SET names = excluded.names",
+    "INSERT INTO pending_counts (day, via, downloads, people, opt_ins, joins) VALUES (-1, '', 0, 0, 0, 0)",
     "INSERT INTO counts (day, kind, via, name, times) VALUES (-1, 'download', '', '', 0) \
      ON CONFLICT (day, kind, via, name) DO UPDATE SET times = excluded.times",
 ];

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::signups::{INSERT_CONSENTS, INSERT_EVENTS};
 use super::statement::{Statement, batch_statement, in_transaction};
 use super::unsubscribe::{SELECT_HASH_KEY, parse_hash_key};
 use super::{Store, StoreFailure};
@@ -33,6 +32,20 @@ const INSERT_PEOPLE: Statement = batch_statement!(
      SELECT batch.address, batch.email, batch.at, batch.download, batch.joined, batch.opt_in",
     (address text, email text, at bigint, download text, joined text, opt_in text),
     "ON CONFLICT (address) DO NOTHING RETURNING address"
+);
+
+const INSERT_EVENTS: Statement = batch_statement!(
+    "INSERT INTO events (id, address, kind, at, via, source) \
+     SELECT batch.id, batch.address, batch.kind, batch.at, batch.via, batch.source",
+    (id text, address text, kind text, at bigint, via text, source text),
+    "ON CONFLICT (id) DO NOTHING"
+);
+
+const INSERT_CONSENTS: Statement = batch_statement!(
+    "INSERT INTO consents (id, address, at, via, source, wording, from_program) \
+     SELECT batch.id, batch.address, batch.at, batch.via, batch.source, batch.wording, batch.from_program",
+    (id text, address text, at bigint, via text, source text, wording bigint, from_program bigint),
+    "ON CONFLICT (id) DO NOTHING"
 );
 
 const SUPPRESS: Statement = batch_statement!(

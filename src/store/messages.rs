@@ -41,8 +41,9 @@ const ENQUEUE_MESSAGES: Statement = batch_statement!(
 
 impl Record for ReceivedMessage {
     type Output = ();
+    type Memory = ();
 
-    async fn insert(store: &Store, messages: &[Self]) -> Result<Vec<()>, sqlx::Error> {
+    async fn insert(store: &Store, (): &mut (), messages: &[Self]) -> Result<Vec<()>, sqlx::Error> {
         let mut by_content_hash = BTreeMap::new();
         for message in messages {
             let ContactMessage { email, name, text } = &message.contact;

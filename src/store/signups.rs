@@ -1,17 +1,25 @@
 //! Stores downloads and joins in batches, and returns for each what was known of the address before.
+//!
+//! The two databases take different ways. SQLite has one writer at a time, so a transaction can look at the people first
+//! and then insert what is new. In PostgreSQL other instances write at the same time, and every statement is a round trip:
+//! one statement does everything.
+
+mod kept_connection;
+mod postgres;
+mod sqlite;
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
+use sqlx::{Postgres, Sqlite};
 use uuid::Uuid;
 
+use self::kept_connection::KeptConnection;
 use super::Store;
-use super::counts::{ADD_COUNTS, add_sources, counts_batch};
-use super::statement::{Statement, batch_statement, in_transaction};
+use super::sources::{AdmittedSources, RefusedSources};
 use super::writer::Record;
 use crate::domain::calendar::Day;
-use crate::domain::consent::{self, Via};
-use crate::domain::counts::{CountedEvent, Counts, SourceCounts};
+use crate::domain::consent::Via;
+use crate::domain::counts::counted_source;
 use crate::domain::email::EmailAddress;
 use crate::domain::signup::KnownBefore;
 use crate::domain::text::Source;
@@ -38,37 +46,13 @@ pub struct SignupRecord {
     pub at: Timestamp,
 }
 
-/// On conflict, keeps the existing address as typed, first download, first join and opt-in. So `updates` turns the letter
-/// on and never off.
-///
-/// Returns the ids of the first download and the first join. If a returned id is not from this batch, the person had
-/// downloaded or joined before (`already` in the API).
-const UPSERT_PEOPLE: Statement = batch_statement!(
-    "INSERT INTO people (address, email, first_seen_at, first_download, first_join, opt_in) \
-     SELECT batch.address, batch.email, batch.at, batch.download, batch.joined, batch.opt_in",
-    (address text, email text, at bigint, download text, joined text, opt_in text),
-    "ON CONFLICT (address) DO UPDATE SET \
-         first_download = COALESCE(people.first_download, excluded.first_download), \
-         first_join = COALESCE(people.first_join, excluded.first_join), \
-         opt_in = COALESCE(people.opt_in, excluded.opt_in) \
-     RETURNING address, first_download, first_join, opt_in"
-);
-
-pub(super) const INSERT_EVENTS: Statement = batch_statement!(
-    "INSERT INTO events (id, address, kind, at, via, source) \
-     SELECT batch.id, batch.address, batch.kind, batch.at, batch.via, batch.source",
-    (id text, address text, kind text, at bigint, via text, source text),
-    "ON CONFLICT (id) DO NOTHING"
-);
-
-pub(super) const INSERT_CONSENTS: Statement = batch_statement!(
-    "INSERT INTO consents (id, address, at, via, source, wording, from_program) \
-     SELECT batch.id, batch.address, batch.at, batch.via, batch.source, batch.wording, batch.from_program",
-    (id text, address text, at bigint, via text, source text, wording bigint, from_program bigint),
-    "ON CONFLICT (id) DO NOTHING"
-);
-
-const COUNT_OFFERED_RELEASES: &str = "SELECT count(*) FROM releases WHERE withdrawn IS NULL AND prerelease = 0";
+/// What is remembered from batch to batch.
+#[derive(Debug, Default)]
+pub(super) struct SignupMemory {
+    sources: AdmittedSources,
+    sqlite: KeptConnection<Sqlite>,
+    postgres: KeptConnection<Postgres>,
+}
 
 /// The signups of one person in a batch, in their order, and the first of each kind.
 #[derive(Default)]
@@ -79,39 +63,9 @@ struct PersonBatch<'a> {
     opt_in: Option<&'a SignupRecord>,
 }
 
-/// A row of [`UPSERT_PEOPLE`]: address, first download, first join, current opt-in.
-type UpsertedRow = (String, Option<String>, Option<String>, Option<String>);
-
-impl Record for SignupRecord {
-    /// What was known of the address before, or `None` if there is no release to download and nothing was recorded.
-    type Output = Option<KnownBefore>;
-
-    async fn insert(store: &Store, signups: &[Self]) -> Result<Vec<Option<KnownBefore>>, sqlx::Error> {
-        let requires_release =
-            |signup: &Self| matches!(signup.kind, SignupKind::Download { requires_release: true, .. });
-        let known = in_transaction!(store, |tx, sql| {
-            let mut recorded: Vec<_> = signups.iter().enumerate().collect();
-            if signups.iter().any(requires_release) {
-                let (offered,): (i64,) = sqlx::query_as(COUNT_OFFERED_RELEASES).fetch_one(&mut *tx).await?;
-                recorded.retain(|(_, signup)| offered > 0 || !requires_release(signup));
-            }
-            let people = group_by_person(&recorded);
-            let batch = people_batch(&people);
-            let rows: Vec<UpsertedRow> = sqlx::query_as(sql(UPSERT_PEOPLE)).bind(&batch).fetch_all(&mut *tx).await?;
-            let events = events_batch(&recorded);
-            let inserted = sqlx::query(sql(INSERT_EVENTS)).bind(&events).execute(&mut *tx).await?.rows_affected();
-            if let Some(consents) = consents_batch(&people, &rows) {
-                sqlx::query(sql(INSERT_CONSENTS)).bind(&consents).execute(&mut *tx).await?;
-            }
-            // A repeated write inserts nothing and must not be counted again.
-            if inserted > 0 {
-                let (counts, sources) = count(&recorded, &people, &rows);
-                add_sources!(tx, sql, sources);
-                sqlx::query(sql(ADD_COUNTS)).bind(counts_batch(&counts)).execute(&mut *tx).await?;
-            }
-            known_before_each(signups.len(), &people, &rows)
-        });
-        Ok(known)
+impl<'a> PersonBatch<'a> {
+    fn first(&self) -> Option<&'a SignupRecord> {
+        self.signups.first().map(|(_, signup)| *signup)
     }
 }
 
@@ -119,8 +73,49 @@ impl Record for SignupRecord {
 type Indexed<'a> = [(usize, &'a SignupRecord)];
 
 /// Sorted by address, so that concurrent transactions lock rows in the same order.
-fn group_by_person<'a>(signups: &Indexed<'a>) -> BTreeMap<&'a str, PersonBatch<'a>> {
-    let mut people: BTreeMap<&str, PersonBatch<'_>> = BTreeMap::new();
+type People<'a> = BTreeMap<&'a str, PersonBatch<'a>>;
+
+impl Record for SignupRecord {
+    /// What was known of the address before, or `None` if there is no release to download and nothing was recorded.
+    type Output = Option<KnownBefore>;
+    type Memory = SignupMemory;
+
+    async fn insert(
+        store: &Store,
+        memory: &mut SignupMemory,
+        signups: &[Self],
+    ) -> Result<Vec<Option<KnownBefore>>, sqlx::Error> {
+        let named = signups.iter().map(|signup| (Day::of(signup.at), counted_source(signup.source.as_ref())));
+        let refused = memory.sources.admit(store, named).await?;
+        let signups: Vec<_> = signups.iter().enumerate().collect();
+        match store {
+            Store::Sqlite(pool) => sqlite::insert(pool, &mut memory.sqlite, signups, &refused).await,
+            Store::Postgres(pool) => postgres::insert(pool, &mut memory.postgres, signups, &refused).await,
+        }
+    }
+}
+
+impl SignupRecord {
+    const fn requires_release(&self) -> bool {
+        matches!(self.kind, SignupKind::Download { requires_release: true, .. })
+    }
+
+    const fn kind_name(&self) -> &'static str {
+        match self.kind {
+            SignupKind::Download { .. } => "download",
+            SignupKind::Join => "join",
+        }
+    }
+
+    /// The source that the signup is counted by, or `None` if the sources of its day are too many.
+    fn counted_source(&self, refused: &RefusedSources) -> Option<&str> {
+        let source = counted_source(self.source.as_ref());
+        (!refused.contains(Day::of(self.at), source)).then_some(source)
+    }
+}
+
+fn group_by_person<'a>(signups: &Indexed<'a>) -> People<'a> {
+    let mut people = People::new();
     for &(index, signup) in signups {
         let person = people.entry(signup.email.key()).or_default();
         person.signups.push((index, signup));
@@ -139,109 +134,16 @@ fn group_by_person<'a>(signups: &Indexed<'a>) -> BTreeMap<&'a str, PersonBatch<'
     people
 }
 
-fn people_batch(people: &BTreeMap<&str, PersonBatch<'_>>) -> String {
-    let rows = people.iter().filter_map(|(address, person)| {
-        let (_, first) = person.signups.first()?;
-        Some(json!({
-            "address": address,
-            "email": first.email.as_typed(),
-            "at": first.at.unix_millis(),
-            "download": person.download.map(|signup| signup.id),
-            "joined": person.join.map(|signup| signup.id),
-            "opt_in": person.opt_in.map(|signup| signup.id),
-        }))
-    });
-    rows.collect::<Value>().to_string()
-}
-
-fn events_batch(signups: &Indexed<'_>) -> String {
-    let rows = signups.iter().map(|(_, signup)| {
-        let kind = match signup.kind {
-            SignupKind::Download { .. } => "download",
-            SignupKind::Join => "join",
-        };
-        let mut row = common_columns(signup);
-        row["kind"] = kind.into();
-        row
-    });
-    rows.collect::<Value>().to_string()
-}
-
-/// The opt-ins that took effect: those whose id is now the person's current opt-in.
-fn opt_ins<'a>(
-    people: &BTreeMap<&str, PersonBatch<'a>>,
-    rows: &[UpsertedRow],
-) -> impl Iterator<Item = &'a SignupRecord> {
-    rows.iter().filter_map(|(address, _, _, opt_in)| {
-        people.get(address.as_str())?.opt_in.filter(|signup| has_id(signup, opt_in.as_deref()))
-    })
-}
-
-fn consents_batch(people: &BTreeMap<&str, PersonBatch<'_>>, rows: &[UpsertedRow]) -> Option<String> {
-    let rows: Vec<_> = opt_ins(people, rows)
-        .map(|signup| {
-            let mut row = common_columns(signup);
-            row["wording"] = consent::WORDING.into();
-            row["from_program"] = i64::from(signup.via.is_program()).into();
-            row
-        })
-        .collect();
-    (!rows.is_empty()).then(|| Value::from(rows).to_string())
-}
-
-fn count(
-    signups: &Indexed<'_>,
-    people: &BTreeMap<&str, PersonBatch<'_>>,
-    rows: &[UpsertedRow],
-) -> (Counts, SourceCounts) {
-    let (mut counts, mut sources) = (Counts::default(), SourceCounts::default());
-    let mut add = |event, signup: &SignupRecord| {
-        let day = Day::of(signup.at);
-        counts.add_unnamed(day, event, Some(signup.via));
-        sources.add(day, event, signup.source.as_ref());
-    };
-    for (_, signup) in signups {
-        match signup.kind {
-            SignupKind::Download { .. } => add(CountedEvent::Download, signup),
-            SignupKind::Join => add(CountedEvent::Join, signup),
-        }
-    }
-    for row in rows {
-        let Some(person) = people.get(row.0.as_str()) else { continue };
-        if let Some((_, first)) = person.signups.first()
-            && known_before(person, row) == KnownBefore::default()
-        {
-            add(CountedEvent::NewPerson, first);
-        }
-    }
-    for signup in opt_ins(people, rows) {
-        add(CountedEvent::OptIn, signup);
-    }
-    (counts, sources)
-}
-
-/// The columns that events and consents share.
-fn common_columns(signup: &SignupRecord) -> Value {
-    json!({
-        "id": signup.id,
-        "address": signup.email.key(),
-        "at": signup.at.unix_millis(),
-        "via": signup.via.as_str(),
-        "source": signup.source.as_ref().map(Source::as_str),
-    })
-}
-
-/// What was known before each signup of the batch. An earlier signup of the same batch counts: the second of two equal
-/// addresses is known.
+/// What was known before each of `count` signups, given what was known of people before the batch. An earlier signup of the
+/// same batch counts: the second of two equal addresses is known.
 fn known_before_each(
     count: usize,
-    people: &BTreeMap<&str, PersonBatch<'_>>,
-    rows: &[UpsertedRow],
+    people: &People<'_>,
+    known_before: impl Fn(&str, &PersonBatch<'_>) -> KnownBefore,
 ) -> Vec<Option<KnownBefore>> {
     let mut outputs = vec![None; count];
-    for row in rows {
-        let Some(person) = people.get(row.0.as_str()) else { continue };
-        let mut known = known_before(person, row);
+    for (address, person) in people {
+        let mut known = known_before(address, person);
         for (index, signup) in &person.signups {
             outputs[*index] = Some(known);
             match signup.kind {
@@ -251,21 +153,4 @@ fn known_before_each(
         }
     }
     outputs
-}
-
-/// What was known of a person before this batch.
-fn known_before(person: &PersonBatch<'_>, (_, first_download, first_join, _): &UpsertedRow) -> KnownBefore {
-    KnownBefore {
-        downloaded: existed_before(first_download.as_deref(), person.download),
-        joined: existed_before(first_join.as_deref(), person.join),
-    }
-}
-
-/// Whether the first event of a kind is older than this batch, whose first one is `ours`.
-fn existed_before(first: Option<&str>, ours: Option<&SignupRecord>) -> bool {
-    first.is_some() && !ours.is_some_and(|signup| has_id(signup, first))
-}
-
-fn has_id(signup: &SignupRecord, id: Option<&str>) -> bool {
-    id.is_some_and(|id| Uuid::parse_str(id) == Ok(signup.id))
 }

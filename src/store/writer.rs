@@ -8,23 +8,28 @@ mod batch;
 mod state;
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::sync::mpsc::error::TrySendError;
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{Mutex, Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 use self::batch::{BatchDeadline, write_batch};
 use self::state::WriterState;
+use super::signups::SignupMemory;
 use super::{Database, SignupRecord, Store, StoreFailure};
 use crate::domain::contact::ReceivedMessage;
 use crate::domain::signup::KnownBefore;
 
 /// Most writes in one transaction.
 const MAX_BATCH: usize = 1024;
+/// Fewest writes in a batch that is begun while another one is in flight. A batch costs as much as about twenty writes, so
+/// small ones are not worth it.
+const MIN_SECOND_BATCH: usize = 64;
 /// Most queued writes, whatever the expected wait.
 const QUEUE_CAPACITY: usize = 16 * 1024;
 /// A write is accepted only if its expected wait is at most this.
@@ -33,8 +38,8 @@ const MAX_EXPECTED_WAIT: Duration = Duration::from_secs(2);
 const WRITE_TIMEOUT: Duration = Duration::from_millis(4500);
 /// How often the database is probed after a write failed.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
-/// Shortest interval between two checkpoints of the WAL.
-const CHECKPOINT_INTERVAL: Duration = Duration::from_secs(1);
+/// Shortest interval between two times that [`Store::tidy`] is called.
+const TIDY_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A handle to the writer task. Cheap to clone; the task ends when the last handle is dropped.
 #[derive(Clone, Debug)]
@@ -62,9 +67,15 @@ type Reply<R> = oneshot::Sender<Result<<R as Record>::Output, StoreFailure>>;
 /// A kind of write that can be stored in batches.
 pub(super) trait Record: Sized {
     type Output: std::fmt::Debug + Send;
+    /// What is remembered from batch to batch.
+    type Memory: Default + Send;
 
     /// Stores the whole batch in one transaction and returns one output per record, in the same order. Idempotent.
-    fn insert(store: &Store, batch: &[Self]) -> impl Future<Output = Result<Vec<Self::Output>, sqlx::Error>> + Send;
+    fn insert(
+        store: &Store,
+        memory: &mut Self::Memory,
+        batch: &[Self],
+    ) -> impl Future<Output = Result<Vec<Self::Output>, sqlx::Error>> + Send;
 }
 
 impl Writer {
@@ -168,25 +179,62 @@ impl Writer {
     }
 }
 
+/// What the batches in flight share.
+struct Shared {
+    store: Store,
+    state: Arc<WriterState>,
+    queue: Mutex<mpsc::Receiver<Job>>,
+    migrated: AtomicBool,
+    new_messages: Arc<Notify>,
+    written: Arc<Notify>,
+    /// The number of batches that are being written.
+    in_flight: AtomicUsize,
+    /// Is notified when a batch has been written.
+    landed: Notify,
+}
+
 async fn run(
     store: Store,
-    mut queue: mpsc::Receiver<Job>,
+    queue: mpsc::Receiver<Job>,
     state: Arc<WriterState>,
     new_messages: Arc<Notify>,
-    mut migrated: bool,
+    migrated: bool,
 ) {
     let written = Arc::new(Notify::new());
-    let checkpoints = tokio::spawn(checkpoint_after_writes(store.clone(), Arc::clone(&written)));
-    let mut jobs = Vec::with_capacity(MAX_BATCH);
+    let tidying = tokio::spawn(tidy_after_writes(store.clone(), Arc::clone(&written)));
+    let batches = store.concurrent_batches();
+    let shared = Shared {
+        store,
+        state,
+        queue: Mutex::new(queue),
+        migrated: migrated.into(),
+        new_messages,
+        written,
+        in_flight: AtomicUsize::new(0),
+        landed: Notify::new(),
+    };
+    join_all((0..batches).map(|_| write_batches(&shared))).await;
+    tidying.abort();
+    // So that an older program, which does not know of pending counts, reads them all.
+    if let Err(failure) = shared.store.settle_counts().await {
+        tracing::warn!(%failure, "the last counts were not settled; a later start does it");
+    }
+    shared.store.close().await;
+}
+
+/// Writes one batch after another until the queue is closed.
+async fn write_batches(shared: &Shared) {
+    let Shared { store, state, .. } = shared;
+    let (mut jobs, mut signup_memory) = (Vec::with_capacity(MAX_BATCH), SignupMemory::default());
     loop {
         let failing = state.last_error().is_some();
-        let receive = queue.recv_many(&mut jobs, MAX_BATCH);
+        let receive = shared.receive(&mut jobs);
         match if failing { timeout(PROBE_INTERVAL, receive).await } else { Ok(receive.await) } {
-            Ok(0) => break,
-            Ok(_) => {}
+            Ok(false) => break,
+            Ok(true) => {}
             // Without requests no write would notice that the database is back, so it is probed.
             Err(_) => {
-                let result = probe(&store, &mut migrated).await;
+                let result = shared.probe().await;
                 *state.last_error() = result.err();
                 continue;
             }
@@ -201,10 +249,10 @@ async fn run(
             }
         }
         let has_messages = !messages.is_empty();
-        let result = match migrate(&store, &mut migrated).await {
+        let result = match shared.migrate().await {
             Ok(()) => {
-                let stored = write_batch(&store, signups, deadline).await;
-                stored.and(write_batch(&store, messages, deadline).await)
+                let stored = write_batch(store, &mut signup_memory, signups, deadline).await;
+                stored.and(write_batch(store, &mut (), messages, deadline).await)
             }
             Err(failure) => {
                 fail_all(signups, &failure);
@@ -214,47 +262,73 @@ async fn run(
         };
         // The database may accept one kind of write and refuse the other.
         let result = match result {
-            Ok(()) if failing => probe(&store, &mut migrated).await,
+            Ok(()) if state.last_error().is_some() => shared.probe().await,
             other => other,
         };
         state.waiting.fetch_sub(count, Ordering::Relaxed);
         state.batch_sizes.observe(f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
         match &result {
             Ok(()) => state.record_batch_duration(began.elapsed()),
-            Err(failure) => fail_queue(&mut queue, &state, failure),
+            Err(failure) => shared.fail_queue(failure),
         }
         *state.last_error() = result.err();
-        written.notify_one();
+        shared.in_flight.fetch_sub(1, Ordering::Relaxed);
+        shared.landed.notify_one();
+        shared.written.notify_one();
         if has_messages {
-            new_messages.notify_one();
+            shared.new_messages.notify_one();
         }
     }
-    checkpoints.abort();
-    store.close().await;
 }
 
-/// Runs [`Store::migrate`] unless it has succeeded before.
-async fn migrate(store: &Store, migrated: &mut bool) -> Result<(), StoreFailure> {
-    if !*migrated {
-        store.migrate().await?;
-        *migrated = true;
+impl Shared {
+    /// Takes what is queued, at least one write. While another batch is in flight, waits for enough to be worth a second one.
+    /// Returns false if the queue is closed.
+    async fn receive(&self, jobs: &mut Vec<Job>) -> bool {
+        let mut queue = self.queue.lock().await;
+        let is_enough = |jobs: &Vec<Job>| match self.in_flight.load(Ordering::Relaxed) {
+            0 => !jobs.is_empty(),
+            _ => jobs.len() >= MIN_SECOND_BATCH,
+        };
+        while !is_enough(jobs) {
+            let limit = MAX_BATCH - jobs.len();
+            tokio::select! {
+                received = queue.recv_many(jobs, limit) => if received == 0 { break },
+                () = self.landed.notified() => {}
+            }
+        }
+        if jobs.is_empty() {
+            return false;
+        }
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        true
     }
-    Ok(())
-}
 
-/// Checks whether the database accepts writes again.
-async fn probe(store: &Store, migrated: &mut bool) -> Result<(), StoreFailure> {
-    migrate(store, migrated).await?;
-    store.probe_write().await
-}
+    /// Runs [`Store::migrate`] unless it has succeeded before.
+    async fn migrate(&self) -> Result<(), StoreFailure> {
+        if !self.migrated.load(Ordering::Relaxed) {
+            self.store.migrate().await?;
+            self.migrated.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
 
-/// Fails all queued writes, so that they do not wait for an unavailable database one batch after another.
-fn fail_queue(queue: &mut mpsc::Receiver<Job>, state: &WriterState, failure: &StoreFailure) {
-    while let Ok(job) = queue.try_recv() {
-        state.waiting.fetch_sub(1, Ordering::Relaxed);
-        match job {
-            Job::Signup(write) => fail_all([write], failure),
-            Job::Message(write) => fail_all([write], failure),
+    /// Checks whether the database accepts writes again.
+    async fn probe(&self) -> Result<(), StoreFailure> {
+        self.migrate().await?;
+        self.store.probe_write().await
+    }
+
+    /// Fails all queued writes, so that they do not wait for an unavailable database one batch after another.
+    fn fail_queue(&self, failure: &StoreFailure) {
+        // If another batch is being received, the queue is empty.
+        let Ok(mut queue) = self.queue.try_lock() else { return };
+        while let Ok(job) = queue.try_recv() {
+            self.state.waiting.fetch_sub(1, Ordering::Relaxed);
+            match job {
+                Job::Signup(write) => fail_all([write], failure),
+                Job::Message(write) => fail_all([write], failure),
+            }
         }
     }
 }
@@ -265,17 +339,17 @@ fn fail_all<R: Record>(writes: impl IntoIterator<Item = QueuedWrite<R>>, failure
     }
 }
 
-async fn checkpoint_after_writes(store: Store, written: Arc<Notify>) {
+async fn tidy_after_writes(store: Store, written: Arc<Notify>) {
     loop {
         written.notified().await;
         let store = store.clone();
-        // A task of its own: after a panic the next write is followed by a checkpoint all the same.
-        match tokio::spawn(async move { store.checkpoint().await }).await {
+        // A task of its own: after a panic the next write is followed by another one all the same.
+        match tokio::spawn(async move { store.tidy().await }).await {
             Ok(Ok(())) => {}
-            Ok(Err(failure)) => tracing::warn!(%failure, "checkpoint failed"),
-            Err(failure) => tracing::error!(%failure, "a checkpoint panicked"),
+            Ok(Err(failure)) => tracing::warn!(%failure, "tidying up after writes failed"),
+            Err(failure) => tracing::error!(%failure, "tidying up after writes panicked"),
         }
-        tokio::time::sleep(CHECKPOINT_INTERVAL).await;
+        tokio::time::sleep(TIDY_INTERVAL).await;
     }
 }
 

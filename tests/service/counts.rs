@@ -12,23 +12,25 @@ use porchlight::store::{Database as StoredIn, SignupKind, SignupRecord, Writer};
 use serde_json::json;
 use uuid::Uuid;
 
-use crate::harness::{Database, Service, each_database, on_each_database};
+use crate::harness::{COUNTS, Database, SOURCES, Service, each_database, on_each_database, wait_until};
 
-const COUNTS: &str =
-    "SELECT day || ' ' || kind || ' ' || via || ' ' || name || ' ' || times FROM counts ORDER BY day, kind, via, name";
-
-/// Downloads, new people, opt-ins and joins of each source.
-const SOURCES: &str = "SELECT day || ' ' || source || ' ' || downloads || ' ' || people || ' ' || opt_ins || ' ' || joins \
-                       FROM sources ORDER BY day, source";
-
-/// By day, and by source.
+/// By day, and by source: downloads, new people, opt-ins and joins.
 async fn counts(database: &Database) -> [Vec<String>; 2] {
-    [database.texts(COUNTS).await, database.texts(SOURCES).await]
+    let by_day = format!(
+        "SELECT day || ' ' || kind || ' ' || via || ' ' || name || ' ' || SUM(times) FROM {COUNTS} \
+         GROUP BY day, kind, via, name ORDER BY day, kind, via, name"
+    );
+    let by_source = format!(
+        "SELECT day || ' ' || source || ' ' || SUM(downloads) || ' ' || SUM(people) || ' ' || SUM(opt_ins) || ' ' || SUM(joins) \
+         FROM {SOURCES} GROUP BY day, source ORDER BY day, source"
+    );
+    [database.texts(&by_day).await, database.texts(&by_source).await]
 }
 
 /// The sum of a count over all days and interfaces.
 async fn total(database: &Database, kind: &str) -> i64 {
-    database.number(&format!("SELECT CAST(COALESCE(SUM(times), 0) AS BIGINT) FROM counts WHERE kind = '{kind}'")).await
+    let sum = format!("SELECT CAST(COALESCE(SUM(times), 0) AS BIGINT) FROM {COUNTS} WHERE kind = '{kind}'");
+    database.number(&sum).await
 }
 
 async fn download(service: &Service, email: &str, updates: bool, source: &str) {
@@ -41,7 +43,10 @@ async fn recounted(service: Service) -> [Vec<String>; 2] {
     let database = service.database.clone();
     service.stop().await;
     database
-        .execute("DROP TABLE counts; DROP TABLE sources; DELETE FROM _sqlx_migrations WHERE version IN (6, 7, 8)")
+        .execute(
+            "DROP TABLE counts; DROP TABLE sources; DELETE FROM pending_counts; \
+             DELETE FROM _sqlx_migrations WHERE version IN (6, 7, 8)",
+        )
         .await;
     Service::start(RawSettings::default(), database.clone()).await.stop().await;
     counts(&database).await
@@ -135,6 +140,24 @@ async fn two_instances_add_to_the_same_counts_without_losing_any() {
 }
 
 #[tokio::test]
+async fn pending_counts_are_added_up_and_nothing_changes_for_readers() {
+    let database = Database::migrated_postgres().await;
+    let service = Service::start(RawSettings::default(), database.clone()).await;
+    // More than fit into one batch beside another.
+    let requests = (0..300).map(|number| {
+        let (email, source) = (format!("p{}@example.com", number / 3), format!("s{}", number % 7));
+        let service = &service;
+        async move { download(service, &email, number % 2 == 0, &source).await }
+    });
+    join_all(requests).await;
+    let before = counts(&database).await;
+    assert_eq!([total(&database, "download").await, total(&database, "person").await], [300, 100]);
+    wait_until("counts that are settled", async || database.count("pending_counts").await == 0).await;
+    assert_eq!(counts(&database).await, before);
+    assert_eq!(before, recounted(service).await);
+}
+
+#[tokio::test]
 async fn what_is_written_again_one_by_one_is_counted_once() {
     on_each_database(async |service| {
         service.database.refuse_poison_in("events").await;
@@ -186,8 +209,10 @@ async fn a_day_admits_five_hundred_new_sources_and_those_of_the_week_before() {
         for source in ["first", "second", "one too many", "hn", "first", "one too many", ""] {
             download(service, "bob@example.com", false, source).await;
         }
-        let sources = "SELECT source || ' ' || downloads FROM sources WHERE day = 20779 ORDER BY source";
-        assert_eq!(database.texts(sources).await, [" 1", "first 2", "hn 1", "second 1"]);
+        let sources = format!(
+            "SELECT source || ' ' || SUM(downloads) FROM {SOURCES} WHERE day = 20779 GROUP BY source ORDER BY source"
+        );
+        assert_eq!(database.texts(&sources).await, [" 1", "first 2", "hn 1", "second 1"]);
         assert_eq!(total(database, "download").await, 8);
         service.clock.advance(Duration::from_hours(24));
         download(service, "bob@example.com", false, "one too many").await;

@@ -255,9 +255,9 @@ async fn a_role_without_the_permission_to_insert_makes_the_service_unready() {
     let (limited, role) = database.as_limited_role().await;
     let service = Service::start(watched(), limited).await;
     service.post("/api/waitlist", &json!({ "email": "ada@example.com" })).await.expect_ok();
-    for table in ["people", "events", "counts", "new_sources"] {
+    for table in ["people", "events", "pending_counts", "new_sources"] {
         database.execute(&format!("REVOKE INSERT ON {table} FROM {role}")).await;
-        let signup = json!({ "email": "ada@example.com", "source": "list" });
+        let signup = json!({ "email": "ada@example.com", "source": format!("list of {table}") });
         service.post("/api/waitlist", &signup).await.expect_problem(503, "unavailable");
         let (status, report) = readiness(&service).await;
         assert_eq!(status, 503, "{report}");

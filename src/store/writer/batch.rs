@@ -66,6 +66,7 @@ impl<R: Record> Batch<R> {
 /// When the database accepts no writes at all. The callers have got that as their reply.
 pub(super) async fn write_batch<R: Record>(
     store: &Store,
+    memory: &mut R::Memory,
     writes: Vec<QueuedWrite<R>>,
     deadline: BatchDeadline,
 ) -> Result<(), StoreFailure> {
@@ -74,7 +75,7 @@ pub(super) async fn write_batch<R: Record>(
     }
     let (mut batches, mut accepts_writes) = (vec![Batch::new(writes)], false);
     while let Some(batch) = batches.pop() {
-        let rejection = match insert_with_retries(store, &batch.records, deadline).await {
+        let rejection = match insert_with_retries(store, memory, &batch.records, deadline).await {
             Ok(outputs) => {
                 batch.succeed(outputs);
                 accepts_writes = true;
@@ -109,17 +110,18 @@ async fn probe(store: &Store, deadline: BatchDeadline) -> Result<(), StoreFailur
 
 async fn insert_with_retries<R: Record>(
     store: &Store,
+    memory: &mut R::Memory,
     records: &[R],
     deadline: BatchDeadline,
 ) -> Result<Vec<R::Output>, StoreFailure> {
     let attempts = async {
         for _ in 1..MAX_ATTEMPTS {
-            match R::insert(store, records).await {
+            match R::insert(store, memory, records).await {
                 Err(error) if StoreFailure::is_conflict(&error) => {}
                 result => return result,
             }
         }
-        R::insert(store, records).await
+        R::insert(store, memory, records).await
     };
     // `timeout_at` alone would begin another transaction after the deadline.
     if deadline.has_passed() {
@@ -150,8 +152,9 @@ mod tests {
 
     impl Record for Counted {
         type Output = usize;
+        type Memory = ();
 
-        async fn insert(store: &Store, batch: &[Self]) -> Result<Vec<usize>, sqlx::Error> {
+        async fn insert(store: &Store, (): &mut (), batch: &[Self]) -> Result<Vec<usize>, sqlx::Error> {
             TRANSACTIONS.fetch_add(1, Ordering::Relaxed);
             let Store::Sqlite(pool) = store else { unreachable!("the tests use SQLite") };
             if batch.iter().any(|record| record.is_poison) {
@@ -181,7 +184,7 @@ mod tests {
                 (QueuedWrite { record: Counted { number, is_poison: is_poison(number) }, reply }, result)
             })
             .unzip();
-        let written = write_batch(store, writes, deadline).await;
+        let written = write_batch(store, &mut (), writes, deadline).await;
         let mut results = Vec::new();
         for reply in replies {
             results.push(reply.await.unwrap());

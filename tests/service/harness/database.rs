@@ -40,6 +40,17 @@ impl std::fmt::Debug for Database {
 /// Two databases made from one template have the same key for hashing addresses; a real one never shares it.
 const NEW_KEY: &str = "UPDATE secrets SET value = '{KEY}' WHERE name = 'addresses'";
 
+/// The table `counts`, and what is not in it yet.
+pub const COUNTS: &str = "(SELECT day, kind, via, name, times FROM counts \
+     UNION ALL SELECT day, 'download', via, '', downloads FROM pending_counts WHERE downloads > 0 \
+     UNION ALL SELECT day, 'person', via, '', people FROM pending_counts WHERE people > 0 \
+     UNION ALL SELECT day, 'opt-in', via, '', opt_ins FROM pending_counts WHERE opt_ins > 0 \
+     UNION ALL SELECT day, 'join', via, '', joins FROM pending_counts WHERE joins > 0) AS counts";
+
+/// The table `sources`, and what is not in it yet.
+pub const SOURCES: &str = "(SELECT day, source, downloads, people, opt_ins, joins FROM sources \
+     UNION ALL SELECT day, source, downloads, people, opt_ins, joins FROM pending_counts WHERE source IS NOT NULL) AS sources";
+
 impl Database {
     /// An empty database: the service under test has to create its tables.
     pub fn sqlite() -> Self {
@@ -151,6 +162,7 @@ impl Database {
             "suppressions",
             "counts",
             "sources",
+            "pending_counts",
         ] {
             traces += self.count(table).await;
         }

@@ -30,7 +30,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 pub use certificates::{Authority, Identity, Site};
-pub use database::Database;
+pub use database::{COUNTS, Database, SOURCES};
 pub use disk::SmallDisk;
 pub use namespace::{PUBLIC_ADDRESSES, connect_from, in_network_namespace};
 pub use postgres_tls::start_with_tls;
