@@ -1,6 +1,5 @@
 //! Timestamps.
 
-use std::fmt;
 use std::time::Duration;
 
 /// Milliseconds since the start of 1970, UTC.
@@ -71,13 +70,6 @@ impl Timestamp {
     #[must_use]
     pub fn rfc3339(self) -> String {
         jiff::Timestamp::from_second(self.unix_seconds()).unwrap_or(jiff::Timestamp::MAX).to_string()
-    }
-
-    /// The timestamp as in RFC 3339, with a precision of one millisecond.
-    #[must_use]
-    pub fn rfc3339_millis(self) -> impl fmt::Display {
-        let timestamp = jiff::Timestamp::from_millisecond(self.0).unwrap_or(jiff::Timestamp::MAX);
-        fmt::from_fn(move |f| write!(f, "{timestamp:.3}"))
     }
 }
 

@@ -22,6 +22,25 @@ pub(super) struct LineBuffer {
     line: String,
     /// A value before it is escaped.
     value: String,
+    time: SecondText,
+}
+
+/// The text of the last second that was formatted: most lines are of the same second as the line before.
+#[derive(Debug, Default)]
+struct SecondText {
+    second: i64,
+    /// Such as `2026-11-15T12:00:00`.
+    text: String,
+}
+
+impl SecondText {
+    fn get(&mut self, time: Timestamp) -> &str {
+        if self.second != time.unix_seconds() || self.text.is_empty() {
+            let text = time.rfc3339();
+            *self = Self { second: time.unix_seconds(), text: text.trim_end_matches('Z').to_owned() };
+        }
+        &self.text
+    }
 }
 
 /// A line that is being written. As a visitor, it appends the fields of an event.
@@ -33,14 +52,20 @@ pub(super) struct Line<'a> {
 
 impl<'a> Line<'a> {
     pub(super) fn begin(format: LogFormat, buffer: &'a mut LineBuffer, time: Timestamp, level: Level) -> Self {
-        let (line, time) = (&mut buffer.line, time.rfc3339_millis());
-        line.clear();
-        // Writing to a `String` cannot fail.
-        let _ = match format {
-            LogFormat::Logfmt => write!(line, "ts={time} level={}", name(level)),
-            LogFormat::Json => write!(line, "{{\"ts\":\"{time}\",\"level\":\"{}\"", name(level)),
-            LogFormat::Text | LogFormat::Off => write!(line, "{time} {level:>5}"),
+        let LineBuffer { line, time: second, .. } = &mut *buffer;
+        let (before, between, level, after) = match format {
+            LogFormat::Logfmt => ("ts=", " level=", name(level), ""),
+            LogFormat::Json => ("{\"ts\":\"", "\",\"level\":\"", name(level), "\""),
+            LogFormat::Text | LogFormat::Off => ("", " ", padded_name(level), ""),
         };
+        line.clear();
+        line.push_str(before);
+        line.push_str(second.get(time));
+        // Writing to a `String` cannot fail.
+        let _ = write!(line, ".{:03}Z", time.unix_millis().rem_euclid(1000));
+        for part in [between, level, after] {
+            line.push_str(part);
+        }
         Self { format, buffer }
     }
 
@@ -55,7 +80,7 @@ impl<'a> Line<'a> {
     }
 
     fn value(&mut self, name: &str, value: std::fmt::Arguments<'_>) {
-        let LineBuffer { line, value: text } = &mut *self.buffer;
+        let LineBuffer { line, value: text, .. } = &mut *self.buffer;
         text.clear();
         let _ = text.write_fmt(value);
         append_text(self.format, line, name, text);
@@ -121,12 +146,26 @@ fn name(level: Level) -> &'static str {
     }
 }
 
+/// The level in capitals, right-aligned.
+fn padded_name(level: Level) -> &'static str {
+    match level {
+        Level::ERROR => "ERROR",
+        Level::WARN => " WARN",
+        Level::INFO => " INFO",
+        Level::DEBUG => "DEBUG",
+        Level::TRACE => "TRACE",
+    }
+}
+
 fn append_name(format: LogFormat, line: &mut String, name: &str) {
-    let name = if name == MESSAGE { "msg" } else { name };
-    let _ = match format {
-        LogFormat::Json => write!(line, ",\"{name}\":"),
-        LogFormat::Text | LogFormat::Logfmt | LogFormat::Off => write!(line, " {name}="),
+    let (before, after) = match format {
+        LogFormat::Json => (",\"", "\":"),
+        LogFormat::Text | LogFormat::Logfmt | LogFormat::Off => (" ", "="),
     };
+    let name = if name == MESSAGE { "msg" } else { name };
+    for part in [before, name, after] {
+        line.push_str(part);
+    }
 }
 
 fn append_text(format: LogFormat, line: &mut String, name: &str, value: &str) {

@@ -6,7 +6,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
 use http::header::CONNECTION;
@@ -53,21 +52,22 @@ pub(super) struct ConnectionContext {
 /// Which listener accepted the connection, and what handles its requests.
 #[derive(Clone)]
 pub(super) enum Listener {
-    Public(App, Router),
+    Public(App),
     Ops(App, OpsAuth),
 }
 
 impl Listener {
     const fn app(&self) -> &App {
         match self {
-            Self::Public(app, _) | Self::Ops(app, _) => app,
+            Self::Public(app) | Self::Ops(app, _) => app,
         }
     }
 
     async fn handle(self, peer: Peer, request: Request<Incoming>) -> Response {
         match self {
-            Self::Public(app, router) => web::handle(app, router, peer, request).await,
-            Self::Ops(app, auth) => ops::handle(app, auth, request.map(Body::new)).await,
+            Self::Public(app) => web::handle(app, peer, request).await,
+            // In a box of its own: it is large, and every connection has room for the largest future.
+            Self::Ops(app, auth) => Box::pin(ops::handle(app, auth, request.map(Body::new))).await,
         }
     }
 }

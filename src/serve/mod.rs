@@ -37,8 +37,8 @@ use crate::domain::relay::Relay;
 use crate::mail::{MailAddress, Mailer};
 use crate::site::{Content, SiteFacts, SiteFailure};
 use crate::store::{Database, Store, StoreFailure, Writer};
+use crate::web::App;
 use crate::web::ops::OpsAuth;
-use crate::web::{self, App};
 
 /// How long requests in progress may take after the stop signal.
 const REQUESTS_TIMEOUT: Duration = Duration::from_millis(6500);
@@ -146,7 +146,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     setup_hints.extend(caps.hint());
     let context_of =
         |listener| ConnectionContext { listener, stop: stop.clone(), abort: abort.clone(), tasks: tasks.clone() };
-    let public = context_of(Listener::Public(app.clone(), web::router(&app)));
+    let public = context_of(Listener::Public(app.clone()));
     supervisor.spawn_essential("listen", connections::accept(listener, caps.public, public));
     let mut ops_address = None;
     if let Some(listener) = ops_listener(settings.ops.listen, &mut setup_hints)? {

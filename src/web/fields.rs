@@ -23,7 +23,7 @@ enum RawField {
 /// The fields that have not been read yet, and the errors found so far.
 #[derive(Debug)]
 pub(crate) struct Fields {
-    unread: Vec<(Name, RawField)>,
+    unread: Vec<(Name<'static>, RawField)>,
     errors: Vec<FieldError>,
 }
 
@@ -41,7 +41,8 @@ impl Fields {
     }
 
     pub(crate) fn from_members(members: &Members<'_>) -> Self {
-        let unread = members.0.iter().map(|(name, value)| (name.clone(), RawField::from(*value))).collect();
+        let unread =
+            members.0.iter().map(|(name, value)| (name.clone().into_owned(), RawField::from(*value))).collect();
         Self { unread, errors: Vec::new() }
     }
 

@@ -65,6 +65,7 @@ pub(crate) fn add_security_headers(headers: &mut HeaderMap) {
     if headers.contains_key(CONTENT_SECURITY_POLICY) {
         return;
     }
+    headers.reserve(SECURITY_HEADERS.len());
     for (name, value) in SECURITY_HEADERS {
         headers.insert(name, value);
     }

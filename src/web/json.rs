@@ -2,6 +2,7 @@
 //!
 //! Values stay raw until they are read, so a number of any size is accepted as a number.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
 
@@ -27,20 +28,29 @@ pub(crate) enum NotAnObject {
 ///
 /// The caller decides how many there are, so nothing here may take longer than linear time.
 #[derive(Debug)]
-pub(crate) struct Members<'a>(pub Vec<(Name, &'a RawValue)>);
+pub(crate) struct Members<'a>(pub Vec<(Name<'a>, &'a RawValue)>);
+
+/// So many members are compared with each other, which is quicker than to hash them.
+const FEW_MEMBERS: usize = 8;
 
 /// The name of a member. A type of its own, so that tests can count how often names are compared.
 #[derive(Clone, Debug, Eq, Hash)]
 #[expect(clippy::derived_hash_with_manual_eq, reason = "the comparison is that of the text, and counted in tests")]
-pub(crate) struct Name(String);
+pub(crate) struct Name<'a>(Cow<'a, str>);
 
-impl PartialEq for Name {
+impl Name<'_> {
+    pub(crate) fn into_owned(self) -> Name<'static> {
+        Name(Cow::Owned(self.0.into_owned()))
+    }
+}
+
+impl PartialEq for Name<'_> {
     fn eq(&self, other: &Self) -> bool {
         *self == *other.0
     }
 }
 
-impl PartialEq<str> for Name {
+impl PartialEq<str> for Name<'_> {
     fn eq(&self, other: &str) -> bool {
         #[cfg(test)]
         comparisons::count();
@@ -48,9 +58,32 @@ impl PartialEq<str> for Name {
     }
 }
 
-impl From<String> for Name {
+impl From<String> for Name<'static> {
     fn from(name: String) -> Self {
-        Self(name)
+        Self(Cow::Owned(name))
+    }
+}
+
+/// Borrows a name that has no escapes.
+impl<'de: 'a, 'a> Deserialize<'de> for Name<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+        impl<'de> Visitor<'de> for Text {
+            type Value = Cow<'de, str>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+                Ok(Cow::Borrowed(text))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+                Ok(Cow::Owned(text.to_owned()))
+            }
+        }
+        deserializer.deserialize_str(Text).map(Name)
     }
 }
 
@@ -76,6 +109,9 @@ impl<'a> Members<'a> {
     }
 
     pub(crate) fn has_duplicates(&self) -> bool {
+        if self.0.len() <= FEW_MEMBERS {
+            return (1..self.0.len()).any(|place| self.0[..place].iter().any(|(name, _)| *name == self.0[place].0));
+        }
         let mut names = HashSet::with_capacity(self.0.len());
         self.0.iter().any(|(name, _)| !names.insert(name))
     }
@@ -85,7 +121,7 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct InOrder;
         impl<'de> Visitor<'de> for InOrder {
-            type Value = Vec<(Name, &'de RawValue)>;
+            type Value = Vec<(Name<'de>, &'de RawValue)>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -93,8 +129,8 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut members = Vec::new();
-                while let Some((name, value)) = map.next_entry()? {
-                    members.push((Name(name), value));
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
                 }
                 Ok(members)
             }

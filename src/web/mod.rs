@@ -39,4 +39,3 @@ pub use app::App;
 pub use built_site::try_build;
 pub use limits::ConnectionSlot;
 pub use pipeline::handle;
-pub use routes::router;

@@ -55,8 +55,9 @@ pub(crate) fn page_format(headers: &HeaderMap) -> PageFormat {
 
 /// The encoding with the highest weight. A client that refuses all of them gets `identity`.
 pub(crate) fn encoding(headers: &HeaderMap) -> Encoding {
-    let [identity, any] = weights(headers, &ACCEPT_ENCODING, [Encoding::Identity.as_str(), "*"]);
-    let compressed = weights(headers, &ACCEPT_ENCODING, Encoding::COMPRESSED.map(Encoding::as_str));
+    let [first, second, third] = Encoding::COMPRESSED.map(Encoding::as_str);
+    let names = [Encoding::Identity.as_str(), first, second, third, "*"];
+    let [identity, compressed @ .., any] = weights(headers, &ACCEPT_ENCODING, names);
     let mut best = (Encoding::Identity, identity.unwrap_or(0));
     for (encoding, weight) in Encoding::COMPRESSED.into_iter().zip(compressed) {
         let weight = weight.or(any).unwrap_or(0);

@@ -1,30 +1,25 @@
 //! Middleware for every request: the Host check, panic recovery, security headers, metrics and the
 //! access log.
 
-use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::response::Response;
 use http::header::CONNECTION;
 use http::{HeaderValue, Method, Request, StatusCode};
 use tokio::time::Instant;
-use tower::ServiceExt;
 
 use super::app::App;
 use super::headers;
 use super::log::method_name;
 use super::problem::{ErrorCode, Problem};
 use super::response::{catch_panic, text_response};
-use super::routes::MatchedRoute;
+use super::routes::Route;
 use super::served::Served;
 use crate::config::test_panic;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::client::Peer;
 
-/// The route of a request that matched none.
-const UNMATCHED: &str = "*";
-
 /// Responds to a request of this peer and logs it.
-pub async fn handle<B>(app: App, router: Router, peer: Peer, request: Request<B>) -> Response
+pub async fn handle<B>(app: App, peer: Peer, request: Request<B>) -> Response
 where
     B: HttpBody<Data = Bytes, Error: Into<axum::BoxError>> + Send + 'static,
 {
@@ -34,8 +29,8 @@ where
     app.note_proxy(peer, request.headers());
     let built = app.built();
     let served = built.served.get_key_value(uri.path());
-    let mut matched = None;
-    let respond = respond(served.map(|(_, served)| served), router, peer, request, &mut matched);
+    let route = served.map_or_else(|| Route::of(uri.path()).name(), |(path, _)| path);
+    let respond = respond(&app, served.map(|(_, served)| served), peer, request);
     let mut response = catch_panic(respond, || server_error(app.base_url(), uri.path())).await;
     headers::add_security_headers(response.headers_mut());
     app.hsts().add(response.headers_mut());
@@ -43,23 +38,15 @@ where
     if has_body && matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
         response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     }
-    // Never the path as the caller sent it.
-    let matched = matched.as_ref().and_then(MatchedRoute::as_str);
-    let route = served.map(|(path, _)| path.as_str()).or(matched).unwrap_or(UNMATCHED);
     let (status, elapsed) = (response.status().as_u16(), started.elapsed());
     app.metrics().record_request(route, status, elapsed);
-    tracing::info!(method, route, status, micros = elapsed.as_micros(), "request");
+    let micros = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
+    tracing::info!(method, route, status, micros, "request");
     response
 }
 
-/// Reads of pages and files bypass the router. For other requests, `matched` will have the route.
-async fn respond<B>(
-    served: Option<&Served>,
-    router: Router,
-    peer: Peer,
-    mut request: Request<B>,
-    matched: &mut Option<MatchedRoute>,
-) -> Response
+/// Reads of pages and files need no route.
+async fn respond<B>(app: &App, served: Option<&Served>, peer: Peer, mut request: Request<B>) -> Response
 where
     B: HttpBody<Data = Bytes, Error: Into<axum::BoxError>> + Send + 'static,
 {
@@ -76,11 +63,9 @@ where
         return served.respond(request.method(), request.headers());
     }
     request.extensions_mut().insert(peer);
-    request.extensions_mut().insert(matched.insert(MatchedRoute::default()).clone());
-    match router.oneshot(request.map(Body::new)).await {
-        Ok(response) => response,
-        Err(never) => match never {},
-    }
+    let route = Route::of(request.uri().path());
+    // In a box of its own, so that the future of a page, which every connection has room for, is small.
+    Box::pin(route.respond(app.clone(), request.map(Body::new))).await
 }
 
 fn server_error(base_url: &BaseUrl, path: &str) -> Response {

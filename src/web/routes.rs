@@ -1,57 +1,136 @@
 //! The route table: every path whose response is made per request. Pages and files are in `built_site`.
 
-use std::sync::{Arc, OnceLock};
-
-use axum::Router;
-use axum::extract::{MatchedPath, Request};
-use axum::middleware::{self, Next};
+use axum::extract::Request;
 use axum::response::Response;
-use axum::routing::{any, get};
+use http::Method;
 
 use super::app::App;
 use super::endpoints::{CONTACT, DOWNLOAD, WAITLIST};
 use super::mcp::{self, server_info};
+use super::response::method_not_allowed;
 use super::{api, forms, pages, releases, security_txt, unsubscribe};
+use crate::domain::unsubscribe::UNSUBSCRIBE_PATH;
 use crate::site::PageName;
 
-pub fn router(app: &App) -> Router {
-    Router::new()
-        // JSON API and MCP
-        .route(DOWNLOAD.path, any(api::download))
-        .route(WAITLIST.path, any(api::waitlist))
-        .route(CONTACT.path, any(api::contact))
-        .route("/api/", any(api::not_found))
-        .route("/api/{*path}", any(api::not_found))
-        .route(server_info::PATH, any(mcp::endpoint::endpoint))
-        // Forms, for browsers without JavaScript
-        .route("/download", any(forms::download))
-        .route(PageName::Contact.path(), any(forms::contact))
-        // Disk images
-        .route("/releases/latest/{file}", get(releases::latest))
-        .route("/releases/{file}", get(releases::image))
-        // Readers of the monthly email, and their mail clients
-        .route("/unsubscribe/{token}", any(unsubscribe::unsubscribe_page))
-        // Security researchers
-        .route(security_txt::PATH, get(security_txt::security_txt))
-        .fallback(pages::fallback)
-        .layer(middleware::from_fn(record_route))
-        .with_state(app.clone())
+const LATEST_IMAGE_PREFIX: &str = "/releases/latest/";
+const IMAGE_PREFIX: &str = "/releases/";
+const API_PREFIX: &str = "/api/";
+
+/// What responds to a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Route {
+    // JSON API and MCP
+    Download,
+    Waitlist,
+    Contact,
+    UnknownEndpoint,
+    Mcp,
+    // Forms, for browsers without JavaScript
+    DownloadForm,
+    ContactForm,
+    // Disk images
+    LatestImage,
+    Image,
+    /// Readers of the monthly email, and their mail clients.
+    Unsubscribe,
+    /// Security researchers.
+    SecurityTxt,
+    /// All other paths.
+    Page,
 }
 
-/// The request extension that records the matched route. It is set before the handler runs, so it is known even if the handler panics.
-#[derive(Clone, Debug, Default)]
-pub(super) struct MatchedRoute(Arc<OnceLock<MatchedPath>>);
+impl Route {
+    const WITHOUT_PARAMETERS: [Self; 7] = [
+        Self::Download,
+        Self::Waitlist,
+        Self::Contact,
+        Self::Mcp,
+        Self::DownloadForm,
+        Self::ContactForm,
+        Self::SecurityTxt,
+    ];
 
-impl MatchedRoute {
-    pub(super) fn as_str(&self) -> Option<&str> {
-        self.0.get().map(MatchedPath::as_str)
+    /// The path, with names in braces for its parameters: for the log and the metrics, which never get a path as it was sent.
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Download => DOWNLOAD.path,
+            Self::Waitlist => WAITLIST.path,
+            Self::Contact => CONTACT.path,
+            Self::UnknownEndpoint => "/api/{*path}",
+            Self::Mcp => server_info::PATH,
+            Self::DownloadForm => "/download",
+            Self::ContactForm => PageName::Contact.path(),
+            Self::LatestImage => "/releases/latest/{file}",
+            Self::Image => "/releases/{file}",
+            Self::Unsubscribe => "/unsubscribe/{token}",
+            Self::SecurityTxt => security_txt::PATH,
+            Self::Page => "*",
+        }
+    }
+
+    pub(super) fn of(path: &str) -> Self {
+        let is_below = |prefix: &str| {
+            path.strip_prefix(prefix).is_some_and(|segment| !segment.is_empty() && !segment.contains('/'))
+        };
+        if let Some(route) = Self::WITHOUT_PARAMETERS.into_iter().find(|route| route.name() == path) {
+            return route;
+        }
+        if path.starts_with(API_PREFIX) {
+            Self::UnknownEndpoint
+        } else if is_below(LATEST_IMAGE_PREFIX) {
+            Self::LatestImage
+        } else if is_below(IMAGE_PREFIX) {
+            Self::Image
+        } else if is_below(UNSUBSCRIBE_PATH) {
+            Self::Unsubscribe
+        } else {
+            Self::Page
+        }
+    }
+
+    pub(super) async fn respond(self, app: App, request: Request) -> Response {
+        let reads = request.method() == Method::GET || request.method() == Method::HEAD;
+        match self {
+            Self::Download => api::download(app, request).await,
+            Self::Waitlist => api::waitlist(app, request).await,
+            Self::Contact => api::contact(app, request).await,
+            Self::UnknownEndpoint => api::not_found(&app, &request),
+            Self::Mcp => mcp::endpoint::endpoint(app, request).await,
+            Self::DownloadForm => forms::download(app, request).await,
+            Self::ContactForm => forms::contact(app, request).await,
+            Self::LatestImage | Self::Image | Self::SecurityTxt if !reads => method_not_allowed("GET, HEAD"),
+            Self::LatestImage => releases::latest(app, request).await,
+            Self::Image => releases::image(app, request).await,
+            Self::Unsubscribe => unsubscribe::unsubscribe_page(app, request).await,
+            Self::SecurityTxt => security_txt::security_txt(&app),
+            Self::Page => pages::fallback(&app, &request),
+        }
     }
 }
 
-async fn record_route(request: Request, next: Next) -> Response {
-    let extensions = request.extensions();
-    if let (Some(MatchedRoute(route)), Some(path)) = (extensions.get(), extensions.get::<MatchedPath>()) {
-        let _ = route.set(path.clone());
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_parameter_is_one_segment_that_is_not_empty() {
+        for (path, route) in [
+            ("/releases/App-1.dmg", Route::Image),
+            ("/releases/latest/App.dmg", Route::LatestImage),
+            ("/releases/latest", Route::Image),
+            ("/releases/", Route::Page),
+            ("/releases/latest/", Route::Page),
+            ("/releases/a/b", Route::Page),
+            ("/releases/latest/a/b", Route::Page),
+            ("/unsubscribe/", Route::Page),
+            ("/unsubscribe/token", Route::Unsubscribe),
+            ("/api/", Route::UnknownEndpoint),
+            ("/api/a/b", Route::UnknownEndpoint),
+            ("/api", Route::Page),
+            ("/mcp", Route::Mcp),
+            ("/mcp/", Route::Page),
+        ] {
+            assert_eq!(Route::of(path), route, "{path}");
+        }
     }
-    next.run(request).await
 }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use axum::body::Body;
-use axum::extract::State;
 use axum::response::Response;
 use http::HeaderValue;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -16,7 +15,7 @@ pub(crate) const PATH: &str = "/.well-known/security.txt";
 /// How long a copy stays valid: less than a year, as the RFC recommends.
 const VALIDITY: Duration = Duration::from_hours(180 * 24);
 
-pub(crate) async fn security_txt(State(app): State<App>) -> Response {
+pub(crate) fn security_txt(app: &App) -> Response {
     let base_url = app.base_url();
     let text = format!(
         "Contact: {}\nExpires: {}\nPreferred-Languages: en\nCanonical: {}\n",

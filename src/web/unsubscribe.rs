@@ -3,7 +3,7 @@
 //! `GET` changes nothing, because programs follow links in emails. The token in the path is the only
 //! credential, so requests from any origin are accepted.
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::response::Response;
 use http::header::RETRY_AFTER;
 use http::request::Parts;
@@ -22,14 +22,14 @@ use crate::actions::{Failure, can_unsubscribe, unsubscribe};
 use crate::domain::unsubscribe::{UNSUBSCRIBE_PATH, UnsubscribeKind, UnsubscribeToken};
 
 /// `GET` and `POST /unsubscribe/{token}`
-pub(crate) async fn unsubscribe_page(State(app): State<App>, request: Request) -> Response {
+pub(crate) async fn unsubscribe_page(app: App, request: Request) -> Response {
     let token = request.uri().path().strip_prefix(UNSUBSCRIBE_PATH).and_then(UnsubscribeToken::parse);
     let built = app.built();
     let (head, body) = request.into_parts();
     let Some(token) = token else {
         return match refusal_of_unknown_token(&app, &head) {
             Some(refusal) => refusal,
-            None => pages::fallback(State(app), Request::from_parts(head, body)).await,
+            None => pages::fallback(&app, &Request::from_parts(head, body)),
         };
     };
     match head.method {

@@ -42,7 +42,7 @@ async fn an_image_is_fully_described_and_cached_forever() {
         for method in [Method::POST, Method::PUT, Method::DELETE] {
             let answer = service.send(method, PATH, &[], "").await;
             assert_eq!(answer.status, 405);
-            assert_eq!(answer.header("allow"), "GET,HEAD");
+            assert_eq!(answer.header("allow"), "GET, HEAD");
         }
     })
     .await;

@@ -7,7 +7,7 @@ mod image;
 pub(crate) mod listing;
 
 use axum::body::Body;
-use axum::extract::{Path, Request, State};
+use axum::extract::Request;
 use axum::response::Response;
 use http::header::{CACHE_CONTROL, CONTENT_RANGE, LOCATION, RETRY_AFTER};
 use http::{HeaderValue, Method, StatusCode};
@@ -18,11 +18,11 @@ use super::response::text_response;
 use crate::actions::{NewestImage, latest_path};
 
 /// Redirects to the newest image.
-pub(crate) async fn latest(State(app): State<App>, request: Request) -> Response {
+pub(crate) async fn latest(app: App, request: Request) -> Response {
     let built = app.built();
     let name = &built.site.facts.name;
     if request.uri().path() != latest_path(name) {
-        return pages::fallback(State(app), request).await;
+        return pages::fallback(&app, &request);
     }
     let releases = app.service().catalog.current().await;
     match (&app.service().newest_image, releases.newest()) {
@@ -36,11 +36,12 @@ pub(crate) async fn latest(State(app): State<App>, request: Request) -> Response
 }
 
 /// Serves the image of one version.
-pub(crate) async fn image(State(app): State<App>, Path(file): Path<String>, request: Request) -> Response {
+pub(crate) async fn image(app: App, request: Request) -> Response {
+    let file = request.uri().path().rsplit('/').next().unwrap_or_default();
     let releases = app.service().catalog.current().await;
-    let Some(release) = releases.find_file(&file).filter(|release| request.uri().path() == listing::path(release))
+    let Some(release) = releases.find_file(file).filter(|release| request.uri().path() == listing::path(release))
     else {
-        return pages::fallback(State(app), request).await;
+        return pages::fallback(&app, &request);
     };
     if release.withdrawn.is_some() {
         let latest = app.service().newest_image.url();
