@@ -76,6 +76,21 @@ async fn connections_that_postgres_ended_meanwhile_fail_no_request() {
 }
 
 #[tokio::test]
+async fn a_connection_that_ends_between_two_writes_fails_none_of_them() {
+    let service = Service::start(RawSettings::default(), Database::migrated_postgres().await).await;
+    let end_others = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity \
+                      WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    // At once after a write, as long as the writer keeps its connection.
+    for number in 0..10 {
+        service.post("/api/download", &json!({ "email": format!("p{number}@example.com") })).await.expect_ok();
+        service.database.execute(end_others).await;
+    }
+    service.post("/api/download", &json!({ "email": "ada@example.com" })).await.expect_ok();
+    assert_eq!(service.database.count("events").await, 11);
+    service.stop().await;
+}
+
+#[tokio::test]
 async fn a_service_that_starts_before_its_postgres_writes_once_it_is_there() {
     let database = Database::postgres().await;
     database.refuse_connections().await;
