@@ -4,14 +4,13 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use crate::fill::{address, fill};
-use crate::load::{LoadResult, load, numbered, post};
+use crate::load::{LoadResult, ROUNDS, load, numbered, post};
 use crate::measure::{millis, peak_memory, resident_memory};
 use crate::report::{Goal, Report, Unit};
 use crate::service::{Database, Server};
 
 const SMALLEST: u64 = 10_000;
 const CLIENTS: usize = 64;
-const ROUNDS: usize = 5;
 
 /// Fills databases of 10 thousand people, ten times as many, and so on up to `largest`.
 pub async fn run(report: &mut Report, largest: u64) {
@@ -97,6 +96,8 @@ fn commands(report: &mut Report, kind: &str, people: u64, database: &Database) {
         report.record_at(people, format!("{name}, {kind}"), Unit::Seconds, duration.as_secs_f64());
         report.record_at(people, format!("memory of {name}, {kind}"), Unit::Mebibytes, memory);
     }
+    std::fs::remove_file(database.folder().join("export.csv")).expect("the export");
+    std::fs::remove_dir_all(database.folder().join("backup")).expect("the backup");
 }
 
 /// Returns how long a command took, and the most memory that it had.

@@ -19,8 +19,9 @@ pub struct LoadResult {
     pub cpu_per_request: f64,
 }
 
-/// How long a round of load lasts.
-pub const ROUND: Duration = Duration::from_millis(1500);
+/// Servers take turns in short rounds, so that a change of the machine's speed concerns all of them.
+const ROUND: Duration = Duration::from_secs(1);
+pub const ROUNDS: usize = 9;
 
 /// Sends requests for the time of a round from `clients` concurrent clients, which are spread over the servers. `request`
 /// returns the bytes of the next request. Every response must be a 200.

@@ -42,16 +42,25 @@ const BY_DEFAULT: usize = 6;
 
 const USAGE: &str = "usage: cargo bench -- [NAME...] [--people N] [--write-docs]";
 
-#[tokio::main]
-async fn main() {
+fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["peer", address, url, connections] => return peer::serve(address, url, connections).await,
-        ["mcp-peer", address, content] => return mcp::serve(address, content).await,
-        ["relay", address, target] => return relay::serve(address, target),
-        _ => {}
+        ["peer", address, url, connections] => serve(peer::serve(address, url, connections)),
+        ["mcp-peer", address, content] => serve(mcp::serve(address, content)),
+        ["relay", address, target] => relay::serve(address, target),
+        _ => run(&arguments),
     }
-    let Some(Selection { names, people, write_docs }) = parse(&arguments) else {
+}
+
+/// Peers may use all cores, as the service does.
+fn serve(peer: impl Future<Output = ()>) {
+    tokio::runtime::Runtime::new().expect("a runtime").block_on(peer);
+}
+
+/// One thread sends the load of all clients and gets many responses at once. More would take time from the servers.
+#[tokio::main(flavor = "current_thread")]
+async fn run(arguments: &[String]) {
+    let Some(Selection { names, people, write_docs }) = parse(arguments) else {
         println!("{USAGE}\nNames: {}", NAMES.join(", "));
         std::process::exit(2);
     };

@@ -10,13 +10,12 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
-use crate::load::{Connection, LoadResult, load};
+use crate::load::{Connection, LoadResult, ROUNDS, load};
 use crate::peer;
 use crate::report::{Goal, Report, Unit};
 use crate::service::{Database, Server};
 
 const CLIENTS: usize = 64;
-const ROUNDS: usize = 5;
 
 pub async fn run(report: &mut Report) {
     let database = Database::sqlite();

@@ -1,13 +1,12 @@
 //! CPU time of the home page in four variants, compared with nginx sending the same bytes from a file: with an access
 //! log, as ours has, and without one.
 
-use crate::load::{Connection, LoadResult, load};
+use crate::load::{Connection, LoadResult, ROUNDS, load};
 use crate::nginx;
 use crate::report::{Goal, Report, Unit};
 use crate::service::{Database, Server};
 
 const CLIENTS: usize = 64;
-const ROUNDS: usize = 5;
 
 const VARIANTS: [(&str, &str); 4] = [
     ("HTML", "accept: text/html\r\n"),

@@ -5,13 +5,11 @@ use std::time::Instant;
 
 use sqlx::{Connection, Executor, PgConnection};
 
-use crate::load::{LoadResult, load, numbered, post};
+use crate::load::{LoadResult, ROUNDS, load, numbered, post};
 use crate::measure::{median, millis};
 use crate::report::{Goal, Report, Unit};
 use crate::service::{Database, Server};
 use crate::{peer, relay};
-
-const ROUNDS: usize = 5;
 
 /// A peer with its name and the goal of the ratio.
 struct Peer {
