@@ -87,7 +87,9 @@ async fn open(url: &str, connections: u32) -> Storage {
         pool.execute(TABLES).await.expect("tables");
         Storage::Sqlite(pool)
     } else if url.starts_with("postgres:") {
-        let pool = PgPoolOptions::new().max_connections(connections).connect(url).await.expect("a server");
+        // Without a ping before each statement, which would cost another round trip.
+        let options = PgPoolOptions::new().max_connections(connections).test_before_acquire(false);
+        let pool = options.connect(url).await.expect("a server");
         pool.execute(TABLES).await.expect("tables");
         Storage::Postgres(pool)
     } else {

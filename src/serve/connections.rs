@@ -149,11 +149,15 @@ fn spawn_connection<P: Send + 'static>(stream: TcpStream, address: SocketAddr, p
 }
 
 async fn serve_connection(stream: TcpStream, peer: Peer, context: ConnectionContext) {
-    let ConnectionContext { listener, stop, abort, .. } = context;
     let _ = stream.set_nodelay(true);
-    if !sends_something(&stream, &stop).await {
-        return;
+    if sends_something(&stream, &context.stop).await {
+        // In a box of its own, because a client that sends nothing does not need its room.
+        Box::pin(serve_requests(stream, peer, context)).await;
     }
+}
+
+async fn serve_requests(stream: TcpStream, peer: Peer, context: ConnectionContext) {
+    let ConnectionContext { listener, stop, abort, .. } = context;
     let request_received = Arc::new(Notify::new());
     let notify = Arc::clone(&request_received);
     let life = ConnectionLife::begin();
