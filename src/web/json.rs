@@ -35,7 +35,6 @@ const FEW_MEMBERS: usize = 8;
 
 /// The name of a member. A type of its own, so that tests can count how often names are compared.
 #[derive(Clone, Debug, Eq, Hash)]
-#[expect(clippy::derived_hash_with_manual_eq, reason = "the comparison is that of the text, and counted in tests")]
 pub(crate) struct Name<'a>(Cow<'a, str>);
 
 impl Name<'_> {
