@@ -16,6 +16,7 @@ use uuid::Uuid;
 use self::kept_connection::KeptConnection;
 use super::Store;
 use super::sources::{AdmittedSources, RefusedSources};
+use super::statement::on_pool;
 use super::writer::Record;
 use crate::domain::calendar::Day;
 use crate::domain::consent::Via;
@@ -45,6 +46,8 @@ pub struct SignupRecord {
     pub via: Via,
     pub at: Timestamp,
 }
+
+const OFFERS_RELEASE: &str = "SELECT EXISTS (SELECT 1 FROM releases WHERE withdrawn IS NULL AND prerelease = 0)";
 
 /// What is remembered from batch to batch.
 #[derive(Debug, Default)]
@@ -85,14 +88,37 @@ impl Record for SignupRecord {
         memory: &mut SignupMemory,
         signups: &[Self],
     ) -> Result<Vec<Option<KnownBefore>>, sqlx::Error> {
-        let named = signups.iter().map(|signup| (Day::of(signup.at), counted_source(signup.source.as_ref())));
-        let refused = memory.sources.admit(store, named).await?;
+        let refused = admit_sources(store, &mut memory.sources, signups).await?;
         let signups: Vec<_> = signups.iter().enumerate().collect();
         match store {
             Store::Sqlite(pool) => sqlite::insert(pool, &mut memory.sqlite, signups, &refused).await,
             Store::Postgres(pool) => postgres::insert(pool, &mut memory.postgres, signups, &refused).await,
         }
     }
+}
+
+/// Admits the sources that are new, except those of signups that will not be recorded because there is no release.
+async fn admit_sources(
+    store: &Store,
+    admitted: &mut AdmittedSources,
+    signups: &[SignupRecord],
+) -> Result<RefusedSources, sqlx::Error> {
+    let unknown = admitted.unknown(signups.iter().map(SignupRecord::named_source));
+    if unknown.is_empty() {
+        return Ok(RefusedSources::default());
+    }
+    let is_recorded = |signup: &&SignupRecord| !signup.requires_release();
+    if signups.iter().all(|signup| is_recorded(&signup)) || offers_release(store).await? {
+        return admitted.admit(store, &unknown).await;
+    }
+    let recorded = admitted.unknown(signups.iter().filter(is_recorded).map(SignupRecord::named_source));
+    let mut refused = admitted.admit(store, &recorded).await?;
+    refused.extend(unknown.difference(&recorded).copied());
+    Ok(refused)
+}
+
+async fn offers_release(store: &Store) -> Result<bool, sqlx::Error> {
+    Ok(on_pool!(store, |pool| sqlx::query_scalar(OFFERS_RELEASE).fetch_one(pool).await?))
 }
 
 impl SignupRecord {
@@ -107,10 +133,15 @@ impl SignupRecord {
         }
     }
 
+    /// The day and the source, which is empty if there is none.
+    fn named_source(&self) -> (Day, &str) {
+        (Day::of(self.at), counted_source(self.source.as_ref()))
+    }
+
     /// The source that the signup is counted by, or `None` if the sources of its day are too many.
     fn counted_source(&self, refused: &RefusedSources) -> Option<&str> {
-        let source = counted_source(self.source.as_ref());
-        (!refused.contains(Day::of(self.at), source)).then_some(source)
+        let (day, source) = self.named_source();
+        (!refused.contains(day, source)).then_some(source)
     }
 }
 

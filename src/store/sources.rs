@@ -51,24 +51,30 @@ impl RefusedSources {
     pub(super) fn contains(&self, day: Day, source: &str) -> bool {
         !self.0.is_empty() && self.0.contains(&(day, source.to_owned()))
     }
+
+    pub(super) fn extend<'a>(&mut self, sources: impl Iterator<Item = (Day, &'a str)>) {
+        self.0.extend(sources.map(|(day, source)| (day, source.to_owned())));
+    }
 }
 
 impl AdmittedSources {
-    /// Admits the sources of a batch, as long as their days have room, and returns the others. The empty source stands for
-    /// none and needs no place.
-    pub(super) async fn admit<'a>(
+    /// Returns the sources that are not known to be admitted. The empty source stands for none and needs no place.
+    pub(super) fn unknown<'a>(&self, sources: impl Iterator<Item = (Day, &'a str)>) -> BTreeSet<(Day, &'a str)> {
+        let is_known = |day: &Day, source: &str| self.0.get(day).is_some_and(|sources| sources.contains(source));
+        sources.filter(|(day, source)| !source.is_empty() && !is_known(day, source)).collect()
+    }
+
+    /// Admits sources, as long as their days have room, and returns the others.
+    pub(super) async fn admit(
         &mut self,
         store: &Store,
-        sources: impl Iterator<Item = (Day, &'a str)>,
+        unknown: &BTreeSet<(Day, &str)>,
     ) -> Result<RefusedSources, sqlx::Error> {
-        let is_known = |day: &Day, source: &str| self.0.get(day).is_some_and(|sources| sources.contains(source));
-        let unknown: BTreeSet<_> =
-            sources.filter(|(day, source)| !source.is_empty() && !is_known(day, source)).collect();
         if unknown.is_empty() {
             return Ok(RefusedSources::default());
         }
-        let refused = admit_unknown(store, &unknown).await?;
-        for (day, source) in unknown.into_iter().filter(|(day, source)| !refused.contains(*day, source)) {
+        let refused = admit_unknown(store, unknown).await?;
+        for (day, source) in unknown.iter().copied().filter(|(day, source)| !refused.contains(*day, source)) {
             self.0.entry(day).or_default().insert(source.to_owned());
         }
         while self.0.len() > REMEMBERED_DAYS {

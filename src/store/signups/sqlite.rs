@@ -9,7 +9,9 @@ use sqlx::{Connection, Row, SqliteConnection};
 use uuid::Uuid;
 
 use super::kept_connection::KeptConnection;
-use super::{Indexed, People, PersonBatch, SignupKind, SignupRecord, group_by_person, known_before_each};
+use super::{
+    Indexed, OFFERS_RELEASE, People, PersonBatch, SignupKind, SignupRecord, group_by_person, known_before_each,
+};
 use crate::domain::calendar::Day;
 use crate::domain::consent;
 use crate::domain::counts::{CountedEvent, Counts, SourceCounts};
@@ -17,8 +19,6 @@ use crate::domain::signup::KnownBefore;
 use crate::domain::text::Source;
 use crate::store::rows_statement::RowsStatement;
 use crate::store::sources::RefusedSources;
-
-const OFFERS_RELEASE: &str = "SELECT EXISTS (SELECT 1 FROM releases WHERE withdrawn IS NULL AND prerelease = 0)";
 
 static SELECT_PEOPLE: RowsStatement<1> = RowsStatement::new(
     "SELECT people.address, people.first_download, people.first_join, people.opt_in",
