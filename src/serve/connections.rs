@@ -26,7 +26,7 @@ use crate::domain::limits;
 use crate::web::ops::{self, OpsAuth};
 use crate::web::{self, App};
 
-/// How long a client may take to send its first byte, and then the request head. Also bounds idle keep-alive.
+/// How long a client may take to send the request head. Also bounds idle keep-alive.
 const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long after the stop signal a connection without a request may still send its first one.
 const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
@@ -149,15 +149,8 @@ fn spawn_connection<P: Send + 'static>(stream: TcpStream, address: SocketAddr, p
 }
 
 async fn serve_connection(stream: TcpStream, peer: Peer, context: ConnectionContext) {
-    let _ = stream.set_nodelay(true);
-    if sends_something(&stream, &context.stop).await {
-        // In a box of its own, because a client that sends nothing does not need its room.
-        Box::pin(serve_requests(stream, peer, context)).await;
-    }
-}
-
-async fn serve_requests(stream: TcpStream, peer: Peer, context: ConnectionContext) {
     let ConnectionContext { listener, stop, abort, .. } = context;
+    let _ = stream.set_nodelay(true);
     let request_received = Arc::new(Notify::new());
     let notify = Arc::clone(&request_received);
     let life = ConnectionLife::begin();
@@ -200,19 +193,5 @@ async fn serve_requests(stream: TcpStream, peer: Peer, context: ConnectionContex
         biased;
         _ = connection => {}
         () = abort.cancelled() => {}
-    }
-}
-
-/// Waits for the first byte. hyper allocates its buffers with the connection, and a client that sends nothing needs none.
-/// Returns `false` if the client is silent for too long.
-async fn sends_something(stream: &TcpStream, stop: &CancellationToken) -> bool {
-    let last_chance = async {
-        stop.cancelled().await;
-        tokio::time::sleep(FIRST_REQUEST_TIMEOUT).await;
-    };
-    tokio::select! {
-        biased;
-        readable = tokio::time::timeout(HEADER_READ_TIMEOUT, stream.readable()) => readable.is_ok(),
-        () = last_chance => false,
     }
 }

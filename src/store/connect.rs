@@ -30,7 +30,7 @@ struct PoolSize {
 
 const LARGE_POOL: PoolSize = PoolSize { sqlite: 4, postgres: 8 };
 /// One for each batch of signups that is written at the same time, which is kept, one for other writes and one for
-/// [`Store::tidy`].
+/// [`Store::maintain`].
 const WRITER_POOL: PoolSize = PoolSize { sqlite: 3, postgres: 4 };
 const SMALL_POOL: PoolSize = PoolSize { sqlite: 2, postgres: 2 };
 
@@ -158,8 +158,8 @@ impl Store {
         Ok(())
     }
 
-    /// What has to be done now and then after writes.
-    pub(super) async fn tidy(&self) -> Result<(), StoreFailure> {
+    /// Runs a checkpoint in SQLite, and settles counts in PostgreSQL. Called from time to time after writes.
+    pub(super) async fn maintain(&self) -> Result<(), StoreFailure> {
         self.checkpoint().await?;
         self.settle_counts().await
     }

@@ -2,8 +2,8 @@
 //!
 //! Every transaction that adds to a row of `counts` or `sources` locks it until its commit. So in PostgreSQL the instances,
 //! and the batches of one instance, would commit one after another. A batch of signups inserts rows into `pending_counts`
-//! instead, and [`Store::settle_counts`] adds them up now and then. Whoever reads counts reads these rows as well. In
-//! SQLite, which has one writer at a time, the table stays empty.
+//! instead, and [`Store::settle_counts`] adds them up now and then. Queries of counts include these rows. In SQLite,
+//! which has one writer at a time, the table stays empty.
 
 use super::{Store, StoreFailure};
 

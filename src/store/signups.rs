@@ -107,11 +107,11 @@ async fn admit_sources(
     if unknown.is_empty() {
         return Ok(RefusedSources::default());
     }
-    let is_recorded = |signup: &&SignupRecord| !signup.requires_release();
-    if signups.iter().all(|signup| is_recorded(&signup)) || offers_release(store).await? {
+    if !signups.iter().any(SignupRecord::requires_release) || offers_release(store).await? {
         return admitted.admit(store, &unknown).await;
     }
-    let recorded = admitted.unknown(signups.iter().filter(is_recorded).map(SignupRecord::named_source));
+    let recorded = signups.iter().filter(|signup| !signup.requires_release());
+    let recorded = admitted.unknown(recorded.map(SignupRecord::named_source));
     let mut refused = admitted.admit(store, &recorded).await?;
     refused.extend(unknown.difference(&recorded).copied());
     Ok(refused)

@@ -1,5 +1,5 @@
 //! Group commit: one task takes all queued writes, stores them in one transaction, and replies to each caller after the
-//! commit.
+//! commit. In PostgreSQL it may write two batches at the same time.
 //!
 //! There is no timer: the next batch collects while the current one is being committed. A write is stored even if its
 //! caller is cancelled. The queue is bounded by the expected wait; beyond that a write fails at once.
@@ -38,8 +38,8 @@ const MAX_EXPECTED_WAIT: Duration = Duration::from_secs(2);
 const WRITE_TIMEOUT: Duration = Duration::from_millis(4500);
 /// How often the database is probed after a write failed.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
-/// Shortest interval between two times that [`Store::tidy`] is called.
-const TIDY_INTERVAL: Duration = Duration::from_secs(1);
+/// Shortest interval between two calls of [`Store::maintain`].
+const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A handle to the writer task. Cheap to clone; the task ends when the last handle is dropped.
 #[derive(Clone, Debug)]
@@ -201,7 +201,7 @@ async fn run(
     migrated: bool,
 ) {
     let written = Arc::new(Notify::new());
-    let tidying = tokio::spawn(tidy_after_writes(store.clone(), Arc::clone(&written)));
+    let maintenance = tokio::spawn(maintain_after_writes(store.clone(), Arc::clone(&written)));
     let batches = store.concurrent_batches();
     let shared = Shared {
         store,
@@ -214,7 +214,7 @@ async fn run(
         landed: Notify::new(),
     };
     join_all((0..batches).map(|_| write_batches(&shared))).await;
-    tidying.abort();
+    maintenance.abort();
     // So that an older program, which does not know of pending counts, reads them all.
     if let Err(failure) = shared.store.settle_counts().await {
         tracing::warn!(%failure, "the last counts were not settled; a later start does it");
@@ -339,17 +339,17 @@ fn fail_all<R: Record>(writes: impl IntoIterator<Item = QueuedWrite<R>>, failure
     }
 }
 
-async fn tidy_after_writes(store: Store, written: Arc<Notify>) {
+async fn maintain_after_writes(store: Store, written: Arc<Notify>) {
     loop {
         written.notified().await;
         let store = store.clone();
-        // A task of its own: after a panic the next write is followed by another one all the same.
-        match tokio::spawn(async move { store.tidy().await }).await {
+        // A task of its own, so that a panic does not end the maintenance after later writes.
+        match tokio::spawn(async move { store.maintain().await }).await {
             Ok(Ok(())) => {}
-            Ok(Err(failure)) => tracing::warn!(%failure, "tidying up after writes failed"),
-            Err(failure) => tracing::error!(%failure, "tidying up after writes panicked"),
+            Ok(Err(failure)) => tracing::warn!(%failure, "maintenance after writes failed"),
+            Err(failure) => tracing::error!(%failure, "maintenance after writes panicked"),
         }
-        tokio::time::sleep(TIDY_INTERVAL).await;
+        tokio::time::sleep(MAINTENANCE_INTERVAL).await;
     }
 }
 
