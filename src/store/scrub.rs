@@ -2,7 +2,7 @@
 //!
 //! In SQLite, `secure_delete` overwrites deleted rows, but not older copies of them: those in unused parts of pages, from
 //! when a row was moved to another page, and those in the WAL. `VACUUM` would remove them, but it blocks all writes while
-//! it copies the whole file. So the pages are read in short transactions, the unused parts of those that have a copy are
+//! it copies the whole file. So the pages are read, which blocks nobody, the unused parts of those that have a copy are
 //! overwritten in short transactions, and the WAL is truncated by short attempts.
 
 mod page;
@@ -20,7 +20,9 @@ const MAX_ATTEMPTS: usize = 20;
 const SET_ATTEMPT_TIMEOUT: &str = "PRAGMA busy_timeout = 100";
 const RETRY_DELAY: Duration = Duration::from_millis(150);
 
-/// Pages that are read in one transaction, and that are overwritten in one.
+/// How often the file is searched for copies. Two searches do where nobody writes meanwhile.
+const MAX_SEARCHES: usize = 20;
+/// Pages that one statement reads, and that one transaction overwrites.
 const PAGES_PER_READ: i64 = 256;
 const PAGES_PER_WRITE: usize = 16;
 
@@ -96,36 +98,58 @@ async fn scrub(pool: &SqlitePool, needles: &[Vec<u8>]) -> Result<bool, sqlx::Err
 }
 
 /// Overwrites the unused parts of all pages that have one of the texts there. Rows of others that contain such a text,
-/// such as a longer address, are not changed. No new copies can appear, because the rows are deleted.
+/// such as a longer address, are not changed.
+///
+/// No new copies can appear, because the rows are deleted. But a concurrent write may move one to another page when it
+/// balances a b-tree. So the file is searched again until it has none.
 async fn overwrite_copies(connection: &mut SqliteConnection, needles: &[Vec<u8>]) -> Result<(), sqlx::Error> {
-    let (pages,): (i64,) = sqlx::query_as("PRAGMA page_count").fetch_one(&mut *connection).await?;
-    if pages >= MAX_PAGES {
-        return Err(sqlx::Error::Protocol("the file is too large".to_owned()));
-    }
     let (auto_vacuum,): (i64,) = sqlx::query_as("PRAGMA auto_vacuum").fetch_one(&mut *connection).await?;
     if auto_vacuum != 0 {
         // Its pointer-map pages may start like the page of a b-tree.
         return Err(sqlx::Error::Protocol("auto_vacuum is on".to_owned()));
     }
-    let mut first = 1;
+    for _ in 0..MAX_SEARCHES {
+        let pages = pages_with_copies(connection, needles).await?;
+        if pages.is_empty() {
+            return Ok(());
+        }
+        for pages in pages.chunks(PAGES_PER_WRITE) {
+            clear_pages(connection, pages).await?;
+        }
+    }
+    Err(sqlx::Error::Protocol("other writes moved it from page to page meanwhile".to_owned()))
+}
+
+/// Returns the numbers of the pages that have one of the texts in an unused part. Reads all pages in one transaction,
+/// so that none is missed because it was moved meanwhile.
+async fn pages_with_copies(connection: &mut SqliteConnection, needles: &[Vec<u8>]) -> Result<Vec<i64>, sqlx::Error> {
+    let mut transaction = connection.begin().await?;
+    let (pages,): (i64,) = sqlx::query_as("PRAGMA page_count").fetch_one(&mut *transaction).await?;
+    if pages >= MAX_PAGES {
+        return Err(sqlx::Error::Protocol("the file is too large".to_owned()));
+    }
+    let (mut found, mut first) = (Vec::new(), 1);
     while first <= pages {
         let last = pages.min(first + PAGES_PER_READ - 1);
-        let read = read_pages(connection, first, last).await?;
+        let read = read_pages(&mut transaction, first, last).await?;
         let with_copy = read.into_iter().filter(|(number, page)| is_in_unused_parts(page, *number, needles));
-        let numbers: Vec<i64> = with_copy.map(|(number, _)| number).collect();
-        for numbers in numbers.chunks(PAGES_PER_WRITE) {
-            let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
-            for number in numbers {
-                for (_, mut page) in read_pages(&mut transaction, *number, *number).await? {
-                    clear_unused_parts(&mut page, *number);
-                    sqlx::query(UPDATE_PAGE).bind(number).bind(page).execute(&mut *transaction).await?;
-                }
-            }
-            transaction.commit().await?;
-        }
+        found.extend(with_copy.map(|(number, _)| number));
         first = last + 1;
     }
-    Ok(())
+    transaction.commit().await?;
+    Ok(found)
+}
+
+/// Clears the unused parts of a few pages in one transaction.
+async fn clear_pages(connection: &mut SqliteConnection, pages: &[i64]) -> Result<(), sqlx::Error> {
+    let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
+    for number in pages {
+        for (_, mut page) in read_pages(&mut transaction, *number, *number).await? {
+            clear_unused_parts(&mut page, *number);
+            sqlx::query(UPDATE_PAGE).bind(number).bind(page).execute(&mut *transaction).await?;
+        }
+    }
+    transaction.commit().await
 }
 
 /// Returns pages with their numbers.
