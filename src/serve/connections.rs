@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::Response;
+use futures_util::FutureExt;
+use futures_util::future::Either;
 use http::header::CONNECTION;
 use http::{HeaderValue, Request};
 use hyper::body::Incoming;
@@ -63,11 +65,13 @@ impl Listener {
         }
     }
 
-    async fn handle(self, peer: Peer, request: Request<Incoming>) -> Response {
+    /// Every connection has room for the future that is returned, also one that never sends a request.
+    fn handle(&self, peer: Peer, request: Request<Incoming>) -> impl Future<Output = Response> + Send + use<> {
         match self {
-            Self::Public(app) => web::handle(app, peer, request).await,
-            // In a box of its own: it is large, and every connection has room for the largest future.
-            Self::Ops(app, auth) => Box::pin(ops::handle(app, auth, request.map(Body::new))).await,
+            Self::Public(app) => Either::Left(web::handle(app, peer, request)),
+            Self::Ops(app, auth) => {
+                Either::Right(Box::pin(ops::handle(app.clone(), auth.clone(), request.map(Body::new))))
+            }
         }
     }
 }
@@ -141,14 +145,11 @@ fn spawn_connection<P: Send + 'static>(stream: TcpStream, address: SocketAddr, p
     let peer = Peer::new(address.ip());
     // Over the limit per client, the connection is closed at once.
     let Some(slot) = context.listener.app().open_connection(peer) else { return };
-    let connection = serve_connection(stream, peer, context.clone());
-    context.tasks.spawn(async move {
-        let (_permit, _slot) = (permit, slot);
-        connection.await;
-    });
+    context.tasks.spawn(serve_connection(stream, peer, context.clone(), (permit, slot)));
 }
 
-async fn serve_connection(stream: TcpStream, peer: Peer, context: ConnectionContext) {
+/// Drops `_guards` when the connection has ended.
+async fn serve_connection<G>(stream: TcpStream, peer: Peer, context: ConnectionContext, _guards: G) {
     let ConnectionContext { listener, stop, abort, .. } = context;
     let _ = stream.set_nodelay(true);
     let request_received = Arc::new(Notify::new());
@@ -157,14 +158,12 @@ async fn serve_connection(stream: TcpStream, peer: Peer, context: ConnectionCont
     let service = service_fn(move |request| {
         notify.notify_one();
         let is_last = life.is_last_request();
-        let response = listener.clone().handle(peer, request);
-        async move {
-            let mut response = response.await;
+        listener.handle(peer, request).map(move |mut response| {
             if is_last {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
             Ok::<_, Infallible>(response)
-        }
+        })
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -3,6 +3,7 @@
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::response::Response;
+use futures_util::future::{Either, ready};
 use http::header::CONNECTION;
 use http::{HeaderValue, Method, Request, StatusCode};
 use tokio::time::Instant;
@@ -11,61 +12,102 @@ use super::app::App;
 use super::headers;
 use super::log::method_name;
 use super::problem::{ErrorCode, Problem};
-use super::response::{catch_panic, text_response};
+use super::response::{catch_panic, catch_panic_in, text_response};
 use super::routes::Route;
-use super::served::Served;
 use crate::config::test_panic;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::client::Peer;
 
 /// Responds to a request of this peer and logs it.
-pub async fn handle<B>(app: App, peer: Peer, request: Request<B>) -> Response
+///
+/// Pages and files are ready at once. Only other routes need a future, which is in a box of its own: every connection has
+/// room for what is returned here, also one that never sends a request.
+pub fn handle<B>(app: &App, peer: Peer, request: Request<B>) -> impl Future<Output = Response> + Send + use<B>
 where
     B: HttpBody<Data = Bytes, Error: Into<axum::BoxError>> + Send + 'static,
 {
-    let started = Instant::now();
-    let (method, uri) = (method_name(request.method()), request.uri().clone());
-    let has_body = !request.body().is_end_stream();
+    let exchange = Exchange::begin(&request);
     app.note_proxy(peer, request.headers());
     let built = app.built();
-    let served = built.served.get_key_value(uri.path());
-    let route = served.map_or_else(|| Route::of(uri.path()).name(), |(path, _)| path);
-    let respond = respond(&app, served.map(|(_, served)| served), peer, request);
-    let mut response = catch_panic(respond, || server_error(app.base_url(), uri.path())).await;
-    headers::add_security_headers(response.headers_mut());
-    app.hsts().add(response.headers_mut());
-    // No handler has read the body, so the connection will be closed: the client must not reuse it.
-    if has_body && matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
-        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    let served = built.served.get_key_value(request.uri().path());
+    if let Some((path, served)) = served
+        && (request.method() == Method::GET || request.method() == Method::HEAD)
+    {
+        let respond = || {
+            test_panic("request");
+            invalid_target(&request).unwrap_or_else(|| served.respond(request.method(), request.headers()))
+        };
+        let response = catch_panic(respond, || server_error(app.base_url(), path));
+        return Either::Left(ready(exchange.end(app, path, response)));
     }
-    let (status, elapsed) = (response.status().as_u16(), started.elapsed());
-    app.metrics().record_request(route, status, elapsed);
-    let micros = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
-    tracing::info!(method, route, status, micros, "request");
-    response
+    let path_served = served.map(|(path, _)| path.clone());
+    Either::Right(Box::pin(respond_by_route(app.clone(), peer, request, exchange, path_served)))
 }
 
-/// Reads of pages and files need no route.
-async fn respond<B>(app: &App, served: Option<&Served>, peer: Peer, mut request: Request<B>) -> Response
+/// Responds to what is not a read of a page or file. `path_served` is the path if reads of it are.
+async fn respond_by_route<B>(
+    app: App,
+    peer: Peer,
+    mut request: Request<B>,
+    exchange: Exchange,
+    path_served: Option<String>,
+) -> Response
 where
     B: HttpBody<Data = Bytes, Error: Into<axum::BoxError>> + Send + 'static,
 {
-    test_panic("request");
+    let uri = request.uri().clone();
+    let route = Route::of(uri.path());
+    let respond = async {
+        test_panic("request");
+        if let Some(response) = invalid_target(&request) {
+            return response;
+        }
+        request.extensions_mut().insert(peer);
+        route.respond(app.clone(), request.map(Body::new)).await
+    };
+    let response = catch_panic_in(respond, || server_error(app.base_url(), uri.path())).await;
+    exchange.end(&app, path_served.as_deref().unwrap_or(route.name()), response)
+}
+
+/// Returns the response if the request names no host, several, or no path.
+fn invalid_target<B>(request: &Request<B>) -> Option<Response> {
     if !headers::has_one_host(request.version(), request.headers()) {
-        return text_response(StatusCode::BAD_REQUEST, "Send exactly one Host header.\n");
+        return Some(text_response(StatusCode::BAD_REQUEST, "Send exactly one Host header.\n"));
     }
     if !request.uri().path().starts_with('/') {
-        return text_response(StatusCode::BAD_REQUEST, "The request target must start with a slash.\n");
+        return Some(text_response(StatusCode::BAD_REQUEST, "The request target must start with a slash.\n"));
     }
-    if let Some(served) = served
-        && (request.method() == Method::GET || request.method() == Method::HEAD)
-    {
-        return served.respond(request.method(), request.headers());
+    None
+}
+
+/// What is known of a request before there is a response.
+struct Exchange {
+    started: Instant,
+    method: &'static str,
+    has_body: bool,
+}
+
+impl Exchange {
+    fn begin<B: HttpBody>(request: &Request<B>) -> Self {
+        let has_body = !request.body().is_end_stream();
+        Self { started: Instant::now(), method: method_name(request.method()), has_body }
     }
-    request.extensions_mut().insert(peer);
-    let route = Route::of(request.uri().path());
-    // In a box of its own, so that the future of a page, which every connection has room for, is small.
-    Box::pin(route.respond(app.clone(), request.map(Body::new))).await
+
+    /// Completes the response and records the request.
+    fn end(self, app: &App, route: &str, mut response: Response) -> Response {
+        let Self { started, method, has_body } = self;
+        headers::add_security_headers(response.headers_mut());
+        app.hsts().add(response.headers_mut());
+        // No handler has read the body, so the connection will be closed: the client must not reuse it.
+        if has_body && matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
+            response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        let (status, elapsed) = (response.status().as_u16(), started.elapsed());
+        app.metrics().record_request(route, status, elapsed);
+        let micros = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
+        tracing::info!(method, route, status, micros, "request");
+        response
+    }
 }
 
 fn server_error(base_url: &BaseUrl, path: &str) -> Response {

@@ -1,6 +1,6 @@
 //! Small responses that several handlers share.
 
-use std::panic::AssertUnwindSafe;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use axum::body::Body;
 use axum::response::Response;
@@ -16,14 +16,21 @@ pub(crate) fn text_response(status: StatusCode, text: impl Into<Body>) -> Respon
 }
 
 /// Responds with `on_panic` if the handler panics, so that a panic affects this request alone.
-pub(crate) async fn catch_panic(
+pub(crate) fn catch_panic(respond: impl FnOnce() -> Response, on_panic: impl FnOnce() -> Response) -> Response {
+    catch_unwind(AssertUnwindSafe(respond)).unwrap_or_else(|_| log_panic(on_panic))
+}
+
+/// As [`catch_panic`], for a handler that waits.
+pub(crate) async fn catch_panic_in(
     response: impl Future<Output = Response>,
     on_panic: impl FnOnce() -> Response,
 ) -> Response {
-    AssertUnwindSafe(response).catch_unwind().await.unwrap_or_else(|_| {
-        tracing::error!("a request handler panicked");
-        on_panic()
-    })
+    AssertUnwindSafe(response).catch_unwind().await.unwrap_or_else(|_| log_panic(on_panic))
+}
+
+fn log_panic(on_panic: impl FnOnce() -> Response) -> Response {
+    tracing::error!("a request handler panicked");
+    on_panic()
 }
 
 /// JSON for one caller, never cached.

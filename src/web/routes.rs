@@ -101,7 +101,8 @@ impl Route {
             Self::LatestImage | Self::Image | Self::SecurityTxt if !reads => method_not_allowed("GET, HEAD"),
             Self::LatestImage => releases::latest(app, request).await,
             Self::Image => releases::image(app, request).await,
-            Self::Unsubscribe => unsubscribe::unsubscribe_page(app, request).await,
+            // In a box of its own: it is several times as large as the others, and each request allocates the largest.
+            Self::Unsubscribe => Box::pin(unsubscribe::unsubscribe_page(app, request)).await,
             Self::SecurityTxt => security_txt::security_txt(&app),
             Self::Page => pages::fallback(&app, &request),
         }

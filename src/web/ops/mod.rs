@@ -16,7 +16,7 @@ use tokio::time::Instant;
 use super::app::App;
 use super::headers;
 use super::log::method_name;
-use super::response::{catch_panic, method_not_allowed, text_response};
+use super::response::{catch_panic_in, method_not_allowed, text_response};
 use crate::actions::readiness;
 use crate::config::test_panic;
 use crate::site::Content;
@@ -45,9 +45,10 @@ pub async fn handle(app: App, auth: OpsAuth, request: Request) -> Response {
             Some(rejection) => rejection,
         }
     };
-    let mut response =
-        catch_panic(respond, || text_response(StatusCode::INTERNAL_SERVER_ERROR, "Failed. The log has the reason.\n"))
-            .await;
+    let mut response = catch_panic_in(respond, || {
+        text_response(StatusCode::INTERNAL_SERVER_ERROR, "Failed. The log has the reason.\n")
+    })
+    .await;
     headers::add_security_headers(response.headers_mut());
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, POLICY);
     response.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
