@@ -61,9 +61,9 @@ impl<'a> Line<'a> {
         line.clear();
         line.push_str(before);
         line.push_str(second.get(time));
-        // Writing to a `String` cannot fail.
-        let _ = write!(line, ".{:03}Z", time.unix_millis().rem_euclid(1000));
-        for part in [between, level, after] {
+        line.push('.');
+        append_digits(line, time.unix_millis().rem_euclid(1000).unsigned_abs(), 3);
+        for part in ["Z", between, level, after] {
             line.push_str(part);
         }
         Self { format, buffer }
@@ -74,9 +74,16 @@ impl<'a> Line<'a> {
     }
 
     /// Appends a number, or another value that needs no escaping.
-    pub(super) fn number(&mut self, name: &str, number: impl Display) {
+    fn number(&mut self, name: &str, number: impl Display) {
         append_name(self.format, &mut self.buffer.line, name);
+        // Writing to a `String` cannot fail.
         let _ = write!(self.buffer.line, "{number}");
+    }
+
+    /// As [`Self::number`], several times as fast: every request logs some.
+    pub(super) fn count(&mut self, name: &str, count: u64) {
+        append_name(self.format, &mut self.buffer.line, name);
+        append_digits(&mut self.buffer.line, count, 1);
     }
 
     fn value(&mut self, name: &str, value: std::fmt::Arguments<'_>) {
@@ -108,7 +115,7 @@ impl Visit for Line<'_> {
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {
-        self.number(field.name(), value);
+        self.count(field.name(), value);
     }
 
     fn record_i128(&mut self, field: &Field, value: i128) {
@@ -166,6 +173,14 @@ fn append_name(format: LogFormat, line: &mut String, name: &str) {
     for part in [before, name, after] {
         line.push_str(part);
     }
+}
+
+/// Appends a number with at least this many digits.
+fn append_digits(line: &mut String, number: u64, least: usize) {
+    if number >= 10 || least > 1 {
+        append_digits(line, number / 10, least.saturating_sub(1));
+    }
+    line.push(char::from(b'0' + (number % 10) as u8));
 }
 
 fn append_text(format: LogFormat, line: &mut String, name: &str, value: &str) {
@@ -230,7 +245,7 @@ mod tests {
         let mut line = Line::begin(format, &mut buffer, NOON, Level::WARN);
         line.message("mail \"waits\"");
         line.value("cause", format_args!("{value}"));
-        line.number("status", 503);
+        line.count("status", 503);
         line.end().to_owned()
     }
 
@@ -249,6 +264,15 @@ mod tests {
             "ts": "2026-11-15T12:00:00.007Z", "level": "warn", "msg": "mail \"waits\"", "cause": "", "status": 503
         });
         assert_eq!(json, expected);
+    }
+
+    #[test]
+    fn numbers_have_all_their_digits() {
+        for (number, least, text) in [(0, 1, "0"), (7, 3, "007"), (100, 1, "100"), (1234, 3, "1234")] {
+            let mut line = String::new();
+            append_digits(&mut line, number, least);
+            assert_eq!(line, text);
+        }
     }
 
     #[test]

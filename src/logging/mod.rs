@@ -100,7 +100,7 @@ impl Log {
         let mut buffer = LineBuffer::default();
         let mut line = Line::begin(self.format, &mut buffer, self.clock.now(), Level::WARN);
         line.message("dropped lines of the log, because it was not read fast enough");
-        line.number("lines", count);
+        line.count("lines", count);
         line.end().to_owned()
     }
 }
