@@ -204,6 +204,8 @@ fn open_sqlite(path: &Path, timeouts: Timeouts, size: PoolSize) -> Result<Store,
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
+        // Otherwise a large batch is written to a temporary file, too, so that its statements can be undone.
+        .pragma("temp_store", "MEMORY")
         .pragma("wal_autocheckpoint", "0")
         .pragma("secure_delete", "ON")
         .busy_timeout(timeouts.lock)

@@ -107,12 +107,14 @@ async fn admit_sources(
     if unknown.is_empty() {
         return Ok(RefusedSources::default());
     }
+    // The futures are in boxes here and below: they are large and rarely needed, and room for the largest is copied with
+    // every batch.
     if !signups.iter().any(SignupRecord::requires_release) || offers_release(store).await? {
-        return admitted.admit(store, &unknown).await;
+        return Box::pin(admitted.admit(store, &unknown)).await;
     }
     let recorded = signups.iter().filter(|signup| !signup.requires_release());
     let recorded = admitted.unknown(recorded.map(SignupRecord::named_source));
-    let mut refused = admitted.admit(store, &recorded).await?;
+    let mut refused = Box::pin(admitted.admit(store, &recorded)).await?;
     refused.extend(unknown.difference(&recorded).copied());
     Ok(refused)
 }

@@ -29,7 +29,7 @@ use crate::domain::signup::KnownBefore;
 const MAX_BATCH: usize = 1024;
 /// Fewest writes in a batch that is begun while another one is in flight. A batch costs as much as about twenty writes, so
 /// small ones are not worth it.
-const MIN_SECOND_BATCH: usize = 64;
+const MIN_SECOND_BATCH: usize = 32;
 /// Most queued writes, whatever the expected wait.
 const QUEUE_CAPACITY: usize = 16 * 1024;
 /// A write is accepted only if its expected wait is at most this.
@@ -251,8 +251,14 @@ async fn write_batches(shared: &Shared) {
         let has_messages = !messages.is_empty();
         let result = match shared.migrate().await {
             Ok(()) => {
-                let stored = write_batch(store, &mut signup_memory, signups, deadline).await;
-                stored.and(write_batch(store, &mut (), messages, deadline).await)
+                let mut result = Ok(());
+                if !signups.is_empty() {
+                    result = write_batch(store, &mut signup_memory, signups, deadline).await;
+                }
+                if has_messages {
+                    result = result.and(write_batch(store, &mut (), messages, deadline).await);
+                }
+                result
             }
             Err(failure) => {
                 fail_all(signups, &failure);

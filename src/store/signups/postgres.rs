@@ -117,7 +117,7 @@ async fn record(
             }
         }
     }
-    let mut connection = pool.acquire().await?;
+    let mut connection = Box::pin(pool.acquire()).await?;
     let result = record_on(&mut connection, signups, people, refused, requires_release).await;
     kept.keep(connection, &result);
     result

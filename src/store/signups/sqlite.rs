@@ -75,7 +75,7 @@ pub(super) async fn insert(
 ) -> Result<Vec<Option<KnownBefore>>, sqlx::Error> {
     let mut connection = match kept.take() {
         Some(connection) => connection,
-        None => pool.acquire().await?,
+        None => Box::pin(pool.acquire()).await?,
     };
     let result = insert_on(&mut connection, signups, refused).await;
     kept.keep(connection, &result);

@@ -70,9 +70,6 @@ pub(super) async fn write_batch<R: Record>(
     writes: Vec<QueuedWrite<R>>,
     deadline: BatchDeadline,
 ) -> Result<(), StoreFailure> {
-    if writes.is_empty() {
-        return Ok(());
-    }
     let (mut batches, mut accepts_writes) = (vec![Batch::new(writes)], false);
     while let Some(batch) = batches.pop() {
         let rejection = match insert_with_retries(store, memory, &batch.records, deadline).await {
@@ -85,7 +82,7 @@ pub(super) async fn write_batch<R: Record>(
         };
         let outage = match &rejection {
             StoreFailure::Rejected(_) if accepts_writes => None,
-            StoreFailure::Rejected(_) => probe(store, deadline).await.err(),
+            StoreFailure::Rejected(_) => Box::pin(probe(store, deadline)).await.err(),
             failure => Some(failure.clone()),
         };
         if let Some(failure) = outage {
