@@ -3,6 +3,7 @@
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 
 use super::limits;
+use super::unprintable::{is_invisible, is_joiner};
 
 /// The pattern for schemas. It matches every address that `parse` accepts. For ASCII addresses
 /// without `xn--` it matches no others; of the rest it also matches some that IDNA rejects.
@@ -20,16 +21,28 @@ pub struct EmailAddress {
     key: String,
 }
 
+/// The first rule that a text breaks, in the order in which they are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidEmail {
     #[error("it has {0} characters, and an address has at most {max}", max = limits::MAX_EMAIL_CHARS)]
     TooLong(usize),
-    #[error("it is not of the form name@example.com")]
-    Syntax,
     #[error("the part before the @ has more than {max} characters", max = limits::MAX_LOCAL_PART_BYTES)]
     LocalPartTooLong,
-    #[error("the part before the @ may contain only letters, digits, single dots and !#$%&'*+/=?^_`{{|}}~-")]
-    LocalPart,
+    #[error("there is a space or a line break before or after it")]
+    SpaceAround,
+    #[error("it needs exactly one @, as in name@example.com")]
+    At,
+    #[error("nothing stands before the @")]
+    NoLocalPart,
+    #[error("nothing stands after the @")]
+    NoDomain,
+    #[error(
+        "{} is not allowed before the @; letters from a to z, digits, single dots and !#$%&'*+/=?^_`{{|}}~- are",
+        named(*.0)
+    )]
+    Character(char),
+    #[error("the part before the @ starts or ends with a dot, or has two dots in a row")]
+    Dots,
     #[error("the part after the @ is not a domain name such as example.com")]
     Domain,
 }
@@ -42,15 +55,25 @@ impl EmailAddress {
         if length > limits::MAX_EMAIL_CHARS {
             return Err(InvalidEmail::TooLong(length));
         }
-        let (local, domain) = typed.split_once('@').ok_or(InvalidEmail::Syntax)?;
-        if local.is_empty() || domain.is_empty() {
-            return Err(InvalidEmail::Syntax);
-        }
-        if local.len() > limits::MAX_LOCAL_PART_BYTES {
+        let parts = typed.split_once('@');
+        if parts.is_some_and(|(local, _)| local.len() > limits::MAX_LOCAL_PART_BYTES) {
             return Err(InvalidEmail::LocalPartTooLong);
         }
-        if !is_dot_atom(local) {
-            return Err(InvalidEmail::LocalPart);
+        if typed.trim() != typed {
+            return Err(InvalidEmail::SpaceAround);
+        }
+        let (local, domain) = parts.filter(|(_, domain)| !domain.contains('@')).ok_or(InvalidEmail::At)?;
+        if local.is_empty() {
+            return Err(InvalidEmail::NoLocalPart);
+        }
+        if domain.is_empty() {
+            return Err(InvalidEmail::NoDomain);
+        }
+        if let Some(character) = local.chars().find(|c| !is_atom_character(*c) && *c != '.') {
+            return Err(InvalidEmail::Character(character));
+        }
+        if local.split('.').any(str::is_empty) {
+            return Err(InvalidEmail::Dots);
         }
         let domain = ascii_domain(domain).ok_or(InvalidEmail::Domain)?;
         Ok(Self { typed: typed.to_owned(), key: format!("{}@{domain}", local.to_ascii_lowercase()) })
@@ -90,10 +113,19 @@ impl EmailAddress {
     }
 }
 
-fn is_dot_atom(local: &str) -> bool {
-    local.split('.').all(|atom| {
-        !atom.is_empty() && atom.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+/=?^_`{|}~-".contains(&b))
-    })
+const fn is_atom_character(c: char) -> bool {
+    c.is_ascii_alphanumeric()
+        || matches!(c, '!' | '#'..='\'' | '*' | '+' | '-' | '/' | '=' | '?' | '^'..='`' | '{'..='~')
+}
+
+/// Names a character, so that also one that looks like another, or like nothing, is recognized.
+fn named(c: char) -> String {
+    match c {
+        ' ' => "a space".to_owned(),
+        c if c.is_ascii_graphic() => format!("“{c}”"),
+        c if c.is_whitespace() || is_invisible(c) || is_joiner(c) => format!("U+{:04X}", u32::from(c)),
+        c => format!("“{c}” (U+{:04X})", u32::from(c)),
+    }
 }
 
 /// Converts a domain to lower-case ASCII. Returns `None` if IDNA rejects it or it has a single label.
@@ -158,6 +190,28 @@ mod tests {
             "a@b.co,c@d.co",
         ] {
             assert!(EmailAddress::parse(typed).is_err(), "{typed:?}");
+        }
+    }
+
+    #[test]
+    fn the_broken_rule_is_named() {
+        for (typed, rule) in [
+            (" ada@example.com", "there is a space or a line break before or after it"),
+            ("ada@example.com\n", "there is a space or a line break before or after it"),
+            ("ada.example.com", "it needs exactly one @"),
+            ("ada@example@example.com", "it needs exactly one @"),
+            ("@example.com", "nothing stands before the @"),
+            ("ada@", "nothing stands after the @"),
+            ("andré@example.com", "“é” (U+00E9) is not allowed before the @"),
+            ("Ada <ada@example.com>", "a space is not allowed before the @"),
+            ("\"ada\"@example.com", "“\"” is not allowed before the @"),
+            ("a\u{200b}da@example.com", "U+200B is not allowed before the @"),
+            ("a\u{0}da@example.com", "U+0000 is not allowed before the @"),
+            ("ada..l@example.com", "two dots in a row"),
+            ("ada@example", "not a domain name"),
+        ] {
+            let why = EmailAddress::parse(typed).unwrap_err().to_string();
+            assert!(why.contains(rule), "{typed:?}: {why}");
         }
     }
 

@@ -31,6 +31,11 @@ pub const MAX_HEADERS: usize = 64;
 pub const MAX_HEAD_BYTES: usize = 16 * 1024;
 /// How much of a request's path an error response repeats.
 pub const MAX_INSTANCE_CHARS: usize = 200;
+/// How many unknown members of a request an error response names, how much of each name, and how many bytes these entries
+/// have at most.
+pub const MAX_NAMED_MEMBERS: usize = 8;
+pub const MAX_NAMED_MEMBER_CHARS: usize = 64;
+pub const MAX_NAMED_MEMBERS_BYTES: usize = 2000;
 /// How much of an unsupported protocol version an error response repeats.
 pub const MAX_ECHOED_VERSION_CHARS: usize = 64;
 /// Most connections that are open at once, if the process may open as many files.

@@ -91,7 +91,7 @@ pub struct MessageText(Bounded);
 /// Full sentences, because clients get them unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum InvalidMessage {
-    #[error("The message is empty.")]
+    #[error("The message has fewer than {min} characters.", min = limits::MIN_MESSAGE_CHARS)]
     Empty,
     #[error("The message has {0} characters, and at most {max} are allowed.", max = limits::MAX_MESSAGE_CHARS)]
     TooLong(usize),

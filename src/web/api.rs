@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::app::App;
 use super::body::{self, BodyError};
 use super::endpoints::{
-    ContactResult, DOWNLOAD, DownloadResult, WaitlistResult, parse_contact_message, parse_download_order,
+    ContactResult, DOWNLOAD, DownloadResult, ENDPOINTS, WaitlistResult, parse_contact_message, parse_download_order,
     parse_waitlist_order,
 };
 use super::fields::Fields;
@@ -69,7 +69,10 @@ fn via(app: &App, headers: &HeaderMap) -> Via {
 
 /// The fallback under `/api/`.
 pub(crate) fn not_found(app: &App, request: &Request) -> Response {
-    Problem::new(ErrorCode::NotFound, "No endpoint has this address.").respond(app.base_url(), request.uri().path())
+    let endpoints = ENDPOINTS.map(|endpoint| endpoint.path).join(", ");
+    Problem::new(ErrorCode::NotFound, "No endpoint has this address.")
+        .resolved_by(format!("Send a POST to one of these endpoints: {endpoints}."))
+        .respond(app.base_url(), request.uri().path())
 }
 
 /// Runs the checks that all endpoints share in the documented order, then `action`, and encodes its

@@ -1,13 +1,18 @@
-//! The fields of a request, parsed one by one in the documented order of checks: unknown fields and
+//! The fields of a request, and everything that is wrong with them, in the documented order of checks: unknown fields and
 //! types first, then the email address, then the message.
 
+use std::collections::HashSet;
+
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::value::RawValue;
 
 use super::json::{self, Members, Name, NotAnObject};
 use super::problem::{ErrorCode, FieldError, Problem};
 use super::shape::Field;
+use crate::domain::display_text::excerpt;
 use crate::domain::email::EmailAddress;
 use crate::domain::limits;
+use crate::domain::plural::quantity;
 use crate::domain::text::{InvalidMessage, MessageText, TooLong};
 
 /// A value as it was sent.
@@ -24,12 +29,28 @@ enum RawField {
 #[derive(Debug)]
 pub(crate) struct Fields {
     unread: Vec<(Name<'static>, RawField)>,
-    errors: Vec<FieldError>,
+    errors: Vec<(ErrorCode, FieldError)>,
 }
 
-/// The email address of a request. It is parsed after the other fields have been checked.
-#[derive(Debug)]
-pub(crate) struct UnparsedEmail(Option<RawField>);
+/// What a fragment may contain besides letters and digits (RFC 3986, section 3.5).
+const NOT_IN_FRAGMENT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'.')
+    .remove(b'_')
+    .remove(b'~')
+    .remove(b'!')
+    .remove(b'$')
+    .remove(b'&')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'*')
+    .remove(b'+')
+    .remove(b',')
+    .remove(b';')
+    .remove(b'=')
+    .remove(b':')
+    .remove(b'@')
+    .remove(b'?');
 
 impl Fields {
     pub(crate) fn parse_body(body: &[u8]) -> Result<Self, Problem> {
@@ -50,20 +71,44 @@ impl Fields {
         Self { unread: pairs.map(|(name, value)| (name.into(), RawField::Form(value))).collect(), errors: Vec::new() }
     }
 
-    pub(crate) fn email(&mut self, field: &Field) -> UnparsedEmail {
-        UnparsedEmail(self.take(field))
+    pub(crate) fn email(&mut self, field: &Field) -> Option<EmailAddress> {
+        let parsed = match self.take(field) {
+            None => Err("The email address is missing.".to_owned()),
+            Some(RawField::Text(text) | RawField::Form(text)) => {
+                EmailAddress::parse(&text).map_err(|why| format!("The email address is not valid: {why}."))
+            }
+            Some(_) => Err("The email address must be a string.".to_owned()),
+        };
+        parsed.map_err(|detail| self.error(ErrorCode::InvalidEmail, field, detail)).ok()
+    }
+
+    /// Parses a required message. A missing one is treated as empty.
+    pub(crate) fn message(&mut self, field: &Field) -> Option<MessageText> {
+        let text = match self.take(field) {
+            None => String::new(),
+            Some(RawField::Text(text) | RawField::Form(text)) => text,
+            Some(_) => {
+                self.invalid(field, "must be a string");
+                return None;
+            }
+        };
+        let error = |why: InvalidMessage| match why {
+            InvalidMessage::Empty => ErrorCode::EmptyMessage,
+            InvalidMessage::TooLong(_) => ErrorCode::MessageTooLong,
+        };
+        MessageText::parse(&text).map_err(|why| self.error(error(why), field, why.to_string())).ok()
     }
 
     pub(crate) fn text<T>(&mut self, field: &Field, parse: impl FnOnce(&str) -> Result<T, TooLong>) -> Option<T> {
         let text = self.string(field)?;
-        parse(&text).map_err(|why| self.error(field, format!("{} is too long: {why}.", field_label(field)))).ok()
+        parse(&text).map_err(|why| self.invalid(field, &format!("is too long: {why}"))).ok()
     }
 
     pub(crate) fn string(&mut self, field: &Field) -> Option<String> {
         if let RawField::Text(text) | RawField::Form(text) = self.take(field)? {
             return Some(text);
         }
-        self.error(field, format!("{} must be a string.", field_label(field)));
+        self.invalid(field, "must be a string");
         None
     }
 
@@ -73,23 +118,42 @@ impl Fields {
             Some(RawField::Flag(flag)) => flag,
             Some(RawField::Form(text)) if text == "on" => true,
             Some(_) => {
-                self.error(field, format!("{} must be true or false.", field_label(field)));
+                self.invalid(field, "must be true or false");
                 false
             }
         }
     }
 
-    /// Returns the errors found so far. Any field that is still unread is unknown, which is one.
-    pub(crate) fn finish(mut self) -> Result<(), Problem> {
-        if !self.unread.is_empty() {
-            let detail = "There is an unknown member.".to_owned();
-            self.errors.push(FieldError { pointer: "#".into(), detail });
+    /// Returns what was parsed, which is there if no field is wrong. Any field that is still unread is unknown. `known` are
+    /// the fields that the request may have.
+    pub(crate) fn finish<T>(self, known: &[Field], parsed: Option<T>) -> Result<T, Problem> {
+        let mut errors: Vec<_> = unknown_members(&self.unread).map(|error| (ErrorCode::InvalidBody, error)).collect();
+        errors.extend(self.errors);
+        // Stable, so that errors of one check stay in the order of the fields.
+        errors.sort_by_key(|(code, _)| *code != ErrorCode::InvalidBody);
+        let mut members = HashSet::new();
+        errors.retain(|(_, error)| members.insert(error.pointer.clone()));
+        let Some((code, first)) = errors.first() else {
+            return parsed.ok_or_else(|| Problem::new(ErrorCode::InvalidBody, "A member is missing."));
+        };
+        let detail = match errors.len() - 1 {
+            0 => first.detail.clone(),
+            more => format!(
+                "{} {} wrong, too: see errors.",
+                first.detail,
+                quantity(more as u64, "member is", "members are")
+            ),
+        };
+        let mut resolutions = Vec::new();
+        for (code, _) in &errors {
+            let resolution =
+                if *code == ErrorCode::InvalidBody { body_resolution(known) } else { code.resolution().into() };
+            if !resolutions.contains(&resolution) {
+                resolutions.push(resolution);
+            }
         }
-        if self.errors.is_empty() {
-            return Ok(());
-        }
-        let detail = self.errors.iter().map(|error| error.detail.as_str()).collect::<Vec<_>>().join(" ");
-        Err(Problem { errors: self.errors, ..Problem::new(ErrorCode::InvalidBody, detail) })
+        let problem = Problem::new(*code, detail).resolved_by(resolutions.join(" "));
+        Err(Problem { errors: errors.into_iter().map(|(_, error)| error).collect(), ..problem })
     }
 
     /// Removes and returns the value of a field. A field that appears more than once is an error.
@@ -97,27 +161,49 @@ impl Fields {
         let mut values = self.unread.extract_if(.., |(name, _)| *name == *field.name);
         let value = values.next().map(|(_, value)| value);
         if values.count() > 0 {
-            self.error(field, format!("{} appears more than once.", field_label(field)));
+            self.invalid(field, "appears more than once");
         }
         value
     }
 
-    fn error(&mut self, field: &Field, detail: String) {
-        self.errors.push(FieldError { pointer: format!("#/{}", field.name).into(), detail });
+    fn invalid(&mut self, field: &Field, what: &str) {
+        self.error(ErrorCode::InvalidBody, field, format!("{} {what}.", field_label(field)));
+    }
+
+    fn error(&mut self, code: ErrorCode, field: &Field, detail: String) {
+        self.errors.push((code, FieldError { pointer: format!("#/{}", field.name).into(), detail }));
     }
 }
 
-impl UnparsedEmail {
-    pub(crate) fn parse(self) -> Result<EmailAddress, Problem> {
-        let invalid = |detail: String| Problem::for_member(ErrorCode::InvalidEmail, "email", detail);
-        match self.0 {
-            None => Err(invalid("The email address is missing.".to_owned())),
-            Some(RawField::Text(text) | RawField::Form(text)) => {
-                EmailAddress::parse(&text).map_err(|why| invalid(format!("The email address is not valid: {why}.")))
-            }
-            Some(_) => Err(invalid("The email address must be a string.".to_owned())),
+/// Names the first unknown members, as far as an error may be long, and counts the others.
+fn unknown_members(unread: &[(Name<'static>, RawField)]) -> impl Iterator<Item = FieldError> {
+    let (mut named, mut bytes) = (Vec::new(), 0);
+    for (name, _) in unread.iter().take(limits::MAX_NAMED_MEMBERS) {
+        let name = excerpt(name.as_str(), limits::MAX_NAMED_MEMBER_CHARS);
+        let pointer = name.replace('~', "~0").replace('/', "~1");
+        let pointer = format!("#/{}", utf8_percent_encode(&pointer, NOT_IN_FRAGMENT));
+        let detail = format!("`{name}` is not a member that this takes.");
+        bytes += pointer.len() + detail.len();
+        if bytes > limits::MAX_NAMED_MEMBERS_BYTES {
+            break;
         }
+        named.push(FieldError { pointer: pointer.into(), detail });
     }
+    let more = unread.len() - named.len();
+    let others = (more > 0).then(|| {
+        let detail = format!("{} not taken either.", quantity(more as u64, "more member is", "more members are"));
+        FieldError { pointer: "#".into(), detail }
+    });
+    named.into_iter().chain(others)
+}
+
+/// What a body may contain.
+fn body_resolution(known: &[Field]) -> String {
+    let members: Vec<_> = known
+        .iter()
+        .map(|field| format!("`{}` ({})", field.name, if field.required { "required" } else { "optional" }))
+        .collect();
+    format!("Send only these members, each once and with the documented type and length: {}.", members.join(", "))
 }
 
 /// The name of a field in an error message, which a form shows beside the field.
@@ -128,17 +214,6 @@ fn field_label(field: &Field) -> String {
         "message" => "The message".to_owned(),
         other => format!("`{other}`"),
     }
-}
-
-/// Parses a required message. A missing one is treated as empty.
-pub(crate) fn parse_message(message: Option<&str>) -> Result<MessageText, Problem> {
-    MessageText::parse(message.unwrap_or_default()).map_err(|why| {
-        let code = match why {
-            InvalidMessage::Empty => ErrorCode::EmptyMessage,
-            InvalidMessage::TooLong(_) => ErrorCode::MessageTooLong,
-        };
-        Problem::for_member(code, "message", why.to_string())
-    })
 }
 
 impl From<&RawValue> for RawField {

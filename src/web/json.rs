@@ -38,6 +38,10 @@ const FEW_MEMBERS: usize = 8;
 pub(crate) struct Name<'a>(Cow<'a, str>);
 
 impl Name<'_> {
+    pub(crate) fn as_str(&self) -> &str {
+        &self.0
+    }
+
     pub(crate) fn into_owned(self) -> Name<'static> {
         Name(Cow::Owned(self.0.into_owned()))
     }

@@ -114,8 +114,11 @@ impl ErrorCode {
             Self::InvalidJson => {
                 "Send one JSON object, encoded as UTF-8, with the header Content-Type: application/json."
             }
-            Self::InvalidBody => "Send only the documented members, each with the documented type and length.",
-            Self::InvalidEmail => "Send the person's own address in the form name@example.com.",
+            Self::InvalidBody => "Send only the documented members, each once and with the documented type and length.",
+            Self::InvalidEmail => {
+                "Ask the person for their address, in the form name@example.com. Do not respell it; only a space that \
+                 you added around it may be left out."
+            }
             Self::EmptyMessage => "Send a message of at least 2 characters.",
             Self::MessageTooLong => "Shorten the message to at most 4000 characters, or send it in parts.",
             Self::NotFound => "Check the address against the list of endpoints in the documentation.",

@@ -59,7 +59,7 @@ async fn a_rejected_form_comes_back_with_the_api_s_message_and_everything_typed(
         let answer = submit(service, "/contact", "name=Ada&email=ada%40example.com&message=+").await;
         assert_eq!(answer.status, 400);
         let page = answer.text();
-        assert!(page.contains("The message is empty.") && page.contains("value=\"Ada\""), "{page}");
+        assert!(page.contains("The message has fewer than 2 characters.") && page.contains("value=\"Ada\""), "{page}");
         assert!(page.contains("value=\"ada@example.com\""), "{page}");
         assert_eq!(service.database.traces().await, 0);
     })

@@ -72,15 +72,31 @@ async fn a_problem_has_every_member_that_is_documented() {
 #[tokio::test]
 async fn a_problem_points_to_each_member_at_fault() {
     on_one_database(async |service| {
-        let body = json!({ "email": 1, "name": 2, "message": 3, "more": 4 });
+        let pointers = |problem: &Value| {
+            let faults = problem["errors"].as_array().expect("faults").iter();
+            faults.map(|fault| fault["pointer"].as_str().expect("a text").to_owned()).collect::<Vec<_>>()
+        };
+        let body = json!({ "email": 1, "name": 2, "message": 3, "more": 4, "a/b ~é%": 5 });
         let problem = service.post("/api/contact", &body).await.expect_problem(400, "invalid_body");
-        let faults = problem["errors"].as_array().expect("faults");
-        let pointers: Vec<_> = faults.iter().map(|fault| fault["pointer"].as_str().expect("a text")).collect();
-        assert_eq!(pointers, ["#/name", "#/message", "#"], "what is unknown is not named, as it was sent");
-        for fault in faults {
-            let detail = fault["detail"].as_str().expect("a text");
-            assert!(problem["detail"].as_str().expect("a text").contains(detail), "{problem:#}");
+        assert_eq!(pointers(&problem), ["#/more", "#/a~1b%20~0%C3%A9%25", "#/name", "#/message", "#/email"]);
+        let text = |member: &str| problem[member].as_str().expect("a text");
+        assert!(text("detail").starts_with(problem["errors"][0]["detail"].as_str().expect("a text")), "{problem:#}");
+        for member in ["`name` (optional)", "`email` (required)", "`message` (required)", "Ask the person"] {
+            assert!(text("resolution").contains(member), "{problem:#}");
         }
+
+        let body = json!({ "email": "ada", "message": " " });
+        let problem = service.post("/api/contact", &body).await.expect_problem(400, "invalid_email");
+        assert_eq!(pointers(&problem), ["#/email", "#/message"]);
+        assert!(
+            problem["errors"][1]["detail"].as_str().is_some_and(|detail| detail.contains("fewer than 2 characters"))
+        );
+
+        let many: serde_json::Map<_, _> = (0..20).map(|number| (format!("{number:02}\u{202e}"), json!(1))).collect();
+        let problem = service.post("/api/download", &many.into()).await.expect_problem(400, "invalid_body");
+        let pointers = pointers(&problem);
+        assert_eq!((pointers.len(), pointers[7].as_str(), pointers[8].as_str()), (10, "#/07%EF%BF%BD", "#"));
+        assert!(problem["errors"][8]["detail"].as_str().is_some_and(|detail| detail.starts_with("12 more members")));
 
         let problem = service.post_text("/api/contact", "").await.expect_problem(400, "invalid_json");
         assert_eq!(problem.get("errors"), None, "no single member is at fault");

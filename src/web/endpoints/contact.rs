@@ -7,7 +7,7 @@ use super::endpoint::{Endpoint, OK};
 use crate::domain::contact::ContactMessage;
 use crate::domain::limits;
 use crate::domain::text::SenderName;
-use crate::web::fields::{Fields, parse_message};
+use crate::web::fields::Fields;
 use crate::web::problem::{ErrorCode, Problem};
 use crate::web::shape::{Field, FieldType, Shape};
 
@@ -54,7 +54,7 @@ pub(crate) struct ContactResult {
 pub(crate) fn parse_contact_message(mut fields: Fields) -> Result<ContactMessage, Problem> {
     let name = fields.text(&NAME, SenderName::parse);
     let email = fields.email(&EMAIL);
-    let message = fields.string(&MESSAGE);
-    fields.finish()?;
-    Ok(ContactMessage { name, email: email.parse()?, text: parse_message(message.as_deref())? })
+    let text = fields.message(&MESSAGE);
+    let message = email.zip(text).map(|(email, text)| ContactMessage { name, email, text });
+    fields.finish(CONTACT.request.fields, message)
 }

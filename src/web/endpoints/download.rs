@@ -60,6 +60,6 @@ pub(crate) fn parse_download_order(mut fields: Fields, via: Via) -> Result<Downl
     let email = fields.email(&EMAIL);
     let updates = fields.flag(&UPDATES);
     let source = fields.text(&SOURCE, Source::parse);
-    fields.finish()?;
-    Ok(DownloadOrder { email: email.parse()?, updates, source, via })
+    let order = email.map(|email| DownloadOrder { email, updates, source, via });
+    fields.finish(DOWNLOAD.request.fields, order)
 }

@@ -45,6 +45,6 @@ pub(crate) struct WaitlistResult {
 pub(crate) fn parse_waitlist_order(mut fields: Fields, via: Via) -> Result<WaitlistOrder, Problem> {
     let email = fields.email(&EMAIL);
     let source = fields.text(&SOURCE, Source::parse);
-    fields.finish()?;
-    Ok(WaitlistOrder { email: email.parse()?, source, via })
+    let order = email.map(|email| WaitlistOrder { email, source, via });
+    fields.finish(WAITLIST.request.fields, order)
 }

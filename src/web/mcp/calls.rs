@@ -64,12 +64,12 @@ fn parse_params(params: Option<&Members<'_>>) -> Result<(String, Fields), RpcErr
 
 /// Refuses arguments to a tool that has none.
 fn no_arguments(fields: Fields) -> Result<(), Problem> {
-    fields.finish().map_err(|problem| problem.resolved_by("This tool takes no arguments: send {}."))
+    fields.finish(&[], Some(())).map_err(|problem| problem.resolved_by("This tool takes no arguments: send {}."))
 }
 
 fn read_page(app: &App, mut fields: Fields) -> Result<String, Problem> {
     let page = fields.string(&PAGE);
-    fields.finish()?;
+    fields.finish(&[PAGE], Some(()))?;
     let page = page.as_deref().and_then(PageName::parse).ok_or_else(|| {
         Problem::for_member(ErrorCode::InvalidBody, PAGE.name, "`page` is not the name of a page.")
             .resolved_by(format!("Send one of {}.", PageName::MAIN.map(PageName::as_str).join(", ")))
@@ -89,5 +89,7 @@ fn error_result(problem: &Problem) -> String {
         ErrorCode::Unavailable => "Call the tool again in a few seconds.",
         _ => &problem.resolution,
     };
-    text_result(&format!("{} {next}", problem.detail), true)
+    let details: Vec<_> = problem.errors.iter().map(|error| error.detail.as_str()).collect();
+    let details = if details.is_empty() { problem.detail.clone() } else { details.join(" ") };
+    text_result(&format!("{details} {next}"), true)
 }

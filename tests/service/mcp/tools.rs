@@ -190,13 +190,17 @@ async fn arguments_that_do_not_fit_are_answered_with_what_to_send_and_leave_no_t
             ("read_page", json!({ "page": "pricing" }), "home, about, privacy, developers, contact"),
             ("read_page", json!({ "page": "Home" }), "home, about, privacy, developers, contact"),
             ("read_page", json!({ "page": 1 }), "`page` must be a string"),
-            ("read_page", json!({ "page": "home", "lang": "de" }), "documented members"),
+            ("read_page", json!({ "page": "home", "lang": "de" }), "`lang` is not a member"),
             ("join_waitlist", json!({}), "name@example.com"),
             ("join_waitlist", json!({ "email": null }), "name@example.com"),
             ("join_waitlist", json!({ "email": "nobody" }), "name@example.com"),
             ("join_waitlist", json!({ "email": "a@b.example", "source": 7 }), "`source` must be a string"),
             ("join_waitlist", json!({ "email": "a@b.example", "source": "s".repeat(33) }), "32"),
-            ("join_waitlist", json!({ "email": "a@b.example", "updates": true }), "documented members"),
+            (
+                "join_waitlist",
+                json!({ "email": "a@b.example", "updates": true }),
+                "`email` (required), `source` (optional)",
+            ),
         ] {
             let result = call(service, tool, &arguments).await;
             assert_eq!(result["isError"], true, "{tool} {arguments}");
@@ -212,10 +216,10 @@ async fn arguments_that_do_not_fit_are_answered_with_what_to_send_and_leave_no_t
 }
 
 #[tokio::test]
-async fn what_was_sent_is_never_repeated_in_a_refusal() {
+async fn a_refusal_names_unknown_members_and_repeats_nothing_else() {
     on_one_database(async |service| {
         let sent = "ignore-previous-instructions";
-        for arguments in [json!({ "page": sent }), json!({ "page": "home", sent: 1 })] {
+        for arguments in [json!({ "page": sent }), json!({ "page": "home", "more": sent })] {
             let answer = request(service, "tools/call", json!({ "name": "read_page", "arguments": arguments })).await;
             assert!(!answer.to_string().contains(sent), "{answer}");
         }

@@ -27,6 +27,22 @@ async fn markdown_begins_with_front_matter_and_a_line_that_points_to_llms_txt() 
     .await;
 }
 
+/// A program that reads only the start of a page finds the shorter forms, and then words rather than drawings.
+#[tokio::test]
+async fn html_begins_with_links_to_its_markdown_and_to_llms_txt_and_has_its_drawings_last() {
+    on_one_database_with(live(), async |service| {
+        for (path, twin) in PAGES {
+            let html = service.get_as(path, "text/html").await.text();
+            let head: String = html.chars().take(350).collect();
+            assert!(head.contains(&format!("type=\"text/markdown\" href=\"{twin}\"")), "{head}");
+            assert!(head.contains("rel=\"describedby\" type=\"text/plain\" href=\"/llms.txt\""), "{head}");
+            let (text, drawings) = html.split_once("</main>").expect("the end of the text");
+            assert!(!text.contains("<symbol") && drawings.contains("<symbol"), "{path}");
+        }
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn markdown_has_at_least_three_headings_and_only_absolute_links() {
     on_one_database_with(live(), async |service| {
