@@ -37,7 +37,7 @@ pub enum InvalidEmail {
     #[error("nothing stands after the @")]
     NoDomain,
     #[error(
-        "{} is not allowed before the @; letters from a to z, digits, single dots and !#$%&'*+/=?^_`{{|}}~- are",
+        "{} is not allowed before the @, only letters from a to z, digits, single dots and !#$%&'*+/=?^_`{{|}}~-",
         named(*.0)
     )]
     Character(char),

@@ -35,7 +35,7 @@ pub const MAX_INSTANCE_CHARS: usize = 200;
 /// have at most.
 pub const MAX_NAMED_MEMBERS: usize = 8;
 pub const MAX_NAMED_MEMBER_CHARS: usize = 64;
-pub const MAX_NAMED_MEMBERS_BYTES: usize = 2000;
+pub const MAX_NAMED_MEMBERS_BYTES: usize = 1500;
 /// How much of an unsupported protocol version an error response repeats.
 pub const MAX_ECHOED_VERSION_CHARS: usize = 64;
 /// Most connections that are open at once, if the process may open as many files.

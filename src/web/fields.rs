@@ -138,11 +138,9 @@ impl Fields {
         };
         let detail = match errors.len() - 1 {
             0 => first.detail.clone(),
-            more => format!(
-                "{} {} wrong, too: see errors.",
-                first.detail,
-                quantity(more as u64, "member is", "members are")
-            ),
+            more => {
+                format!("{} {} wrong, too.", first.detail, quantity(more as u64, "more member is", "more members are"))
+            }
         };
         let mut resolutions = Vec::new();
         for (code, _) in &errors {
@@ -182,7 +180,7 @@ fn unknown_members(unread: &[(Name<'static>, RawField)]) -> impl Iterator<Item =
         let name = excerpt(name.as_str(), limits::MAX_NAMED_MEMBER_CHARS);
         let pointer = name.replace('~', "~0").replace('/', "~1");
         let pointer = format!("#/{}", utf8_percent_encode(&pointer, NOT_IN_FRAGMENT));
-        let detail = format!("`{name}` is not a member that this takes.");
+        let detail = format!("The member `{name}` is unknown.");
         bytes += pointer.len() + detail.len();
         if bytes > limits::MAX_NAMED_MEMBERS_BYTES {
             break;
@@ -191,7 +189,7 @@ fn unknown_members(unread: &[(Name<'static>, RawField)]) -> impl Iterator<Item =
     }
     let more = unread.len() - named.len();
     let others = (more > 0).then(|| {
-        let detail = format!("{} not taken either.", quantity(more as u64, "more member is", "more members are"));
+        let detail = format!("{} unknown, too.", quantity(more as u64, "more member is", "more members are"));
         FieldError { pointer: "#".into(), detail }
     });
     named.into_iter().chain(others)

@@ -116,6 +116,14 @@ async fn an_error_is_short_whatever_was_sent() {
         for (path, _) in endpoints() {
             answers.push(service.post_text(path, &format!("{{{many}}}")).await);
             answers.push(service.post(path, &wrong).await);
+            for character in ["\"", "/", "é", "🎭", "x"] {
+                let mut wrong = wrong.clone();
+                wrong
+                    .as_object_mut()
+                    .expect("members")
+                    .extend((0..9).map(|number| (format!("{number}{}", character.repeat(70)), json!(1))));
+                answers.push(service.post(path, &wrong).await);
+            }
             answers.push(service.post_text(path, &format!("{{\"{}\":1}}", "x".repeat(60_000))).await);
             answers.push(service.post(path, &json!({ "email": "ä".repeat(20_000) })).await);
         }

@@ -190,7 +190,7 @@ async fn arguments_that_do_not_fit_are_answered_with_what_to_send_and_leave_no_t
             ("read_page", json!({ "page": "pricing" }), "home, about, privacy, developers, contact"),
             ("read_page", json!({ "page": "Home" }), "home, about, privacy, developers, contact"),
             ("read_page", json!({ "page": 1 }), "`page` must be a string"),
-            ("read_page", json!({ "page": "home", "lang": "de" }), "`lang` is not a member"),
+            ("read_page", json!({ "page": "home", "lang": "de" }), "The member `lang` is unknown."),
             ("join_waitlist", json!({}), "name@example.com"),
             ("join_waitlist", json!({ "email": null }), "name@example.com"),
             ("join_waitlist", json!({ "email": "nobody" }), "name@example.com"),
