@@ -32,7 +32,7 @@ pub(crate) struct Fields {
     errors: Vec<(ErrorCode, FieldError)>,
 }
 
-/// What a fragment may contain besides letters and digits (RFC 3986, section 3.5).
+/// What is percent-encoded in a fragment (RFC 3986, section 3.5): all but letters, digits and what is removed here.
 const NOT_IN_FRAGMENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'.')
@@ -92,11 +92,11 @@ impl Fields {
                 return None;
             }
         };
-        let error = |why: InvalidMessage| match why {
+        let code = |why: InvalidMessage| match why {
             InvalidMessage::Empty => ErrorCode::EmptyMessage,
             InvalidMessage::TooLong(_) => ErrorCode::MessageTooLong,
         };
-        MessageText::parse(&text).map_err(|why| self.error(error(why), field, why.to_string())).ok()
+        MessageText::parse(&text).map_err(|why| self.error(code(why), field, why.to_string())).ok()
     }
 
     pub(crate) fn text<T>(&mut self, field: &Field, parse: impl FnOnce(&str) -> Result<T, TooLong>) -> Option<T> {
@@ -138,9 +138,7 @@ impl Fields {
         };
         let detail = match errors.len() - 1 {
             0 => first.detail.clone(),
-            more => {
-                format!("{} {} wrong, too.", first.detail, quantity(more as u64, "more member is", "more members are"))
-            }
+            more => format!("{} `errors` has {more} more.", first.detail),
         };
         let mut resolutions = Vec::new();
         for (code, _) in &errors {
