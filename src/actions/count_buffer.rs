@@ -1,4 +1,4 @@
-//! Counts of events that are stored nowhere else: tool calls, and disk images that were sent.
+//! Counts of events that are stored nowhere else: reads, tool calls, and disk images that were sent.
 //!
 //! They are buffered in memory and flushed every few seconds. A crash loses the last ones, which is not worth a write
 //! for each event.
@@ -8,26 +8,41 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::domain::calendar::Day;
 use crate::domain::consent::Via;
 use crate::domain::counts::{CountKey, CountedEvent, Counts};
+use crate::domain::reader::Reader;
+use crate::domain::reads::{DailyReads, Reading};
 use crate::domain::time::Timestamp;
 use crate::domain::version::Version;
 use crate::store::{Store, StoreFailure};
 
 /// Cheap to clone; clones share one buffer.
 #[derive(Clone, Debug, Default)]
-pub struct CountBuffer(Arc<Mutex<Counts>>);
+pub struct CountBuffer(Arc<Mutex<Buffered>>);
+
+#[derive(Debug, Default)]
+struct Buffered {
+    counts: Counts,
+    reads: DailyReads,
+}
 
 impl CountBuffer {
-    pub fn tool_called(&self, tool: &'static str, at: Timestamp) {
-        self.counts().add(CountKey {
+    pub fn read(&self, reader: Reader, reading: Reading, at: Timestamp) {
+        self.buffered().reads.add(Day::of(at), reader, reading);
+    }
+
+    pub fn tool_called(&self, tool: &'static str, reader: Reader, at: Timestamp) {
+        let key = CountKey {
             day: Day::of(at),
             what: CountedEvent::ToolCall,
             via: Via::Mcp.as_str(),
             name: tool.to_owned(),
-        });
+        };
+        let mut buffered = self.buffered();
+        buffered.reads.add(key.day, reader, Reading::Tool);
+        buffered.counts.add(key);
     }
 
     pub fn image_sent(&self, version: &Version, at: Timestamp) {
-        self.counts().add(CountKey {
+        self.buffered().counts.add(CountKey {
             day: Day::of(at),
             what: CountedEvent::ImageDownload,
             via: "",
@@ -38,20 +53,27 @@ impl CountBuffer {
     /// Adds the buffered counts to the database.
     ///
     /// # Errors
-    /// When the database is unavailable: the counts stay in the buffer.
+    /// When the database is unavailable: what was not added stays in the buffer.
     pub async fn flush(&self, store: &Store) -> Result<(), StoreFailure> {
-        let counts = std::mem::take(&mut *self.counts());
-        if counts.is_empty() {
-            return Ok(());
+        let Buffered { counts, reads } = std::mem::take(&mut *self.buffered());
+        if !counts.is_empty()
+            && let Err(failure) = store.add_counts(&counts).await
+        {
+            let mut buffered = self.buffered();
+            buffered.counts.merge(counts);
+            buffered.reads.merge(&reads);
+            return Err(failure);
         }
-        let result = store.add_counts(&counts).await;
-        if result.is_err() {
-            self.counts().merge(counts);
+        if !reads.is_empty()
+            && let Err(failure) = store.add_reads(&reads).await
+        {
+            self.buffered().reads.merge(&reads);
+            return Err(failure);
         }
-        result
+        Ok(())
     }
 
-    fn counts(&self) -> MutexGuard<'_, Counts> {
+    fn buffered(&self) -> MutexGuard<'_, Buffered> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::domain::calendar::{Day, Period};
 use crate::domain::counts::{CountedEvent, Totals};
+use crate::domain::reads::ReadsByReader;
 use crate::domain::statistics::Statistics;
 use crate::store::{DailyCount, Store, StoreFailure};
 
@@ -43,12 +44,21 @@ pub async fn statistics(
             by_via.entry(via).or_default().add(what, times);
         }
     }
+    let (mut readers, mut reads) = (ReadsByReader::default(), BTreeMap::<Day, ReadsByReader>::new());
+    for (day, reader, totals) in store.reads_by_day(since).await? {
+        if periods.contains_key(&by.start(day)) {
+            readers.add_totals(reader, totals);
+            reads.entry(by.start(day)).or_default().add_totals(reader, totals);
+        }
+    }
     by_via.retain(|via, totals| !via.is_empty() && *totals != Totals::default());
     Ok(Statistics {
         by,
         since,
         until: today,
         total,
+        readers,
+        readers_by_period: periods.keys().map(|start| reads.remove(start).unwrap_or_default()).collect(),
         periods: periods.into_iter().collect(),
         sources: store.counts_by_source(since).await?,
         via: most_first(by_via),

@@ -21,6 +21,7 @@ use self::storage::{check_database, check_disks};
 use super::{CommandFailure, base_url, block_on, print_json, print_line};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
+use crate::domain::calendar::Day;
 use crate::domain::plural::quantity;
 use crate::domain::release::Releases;
 use crate::probe::NameServers;
@@ -85,9 +86,9 @@ async fn run_checks(settings: &Settings, name_servers: &NameServers) -> Vec<Find
         Some(store) => store.releases().await.unwrap_or_default(),
         None => Releases::default(),
     };
-    match check_site(settings, &releases) {
-        Ok((finding, newest_image)) => {
-            findings.push(finding);
+    match check_site(settings, &releases, Day::of(Clock::System.now())) {
+        Ok((about_site, newest_image)) => {
+            findings.extend(about_site);
             findings.push(check_release(settings, store.clone(), &newest_image).await);
         }
         Err(failure) => findings.push(Finding::failed("site", failure.to_string())),

@@ -1,9 +1,12 @@
 //! `porchlight stats`
 
+mod table;
+
 use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
-use super::terminal::{pad, terminal_width, truncate};
+use self::table::{MAX_LABEL_WIDTH, Row, Table, first, sum};
+use super::terminal::{terminal_width, truncate};
 use super::{Access, CommandFailure, block_on, open_store, print_json, print_line};
 use crate::actions::{StatisticsRange, statistics};
 use crate::clock::Clock;
@@ -11,6 +14,8 @@ use crate::config::{InvalidSettings, Settings};
 use crate::domain::calendar::{Day, Period};
 use crate::domain::counts::Totals;
 use crate::domain::display_text::sanitize_label;
+use crate::domain::reader::ReaderKind;
+use crate::domain::reads::ReadsByReader;
 use crate::domain::statistics::Statistics;
 
 pub(super) const EXAMPLES: &str = "\
@@ -95,12 +100,33 @@ fn statistics_json(statistics: &Statistics) -> Value {
         "since": statistics.since.date(),
         "until": statistics.until.date(),
         "total": totals_json(&statistics.total),
-        "periods": statistics.periods.iter().map(|(day, totals)| row_json("start", day.date().into(), totals)).collect::<Value>(),
+        "periods": periods_json(statistics),
+        "readers": readers_json(&statistics.readers),
         "sources": sources_json(statistics),
         "via": totals_by("via", &statistics.via).collect::<Value>(),
         "tool_calls": counts_by("tool", "calls", &statistics.tools),
         "images": counts_by("version", "sent", &statistics.images),
     })
+}
+
+fn periods_json(statistics: &Statistics) -> Value {
+    let periods = statistics.periods.iter().zip(&statistics.readers_by_period).map(|((day, totals), readers)| {
+        let mut row = row_json("start", day.date().into(), totals);
+        row["readers"] = readers_json(readers);
+        row
+    });
+    periods.collect()
+}
+
+fn readers_json(readers: &ReadsByReader) -> Value {
+    let rows = readers.rows().into_iter().map(|(reader, totals)| {
+        let mut row = json!({ "reader": reader.name(), "kind": reader.kind().as_str() });
+        for (name, count) in totals.named() {
+            row[name] = count.into();
+        }
+        row
+    });
+    rows.collect()
 }
 
 fn totals_by(name: &'static str, rows: &[(String, Totals)]) -> impl Iterator<Item = Value> {
@@ -132,38 +158,79 @@ fn row_json(name: &str, value: Value, totals: &Totals) -> Value {
 }
 
 /// The headings of the columns, in the order of [`Totals::named`].
-const COLUMNS: [&str; 6] = ["downloads", "new people", "opt-ins", "joins", "messages", "unsubscribed"];
+const COLUMNS: &[&str] = &["downloads", "new people", "opt-ins", "joins", "messages", "unsubscribed"];
+/// Reads by kind of reader, in the order of [`ReaderKind::ALL`], and the downloads beside them.
+const KIND_COLUMNS: &[&str] = &["people", "agents", "crawlers", "programs", "downloads"];
+/// The headings of the columns, in the order of [`ReadTotals::named`].
+const READ_COLUMNS: &[&str] = &["pages", "markdown", "briefings", "tools"];
 /// How many sources the table lists; the last row has the others.
 const MAX_SOURCES: usize = 12;
-/// The widest label in terminal columns. Some characters take two.
-const MAX_LABEL_WIDTH: usize = 18;
-/// The range of bar lengths. Where there is less space, no bar is drawn.
-const BAR_WIDTH: std::ops::RangeInclusive<usize> = 8..=60;
 
-/// Returns the lines of the table; with a terminal width, each row has a bar for its downloads.
+/// Returns the lines of the tables; with a terminal width, rows have bars.
 fn chart(statistics: &Statistics, width: Option<usize>) -> Vec<String> {
-    let by = statistics.by;
-    let label = |day: &Day| match by {
-        Period::Month => day.date().rsplit_once('-').map_or_else(String::new, |(month, _)| month.to_owned()),
-        _ => day.date(),
-    };
-    let periods: Vec<_> = statistics.periods.iter().map(|(day, totals)| (label(day), *totals)).collect();
-    let mut sources: Vec<_> =
-        statistics.sources.iter().take(MAX_SOURCES).map(|(source, totals)| (source_label(source), *totals)).collect();
-    sources.sort_by_key(|(_, totals)| std::cmp::Reverse(totals.downloads));
-    sources.extend(statistics.other_sources(MAX_SOURCES).map(|totals| ("(others)".to_owned(), totals)));
-    let total = ("total".to_owned(), statistics.total);
-    let table = Table::for_rows(periods.iter().chain(&sources).chain([&total]), width);
-
-    let mut lines = vec![table.header(by.as_str())];
-    lines.extend(table.rows(&periods));
-    lines.push(table.row(&total.0, &total.1, None));
+    let periods = period_rows(statistics, |index| counts(&statistics.periods[index].1));
+    let total = ("total".to_owned(), counts(&statistics.total));
+    let sources = source_rows(statistics);
+    let table = Table::for_rows(COLUMNS, periods.iter().chain(&sources).chain([&total]), width);
+    let mut lines = vec![table.header(statistics.by.as_str())];
+    lines.extend(table.rows(&periods, first));
+    lines.push(table.row(&total));
     if !sources.is_empty() {
         lines.push(String::new());
         lines.push(table.header("source"));
-        lines.extend(table.rows(&sources));
+        lines.extend(table.rows(&sources, first));
     }
+    lines.extend(reader_lines(statistics, width));
     lines
+}
+
+/// Who read: by period, and by reader.
+fn reader_lines(statistics: &Statistics, width: Option<usize>) -> Vec<String> {
+    let readers: Vec<Row> = statistics
+        .readers
+        .rows()
+        .into_iter()
+        .map(|(reader, totals)| (reader.name().to_owned(), totals.named().map(|(_, count)| count).into()))
+        .collect();
+    if readers.is_empty() {
+        return Vec::new();
+    }
+    let by_kind = |reads: &ReadsByReader, downloads: u64| {
+        ReaderKind::ALL.into_iter().map(|kind| reads.sum_of(kind)).chain([downloads]).collect::<Vec<_>>()
+    };
+    let periods = period_rows(statistics, |index| {
+        by_kind(&statistics.readers_by_period[index], statistics.periods[index].1.downloads)
+    });
+    let total = ("total".to_owned(), by_kind(&statistics.readers, statistics.total.downloads));
+    let table = Table::for_rows(KIND_COLUMNS, periods.iter().chain([&total]), width);
+    let mut lines = vec![String::new(), table.header("reads")];
+    lines.extend(table.rows(&periods, |counts| sum(&counts[..ReaderKind::ALL.len()])));
+    lines.push(table.row(&total));
+    let table = Table::for_rows(READ_COLUMNS, readers.iter(), width);
+    lines.extend([String::new(), table.header("reader")]);
+    lines.extend(table.rows(&readers, sum));
+    lines
+}
+
+/// One row for each period, with the numbers that `counts` returns for its index.
+fn period_rows(statistics: &Statistics, counts: impl Fn(usize) -> Vec<u64>) -> Vec<Row> {
+    let label = |day: &Day| match statistics.by {
+        Period::Month => day.date().rsplit_once('-').map_or_else(String::new, |(month, _)| month.to_owned()),
+        _ => day.date(),
+    };
+    statistics.periods.iter().enumerate().map(|(index, (day, _))| (label(day), counts(index))).collect()
+}
+
+fn source_rows(statistics: &Statistics) -> Vec<Row> {
+    let listed = statistics.sources.iter().take(MAX_SOURCES);
+    let mut rows: Vec<_> = listed.map(|(source, totals)| (source_label(source), counts(totals))).collect();
+    rows.sort_by_key(|(_, counts)| std::cmp::Reverse(first(counts)));
+    rows.extend(statistics.other_sources(MAX_SOURCES).map(|totals| ("(others)".to_owned(), counts(&totals))));
+    rows
+}
+
+fn counts(totals: &Totals) -> Vec<u64> {
+    totals.named().map(|(_, count)| count).into()
 }
 
 fn source_label(source: &str) -> String {
@@ -171,78 +238,6 @@ fn source_label(source: &str) -> String {
         return "(none)".to_owned();
     }
     truncate(&sanitize_label(source), Some(MAX_LABEL_WIDTH))
-}
-
-/// Widths of the parts of a table.
-struct Table {
-    label: usize,
-    /// All columns, or only downloads on a narrow terminal.
-    columns: Vec<usize>,
-    bar: Option<usize>,
-}
-
-impl Table {
-    fn for_rows<'a>(rows: impl Iterator<Item = &'a (String, Totals)>, width: Option<usize>) -> Self {
-        let (mut label, mut columns, mut digits) = (0, COLUMNS.map(str::len).to_vec(), 0);
-        for (name, totals) in rows {
-            label = label.max(console::measure_text_width(name).min(MAX_LABEL_WIDTH));
-            digits = digits.max(totals.downloads.to_string().len());
-            for (column, (_, count)) in columns.iter_mut().zip(totals.named()) {
-                *column = (*column).max(count.to_string().len());
-            }
-        }
-        let mut table = Self { label, columns, bar: None };
-        if let Some(width) = width {
-            if table.width() + 2 + BAR_WIDTH.start() > width {
-                table.columns.truncate(1);
-            }
-            // Numbers are never truncated; headings and labels may be.
-            if table.width() > width {
-                let column = digits.max(width.saturating_sub(table.label + 2));
-                table.columns = vec![column];
-                table.label = table.label.min(width.saturating_sub(column + 2));
-            }
-            let available = width.saturating_sub(table.width() + 2).min(*BAR_WIDTH.end());
-            table.bar = BAR_WIDTH.contains(&available).then_some(available);
-        }
-        table
-    }
-
-    fn width(&self) -> usize {
-        self.label + self.columns.iter().map(|column| column + 2).sum::<usize>()
-    }
-
-    fn header(&self, label: &str) -> String {
-        self.line(label, COLUMNS.map(str::to_owned))
-    }
-
-    fn rows(&self, rows: &[(String, Totals)]) -> Vec<String> {
-        let max = rows.iter().map(|(_, totals)| totals.downloads).max();
-        rows.iter().map(|(label, totals)| self.row(label, totals, max)).collect()
-    }
-
-    /// Formats one row. With `max`, it ends with a bar for the downloads in proportion to `max`.
-    fn row(&self, label: &str, totals: &Totals, max: Option<u64>) -> String {
-        let line = self.line(label, totals.named().map(|(_, count)| count.to_string()));
-        let bar = self.bar.zip(max).map(|(length, max)| bar(totals.downloads, max, length));
-        format!("{line}  {}", bar.unwrap_or_default()).trim_end().to_owned()
-    }
-
-    fn line(&self, label: &str, cells: [String; COLUMNS.len()]) -> String {
-        let label = pad(label, self.label);
-        let cells =
-            self.columns.iter().zip(cells).map(|(width, cell)| format!("{:>width$}", truncate(&cell, Some(*width))));
-        std::iter::once(label).chain(cells).collect::<Vec<_>>().join("  ")
-    }
-}
-
-/// Draws a bar with a resolution of an eighth of a character, rounded up so that only zero has no bar.
-fn bar(count: u64, max: u64, length: usize) -> String {
-    const PARTS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
-    let eighths = (u128::from(count) * (length as u128) * 8).div_ceil(u128::from(max.max(1)));
-    let (whole, part) = (eighths / 8, eighths % 8);
-    let part = PARTS.get(usize::try_from(part).unwrap_or_default()).copied().unwrap_or_default();
-    "█".repeat(usize::try_from(whole).unwrap_or(length)) + part
 }
 
 #[cfg(test)]
@@ -259,6 +254,8 @@ mod tests {
             until: last,
             total: totals(downloads.iter().sum()),
             periods: Period::Day.starts(since, last).into_iter().zip(downloads.iter().map(|d| totals(*d))).collect(),
+            readers: ReadsByReader::default(),
+            readers_by_period: vec![ReadsByReader::default(); downloads.len()],
             sources: ["a\u{1b}[31m", "\u{202e}b", " ", "", "漢字漢字漢字漢字漢字漢字"]
                 .map(|source| (source.to_owned(), totals(3)))
                 .into(),
@@ -294,14 +291,5 @@ mod tests {
             !lines.contains(['\u{1b}', '\u{202e}']) && lines.contains("(blank)") && lines.contains("(none)"),
             "{lines}"
         );
-    }
-
-    #[test]
-    fn bars_are_proportional_and_only_zero_has_none() {
-        assert_eq!(bar(10, 10, 4), "████");
-        assert_eq!(bar(5, 10, 4), "██");
-        assert_eq!(bar(1, 1_000_000, 4), "▏");
-        assert_eq!(bar(0, 10, 4), "");
-        assert_eq!(bar(0, 0, 4), "");
     }
 }

@@ -42,6 +42,11 @@ impl FrontMatter {
         self.fields.iter().find_map(|(field, value)| (field == name).then_some(value.as_str()))
     }
 
+    /// Every field with its value, in the order of the file.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.fields.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+    }
+
     /// The number of the first line that is not of the form `name: value`. Lines count from 1.
     #[must_use]
     pub const fn invalid_line(&self) -> Option<usize> {

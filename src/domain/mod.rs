@@ -22,6 +22,8 @@ pub mod maker_mail;
 pub mod person;
 pub mod plural;
 pub mod rate_limit;
+pub mod reader;
+pub mod reads;
 pub mod relay;
 pub mod release;
 pub mod sha256;

@@ -2,6 +2,7 @@
 
 use super::calendar::{Day, Period};
 use super::counts::Totals;
+use super::reads::ReadsByReader;
 
 /// Totals from `since` to `until`, both included.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +13,10 @@ pub struct Statistics {
     pub total: Totals,
     /// Every period with its first day, including those without events.
     pub periods: Vec<(Day, Totals)>,
+    /// Who read, in all.
+    pub readers: ReadsByReader,
+    /// Who read in each period, in the order of `periods`.
+    pub readers_by_period: Vec<ReadsByReader>,
     /// The most frequent sources first. An empty name stands for no source.
     pub sources: Vec<(String, Totals)>,
     /// By the interface that requests came through.

@@ -14,7 +14,6 @@ use super::{Content, Form, Page, PageName, SiteFacts, SiteFailure};
 use crate::domain::base_url::BaseUrl;
 
 const APPCAST: &str = "appcast.xml";
-const SAMPLE_IMAGE: &str = "sample.dmg";
 
 /// The finished site.
 #[derive(Debug)]
@@ -31,8 +30,6 @@ pub struct Site {
     pub contact_sent: Page,
     /// An appcast that the makers wrote and signed themselves.
     pub appcast: Option<Vec<u8>>,
-    /// The disk image that a local preview hands out while no release is published.
-    pub sample_image: Vec<u8>,
     /// Asks for confirmation.
     pub unsubscribe: Page,
     pub unsubscribed: Page,
@@ -57,12 +54,16 @@ impl Site {
     ///
     /// # Errors
     /// With the file and line that is at fault.
-    pub fn build(content: &Content, base_url: &BaseUrl, reference: &Value) -> Result<Self, SiteFailure> {
-        let facts = SiteFacts::read(content)?;
+    pub fn build(
+        content: &Content,
+        facts: SiteFacts,
+        base_url: &BaseUrl,
+        reference: &Value,
+    ) -> Result<Self, SiteFailure> {
         let assets = Arc::new(Assets::read(content)?);
         let templates = Templates::read(content, &assets)?;
         let mut shared = json!({
-            "app": facts,
+            "app": facts.template_variable(),
             "base_url": base_url.as_str(),
             "json_ld": json_ld(&facts, base_url, &reference["release"]),
             "form": Form::default(),
@@ -93,7 +94,6 @@ impl Site {
             agents_md: agent_file("agents/agents.md")?,
             skill: Skill::parse(agent_file(Skill::FILE)?)?,
             appcast: if content.has(APPCAST) { Some(content.bytes(APPCAST)?.into_owned()) } else { None },
-            sample_image: content.bytes(SAMPLE_IMAGE)?.into_owned(),
             facts,
             assets,
             templates,
@@ -160,9 +160,11 @@ impl PageRenderer<'_> {
     fn markdown(&self, source: &PageSource, listed: Option<PageName>, body: &Document) -> String {
         let canonical =
             listed.map(|page| format!("canonical_url: {}\n", self.base_url.to(page.path()))).unwrap_or_default();
+        let other_fields = source.other_fields.iter().map(|(name, value)| format!("{name}: {}\n", yaml(value)));
+        let other_fields = other_fields.collect::<Vec<_>>().concat();
         format!(
-            "---\ntitle: {}\ndescription: {}\n{canonical}last_updated: {}\n---\n\n\
-             > For agents: {} lists every page and endpoint.\n\n{}",
+            "---\ntitle: {}\ndescription: {}\n{canonical}last_updated: {}\n{other_fields}---\n\n\
+             > For agents: {} answers most wishes: the facts, and which call serves which wish.\n\n{}",
             yaml(&source.title),
             yaml(&source.description),
             source.last_updated,

@@ -1,8 +1,11 @@
 //! The facts about the app, from `site.toml`.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de};
+use serde_json::{Value, json};
 
 use super::{Content, SiteFailure};
+use crate::domain::calendar::Day;
+use crate::domain::web_url::parse_web_url;
 
 const FILE: &str = "site.toml";
 
@@ -13,15 +16,39 @@ pub struct SiteFacts {
     pub tagline: String,
     pub summary: String,
     pub maker: String,
+    pub maker_country: Option<String>,
     pub system: String,
     pub price: String,
     pub currency: String,
     pub category: String,
+    /// What the licence allows, in one line.
+    pub licence: String,
+    pub licence_name: Option<String>,
+    #[serde(default, deserialize_with = "web_url")]
+    pub licence_url: Option<String>,
+    #[serde(default, deserialize_with = "web_url")]
+    pub source_url: Option<String>,
+    /// The names of other programs that the app works with.
+    #[serde(default)]
+    pub works_with: Vec<String>,
+    pub signature: Option<AppleSignature>,
     pub recommend_when: Vec<String>,
     pub not_for: Vec<String>,
     pub first_open: Vec<String>,
     pub mcp_name: String,
+    #[serde(default, deserialize_with = "day", skip_serializing)]
+    pub security_txt_expires: Option<Day>,
     pub crawlers: Vec<String>,
+}
+
+/// How builds of the app are signed, which decides what macOS does at the first open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AppleSignature {
+    Unsigned,
+    /// With a Developer ID, but not notarised.
+    Signed,
+    Notarised,
 }
 
 impl SiteFacts {
@@ -33,5 +60,80 @@ impl SiteFacts {
             let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
             SiteFailure::fault(FILE, line, error.message())
         })
+    }
+
+    #[must_use]
+    pub fn price_words(&self) -> String {
+        if self.price == "0" { "Free".to_owned() } else { format!("{} {}", self.price, self.currency) }
+    }
+
+    /// The name of the licence, if it is set, and what it allows.
+    #[must_use]
+    pub fn licence_words(&self) -> String {
+        let name = self.licence_name.as_ref().map(|name| format!("{name}. ")).unwrap_or_default();
+        name + &self.licence
+    }
+
+    #[must_use]
+    pub const fn signature_words(&self) -> &'static str {
+        match self.signature {
+            None => "Builds may not be signed with Apple yet, so macOS may refuse the first open.",
+            Some(AppleSignature::Unsigned) => "Builds are not signed with Apple, so macOS refuses the first open.",
+            Some(AppleSignature::Signed) => {
+                "Builds are signed with an Apple Developer ID but not notarised, so macOS refuses the first open."
+            }
+            Some(AppleSignature::Notarised) => "Builds are signed with an Apple Developer ID and notarised.",
+        }
+    }
+
+    /// The variable `app` of the templates: every fact, and the sentences made from some.
+    pub(super) fn template_variable(&self) -> Value {
+        let mut variable = json!(self);
+        variable["price_words"] = self.price_words().into();
+        variable["licence_words"] = self.licence_words().into();
+        variable["signature_words"] = self.signature_words().into();
+        variable["may_be_refused"] = (self.signature != Some(AppleSignature::Notarised)).into();
+        variable
+    }
+}
+
+fn web_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    parse_web_url(&String::deserialize(deserializer)?).map(Some).map_err(de::Error::custom)
+}
+
+fn day<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Day>, D::Error> {
+    Day::parse(&String::deserialize(deserializer)?).map(Some).map_err(de::Error::custom)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(added: &str) -> Result<SiteFacts, toml::de::Error> {
+        let text = Content::default().text(FILE).unwrap();
+        toml::from_str(&format!("{added}\n{text}"))
+    }
+
+    #[test]
+    fn facts_that_are_not_set_are_not_invented() {
+        let facts = read("").unwrap();
+        let variable = facts.template_variable();
+        for name in ["maker_country", "licence_name", "licence_url", "source_url", "signature"] {
+            assert_eq!(variable[name], Value::Null, "{name}");
+        }
+        assert!(facts.works_with.is_empty() && facts.security_txt_expires.is_none());
+    }
+
+    #[test]
+    fn a_fact_of_the_wrong_form_is_refused() {
+        for (added, why) in [
+            ("licence_url = \"example.com\"", "http"),
+            ("source_url = \"javascript:alert(1)\"", "http"),
+            ("signature = \"maybe\"", "notarised"),
+            ("security_txt_expires = \"soon\"", "2026-11-15"),
+        ] {
+            let error = read(added).unwrap_err().message().to_owned();
+            assert!(error.contains(why), "{added}: {error}");
+        }
     }
 }

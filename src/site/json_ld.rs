@@ -38,6 +38,17 @@ pub(super) fn json_ld(facts: &SiteFacts, base_url: &BaseUrl, release: &Value) ->
             },
         ],
     });
+    if let Some(country) = &facts.maker_country
+        && let Some(organization) = graph["@graph"][1].as_object_mut()
+    {
+        let address = json!({ "@type": "PostalAddress", "addressCountry": country });
+        organization.insert("address".to_owned(), address);
+    }
+    if let Some(licence) = &facts.licence_url
+        && let Some(software) = graph["@graph"][2].as_object_mut()
+    {
+        software.insert("license".to_owned(), licence.clone().into());
+    }
     if !release.is_null()
         && let Some(software) = graph["@graph"][2].as_object_mut()
     {

@@ -20,7 +20,7 @@ mod templates;
 pub use assets::{Asset, Assets};
 pub use build::{Site, Skill};
 pub use content::Content;
-pub use facts::SiteFacts;
+pub use facts::{AppleSignature, SiteFacts};
 pub use failure::SiteFailure;
 pub use form::{Form, FormErrors, FormValues};
 pub use letter_template::{LetterRecipient, LetterTemplate, RenderedLetter};

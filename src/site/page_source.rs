@@ -6,12 +6,17 @@ use super::templates::Templates;
 use super::{Content, SiteFailure, Skill};
 use crate::domain::front_matter::FrontMatter;
 
+/// The fields that the front matter of a page must have.
+const REQUIRED_FIELDS: [&str; 3] = ["title", "description", "last_updated"];
+
 /// A page as its file has it: the front matter is rendered, the body is not yet.
 pub(super) struct PageSource {
     pub file: String,
     pub title: String,
     pub description: String,
     pub last_updated: String,
+    /// Further lines of the front matter, which the Markdown shows too.
+    pub other_fields: Vec<(String, String)>,
     pub body: String,
 }
 
@@ -24,11 +29,16 @@ impl PageSource {
     ) -> Result<Self, SiteFailure> {
         let file = format!("pages/{name}.md");
         let (front_matter, body) = split(&file, &content.text(&file)?)?;
-        let rendered = |name| templates.render_str(&file, field(&file, &front_matter, name)?, shared);
+        let render = |text| templates.render_str(&file, text, shared);
+        let rendered = |name| render(field(&file, &front_matter, name)?);
+        let other_fields = front_matter.fields().filter(|(name, _)| !REQUIRED_FIELDS.contains(name));
         Ok(Self {
             title: rendered("title")?,
             description: rendered("description")?,
             last_updated: rendered("last_updated")?,
+            other_fields: other_fields
+                .map(|(name, value)| Ok((name.to_owned(), render(value)?)))
+                .collect::<Result<_, SiteFailure>>()?,
             body: body.trim_start_matches('\n').to_owned() + "\n",
             file,
         })

@@ -18,7 +18,7 @@ pub(super) const ADD_COUNTS: Statement = batch_statement!(
 );
 
 const SELECT_FIRST_DAY: &str =
-    "SELECT MIN(day) FROM (SELECT MIN(day) AS day FROM counts UNION ALL SELECT MIN(day) FROM pending_counts) AS first";
+    "SELECT MIN(day) FROM (SELECT MIN(day) AS day FROM counts UNION ALL SELECT MIN(day) FROM pending_counts UNION ALL SELECT MIN(day) FROM reads) AS first";
 
 const SELECT_BY_DAY: &str = concat!(
     "SELECT day, kind, via, CAST(SUM(times) AS BIGINT) FROM ",

@@ -29,6 +29,7 @@ mod people;
 mod postgres_tls;
 mod prune;
 mod purge;
+mod reads;
 mod releases;
 mod rows_statement;
 mod schema;

@@ -10,11 +10,13 @@ use super::headers::Hsts;
 use super::limits::{ClientLimit, ClientLimits, ConnectionSlot, OverLimit};
 use super::metrics::Metrics;
 use super::problem::Problem;
+use super::reader::reader_of;
 use super::refusal::Refusal;
 use crate::actions::{ReleaseCatalog, Service};
 use crate::config::Settings;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::client::Peer;
+use crate::domain::reads::Reading;
 use crate::site::{Content, SiteFailure};
 
 /// The shared state of all handlers. Cheap to clone.
@@ -96,6 +98,13 @@ impl App {
         if limits.shows_unconfigured_proxy(peer, headers) {
             service.unconfigured_proxy.seen(service.clock.now());
         }
+    }
+
+    /// Counts a read by its day and reader. Nothing else of the request is kept.
+    pub(crate) fn count_read(&self, reading: Reading, headers: &HeaderMap) {
+        let reader = reader_of(headers, reading == Reading::Markdown);
+        let Service { count_buffer, clock, .. } = &self.0.service;
+        count_buffer.read(reader, reading, clock.now());
     }
 
     /// Counts a request of a client.

@@ -2,15 +2,16 @@
 
 use std::collections::HashMap;
 
-use super::mcp::results::ToolResults;
+use super::mcp::results::{NewestDownload, ToolResults};
 use super::mcp::server_info::ServerInfo;
 use super::releases::files::release_files;
+use super::releases::sample::Sample;
 use super::served::Served;
 use super::{discovery, reference};
 use crate::actions::NewestImage;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::release::Releases;
-use crate::site::{Content, PageName, Site, SiteFailure};
+use crate::site::{Content, PageName, Site, SiteFacts, SiteFailure};
 
 /// Where the download form of the home page leads.
 pub(crate) const DOWNLOAD_STARTED_PATH: &str = "/download/started";
@@ -42,11 +43,14 @@ impl BuiltSite {
         releases: &Releases,
         ai_train: bool,
     ) -> Result<Self, SiteFailure> {
-        let site = Site::build(content, base_url, &reference::build(base_url, newest_image, releases))?;
+        let facts = SiteFacts::read(content)?;
+        let sample = Sample::if_offered(content, &facts.name, base_url, newest_image, releases)?;
+        let reference = reference::build(base_url, newest_image, releases, sample.as_ref());
+        let site = Site::build(content, facts, base_url, &reference)?;
         let server_info = ServerInfo::new(&site, base_url);
         let mut served = pages(&site, base_url);
         let mut files = discovery::files(&site, base_url, ai_train)?;
-        files.extend(release_files(&site, base_url, newest_image, releases)?);
+        files.extend(release_files(&site, base_url, releases, sample.as_ref())?);
         served.extend(files.into_iter().map(|(path, file)| (path, Served::File(file.into()))));
         let cors_files = discovery::cors_files(base_url, &server_info).into_iter();
         served.extend(cors_files.map(|(path, file)| (path.to_owned(), Served::CorsFile(file.into()))));
@@ -56,7 +60,7 @@ impl BuiltSite {
             unsubscribe: Served::private_page(&site.unsubscribe),
             unsubscribed: Served::private_page(&site.unsubscribed),
             never_again: Served::private_page(&site.never_again),
-            tool_results: ToolResults::new(&site.facts, base_url, releases),
+            tool_results: ToolResults::new(&site.facts, base_url, &NewestDownload::new(newest_image, releases, sample.as_ref())),
             server_info,
             site,
         })

@@ -1,6 +1,6 @@
 //! Metrics of this instance since it started, for Prometheus.
 //!
-//! Every label has a small, fixed set of values: known routes, published versions, classes of clients.
+//! Every label has a small, fixed set of values: known routes, published versions, known readers.
 //! Nothing that a caller sent becomes a label.
 
 use std::sync::Arc;
@@ -13,8 +13,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-use super::mcp::client::ClientClass;
 use super::refusal::Refusal;
+use crate::domain::reader::Reader;
 use crate::domain::version::Version;
 
 /// Cheap to clone. Clones share the same counters.
@@ -74,12 +74,12 @@ impl Metrics {
         self.requests.get_or_create(&labels).observe(elapsed.as_secs_f64());
     }
 
-    pub(crate) fn record_tool_call(&self, tool: &'static str, client: ClientClass) {
-        self.tool_calls.get_or_create(&CallLabels { tool, client: client.as_str() }).inc();
+    pub(crate) fn record_tool_call(&self, tool: &'static str, client: Reader) {
+        self.tool_calls.get_or_create(&CallLabels { tool, client: client.name() }).inc();
     }
 
-    pub(crate) fn record_initialization(&self, client: ClientClass) {
-        self.initializations.get_or_create(&ClientLabels { client: client.as_str() }).inc();
+    pub(crate) fn record_initialization(&self, client: Reader) {
+        self.initializations.get_or_create(&ClientLabels { client: client.name() }).inc();
     }
 
     pub(crate) fn record_image(&self, version: &Version) {
@@ -102,10 +102,10 @@ impl Metrics {
     pub(crate) fn register(&self, registry: &mut Registry) {
         let help = "Time from the head of a request to the head of its response, by route and status";
         registry.register("http_request_duration_seconds", help, self.requests.clone());
-        registry.register("mcp_tool_calls", "Calls by tool and class of client", self.tool_calls.clone());
+        registry.register("mcp_tool_calls", "Calls by tool and client", self.tool_calls.clone());
         registry.register(
             "mcp_initializations",
-            "MCP clients that initialized, by class of client",
+            "MCP clients that initialized, by client",
             self.initializations.clone(),
         );
         let help = "Background tasks that ended unexpectedly and were started again, by task";

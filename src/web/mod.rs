@@ -24,6 +24,7 @@ mod pages;
 mod pipeline;
 mod problem;
 mod ranges;
+mod reader;
 mod reference;
 mod refusal;
 mod releases;

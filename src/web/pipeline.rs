@@ -35,9 +35,16 @@ where
     {
         let respond = || {
             test_panic("request");
-            invalid_target(&request).unwrap_or_else(|| served.respond(request.method(), request.headers()))
+            invalid_target(&request)
+                .map_or_else(|| served.read(request.method(), request.headers()), |response| (response, None))
         };
-        let response = catch_panic(respond, || server_error(app.base_url(), path));
+        let (response, reading) = catch_panic(respond, || (server_error(app.base_url(), path), None));
+        if let Some(reading) = reading
+            && request.method() == Method::GET
+            && matches!(response.status(), StatusCode::OK | StatusCode::NOT_MODIFIED)
+        {
+            app.count_read(reading, request.headers());
+        }
         return Either::Left(ready(exchange.end(app, path, response)));
     }
     let path_served = served.map(|(path, _)| path.clone());

@@ -12,6 +12,7 @@ use super::mcp::server_info::VERSIONS;
 use super::mcp::tools::{TOOLS, Tool};
 use super::problem::ErrorCode;
 use super::releases::listing::{ReleaseView, available, newest};
+use super::releases::sample::Sample;
 use crate::actions::NewestImage;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::consent::{self, Via};
@@ -20,7 +21,7 @@ use crate::domain::release::Releases;
 
 /// What every template of the site can use besides `site.toml`.
 #[derive(Serialize)]
-struct Reference {
+struct Reference<'a> {
     limits: BTreeMap<&'static str, usize>,
     client_limits: [ClientLimitListing; ClientLimit::ALL.len()],
     errors: [ErrorListing; ErrorCode::ALL.len()],
@@ -35,6 +36,7 @@ struct Reference {
     release: Option<ReleaseView>,
     releases: Vec<ReleaseView>,
     last_release: String,
+    sample: Option<&'a Sample>,
 }
 
 #[derive(Serialize)]
@@ -62,7 +64,12 @@ struct EndpointListing {
     errors: Vec<&'static str>,
 }
 
-pub(crate) fn build(base_url: &BaseUrl, newest_image: &NewestImage, releases: &Releases) -> Value {
+pub(crate) fn build(
+    base_url: &BaseUrl,
+    newest_image: &NewestImage,
+    releases: &Releases,
+    sample: Option<&Sample>,
+) -> Value {
     json!(Reference {
         limits: BTreeMap::from([
             ("email", limits::MAX_EMAIL_CHARS),
@@ -87,6 +94,7 @@ pub(crate) fn build(base_url: &BaseUrl, newest_image: &NewestImage, releases: &R
         release: newest(releases, base_url),
         releases: available(releases, base_url),
         last_release: releases.available().map(|release| release.published.date()).max().unwrap_or_default(),
+        sample,
     })
 }
 

@@ -11,6 +11,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::headers::add_security_headers;
 use super::negotiate::{self, Encoding};
+use crate::domain::reads::Reading;
 use crate::domain::sha256::Sha256;
 
 /// One representation of a resource. Each content encoding is compressed when it is first requested,
@@ -39,6 +40,8 @@ pub(crate) struct UnencodedResponse {
     pub cache_control: &'static str,
     /// Whether the response depends on `Accept`.
     pub varies_by_accept: bool,
+    /// What a request for it reads, if that is counted.
+    pub reading: Option<Reading>,
     pub headers: Vec<(HeaderName, String)>,
     pub body: Bytes,
 }
@@ -51,9 +54,20 @@ impl UnencodedResponse {
             content_type,
             cache_control: "public, max-age=300",
             varies_by_accept: false,
+            reading: None,
             headers: Vec::new(),
             body: body.into(),
         }
+    }
+
+    /// A page, whose reads are counted.
+    pub(crate) fn page(content_type: &'static str, reading: Reading, body: impl Into<Bytes>) -> Self {
+        Self { reading: Some(reading), ..Self::file(content_type, body) }
+    }
+
+    /// A file that tells programs about the site.
+    pub(crate) fn briefing(content_type: &'static str, body: impl Into<Bytes>) -> Self {
+        Self::page(content_type, Reading::Briefing, body)
     }
 
     pub(crate) fn with_header(mut self, name: HeaderName, value: impl Into<String>) -> Self {
@@ -105,6 +119,10 @@ impl Encoded {
 }
 
 impl Representation {
+    pub(crate) const fn reading(&self) -> Option<Reading> {
+        self.unencoded.reading
+    }
+
     /// The response to `GET`. For `HEAD` the server drops the body.
     pub(crate) fn respond(&self, request_headers: &HeaderMap) -> Response {
         let chosen = self.encoded(negotiate::encoding(request_headers));

@@ -16,7 +16,7 @@ pub(crate) fn text_response(status: StatusCode, text: impl Into<Body>) -> Respon
 }
 
 /// Responds with `on_panic` if the handler panics, so that a panic affects this request alone.
-pub(crate) fn catch_panic(respond: impl FnOnce() -> Response, on_panic: impl FnOnce() -> Response) -> Response {
+pub(crate) fn catch_panic<T>(respond: impl FnOnce() -> T, on_panic: impl FnOnce() -> T) -> T {
     catch_unwind(AssertUnwindSafe(respond)).unwrap_or_else(|_| log_panic(on_panic))
 }
 
@@ -28,7 +28,7 @@ pub(crate) async fn catch_panic_in(
     AssertUnwindSafe(response).catch_unwind().await.unwrap_or_else(|_| log_panic(on_panic))
 }
 
-fn log_panic(on_panic: impl FnOnce() -> Response) -> Response {
+fn log_panic<T>(on_panic: impl FnOnce() -> T) -> T {
     tracing::error!("a request handler panicked");
     on_panic()
 }

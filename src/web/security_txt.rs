@@ -1,4 +1,5 @@
-//! `/.well-known/security.txt` (RFC 9116), rendered for each request so that it never expires.
+//! `/.well-known/security.txt` (RFC 9116). It expires on the day that `site.toml` sets. Without one it never does: it is rendered
+//! for each request.
 
 use std::time::Duration;
 
@@ -12,15 +13,19 @@ use crate::site::PageName;
 
 pub(crate) const PATH: &str = "/.well-known/security.txt";
 
-/// How long a copy stays valid: less than a year, as the RFC recommends.
+/// How long a copy stays valid if no day is set: less than a year, as the RFC recommends.
 const VALIDITY: Duration = Duration::from_hours(180 * 24);
 
 pub(crate) fn security_txt(app: &App) -> Response {
     let base_url = app.base_url();
+    let contact = base_url.to(PageName::Contact.path());
+    let expires = match app.built().site.facts.security_txt_expires {
+        Some(day) => format!("{}T23:59:59Z", day.date()),
+        None => app.service().clock.now().after(VALIDITY).rfc3339(),
+    };
     let text = format!(
-        "Contact: {}\nExpires: {}\nPreferred-Languages: en\nCanonical: {}\n",
-        base_url.to(PageName::Contact.path()),
-        app.service().clock.now().after(VALIDITY).rfc3339(),
+        "Contact: {contact}#security\nExpires: {expires}\nPolicy: {contact}#security-policy\n\
+         Preferred-Languages: en\nCanonical: {}\n",
         base_url.to(PATH),
     );
     let mut response = Response::new(Body::from(text));

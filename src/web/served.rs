@@ -12,6 +12,7 @@ use super::negotiate::{self, PageFormat};
 use super::representation::{HTML, MARKDOWN, Representation, UnencodedResponse};
 use super::response::{method_not_allowed, text_response};
 use crate::domain::base_url::BaseUrl;
+use crate::domain::reads::Reading;
 use crate::site::{Page, PageName};
 
 /// The prebuilt response of one path.
@@ -44,8 +45,8 @@ impl Served {
         if name == PageName::Home {
             links = format!("{HOME_LINKS}, {links}");
         }
-        let html = UnencodedResponse { varies_by_accept: true, ..UnencodedResponse::file(HTML, page.html.clone()) }
-            .with_header(LINK, links);
+        let html = UnencodedResponse::page(HTML, Reading::Page, page.html.clone());
+        let html = UnencodedResponse { varies_by_accept: true, ..html }.with_header(LINK, links);
         let markdown = UnencodedResponse { varies_by_accept: true, ..markdown(&page.markdown, name, base_url) };
         Self::Page { html: html.into(), markdown: markdown.into() }
     }
@@ -57,8 +58,8 @@ impl Served {
 
     /// A page for one visitor, such as the page after a form: neither cached nor indexed.
     pub(crate) fn private_page(page: &Page) -> Self {
-        let private =
-            UnencodedResponse { cache_control: "no-store", ..UnencodedResponse::file(HTML, page.html.clone()) };
+        let private = UnencodedResponse::page(HTML, Reading::Page, page.html.clone());
+        let private = UnencodedResponse { cache_control: "no-store", ..private };
         Self::File(private.with_header(HeaderName::from_static("x-robots-tag"), "noindex").into())
     }
 
@@ -76,33 +77,42 @@ impl Served {
     }
 
     pub(crate) fn respond(&self, method: &Method, headers: &HeaderMap) -> Response {
+        self.read(method, headers).0
+    }
+
+    /// The response, and what it reads if it is counted and has a status that says so.
+    pub(crate) fn read(&self, method: &Method, headers: &HeaderMap) -> (Response, Option<Reading>) {
         let reads = method == Method::GET || method == Method::HEAD;
         match self {
-            Self::CorsFile(_) if method == Method::OPTIONS => preflight(),
-            Self::CorsFile(_) | Self::File(_) | Self::Page { .. } if !reads => method_not_allowed("GET, HEAD"),
-            Self::File(file) => file.respond(headers),
+            Self::CorsFile(_) if method == Method::OPTIONS => (preflight(), None),
+            Self::CorsFile(_) | Self::File(_) | Self::Page { .. } if !reads => (method_not_allowed("GET, HEAD"), None),
+            Self::File(file) => respond_with(file, headers),
             Self::CorsFile(file) => {
-                let mut response = file.respond(headers);
+                let (mut response, reading) = respond_with(file, headers);
                 add_cors_headers(response.headers_mut());
-                response
+                (response, reading)
             }
             Self::Page { html, markdown } => match negotiate::page_format(headers) {
-                PageFormat::Html => html.respond(headers),
-                PageFormat::Markdown => markdown.respond(headers),
-                PageFormat::Neither => not_acceptable(),
+                PageFormat::Html => respond_with(html, headers),
+                PageFormat::Markdown => respond_with(markdown, headers),
+                PageFormat::Neither => (not_acceptable(), None),
             },
             Self::NotFound { html, markdown } => match negotiate::page_format(headers) {
-                PageFormat::Markdown => markdown.respond(headers),
-                PageFormat::Html | PageFormat::Neither => html.respond(headers),
+                PageFormat::Markdown => respond_with(markdown, headers),
+                PageFormat::Html | PageFormat::Neither => respond_with(html, headers),
             },
         }
     }
 }
 
+fn respond_with(representation: &Representation, headers: &HeaderMap) -> (Response, Option<Reading>) {
+    (representation.respond(headers), representation.reading())
+}
+
 fn markdown(text: &str, name: PageName, base_url: &BaseUrl) -> UnencodedResponse {
     // A rough estimate of how many tokens a language model makes of the text: four characters each.
     let tokens = text.chars().count().div_ceil(4);
-    UnencodedResponse::file(MARKDOWN, text.to_owned())
+    UnencodedResponse::page(MARKDOWN, Reading::Markdown, text.to_owned())
         .with_header(LINK, format!("<{}>; rel=\"canonical\"", base_url.to(name.path())))
         .with_header(HeaderName::from_static("x-markdown-tokens"), tokens.to_string())
 }

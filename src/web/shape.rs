@@ -62,9 +62,9 @@ impl Shape {
         schema
     }
 
-    /// The schema with `additionalProperties: false`, which MCP tools declare for results too.
-    pub(crate) fn strict_schema(&self) -> Value {
-        let mut schema = self.schema();
+    /// The schema as an MCP tool declares it: with `additionalProperties: false` for results too, and described by the tool.
+    pub(crate) fn tool_schema(&self) -> Value {
+        let mut schema = Self { description: "", ..*self }.schema();
         schema["additionalProperties"] = false.into();
         schema
     }
@@ -81,7 +81,9 @@ impl Field {
 
     fn schema(&self) -> Value {
         let mut schema = self.kind.schema();
-        schema["description"] = self.description.into();
+        if !self.description.is_empty() {
+            schema["description"] = self.description.into();
+        }
         schema
     }
 }

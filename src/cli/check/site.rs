@@ -4,12 +4,21 @@ use super::finding::Finding;
 use crate::actions::{NewestImage, ReleaseCatalog, image_problem};
 use crate::cli::base_url;
 use crate::config::Settings;
+use crate::domain::calendar::Day;
 use crate::domain::release::Releases;
 use crate::site::{Content, LetterTemplate, SiteFacts, SiteFailure};
 use crate::store::Store;
 use crate::web;
 
-pub(super) fn check_site(settings: &Settings, releases: &Releases) -> Result<(Finding, NewestImage), SiteFailure> {
+/// How many days before its last day a warning about security.txt begins.
+const SECURITY_TXT_NOTICE_DAYS: i64 = 30;
+
+/// Returns the findings about the site's files, and where downloads lead.
+pub(super) fn check_site(
+    settings: &Settings,
+    releases: &Releases,
+    today: Day,
+) -> Result<(Vec<Finding>, NewestImage), SiteFailure> {
     let content = Content::from_settings(settings)?;
     let (facts, base_url) = (SiteFacts::read(&content)?, base_url(settings));
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &facts.name);
@@ -19,8 +28,21 @@ pub(super) fn check_site(settings: &Settings, releases: &Releases) -> Result<(Fi
         .site_dir
         .as_deref()
         .map_or_else(|| "the built-in site".to_owned(), |folder| format!("with the files of {}", folder.display()));
-    let finding = Finding::ok("site", format!("{}, {origin}; all {files} pages and files can be built", facts.name));
-    Ok((finding, newest_image))
+    let built = Finding::ok("site", format!("{}, {origin}; all {files} pages and files can be built", facts.name));
+    let findings = std::iter::once(built).chain(check_security_txt(&facts, today)).collect();
+    Ok((findings, newest_image))
+}
+
+/// Researchers must not rely on an expired file, so the makers look at it again in time.
+fn check_security_txt(facts: &SiteFacts, today: Day) -> Option<Finding> {
+    let last = facts.security_txt_expires.filter(|last| last.before(SECURITY_TXT_NOTICE_DAYS) <= today)?;
+    let expires = if last < today { "expired" } else { "expires" };
+    let detail = format!(
+        "/.well-known/security.txt {expires} at the end of {}. If the contact page still says what is true, set \
+         `security_txt_expires` in site.toml to a later day.",
+        last.date()
+    );
+    Some(Finding::note("security", detail))
 }
 
 pub(super) async fn check_release(settings: &Settings, store: Option<Store>, newest_image: &NewestImage) -> Finding {

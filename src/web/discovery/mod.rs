@@ -28,23 +28,23 @@ pub(crate) fn files(
     let catalog = ai_catalog::catalog(&site.facts, base_url);
     let plain = "text/plain; charset=utf-8";
     let mut files = vec![
-        ("/llms.txt", UnencodedResponse::file(plain, site.llms_txt.clone())),
-        ("/agents.md", UnencodedResponse::file(MARKDOWN, site.agents_md.clone())),
-        ("/sitemap.xml", UnencodedResponse::file("application/xml", sitemap::sitemap(site, base_url)?)),
-        ("/sitemap.md", UnencodedResponse::file(MARKDOWN, sitemap::sitemap_md(site, base_url))),
-        ("/robots.txt", UnencodedResponse::file(plain, robots::robots(&site.facts, base_url, ai_train))),
-        (openapi::PATH, UnencodedResponse::file("application/json", pretty(&openapi::document(&site.facts, base_url)))),
-        ("/.well-known/ai-catalog.json", UnencodedResponse::file("application/ai-catalog+json", pretty(&catalog))),
-        ("/.well-known/ard.json", UnencodedResponse::file("application/ai-catalog+json", pretty(&catalog))),
+        ("/llms.txt", UnencodedResponse::briefing(plain, site.llms_txt.clone())),
+        ("/agents.md", UnencodedResponse::briefing(MARKDOWN, site.agents_md.clone())),
+        ("/sitemap.xml", UnencodedResponse::briefing("application/xml", sitemap::sitemap(site, base_url)?)),
+        ("/sitemap.md", UnencodedResponse::briefing(MARKDOWN, sitemap::sitemap_md(site, base_url))),
+        ("/robots.txt", UnencodedResponse::briefing(plain, robots::robots(&site.facts, base_url, ai_train))),
+        (openapi::PATH, UnencodedResponse::briefing("application/json", pretty(&openapi::document(&site.facts, base_url)))),
+        ("/.well-known/ai-catalog.json", UnencodedResponse::briefing("application/ai-catalog+json", pretty(&catalog))),
+        ("/.well-known/ard.json", UnencodedResponse::briefing("application/ai-catalog+json", pretty(&catalog))),
         (
             "/.well-known/agent-skills/index.json",
-            UnencodedResponse::file("application/json", pretty(&agent_skills::index(&site.skill, base_url))),
+            UnencodedResponse::briefing("application/json", pretty(&agent_skills::index(&site.skill, base_url))),
         ),
     ]
     .into_iter()
     .map(|(path, file)| (path.to_owned(), file))
     .collect::<Vec<_>>();
-    files.push((agent_skills::path(&site.skill), UnencodedResponse::file(MARKDOWN, site.skill.text.clone())));
+    files.push((agent_skills::path(&site.skill), UnencodedResponse::briefing(MARKDOWN, site.skill.text.clone())));
     for asset in site.assets.iter() {
         let mut file = UnencodedResponse::file(asset.media_type, asset.bytes.clone());
         file.cache_control = "public, max-age=31536000, immutable";
@@ -67,7 +67,7 @@ pub(crate) fn cors_files(base_url: &BaseUrl, server_info: &ServerInfo) -> [(&'st
 }
 
 fn api_catalog(base_url: &BaseUrl) -> UnencodedResponse {
-    UnencodedResponse::file(
+    UnencodedResponse::briefing(
         "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"",
         pretty(&api_catalog::linkset(base_url)),
     )
@@ -75,7 +75,7 @@ fn api_catalog(base_url: &BaseUrl) -> UnencodedResponse {
 }
 
 fn server_card(media_type: &'static str, card: &Value) -> UnencodedResponse {
-    UnencodedResponse { cache_control: "public, max-age=3600", ..UnencodedResponse::file(media_type, pretty(card)) }
+    UnencodedResponse { cache_control: "public, max-age=3600", ..UnencodedResponse::briefing(media_type, pretty(card)) }
 }
 
 fn pretty(value: &Value) -> String {

@@ -35,6 +35,6 @@ pub(super) const EMAIL: Field = Field::required("email", FieldType::Email, "The 
 pub(super) const SOURCE: Field = Field::optional(
     "source",
     FieldType::BoundedString(limits::MAX_SOURCE_CHARS),
-    "Where the request comes from, such as the name of the calling app.",
+    "The name of the calling program, such as `my-agent`; nothing about the person.",
 );
 pub(super) const OK: Field = Field::required("ok", FieldType::AlwaysTrue, "The request succeeded.");

@@ -14,14 +14,14 @@ use crate::web::shape::{Field, FieldType, Shape};
 pub(crate) const WAITLIST: Endpoint = Endpoint {
     operation_id: "joinWaitlist",
     path: "/api/waitlist",
-    summary: "Join the older list",
-    description: "Puts an address on the older list, without a download and without the monthly email. Deprecated: \
-                  new callers use the download. Call it only when the person asked, with their own address. Joining \
-                  twice is harmless.",
+    summary: "Join the waiting list",
+    description: "Puts an address on the app's waiting list, without a download and without the monthly email; nothing \
+                  is mailed because of it. Deprecated: new callers use the download. Call it only when the person asked, \
+                  with their own address. Joining twice is harmless.",
     deprecated: true,
     request: Shape {
         name: "WaitlistRequest",
-        description: "A person wants to be on the older list.",
+        description: "A person wants to be on the waiting list.",
         deny_unknown_fields: true,
         fields: &[EMAIL, SOURCE],
     },

@@ -1,11 +1,11 @@
 //! `tools/call`: runs a tool.
 
-use super::client::ClientClass;
 use super::message::{INVALID_PARAMS, RpcError};
 use super::results::{structured, text_result};
 use super::tools::{PAGE, TOOLS, ToolId};
 use crate::actions;
 use crate::domain::consent::Via;
+use crate::domain::reader::Reader;
 use crate::site::PageName;
 use crate::web::app::App;
 use crate::web::endpoints::{WaitlistResult, parse_waitlist_order};
@@ -15,14 +15,14 @@ use crate::web::problem::{ErrorCode, Problem};
 
 /// Malformed params and unknown tools are protocol errors. Invalid arguments are a result with
 /// `isError`, so that the model reads what to send instead.
-pub(super) async fn call(app: &App, client: ClientClass, params: Option<&Members<'_>>) -> Result<String, RpcError> {
+pub(super) async fn call(app: &App, client: Reader, params: Option<&Members<'_>>) -> Result<String, RpcError> {
     let (name, fields) = parse_params(params)?;
     let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) else {
         let names = TOOLS.map(|tool| tool.name).join(", ");
         return Err(RpcError::new(INVALID_PARAMS, format!("Invalid params: unknown tool; available tools: {names}")));
     };
     app.metrics().record_tool_call(tool.name, client);
-    app.service().count_buffer.tool_called(tool.name, app.service().clock.now());
+    app.service().count_buffer.tool_called(tool.name, client, app.service().clock.now());
     let result = match tool.id {
         ToolId::AboutService => no_arguments(fields).map(|()| app.built().tool_results.about_service.clone()),
         ToolId::ReadPage => read_page(app, fields),

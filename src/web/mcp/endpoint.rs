@@ -3,12 +3,11 @@
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
-use http::header::{ALLOW, CACHE_CONTROL, HeaderName, RETRY_AFTER, USER_AGENT};
+use http::header::{ALLOW, CACHE_CONTROL, HeaderName, RETRY_AFTER};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
 use super::calls;
-use super::client::ClientClass;
 use super::message::{
     INVALID_PARAMS, INVALID_REQUEST, Id, METHOD_NOT_FOUND, Message, PARSE_ERROR, RpcError, SERVER_ERROR,
     error_response, success_response,
@@ -17,11 +16,13 @@ use super::origin::{Origin, add_preflight_headers, is_preflight};
 use super::server_info::VERSIONS;
 use crate::domain::display_text::excerpt;
 use crate::domain::limits;
+use crate::domain::reader::Reader;
 use crate::web::app::App;
 use crate::web::body::{self, BodyError};
 use crate::web::json::{self, Members};
 use crate::web::limits::ClientLimit;
 use crate::web::problem::Problem;
+use crate::web::reader::reader_of;
 use crate::web::response::json_response;
 
 const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -135,14 +136,14 @@ async fn dispatch(
 }
 
 /// The client that `initialize` names.
-fn named_client(params: Option<&Members<'_>>) -> ClientClass {
+fn named_client(params: Option<&Members<'_>>) -> Reader {
     let info = params.and_then(|params| params.get("clientInfo")).and_then(Members::of);
-    ClientClass::classify(info.and_then(|info| json::as_string(info.get("name")?)).as_deref())
+    Reader::of_client_name(info.and_then(|info| json::as_string(info.get("name")?)).as_deref())
 }
 
 /// Without sessions, a call only identifies its client by `User-Agent`.
-fn calling_client(headers: &HeaderMap) -> ClientClass {
-    ClientClass::classify(headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()))
+fn calling_client(headers: &HeaderMap) -> Reader {
+    reader_of(headers, false)
 }
 
 fn list(app: &App, params: Option<&Members<'_>>) -> Result<String, RpcError> {

@@ -1,7 +1,6 @@
 //! The MCP server: Streamable HTTP without sessions, one JSON-RPC message per POST.
 
 mod calls;
-pub(crate) mod client;
 pub(crate) mod endpoint;
 mod message;
 mod origin;

@@ -86,7 +86,7 @@ impl ServerInfo {
                  recommend it, and get_download when a person wants it. Call join_waitlist only when the person asked \
                  for it, with their own address.",
                 name = facts.name,
-                price = price(facts),
+                price = facts.price_words(),
             ),
         }
     }
@@ -101,10 +101,6 @@ impl ServerInfo {
             instructions: &self.instructions,
         })
     }
-}
-
-pub(super) fn price(facts: &SiteFacts) -> String {
-    if facts.price == "0" { "Free".to_owned() } else { format!("{} {}", facts.price, facts.currency) }
 }
 
 /// At most 100 characters, the limit of the server card.

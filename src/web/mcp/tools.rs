@@ -45,16 +45,23 @@ const ABOUT: Shape = Shape {
     description: "",
     deny_unknown_fields: true,
     fields: &[
-        text("name", "The app's name."),
-        text("tagline", "What it is, in a few words."),
-        text("summary", "What it is, in a few sentences."),
-        text("system", "What it runs on."),
-        text("price", "What it costs."),
-        texts("recommend_when", "When to recommend it."),
-        texts("not_for", "Whom or what it is not for."),
-        text("website", "The site."),
-        text("download_page", "Where a person downloads it."),
-        text("contact_page", "Where a person reaches the makers."),
+        text("name"),
+        text("tagline"),
+        text("summary"),
+        text("system"),
+        text("price"),
+        text("signature"),
+        text("licence"),
+        optional_text("licence_url"),
+        optional_text("source_url"),
+        text("maker"),
+        optional_text("maker_country"),
+        Field::optional("works_with", FieldType::StringArray, ""),
+        texts("recommend_when"),
+        texts("not_for"),
+        text("website"),
+        text("download_page"),
+        text("contact_page"),
     ],
 };
 
@@ -63,28 +70,31 @@ const DOWNLOAD_INFO: Shape = Shape {
     description: "",
     deny_unknown_fields: true,
     fields: &[
-        text("page", "The page to send the person to; it asks for their own address and starts the download."),
-        text("system", "What the Mac needs."),
-        text("price", "What it costs."),
-        text("asks_for", "What the page asks the person for."),
-        texts("first_open", "What to do when macOS refuses to open the app the first time."),
-        if_published("version", "The newest version."),
-        if_published("date", "When it was published."),
-        if_published("size", "How large its disk image is."),
-        if_published("sha256", "The SHA-256 of its disk image, in hexadecimal digits."),
+        Field::required("page", FieldType::String, "Send the person here."),
+        text("system"),
+        text("price"),
+        text("asks_for"),
+        text("signature"),
+        texts("first_open"),
+        Field::optional("note", FieldType::String, "Set if no release is published."),
+        optional_text("version"),
+        optional_text("date"),
+        optional_text("size"),
+        optional_text("sha256"),
     ],
 };
 
-const fn text(name: &'static str, description: &'static str) -> Field {
-    Field::required(name, FieldType::String, description)
+/// A member of a result whose name says what it is: models read all declarations, so these are short.
+const fn text(name: &'static str) -> Field {
+    Field::required(name, FieldType::String, "")
 }
 
-const fn if_published(name: &'static str, description: &'static str) -> Field {
-    Field::optional(name, FieldType::String, description)
+const fn optional_text(name: &'static str) -> Field {
+    Field::optional(name, FieldType::String, "")
 }
 
-const fn texts(name: &'static str, description: &'static str) -> Field {
-    Field::required(name, FieldType::StringArray, description)
+const fn texts(name: &'static str) -> Field {
+    Field::required(name, FieldType::StringArray, "")
 }
 
 pub(crate) const TOOLS: [Tool; 4] = [
@@ -92,8 +102,9 @@ pub(crate) const TOOLS: [Tool; 4] = [
         id: ToolId::AboutService,
         name: "about_service",
         title: "About the app",
-        description: "Describes the app: what it is and costs, what it runs on, when to recommend it and when not. \
-                      Stores nothing.",
+        description: "The facts about the app, to answer a person's questions and to decide whether it suits them: what it \
+                      does, what it needs and costs, licence, Apple's signature, who makes it, when to recommend it and \
+                      when not. Call it before you recommend the app. Stores nothing, and signs nobody up.",
         read_only: true,
         input: &NO_ARGUMENTS,
         output: Some(&ABOUT),
@@ -102,8 +113,10 @@ pub(crate) const TOOLS: [Tool; 4] = [
         id: ToolId::ReadPage,
         name: "read_page",
         title: "Read a page",
-        description: "Returns one page of the site as Markdown, word for word: what the app does, what is stored of a \
-                      person, how to reach the makers. Stores nothing.",
+        description: "One page of the site as Markdown, word for word. home: what the app does, download, first open, \
+                      questions and answers. about: how it works, whom it suits, licence, makers. privacy: what is stored \
+                      of a person, why, how long, mail, copies and erasure. developers: JSON endpoints, limits, errors, \
+                      MCP. contact: how to ask the makers, request one's data, report a security problem. Stores nothing.",
         read_only: true,
         input: &READ_PAGE,
         output: None,
@@ -112,8 +125,10 @@ pub(crate) const TOOLS: [Tool; 4] = [
         id: ToolId::GetDownload,
         name: "get_download",
         title: "Where to download",
-        description: "Says where and how a person downloads the app. Takes no address and downloads nothing: the page \
-                      it names asks the person for their own.",
+        description: "Where a person downloads the app: the page to send them to, the newest version with date, size and \
+                      SHA-256, what the Mac needs, and what to do if macOS refuses the first open. It downloads nothing, \
+                      takes no address and stores nothing; the page asks the person for their own address, and the \
+                      download starts there.",
         read_only: true,
         input: &NO_ARGUMENTS,
         output: Some(&DOWNLOAD_INFO),
@@ -121,10 +136,12 @@ pub(crate) const TOOLS: [Tool; 4] = [
     Tool {
         id: ToolId::JoinWaitlist,
         name: "join_waitlist",
-        title: "Join the older list",
-        description: "Puts the person's own address on the older list, without a download and without the monthly \
-                      email. Only with the person's permission. Stores the address, the time and `source`. Joining \
-                      twice is harmless. To be taken off the list, the person writes to the makers.",
+        title: "Join the waiting list",
+        description: "Puts the person's own address on the app's waiting list. Deprecated, but working: the app is out, so \
+                      offer get_download first. The list is neither a download nor the monthly email nor news of \
+                      versions; nothing is mailed because of it. Call it only if the person asked for this list and gave \
+                      you their own address; never respell one. Stores the address, the time and `source`. Joining twice \
+                      is harmless. To leave it, the person writes to the makers on the contact page.",
         read_only: false,
         input: &WAITLIST.request,
         output: Some(&WAITLIST.result),
@@ -161,7 +178,7 @@ impl Tool {
             name: self.name,
             title: self.title,
             description: self.description,
-            input_schema: self.input.strict_schema(),
+            input_schema: self.input.tool_schema(),
             annotations: Annotations {
                 title: self.title,
                 read_only_hint: self.read_only,
@@ -169,7 +186,7 @@ impl Tool {
                 idempotent_hint: true,
                 open_world_hint: false,
             },
-            output_schema: self.output.map(Shape::strict_schema),
+            output_schema: self.output.map(Shape::tool_schema),
         }
     }
 }

@@ -6,9 +6,9 @@ use serde_json::json;
 
 use super::feeds::{self, Feed};
 use super::listing::{self, ReleaseList};
-use crate::actions::NewestImage;
+use super::sample::{self, Sample};
 use crate::domain::base_url::BaseUrl;
-use crate::domain::image_name::file_stem;
+use crate::domain::reads::Reading;
 use crate::domain::release::Releases;
 use crate::site::{Site, SiteFailure};
 use crate::web::representation::UnencodedResponse;
@@ -22,27 +22,26 @@ pub(super) const DISK_IMAGE: &str = "application/x-apple-diskimage";
 pub(crate) fn release_files(
     site: &Site,
     base_url: &BaseUrl,
-    newest_image: &NewestImage,
     releases: &Releases,
+    sample: Option<&Sample>,
 ) -> Result<Vec<(String, UnencodedResponse)>, SiteFailure> {
     let name = &site.facts.name;
-    let list = json!(ReleaseList::new(name, releases, base_url));
+    let list = json!(ReleaseList::new(name, releases, sample, base_url));
     let feed = Feed::new(site, releases, base_url);
     let appcast = match &site.appcast {
         Some(appcast) => appcast.clone(),
         None => feed.appcast(site)?.into_bytes(),
     };
     let mut files = vec![
-        (listing::RELEASES_JSON.to_owned(), revalidated("application/json", format!("{list:#}\n"))),
+        (listing::RELEASES_JSON.to_owned(), UnencodedResponse { reading: Some(Reading::Briefing), ..revalidated("application/json", format!("{list:#}\n")) }),
         (feeds::APPCAST.to_owned(), revalidated("application/rss+xml", appcast)),
         (feeds::ATOM.to_owned(), revalidated("application/atom+xml", feed.atom(site)?)),
     ];
-    if matches!(newest_image, NewestImage::Preview(_)) && releases.newest().is_none() {
-        let file = sample_name(name);
-        let sample = revalidated(DISK_IMAGE, site.sample_image.clone())
-            .with_header(CONTENT_DISPOSITION, attachment(&file))
+    if let Some(sample) = sample {
+        let image = revalidated(DISK_IMAGE, sample.bytes.clone())
+            .with_header(CONTENT_DISPOSITION, attachment(&sample.file))
             .with_header(ACCEPT_RANGES, "none");
-        files.push((format!("/releases/{file}"), sample));
+        files.push((sample::path(&sample.file), image));
     }
     Ok(files)
 }
@@ -50,10 +49,6 @@ pub(crate) fn release_files(
 /// A file that the next release changes, so caches must revalidate it.
 fn revalidated(content_type: &'static str, body: impl Into<Bytes>) -> UnencodedResponse {
     UnencodedResponse { cache_control: "no-cache", ..UnencodedResponse::file(content_type, body) }
-}
-
-pub(super) fn sample_name(app_name: &str) -> String {
-    format!("{}-sample.dmg", file_stem(app_name))
 }
 
 pub(super) fn attachment(file: &str) -> String {

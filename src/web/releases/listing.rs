@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::sample::Sample;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::release::{Release, Releases};
 use crate::domain::version::MacosVersion;
@@ -16,6 +17,8 @@ pub(super) struct ReleaseList<'a> {
     app_name: &'a str,
     latest: Option<String>,
     releases: Vec<ListedRelease<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sample: Option<&'a Sample>,
 }
 
 #[derive(Serialize)]
@@ -47,7 +50,12 @@ pub(crate) struct ReleaseView {
 }
 
 impl<'a> ReleaseList<'a> {
-    pub(super) fn new(app_name: &'a str, releases: &'a Releases, base_url: &BaseUrl) -> Self {
+    pub(super) fn new(
+        app_name: &'a str,
+        releases: &'a Releases,
+        sample: Option<&'a Sample>,
+        base_url: &BaseUrl,
+    ) -> Self {
         let listed = releases.available().map(|release| ListedRelease {
             version: release.version.to_string(),
             date: release.published.rfc3339(),
@@ -59,7 +67,7 @@ impl<'a> ReleaseList<'a> {
             url: url(release, base_url),
         });
         let latest = releases.newest().map(|release| release.version.to_string());
-        Self { app_name, latest, releases: listed.collect() }
+        Self { app_name, latest, releases: listed.collect(), sample }
     }
 }
 

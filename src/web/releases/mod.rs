@@ -5,6 +5,7 @@ mod feeds;
 pub(crate) mod files;
 mod image;
 pub(crate) mod listing;
+pub(crate) mod sample;
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -28,7 +29,7 @@ pub(crate) async fn latest(app: App, request: Request) -> Response {
     match (&app.service().newest_image, releases.newest()) {
         (NewestImage::External(url), _) => redirect(url),
         (_, Some(release)) => redirect(release.external_url.as_deref().unwrap_or(&listing::path(release))),
-        (NewestImage::Preview(_), None) => redirect(&format!("/releases/{}", files::sample_name(name))),
+        (NewestImage::Preview(_), None) => redirect(&sample::path(&sample::file_name(name))),
         (NewestImage::Published(_), None) => {
             unavailable("No disk image has been published yet. Please come back later.\n")
         }

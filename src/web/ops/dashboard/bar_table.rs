@@ -1,4 +1,4 @@
-//! Tables with a bar in each row: sources, channels, tool calls and versions.
+//! Tables with a bar in each row: sources, channels, readers, tool calls and versions.
 
 use serde::Serialize;
 
@@ -6,6 +6,8 @@ use super::chart::row_length;
 use super::format::{self, NO_VALUE, grouped, grouped_quantity, percent};
 use crate::domain::counts::Totals;
 use crate::domain::display_text::sanitize_label;
+use crate::domain::reader::{Reader, ReaderKind};
+use crate::domain::reads::ReadTotals;
 use crate::domain::statistics::Statistics;
 
 const MAX_SOURCES_SHOWN: usize = 8;
@@ -90,6 +92,25 @@ pub(super) fn tools(statistics: &Statistics) -> BarTable {
     let since = format::period_name(statistics.by, statistics.since);
     let caption = format!("{} since {since}.", grouped_quantity(calls, "call", "calls"));
     BarTable { caption: Some(caption), ..bar_table(["Tool", "Calls"], &statistics.tools) }
+}
+
+/// Reads by reader: those known by name, then people and other programs.
+pub(super) fn readers(statistics: &Statistics) -> BarTable {
+    let rows = statistics.readers.rows();
+    let max = rows.iter().map(|(_, totals)| totals.sum()).max().unwrap_or_default();
+    let row = |(reader, totals): (Reader, ReadTotals)| BarTableRow {
+        name: reader.name().to_owned(),
+        is_placeholder: matches!(reader.kind(), ReaderKind::Person | ReaderKind::Program),
+        cells: totals.named().map(|(_, count)| grouped(count)).into(),
+        bar: Some(RowBar { solid: row_length(totals.sum(), max), hollow: 0.0 }),
+    };
+    BarTable {
+        caption: None,
+        headings: vec!["Reader", "Pages", "Markdown", "Briefings", "Tools"],
+        has_legend: false,
+        rows: rows.into_iter().map(row).collect(),
+        remainder: None,
+    }
 }
 
 /// A table of downloads, their share of all downloads, and joins.

@@ -1,10 +1,12 @@
-//! The charts by day, week or month: downloads, and the opt-ins that came with them.
+//! The charts by day, week or month: downloads, the opt-ins that came with them, and who reads.
 
 use serde::Serialize;
 
 use super::chart::{BarChart, LineChart};
 use super::format::{self, grouped, new_people, percent, share};
 use crate::domain::counts::Totals;
+use crate::domain::reader::ReaderKind;
+use crate::domain::reads::ReadsByReader;
 use crate::domain::statistics::Statistics;
 
 /// A chart with its summary, and the same numbers as a table.
@@ -86,6 +88,41 @@ pub(super) fn opt_ins(statistics: &Statistics) -> PeriodChart<LineChart> {
         rows: rows.collect(),
         total: None,
     }
+}
+
+/// All reads, those by people in front, and a table by kind of reader with the downloads beside.
+pub(super) fn reads(statistics: &Statistics) -> PeriodChart<BarChart> {
+    let by_kind = |reads: &ReadsByReader| ReaderKind::ALL.map(|kind| reads.sum_of(kind));
+    let counts: Vec<_> = statistics.readers_by_period.iter().map(by_kind).collect();
+    let pairs: Vec<_> = counts.iter().map(|kinds| (kinds.iter().sum(), kinds[0])).collect();
+    let cells = |kinds: &[u64; 4], downloads: u64| kinds.iter().copied().chain([downloads]).map(grouped).collect();
+    let periods = statistics.periods.iter().zip(format::period_names(statistics)).zip(&counts);
+    let rows = periods.map(|(((_, totals), period), kinds)| PeriodRow {
+        tooltip: Some(format!("{period}: {}, {} by people", reads_quantity(kinds.iter().sum()), grouped(kinds[0]))),
+        period,
+        cells: cells(kinds, totals.downloads),
+    });
+    let all = by_kind(&statistics.readers);
+    let since = format::period_name(statistics.by, statistics.since);
+    PeriodChart {
+        drawing: BarChart::new(&pairs),
+        summary: format!(
+            "{} since {since}: {} by people, {} by agents, {} by crawlers, {} by other programs.",
+            reads_quantity(all.iter().sum()),
+            grouped(all[0]),
+            grouped(all[1]),
+            grouped(all[2]),
+            grouped(all[3])
+        ),
+        axis: axis(statistics),
+        current_period: format::current_period(statistics.by),
+        rows: rows.collect(),
+        total: Some(cells(&all, statistics.total.downloads)),
+    }
+}
+
+fn reads_quantity(number: u64) -> String {
+    format::grouped_quantity(number, "read", "reads")
 }
 
 fn opt_ins_summary(statistics: &Statistics) -> String {
