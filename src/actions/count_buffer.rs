@@ -30,12 +30,8 @@ impl CountBuffer {
     }
 
     pub fn tool_called(&self, tool: &'static str, reader: Reader, at: Timestamp) {
-        let key = CountKey {
-            day: Day::of(at),
-            what: CountedEvent::ToolCall,
-            via: Via::Mcp.as_str(),
-            name: tool.to_owned(),
-        };
+        let key =
+            CountKey { day: Day::of(at), what: CountedEvent::ToolCall, via: Via::Mcp.as_str(), name: tool.to_owned() };
         let mut buffered = self.buffered();
         buffered.reads.add(key.day, reader, Reading::Tool);
         buffered.counts.add(key);

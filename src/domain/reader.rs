@@ -185,7 +185,11 @@ mod tests {
     fn readers_are_told_by_the_names_that_they_send() {
         for (user_agent, reader, kind) in [
             ("Mozilla/5.0 (compatible; ClaudeBot/1.0; +claudebot@anthropic.com)", "ClaudeBot", ReaderKind::Crawler),
-            ("Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.3)", "GPTBot", ReaderKind::Crawler),
+            (
+                "Mozilla/5.0 AppleWebKit/537.36 (KHTML, like Gecko; compatible; GPTBot/1.3)",
+                "GPTBot",
+                ReaderKind::Crawler,
+            ),
             ("Mozilla/5.0 (compatible; Claude-User/1.0)", "Claude-User", ReaderKind::Agent),
             ("claude-code/2.1.0 (cli)", "Claude Code", ReaderKind::Agent),
             ("meta-externalagent/1.1 (+https://developers.facebook.com/)", "Meta-ExternalAgent", ReaderKind::Crawler),

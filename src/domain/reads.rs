@@ -53,12 +53,7 @@ impl ReadTotals {
     /// Each total with its name in JSON. The columns of `stats` and of the dashboard are in this order.
     #[must_use]
     pub const fn named(&self) -> [(&'static str, u64); 4] {
-        [
-            ("pages", self.pages),
-            ("markdown", self.markdown),
-            ("briefings", self.briefings),
-            ("tools", self.tools),
-        ]
+        [("pages", self.pages), ("markdown", self.markdown), ("briefings", self.briefings), ("tools", self.tools)]
     }
 }
 

@@ -17,8 +17,7 @@ pub(super) const ADD_COUNTS: Statement = batch_statement!(
     "ON CONFLICT (day, kind, via, name) DO UPDATE SET times = counts.times + excluded.times"
 );
 
-const SELECT_FIRST_DAY: &str =
-    "SELECT MIN(day) FROM (SELECT MIN(day) AS day FROM counts UNION ALL SELECT MIN(day) FROM pending_counts UNION ALL SELECT MIN(day) FROM reads) AS first";
+const SELECT_FIRST_DAY: &str = "SELECT MIN(day) FROM (SELECT MIN(day) AS day FROM counts UNION ALL SELECT MIN(day) FROM pending_counts UNION ALL SELECT MIN(day) FROM reads) AS first";
 
 const SELECT_BY_DAY: &str = concat!(
     "SELECT day, kind, via, CAST(SUM(times) AS BIGINT) FROM ",

@@ -60,7 +60,11 @@ impl BuiltSite {
             unsubscribe: Served::private_page(&site.unsubscribe),
             unsubscribed: Served::private_page(&site.unsubscribed),
             never_again: Served::private_page(&site.never_again),
-            tool_results: ToolResults::new(&site.facts, base_url, &NewestDownload::new(newest_image, releases, sample.as_ref())),
+            tool_results: ToolResults::new(
+                &site.facts,
+                base_url,
+                &NewestDownload::new(newest_image, releases, sample.as_ref()),
+            ),
             server_info,
             site,
         })

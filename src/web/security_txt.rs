@@ -24,8 +24,9 @@ pub(crate) fn security_txt(app: &App) -> Response {
         None => app.service().clock.now().after(VALIDITY).rfc3339(),
     };
     let text = format!(
-        "Contact: {contact}#security\nExpires: {expires}\nPolicy: {contact}#security-policy\n\
+        "# Agents: {} says how to report for a person.\nContact: {contact}#security\nExpires: {expires}\nPolicy: {contact}#security-policy\n\
          Preferred-Languages: en\nCanonical: {}\n",
+        base_url.to("/llms.txt"),
         base_url.to(PATH),
     );
     let mut response = Response::new(Body::from(text));

@@ -81,7 +81,7 @@ async fn llms_txt_has_a_title_a_summary_and_lists_of_markdown_that_exists() {
         assert_eq!(blocks[0], "# Troupe");
         assert!(blocks[1].starts_with("> ") && !blocks[1].contains('\n'), "{}", blocks[1]);
         assert!(!blocks[2].starts_with(['#', '-', '>']), "a paragraph on when to use what");
-        assert!(llms.contains("deprecated: prefer download"), "which of the two to prefer");
+        assert!(llms.contains("Deprecated: prefer the download"), "which of the two to prefer");
         assert_eq!(llms.lines().filter(|line| line.starts_with("# ")).count(), 1);
         assert!(llms.lines().filter(|line| line.starts_with("## ")).count() >= 2);
 
@@ -100,6 +100,70 @@ async fn llms_txt_has_a_title_a_summary_and_lists_of_markdown_that_exists() {
         let all =
             ["/about.md", "/agents.md", "/contact.md", "/developers.md", "/index.md", "/privacy.md", "/releases.md"];
         assert_eq!(listed, all);
+    })
+    .await;
+}
+
+/// What the two briefings must say, each in words of its own.
+#[tokio::test]
+async fn the_briefings_are_short_and_answer_the_usual_wishes() {
+    on_one_database_with(live(), async |service| {
+        let llms = text(service, "/llms.txt").await;
+        assert!(llms.len() < 4_500, "a model reads all of it: {} bytes", llms.len());
+        let agents = text(service, "/agents.md").await;
+        for (path, briefing) in [("/llms.txt", &llms), ("/agents.md", &agents)] {
+            for fact in [
+                "macOS 14 or later, Apple silicon and Intel",
+                "free",
+                "do not build a competing product",
+                "may not be signed with Apple",
+                "Open Anyway",
+                "No cookies",
+                "erasure",
+                "/api/download",
+                "updates",
+                "/releases.atom",
+                "/api/contact",
+                "a copy, a correction",
+                "confidential way",
+                "/api/waitlist",
+                "waiting list",
+                "to pass on",
+                "shasum -a 256",
+                "/releases.json",
+                "about_service",
+                "read_page",
+                "get_download",
+                "join_waitlist",
+                "`initialize` is not needed",
+                "Never respell or guess an address",
+                "unasked",
+                "ASCII",
+            ] {
+                assert!(briefing.contains(fact), "{path} says nothing of {fact:?}");
+            }
+        }
+    })
+    .await;
+}
+
+/// A name of a program is not an IP address, and must not read like one.
+#[tokio::test]
+async fn source_is_described_as_the_name_of_a_program_everywhere() {
+    on_one_database_with(live(), async |service| {
+        let tools = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" });
+        let mut texts = vec![("/mcp", service.post("/mcp", &tools).await.text())];
+        for path in
+            ["/llms.txt", "/agents.md", "/openapi.json", "/index.md", "/privacy.md", "/developers.md", "/developers"]
+        {
+            texts.push((path, text(service, path).await));
+        }
+        for (path, text) in texts {
+            let text = text.to_lowercase();
+            for phrase in ["where the request", "request came from", "request comes from"] {
+                assert!(!text.contains(phrase), "{path} has {phrase:?}");
+            }
+        }
     })
     .await;
 }
@@ -164,7 +228,8 @@ async fn security_txt_never_expires_and_leads_to_the_contact_page() {
             let values = |name: &str| {
                 fields.iter().filter(|(field, _)| *field == name).map(|(_, value)| *value).collect::<Vec<_>>()
             };
-            assert_eq!(values("Contact"), [format!("{BASE}/contact")]);
+            assert_eq!(values("Contact"), [format!("{BASE}/contact#security")]);
+            assert_eq!(values("Policy"), [format!("{BASE}/contact#security-policy")]);
             assert_eq!(values("Canonical"), [format!("{BASE}/.well-known/security.txt")]);
             assert_eq!(values("Preferred-Languages"), ["en"]);
             let [expires] = values("Expires")[..] else { panic!("one Expires: {file}") };
@@ -173,6 +238,19 @@ async fn security_txt_never_expires_and_leads_to_the_contact_page() {
             assert!((1..365 * 24 * 3600).contains(&ahead), "{ahead} seconds ahead");
             service.clock.advance(std::time::Duration::from_hours(400 * 24));
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn security_txt_ends_on_the_day_that_the_makers_set() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let facts = format!("security_txt_expires = \"2027-06-30\"\n{}", include_str!("../../content/site.toml"));
+    std::fs::write(folder.path().join("site.toml"), facts).expect("site.toml");
+    let written = RawSettings { site_dir: Some(folder.path().display().to_string()), ..live() };
+    on_one_database_with(written, async |service| {
+        let file = text(service, "/.well-known/security.txt").await;
+        assert!(file.contains("\nExpires: 2027-06-30T23:59:59Z\n"), "{file}");
     })
     .await;
 }

@@ -2,6 +2,7 @@
 
 mod caching;
 mod contents;
+mod facts;
 mod headers;
 
 use porchlight::config::RawSettings;

@@ -7,7 +7,7 @@ use porchlight::config::RawSettings;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::harness::{Program, on_each_database_with, raw};
+use crate::harness::{Program, on_each_database_with, on_one_database, on_one_database_with, raw};
 
 /// A first customisation: the facts, one page, one colour.
 fn another_app(folder: &Path) {
@@ -52,6 +52,64 @@ async fn a_folder_turns_the_site_into_that_of_another_app() {
         assert!(style.text().contains("/* lantern */"));
         let sitemap = service.get("/sitemap.xml").await.text();
         assert!(sitemap.contains("/about</loc><lastmod>2026-11-14</lastmod>"), "{sitemap}");
+    })
+    .await;
+}
+
+/// A folder whose `site.toml` has every fact that a maker may set.
+pub fn with_every_fact() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let facts = "maker_country = \"Iceland\"\nlicence_name = \"Lamp Licence 2.0\"\n\
+                 licence_url = \"https://lamp.example/licence\"\nsource_url = \"https://lamp.example/source\"\n\
+                 works_with = [\"Agent One\", \"Agent Two\"]\nsignature = \"notarised\"\n";
+    let site = include_str!("../../content/site.toml");
+    fs::write(folder.path().join("site.toml"), format!("{facts}{site}")).unwrap();
+    folder
+}
+
+#[tokio::test]
+async fn facts_that_a_maker_sets_appear_wherever_they_matter_and_nothing_is_invented() {
+    let facts = [
+        ("Iceland", &["/about.md", "/llms.txt", "/agents.md", "/"][..]),
+        ("Lamp Licence 2.0", &["/about.md", "/llms.txt", "/agents.md"]),
+        ("https://lamp.example/licence", &["/about.md", "/llms.txt", "/agents.md", "/"]),
+        ("https://lamp.example/source", &["/about.md", "/index.md", "/llms.txt", "/agents.md", "/"]),
+        ("Agent One, Agent Two", &["/about.md", "/llms.txt", "/agents.md"]),
+        (
+            "Apple Developer ID and notarised",
+            &["/about.md", "/index.md", "/llms.txt", "/agents.md", "/", "/download/started"],
+        ),
+    ];
+    let about = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "about_service" } });
+    let folder = with_every_fact();
+    on_one_database_with(written(folder.path()), async |service| {
+        for (fact, paths) in facts {
+            for path in paths {
+                assert!(service.get(path).await.text().contains(fact), "{path} does not have {fact}");
+            }
+        }
+        let about = service.post("/mcp", &about).await.expect_ok()["result"]["structuredContent"].clone();
+        assert_eq!(about["maker_country"], "Iceland");
+        assert!(about["licence"].as_str().unwrap().starts_with("Lamp Licence 2.0. Source-available"), "{about}");
+        assert_eq!(about["licence_url"], "https://lamp.example/licence");
+        assert_eq!(about["source_url"], "https://lamp.example/source");
+        assert_eq!(about["works_with"], json!(["Agent One", "Agent Two"]));
+        for path in ["/", "/index.md", "/about.md", "/llms.txt", "/agents.md", "/download/started"] {
+            let text = service.get(path).await.text();
+            assert!(!text.contains("may not be signed") && !text.contains("may refuse"), "{path} says otherwise");
+        }
+    })
+    .await;
+    on_one_database(async |service| {
+        for (fact, paths) in facts {
+            for path in paths {
+                assert!(!service.get(path).await.text().contains(fact), "{path} invents {fact}");
+            }
+        }
+        let about = service.post("/mcp", &about).await.expect_ok()["result"]["structuredContent"].clone();
+        for name in ["maker_country", "licence_url", "source_url", "works_with"] {
+            assert_eq!(about.get(name), None, "{name}");
+        }
     })
     .await;
 }

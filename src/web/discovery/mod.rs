@@ -33,7 +33,10 @@ pub(crate) fn files(
         ("/sitemap.xml", UnencodedResponse::briefing("application/xml", sitemap::sitemap(site, base_url)?)),
         ("/sitemap.md", UnencodedResponse::briefing(MARKDOWN, sitemap::sitemap_md(site, base_url))),
         ("/robots.txt", UnencodedResponse::briefing(plain, robots::robots(&site.facts, base_url, ai_train))),
-        (openapi::PATH, UnencodedResponse::briefing("application/json", pretty(&openapi::document(&site.facts, base_url)))),
+        (
+            openapi::PATH,
+            UnencodedResponse::briefing("application/json", pretty(&openapi::document(&site.facts, base_url))),
+        ),
         ("/.well-known/ai-catalog.json", UnencodedResponse::briefing("application/ai-catalog+json", pretty(&catalog))),
         ("/.well-known/ard.json", UnencodedResponse::briefing("application/ai-catalog+json", pretty(&catalog))),
         (

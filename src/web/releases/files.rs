@@ -33,7 +33,13 @@ pub(crate) fn release_files(
         None => feed.appcast(site)?.into_bytes(),
     };
     let mut files = vec![
-        (listing::RELEASES_JSON.to_owned(), UnencodedResponse { reading: Some(Reading::Briefing), ..revalidated("application/json", format!("{list:#}\n")) }),
+        (
+            listing::RELEASES_JSON.to_owned(),
+            UnencodedResponse {
+                reading: Some(Reading::Briefing),
+                ..revalidated("application/json", format!("{list:#}\n"))
+            },
+        ),
         (feeds::APPCAST.to_owned(), revalidated("application/rss+xml", appcast)),
         (feeds::ATOM.to_owned(), revalidated("application/atom+xml", feed.atom(site)?)),
     ];

@@ -66,7 +66,7 @@ async fn it_needs_no_script_and_each_chart_is_also_text_and_a_table() {
         assert!(policy.starts_with("default-src 'none'") && !policy.contains("script") && !policy.contains("unsafe"));
         assert!(!page.contains("<script") && !page.contains(" style=") && !page.contains(" onclick="), "{page}");
         let charts: Vec<_> = page.split("<section class=\"chart").skip(1).collect();
-        assert_eq!(charts.len(), 2);
+        assert_eq!(charts.len(), 3);
         for chart in charts {
             let chart = chart.split("</section>").next().expect("its end");
             assert!(chart.contains("<svg") && chart.contains("<details>") && chart.contains("<table>"), "{chart}");

@@ -146,8 +146,8 @@ async fn what_prometheus_reads_is_valid_and_holds_nothing_that_callers_sent() {
         let calls = |client| {
             value(&samples, "porchlight_mcp_tool_calls_total", &[("tool", "get_download"), ("client", client)])
         };
-        assert_eq!((calls("claude"), calls("other")), (Some(1.0), Some(1.0)));
-        assert_eq!(value(&samples, "porchlight_mcp_initializations_total", &[("client", "cursor")]), Some(1.0));
+        assert_eq!((calls("Claude Code"), calls("other programs")), (Some(1.0), Some(1.0)));
+        assert_eq!(value(&samples, "porchlight_mcp_initializations_total", &[("client", "Cursor")]), Some(1.0));
         assert_eq!(value(&samples, "porchlight_writer_waiting", &[]), Some(0.0));
         assert_eq!(value(&samples, "porchlight_writer_batch_size_count", &[]), Some(2.0));
         assert_eq!(value(&samples, "porchlight_outbox_messages", &[("state", "waiting")]), Some(1.0));

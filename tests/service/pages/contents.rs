@@ -14,7 +14,8 @@ async fn markdown_begins_with_front_matter_and_a_line_that_points_to_llms_txt() 
             let (front, body) = text.strip_prefix("---\n").and_then(|rest| rest.split_once("\n---\n\n")).expect("both");
             let lines: Vec<_> = front.lines().map(|line| line.split_once(": ").expect("name: value")).collect();
             let names: Vec<_> = lines.iter().map(|(name, _)| *name).collect();
-            assert_eq!(names, ["title", "description", "canonical_url", "last_updated"], "{twin}");
+            let own: &[_] = if path == "/" { &["requirements"] } else { &[] };
+            assert_eq!(names, [&["title", "description", "canonical_url", "last_updated"], own].concat(), "{twin}");
             for (_, quoted) in &lines[..2] {
                 assert!(serde_json::from_str::<String>(quoted).is_ok_and(|text| !text.is_empty()), "{quoted}");
             }
