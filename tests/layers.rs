@@ -64,6 +64,7 @@ const WEB_LAYERS: [&[&str]; 9] = [
         "releases::files",
         "releases::listing",
         "releases::sample",
+        "releases::size",
     ],
     // All of it together
     &["built_site"],

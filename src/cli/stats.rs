@@ -161,7 +161,7 @@ fn row_json(name: &str, value: Value, totals: &Totals) -> Value {
 const COLUMNS: &[&str] = &["downloads", "new people", "opt-ins", "joins", "messages", "unsubscribed"];
 /// Reads by kind of reader, in the order of [`ReaderKind::ALL`], and the downloads beside them.
 const KIND_COLUMNS: &[&str] = &["people", "agents", "crawlers", "programs", "downloads"];
-/// The headings of the columns, in the order of [`ReadTotals::named`].
+/// The headings of the columns, in the order of [`ReadTotals::named`](crate::domain::reads::ReadTotals::named).
 const READ_COLUMNS: &[&str] = &["pages", "markdown", "briefings", "tools"];
 /// How many sources the table lists; the last row has the others.
 const MAX_SOURCES: usize = 12;

@@ -7,8 +7,8 @@ use crate::domain::base_url::BaseUrl;
 use crate::domain::release::Releases;
 use crate::site::{PageName, SiteFacts};
 use crate::web::json;
-use crate::web::releases::listing::size;
 use crate::web::releases::sample::Sample;
+use crate::web::releases::size::size;
 
 /// The encoded results of the tools that have no arguments.
 #[derive(Debug)]

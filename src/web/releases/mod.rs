@@ -6,6 +6,7 @@ pub(crate) mod files;
 mod image;
 pub(crate) mod listing;
 pub(crate) mod sample;
+pub(crate) mod size;
 
 use axum::body::Body;
 use axum::extract::Request;

@@ -4,7 +4,7 @@
 use bytes::Bytes;
 use serde::Serialize;
 
-use super::listing::size;
+use super::size::size;
 use crate::actions::NewestImage;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::image_name::file_stem;
