@@ -119,18 +119,22 @@ impl Reader {
     #[must_use]
     pub fn of_user_agent(user_agent: Option<&str>, asks_for_markdown: bool) -> Self {
         let user_agent = user_agent.unwrap_or_default();
-        match Self::known(user_agent) {
-            Some(reader) => reader,
-            None if !asks_for_markdown && is_browser(user_agent) => Self::PEOPLE,
-            None => Self::OTHER_PROGRAMS,
+        let mut is_browser = user_agent.starts_with("Mozilla/") && !asks_for_markdown;
+        for word in words(user_agent) {
+            if let Some(reader) = Self::of_product(word) {
+                return reader;
+            }
+            is_browser &= !names_a_program(word);
         }
+        if is_browser { Self::PEOPLE } else { Self::OTHER_PROGRAMS }
     }
 
     /// Tells the reader by the name that an MCP client gives itself.
     #[must_use]
     pub fn of_client_name(name: Option<&str>) -> Self {
         let name = name.unwrap_or_default();
-        Self::known(name).or_else(|| Self::known(&name.replace(' ', "-"))).unwrap_or(Self::OTHER_PROGRAMS)
+        let known = |name: &str| words(name).find_map(Self::of_product);
+        known(name).or_else(|| known(&name.replace(' ', "-"))).unwrap_or(Self::OTHER_PROGRAMS)
     }
 
     /// The reader that is stored under this name. One that only a newer version tells apart is another program.
@@ -158,20 +162,26 @@ impl Reader {
         (0..Self::COUNT).map(Self)
     }
 
-    /// The first word of the text that is a known product name.
-    fn known(text: &str) -> Option<Self> {
-        let is_separator = |c: char| !c.is_ascii_alphanumeric() && !matches!(c, '-' | '_');
-        text.split(is_separator).find_map(|word| {
-            let products = BY_LENGTH.get(word.len())?;
-            products.iter().find(|(product, _)| product.eq_ignore_ascii_case(word)).map(|(_, reader)| *reader)
-        })
+    fn of_product(name: &[u8]) -> Option<Self> {
+        let products = BY_LENGTH.get(name.len())?;
+        products.iter().find(|(product, _)| product.as_bytes().eq_ignore_ascii_case(name)).map(|(_, reader)| *reader)
     }
 }
 
-/// Whether the text looks like the `User-Agent` of a browser that a person uses.
-fn is_browser(user_agent: &str) -> bool {
-    const PROGRAMS: [&str; 6] = ["compatible;", "+http", "Headless", "bot/", "Bot/", "spider"];
-    user_agent.starts_with("Mozilla/") && !PROGRAMS.iter().any(|program| user_agent.contains(program))
+/// The words of a text, as bytes: every page that is read goes through here.
+fn words(text: &str) -> impl Iterator<Item = &[u8]> {
+    text.as_bytes().split(|byte| !byte.is_ascii_alphanumeric() && !matches!(byte, b'-' | b'_'))
+}
+
+/// Whether a word of `User-Agent` says that it is not the one of a browser, such as `compatible` or `NewBot`.
+fn names_a_program(word: &[u8]) -> bool {
+    let ends_with = |end: &[u8]| word.len() >= end.len() && word[word.len() - end.len()..].eq_ignore_ascii_case(end);
+    match word.last() {
+        Some(b't' | b'T') => ends_with(b"bot"),
+        Some(b'r' | b'R') => ends_with(b"spider") || ends_with(b"crawler"),
+        Some(b'e') => word == b"compatible" || word == b"HeadlessChrome",
+        _ => false,
+    }
 }
 
 #[cfg(test)]
