@@ -14,4 +14,5 @@ pub mod probe;
 pub mod serve;
 pub mod site;
 pub mod store;
+pub mod tls;
 pub mod web;

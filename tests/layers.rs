@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use fancy_regex::Regex;
 
 /// The modules of the crate by layer, as `ARCHITECTURE.md` lists them.
-const LAYERS: [(&str, u8); 12] = [
+const LAYERS: [(&str, u8); 13] = [
     ("cli", 5),
     ("serve", 4),
     ("web", 3),
@@ -18,6 +18,7 @@ const LAYERS: [(&str, u8); 12] = [
     ("mail", 1),
     ("site", 1),
     ("probe", 1),
+    ("tls", 1),
     ("logging", 1),
     ("domain", 0),
     ("config", 0),
@@ -80,6 +81,7 @@ const WEB_LAYERS: [&[&str]; 9] = [
         "mcp::origin",
         "ops::*",
         "pages",
+        "redirect",
         "releases",
         "releases::image",
         "security_txt",

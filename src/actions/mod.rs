@@ -5,6 +5,7 @@
 //! statement enforces a rule, the doc comment of the action names it.
 
 mod backup_folder;
+mod certificate_status;
 mod count_buffer;
 mod create_backup;
 mod erase_person;
@@ -35,6 +36,7 @@ use crate::domain::time::Timestamp;
 use crate::store::{Store, Writer};
 
 pub use backup_folder::Progress;
+pub use certificate_status::CertificateStatus;
 pub use count_buffer::CountBuffer;
 pub use create_backup::{BackupFailure, CreatedBackup, create_backup};
 pub use erase_person::erase_person;
@@ -67,6 +69,8 @@ pub struct Service {
     pub clock: Clock,
     pub newest_image: NewestImage,
     pub catalog: ReleaseCatalog,
+    /// `None`: the service speaks plain HTTP.
+    pub certificate: Option<CertificateStatus>,
     pub count_buffer: CountBuffer,
     pub cached_summary: CachedSummary,
     /// Whether a mail server is configured to which contact messages are forwarded.

@@ -12,6 +12,8 @@ const MAX_OUTBOX_AGE: Duration = Duration::from_hours(1);
 pub struct ReadinessCheck {
     pub name: &'static str,
     pub problem: Option<String>,
+    /// What to know if there is none.
+    pub note: Option<String>,
     /// Whether a problem makes `/readyz` fail, because another instance may do better.
     pub fails_readiness: bool,
 }
@@ -19,22 +21,29 @@ pub struct ReadinessCheck {
 /// Checks everything that downloads and messages depend on. While the database is unavailable, checks that need it are
 /// left out.
 pub async fn readiness(service: &Service) -> Vec<ReadinessCheck> {
-    let check = |name, problem, fails_readiness| ReadinessCheck { name, problem, fails_readiness };
+    let check = |name, problem, fails_readiness| ReadinessCheck { name, problem, note: None, fails_readiness };
     let writer = service.writer.unavailable_reason();
+    let certificate = service.certificate.as_ref();
+    let certificate = certificate.map(|status| ReadinessCheck {
+        note: status.expires().map(|expires| format!("valid until {}", expires.date())),
+        ..check("certificate", status.problem(service.clock.now()), false)
+    });
     if let Err(failure) = service.catalog.refresh().await {
         let database = check("database", Some(failure.to_string()), true);
-        return std::iter::once(database).chain(writer.map(|problem| check("writer", Some(problem), true))).collect();
+        let writer = writer.map(|problem| check("writer", Some(problem), true));
+        return std::iter::once(database).chain(writer).chain(certificate).collect();
     }
     let image = image_problem(&service.catalog, &service.newest_image).await;
     // Without any release, no other instance has an image either.
     let has_release = service.catalog.cached().newest().is_some();
-    vec![
+    let checks = [
         check("database", None, true),
         check("writer", writer, true),
         check("newest_image", image, has_release),
         check("outbox", outbox_problem(service).await, false),
         check("proxy", service.unconfigured_proxy.problem(), false),
-    ]
+    ];
+    checks.into_iter().chain(certificate).collect()
 }
 
 /// Without a configured mail server, messages are not meant to be forwarded.

@@ -13,7 +13,7 @@ use std::time::Duration;
 use clap::Args;
 
 use self::finding::{Finding, State, line, report};
-use self::https::check_https;
+use self::https::{check_certificate, check_https};
 use self::mail::check_mail;
 use self::proxy::check_proxy;
 use self::site::{check_release, check_site};
@@ -97,6 +97,7 @@ async fn run_checks(settings: &Settings, name_servers: &NameServers) -> Vec<Find
         findings.extend(check_proxy(settings, &store, Clock::System.now()).await);
         store.close().await;
     }
+    findings.extend(check_certificate(settings, Clock::System.now()));
     let base_url = base_url(settings);
     let (https, mail) = tokio::join!(check_https(&base_url, Clock::System.now()), check_mail(settings, name_servers));
     findings.extend(https);

@@ -253,7 +253,7 @@ fn run(cli: Cli) -> Result<(), CommandFailure> {
 
 /// Returns the public URL of the site: the setting, or the URL of the listener.
 fn base_url(settings: &Settings) -> BaseUrl {
-    settings.base_url.clone().unwrap_or_else(|| BaseUrl::from_listen_address(settings.listen))
+    settings.base_url.clone().unwrap_or_else(|| BaseUrl::from_listen_address(settings.listen[0]))
 }
 
 /// Runs a command to completion on a single-threaded runtime.

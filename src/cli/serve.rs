@@ -11,7 +11,7 @@ use super::{CommandFailure, eprint_line};
 use crate::clock::Clock;
 use crate::config::{LogFormat, Settings};
 use crate::logging;
-use crate::serve::{RunningService, start};
+use crate::serve::{RunningService, notify_service_manager, start};
 
 /// When the process ends at the latest, after the signal: it has ten seconds, and ends earlier unless a thread is stuck.
 const EXIT_DEADLINE: Duration = Duration::from_millis(9500);
@@ -45,11 +45,13 @@ async fn serve(settings: Settings, watch: bool, log_format: LogFormat) -> Result
         running.watch_site();
     }
     log_summary(&running, log_format);
+    notify_service_manager("READY=1");
     let result = tokio::select! {
         () = stopped => Ok(()),
         failure = running.failed() => Err(failure.into()),
     };
     tracing::info!("stopping: finishing requests in progress");
+    notify_service_manager("STOPPING=1");
     exit_after_deadline(i32::from(result.is_err()));
     running.stop().await;
     result
@@ -98,6 +100,9 @@ fn log_summary(running: &RunningService, format: LogFormat) {
 fn print_summary(running: &RunningService) {
     eprint_line(&format!("Porchlight {} is serving {}", env!("CARGO_PKG_VERSION"), running.base_url()));
     eprint_line(&format!("  listening on  {}", running.address()));
+    for address in running.redirect_addresses() {
+        eprint_line(&format!("  redirecting   http://{address} to https"));
+    }
     if let Some(address) = running.ops_address() {
         eprint_line(&format!("  dashboard     http://{address}/"));
     }

@@ -12,13 +12,16 @@ mod raw;
 mod redact;
 mod resolve;
 mod secret;
+pub(crate) mod service_manager;
 mod switch;
+mod tls;
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 use crate::domain::base_url::BaseUrl;
+use crate::domain::host_name::HostName;
 use crate::domain::limits::MAX_LETTER_RATE;
 use crate::domain::web_url::parse_web_url;
 
@@ -33,11 +36,13 @@ pub(crate) use resolve::test_now;
 pub(crate) use resolve::test_panic;
 pub use resolve::{Origin, ResolvedSetting, is_secret};
 pub use secret::Secret;
+pub use tls::{CertificateFiles, Tls};
 
 /// The validated settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    pub listen: SocketAddr,
+    /// At least one address.
+    pub listen: Vec<SocketAddr>,
     /// `None`: the address of the listener.
     pub base_url: Option<BaseUrl>,
     pub data_dir: PathBuf,
@@ -49,6 +54,10 @@ pub struct Settings {
     pub allowed_origins: Vec<String>,
     pub ops: Ops,
     pub ai_train: bool,
+    /// `None`: plain HTTP.
+    pub tls: Option<Tls>,
+    /// Further host names, which redirect to `base_url`.
+    pub also_hosts: Vec<HostName>,
     /// Whether HSTS includes subdomains.
     pub hsts_subdomains: bool,
     pub postal_address: Option<String>,
@@ -96,6 +105,13 @@ impl Settings {
 
     fn parse(mut text_of: impl FnMut(&str) -> Option<String>) -> Result<Self, InvalidSettings> {
         let mut setting = |name: &'static str| text_of(name).map(|text| (name, text));
+        let base_url = setting("base_url")
+            .map(|(name, text)| BaseUrl::parse(&text).map_err(|error| InvalidSettings::new(name, error)))
+            .transpose()?;
+        let listen = setting("listen").map(|(name, text)| parse_addresses(name, &text)).transpose()?;
+        let also_hosts = setting("also_hosts").map(|(name, text)| tls::parse_hosts(name, &text)).transpose()?;
+        let tls = Tls::parse(&mut text_of, base_url.as_ref(), listen.as_deref())?;
+        let mut setting = |name: &'static str| text_of(name).map(|text| (name, text));
         let data_dir = setting("data_dir").map_or_else(|| PathBuf::from("data"), |(_, text)| text.into());
         Ok(Self {
             releases_dir: setting("releases_dir").map_or_else(|| data_dir.join("releases"), |(_, text)| text.into()),
@@ -111,15 +127,6 @@ impl Settings {
                 }
             },
             ops: Ops::parse(setting("ops_listen"), setting("ops_token"))?,
-            listen: match setting("listen") {
-                None => SocketAddr::from(([127, 0, 0, 1], 8080)),
-                Some((name, text)) => text
-                    .parse()
-                    .map_err(|_| InvalidSettings::new(name, "it is not an address and port such as 127.0.0.1:8080"))?,
-            },
-            base_url: setting("base_url")
-                .map(|(name, text)| BaseUrl::parse(&text).map_err(|error| InvalidSettings::new(name, error)))
-                .transpose()?,
             data_dir,
             database_url: setting("database_url").map(|(_, text)| Secret::new(text)),
             download_url: setting("download_url")
@@ -142,7 +149,23 @@ impl Settings {
             exposed_secrets: Vec::new(),
             mail: MailSettings::parse(&mut text_of)?,
             clients: ClientSettings::parse(&mut text_of)?,
+            listen: listen.unwrap_or_else(|| match &tls {
+                None => vec![SocketAddr::from(([127, 0, 0, 1], 8080))],
+                Some(_) => Tls::default_listen(),
+            }),
+            base_url,
+            tls,
+            also_hosts: also_hosts.unwrap_or_default(),
         })
+    }
+}
+
+/// Parses one address or several, separated by commas.
+fn parse_addresses(name: &'static str, text: &str) -> Result<Vec<SocketAddr>, InvalidSettings> {
+    let addresses = text.split(',').map(str::trim).filter(|address| !address.is_empty()).map(str::parse);
+    match addresses.collect::<Result<Vec<_>, _>>() {
+        Ok(addresses) if !addresses.is_empty() => Ok(addresses),
+        _ => Err(InvalidSettings::new(name, "it is not an address and port such as 127.0.0.1:8080")),
     }
 }
 
@@ -160,12 +183,12 @@ mod tests {
     #[test]
     fn arguments_override_the_file_which_overrides_the_default() {
         let settings = load("listen = '127.0.0.1:1'\nai_train = 'yes'", &RawSettings::default()).unwrap();
-        assert_eq!(settings.listen.port(), 1);
+        assert_eq!(settings.listen[0].port(), 1);
         assert!(settings.ai_train);
         assert_eq!(settings.data_dir, Path::new("data"));
 
         let arguments = &RawSettings { listen: Some("127.0.0.1:2".to_owned()), ..RawSettings::default() };
-        assert_eq!(load("listen = '127.0.0.1:1'", arguments).unwrap().listen.port(), 2);
+        assert_eq!(load("listen = '127.0.0.1:1'", arguments).unwrap().listen[0].port(), 2);
     }
 
     #[test]
@@ -194,6 +217,19 @@ mod tests {
             ("trusted_proxies = []\nclient_ip_header = 'x-forwarded-for'", "`trusted_proxies`"),
             ("trusted_proxies = '10.0.0.0/8'\nclient_ip_header = 'x forwarded for'", "`client_ip_header`"),
             ("client_limits = 'some'", "`client_limits`"),
+            ("listen = ''", "`listen`"),
+            ("listen = '127.0.0.1:1, here'", "`listen`"),
+            ("tls_cert = 'a.pem'", "`tls_key`"),
+            ("tls_key = 'a.pem'", "`tls_cert`"),
+            ("tls_cert = 'a'\ntls_key = 'b'", "`base_url`"),
+            ("tls_cert = 'a'\ntls_key = 'b'\nbase_url = 'http://troupe.example'", "`base_url`"),
+            ("tls_cert = 'a'\ntls_key = 'b'\nbase_url = 'https://192.0.2.1'", "`base_url`"),
+            (
+                "tls_cert = 'a'\ntls_key = 'b'\nbase_url = 'https://a.example'\nredirect_listen = 'x'",
+                "`redirect_listen`",
+            ),
+            ("redirect_listen = '0.0.0.0:80'", "`redirect_listen`"),
+            ("also_hosts = 'www'", "`also_hosts`"),
             ("listen = { a = 1 }", "`listen`"),
             ("lissen = '127.0.0.1:1'", "`lissen`"),
         ] {
@@ -235,6 +271,24 @@ mod tests {
             assert!(!shown.contains("hunter2"), "{shown}");
         }
         assert!(format!("{arguments:?}").contains("a@troupe.example"));
+    }
+
+    #[test]
+    fn with_a_certificate_the_service_listens_on_443_and_redirects_from_80() {
+        let https = "tls_cert = 'a'\ntls_key = 'b'\nbase_url = 'https://troupe.example'\n";
+        let addresses = |toml: &str| {
+            let settings = load(toml, &RawSettings::default()).unwrap();
+            let redirect = settings.tls.map(|tls| tls.redirect_listen).unwrap_or_default();
+            [settings.listen, redirect].map(|addresses| addresses.iter().map(ToString::to_string).collect::<Vec<_>>())
+        };
+        assert_eq!(addresses(https), [["0.0.0.0:443", "[::]:443"], ["0.0.0.0:80", "[::]:80"]]);
+        let elsewhere = format!("{https}listen = '127.0.0.1:8443'");
+        assert_eq!(addresses(&elsewhere), [vec!["127.0.0.1:8443"], vec![]]);
+        let without = format!("{https}redirect_listen = 'off'");
+        assert_eq!(addresses(&without)[1], Vec::<String>::new());
+        let own = format!("{elsewhere}\nredirect_listen = '127.0.0.1:8080'");
+        assert_eq!(addresses(&own)[1], ["127.0.0.1:8080"]);
+        assert_eq!(addresses("listen = '127.0.0.1:1, [::1]:1'")[0], ["127.0.0.1:1", "[::1]:1"]);
     }
 
     #[test]

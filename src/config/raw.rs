@@ -13,13 +13,29 @@ use super::redact::redacted;
 #[command(next_help_heading = "Settings (each also a line of porchlight.toml)")]
 #[serde(default)]
 pub struct RawSettings {
-    /// Address and port of the public listener [default: 127.0.0.1:8080]
-    #[arg(long, global = true, env = "PORCHLIGHT_LISTEN", value_name = "ADDRESS")]
+    /// Address and port of the public listener, or several, separated by commas; with a certificate 0.0.0.0:443 and [::]:443 [default: 127.0.0.1:8080]
+    #[arg(long, global = true, env = "PORCHLIGHT_LISTEN", value_name = "ADDRESSES")]
     pub listen: Option<String>,
 
     /// Public URL of the site, without a path; all absolute links start with it [default: http:// + listen]
     #[arg(long, global = true, env = "PORCHLIGHT_BASE_URL", value_name = "URL")]
     pub base_url: Option<String>,
+
+    /// PEM file with the certificate of the site and those of its issuers; needs `tls_key` [default: none, plain HTTP]
+    #[arg(long, global = true, env = "PORCHLIGHT_TLS_CERT", value_name = "FILE")]
+    pub tls_cert: Option<String>,
+
+    /// PEM file with the private key of `tls_cert` [default: none]
+    #[arg(long, global = true, env = "PORCHLIGHT_TLS_KEY", value_name = "FILE")]
+    pub tls_key: Option<String>,
+
+    /// Address and port of plain HTTP that redirects to https, or several, or off [default: port 80 beside a `listen` on 443 with a certificate, else off]
+    #[arg(long, global = true, env = "PORCHLIGHT_REDIRECT_LISTEN", value_name = "ADDRESSES|off")]
+    pub redirect_listen: Option<String>,
+
+    /// Further host names of the site, such as www.troupe.example, that redirect to `base_url`, separated by commas [default: none]
+    #[arg(long, global = true, env = "PORCHLIGHT_ALSO_HOSTS", value_name = "HOSTS")]
+    pub also_hosts: Option<String>,
 
     /// Folder of the embedded database [default: data]
     #[arg(long, global = true, env = "PORCHLIGHT_DATA_DIR", value_name = "FOLDER")]

@@ -165,6 +165,6 @@ pub(crate) fn test_panic(place: &str) {
 }
 
 #[expect(clippy::disallowed_methods, reason = "the only place that may read the environment")]
-fn environment(name: &str) -> Option<String> {
+pub(super) fn environment(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }

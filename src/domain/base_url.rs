@@ -92,6 +92,11 @@ impl BaseUrl {
         self.https
     }
 
+    #[must_use]
+    pub const fn is_ip_address(&self) -> bool {
+        !matches!(self.host, Host::Domain(_))
+    }
+
     /// Whether only this machine can reach the URL, so that the service is a local preview.
     #[must_use]
     pub fn is_loopback(&self) -> bool {

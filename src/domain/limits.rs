@@ -29,6 +29,12 @@ pub const MAX_JSON_DEPTH: usize = 127;
 pub const MAX_HEADERS: usize = 64;
 /// Largest request line and headers together.
 pub const MAX_HEAD_BYTES: usize = 16 * 1024;
+/// Most requests in flight on one HTTP/2 connection.
+pub const MAX_STREAMS: u32 = 64;
+/// Most requests in flight of one client over HTTP/2, on all its connections.
+pub const MAX_REQUESTS_IN_FLIGHT_PER_CLIENT: usize = 256;
+/// Largest list of headers of one request over HTTP/2.
+pub const MAX_HEADER_LIST_BYTES: u32 = 16 * 1024;
 /// How much of a request's path an error response repeats.
 pub const MAX_INSTANCE_CHARS: usize = 200;
 /// How many unknown members of a request an error response names, how much of each name, and how many bytes these entries

@@ -13,6 +13,7 @@ pub mod disk_image;
 pub mod display_text;
 pub mod email;
 pub mod front_matter;
+pub mod host_name;
 pub mod hourly;
 pub mod image_name;
 pub mod letter;

@@ -19,6 +19,10 @@ impl ConnectionLife {
         Self { opened: Instant::now(), requests: AtomicU32::new(0) }
     }
 
+    pub(super) fn had_requests(&self) -> bool {
+        self.requests.load(Ordering::Relaxed) > 0
+    }
+
     /// Counts a request, and returns whether it has to be the last one.
     pub(super) fn is_last_request(&self) -> bool {
         let requests = self.requests.fetch_add(1, Ordering::Relaxed) + 1;

@@ -1,39 +1,36 @@
-//! Accepts connections and serves HTTP/1.1 on them, with limits on time and size from the first byte.
+//! Accepts connections, with limits on time and size from the first byte. What is spoken on them is in `http1` and `http2`.
 
-use std::convert::Infallible;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::Response;
-use futures_util::FutureExt;
-use futures_util::future::Either;
-use http::header::CONNECTION;
-use http::{HeaderValue, Request};
+use futures_util::future::{Either, ready};
+use http::Request;
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::{Notify, Semaphore};
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::connection_life::ConnectionLife;
 use super::minimum_rate::{MinimumRate, ReadRate, limit_unsent_bytes};
+use super::{http1, http2};
 use crate::domain::client::Peer;
 use crate::domain::limits;
 use crate::web::ops::{self, OpsAuth};
 use crate::web::{self, App};
 
-/// How long a client may take to send the request head. Also bounds idle keep-alive.
-const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long a TLS handshake may take.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long after the stop signal a connection without a request may still send its first one.
-const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
+pub(super) const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 /// How fast a client has to read a response.
-const READ_RATE: ReadRate =
+pub(super) const READ_RATE: ReadRate =
     ReadRate { bytes_per_second: limits::MIN_READ_BYTES_PER_SECOND, period: limits::SLOW_READ_PERIOD };
 /// Most connections that wait in the kernel's backlog. The kernel may allow fewer (`net.core.somaxconn`).
 const MAX_BACKLOG: u32 = 4096;
@@ -44,6 +41,8 @@ const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(20);
 #[derive(Clone)]
 pub(super) struct ConnectionContext {
     pub listener: Listener,
+    /// `None`: plain HTTP.
+    pub tls: Option<TlsAcceptor>,
     /// Cancelled when the service stops: responses in progress are still sent.
     pub stop: CancellationToken,
     /// Cancelled when the time for that is up: connections are dropped.
@@ -55,44 +54,62 @@ pub(super) struct ConnectionContext {
 #[derive(Clone)]
 pub(super) enum Listener {
     Public(App),
+    /// Plain HTTP that redirects to https.
+    Redirect(App),
     Ops(App, OpsAuth),
 }
 
 impl Listener {
-    const fn app(&self) -> &App {
+    pub(super) const fn app(&self) -> &App {
         match self {
-            Self::Public(app) | Self::Ops(app, _) => app,
+            Self::Public(app) | Self::Redirect(app) | Self::Ops(app, _) => app,
         }
     }
 
     /// Every connection has room for the future that is returned, also one that never sends a request.
-    fn handle(&self, peer: Peer, request: Request<Incoming>) -> impl Future<Output = Response> + Send + use<> {
+    pub(super) fn handle(
+        &self,
+        peer: Peer,
+        request: Request<Incoming>,
+    ) -> impl Future<Output = Response> + Send + use<> {
         match self {
             Self::Public(app) => Either::Left(web::handle(app, peer, request)),
+            Self::Redirect(app) => Either::Right(Either::Left(ready(web::redirect_to_https(app, &request)))),
             Self::Ops(app, auth) => {
-                Either::Right(Box::pin(ops::handle(app.clone(), auth.clone(), request.map(Body::new))))
+                Either::Right(Either::Right(Box::pin(ops::handle(app.clone(), auth.clone(), request.map(Body::new)))))
             }
         }
     }
 }
 
 /// Listens on an address. The backlog is larger than that of [`TcpListener::bind`], which is full after 128 connections and
-/// delays a burst.
+/// delays a burst. With `only_v6`, an IPv6 address leaves IPv4 on the same port to another listener.
 ///
 /// # Errors
 /// When the address cannot be used.
-pub(super) fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+pub(super) fn listen(address: SocketAddr, only_v6: bool) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     // A restarted service may listen while connections of the previous one are still being closed.
     socket.set_reuseaddr(true)?;
+    if only_v6 && address.is_ipv6() {
+        socket2::SockRef::from(&socket).set_only_v6(true)?;
+    }
     socket.bind(address)?;
     socket.listen(MAX_BACKLOG)
 }
 
-/// Accepts connections until shutdown starts. Beyond `max_connections` they wait in the kernel's backlog.
-pub(super) async fn accept(listener: TcpListener, max_connections: usize, context: ConnectionContext) {
+/// Uses a socket that another process opened.
+///
+/// # Errors
+/// When it is not a listening socket.
+pub(super) fn adopt(socket: std::net::TcpListener) -> io::Result<TcpListener> {
+    socket.set_nonblocking(true)?;
+    TcpListener::from_std(socket)
+}
+
+/// Accepts connections until shutdown starts. As long as there are no places left, they wait in the kernel's backlog.
+pub(super) async fn accept(listener: TcpListener, connections: Arc<Semaphore>, context: ConnectionContext) {
     limit_unsent_bytes(&listener);
-    let connections = Arc::new(Semaphore::new(max_connections));
     let mut failing = false;
     let next = async || {
         let permit = Arc::clone(&connections).acquire_owned().await;
@@ -148,49 +165,40 @@ fn spawn_connection<P: Send + 'static>(stream: TcpStream, address: SocketAddr, p
     context.tasks.spawn(serve_connection(stream, peer, context.clone(), (permit, slot)));
 }
 
-/// Drops `_guards` when the connection has ended.
+/// Speaks TLS where the listener has a certificate, and the version of HTTP that was negotiated. Drops `_guards` when the
+/// connection has ended.
 async fn serve_connection<G>(stream: TcpStream, peer: Peer, context: ConnectionContext, _guards: G) {
-    let ConnectionContext { listener, stop, abort, .. } = context;
     let _ = stream.set_nodelay(true);
-    let request_received = Arc::new(Notify::new());
-    let notify = Arc::clone(&request_received);
-    let life = ConnectionLife::begin();
-    let service = service_fn(move |request| {
-        notify.notify_one();
-        let is_last = life.is_last_request();
-        listener.handle(peer, request).map(move |mut response| {
-            if is_last {
-                response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-            }
-            Ok::<_, Infallible>(response)
-        })
-    });
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(HEADER_READ_TIMEOUT)
-        .max_headers(limits::MAX_HEADERS)
-        .max_buf_size(limits::MAX_HEAD_BYTES)
-        // A client may close its sending side after the request: the request is handled all the same.
-        .half_close(true)
-        .serve_connection(TokioIo::new(MinimumRate::new(stream, READ_RATE)), service);
-    let mut connection = std::pin::pin!(connection);
-    // The connection is polled first, so that a request that has arrived is read before the shutdown.
-    tokio::select! {
-        biased;
-        _ = connection.as_mut() => return,
-        () = stop.cancelled() => {}
+    let stream = MinimumRate::new(stream, READ_RATE);
+    let ConnectionContext { listener, tls, stop, abort, .. } = context;
+    let requests = Requests { listener, peer };
+    let end = End { stop, abort };
+    match tls {
+        None => http1::serve(stream, requests, end).await,
+        Some(tls) => Box::pin(serve_tls(stream, tls, requests, end)).await,
     }
-    // A graceful shutdown closes a connection on which no request has arrived yet, so wait for one.
-    tokio::select! {
-        biased;
-        _ = connection.as_mut() => return,
-        () = request_received.notified() => {}
-        () = tokio::time::sleep(FIRST_REQUEST_TIMEOUT) => {}
+}
+
+/// In a box of its own: a connection without TLS must not have room for it.
+async fn serve_tls(stream: MinimumRate<TcpStream>, tls: TlsAcceptor, requests: Requests, end: End) {
+    let taken = Arc::new(AtomicU64::new(0));
+    let handshake = timeout(HANDSHAKE_TIMEOUT, tls.accept(stream.counting(Arc::clone(&taken))));
+    // A client that refuses the certificate, or speaks no TLS, is not worth a line in the log.
+    let Some(Ok(Ok(stream))) = end.abort.run_until_cancelled(handshake).await else { return };
+    match stream.get_ref().1.alpn_protocol() {
+        Some(b"h2") => http2::serve(stream, taken, requests, end).await,
+        _ => http1::serve(stream, requests, end).await,
     }
-    connection.as_mut().graceful_shutdown();
-    tokio::select! {
-        biased;
-        _ = connection => {}
-        () = abort.cancelled() => {}
-    }
+}
+
+/// Whose requests a connection carries, and what handles them.
+pub(super) struct Requests {
+    pub listener: Listener,
+    pub peer: Peer,
+}
+
+/// When a connection has to end.
+pub(super) struct End {
+    pub stop: CancellationToken,
+    pub abort: CancellationToken,
 }

@@ -9,6 +9,8 @@
 
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -45,11 +47,18 @@ pub(super) struct MinimumRate<S> {
     allowance: Duration,
     /// Since when a write is pending, and the timer of the time at which the allowance is used up.
     pending: Option<(Instant, Pin<Box<Sleep>>)>,
+    /// How many bytes the peer has taken, where somebody wants to know.
+    taken: Option<Arc<AtomicU64>>,
 }
 
 impl<S> MinimumRate<S> {
     pub(super) const fn new(stream: S, rate: ReadRate) -> Self {
-        Self { stream, rate, allowance: rate.period, pending: None }
+        Self { stream, rate, allowance: rate.period, pending: None, taken: None }
+    }
+
+    /// Adds the bytes that the peer takes to this counter.
+    pub(super) fn counting(self, taken: Arc<AtomicU64>) -> Self {
+        Self { taken: Some(taken), ..self }
     }
 
     /// Returns the result of a write, or `TimedOut` if the allowance is used up.
@@ -60,6 +69,9 @@ impl<S> MinimumRate<S> {
                     self.allowance = self.allowance.saturating_sub(since.elapsed());
                 }
                 if let Ok(count) = result {
+                    if let Some(taken) = &self.taken {
+                        taken.fetch_add(count as u64, Ordering::Relaxed);
+                    }
                     let count = u32::try_from(count).unwrap_or(u32::MAX);
                     let earned = Duration::from_secs(1) * count / self.rate.bytes_per_second;
                     self.allowance = self.allowance.saturating_add(earned).min(self.rate.period);

@@ -2,10 +2,16 @@
 //!
 //! It starts everything and stops everything; what a request or a task does is decided in the layers below.
 
+mod certificate;
+mod connection_activity;
 mod connection_life;
 mod connections;
 mod flush_counts;
 mod forwarder;
+mod http1;
+mod http2;
+mod inherited;
+mod listeners;
 mod minimum_rate;
 mod open_files;
 mod prune;
@@ -20,18 +26,23 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::TcpListener;
+use tokio::sync::Semaphore;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use self::certificate::ServedCertificate;
 use self::connections::{ConnectionContext, Listener};
+pub use self::inherited::notify_service_manager;
+use self::listeners::{Listeners, ops_listener};
 use self::open_files::ConnectionCaps;
 use self::supervisor::Supervisor;
-use crate::actions::{CachedSummary, CountBuffer, Forwarder, NewestImage, ReleaseCatalog, Service, UnconfiguredProxy};
+use crate::actions::{
+    CachedSummary, CertificateStatus, CountBuffer, Forwarder, NewestImage, ReleaseCatalog, Service, UnconfiguredProxy,
+};
 use crate::clock::Clock;
-use crate::config::{InvalidSettings, MailSettings, OpsListen, Secret, Settings};
+use crate::config::{InvalidSettings, MailSettings, Secret, Settings};
 use crate::domain::base_url::BaseUrl;
 use crate::domain::relay::Relay;
 use crate::mail::{MailAddress, Mailer};
@@ -68,6 +79,7 @@ pub enum ServeFailure {
 #[derive(Debug)]
 pub struct RunningService {
     address: SocketAddr,
+    redirect_addresses: Vec<SocketAddr>,
     ops_address: Option<SocketAddr>,
     base_url: BaseUrl,
     data_dir: PathBuf,
@@ -89,26 +101,13 @@ pub struct RunningService {
 /// When the service cannot start. An unavailable PostgreSQL server is not an error: pages are served without it, and
 /// writes are accepted as soon as it is back.
 pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, ServeFailure> {
-    let database = Database::from_settings(&settings)?;
-    let store = Store::open_for_requests(&database)?;
-    let migration_error = match store.migrate().await {
-        Ok(()) => None,
-        Err(failure @ StoreFailure::Unavailable(_)) if matches!(database, Database::Postgres(_)) => {
-            tracing::warn!(%failure, "started without the database: writes get 503 until it is available");
-            Some(failure)
-        }
-        Err(StoreFailure::Unavailable(why) | StoreFailure::Rejected(why) | StoreFailure::InvalidData(why)) => {
-            return Err(ServeFailure::Database(database, why));
-        }
-        Err(damaged @ StoreFailure::Damaged(_)) => return Err(ServeFailure::Damaged(database, damaged)),
-        Err(failure) => return Err(failure.into()),
-    };
-
-    let cannot_listen = |error| ServeFailure::Listen("listen", settings.listen, error);
-    let listener = connections::listen(settings.listen).map_err(cannot_listen)?;
-    let address = listener.local_addr().map_err(cannot_listen)?;
+    let (database, store, migration_error) = open_database(&settings).await?;
+    let listeners = Listeners::open(&settings)?;
+    let (address, redirect_addresses) = (listeners.address, listeners.redirect_addresses());
     let base_url = settings.base_url.clone().unwrap_or_else(|| BaseUrl::from_listen_address(address));
 
+    let certificate = read_certificate(&settings, &base_url)?;
+    let tls = certificate.as_ref().map(ServedCertificate::acceptor).transpose()?;
     let content = Content::from_settings(&settings)?;
     let facts = SiteFacts::read(&content)?;
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &facts.name);
@@ -133,6 +132,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         clock,
         newest_image,
         catalog,
+        certificate: certificate.as_ref().map(|certificate| certificate.status.clone()),
         count_buffer,
         cached_summary: CachedSummary::default(),
         forwards_messages,
@@ -144,21 +144,37 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let writer = supervisor.watch("writer", writer_task);
     let caps = ConnectionCaps::of_process();
     setup_hints.extend(caps.hint());
-    let context_of =
-        |listener| ConnectionContext { listener, stop: stop.clone(), abort: abort.clone(), tasks: tasks.clone() };
-    let public = context_of(Listener::Public(app.clone()));
-    supervisor.spawn_essential("listen", connections::accept(listener, caps.public, public));
+    let context_of = |listener, tls| ConnectionContext {
+        listener,
+        tls,
+        stop: stop.clone(),
+        abort: abort.clone(),
+        tasks: tasks.clone(),
+    };
+    let places = Arc::new(Semaphore::new(caps.public));
+    for listener in listeners.public {
+        let public = context_of(Listener::Public(app.clone()), tls.clone());
+        supervisor.spawn_essential("listen", connections::accept(listener, Arc::clone(&places), public));
+    }
+    for listener in listeners.redirect {
+        let redirect = context_of(Listener::Redirect(app.clone()), None);
+        supervisor.spawn_essential("redirect_listen", connections::accept(listener, Arc::clone(&places), redirect));
+    }
     let mut ops_address = None;
     if let Some(listener) = ops_listener(settings.ops.listen, &mut setup_hints)? {
         ops_address = listener.local_addr().ok();
         let auth = OpsAuth::new(settings.ops.token.as_ref().map(Secret::expose));
-        let ops = context_of(Listener::Ops(app.clone(), auth));
-        supervisor.spawn_essential("ops_listen", connections::accept(listener, caps.ops, ops));
+        let ops = context_of(Listener::Ops(app.clone(), auth), None);
+        let places = Arc::new(Semaphore::new(caps.ops));
+        supervisor.spawn_essential("ops_listen", connections::accept(listener, places, ops));
     }
     let restarting = Restarting { supervisor: &supervisor, app: &app, stop: &stop };
     restarting.spawn("flush_counts", flush_counts::run);
     restarting.spawn("prune", prune::run);
     restarting.spawn("record_notices", |app, stop| record_notices::run(app.service().clone(), stop));
+    if let Some(certificate) = certificate {
+        restarting.spawn("certificate", move |_, stop| certificate.clone().follow_files(stop));
+    }
     let followed = content.clone();
     restarting.spawn("releases", move |app, stop| rebuild_site::follow_releases(followed.clone(), app, stop));
     if let Some(forwarder) = forwarder {
@@ -169,6 +185,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     }
     Ok(RunningService {
         address,
+        redirect_addresses,
         ops_address,
         base_url,
         data_dir: std::path::absolute(&settings.data_dir).unwrap_or(settings.data_dir),
@@ -189,6 +206,12 @@ impl RunningService {
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// The addresses that redirect to https.
+    #[must_use]
+    pub fn redirect_addresses(&self) -> &[SocketAddr] {
+        &self.redirect_addresses
     }
 
     /// The address of the ops listener, if there is one.
@@ -283,20 +306,30 @@ impl Restarting<'_> {
     }
 }
 
-/// Returns `None` if the ops listener is off, or, with a hint, if its default address cannot be used.
-fn ops_listener(listen: OpsListen, hints: &mut Vec<String>) -> Result<Option<TcpListener>, ServeFailure> {
-    let (OpsListen::IfFree(address) | OpsListen::At(address)) = listen else { return Ok(None) };
-    match connections::listen(address) {
-        Ok(listener) => Ok(Some(listener)),
-        Err(error) if listen == OpsListen::At(address) => Err(ServeFailure::Listen("ops_listen", address, error)),
-        Err(error) => {
-            hints.push(format!(
-                "There is no ops listener: cannot listen on {address}: {error}. \
-                 Set `ops_listen` to another address, or `off`."
-            ));
-            Ok(None)
+/// Opens and migrates the database. Returns why it could not be migrated yet, if the service starts all the same.
+async fn open_database(settings: &Settings) -> Result<(Database, Store, Option<StoreFailure>), ServeFailure> {
+    let database = Database::from_settings(settings)?;
+    let store = Store::open_for_requests(&database)?;
+    let migration_error = match store.migrate().await {
+        Ok(()) => None,
+        Err(failure @ StoreFailure::Unavailable(_)) if matches!(database, Database::Postgres(_)) => {
+            tracing::warn!(%failure, "started without the database: writes get 503 until it is available");
+            Some(failure)
         }
-    }
+        Err(StoreFailure::Unavailable(why) | StoreFailure::Rejected(why) | StoreFailure::InvalidData(why)) => {
+            return Err(ServeFailure::Database(database, why));
+        }
+        Err(damaged @ StoreFailure::Damaged(_)) => return Err(ServeFailure::Damaged(database, damaged)),
+        Err(failure) => return Err(failure.into()),
+    };
+    Ok((database, store, migration_error))
+}
+
+/// Reads the certificate of the public listener, which has to be for every host name of the site.
+fn read_certificate(settings: &Settings, base_url: &BaseUrl) -> Result<Option<ServedCertificate>, InvalidSettings> {
+    let Some(tls) = &settings.tls else { return Ok(None) };
+    let hosts = std::iter::once(base_url.host()).chain(settings.also_hosts.iter().map(ToString::to_string));
+    ServedCertificate::read(tls.certificate.clone(), hosts.collect(), CertificateStatus::default()).map(Some)
 }
 
 fn forwarder(mail: &MailSettings, store: &Store, clock: &Clock) -> Result<Forwarder, InvalidSettings> {

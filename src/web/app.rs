@@ -7,7 +7,7 @@ use http::request::Parts;
 
 use super::built_site::BuiltSite;
 use super::headers::Hsts;
-use super::limits::{ClientLimit, ClientLimits, ConnectionSlot, OverLimit};
+use super::limits::{ClientLimit, ClientLimits, ClientSlot, OverLimit};
 use super::metrics::Metrics;
 use super::problem::Problem;
 use super::reader::reader_of;
@@ -16,6 +16,7 @@ use crate::actions::{ReleaseCatalog, Service};
 use crate::config::Settings;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::client::Peer;
+use crate::domain::host_name::HostName;
 use crate::domain::reads::Reading;
 use crate::site::{Content, SiteFailure};
 
@@ -30,6 +31,7 @@ struct Inner {
     allowed_origins: Vec<String>,
     ai_train: bool,
     hsts: Hsts,
+    also_hosts: Vec<HostName>,
     built: RwLock<Arc<BuiltSite>>,
     metrics: Metrics,
     limits: ClientLimits,
@@ -52,6 +54,7 @@ impl App {
         let hsts = Hsts::new(&base_url, settings.hsts_subdomains);
         Ok(Self(Arc::new(Inner {
             hsts,
+            also_hosts: settings.also_hosts.clone(),
             service,
             base_url,
             allowed_origins: settings.allowed_origins.clone(),
@@ -88,8 +91,14 @@ impl App {
 
     /// Counts a connection of this peer until the slot is dropped. Returns `None` if it has too many.
     #[must_use]
-    pub fn open_connection(&self, peer: Peer) -> Option<ConnectionSlot> {
+    pub fn open_connection(&self, peer: Peer) -> Option<ClientSlot> {
         self.0.limits.open_connection(peer, self.0.service.clock.now())
+    }
+
+    /// Counts a request of this peer over HTTP/2 until the slot is dropped. Returns `None` if it has too many in flight.
+    #[must_use]
+    pub fn open_request(&self, peer: Peer) -> Option<ClientSlot> {
+        self.0.limits.open_request(peer, self.0.service.clock.now())
     }
 
     /// Notes a request that came through a proxy which no setting names.
@@ -123,6 +132,11 @@ impl App {
     /// Refuses a request of a client that has exceeded a limit.
     pub(crate) fn refuse(&self, over_limit: OverLimit) -> Problem {
         self.0.limits.refuse(over_limit, self.0.service.clock.now())
+    }
+
+    /// Whether a `Host` header names a further host of the site.
+    pub(crate) fn is_further_host(&self, host: &str) -> bool {
+        self.0.also_hosts.iter().any(|further| further.is_host_of(host))
     }
 
     pub(crate) fn hsts(&self) -> Hsts {

@@ -25,6 +25,7 @@ mod pipeline;
 mod problem;
 mod ranges;
 mod reader;
+mod redirect;
 mod reference;
 mod refusal;
 mod releases;
@@ -38,5 +39,6 @@ mod unsubscribe;
 
 pub use app::App;
 pub use built_site::try_build;
-pub use limits::ConnectionSlot;
-pub use pipeline::handle;
+pub use limits::ClientSlot;
+pub use pipeline::{handle, refuse_in_flight};
+pub use redirect::redirect_to_https;

@@ -1,6 +1,8 @@
 //! Middleware for every request: the Host check, panic recovery, security headers, metrics and the
 //! access log.
 
+use std::time::Duration;
+
 use axum::body::{Body, Bytes, HttpBody};
 use axum::response::Response;
 use futures_util::future::{Either, ready};
@@ -12,6 +14,7 @@ use super::app::App;
 use super::headers;
 use super::log::method_name;
 use super::problem::{ErrorCode, Problem};
+use super::redirect::redirect_host;
 use super::response::{catch_panic, catch_panic_in, text_response};
 use super::routes::Route;
 use crate::config::test_panic;
@@ -35,7 +38,7 @@ where
     {
         let respond = || {
             test_panic("request");
-            invalid_target(&request)
+            redirect_or_refuse(app, &request)
                 .map_or_else(|| served.read(request.method(), request.headers()), |response| (response, None))
         };
         let (response, reading) = catch_panic(respond, || (server_error(app.base_url(), path), None));
@@ -49,6 +52,14 @@ where
     }
     let path_served = served.map(|(path, _)| path.clone());
     Either::Right(Box::pin(respond_by_route(app.clone(), peer, request, exchange, path_served)))
+}
+
+/// Refuses a request of a client that has too many in flight, and logs it.
+pub fn refuse_in_flight<B: HttpBody>(app: &App, request: &Request<B>) -> Response {
+    let exchange = Exchange::begin(request);
+    let path = request.uri().path();
+    let response = Problem::over_limit(Duration::from_secs(1)).respond(app.base_url(), path);
+    exchange.end(app, Route::of(path).name(), response)
 }
 
 /// Responds to what is not a read of a page or file. `path_served` is the path if reads of it are.
@@ -66,7 +77,7 @@ where
     let route = Route::of(uri.path());
     let respond = async {
         test_panic("request");
-        if let Some(response) = invalid_target(&request) {
+        if let Some(response) = redirect_or_refuse(&app, &request) {
             return response;
         }
         request.extensions_mut().insert(peer);
@@ -76,15 +87,15 @@ where
     exchange.end(&app, path_served.as_deref().unwrap_or(route.name()), response)
 }
 
-/// Returns the response if the request names no host, several, or no path.
-fn invalid_target<B>(request: &Request<B>) -> Option<Response> {
+/// Returns the response if the request names no host, several, another one of the site, or no path.
+fn redirect_or_refuse<B>(app: &App, request: &Request<B>) -> Option<Response> {
     if !headers::has_one_host(request.version(), request.headers()) {
         return Some(text_response(StatusCode::BAD_REQUEST, "Send exactly one Host header.\n"));
     }
     if !request.uri().path().starts_with('/') {
         return Some(text_response(StatusCode::BAD_REQUEST, "The request target must start with a slash.\n"));
     }
-    None
+    redirect_host(app, request)
 }
 
 /// What is known of a request before there is a response.

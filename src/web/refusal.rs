@@ -8,17 +8,20 @@ pub(crate) enum Refusal {
     UnknownTokens,
     McpRequests,
     ConnectionsPerClient,
+    /// Over HTTP/2.
+    RequestsInFlight,
     /// More writes are queued than can be stored in time.
     WriterOverload,
 }
 
 impl Refusal {
-    pub(crate) const ALL: [Self; 6] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Signups,
         Self::Messages,
         Self::UnknownTokens,
         Self::McpRequests,
         Self::ConnectionsPerClient,
+        Self::RequestsInFlight,
         Self::WriterOverload,
     ];
 
@@ -30,6 +33,7 @@ impl Refusal {
             Self::UnknownTokens => "unknown_tokens",
             Self::McpRequests => "mcp_requests",
             Self::ConnectionsPerClient => "connections_per_client",
+            Self::RequestsInFlight => "requests_in_flight",
             Self::WriterOverload => "writer_overload",
         }
     }
@@ -42,6 +46,7 @@ impl Refusal {
             Self::UnknownTokens => "Unknown unsubscribe tokens of one client",
             Self::McpRequests => "MCP requests of one client",
             Self::ConnectionsPerClient => "Connections of one client",
+            Self::RequestsInFlight => "Requests in flight of one client",
             Self::WriterOverload => "Writes of all clients",
         }
     }

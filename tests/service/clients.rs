@@ -310,9 +310,15 @@ async fn the_reference_says_what_the_limits_are() {
 async fn metrics_and_dashboard_show_what_was_refused() {
     on_one_database_with(proxied(), async |service| {
         let (_, _, metrics) = ask(service, "/metrics", &[]).await;
-        for reason in
-            ["signups", "messages", "unknown_tokens", "mcp_requests", "connections_per_client", "writer_overload"]
-        {
+        for reason in [
+            "signups",
+            "messages",
+            "unknown_tokens",
+            "mcp_requests",
+            "connections_per_client",
+            "requests_in_flight",
+            "writer_overload",
+        ] {
             let line = format!("porchlight_refused_total{{reason=\"{reason}\"}} 0");
             assert!(metrics.contains(&line), "{line}\n{metrics}");
         }

@@ -8,7 +8,11 @@ use rustix::process::Signal;
 
 use crate::harness::{Program, raw};
 
-pub(super) const NAMES: [&str; 21] = [
+pub(super) const NAMES: [&str; 25] = [
+    "tls_cert",
+    "tls_key",
+    "redirect_listen",
+    "also_hosts",
     "postal_address",
     "letter_rate",
     "listen",

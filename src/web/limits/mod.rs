@@ -5,8 +5,8 @@
 
 mod buckets;
 mod client_limit;
-mod connections;
 mod forwarded;
+mod open_counts;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,17 +15,18 @@ use http::HeaderMap;
 use http::request::Parts;
 
 use self::buckets::Buckets;
-use self::connections::ConnectionCounts;
+use self::open_counts::OpenCounts;
 use super::metrics::Metrics;
 use super::problem::Problem;
 use super::refusal::Refusal;
 use crate::config::ClientSettings;
 use crate::domain::client::{Client, Peer};
 use crate::domain::hourly::Hourly;
+use crate::domain::limits::{MAX_CONNECTIONS_PER_CLIENT, MAX_REQUESTS_IN_FLIGHT_PER_CLIENT};
 use crate::domain::time::Timestamp;
 
 pub(crate) use self::client_limit::ClientLimit;
-pub use self::connections::ConnectionSlot;
+pub use self::open_counts::ClientSlot;
 
 /// A client that has exceeded a limit. The handler decides whether that or an earlier check decides the response.
 #[derive(Debug)]
@@ -40,14 +41,23 @@ pub(crate) struct OverLimit {
 pub(crate) struct ClientLimits {
     settings: ClientSettings,
     buckets: Buckets,
-    connections: Arc<ConnectionCounts>,
+    connections: Arc<OpenCounts>,
+    /// Over HTTP/2, where one connection has many.
+    requests: Arc<OpenCounts>,
     metrics: Metrics,
     log: [Hourly; Refusal::ALL.len()],
 }
 
 impl ClientLimits {
     pub(crate) fn new(settings: ClientSettings, metrics: Metrics) -> Self {
-        Self { settings, buckets: Buckets::default(), connections: Arc::default(), metrics, log: Default::default() }
+        Self {
+            settings,
+            buckets: Buckets::default(),
+            connections: OpenCounts::new(MAX_CONNECTIONS_PER_CLIENT),
+            requests: OpenCounts::new(MAX_REQUESTS_IN_FLIGHT_PER_CLIENT),
+            metrics,
+            log: Default::default(),
+        }
     }
 
     /// Counts a request.
@@ -63,15 +73,24 @@ impl ClientLimits {
     }
 
     /// Returns `None` if the peer has as many connections as it may have.
-    pub(crate) fn open_connection(&self, peer: Peer, now: Timestamp) -> Option<ConnectionSlot> {
+    pub(crate) fn open_connection(&self, peer: Peer, now: Timestamp) -> Option<ClientSlot> {
+        self.open(&self.connections, Refusal::ConnectionsPerClient, peer, now)
+    }
+
+    /// Returns `None` if the peer has as many requests in flight as it may have.
+    pub(crate) fn open_request(&self, peer: Peer, now: Timestamp) -> Option<ClientSlot> {
+        self.open(&self.requests, Refusal::RequestsInFlight, peer, now)
+    }
+
+    fn open(&self, counts: &Arc<OpenCounts>, refusal: Refusal, peer: Peer, now: Timestamp) -> Option<ClientSlot> {
         let ClientSettings { proxies, limits } = &self.settings;
         let is_proxy = proxies.as_ref().is_some_and(|proxies| proxies.contains(peer.address()));
         if !limits || is_proxy || peer.is_local() {
-            return Some(ConnectionSlot::UNLIMITED);
+            return Some(ClientSlot::UNLIMITED);
         }
-        let slot = self.connections.open(Client::of(peer.address()));
+        let slot = counts.open(Client::of(peer.address()));
         if slot.is_none() {
-            self.record(Refusal::ConnectionsPerClient, now);
+            self.record(refusal, now);
         }
         slot
     }

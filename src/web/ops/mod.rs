@@ -17,7 +17,7 @@ use super::app::App;
 use super::headers;
 use super::log::method_name;
 use super::response::{catch_panic_in, method_not_allowed, text_response};
-use crate::actions::readiness;
+use crate::actions::{CertificateStatus, readiness};
 use crate::config::test_panic;
 use crate::site::Content;
 
@@ -117,7 +117,11 @@ async fn readyz(app: &App) -> Response {
         .into_iter()
         .map(|check| (check.name.to_owned(), Value::from(check.problem.unwrap_or_else(|| "ok".to_owned()))))
         .collect();
-    let mut response = Response::new(Body::from(format!("{:#}\n", json!({ "ready": ready, "parts": states }))));
+    let mut report = json!({ "ready": ready, "parts": states });
+    if let Some(expires) = app.service().certificate.as_ref().and_then(CertificateStatus::expires) {
+        report["certificate_expires"] = expires.rfc3339().into();
+    }
+    let mut response = Response::new(Body::from(format!("{report:#}\n")));
     *response.status_mut() = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response

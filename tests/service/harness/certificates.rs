@@ -33,8 +33,9 @@ pub struct Site {
     port: u16,
 }
 
-fn params(name: &str, from: Timestamp, until: Timestamp) -> CertificateParams {
-    let mut params = CertificateParams::new([name.to_owned()]).expect("a name");
+fn params(names: &[&str], from: Timestamp, until: Timestamp) -> CertificateParams {
+    let names: Vec<_> = names.iter().map(|name| (*name).to_owned()).collect();
+    let mut params = CertificateParams::new(names).expect("names");
     let date = |at: Timestamp| date_time_ymd(1970, 1, 1) + Timestamp::from_unix_millis(0).until(at);
     (params.not_before, params.not_after) = (date(from), date(until));
     params
@@ -47,7 +48,7 @@ fn file(folder: &tempfile::TempDir, name: &str, text: &str) {
 impl Authority {
     pub fn new() -> Self {
         let (now, folder) = (Clock::System.now(), tempfile::tempdir().expect("a folder"));
-        let mut params = params("localhost", now.before(DAY * 365), now.after(DAY * 365));
+        let mut params = params(&["localhost"], now.before(DAY * 365), now.after(DAY * 365));
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
         params.distinguished_name.push(DnType::CommonName, folder.path().display().to_string());
         let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().expect("a key")).expect("an authority");
@@ -71,9 +72,19 @@ impl Authority {
         Identity::new(self.issuer.as_ref(), self.issuer.key())
     }
 
+    /// Issues a certificate that was and is valid for a year, whatever clock is asked.
+    pub fn issue_to(&self, names: &[&str]) -> Identity {
+        let now = Clock::System.now();
+        self.issue_as(names, now.before(DAY * 365), now.after(DAY * 365))
+    }
+
     pub fn issue_for(&self, name: &str, from: Timestamp, until: Timestamp) -> Identity {
+        self.issue_as(&[name], from, until)
+    }
+
+    fn issue_as(&self, names: &[&str], from: Timestamp, until: Timestamp) -> Identity {
         let key = KeyPair::generate().expect("a key");
-        let certificate = params(name, from, until).signed_by(&key, &self.issuer).expect("a certificate");
+        let certificate = params(names, from, until).signed_by(&key, &self.issuer).expect("a certificate");
         Identity::new(&certificate, &key)
     }
 }

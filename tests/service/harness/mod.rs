@@ -180,6 +180,11 @@ impl Service {
         self.clock.now()
     }
 
+    /// The address that redirects to https.
+    pub fn redirect_address(&self) -> std::net::SocketAddr {
+        self.running.redirect_addresses()[0]
+    }
+
     /// The address of the ops listener.
     pub fn ops_address(&self) -> std::net::SocketAddr {
         self.running.ops_address().expect("an ops listener")

@@ -22,6 +22,7 @@ pub(super) struct Alert {
 pub(super) struct CheckView<'a> {
     name: String,
     problem: Option<&'a str>,
+    note: Option<&'a str>,
 }
 
 /// How often this instance refused, by reason.
@@ -67,7 +68,10 @@ pub(super) fn alerts(checks: &[ReadinessCheck], summary: Result<&OpsSummary, &St
 }
 
 pub(super) fn checks(checks: &[ReadinessCheck]) -> Vec<CheckView<'_>> {
-    checks.iter().map(|check| CheckView { name: name(check), problem: check.problem.as_deref() }).collect()
+    checks
+        .iter()
+        .map(|check| CheckView { name: name(check), problem: check.problem.as_deref(), note: check.note.as_deref() })
+        .collect()
 }
 
 pub(super) fn refusals(app: &App) -> [RefusalView; Refusal::ALL.len()] {

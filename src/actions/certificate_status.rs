@@ -1,0 +1,53 @@
+//! What is known of the site's own certificate, for `/readyz` and the dashboard.
+
+use std::sync::{Arc, PoisonError, RwLock};
+
+use crate::domain::time::Timestamp;
+
+/// Cheap to clone; clones share one status.
+#[derive(Clone, Debug, Default)]
+pub struct CertificateStatus(Arc<RwLock<Known>>);
+
+#[derive(Clone, Debug, Default)]
+struct Known {
+    validity: Option<[Timestamp; 2]>,
+    /// Why the next certificate could not be had.
+    failure: Option<String>,
+}
+
+impl CertificateStatus {
+    /// A certificate is in use, from the first to the second moment.
+    pub fn in_use(&self, begins: Timestamp, expires: Timestamp) {
+        self.change(|known| *known = Known { validity: Some([begins, expires]), failure: None });
+    }
+
+    /// The one in use stays, because a newer one cannot be used.
+    pub fn failed(&self, failure: String) {
+        self.change(|known| known.failure = Some(failure));
+    }
+
+    #[must_use]
+    pub fn expires(&self) -> Option<Timestamp> {
+        self.known().validity.map(|[_, expires]| expires)
+    }
+
+    /// Returns what is wrong with it now.
+    #[must_use]
+    pub fn problem(&self, now: Timestamp) -> Option<String> {
+        let known = self.known();
+        match known.validity {
+            None => Some(known.failure.unwrap_or_else(|| "there is none yet".to_owned())),
+            Some([begins, _]) if now < begins => Some(format!("it is not valid before {}", begins.rfc3339())),
+            Some([_, expires]) if expires < now => Some(format!("it expired on {}", expires.date())),
+            Some(_) => known.failure,
+        }
+    }
+
+    fn known(&self) -> Known {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Known)) {
+        change(&mut self.0.write().unwrap_or_else(PoisonError::into_inner));
+    }
+}

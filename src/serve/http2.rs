@@ -1,0 +1,110 @@
+//! HTTP/2 on a connection, within bounds: streams, headers, resets, and how long a client may say or take nothing.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use axum::body::Body;
+use futures_util::FutureExt;
+use futures_util::future::{Either, ready};
+use hyper::rt::Executor;
+use hyper::server::conn::http2;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::Notify;
+
+use super::connection_activity::{Activity, Silence};
+use super::connection_life::ConnectionLife;
+use super::connections::{End, FIRST_REQUEST_TIMEOUT, Requests};
+use crate::domain::limits;
+use crate::web;
+
+/// A client that does not answer a ping has gone.
+const PING_INTERVAL: Duration = Duration::from_secs(20);
+const PING_TIMEOUT: Duration = Duration::from_secs(10);
+/// Streams that a client opened and reset, and errors of streams, before the connection is closed.
+const MAX_RESETS: usize = 64;
+/// Request bodies are small, so a client never needs larger windows.
+const STREAM_WINDOW: u32 = 64 * 1024;
+const CONNECTION_WINDOW: u32 = 256 * 1024;
+/// What is buffered for one stream.
+const SEND_BUFFER: usize = 64 * 1024;
+
+/// `taken` counts the bytes that the client takes.
+pub(super) async fn serve<S>(stream: S, taken: Arc<AtomicU64>, requests: Requests, end: End)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let Requests { listener, peer } = requests;
+    let activity = Arc::new(Activity::new(taken));
+    let (request_received, retired) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let service = {
+        let (activity, request_received, retired) =
+            (Arc::clone(&activity), Arc::clone(&request_received), Arc::clone(&retired));
+        let life = ConnectionLife::begin();
+        service_fn(move |request| {
+            request_received.notify_one();
+            if life.is_last_request() {
+                retired.notify_one();
+            }
+            let in_flight = activity.begin_request();
+            let response = match listener.app().open_request(peer) {
+                Some(slot) => Either::Left(listener.handle(peer, request).map(|response| (response, Some(slot)))),
+                None => Either::Right(ready((web::refuse_in_flight(listener.app(), &request), None))),
+            };
+            response.map(move |(response, slot)| {
+                Ok::<_, Infallible>(response.map(|body| Body::new(in_flight.until_end_of(body, slot))))
+            })
+        })
+    };
+    let connection = http2::Builder::new(StreamTasks)
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits::MAX_STREAMS)
+        .max_header_list_size(limits::MAX_HEADER_LIST_BYTES)
+        .max_pending_accept_reset_streams(MAX_RESETS)
+        .max_local_error_reset_streams(MAX_RESETS)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
+        .max_send_buf_size(SEND_BUFFER)
+        .keep_alive_interval(PING_INTERVAL)
+        .keep_alive_timeout(PING_TIMEOUT)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = std::pin::pin!(connection);
+    tokio::select! {
+        biased;
+        _ = connection.as_mut() => return,
+        silence = activity.until_silent() => if silence == Silence::TakesNothing { return },
+        () = retired.notified() => {}
+        () = end.stop.cancelled() => {
+            // A shutdown closes a connection on which nothing has arrived yet, so wait for a first request.
+            tokio::select! {
+                biased;
+                _ = connection.as_mut() => return,
+                () = request_received.notified() => {}
+                () = tokio::time::sleep(FIRST_REQUEST_TIMEOUT) => {}
+            }
+        }
+    }
+    connection.as_mut().graceful_shutdown();
+    tokio::select! {
+        biased;
+        _ = connection => {}
+        () = activity.until_stalled() => {}
+        () = end.abort.cancelled() => {}
+    }
+}
+
+/// Runs the streams of a connection. They end with it, since it waits for them or drops them.
+#[derive(Clone, Copy, Debug)]
+struct StreamTasks;
+
+impl<F> Executor<F> for StreamTasks
+where
+    F: Future<Output: Send> + Send + 'static,
+{
+    fn execute(&self, stream: F) {
+        tokio::spawn(stream);
+    }
+}

@@ -1,0 +1,142 @@
+//! A certificate with its chain and private key.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::client::verify_server_name;
+use rustls::crypto::ring;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::ParsedCertificate;
+use rustls::sign::CertifiedKey;
+use rustls::{Error, InconsistentKeys};
+
+use super::validity::Validity;
+use crate::config::{CertificateFiles, InvalidSettings};
+use crate::domain::time::Timestamp;
+
+#[derive(Debug)]
+pub struct SiteCertificate {
+    key: Arc<CertifiedKey>,
+    validity: Validity,
+}
+
+/// Why a certificate cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum InvalidCertificate {
+    #[error("it has no certificate in PEM format")]
+    NoCertificate,
+    #[error("it has no private key in PEM format")]
+    NoKey,
+    #[error("the key does not belong to the certificate")]
+    OtherKey,
+    #[error("the certificate cannot be read: {0}")]
+    Unreadable(String),
+    #[error("the key cannot be used: {0}")]
+    UnusableKey(Error),
+}
+
+impl SiteCertificate {
+    /// Reads the files and checks that certificate and key belong together, and that they are for these hosts.
+    ///
+    /// # Errors
+    /// With the setting that names the file at fault.
+    pub fn read(files: &CertificateFiles, hosts: &[String]) -> Result<Self, InvalidSettings> {
+        let read = |setting, path: &Path| {
+            std::fs::read(path).map_err(|error| {
+                InvalidSettings::new(setting, format!("{} could not be read: {error}", path.display()))
+            })
+        };
+        let (chain, key) = (read("tls_cert", &files.chain)?, read("tls_key", &files.key)?);
+        let certificate = Self::from_pem(&chain, &key).map_err(|why| match why {
+            InvalidCertificate::NoCertificate | InvalidCertificate::Unreadable(_) => {
+                InvalidSettings::new("tls_cert", format!("{}: {why}", files.chain.display()))
+            }
+            _ => InvalidSettings::new("tls_key", format!("{}: {why}", files.key.display())),
+        })?;
+        if let Some(host) = hosts.iter().find(|host| !certificate.covers(host)) {
+            let reason = format!("the certificate in {} is not for {host}", files.chain.display());
+            return Err(InvalidSettings::new("tls_cert", reason));
+        }
+        Ok(certificate)
+    }
+
+    fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, InvalidCertificate> {
+        let chain = CertificateDer::pem_slice_iter(chain).collect::<Result<Vec<_>, _>>();
+        let chain = chain.map_err(|error| InvalidCertificate::Unreadable(error.to_string()))?;
+        let first = chain.first().ok_or(InvalidCertificate::NoCertificate)?;
+        let validity =
+            Validity::read(first).ok_or_else(|| InvalidCertificate::Unreadable("it has no validity".to_owned()))?;
+        ParsedCertificate::try_from(first).map_err(|error| InvalidCertificate::Unreadable(error.to_string()))?;
+        let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| InvalidCertificate::NoKey)?;
+        let key = CertifiedKey::from_der(chain, key, &ring::default_provider()).map_err(|error| match error {
+            Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => InvalidCertificate::OtherKey,
+            error => InvalidCertificate::UnusableKey(error),
+        })?;
+        Ok(Self { key: Arc::new(key), validity })
+    }
+
+    /// Whether the certificate is for this host name or IP address.
+    #[must_use]
+    pub fn covers(&self, host: &str) -> bool {
+        let certificate = self.key.end_entity_cert().and_then(ParsedCertificate::try_from);
+        match (certificate, ServerName::try_from(host)) {
+            (Ok(certificate), Ok(name)) => verify_server_name(&certificate, &name).is_ok(),
+            _ => false,
+        }
+    }
+
+    /// The last moment at which it is valid.
+    #[must_use]
+    pub const fn expires(&self) -> Timestamp {
+        self.validity.not_after
+    }
+
+    /// The first moment at which it is valid.
+    #[must_use]
+    pub const fn begins(&self) -> Timestamp {
+        self.validity.not_before
+    }
+
+    pub(super) fn certified_key(&self) -> Arc<CertifiedKey> {
+        Arc::clone(&self.key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn issue(names: &[&str]) -> (String, String) {
+        let names = names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let certified = rcgen::generate_simple_self_signed(names).unwrap();
+        (certified.cert.pem(), certified.signing_key.serialize_pem())
+    }
+
+    #[test]
+    fn a_certificate_covers_its_names_in_any_case_and_one_label_of_a_wildcard() {
+        let (chain, key) = issue(&["troupe.example", "*.troupe.example", "127.0.0.1"]);
+        let certificate = SiteCertificate::from_pem(chain.as_bytes(), key.as_bytes()).unwrap();
+        for host in ["troupe.example", "TROUPE.example", "www.troupe.example", "127.0.0.1"] {
+            assert!(certificate.covers(host), "{host}");
+        }
+        for host in ["a.www.troupe.example", "troupe.example.evil", "other.example", "127.0.0.2", ""] {
+            assert!(!certificate.covers(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn a_pair_that_does_not_fit_is_refused_with_its_reason() {
+        let ((chain, key), (_, other_key)) = (issue(&["a.example"]), issue(&["b.example"]));
+        for (chain, key, reason) in [
+            ("", key.as_str(), "no certificate"),
+            (key.as_str(), key.as_str(), "no certificate"),
+            (chain.as_str(), "", "no private key"),
+            (chain.as_str(), other_key.as_str(), "does not belong"),
+            ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", key.as_str(), "cannot be read"),
+        ] {
+            let why = SiteCertificate::from_pem(chain.as_bytes(), key.as_bytes()).unwrap_err().to_string();
+            assert!(why.contains(reason), "{why}");
+        }
+    }
+}

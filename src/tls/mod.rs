@@ -1,0 +1,10 @@
+//! The site's TLS certificate: reading it, and choosing it in a handshake. Layer 1.
+//!
+//! Knows no listeners and no HTTP.
+
+mod certificate;
+mod slot;
+mod validity;
+
+pub use certificate::SiteCertificate;
+pub use slot::{CertificateSlot, server_config};
