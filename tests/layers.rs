@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use fancy_regex::Regex;
 
 /// The modules of the crate by layer, as `ARCHITECTURE.md` lists them.
-const LAYERS: [(&str, u8); 13] = [
+const LAYERS: [(&str, u8); 14] = [
     ("cli", 5),
     ("serve", 4),
     ("web", 3),
@@ -19,6 +19,7 @@ const LAYERS: [(&str, u8); 13] = [
     ("site", 1),
     ("probe", 1),
     ("tls", 1),
+    ("acme", 1),
     ("logging", 1),
     ("domain", 0),
     ("config", 0),

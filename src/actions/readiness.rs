@@ -26,7 +26,7 @@ pub async fn readiness(service: &Service) -> Vec<ReadinessCheck> {
     let certificate = service.certificate.as_ref();
     let certificate = certificate.map(|status| ReadinessCheck {
         note: status.expires().map(|expires| format!("valid until {}", expires.date())),
-        ..check("certificate", status.problem(service.clock.now()), false)
+        ..check("certificate", status.problem(service.clock.now()), status.expires().is_none())
     });
     if let Err(failure) = service.catalog.refresh().await {
         let database = check("database", Some(failure.to_string()), true);

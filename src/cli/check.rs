@@ -93,11 +93,11 @@ async fn run_checks(settings: &Settings, name_servers: &NameServers) -> Vec<Find
         }
         Err(failure) => findings.push(Finding::failed("site", failure.to_string())),
     }
+    findings.extend(check_certificate(settings, store.as_ref(), Clock::System.now()).await);
     if let Some(store) = store {
         findings.extend(check_proxy(settings, &store, Clock::System.now()).await);
         store.close().await;
     }
-    findings.extend(check_certificate(settings, Clock::System.now()));
     let base_url = base_url(settings);
     let (https, mail) = tokio::join!(check_https(&base_url, Clock::System.now()), check_mail(settings, name_servers));
     findings.extend(https);

@@ -36,7 +36,7 @@ pub(crate) use resolve::test_now;
 pub(crate) use resolve::test_panic;
 pub use resolve::{Origin, ResolvedSetting, is_secret};
 pub use secret::Secret;
-pub use tls::{CertificateFiles, Tls};
+pub use tls::{AcmeSettings, CertificateFiles, CertificateSource, Tls};
 
 /// The validated settings.
 #[derive(Clone, Debug)]
@@ -101,6 +101,12 @@ impl Settings {
         let exposed_secrets = secret::exposed_secrets(&resolved);
         let settings = Self::parse(|name| resolved.remove(name).map(|setting| setting.value))?;
         Ok(Self { exposed_secrets, ..settings })
+    }
+
+    /// The host names of the site, which a certificate has to be for. The first one is that of its URL.
+    #[must_use]
+    pub fn host_names(&self, base_url: &BaseUrl) -> Vec<String> {
+        std::iter::once(base_url.host()).chain(self.also_hosts.iter().map(ToString::to_string)).collect()
     }
 
     fn parse(mut text_of: impl FnMut(&str) -> Option<String>) -> Result<Self, InvalidSettings> {
@@ -230,6 +236,27 @@ mod tests {
             ),
             ("redirect_listen = '0.0.0.0:80'", "`redirect_listen`"),
             ("also_hosts = 'www'", "`also_hosts`"),
+            ("acme_directory = 'https://a.example'", "`acme_email`"),
+            ("acme_email = 'me@a.example'", "`base_url`"),
+            ("acme_email = 'me'\nbase_url = 'https://a.example'", "`acme_email`"),
+            ("acme_email = 'me@a.example'\nbase_url = 'https://localhost'", "`base_url`"),
+            ("acme_email = 'me@a.example'\nbase_url = 'https://127.0.0.1'", "`base_url`"),
+            (
+                "acme_email = 'me@a.example'\nbase_url = 'https://a.example'\nredirect_listen = 'off'",
+                "`redirect_listen`",
+            ),
+            (
+                "acme_email = 'me@a.example'\nbase_url = 'https://a.example'\nlisten = '127.0.0.1:8443'",
+                "`redirect_listen`",
+            ),
+            (
+                "acme_email = 'me@a.example'\nbase_url = 'https://a.example'\ntls_cert = 'a'\ntls_key = 'b'",
+                "`tls_cert`",
+            ),
+            (
+                "acme_email = 'me@a.example'\nbase_url = 'https://a.example'\nacme_directory = 'http://a.example'",
+                "`acme_directory`",
+            ),
             ("listen = { a = 1 }", "`listen`"),
             ("lissen = '127.0.0.1:1'", "`lissen`"),
         ] {

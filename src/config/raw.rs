@@ -21,6 +21,18 @@ pub struct RawSettings {
     #[arg(long, global = true, env = "PORCHLIGHT_BASE_URL", value_name = "URL")]
     pub base_url: Option<String>,
 
+    /// Gets certificates from an ACME authority, whose terms you accept with it; your address, for its notices [default: none]
+    #[arg(long, global = true, env = "PORCHLIGHT_ACME_EMAIL", value_name = "ADDRESS")]
+    pub acme_email: Option<String>,
+
+    /// Directory URL of the ACME authority [default: Let's Encrypt]
+    #[arg(long, global = true, env = "PORCHLIGHT_ACME_DIRECTORY", value_name = "URL")]
+    pub acme_directory: Option<String>,
+
+    /// PEM file with the root by which the ACME authority's own https is trusted [default: those of the system]
+    #[arg(long, global = true, env = "PORCHLIGHT_ACME_CA_FILE", value_name = "FILE")]
+    pub acme_ca_file: Option<String>,
+
     /// PEM file with the certificate of the site and those of its issuers; needs `tls_key` [default: none, plain HTTP]
     #[arg(long, global = true, env = "PORCHLIGHT_TLS_CERT", value_name = "FILE")]
     pub tls_cert: Option<String>,

@@ -14,7 +14,8 @@ use super::resolve::{Origin, ResolvedSetting};
 pub struct Secret(String);
 
 impl Secret {
-    pub(super) const fn new(text: String) -> Self {
+    #[must_use]
+    pub const fn new(text: String) -> Self {
         Self(text)
     }
 

@@ -5,14 +5,33 @@ use std::path::PathBuf;
 
 use super::{InvalidSettings, parse_addresses};
 use crate::domain::base_url::BaseUrl;
+use crate::domain::email::EmailAddress;
 use crate::domain::host_name::HostName;
+use crate::domain::web_url::parse_web_url;
 
 /// Without it, the service speaks plain HTTP, and a proxy speaks https.
 #[derive(Clone, Debug)]
 pub struct Tls {
-    pub certificate: CertificateFiles,
+    pub certificate: CertificateSource,
     /// Plain HTTP listeners that redirect to https.
     pub redirect_listen: Vec<SocketAddr>,
+}
+
+/// Where the certificate comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CertificateSource {
+    Files(CertificateFiles),
+    Acme(AcmeSettings),
+}
+
+/// An authority that issues certificates by ACME.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AcmeSettings {
+    pub email: String,
+    /// The URL of the authority's directory.
+    pub directory: String,
+    /// The root by which the authority's own https is trusted. `None`: those of the system.
+    pub ca_file: Option<PathBuf>,
 }
 
 /// A certificate of one's own, in PEM files.
@@ -33,29 +52,36 @@ impl Tls {
         base_url: Option<&BaseUrl>,
         listen: Option<&[SocketAddr]>,
     ) -> Result<Option<Self>, InvalidSettings> {
-        let (chain, key) = (text_of("tls_cert"), text_of("tls_key"));
         let redirect_listen = text_of("redirect_listen");
-        let certificate = match (chain, key) {
-            (Some(chain), Some(key)) => CertificateFiles { chain: chain.into(), key: key.into() },
-            (Some(_), None) => return Err(InvalidSettings::new("tls_cert", "it needs `tls_key` as well")),
-            (None, Some(_)) => return Err(InvalidSettings::new("tls_key", "it needs `tls_cert` as well")),
+        let files = CertificateFiles::parse(text_of)?;
+        let acme = AcmeSettings::parse(text_of)?;
+        let certificate = match (files, acme) {
+            (Some(_), Some(_)) => {
+                return Err(InvalidSettings::new("acme_email", "`tls_cert` is set as well; remove one of them"));
+            }
+            (Some(files), None) => CertificateSource::Files(files),
+            (None, Some(acme)) => CertificateSource::Acme(acme),
             (None, None) => match redirect_listen {
                 Some(text) if text != OFF => {
                     return Err(InvalidSettings::new(
                         "redirect_listen",
-                        "it redirects to https, which needs `tls_cert` and `tls_key`",
+                        "it redirects to https, which needs `acme_email`, or `tls_cert` and `tls_key`",
                     ));
                 }
                 _ => return Ok(None),
             },
         };
-        check_base_url(base_url)?;
+        check_base_url(base_url, &certificate)?;
         let listen = listen.map_or_else(Self::default_listen, <[_]>::to_vec);
         let redirect_listen = match redirect_listen {
             None => default_redirect(&listen),
             Some(text) if text == OFF => Vec::new(),
             Some(text) => parse_addresses("redirect_listen", &text)?,
         };
+        if redirect_listen.is_empty() && matches!(certificate, CertificateSource::Acme(_)) {
+            let reason = "the authority validates the site by plain HTTP; set `redirect_listen` to where port 80 leads";
+            return Err(InvalidSettings::new("acme_email", reason));
+        }
         Ok(Some(Self { certificate, redirect_listen }))
     }
 
@@ -73,17 +99,56 @@ fn default_redirect(listen: &[SocketAddr]) -> Vec<SocketAddr> {
     public.map(|address| SocketAddr::new(address.ip(), HTTP_PORT)).collect()
 }
 
-/// Links would lead to another scheme, or browsers would not accept the certificate.
-fn check_base_url(base_url: Option<&BaseUrl>) -> Result<(), InvalidSettings> {
-    let reason = match base_url {
-        None => "with `tls_cert` it has to be set to the https URL of the site",
-        Some(url) if !url.is_https() => "with `tls_cert` it has to start with https://",
-        Some(url) if url.is_ip_address() && !url.is_loopback() => {
-            "with `tls_cert` it needs a host name instead of an IP address"
+impl CertificateFiles {
+    fn parse(text_of: &mut impl FnMut(&str) -> Option<String>) -> Result<Option<Self>, InvalidSettings> {
+        match (text_of("tls_cert"), text_of("tls_key")) {
+            (Some(chain), Some(key)) => Ok(Some(Self { chain: chain.into(), key: key.into() })),
+            (Some(_), None) => Err(InvalidSettings::new("tls_cert", "it needs `tls_key` as well")),
+            (None, Some(_)) => Err(InvalidSettings::new("tls_key", "it needs `tls_cert` as well")),
+            (None, None) => Ok(None),
         }
-        Some(_) => return Ok(()),
+    }
+}
+
+impl AcmeSettings {
+    fn parse(text_of: &mut impl FnMut(&str) -> Option<String>) -> Result<Option<Self>, InvalidSettings> {
+        let (directory, ca_file) = (text_of("acme_directory"), text_of("acme_ca_file"));
+        let Some(email) = text_of("acme_email") else {
+            let unused = [("acme_directory", &directory), ("acme_ca_file", &ca_file)];
+            return match unused.into_iter().find(|(_, text)| text.is_some()) {
+                Some((name, _)) => Err(InvalidSettings::new(name, "it needs `acme_email` as well")),
+                None => Ok(None),
+            };
+        };
+        let email = EmailAddress::parse(&email)
+            .map_err(|why| InvalidSettings::new("acme_email", format!("it is not an email address: {why}")))?;
+        let directory = directory.map_or_else(|| Ok(LETS_ENCRYPT.to_owned()), |url| parse_directory(&url))?;
+        Ok(Some(Self { email: email.as_typed().to_owned(), directory, ca_file: ca_file.map(Into::into) }))
+    }
+}
+
+fn parse_directory(url: &str) -> Result<String, InvalidSettings> {
+    let url = parse_web_url(url).ok().filter(|url| url.starts_with("https://"));
+    url.ok_or_else(|| InvalidSettings::new("acme_directory", "it is not an https URL"))
+}
+
+const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";
+
+/// Links would lead to another scheme, or browsers would not accept the certificate.
+fn check_base_url(base_url: Option<&BaseUrl>, certificate: &CertificateSource) -> Result<(), InvalidSettings> {
+    let setting = match certificate {
+        CertificateSource::Files(_) => "tls_cert",
+        CertificateSource::Acme(_) => "acme_email",
     };
-    Err(InvalidSettings::new("base_url", reason))
+    let is_public = |url: &BaseUrl| !url.is_ip_address() && !url.is_loopback();
+    let reason = match base_url {
+        None => "has to be set to the https URL of the site",
+        Some(url) if !url.is_https() => "has to start with https://",
+        Some(url) if is_public(url) => return Ok(()),
+        Some(url) if url.is_loopback() && matches!(certificate, CertificateSource::Files(_)) => return Ok(()),
+        Some(_) => "needs a public host name",
+    };
+    Err(InvalidSettings::new("base_url", format!("with `{setting}` it {reason}")))
 }
 
 /// Parses `also_hosts`, host names separated by commas.

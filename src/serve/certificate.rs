@@ -1,4 +1,4 @@
-//! The site's certificate while the service runs: read at the start, and again when its files change.
+//! The site's certificate while the service runs: from files that are read again when they change, or from an ACME authority.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -8,34 +8,52 @@ use tokio::time::sleep;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use crate::actions::CertificateStatus;
+use crate::actions::{CertificateOrders, CertificateState, CertificateStatus};
 use crate::config::{CertificateFiles, InvalidSettings};
 use crate::tls::{CertificateSlot, SiteCertificate, server_config};
 
 /// How often the files are looked at.
-const CHECK_INTERVAL: Duration = Duration::from_secs(5);
+const FILES_INTERVAL: Duration = Duration::from_secs(5);
+/// How often the database is asked for a newer certificate, and whether one has to be ordered.
+const ORDERS_INTERVAL: Duration = Duration::from_secs(15);
 
 /// The certificate of the public listener, and where it comes from.
 #[derive(Clone, Debug)]
 pub(super) struct ServedCertificate {
-    files: CertificateFiles,
-    /// Host names that it must be for.
-    hosts: Vec<String>,
+    source: Source,
     slot: Arc<CertificateSlot>,
     pub(super) status: CertificateStatus,
+}
+
+#[derive(Clone, Debug)]
+enum Source {
+    /// The host names that it must be for.
+    Files(CertificateFiles, Vec<String>),
+    Orders(CertificateOrders),
 }
 
 impl ServedCertificate {
     /// # Errors
     /// When the files cannot be used.
-    pub(super) fn read(
-        files: CertificateFiles,
-        hosts: Vec<String>,
-        status: CertificateStatus,
-    ) -> Result<Self, InvalidSettings> {
-        let served = Self { files, hosts, slot: Arc::default(), status };
-        served.replace()?;
+    pub(super) fn from_files(files: CertificateFiles, hosts: Vec<String>) -> Result<Self, InvalidSettings> {
+        let certificate = SiteCertificate::read(&files, &hosts)?;
+        let served = Self::new(Source::Files(files, hosts));
+        served.replace(certificate);
         Ok(served)
+    }
+
+    /// Begins with what is in the database, if there is something, so that a restart orders nothing.
+    pub(super) async fn from_orders(orders: CertificateOrders) -> Self {
+        let stored = orders.state().await;
+        let served = Self::new(Source::Orders(orders));
+        if let Ok(state) = stored {
+            served.show(state);
+        }
+        served
+    }
+
+    fn new(source: Source) -> Self {
+        Self { source, slot: Arc::default(), status: CertificateStatus::default() }
     }
 
     /// # Errors
@@ -45,17 +63,25 @@ impl ServedCertificate {
         Ok(TlsAcceptor::from(config))
     }
 
-    /// Reads the files again whenever they change. A pair that cannot be used leaves the present one in use.
-    pub(super) async fn follow_files(self, stop: CancellationToken) {
-        let mut seen = self.fingerprint();
-        while stop.run_until_cancelled(sleep(CHECK_INTERVAL)).await.is_some() {
-            let present = self.fingerprint();
+    /// Replaces the certificate whenever there is a newer one.
+    pub(super) async fn follow(self, stop: CancellationToken) {
+        match &self.source {
+            Source::Files(files, hosts) => self.follow_files(files, hosts, stop).await,
+            Source::Orders(orders) => self.follow_orders(orders, stop).await,
+        }
+    }
+
+    /// A pair that cannot be used leaves the present one in use.
+    async fn follow_files(&self, files: &CertificateFiles, hosts: &[String], stop: CancellationToken) {
+        let mut seen = fingerprint(files);
+        while stop.run_until_cancelled(sleep(FILES_INTERVAL)).await.is_some() {
+            let present = fingerprint(files);
             if present == seen {
                 continue;
             }
             seen = present;
-            match self.replace() {
-                Ok(()) => tracing::info!("the certificate was replaced"),
+            match SiteCertificate::read(files, hosts) {
+                Ok(certificate) => self.replace(certificate),
                 Err(failure) => {
                     tracing::warn!(%failure, "the changed certificate cannot be used; the previous one stays in use");
                     self.status.failed(failure.to_string());
@@ -64,19 +90,47 @@ impl ServedCertificate {
         }
     }
 
-    fn replace(&self) -> Result<(), InvalidSettings> {
-        let certificate = SiteCertificate::read(&self.files, &self.hosts)?;
-        self.status.in_use(certificate.begins(), certificate.expires());
-        self.slot.replace(certificate);
-        Ok(())
+    async fn follow_orders(&self, orders: &CertificateOrders, stop: CancellationToken) {
+        loop {
+            let mut pause = ORDERS_INTERVAL;
+            match stop.run_until_cancelled(orders.step()).await {
+                None => return,
+                Some(Ok(state)) => {
+                    let until_renewal = state.renewal.map(|renewal| orders.clock.now().until(renewal));
+                    pause = until_renewal.filter(|left| !left.is_zero()).map_or(pause, |left| pause.min(left));
+                    self.show(state);
+                }
+                Some(Err(failure)) => self.status.failed(failure.to_string()),
+            }
+            if stop.run_until_cancelled(sleep(pause)).await.is_none() {
+                return;
+            }
+        }
     }
 
-    /// What differs after a change of the files.
-    fn fingerprint(&self) -> [Option<(SystemTime, u64)>; 2] {
-        let of = |path: &Path| {
-            let metadata = std::fs::metadata(path).ok()?;
-            Some((metadata.modified().ok()?, metadata.len()))
-        };
-        [of(&self.files.chain), of(&self.files.key)]
+    fn show(&self, CertificateState { certificate, failure, .. }: CertificateState) {
+        if let Some(certificate) = certificate {
+            self.replace(certificate);
+        }
+        if let Some(failure) = failure {
+            self.status.failed(failure);
+        }
     }
+
+    fn replace(&self, certificate: SiteCertificate) {
+        self.status.in_use(certificate.begins(), certificate.expires());
+        if self.slot.current().is_none_or(|current| !current.is_same_as(&certificate)) {
+            tracing::info!(until = certificate.expires().rfc3339(), "a certificate is in use");
+            self.slot.replace(certificate);
+        }
+    }
+}
+
+/// What differs after a change of the files.
+fn fingerprint(files: &CertificateFiles) -> [Option<(SystemTime, u64)>; 2] {
+    let of = |path: &Path| {
+        let metadata = std::fs::metadata(path).ok()?;
+        Some((metadata.modified().ok()?, metadata.len()))
+    };
+    [of(&files.chain), of(&files.key)]
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::Response;
-use futures_util::future::{Either, ready};
+use futures_util::future::Either;
 use http::Request;
 use hyper::body::Incoming;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -74,7 +74,7 @@ impl Listener {
     ) -> impl Future<Output = Response> + Send + use<> {
         match self {
             Self::Public(app) => Either::Left(web::handle(app, peer, request)),
-            Self::Redirect(app) => Either::Right(Either::Left(ready(web::redirect_to_https(app, &request)))),
+            Self::Redirect(app) => Either::Right(Either::Left(Box::pin(web::redirect_to_https(app.clone(), request)))),
             Self::Ops(app, auth) => {
                 Either::Right(Either::Right(Box::pin(ops::handle(app.clone(), auth.clone(), request.map(Body::new)))))
             }

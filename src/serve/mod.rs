@@ -39,10 +39,10 @@ use self::listeners::{Listeners, ops_listener};
 use self::open_files::ConnectionCaps;
 use self::supervisor::Supervisor;
 use crate::actions::{
-    CachedSummary, CertificateStatus, CountBuffer, Forwarder, NewestImage, ReleaseCatalog, Service, UnconfiguredProxy,
+    CachedSummary, CertificateOrders, CountBuffer, Forwarder, NewestImage, ReleaseCatalog, Service, UnconfiguredProxy,
 };
 use crate::clock::Clock;
-use crate::config::{InvalidSettings, MailSettings, Secret, Settings};
+use crate::config::{CertificateSource, InvalidSettings, MailSettings, Secret, Settings};
 use crate::domain::base_url::BaseUrl;
 use crate::domain::relay::Relay;
 use crate::mail::{MailAddress, Mailer};
@@ -106,7 +106,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let (address, redirect_addresses) = (listeners.address, listeners.redirect_addresses());
     let base_url = settings.base_url.clone().unwrap_or_else(|| BaseUrl::from_listen_address(address));
 
-    let certificate = read_certificate(&settings, &base_url)?;
+    let certificate = served_certificate(&settings, &base_url, &store, &clock).await?;
     let tls = certificate.as_ref().map(ServedCertificate::acceptor).transpose()?;
     let content = Content::from_settings(&settings)?;
     let facts = SiteFacts::read(&content)?;
@@ -173,7 +173,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     restarting.spawn("prune", prune::run);
     restarting.spawn("record_notices", |app, stop| record_notices::run(app.service().clone(), stop));
     if let Some(certificate) = certificate {
-        restarting.spawn("certificate", move |_, stop| certificate.clone().follow_files(stop));
+        restarting.spawn("certificate", move |_, stop| certificate.clone().follow(stop));
     }
     let followed = content.clone();
     restarting.spawn("releases", move |app, stop| rebuild_site::follow_releases(followed.clone(), app, stop));
@@ -325,11 +325,22 @@ async fn open_database(settings: &Settings) -> Result<(Database, Store, Option<S
     Ok((database, store, migration_error))
 }
 
-/// Reads the certificate of the public listener, which has to be for every host name of the site.
-fn read_certificate(settings: &Settings, base_url: &BaseUrl) -> Result<Option<ServedCertificate>, InvalidSettings> {
+/// Returns the certificate of the public listener, which has to be for every host name of the site.
+async fn served_certificate(
+    settings: &Settings,
+    base_url: &BaseUrl,
+    store: &Store,
+    clock: &Clock,
+) -> Result<Option<ServedCertificate>, InvalidSettings> {
     let Some(tls) = &settings.tls else { return Ok(None) };
-    let hosts = std::iter::once(base_url.host()).chain(settings.also_hosts.iter().map(ToString::to_string));
-    ServedCertificate::read(tls.certificate.clone(), hosts.collect(), CertificateStatus::default()).map(Some)
+    let hosts = settings.host_names(base_url);
+    Ok(Some(match &tls.certificate {
+        CertificateSource::Files(files) => ServedCertificate::from_files(files.clone(), hosts)?,
+        CertificateSource::Acme(acme) => {
+            let orders = CertificateOrders::new(acme, hosts, store.clone(), clock.clone());
+            ServedCertificate::from_orders(orders).await
+        }
+    }))
 }
 
 fn forwarder(mail: &MailSettings, store: &Store, clock: &Clock) -> Result<Forwarder, InvalidSettings> {

@@ -3,6 +3,7 @@
 //! Knows nothing of HTTP or mail. The store enforces a rule only where that needs SQL; the action's doc comment says
 //! which.
 
+mod acme;
 mod backlog;
 mod backup_file;
 mod connect;
@@ -42,6 +43,7 @@ mod tables;
 mod unsubscribe;
 mod writer;
 
+pub use acme::{CertificateKey, StoredCertificate};
 pub use backlog::Backlog;
 pub use connect::Store;
 pub(crate) use connect::make_private_folder;

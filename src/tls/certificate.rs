@@ -23,7 +23,7 @@ pub struct SiteCertificate {
 
 /// Why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum InvalidCertificate {
+pub enum InvalidCertificate {
     #[error("it has no certificate in PEM format")]
     NoCertificate,
     #[error("it has no private key in PEM format")]
@@ -61,7 +61,9 @@ impl SiteCertificate {
         Ok(certificate)
     }
 
-    fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, InvalidCertificate> {
+    /// # Errors
+    /// When they are not in PEM format or do not belong together.
+    pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, InvalidCertificate> {
         let chain = CertificateDer::pem_slice_iter(chain).collect::<Result<Vec<_>, _>>();
         let chain = chain.map_err(|error| InvalidCertificate::Unreadable(error.to_string()))?;
         let first = chain.first().ok_or(InvalidCertificate::NoCertificate)?;
@@ -84,6 +86,11 @@ impl SiteCertificate {
             (Ok(certificate), Ok(name)) => verify_server_name(&certificate, &name).is_ok(),
             _ => false,
         }
+    }
+
+    #[must_use]
+    pub fn is_same_as(&self, other: &Self) -> bool {
+        self.key.cert == other.key.cert
     }
 
     /// The last moment at which it is valid.

@@ -6,5 +6,5 @@ mod certificate;
 mod slot;
 mod validity;
 
-pub use certificate::SiteCertificate;
+pub use certificate::{InvalidCertificate, SiteCertificate};
 pub use slot::{CertificateSlot, server_config};

@@ -9,18 +9,41 @@ use super::app::App;
 use super::log::method_name;
 use super::response::text_response;
 
+/// Where an ACME authority asks for the answer to a challenge (RFC 8555, section 8.3).
+const CHALLENGE_PREFIX: &str = "/.well-known/acme-challenge/";
+/// Tokens are shorter.
+const MAX_TOKEN_BYTES: usize = 256;
+
 /// The response of the plain HTTP listener. What was sent in clear must not be repeated silently, so only reads are redirected.
 /// It has no HSTS, which browsers ignore over plain HTTP.
-pub fn redirect_to_https<B>(app: &App, request: &Request<B>) -> Response {
-    let response = if request.method() == Method::GET || request.method() == Method::HEAD {
-        redirect(app, request)
-    } else {
-        let text = format!("This was sent without encryption and is not processed. Use {} instead.\n", app.base_url());
-        text_response(StatusCode::FORBIDDEN, text)
+pub async fn redirect_to_https<B>(app: App, request: Request<B>) -> Response {
+    let reads = request.method() == Method::GET || request.method() == Method::HEAD;
+    let token = request.uri().path().strip_prefix(CHALLENGE_PREFIX);
+    let (route, response) = match token {
+        Some(token) if reads => ("/.well-known/acme-challenge/{token}", answer_challenge(&app, token).await),
+        _ if reads => ("redirect", redirect(&app, &request)),
+        _ => {
+            let text =
+                format!("This was sent without encryption and is not processed. Use {} instead.\n", app.base_url());
+            ("redirect", text_response(StatusCode::FORBIDDEN, text))
+        }
     };
     let (method, status) = (method_name(request.method()), response.status().as_u16());
-    tracing::info!(method, route = "redirect", status, "request");
+    tracing::info!(method, route, status, "request");
     response
+}
+
+/// Any instance can answer, because the answers are in the database.
+async fn answer_challenge(app: &App, token: &str) -> Response {
+    let answer = if token.len() > MAX_TOKEN_BYTES { Ok(None) } else { app.service().store.acme_challenge(token).await };
+    match answer {
+        Ok(Some(answer)) => text_response(StatusCode::OK, answer),
+        Ok(None) => text_response(StatusCode::NOT_FOUND, "There is no such challenge.\n"),
+        Err(failure) => {
+            tracing::warn!(%failure, "cannot answer a challenge");
+            text_response(StatusCode::SERVICE_UNAVAILABLE, "The answer cannot be read just now.\n")
+        }
+    }
 }
 
 /// The response to a request for a further host name of the site, or `None` for any other host.

@@ -1,5 +1,6 @@
 //! https by the service itself: HTTP/2 and HTTP/1.1 with an own certificate, redirects, and what stops the start.
 
+mod acme;
 mod silence;
 mod sockets;
 

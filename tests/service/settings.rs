@@ -8,7 +8,10 @@ use rustix::process::Signal;
 
 use crate::harness::{Program, raw};
 
-pub(super) const NAMES: [&str; 25] = [
+pub(super) const NAMES: [&str; 28] = [
+    "acme_email",
+    "acme_directory",
+    "acme_ca_file",
     "tls_cert",
     "tls_key",
     "redirect_listen",

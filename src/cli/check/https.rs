@@ -6,32 +6,52 @@ use tokio::time::timeout;
 
 use super::PROBE_TIMEOUT;
 use super::finding::Finding;
+use crate::actions::CertificateOrders;
 use crate::cli::base_url;
-use crate::config::Settings;
+use crate::clock::Clock;
+use crate::config::{CertificateSource, Settings};
 use crate::domain::base_url::BaseUrl;
 use crate::domain::time::Timestamp;
 use crate::probe::{Certificate, CertificateFailure};
+use crate::store::Store;
 use crate::tls::SiteCertificate;
 
 /// ACME clients renew earlier than this, so a certificate this close to its expiry was not renewed.
 const RENEWAL_PERIOD: Duration = Duration::from_hours(21 * 24);
 
-/// Checks the files of `tls_cert` and `tls_key`. Returns `None` if they are not set.
-pub(super) fn check_certificate(settings: &Settings, now: Timestamp) -> Option<Finding> {
+/// A certificate that is renewed in time has more than this part of its lifetime left.
+const RENEWAL_FRACTION: u32 = 4;
+
+/// Checks the certificate that the service itself serves. Returns `None` if it speaks plain HTTP.
+pub(super) async fn check_certificate(settings: &Settings, store: Option<&Store>, now: Timestamp) -> Option<Finding> {
     const NAME: &str = "certificate";
-    let tls = settings.tls.as_ref()?;
-    let hosts = std::iter::once(base_url(settings).host()).chain(settings.also_hosts.iter().map(ToString::to_string));
-    let certificate = match SiteCertificate::read(&tls.certificate, &hosts.collect::<Vec<_>>()) {
-        Ok(certificate) => certificate,
-        Err(failure) => return Some(Finding::failed(NAME, failure.to_string())),
+    let hosts = settings.host_names(&base_url(settings));
+    let (from, certificate) = match &settings.tls.as_ref()?.certificate {
+        CertificateSource::Files(files) => match SiteCertificate::read(files, &hosts) {
+            Ok(certificate) => (files.chain.display().to_string(), certificate),
+            Err(failure) => return Some(Finding::failed(NAME, failure.to_string())),
+        },
+        CertificateSource::Acme(acme) => {
+            let orders = CertificateOrders::new(acme, hosts, store?.clone(), Clock::System);
+            let state = orders.state().await.ok()?;
+            let failure = state.failure.map(|failure| format!(" {}: {failure}.", acme.directory)).unwrap_or_default();
+            match state.certificate {
+                None => return Some(Finding::note(NAME, format!("There is no certificate yet.{failure}"))),
+                Some(_) if !failure.is_empty() => {
+                    return Some(Finding::note(NAME, format!("It could not be renewed yet.{failure}")));
+                }
+                Some(certificate) => (acme.directory.clone(), certificate),
+            }
+        }
     };
-    let (file, expires) = (tls.certificate.chain.display(), certificate.expires());
+    let expires = certificate.expires();
+    let renewal = expires.before(certificate.begins().until(expires) / RENEWAL_FRACTION);
     Some(if expires < now {
-        Finding::failed(NAME, format!("The certificate in {file} expired on {}.", expires.date()))
-    } else if expires < now.after(RENEWAL_PERIOD) {
-        Finding::note(NAME, format!("The certificate in {file} expires on {}. Renew it before that.", expires.date()))
+        Finding::failed(NAME, format!("The certificate from {from} expired on {}.", expires.date()))
+    } else if renewal < now {
+        Finding::note(NAME, format!("The certificate from {from} expires on {}. Renew it before that.", expires.date()))
     } else {
-        Finding::ok(NAME, format!("{file} is valid until {}", expires.date()))
+        Finding::ok(NAME, format!("from {from}, valid until {}", expires.date()))
     })
 }
 

@@ -1,0 +1,153 @@
+//! Certificates from an ACME authority: when one is ordered, and what happens after a failure.
+//!
+//! Of several instances one orders at a time, and all of them use what it got: accounts, certificates and the answers to
+//! challenges are in the database.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::acme::{AcmeAccount, AcmeFailure, IssuedCertificate, PublishChallenge};
+use crate::clock::Clock;
+use crate::config::AcmeSettings;
+use crate::domain::time::Timestamp;
+use crate::store::{CertificateKey, Store, StoreFailure, StoredCertificate};
+use crate::tls::SiteCertificate;
+
+/// How long one instance may take for an order before another one tries.
+const LEASE: Duration = Duration::from_mins(5);
+
+/// How long the answer to a challenge is kept.
+const CHALLENGE_LIFETIME: Duration = Duration::from_hours(24);
+
+/// How long to wait after the first failures in a row; after more, as long as after the last one. Let's Encrypt allows five
+/// failed validations of a host in an hour.
+const PAUSES: [Duration; 5] = [
+    Duration::from_mins(1),
+    Duration::from_mins(5),
+    Duration::from_mins(15),
+    Duration::from_mins(30),
+    Duration::from_hours(1),
+];
+
+/// The certificate for the hosts of the site.
+#[derive(Clone, Debug)]
+pub struct CertificateOrders {
+    pub store: Store,
+    pub clock: Clock,
+    pub email: String,
+    pub ca_file: Option<PathBuf>,
+    pub hosts: Vec<String>,
+    pub key: CertificateKey,
+}
+
+/// The certificate in the database, and why there is no newer one.
+#[derive(Debug)]
+pub struct CertificateState {
+    pub certificate: Option<SiteCertificate>,
+    pub failure: Option<String>,
+    /// When the next one is due, if there is one.
+    pub renewal: Option<Timestamp>,
+}
+
+impl CertificateOrders {
+    #[must_use]
+    pub fn new(settings: &AcmeSettings, hosts: Vec<String>, store: Store, clock: Clock) -> Self {
+        let key = CertificateKey { directory: settings.directory.clone(), hosts: hosts.join(",") };
+        Self { store, clock, email: settings.email.clone(), ca_file: settings.ca_file.clone(), hosts, key }
+    }
+
+    /// Returns the certificate in the database, after ordering one if it is due and nobody else does.
+    ///
+    /// # Errors
+    /// When the database is unavailable. A failed order is not an error, but part of the state.
+    pub async fn step(&self) -> Result<CertificateState, StoreFailure> {
+        let state = self.state().await?;
+        let now = self.clock.now();
+        if state.renewal.is_some_and(|renewal| now < renewal)
+            || !self.store.claim_acme_order(&self.key, now, now.after(LEASE)).await?
+        {
+            return Ok(state);
+        }
+        tracing::info!(hosts = self.key.hosts, "ordering a certificate");
+        match self.order().await {
+            Ok(issued) => {
+                self.store.save_acme_certificate(&self.key, &issued.chain, issued.private_key.expose()).await?;
+                tracing::info!(hosts = self.key.hosts, "got a certificate");
+            }
+            Err(failure) => {
+                let pause = self.next_pause().await?;
+                tracing::warn!(%failure, next_attempt_seconds = pause.as_secs(), "got no certificate");
+                let next_attempt = self.clock.now().after(pause);
+                self.store.record_acme_failure(&self.key, &failure.to_string(), next_attempt).await?;
+            }
+        }
+        self.store.delete_acme_challenges(now.before(CHALLENGE_LIFETIME)).await?;
+        self.state().await
+    }
+
+    /// Returns the certificate in the database, and orders none.
+    ///
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn state(&self) -> Result<CertificateState, StoreFailure> {
+        let Some(stored) = self.store.acme_certificate(&self.key).await? else {
+            return Ok(CertificateState { certificate: None, failure: None, renewal: None });
+        };
+        let failure = stored
+            .failure
+            .clone()
+            .map(|failure| format!("{failure}; the next attempt is at {}", stored.next_attempt().rfc3339()));
+        let certificate = read(&stored);
+        let renewal = certificate.as_ref().map(renewal_time);
+        Ok(CertificateState { certificate, failure, renewal })
+    }
+
+    async fn next_pause(&self) -> Result<Duration, StoreFailure> {
+        let failures = self.store.acme_certificate(&self.key).await?.map_or(0, |stored| stored.failures);
+        let index = usize::try_from(failures).unwrap_or_default().min(PAUSES.len() - 1);
+        Ok(PAUSES[index])
+    }
+
+    /// Orders with the stored account. One that the authority no longer knows is opened again.
+    async fn order(&self) -> Result<IssuedCertificate, AcmeFailure> {
+        let stored = self
+            .store
+            .acme_account(&self.key.directory)
+            .await
+            .map_err(|failure| AcmeFailure::Storage(failure.to_string()))?;
+        if let Some(credentials) = stored {
+            let account = AcmeAccount::restore(&credentials, self.ca_file.as_deref()).await?;
+            match account.order(&self.hosts, self).await {
+                Err(AcmeFailure::UnknownAccount) => {}
+                result => return result,
+            }
+        }
+        let (account, credentials) =
+            AcmeAccount::create(&self.key.directory, self.ca_file.as_deref(), &self.email).await?;
+        self.store
+            .save_acme_account(&self.key.directory, &credentials)
+            .await
+            .map_err(|failure| AcmeFailure::Storage(failure.to_string()))?;
+        account.order(&self.hosts, self).await
+    }
+}
+
+/// In the database, where every instance finds them.
+impl PublishChallenge for CertificateOrders {
+    async fn publish(&self, token: &str, answer: &str) -> Result<(), String> {
+        let saved = self.store.save_acme_challenge(token, answer, self.clock.now()).await;
+        saved.map_err(|failure| failure.to_string())
+    }
+}
+
+/// Two thirds of the lifetime.
+fn renewal_time(certificate: &SiteCertificate) -> Timestamp {
+    let lifetime = certificate.begins().until(certificate.expires());
+    certificate.begins().after(lifetime * 2 / 3)
+}
+
+/// What cannot be read is ordered anew.
+fn read(stored: &StoredCertificate) -> Option<SiteCertificate> {
+    let (chain, private_key) = (stored.chain.as_ref()?, stored.private_key.as_ref()?);
+    SiteCertificate::from_pem(chain.as_bytes(), private_key.as_bytes()).ok()
+}

@@ -1,0 +1,182 @@
+//! Accounts, certificates and challenges of ACME, shared by all instances.
+
+use std::fmt;
+
+use super::statement::{from_row_struct, on_pool};
+use super::{Store, StoreFailure};
+use crate::domain::time::Timestamp;
+
+const SELECT_ACCOUNT: &str = "SELECT credentials FROM acme_accounts WHERE directory = $1";
+
+const SAVE_ACCOUNT: &str = "INSERT INTO acme_accounts (directory, credentials) VALUES ($1, $2) \
+     ON CONFLICT (directory) DO UPDATE SET credentials = excluded.credentials";
+
+const SELECT_CERTIFICATE: &str = "SELECT chain, private_key, failures, failure, next_attempt FROM acme_certificates \
+     WHERE directory = $1 AND hosts = $2";
+
+const ENSURE_CERTIFICATE: &str = "INSERT INTO acme_certificates (directory, hosts, failures, next_attempt, lease_until) \
+     VALUES ($1, $2, 0, 0, 0) ON CONFLICT (directory, hosts) DO NOTHING";
+
+/// Of several instances, one succeeds.
+const CLAIM_ORDER: &str = "UPDATE acme_certificates SET lease_until = $4 \
+     WHERE directory = $1 AND hosts = $2 AND lease_until <= $3 AND next_attempt <= $3";
+
+const SAVE_CERTIFICATE: &str = "UPDATE acme_certificates SET chain = $3, private_key = $4, failures = 0, failure = NULL, \
+     next_attempt = 0, lease_until = 0 WHERE directory = $1 AND hosts = $2";
+
+const RECORD_FAILURE: &str = "UPDATE acme_certificates SET failures = failures + 1, failure = $3, next_attempt = $4, \
+     lease_until = 0 WHERE directory = $1 AND hosts = $2";
+
+const SAVE_CHALLENGE: &str = "INSERT INTO acme_challenges (token, answer, created) VALUES ($1, $2, $3) \
+     ON CONFLICT (token) DO UPDATE SET answer = excluded.answer, created = excluded.created";
+
+const SELECT_CHALLENGE: &str = "SELECT answer FROM acme_challenges WHERE token = $1";
+
+const DELETE_CHALLENGES: &str = "DELETE FROM acme_challenges WHERE created < $1";
+
+/// Which certificate: the authority that issues it, and the host names, separated by commas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateKey {
+    pub directory: String,
+    pub hosts: String,
+}
+
+from_row_struct! {
+    /// What is known of a certificate.
+    #[derive(Clone)]
+    pub struct StoredCertificate {
+        pub chain: Option<String>,
+        pub private_key: Option<String>,
+        pub failures: i64,
+        pub failure: Option<String>,
+        next_attempt: i64,
+    }
+}
+
+/// Leaves out the key.
+impl fmt::Debug for StoredCertificate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoredCertificate").field("failure", &self.failure).finish_non_exhaustive()
+    }
+}
+
+impl StoredCertificate {
+    #[must_use]
+    pub const fn next_attempt(&self) -> Timestamp {
+        Timestamp::from_unix_millis(self.next_attempt)
+    }
+}
+
+impl Store {
+    /// Returns the credentials of the account at this authority.
+    ///
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn acme_account(&self, directory: &str) -> Result<Option<String>, StoreFailure> {
+        let row: Option<(String,)> =
+            on_pool!(self, |pool| sqlx::query_as(SELECT_ACCOUNT).bind(directory).fetch_optional(pool).await?);
+        Ok(row.map(|(credentials,)| credentials))
+    }
+
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn save_acme_account(&self, directory: &str, credentials: &str) -> Result<(), StoreFailure> {
+        on_pool!(self, |pool| {
+            sqlx::query(SAVE_ACCOUNT).bind(directory).bind(credentials).execute(pool).await?;
+        });
+        Ok(())
+    }
+
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn acme_certificate(&self, key: &CertificateKey) -> Result<Option<StoredCertificate>, StoreFailure> {
+        Ok(on_pool!(self, |pool| {
+            sqlx::query_as(SELECT_CERTIFICATE).bind(&key.directory).bind(&key.hosts).fetch_optional(pool).await?
+        }))
+    }
+
+    /// Takes the right to order until `lease_until`. Returns `false` if another instance has it, or if it is too early.
+    ///
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn claim_acme_order(
+        &self,
+        key: &CertificateKey,
+        now: Timestamp,
+        lease_until: Timestamp,
+    ) -> Result<bool, StoreFailure> {
+        let CertificateKey { directory, hosts } = key;
+        let (now, lease_until) = (now.unix_millis(), lease_until.unix_millis());
+        Ok(on_pool!(self, |pool| {
+            sqlx::query(ENSURE_CERTIFICATE).bind(directory).bind(hosts).execute(pool).await?;
+            let claim = sqlx::query(CLAIM_ORDER).bind(directory).bind(hosts).bind(now).bind(lease_until);
+            claim.execute(pool).await?.rows_affected() == 1
+        }))
+    }
+
+    /// Records an order that succeeded.
+    ///
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn save_acme_certificate(
+        &self,
+        key: &CertificateKey,
+        chain: &str,
+        private_key: &str,
+    ) -> Result<(), StoreFailure> {
+        let CertificateKey { directory, hosts } = key;
+        on_pool!(self, |pool| {
+            let save = sqlx::query(SAVE_CERTIFICATE).bind(directory).bind(hosts).bind(chain).bind(private_key);
+            save.execute(pool).await?;
+        });
+        Ok(())
+    }
+
+    /// Records an order that failed. No instance orders before `next_attempt`.
+    ///
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn record_acme_failure(
+        &self,
+        key: &CertificateKey,
+        failure: &str,
+        next_attempt: Timestamp,
+    ) -> Result<(), StoreFailure> {
+        let CertificateKey { directory, hosts } = key;
+        on_pool!(self, |pool| {
+            let next_attempt = next_attempt.unix_millis();
+            let record = sqlx::query(RECORD_FAILURE).bind(directory).bind(hosts).bind(failure).bind(next_attempt);
+            record.execute(pool).await?;
+        });
+        Ok(())
+    }
+
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn save_acme_challenge(&self, token: &str, answer: &str, now: Timestamp) -> Result<(), StoreFailure> {
+        on_pool!(self, |pool| {
+            let save = sqlx::query(SAVE_CHALLENGE).bind(token).bind(answer).bind(now.unix_millis());
+            save.execute(pool).await?;
+        });
+        Ok(())
+    }
+
+    /// Returns the answer to a challenge.
+    ///
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn acme_challenge(&self, token: &str) -> Result<Option<String>, StoreFailure> {
+        let row: Option<(String,)> =
+            on_pool!(self, |pool| sqlx::query_as(SELECT_CHALLENGE).bind(token).fetch_optional(pool).await?);
+        Ok(row.map(|(answer,)| answer))
+    }
+
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn delete_acme_challenges(&self, before: Timestamp) -> Result<(), StoreFailure> {
+        on_pool!(self, |pool| {
+            sqlx::query(DELETE_CHALLENGES).bind(before.unix_millis()).execute(pool).await?;
+        });
+        Ok(())
+    }
+}

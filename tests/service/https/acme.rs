@@ -1,0 +1,187 @@
+//! Certificates from a real ACME authority, which validates over HTTP.
+
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rustix::process::Signal;
+use serde_json::Value;
+use tokio::net::{TcpListener, TcpStream};
+
+use super::{FURTHER, HOST, curl};
+use crate::harness::{Database, Pebble, Program, each_database, free_port, wait_until};
+
+/// How many seconds a certificate is valid that is not renewed during a test.
+const LONG: u32 = 24 * 3600;
+
+struct Instance {
+    program: Program,
+    https: u16,
+    ops: u16,
+}
+
+impl Instance {
+    /// Starts the program by the system's clock, since pebble has no other.
+    fn start(folder: &Path, database: &Database, pebble: &Pebble, redirect: u16) -> Self {
+        let (https, ops) = (free_port(), free_port());
+        let mut command = Program::command(folder, &["serve", "--database-url", database.url()]);
+        command.args(["--base-url", &format!("https://{HOST}"), "--also-hosts", FURTHER]);
+        command.args(["--listen", &format!("127.0.0.1:{https}")]);
+        command.args(["--redirect-listen", &format!("127.0.0.1:{redirect}")]);
+        command.args(["--ops-listen", &format!("127.0.0.1:{ops}")]);
+        command.args(["--acme-email", "me@troupe.example", "--acme-directory", &pebble.directory(), "--acme-ca-file"]);
+        command.arg(pebble.ca_file()).env_remove("PORCHLIGHT_TEST_NOW");
+        Self { program: Program::start(command, "Porchlight is serving"), https, ops }
+    }
+
+    /// The status of `/readyz`, and what it says of the certificate.
+    async fn readiness(&self) -> (u16, String) {
+        let answer = reqwest::get(format!("http://127.0.0.1:{}/readyz", self.ops)).await.expect("an answer");
+        let status = answer.status().as_u16();
+        let report: Value = serde_json::from_str(&answer.text().await.expect("a text")).expect("JSON");
+        (status, report["parts"]["certificate"].as_str().expect("a part").to_owned())
+    }
+
+    async fn wait_for_certificate(&self) {
+        wait_until("a certificate", async || self.readiness().await.1 == "ok").await;
+    }
+
+    /// Whether a client that trusts this root is served.
+    fn is_trusted_by(&self, root: &Path) -> bool {
+        curl(self.https, root, &["https://troupe.example/llms.txt"]).0 == 0
+    }
+
+    /// The serial number of the certificate that it presents.
+    fn serial_number(&self) -> String {
+        let command = "openssl s_client -connect 127.0.0.1:$0 -servername troupe.example </dev/null 2>/dev/null \
+                       | openssl x509 -noout -serial";
+        let output = Program::run_to_end(Command::new("sh").args(["-c", command, &self.https.to_string()]));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    }
+
+    fn stop(self) -> String {
+        self.program.signal(Signal::TERM);
+        self.program.end().1
+    }
+}
+
+#[tokio::test]
+async fn the_first_certificate_comes_by_itself_and_a_restart_orders_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (redirect, root) = (free_port(), folder.path().join("root.pem"));
+    let pebble = Pebble::start(Ipv4Addr::LOCALHOST, redirect, LONG).await;
+    pebble.save_root(&root);
+    for database in each_database().await {
+        let instance = Instance::start(folder.path(), &database, &pebble, redirect);
+        instance.wait_for_certificate().await;
+        assert!(instance.is_trusted_by(&root));
+        let further = curl(instance.https, &root, &["-I", "https://www.troupe.example/about"]).1;
+        assert!(further.to_lowercase().contains("location: https://troupe.example/about\r\n"), "{further}");
+        let unknown = reqwest::get(format!("http://127.0.0.1:{redirect}/.well-known/acme-challenge/unknown")).await;
+        assert_eq!(unknown.expect("an answer").status(), 404);
+        let serial_number = instance.serial_number();
+        assert!(serial_number.starts_with("serial="), "{serial_number}");
+        let log = instance.stop();
+        assert_eq!(log.matches("ordering a certificate").count(), 1, "{log}");
+
+        let instance = Instance::start(folder.path(), &database, &pebble, redirect);
+        assert_eq!(instance.readiness().await.1, "ok", "from the first moment");
+        assert_eq!(instance.serial_number(), serial_number);
+        let log = instance.stop();
+        assert!(!log.contains("ordering a certificate"), "{log}");
+        assert!(!log.contains("PRIVATE KEY"), "{log}");
+    }
+}
+
+/// Passes connections on to the ports in turn.
+async fn round_robin(port: u16, targets: [u16; 2]) {
+    let listener = TcpListener::bind(("127.0.0.1", port)).await.expect("a port");
+    let turn = Arc::new(AtomicUsize::new(0));
+    while let Ok((mut client, _)) = listener.accept().await {
+        let target = targets[turn.fetch_add(1, Ordering::Relaxed) % targets.len()];
+        tokio::spawn(async move {
+            if let Ok(mut server) = TcpStream::connect(("127.0.0.1", target)).await {
+                let _ = tokio::io::copy_bidirectional(&mut client, &mut server).await;
+            }
+        });
+    }
+}
+
+/// Pebble validates three times at once, so both instances are asked for answers that one of them has.
+#[tokio::test]
+async fn of_two_instances_one_orders_both_answer_and_both_serve_and_renew_the_same_certificate() {
+    let [_, database] = each_database().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let (front, redirects) = (free_port(), [free_port(), free_port()]);
+    let front_task = tokio::spawn(round_robin(front, redirects));
+    let lifetime = 45;
+    let pebble = Pebble::start(Ipv4Addr::LOCALHOST, front, lifetime).await;
+    let instances = redirects.map(|redirect| Instance::start(folder.path(), &database, &pebble, redirect));
+    for instance in &instances {
+        instance.wait_for_certificate().await;
+    }
+    let first = instances[0].serial_number();
+    assert_eq!(instances[1].serial_number(), first);
+    for instance in &instances {
+        wait_until("the renewed certificate", async || instance.serial_number() != first).await;
+    }
+    wait_until("the same certificate", async || instances[0].serial_number() == instances[1].serial_number()).await;
+    let logs = instances.map(Instance::stop);
+    let orders = logs.iter().map(|log| log.matches("got a certificate").count()).sum::<usize>();
+    assert!((2..=3).contains(&orders), "one at the start, and one each half minute: {orders}");
+    front_task.abort();
+}
+
+#[tokio::test]
+async fn without_the_authority_the_service_waits_says_why_and_orders_nothing_early_after_a_restart() {
+    let [database, _] = each_database().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let redirect = free_port();
+    let mut pebble = Pebble::start(Ipv4Addr::LOCALHOST, redirect, LONG).await;
+    pebble.stop();
+    for restarted in [false, true] {
+        let instance = Instance::start(folder.path(), &database, &pebble, redirect);
+        wait_until("a reason", async || instance.readiness().await.1.contains("cannot be reached")).await;
+        let (status, reason) = instance.readiness().await;
+        assert_eq!(status, 503);
+        assert!(reason.contains("the next attempt is at"), "{reason}");
+        assert_eq!(curl(instance.https, &pebble.ca_file(), &["-k", "https://troupe.example/"]).0, 35, "no handshake");
+        let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().expect("a client");
+        let page = client.get(format!("http://127.0.0.1:{redirect}/about")).send().await.expect("an answer");
+        assert_eq!(page.status(), 308, "it redirects all the same");
+        let log = instance.stop();
+        assert_eq!(log.contains("ordering a certificate"), !restarted, "{log}");
+    }
+}
+
+#[tokio::test]
+async fn a_host_that_leads_elsewhere_gets_no_certificate_and_the_reason_is_named() {
+    let [database, _] = each_database().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let redirect = free_port();
+    let pebble = Pebble::start(Ipv4Addr::new(127, 0, 0, 9), redirect, LONG).await;
+    let instance = Instance::start(folder.path(), &database, &pebble, redirect);
+    let could_not = "the authority could not validate";
+    wait_until("a reason", async || instance.readiness().await.1.contains(could_not)).await;
+    let (_, reason) = instance.readiness().await;
+    assert!(reason.contains("troupe.example") && reason.contains("127.0.0.9"), "{reason}");
+    instance.stop();
+}
+
+/// After a restart pebble knows no accounts. In a real life an authority deactivates one.
+#[tokio::test]
+async fn a_certificate_is_renewed_with_a_new_account_if_the_authority_forgot_the_old_one() {
+    let [database, _] = each_database().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let (redirect, root) = (free_port(), folder.path().join("root.pem"));
+    let mut pebble = Pebble::start(Ipv4Addr::LOCALHOST, redirect, 30).await;
+    let instance = Instance::start(folder.path(), &database, &pebble, redirect);
+    instance.wait_for_certificate().await;
+    pebble.restart().await;
+    pebble.save_root(&root);
+    assert!(!instance.is_trusted_by(&root));
+    wait_until("a certificate of the new root", async || instance.is_trusted_by(&root)).await;
+    instance.stop();
+}
