@@ -13,7 +13,7 @@ use super::redact::redacted;
 #[command(next_help_heading = "Settings (each also a line of porchlight.toml)")]
 #[serde(default)]
 pub struct RawSettings {
-    /// Address and port of the public listener, or several, separated by commas; with a certificate 0.0.0.0:443 and [::]:443 [default: 127.0.0.1:8080]
+    /// Address and port of the public listener, or several, separated by commas; with a certificate port 443 of all addresses [default: 127.0.0.1:8080]
     #[arg(long, global = true, env = "PORCHLIGHT_LISTEN", value_name = "ADDRESSES")]
     pub listen: Option<String>,
 

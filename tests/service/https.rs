@@ -1,8 +1,10 @@
 //! https by the service itself: HTTP/2 and HTTP/1.1 with an own certificate, redirects, and what stops the start.
 
 mod acme;
+mod attacks;
 mod silence;
 mod sockets;
+mod wire;
 
 use std::path::Path;
 use std::process::Command;

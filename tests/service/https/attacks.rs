@@ -1,0 +1,120 @@
+//! Known attacks on HTTP/2 servers: memory stays flat, and others are served meanwhile.
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Command;
+
+use super::wire::{
+    CONTINUATION, Connection, DATA, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM, SETTINGS, connect, frame,
+    header_block, preface, request,
+};
+use super::{HOST, curl, identity};
+use crate::harness::{Authority, Program};
+
+/// By how much the memory of the process may grow under all attacks.
+const MAX_GROWTH_KIB: u64 = 48 * 1024;
+const ATTACKERS: u32 = 8;
+
+/// Writes until everything is sent or the server has closed the connection. Reads what comes meanwhile, so that no attack ends
+/// because nobody reads its answers.
+fn send(mut connection: Connection, bytes: &[u8]) {
+    let mut read = vec![0; 64 * 1024];
+    for piece in bytes.chunks(16 * 1024) {
+        if connection.write_all(piece).is_err() || connection.flush().is_err() {
+            return;
+        }
+        connection.sock.set_nonblocking(true).expect("a socket");
+        loop {
+            match connection.read(&mut read) {
+                Ok(0) => return,
+                Ok(_) => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                Err(_) => return,
+            }
+        }
+        connection.sock.set_nonblocking(false).expect("a socket");
+    }
+}
+
+/// Each attack as the bytes of one connection.
+fn attacks() -> Vec<(&'static str, Vec<u8>)> {
+    let streams = |count: u32| (0..count).map(|number| number * 2 + 1);
+    let begin = || preface(&[]);
+    let literal = |name: usize, value: usize| {
+        // A header without indexing, with a name and a value of one letter repeated; lengths below 127 are one byte.
+        let mut header = vec![0x00, u8::try_from(name).expect("short")];
+        header.extend(vec![b'x'; name]);
+        header.push(u8::try_from(value).expect("short"));
+        header.extend(vec![b'y'; value]);
+        header
+    };
+    let rapid_reset = streams(20_000)
+        .flat_map(|stream| [request(stream), frame(RST_STREAM, 0, stream, &8_u32.to_be_bytes())].concat())
+        .collect::<Vec<_>>();
+    let continuation = (0..5_000).flat_map(|_| frame(CONTINUATION, 0, 1, &literal(100, 100).repeat(20)));
+    let header_bomb = [header_block(), literal(100, 100).repeat(400)].concat();
+    let header_bombs = streams(200).flat_map(|stream| {
+        let (first, rest) = header_bomb.split_at(16_000);
+        let mut frames = frame(HEADERS, END_STREAM, stream, first);
+        let mut pieces = rest.chunks(16_000).peekable();
+        while let Some(piece) = pieces.next() {
+            let flags = if pieces.peek().is_none() { END_HEADERS } else { 0 };
+            frames.extend(frame(CONTINUATION, flags, stream, piece));
+        }
+        frames
+    });
+    let pings = (0..50_000_u64).flat_map(|number| frame(PING, 0, 0, &number.to_be_bytes()));
+    let settings = (0..20_000_u32).flat_map(|_| frame(SETTINGS, 0, 0, &[0, 4, 0, 1, 0, 0]));
+    let empty_data = [frame(HEADERS, END_HEADERS, 1, &header_block()), frame(DATA, 0, 1, &[]).repeat(50_000)].concat();
+    vec![
+        ("rapid reset", [begin(), rapid_reset].concat()),
+        ("continuation flood", [begin(), frame(HEADERS, 0, 1, &header_block()), continuation.collect()].concat()),
+        ("many streams", [begin(), streams(5_000).flat_map(request).collect()].concat()),
+        ("header bombs", [begin(), header_bombs.collect()].concat()),
+        ("pings", [begin(), pings.collect()].concat()),
+        ("settings", [begin(), settings.collect()].concat()),
+        ("empty data", [begin(), empty_data].concat()),
+    ]
+}
+
+/// The resident memory of a process.
+fn memory_kib(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("a process");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("its memory");
+    line.trim().trim_end_matches(" kB").parse().expect("a number")
+}
+
+fn start(folder: &Path, certificate: &Path, key: &Path) -> Program {
+    let mut command: Command = Program::command(folder, &["serve", "--listen", "127.0.0.1:0", "--ops-listen", "off"]);
+    command.args(["--base-url", &format!("https://{HOST}"), "--log-format", "logfmt"]);
+    command.arg("--tls-cert").arg(certificate).arg("--tls-key").arg(key);
+    Program::start(command, "Porchlight is serving")
+}
+
+#[test]
+fn attacks_over_http2_leave_memory_flat_and_others_served() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let authority = Authority::new();
+    let identity = identity(&authority);
+    let program = start(folder.path(), &identity.certificate(), &identity.key());
+    let address: SocketAddr = program.address();
+    let served = || curl(address.port(), &authority.path(), &["--http2", "https://troupe.example/about"]).0 == 0;
+    assert!(served());
+    let before = memory_kib(program.id());
+    for (name, bytes) in attacks() {
+        std::thread::scope(|scope| {
+            for _ in 0..ATTACKERS {
+                scope.spawn(|| send(connect(address, &authority, "h2"), &bytes));
+            }
+            for _ in 0..3 {
+                assert!(served(), "{name}");
+            }
+        });
+        let growth = memory_kib(program.id()).saturating_sub(before);
+        assert!(growth < MAX_GROWTH_KIB, "{name}: {growth} KiB more");
+    }
+    program.signal(rustix::process::Signal::TERM);
+    let (status, log) = program.end();
+    assert!(status.success() && !log.contains("panicked"), "{log}");
+}
