@@ -2,7 +2,7 @@
 -- certificate to its authority and host names.
 CREATE TABLE acme_accounts (
     directory   TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    credentials TEXT NOT NULL
+    credentials TEXT COLLATE "C" NOT NULL
 );
 
 -- `chain` and `private_key` are NULL until the first order succeeds. `lease_until` is the time until which one instance
@@ -10,10 +10,10 @@ CREATE TABLE acme_accounts (
 CREATE TABLE acme_certificates (
     directory    TEXT COLLATE "C" NOT NULL,
     hosts        TEXT COLLATE "C" NOT NULL,
-    chain        TEXT,
-    private_key  TEXT,
+    chain        TEXT COLLATE "C",
+    private_key  TEXT COLLATE "C",
     failures     BIGINT NOT NULL,
-    failure      TEXT,
+    failure      TEXT COLLATE "C",
     next_attempt BIGINT NOT NULL,
     lease_until  BIGINT NOT NULL,
     PRIMARY KEY (directory, hosts)
@@ -22,7 +22,7 @@ CREATE TABLE acme_certificates (
 -- What every instance answers to the authority.
 CREATE TABLE acme_challenges (
     token   TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    answer  TEXT NOT NULL,
+    answer  TEXT COLLATE "C" NOT NULL,
     created BIGINT NOT NULL
 );
 
