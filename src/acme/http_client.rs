@@ -45,7 +45,10 @@ impl AuthorityClient {
             Some(path) => {
                 let unusable = |error| AcmeFailure::Roots(format!("{}: {error}", path.display()));
                 let certificates = CertificateDer::pem_file_iter(path).map_err(unusable)?;
-                roots.add_parsable_certificates(certificates.collect::<Result<Vec<_>, _>>().map_err(unusable)?);
+                let certificates = certificates.collect::<Result<Vec<_>, _>>().map_err(unusable)?;
+                if roots.add_parsable_certificates(certificates).0 == 0 {
+                    return Err(AcmeFailure::Roots(format!("{} has no certificate in PEM format", path.display())));
+                }
             }
         }
         let config = ClientConfig::builder_with_provider(ring::default_provider().into())

@@ -45,7 +45,7 @@ pub trait PublishChallenge: Sync {
 /// Why an authority issued no certificate. A clause that completes a sentence.
 #[derive(Debug, thiserror::Error)]
 pub enum AcmeFailure {
-    #[error("`acme_ca_file` cannot be used: {0}")]
+    #[error("the roots of the authority cannot be read: {0}")]
     Roots(String),
     #[error("the authority no longer knows the account")]
     UnknownAccount,
@@ -70,6 +70,14 @@ impl From<Error> for AcmeFailure {
             _ => Self::Authority(error.to_string()),
         }
     }
+}
+
+/// Checks that there is a root by which the authority's https can be trusted.
+///
+/// # Errors
+/// When the file cannot be used.
+pub fn check_ca_file(ca_file: &Path) -> Result<(), AcmeFailure> {
+    AuthorityClient::new(Some(ca_file)).map(drop)
 }
 
 const UNKNOWN_ACCOUNT: &str = "urn:ietf:params:acme:error:accountDoesNotExist";

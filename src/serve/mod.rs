@@ -38,6 +38,7 @@ pub use self::inherited::notify_service_manager;
 use self::listeners::{Listeners, ops_listener};
 use self::open_files::ConnectionCaps;
 use self::supervisor::Supervisor;
+use crate::acme::check_ca_file;
 use crate::actions::{
     CachedSummary, CertificateOrders, CountBuffer, Forwarder, NewestImage, ReleaseCatalog, Service, UnconfiguredProxy,
 };
@@ -337,6 +338,9 @@ async fn served_certificate(
     Ok(Some(match &tls.certificate {
         CertificateSource::Files(files) => ServedCertificate::from_files(files.clone(), hosts)?,
         CertificateSource::Acme(acme) => {
+            if let Some(ca_file) = &acme.ca_file {
+                check_ca_file(ca_file).map_err(|why| InvalidSettings::new("acme_ca_file", why))?;
+            }
             let orders = CertificateOrders::new(acme, hosts, store.clone(), clock.clone());
             ServedCertificate::from_orders(orders).await
         }

@@ -150,6 +150,21 @@ async fn a_changed_certificate_is_served_without_a_restart_and_a_bad_one_is_not(
 }
 
 #[test]
+fn an_authority_whose_root_cannot_be_read_stops_the_start() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("empty.pem"), "").expect("a file");
+    for (file, sentence) in [("nowhere.pem", "nowhere.pem"), ("empty.pem", "has no certificate in PEM format")] {
+        let arguments = ["serve", "--listen", "127.0.0.1:0", "--redirect-listen", "127.0.0.1:0"];
+        let mut command = Program::command(folder.path(), &arguments);
+        command.args(["--base-url", "https://troupe.example", "--acme-email", "me@troupe.example"]);
+        command.args(["--acme-ca-file", file]);
+        let (code, output) = Program::run(command);
+        assert_eq!(code, 2, "{output}");
+        assert!(output.contains("`acme_ca_file` cannot be used") && output.contains(sentence), "{output}");
+    }
+}
+
+#[test]
 fn a_certificate_that_cannot_be_used_stops_the_start_with_one_sentence_and_exit_code_2() {
     let authority = Authority::new();
     let (good, other) = (identity(&authority), authority.issue_to(&["other.example"]));
