@@ -38,7 +38,10 @@ impl CertificateStatus {
         match known.validity {
             None => Some(known.failure.unwrap_or_else(|| "there is none yet".to_owned())),
             Some([begins, _]) if now < begins => Some(format!("it is not valid before {}", begins.rfc3339())),
-            Some([_, expires]) if expires < now => Some(format!("it expired on {}", expires.date())),
+            Some([_, expires]) if expires < now => {
+                let failure = known.failure.map(|failure| format!("; {failure}")).unwrap_or_default();
+                Some(format!("it expired on {}{failure}", expires.date()))
+            }
             Some(_) => known.failure,
         }
     }

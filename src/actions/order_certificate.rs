@@ -6,15 +6,25 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
 use crate::acme::{AcmeAccount, AcmeFailure, IssuedCertificate, PublishChallenge};
 use crate::clock::Clock;
 use crate::config::AcmeSettings;
 use crate::domain::time::Timestamp;
-use crate::store::{CertificateKey, Store, StoreFailure, StoredCertificate};
+use crate::store::{CertificateKey, OrderClaim, Store, StoreFailure, StoredCertificate};
 use crate::tls::SiteCertificate;
 
 /// How long one instance may take for an order before another one tries.
 const LEASE: Duration = Duration::from_mins(5);
+
+/// How long an order may take. It ends before another instance tries.
+const ORDER_TIMEOUT: Duration = Duration::from_mins(4);
+
+/// How often, and with which pauses, it is tried to store a certificate.
+const SAVE_ATTEMPTS: u32 = 10;
+const SAVE_PAUSE: Duration = Duration::from_secs(2);
 
 /// How long the answer to a challenge is kept.
 const CHALLENGE_LIFETIME: Duration = Duration::from_hours(24);
@@ -56,33 +66,55 @@ impl CertificateOrders {
         Self { store, clock, email: settings.email.clone(), ca_file: settings.ca_file.clone(), hosts, key }
     }
 
-    /// Returns the certificate in the database, after ordering one if it is due and nobody else does.
+    /// Returns the certificate in the database, after ordering one if it is due and nobody else does. An order that is
+    /// interrupted by `stop` may be repeated at once.
     ///
     /// # Errors
     /// When the database is unavailable. A failed order is not an error, but part of the state.
-    pub async fn step(&self) -> Result<CertificateState, StoreFailure> {
-        let state = self.state().await?;
+    pub async fn step(&self, stop: &CancellationToken) -> Result<CertificateState, StoreFailure> {
+        let stored = self.store.acme_certificate(&self.key).await?;
+        let state = state_of(stored.as_ref());
         let now = self.clock.now();
-        if state.renewal.is_some_and(|renewal| now < renewal)
-            || !self.store.claim_acme_order(&self.key, now, now.after(LEASE)).await?
-        {
+        if state.renewal.is_some_and(|renewal| now < renewal) {
+            return Ok(state);
+        }
+        let failures = stored.as_ref().map_or(0, |stored| usize::try_from(stored.failures).unwrap_or_default());
+        let pause = PAUSES[failures.min(PAUSES.len() - 1)];
+        let claim = OrderClaim { now, lease_until: now.after(LEASE), next_attempt: now.after(pause) };
+        if !self.store.claim_acme_order(&self.key, &claim, stored.as_ref()).await? {
             return Ok(state);
         }
         tracing::info!(hosts = self.key.hosts, "ordering a certificate");
-        match self.order().await {
-            Ok(issued) => {
-                self.store.save_acme_certificate(&self.key, &issued.chain, issued.private_key.expose()).await?;
+        match stop.run_until_cancelled(timeout(ORDER_TIMEOUT, self.order())).await {
+            None => self.store.release_acme_order(&self.key, &claim).await?,
+            Some(Ok(Ok(issued))) => {
+                self.save(&issued).await?;
                 tracing::info!(hosts = self.key.hosts, "got a certificate");
             }
-            Err(failure) => {
-                let pause = self.next_pause().await?;
-                tracing::warn!(%failure, next_attempt_seconds = pause.as_secs(), "got no certificate");
-                let next_attempt = self.clock.now().after(pause);
-                self.store.record_acme_failure(&self.key, &failure.to_string(), next_attempt).await?;
+            Some(failed) => {
+                let failure = match failed {
+                    Ok(Err(failure)) => failure.to_string(),
+                    _ => "the authority did not finish the order in time".to_owned(),
+                };
+                tracing::warn!(failure, next_attempt_seconds = pause.as_secs(), "got no certificate");
+                self.store.record_acme_failure(&self.key, &claim, &failure).await?;
             }
         }
         self.store.delete_acme_challenges(now.before(CHALLENGE_LIFETIME)).await?;
         self.state().await
+    }
+
+    /// Tries several times: authorities issue the same certificate only a few times a week.
+    async fn save(&self, issued: &IssuedCertificate) -> Result<(), StoreFailure> {
+        let mut attempts = 0;
+        loop {
+            let saved = self.store.save_acme_certificate(&self.key, &issued.chain, issued.private_key.expose()).await;
+            attempts += 1;
+            if saved.is_ok() || attempts == SAVE_ATTEMPTS {
+                return saved;
+            }
+            sleep(SAVE_PAUSE).await;
+        }
     }
 
     /// Returns the certificate in the database, and orders none.
@@ -90,22 +122,7 @@ impl CertificateOrders {
     /// # Errors
     /// When the database is unavailable.
     pub async fn state(&self) -> Result<CertificateState, StoreFailure> {
-        let Some(stored) = self.store.acme_certificate(&self.key).await? else {
-            return Ok(CertificateState { certificate: None, failure: None, renewal: None });
-        };
-        let failure = stored
-            .failure
-            .clone()
-            .map(|failure| format!("{failure}; the next attempt is at {}", stored.next_attempt().rfc3339()));
-        let certificate = read(&stored);
-        let renewal = certificate.as_ref().map(renewal_time);
-        Ok(CertificateState { certificate, failure, renewal })
-    }
-
-    async fn next_pause(&self) -> Result<Duration, StoreFailure> {
-        let failures = self.store.acme_certificate(&self.key).await?.map_or(0, |stored| stored.failures);
-        let index = usize::try_from(failures).unwrap_or_default().min(PAUSES.len() - 1);
-        Ok(PAUSES[index])
+        Ok(state_of(self.store.acme_certificate(&self.key).await?.as_ref()))
     }
 
     /// Orders with the stored account. One that the authority no longer knows is opened again.
@@ -138,6 +155,15 @@ impl PublishChallenge for CertificateOrders {
         let saved = self.store.save_acme_challenge(token, answer, self.clock.now()).await;
         saved.map_err(|failure| failure.to_string())
     }
+}
+
+fn state_of(stored: Option<&StoredCertificate>) -> CertificateState {
+    let certificate = stored.and_then(read);
+    let failure = stored.and_then(|stored| {
+        let failure = stored.failure.as_ref()?;
+        Some(format!("{failure}; the next attempt is at {}", stored.next_attempt().rfc3339()))
+    });
+    CertificateState { renewal: certificate.as_ref().map(renewal_time), certificate, failure }
 }
 
 /// Two thirds of the lifetime.

@@ -109,13 +109,19 @@ impl Settings {
         std::iter::once(base_url.host()).chain(self.also_hosts.iter().map(ToString::to_string)).collect()
     }
 
+    #[must_use]
+    pub fn uses_acme(&self) -> bool {
+        self.tls.as_ref().is_some_and(|tls| matches!(tls.certificate, CertificateSource::Acme(_)))
+    }
+
     fn parse(mut text_of: impl FnMut(&str) -> Option<String>) -> Result<Self, InvalidSettings> {
         let mut setting = |name: &'static str| text_of(name).map(|text| (name, text));
         let base_url = setting("base_url")
             .map(|(name, text)| BaseUrl::parse(&text).map_err(|error| InvalidSettings::new(name, error)))
             .transpose()?;
         let listen = setting("listen").map(|(name, text)| parse_addresses(name, &text)).transpose()?;
-        let also_hosts = setting("also_hosts").map(|(name, text)| tls::parse_hosts(name, &text)).transpose()?;
+        let also_hosts =
+            setting("also_hosts").map(|(name, text)| tls::parse_hosts(name, &text, base_url.as_ref())).transpose()?;
         let tls = Tls::parse(&mut text_of, base_url.as_ref(), listen.as_deref())?;
         let mut setting = |name: &'static str| text_of(name).map(|text| (name, text));
         let data_dir = setting("data_dir").map_or_else(|| PathBuf::from("data"), |(_, text)| text.into());
@@ -236,6 +242,7 @@ mod tests {
             ),
             ("redirect_listen = '0.0.0.0:80'", "`redirect_listen`"),
             ("also_hosts = 'www'", "`also_hosts`"),
+            ("also_hosts = 'a.example'\nbase_url = 'https://a.example'", "`also_hosts`"),
             ("acme_directory = 'https://a.example'", "`acme_email`"),
             ("acme_email = 'me@a.example'", "`base_url`"),
             ("acme_email = 'me'\nbase_url = 'https://a.example'", "`acme_email`"),

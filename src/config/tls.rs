@@ -152,7 +152,23 @@ fn check_base_url(base_url: Option<&BaseUrl>, certificate: &CertificateSource) -
 }
 
 /// Parses `also_hosts`, host names separated by commas.
-pub(super) fn parse_hosts(name: &'static str, text: &str) -> Result<Vec<HostName>, InvalidSettings> {
+pub(super) fn parse_hosts(
+    name: &'static str,
+    text: &str,
+    base_url: Option<&BaseUrl>,
+) -> Result<Vec<HostName>, InvalidSettings> {
     let hosts = text.split(',').map(str::trim).filter(|host| !host.is_empty());
-    hosts.map(|host| HostName::parse(host).map_err(|why| InvalidSettings::new(name, why))).collect()
+    let mut hosts = hosts
+        .map(|host| HostName::parse(host).map_err(|why| InvalidSettings::new(name, why)))
+        .collect::<Result<Vec<_>, _>>()?;
+    if let Some(host) = hosts.iter().find(|host| base_url.is_some_and(|url| url.host() == host.as_str())) {
+        return Err(InvalidSettings::new(
+            name,
+            format!("{host} is the host of `base_url`, and would redirect to itself"),
+        ));
+    }
+    // In one order, because certificates are found by their hosts.
+    hosts.sort_by(|a, b| a.as_str().cmp(b.as_str()));
+    hosts.dedup();
+    Ok(hosts)
 }

@@ -1,8 +1,9 @@
 //! The site's certificate while the service runs: from files that are read again when they change, or from an ACME authority.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use tokio::time::sleep;
 use tokio_rustls::TlsAcceptor;
@@ -27,8 +28,8 @@ pub(super) struct ServedCertificate {
 
 #[derive(Clone, Debug)]
 enum Source {
-    /// The host names that it must be for.
-    Files(CertificateFiles, Vec<String>),
+    /// The files, the host names that it must be for, and what the files were when they were read.
+    Files(CertificateFiles, Vec<String>, Fingerprint),
     Orders(CertificateOrders),
 }
 
@@ -36,8 +37,9 @@ impl ServedCertificate {
     /// # Errors
     /// When the files cannot be used.
     pub(super) fn from_files(files: CertificateFiles, hosts: Vec<String>) -> Result<Self, InvalidSettings> {
+        let seen = fingerprint(&files);
         let certificate = SiteCertificate::read(&files, &hosts)?;
-        let served = Self::new(Source::Files(files, hosts));
+        let served = Self::new(Source::Files(files, hosts, seen));
         served.replace(certificate);
         Ok(served)
     }
@@ -66,14 +68,19 @@ impl ServedCertificate {
     /// Replaces the certificate whenever there is a newer one.
     pub(super) async fn follow(self, stop: CancellationToken) {
         match &self.source {
-            Source::Files(files, hosts) => self.follow_files(files, hosts, stop).await,
+            Source::Files(files, hosts, seen) => self.follow_files(files, hosts, *seen, stop).await,
             Source::Orders(orders) => self.follow_orders(orders, stop).await,
         }
     }
 
     /// A pair that cannot be used leaves the present one in use.
-    async fn follow_files(&self, files: &CertificateFiles, hosts: &[String], stop: CancellationToken) {
-        let mut seen = fingerprint(files);
+    async fn follow_files(
+        &self,
+        files: &CertificateFiles,
+        hosts: &[String],
+        mut seen: Fingerprint,
+        stop: CancellationToken,
+    ) {
         while stop.run_until_cancelled(sleep(FILES_INTERVAL)).await.is_some() {
             let present = fingerprint(files);
             if present == seen {
@@ -93,14 +100,13 @@ impl ServedCertificate {
     async fn follow_orders(&self, orders: &CertificateOrders, stop: CancellationToken) {
         loop {
             let mut pause = ORDERS_INTERVAL;
-            match stop.run_until_cancelled(orders.step()).await {
-                None => return,
-                Some(Ok(state)) => {
+            match orders.step(&stop).await {
+                Ok(state) => {
                     let until_renewal = state.renewal.map(|renewal| orders.clock.now().until(renewal));
                     pause = until_renewal.filter(|left| !left.is_zero()).map_or(pause, |left| pause.min(left));
                     self.show(state);
                 }
-                Some(Err(failure)) => self.status.failed(failure.to_string()),
+                Err(failure) => self.status.failed(failure.to_string()),
             }
             if stop.run_until_cancelled(sleep(pause)).await.is_none() {
                 return;
@@ -127,10 +133,13 @@ impl ServedCertificate {
 }
 
 /// What differs after a change of the files.
-fn fingerprint(files: &CertificateFiles) -> [Option<(SystemTime, u64)>; 2] {
+fn fingerprint(files: &CertificateFiles) -> Fingerprint {
     let of = |path: &Path| {
         let metadata = std::fs::metadata(path).ok()?;
-        Some((metadata.modified().ok()?, metadata.len()))
+        // The time of the last change covers permissions, too.
+        Some([metadata.mtime_nsec(), metadata.mtime(), metadata.ctime_nsec(), metadata.ctime()])
     };
     [of(&files.chain), of(&files.key)]
 }
+
+type Fingerprint = [Option<[i64; 4]>; 2];

@@ -9,20 +9,27 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
+use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::connections::READ_RATE;
 use crate::web::ClientSlot;
 
-/// How long a client may request nothing. The connection then has [`LAST_ANSWER_TIMEOUT`] to end in order; both together are
-/// ten seconds.
+/// How long a client may request and take nothing. The connection then has [`IDLE_END_TIMEOUT`] to end in order; both together
+/// are ten seconds.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(7);
-/// How long a client that is told to end the connection may take nothing.
-const LAST_ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long a client that was idle may take to end the connection.
+pub(super) const IDLE_END_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long a client without requests may take what is left to send. Answers to its pings look the same.
+const MAX_TAIL: Duration = Duration::from_mins(5);
+/// How long a body may go without handing over a part of it. A part has at most 64 KiB.
+const MAX_BODY_PAUSE: Duration = Duration::from_mins(2);
 
 #[derive(Debug)]
 pub(super) struct Activity {
     state: Mutex<State>,
+    /// There are requests in flight again, or none any more.
+    changed: Notify,
     /// How many bytes the client has taken.
     taken: Arc<AtomicU64>,
 }
@@ -32,6 +39,8 @@ struct State {
     in_flight: usize,
     /// Since when there are requests in flight, or none.
     since: Instant,
+    /// When a part of a response was last handed over, or the last request arrived.
+    handed_over: Instant,
 }
 
 /// How a connection is not used.
@@ -43,7 +52,8 @@ pub(super) enum Silence {
 
 impl Activity {
     pub(super) fn new(taken: Arc<AtomicU64>) -> Self {
-        Self { state: Mutex::new(State { in_flight: 0, since: Instant::now() }), taken }
+        let now = Instant::now();
+        Self { state: Mutex::new(State { in_flight: 0, since: now, handed_over: now }), changed: Notify::new(), taken }
     }
 
     pub(super) fn begin_request(self: &Arc<Self>) -> InFlight {
@@ -53,32 +63,37 @@ impl Activity {
 
     /// Waits until the client requests nothing for too long, or takes too little of its responses.
     pub(super) async fn until_silent(&self) -> Silence {
+        let mut last_taking = self.state().since;
         loop {
-            let state = self.state();
-            if state.in_flight == 0 {
-                sleep_until(state.since + IDLE_TIMEOUT).await;
-                let now = self.state();
-                if now.in_flight == 0 && now.since == state.since {
+            let (state, taken) = (self.state(), self.taken.load(Ordering::Relaxed));
+            let is_idle = state.in_flight == 0;
+            let deadline =
+                if is_idle { state.since.max(last_taking) + IDLE_TIMEOUT } else { Instant::now() + READ_RATE.period };
+            tokio::select! {
+                () = self.changed.notified() => continue,
+                () = sleep_until(deadline) => {}
+            }
+            if is_idle {
+                // The end of the last response may still be on its way.
+                let is_taking = self.taken.load(Ordering::Relaxed) > taken;
+                if !is_taking || state.since.elapsed() > MAX_TAIL {
                     return Silence::RequestsNothing;
                 }
-            } else {
-                let taken = self.taken.load(Ordering::Relaxed);
-                sleep(READ_RATE.period).await;
-                if self.state().since == state.since && !self.took_enough_since(taken) {
-                    return Silence::TakesNothing;
-                }
+                last_taking = Instant::now();
+            } else if !self.took_enough_since(taken) || self.state().handed_over.elapsed() > MAX_BODY_PAUSE {
+                return Silence::TakesNothing;
             }
         }
     }
 
-    /// Waits until the client takes nothing of what is left to send. As long as it does, it may go on.
-    pub(super) async fn until_stalled(&self) {
-        let mut taken = self.taken.load(Ordering::Relaxed);
-        sleep(LAST_ANSWER_TIMEOUT).await;
-        while self.state().in_flight > 0 || self.taken.load(Ordering::Relaxed) > taken {
-            taken = self.taken.load(Ordering::Relaxed);
-            sleep(READ_RATE.period).await;
-            if !self.took_enough_since(taken) {
+    /// Waits until the client takes nothing of what is left to send for this long. As long as it does, it may go on.
+    pub(super) async fn until_stalled(&self, timeout: Duration) {
+        let begin = Instant::now();
+        loop {
+            let taken = self.taken.load(Ordering::Relaxed);
+            sleep(timeout).await;
+            let is_taking = self.taken.load(Ordering::Relaxed) > taken;
+            if !is_taking || (self.state().in_flight == 0 && begin.elapsed() > MAX_TAIL) {
                 return;
             }
         }
@@ -96,8 +111,13 @@ impl Activity {
     fn change(&self, change: impl FnOnce(usize) -> usize) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let in_flight = change(state.in_flight);
+        let now = Instant::now();
         if (state.in_flight == 0) != (in_flight == 0) {
-            state.since = Instant::now();
+            state.since = now;
+            self.changed.notify_one();
+        }
+        if in_flight > state.in_flight {
+            state.handed_over = now;
         }
         state.in_flight = in_flight;
     }
@@ -110,7 +130,13 @@ pub(super) struct InFlight(Arc<Activity>);
 impl InFlight {
     /// Returns the body, during which the request counts.
     pub(super) fn until_end_of(self, body: Body, slot: Option<ClientSlot>) -> InFlightBody {
-        InFlightBody { body, _guards: (self, slot) }
+        InFlightBody { body, in_flight: self, _slot: slot }
+    }
+}
+
+impl InFlight {
+    fn handed_over(&self) {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner).handed_over = Instant::now();
     }
 }
 
@@ -122,8 +148,9 @@ impl Drop for InFlight {
 
 pub(super) struct InFlightBody {
     body: Body,
+    in_flight: InFlight,
     /// Dropped with the body.
-    _guards: (InFlight, Option<ClientSlot>),
+    _slot: Option<ClientSlot>,
 }
 
 impl HttpBody for InFlightBody {
@@ -134,7 +161,11 @@ impl HttpBody for InFlightBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
+        let frame = Pin::new(&mut self.body).poll_frame(context);
+        if frame.is_ready() {
+            self.in_flight.handed_over();
+        }
+        frame
     }
 
     fn is_end_stream(&self) -> bool {

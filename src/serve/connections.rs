@@ -101,7 +101,7 @@ pub(super) fn listen(address: SocketAddr, only_v6: bool) -> io::Result<TcpListen
 /// Uses a socket that another process opened.
 ///
 /// # Errors
-/// When it is not a listening socket.
+/// When it cannot be made non-blocking.
 pub(super) fn adopt(socket: std::net::TcpListener) -> io::Result<TcpListener> {
     socket.set_nonblocking(true)?;
     TcpListener::from_std(socket)

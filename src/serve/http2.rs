@@ -3,7 +3,6 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
 
 use axum::body::Body;
 use futures_util::FutureExt;
@@ -15,15 +14,12 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Notify;
 
-use super::connection_activity::{Activity, Silence};
+use super::connection_activity::{Activity, IDLE_END_TIMEOUT, Silence};
 use super::connection_life::ConnectionLife;
-use super::connections::{End, FIRST_REQUEST_TIMEOUT, Requests};
+use super::connections::{End, FIRST_REQUEST_TIMEOUT, READ_RATE, Requests};
 use crate::domain::limits;
 use crate::web;
 
-/// A client that does not answer a ping has gone.
-const PING_INTERVAL: Duration = Duration::from_secs(20);
-const PING_TIMEOUT: Duration = Duration::from_secs(10);
 /// Streams that a client opened and reset, and errors of streams, before the connection is closed.
 const MAX_RESETS: usize = 64;
 /// Request bodies are small, so a client never needs larger windows.
@@ -68,14 +64,16 @@ where
         .initial_stream_window_size(STREAM_WINDOW)
         .initial_connection_window_size(CONNECTION_WINDOW)
         .max_send_buf_size(SEND_BUFFER)
-        .keep_alive_interval(PING_INTERVAL)
-        .keep_alive_timeout(PING_TIMEOUT)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
+    let mut last_answer_timeout = READ_RATE.period;
     tokio::select! {
         biased;
         _ = connection.as_mut() => return,
-        silence = activity.until_silent() => if silence == Silence::TakesNothing { return },
+        silence = activity.until_silent() => match silence {
+            Silence::TakesNothing => return,
+            Silence::RequestsNothing => last_answer_timeout = IDLE_END_TIMEOUT,
+        },
         () = retired.notified() => {}
         () = end.stop.cancelled() => {
             // A shutdown closes a connection on which nothing has arrived yet, so wait for a first request.
@@ -91,7 +89,7 @@ where
     tokio::select! {
         biased;
         _ = connection => {}
-        () = activity.until_stalled() => {}
+        () = activity.until_stalled(last_answer_timeout) => {}
         () = end.abort.cancelled() => {}
     }
 }

@@ -26,9 +26,15 @@ impl InheritedListeners {
         let mut listeners = HashMap::<_, Vec<_>>::new();
         for index in 0..sockets.len() {
             let named = socket_names.get(index).and_then(|name| SETTINGS.into_iter().find(|setting| setting == name));
-            let Some(setting) = named.or_else(|| SETTINGS.get(index).copied()) else { continue };
-            if let Ok(Some(listener)) = sockets.take_tcp_listener(index) {
+            let setting = named.or_else(|| SETTINGS.get(index).copied());
+            if let (Some(setting), Ok(Some(listener))) = (setting, sockets.take_tcp_listener(index)) {
                 listeners.entry(setting).or_default().push(listener);
+            } else {
+                // What was taken is closed, so that nobody connects to a socket that is not served.
+                tracing::warn!(
+                    index,
+                    "a socket of the service manager is not used; name it `listen` or `redirect_listen`"
+                );
             }
         }
         Self(listeners)

@@ -51,7 +51,15 @@ fn open_listeners(
         let only_v6 = addresses.iter().any(|other| other.is_ipv4() && other.port() == address.port());
         connections::listen(*address, only_v6).map_err(|error| ServeFailure::Listen(setting, *address, error))
     };
-    addresses.iter().map(open).collect()
+    let opened = addresses.iter().map(open).filter(|opened| match opened {
+        // A system without IPv6 has the other address.
+        Err(ServeFailure::Listen(_, address, error)) => {
+            let is_unsupported = error.raw_os_error() == Some(rustix::io::Errno::AFNOSUPPORT.raw_os_error());
+            !(is_unsupported && address.is_ipv6() && addresses.iter().any(SocketAddr::is_ipv4))
+        }
+        _ => true,
+    });
+    opened.collect()
 }
 
 /// Returns `None` if the ops listener is off, or, with a hint, if its default address cannot be used.

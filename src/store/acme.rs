@@ -1,6 +1,7 @@
 //! Accounts, certificates and challenges of ACME, shared by all instances.
 
 use std::fmt;
+use std::time::Duration;
 
 use super::statement::{from_row_struct, on_pool};
 use super::{Store, StoreFailure};
@@ -17,15 +18,20 @@ const SELECT_CERTIFICATE: &str = "SELECT chain, private_key, failures, failure, 
 const ENSURE_CERTIFICATE: &str = "INSERT INTO acme_certificates (directory, hosts, failures, next_attempt, lease_until) \
      VALUES ($1, $2, 0, 0, 0) ON CONFLICT (directory, hosts) DO NOTHING";
 
-/// Of several instances, one succeeds.
-const CLAIM_ORDER: &str = "UPDATE acme_certificates SET lease_until = $4 \
-     WHERE directory = $1 AND hosts = $2 AND lease_until <= $3 AND next_attempt <= $3";
+/// Of several instances, one succeeds, and only if the certificate is still the one that it knows. An order counts as failed
+/// until it has succeeded, so that one that is interrupted counts, too. A time that is far ahead comes from a wrong clock.
+const CLAIM_ORDER: &str = "UPDATE acme_certificates SET lease_until = $4, failures = failures + 1, next_attempt = $5 \
+     WHERE directory = $1 AND hosts = $2 AND (lease_until <= $3 OR lease_until > $7) \
+         AND (next_attempt <= $3 OR next_attempt > $7) AND COALESCE(chain, '') = $6";
+
+const RELEASE_ORDER: &str =
+    "UPDATE acme_certificates SET lease_until = 0 WHERE directory = $1 AND hosts = $2 AND lease_until = $3";
 
 const SAVE_CERTIFICATE: &str = "UPDATE acme_certificates SET chain = $3, private_key = $4, failures = 0, failure = NULL, \
      next_attempt = 0, lease_until = 0 WHERE directory = $1 AND hosts = $2";
 
-const RECORD_FAILURE: &str = "UPDATE acme_certificates SET failures = failures + 1, failure = $3, next_attempt = $4, \
-     lease_until = 0 WHERE directory = $1 AND hosts = $2";
+const RECORD_FAILURE: &str = "UPDATE acme_certificates SET failure = $3, lease_until = 0 \
+     WHERE directory = $1 AND hosts = $2 AND lease_until = $4";
 
 const SAVE_CHALLENGE: &str = "INSERT INTO acme_challenges (token, answer, created) VALUES ($1, $2, $3) \
      ON CONFLICT (token) DO UPDATE SET answer = excluded.answer, created = excluded.created";
@@ -33,6 +39,19 @@ const SAVE_CHALLENGE: &str = "INSERT INTO acme_challenges (token, answer, create
 const SELECT_CHALLENGE: &str = "SELECT answer FROM acme_challenges WHERE token = $1";
 
 const DELETE_CHALLENGES: &str = "DELETE FROM acme_challenges WHERE created < $1";
+
+/// No pause between two orders is longer.
+const MAX_PAUSE: Duration = Duration::from_hours(2);
+
+/// The right to order.
+#[derive(Clone, Copy, Debug)]
+pub struct OrderClaim {
+    pub now: Timestamp,
+    /// Until when no other instance orders.
+    pub lease_until: Timestamp,
+    /// When the next order may begin if this one does not succeed.
+    pub next_attempt: Timestamp,
+}
 
 /// Which certificate: the authority that issues it, and the host names, separated by commas.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,23 +114,44 @@ impl Store {
         }))
     }
 
-    /// Takes the right to order until `lease_until`. Returns `false` if another instance has it, or if it is too early.
+    /// Takes the right to order. Returns `false` if another instance has it, if it is too early, or if there is another
+    /// certificate than `known`.
     ///
     /// # Errors
     /// When the database is unavailable.
     pub async fn claim_acme_order(
         &self,
         key: &CertificateKey,
-        now: Timestamp,
-        lease_until: Timestamp,
+        claim: &OrderClaim,
+        known: Option<&StoredCertificate>,
     ) -> Result<bool, StoreFailure> {
         let CertificateKey { directory, hosts } = key;
-        let (now, lease_until) = (now.unix_millis(), lease_until.unix_millis());
+        let OrderClaim { now, lease_until, next_attempt } = claim;
+        let chain = known.and_then(|known| known.chain.as_deref()).unwrap_or_default();
         Ok(on_pool!(self, |pool| {
             sqlx::query(ENSURE_CERTIFICATE).bind(directory).bind(hosts).execute(pool).await?;
-            let claim = sqlx::query(CLAIM_ORDER).bind(directory).bind(hosts).bind(now).bind(lease_until);
+            let claim = sqlx::query(CLAIM_ORDER)
+                .bind(directory)
+                .bind(hosts)
+                .bind(now.unix_millis())
+                .bind(lease_until.unix_millis())
+                .bind(next_attempt.unix_millis())
+                .bind(chain)
+                .bind(now.after(MAX_PAUSE).unix_millis());
             claim.execute(pool).await?.rows_affected() == 1
         }))
+    }
+
+    /// Gives up the right to order.
+    ///
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn release_acme_order(&self, key: &CertificateKey, claim: &OrderClaim) -> Result<(), StoreFailure> {
+        on_pool!(self, |pool| {
+            let release = sqlx::query(RELEASE_ORDER).bind(&key.directory).bind(&key.hosts);
+            release.bind(claim.lease_until.unix_millis()).execute(pool).await?;
+        });
+        Ok(())
     }
 
     /// Records an order that succeeded.
@@ -132,21 +172,19 @@ impl Store {
         Ok(())
     }
 
-    /// Records an order that failed. No instance orders before `next_attempt`.
+    /// Records why an order failed, unless another instance has taken over.
     ///
     /// # Errors
     /// When the database is unavailable.
     pub async fn record_acme_failure(
         &self,
         key: &CertificateKey,
+        claim: &OrderClaim,
         failure: &str,
-        next_attempt: Timestamp,
     ) -> Result<(), StoreFailure> {
-        let CertificateKey { directory, hosts } = key;
         on_pool!(self, |pool| {
-            let next_attempt = next_attempt.unix_millis();
-            let record = sqlx::query(RECORD_FAILURE).bind(directory).bind(hosts).bind(failure).bind(next_attempt);
-            record.execute(pool).await?;
+            let record = sqlx::query(RECORD_FAILURE).bind(&key.directory).bind(&key.hosts).bind(failure);
+            record.bind(claim.lease_until.unix_millis()).execute(pool).await?;
         });
         Ok(())
     }

@@ -43,7 +43,7 @@ mod tables;
 mod unsubscribe;
 mod writer;
 
-pub use acme::{CertificateKey, StoredCertificate};
+pub use acme::{CertificateKey, OrderClaim, StoredCertificate};
 pub use backlog::Backlog;
 pub use connect::Store;
 pub(crate) use connect::make_private_folder;

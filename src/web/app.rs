@@ -32,6 +32,7 @@ struct Inner {
     ai_train: bool,
     hsts: Hsts,
     also_hosts: Vec<HostName>,
+    answers_challenges: bool,
     built: RwLock<Arc<BuiltSite>>,
     metrics: Metrics,
     limits: ClientLimits,
@@ -55,6 +56,7 @@ impl App {
         Ok(Self(Arc::new(Inner {
             hsts,
             also_hosts: settings.also_hosts.clone(),
+            answers_challenges: settings.uses_acme(),
             service,
             base_url,
             allowed_origins: settings.allowed_origins.clone(),
@@ -132,6 +134,11 @@ impl App {
     /// Refuses a request of a client that has exceeded a limit.
     pub(crate) fn refuse(&self, over_limit: OverLimit) -> Problem {
         self.0.limits.refuse(over_limit, self.0.service.clock.now())
+    }
+
+    /// Whether the authority of the site's certificate asks for answers over plain HTTP.
+    pub(crate) fn answers_challenges(&self) -> bool {
+        self.0.answers_challenges
     }
 
     /// Whether a `Host` header names a further host of the site.

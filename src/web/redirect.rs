@@ -11,8 +11,8 @@ use super::response::text_response;
 
 /// Where an ACME authority asks for the answer to a challenge (RFC 8555, section 8.3).
 const CHALLENGE_PREFIX: &str = "/.well-known/acme-challenge/";
-/// Tokens are shorter.
-const MAX_TOKEN_BYTES: usize = 256;
+/// Tokens have at least 128 bits, in base64.
+const TOKEN_BYTES: std::ops::RangeInclusive<usize> = 22..=256;
 
 /// The response of the plain HTTP listener. What was sent in clear must not be repeated silently, so only reads are redirected.
 /// It has no HSTS, which browsers ignore over plain HTTP.
@@ -20,7 +20,9 @@ pub async fn redirect_to_https<B>(app: App, request: Request<B>) -> Response {
     let reads = request.method() == Method::GET || request.method() == Method::HEAD;
     let token = request.uri().path().strip_prefix(CHALLENGE_PREFIX);
     let (route, response) = match token {
-        Some(token) if reads => ("/.well-known/acme-challenge/{token}", answer_challenge(&app, token).await),
+        Some(token) if reads && app.answers_challenges() => {
+            ("/.well-known/acme-challenge/{token}", answer_challenge(&app, token).await)
+        }
         _ if reads => ("redirect", redirect(&app, &request)),
         _ => {
             let text =
@@ -35,7 +37,9 @@ pub async fn redirect_to_https<B>(app: App, request: Request<B>) -> Response {
 
 /// Any instance can answer, because the answers are in the database.
 async fn answer_challenge(app: &App, token: &str) -> Response {
-    let answer = if token.len() > MAX_TOKEN_BYTES { Ok(None) } else { app.service().store.acme_challenge(token).await };
+    let is_token = TOKEN_BYTES.contains(&token.len())
+        && token.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+    let answer = if is_token { app.service().store.acme_challenge(token).await } else { Ok(None) };
     match answer {
         Ok(Some(answer)) => text_response(StatusCode::OK, answer),
         Ok(None) => text_response(StatusCode::NOT_FOUND, "There is no such challenge.\n"),
@@ -59,7 +63,7 @@ fn redirect<B>(app: &App, request: &Request<B>) -> Response {
     let path = if path.starts_with('/') { path } else { "/" };
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
-    if let Ok(location) = HeaderValue::from_str(&app.base_url().to(path)) {
+    if let Ok(location) = HeaderValue::from_bytes(app.base_url().to(path).as_bytes()) {
         response.headers_mut().insert(LOCATION, location);
     }
     response

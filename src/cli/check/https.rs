@@ -33,12 +33,19 @@ pub(super) async fn check_certificate(settings: &Settings, store: Option<&Store>
         },
         CertificateSource::Acme(acme) => {
             let orders = CertificateOrders::new(acme, hosts, store?.clone(), Clock::System);
-            let state = orders.state().await.ok()?;
+            let state = match orders.state().await {
+                Ok(state) => state,
+                Err(failure) => return Some(Finding::failed(NAME, failure.sentence("The certificate is not known"))),
+            };
             let failure = state.failure.map(|failure| format!(" {}: {failure}.", acme.directory)).unwrap_or_default();
             match state.certificate {
                 None => return Some(Finding::note(NAME, format!("There is no certificate yet.{failure}"))),
-                Some(_) if !failure.is_empty() => {
-                    return Some(Finding::note(NAME, format!("It could not be renewed yet.{failure}")));
+                Some(certificate) if !failure.is_empty() && now <= certificate.expires() => {
+                    let date = certificate.expires().date();
+                    return Some(Finding::note(
+                        NAME,
+                        format!("It is valid until {date} and not renewed yet.{failure}"),
+                    ));
                 }
                 Some(certificate) => (acme.directory.clone(), certificate),
             }
