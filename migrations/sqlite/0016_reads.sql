@@ -1,5 +1,5 @@
--- How often what was read on which day, by the reader that a request named. There are a few dozen readers, which the
--- program tells apart; `tools` are results of MCP tools.
+-- How often what was read on which day, by reader. There are a few dozen readers, a fixed list in the program;
+-- `tools` are calls of MCP tools.
 CREATE TABLE reads (
     day       INTEGER NOT NULL,
     reader    TEXT NOT NULL,

@@ -16,8 +16,8 @@ use instant_acme::{
 use self::http_client::AuthorityClient;
 use crate::config::Secret;
 
-/// How long an order may take once the authority has been told to validate.
-const ORDER_TIMEOUT: Duration = Duration::from_mins(1);
+/// How long to wait for the validation, and for the certificate.
+const POLL_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// An account at an authority.
 pub struct AcmeAccount(Account);
@@ -130,7 +130,7 @@ impl AcmeAccount {
             challenges.publish(&challenge.token, answer.as_str()).await.map_err(AcmeFailure::Storage)?;
             challenge.set_ready().await?;
         }
-        let retries = RetryPolicy::default().timeout(ORDER_TIMEOUT);
+        let retries = RetryPolicy::default().timeout(POLL_TIMEOUT);
         let failure = match order.poll_ready(&retries).await {
             Ok(OrderStatus::Ready | OrderStatus::Valid) => None,
             Ok(status) => Some(AcmeFailure::Order(status)),

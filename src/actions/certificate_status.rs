@@ -11,14 +11,14 @@ pub struct CertificateStatus(Arc<RwLock<Known>>);
 #[derive(Clone, Debug, Default)]
 struct Known {
     validity: Option<[Timestamp; 2]>,
-    /// Why the next certificate could not be had.
+    /// Why there is no newer certificate.
     failure: Option<String>,
 }
 
 impl CertificateStatus {
-    /// A certificate is in use, from the first to the second moment.
-    pub fn in_use(&self, begins: Timestamp, expires: Timestamp) {
-        self.change(|known| *known = Known { validity: Some([begins, expires]), failure: None });
+    /// A certificate is in use, which is valid from `begins` until `expires`. `failure` is why there is no newer one.
+    pub fn in_use(&self, begins: Timestamp, expires: Timestamp, failure: Option<String>) {
+        self.change(|known| *known = Known { validity: Some([begins, expires]), failure });
     }
 
     /// The one in use stays, because a newer one cannot be used.

@@ -22,7 +22,7 @@ const LEASE: Duration = Duration::from_mins(5);
 /// How long an order may take. It ends before another instance tries.
 const ORDER_TIMEOUT: Duration = Duration::from_mins(4);
 
-/// How often, and with which pauses, it is tried to store a certificate.
+/// How many attempts there are to store a certificate, and the pause between two of them.
 const SAVE_ATTEMPTS: u32 = 10;
 const SAVE_PAUSE: Duration = Duration::from_secs(2);
 
@@ -42,12 +42,12 @@ const PAUSES: [Duration; 5] = [
 /// The certificate for the hosts of the site.
 #[derive(Clone, Debug)]
 pub struct CertificateOrders {
-    pub store: Store,
     pub clock: Clock,
-    pub email: String,
-    pub ca_file: Option<PathBuf>,
-    pub hosts: Vec<String>,
-    pub key: CertificateKey,
+    store: Store,
+    email: String,
+    ca_file: Option<PathBuf>,
+    hosts: Vec<String>,
+    key: CertificateKey,
 }
 
 /// The certificate in the database, and why there is no newer one.

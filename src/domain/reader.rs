@@ -1,4 +1,4 @@
-//! Who reads the site, told by the name that a program sends in `User-Agent`, for the daily counts.
+//! Who reads the site, identified by `User-Agent`, for the daily counts.
 //!
 //! A program can send any name, so a count says who claimed to read. The names are those that the operators document:
 //! - `OpenAI`: <https://platform.openai.com/docs/bots>
@@ -43,7 +43,7 @@ impl ReaderKind {
     }
 }
 
-/// The readers that are told apart: name, kind, and the product names that they send, in lower case.
+/// The readers that are counted separately: name, kind, and the product names that they send, in lower case.
 const READERS: [(&str, ReaderKind, &[&str]); 46] = [
     ("GPTBot", ReaderKind::Crawler, &["gptbot"]),
     ("OAI-SearchBot", ReaderKind::Crawler, &["oai-searchbot"]),
@@ -93,7 +93,7 @@ const READERS: [(&str, ReaderKind, &[&str]); 46] = [
     ("other programs", ReaderKind::Program, &[]),
 ];
 
-/// One of the readers that are told apart.
+/// One of the readers that are counted separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reader(usize);
 
@@ -114,7 +114,7 @@ impl Reader {
     pub const PEOPLE: Self = Self(Self::COUNT - 2);
     pub const OTHER_PROGRAMS: Self = Self(Self::COUNT - 1);
 
-    /// Tells the reader by the value of `User-Agent`. Browsers do not ask for Markdown, so a program that does and calls itself
+    /// Identifies the reader by the value of `User-Agent`. Browsers do not ask for Markdown, so a program that does and calls itself
     /// one is another program.
     #[must_use]
     pub fn of_user_agent(user_agent: Option<&str>, asks_for_markdown: bool) -> Self {
@@ -129,7 +129,7 @@ impl Reader {
         if is_browser { Self::PEOPLE } else { Self::OTHER_PROGRAMS }
     }
 
-    /// Tells the reader by the name that an MCP client gives itself.
+    /// Identifies the reader by the name that an MCP client gives itself.
     #[must_use]
     pub fn of_client_name(name: Option<&str>) -> Self {
         let name = name.unwrap_or_default();
@@ -137,7 +137,7 @@ impl Reader {
         known(name).or_else(|| known(&name.replace(' ', "-"))).unwrap_or(Self::OTHER_PROGRAMS)
     }
 
-    /// The reader that is stored under this name. One that only a newer version tells apart is another program.
+    /// The reader that is stored under this name. One that only a newer version knows is another program.
     #[must_use]
     pub fn of_stored_name(name: &str) -> Self {
         READERS.iter().position(|(stored, ..)| *stored == name).map_or(Self::OTHER_PROGRAMS, Self)

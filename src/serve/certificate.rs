@@ -40,7 +40,7 @@ impl ServedCertificate {
         let seen = fingerprint(&files);
         let certificate = SiteCertificate::read(&files, &hosts)?;
         let served = Self::new(Source::Files(files, hosts, seen));
-        served.replace(certificate);
+        served.replace(certificate, None);
         Ok(served)
     }
 
@@ -88,7 +88,7 @@ impl ServedCertificate {
             }
             seen = present;
             match SiteCertificate::read(files, hosts) {
-                Ok(certificate) => self.replace(certificate),
+                Ok(certificate) => self.replace(certificate, None),
                 Err(failure) => {
                     tracing::warn!(%failure, "the changed certificate cannot be used; the previous one stays in use");
                     self.status.failed(failure.to_string());
@@ -115,16 +115,16 @@ impl ServedCertificate {
     }
 
     fn show(&self, CertificateState { certificate, failure, .. }: CertificateState) {
-        if let Some(certificate) = certificate {
-            self.replace(certificate);
-        }
-        if let Some(failure) = failure {
-            self.status.failed(failure);
+        match (certificate, failure) {
+            (Some(certificate), failure) => self.replace(certificate, failure),
+            (None, Some(failure)) => self.status.failed(failure),
+            (None, None) => {}
         }
     }
 
-    fn replace(&self, certificate: SiteCertificate) {
-        self.status.in_use(certificate.begins(), certificate.expires());
+    /// Uses the certificate from now on. `failure` is why there is no newer one.
+    fn replace(&self, certificate: SiteCertificate, failure: Option<String>) {
+        self.status.in_use(certificate.begins(), certificate.expires(), failure);
         if self.slot.current().is_none_or(|current| !current.is_same_as(&certificate)) {
             tracing::info!(until = certificate.expires().rfc3339(), "a certificate is in use");
             self.slot.replace(certificate);

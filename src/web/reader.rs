@@ -1,4 +1,4 @@
-//! Tells who sent a request, for the counts of readers.
+//! Identifies who sent a request, for the counts of readers.
 
 use http::HeaderMap;
 use http::header::USER_AGENT;
