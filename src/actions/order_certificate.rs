@@ -66,8 +66,8 @@ impl CertificateOrders {
         Self { store, clock, email: settings.email.clone(), ca_file: settings.ca_file.clone(), hosts, key }
     }
 
-    /// Returns the certificate in the database, after ordering one if it is due and nobody else does. An order that is
-    /// interrupted by `stop` may be repeated at once.
+    /// Returns the certificate in the database, after ordering one if it is due and nobody else does. An order that `stop`
+    /// interrupts counts as an attempt, and another instance may try after the pause.
     ///
     /// # Errors
     /// When the database is unavailable. A failed order is not an error, but part of the state.
