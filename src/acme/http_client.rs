@@ -4,11 +4,12 @@ use std::io;
 use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::HOST;
-use http::{HeaderValue, Request, Response, Uri};
+use http::header::{DATE, HOST, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, Request, Response, Uri};
 use http_body_util::{BodyExt, Limited};
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
@@ -17,7 +18,7 @@ use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
-use tokio::net::TcpStream;
+use tokio::net::{TcpStream, lookup_host};
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 
@@ -25,11 +26,17 @@ use super::AcmeFailure;
 
 /// How long one request may take.
 const TIMEOUT: Duration = Duration::from_secs(30);
+/// How long one address may take to accept a connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// Responses of an authority are small.
 const MAX_RESPONSE_BYTES: usize = 1024 * 1024;
 
 #[derive(Clone)]
-pub(super) struct AuthorityClient(Arc<ClientConfig>);
+pub(super) struct AuthorityClient {
+    tls: Arc<ClientConfig>,
+    /// Seconds that the authority asked to wait when it last refused a request.
+    retry_after: Arc<AtomicU64>,
+}
 
 impl AuthorityClient {
     /// Trusts the certificates in the file, or those that the system trusts.
@@ -54,7 +61,13 @@ impl AuthorityClient {
         let config = ClientConfig::builder_with_provider(ring::default_provider().into())
             .with_safe_default_protocol_versions()
             .map_err(|error| AcmeFailure::Authority(error.to_string()))?;
-        Ok(Self(Arc::new(config.with_root_certificates(roots).with_no_client_auth())))
+        let tls = Arc::new(config.with_root_certificates(roots).with_no_client_auth());
+        Ok(Self { tls, retry_after: Arc::default() })
+    }
+
+    /// How long the authority asked to wait when it last refused a request; zero if it did not.
+    pub(super) fn retry_after(&self) -> Duration {
+        Duration::from_secs(self.retry_after.load(Ordering::Relaxed))
     }
 
     async fn send(self, mut request: Request<BodyWrapper<Bytes>>) -> io::Result<Response<Bytes>> {
@@ -67,16 +80,42 @@ impl AuthorityClient {
         let path = uri.path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
         *request.uri_mut() = path.parse::<Uri>().map_err(io::Error::other)?;
 
-        let stream = TcpStream::connect((name.to_str().as_ref(), authority.port_u16().unwrap_or(443))).await?;
-        let stream = TlsConnector::from(self.0).connect(name, stream).await?;
+        let stream = connect(&name.to_str(), authority.port_u16().unwrap_or(443)).await?;
+        let stream = TlsConnector::from(self.tls).connect(name, stream).await?;
         let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
         let connection = tokio::spawn(connection);
         let response = sender.send_request(request).await.map_err(io::Error::other)?;
         let (head, body) = response.into_parts();
         let body = Limited::new(body, MAX_RESPONSE_BYTES).collect().await.map_err(io::Error::other)?.to_bytes();
         connection.abort();
+        if !head.status.is_success() {
+            self.retry_after.store(seconds_to_wait(&head.headers).unwrap_or_default(), Ordering::Relaxed);
+        }
         Ok(Response::from_parts(head, body))
     }
+}
+
+/// Tries the addresses of the host one after another. One that does not respond leaves time for the others.
+async fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
+    let mut failure = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in lookup_host((host, port)).await? {
+        match timeout(CONNECT_TIMEOUT, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => failure = error,
+            Err(_) => failure = io::Error::new(io::ErrorKind::TimedOut, format!("{address} does not respond")),
+        }
+    }
+    Err(failure)
+}
+
+/// Reads `Retry-After`: seconds, or a time, which is compared with the `Date` of the response.
+fn seconds_to_wait(headers: &HeaderMap) -> Option<u64> {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let retry_after = text(RETRY_AFTER)?;
+    retry_after.parse().ok().or_else(|| {
+        let time = |text| httpdate::parse_http_date(text).ok();
+        Some(time(retry_after)?.duration_since(time(text(DATE)?)?).ok()?.as_secs())
+    })
 }
 
 impl HttpClient for AuthorityClient {
@@ -97,5 +136,25 @@ impl HttpClient for AuthorityClient {
                 Err(_) => Err(cannot_reach("it did not respond in time".to_owned())),
             }
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_authority_says_in_seconds_or_by_a_time_how_long_to_wait() {
+        let wait = |retry_after: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(DATE, HeaderValue::from_static("Sun, 15 Nov 2026 12:00:00 GMT"));
+            headers.insert(RETRY_AFTER, HeaderValue::from_static(retry_after));
+            seconds_to_wait(&headers)
+        };
+        assert_eq!(wait("90"), Some(90));
+        assert_eq!(wait("Sun, 15 Nov 2026 13:30:00 GMT"), Some(5400));
+        assert_eq!(wait("Sun, 15 Nov 2026 11:30:00 GMT"), None);
+        assert_eq!(wait("soon"), None);
+        assert_eq!(seconds_to_wait(&HeaderMap::new()), None);
     }
 }

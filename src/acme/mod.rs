@@ -20,12 +20,15 @@ use crate::config::Secret;
 const POLL_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// An account at an authority.
-pub struct AcmeAccount(Account);
+pub struct AcmeAccount {
+    account: Account,
+    client: AuthorityClient,
+}
 
 /// Leaves out the key.
 impl fmt::Debug for AcmeAccount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("AcmeAccount").field(&self.0.id()).finish()
+        f.debug_tuple("AcmeAccount").field(&self.account.id()).finish()
     }
 }
 
@@ -59,8 +62,29 @@ pub enum AcmeFailure {
     Order(OrderStatus),
     #[error("the database failed: {0}")]
     Storage(String),
+    #[error("the authority asks to wait: {1}")]
+    Wait(Duration, String),
     #[error("{0}")]
     Authority(String),
+}
+
+impl AcmeFailure {
+    /// Adds how long the authority asked to wait.
+    fn after(self, client: &AuthorityClient) -> Self {
+        match self {
+            Self::Authority(why) if !client.retry_after().is_zero() => Self::Wait(client.retry_after(), why),
+            failure => failure,
+        }
+    }
+
+    /// How long the authority asked to wait; zero if it did not.
+    #[must_use]
+    pub const fn wait(&self) -> Duration {
+        match self {
+            Self::Wait(wait, _) => *wait,
+            _ => Duration::ZERO,
+        }
+    }
 }
 
 impl From<Error> for AcmeFailure {
@@ -90,11 +114,13 @@ impl AcmeAccount {
     pub async fn create(directory: &str, ca_file: Option<&Path>, email: &str) -> Result<(Self, String), AcmeFailure> {
         let contact = format!("mailto:{email}");
         let account = NewAccount { contact: &[&contact], terms_of_service_agreed: true, only_return_existing: false };
-        let builder = Account::builder_with_http(Box::new(AuthorityClient::new(ca_file)?));
-        let (account, credentials) = builder.create(&account, directory.to_owned(), None).await?;
+        let client = AuthorityClient::new(ca_file)?;
+        let builder = Account::builder_with_http(Box::new(client.clone()));
+        let created = builder.create(&account, directory.to_owned(), None).await;
+        let (account, credentials) = created.map_err(|error| AcmeFailure::from(error).after(&client))?;
         let credentials =
             serde_json::to_string(&credentials).map_err(|error| AcmeFailure::Credentials(error.to_string()))?;
-        Ok((Self(account), credentials))
+        Ok((Self { account, client }, credentials))
     }
 
     /// # Errors
@@ -102,8 +128,13 @@ impl AcmeAccount {
     pub async fn restore(credentials: &str, ca_file: Option<&Path>) -> Result<Self, AcmeFailure> {
         let credentials: AccountCredentials =
             serde_json::from_str(credentials).map_err(|error| AcmeFailure::Credentials(error.to_string()))?;
-        let builder = Account::builder_with_http(Box::new(AuthorityClient::new(ca_file)?));
-        Ok(Self(builder.from_credentials(credentials).await?))
+        let client = AuthorityClient::new(ca_file)?;
+        let builder = Account::builder_with_http(Box::new(client.clone()));
+        match builder.from_credentials(credentials).await {
+            Ok(account) => Ok(Self { account, client }),
+            Err(Error::KeyRejected) => Err(AcmeFailure::Credentials("its key is damaged".to_owned())),
+            Err(error) => Err(AcmeFailure::from(error).after(&client)),
+        }
     }
 
     /// Orders a certificate for the hosts.
@@ -115,8 +146,16 @@ impl AcmeAccount {
         hosts: &[String],
         challenges: &impl PublishChallenge,
     ) -> Result<IssuedCertificate, AcmeFailure> {
+        self.try_order(hosts, challenges).await.map_err(|failure| failure.after(&self.client))
+    }
+
+    async fn try_order(
+        &self,
+        hosts: &[String],
+        challenges: &impl PublishChallenge,
+    ) -> Result<IssuedCertificate, AcmeFailure> {
         let identifiers: Vec<_> = hosts.iter().map(|host| Identifier::Dns(host.clone())).collect();
-        let mut order = self.0.new_order(&NewOrder::new(&identifiers)).await?;
+        let mut order = self.account.new_order(&NewOrder::new(&identifiers)).await?;
         let mut authorizations = order.authorizations();
         while let Some(authorization) = authorizations.next().await {
             let mut authorization = authorization?;

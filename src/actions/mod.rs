@@ -20,6 +20,7 @@ mod publish_release;
 mod readiness;
 mod release_catalog;
 mod restore;
+mod rotate_backups;
 mod send_contact;
 mod send_letter;
 mod single_flight;
@@ -52,6 +53,7 @@ pub use publish_release::{ImageSource, NewRelease, PublishFailure, ReleaseStore,
 pub use readiness::{ReadinessCheck, image_problem, readiness};
 pub use release_catalog::{CatalogWatcher, ReleaseCatalog};
 pub use restore::{RestoreFailure, RestoreTarget, Restored, restore};
+pub use rotate_backups::{delete_old_backups, rotated_backup_folder};
 pub use send_contact::send_contact;
 pub use send_letter::{LetterFailure, LetterSender, LetterStep};
 pub use start_download::{StartedDownload, start_download};

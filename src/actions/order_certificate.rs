@@ -39,6 +39,9 @@ const PAUSES: [Duration; 5] = [
     Duration::from_hours(1),
 ];
 
+/// The longest pause that an authority may ask for. The limits of Let's Encrypt are for a week at most.
+const MAX_WAIT: Duration = Duration::from_hours(7 * 24);
+
 /// The certificate for the hosts of the site.
 #[derive(Clone, Debug)]
 pub struct CertificateOrders {
@@ -80,7 +83,7 @@ impl CertificateOrders {
         }
         let failures = stored.as_ref().map_or(0, |stored| usize::try_from(stored.failures).unwrap_or_default());
         let pause = PAUSES[failures.min(PAUSES.len() - 1)];
-        let claim = OrderClaim { now, lease_until: now.after(LEASE), next_attempt: now.after(pause) };
+        let mut claim = OrderClaim { now, lease_until: now.after(LEASE), next_attempt: now.after(pause) };
         if !self.store.claim_acme_order(&self.key, &claim, stored.as_ref()).await? {
             return Ok(state);
         }
@@ -92,11 +95,12 @@ impl CertificateOrders {
                 tracing::info!(hosts = self.key.hosts, "got a certificate");
             }
             Some(failed) => {
-                let failure = match failed {
-                    Ok(Err(failure)) => failure.to_string(),
-                    _ => "the authority did not finish the order in time".to_owned(),
+                let (failure, wait) = match failed {
+                    Ok(Err(failure)) => (failure.to_string(), failure.wait()),
+                    _ => ("the authority did not finish the order in time".to_owned(), Duration::ZERO),
                 };
-                tracing::warn!(failure, next_attempt_seconds = pause.as_secs(), "got no certificate");
+                claim.next_attempt = now.after(pause.max(wait.min(MAX_WAIT)));
+                tracing::warn!(failure, next_attempt = claim.next_attempt.rfc3339(), "got no certificate");
                 self.store.record_acme_failure(&self.key, &claim, &failure).await?;
             }
         }
@@ -125,7 +129,8 @@ impl CertificateOrders {
         Ok(state_of(self.store.acme_certificate(&self.key).await?.as_ref()))
     }
 
-    /// Orders with the stored account. One that the authority no longer knows is opened again.
+    /// Orders with the stored account, or with a new one if there is none, if the authority no longer knows it, or if it is
+    /// damaged.
     async fn order(&self) -> Result<IssuedCertificate, AcmeFailure> {
         let stored = self
             .store
@@ -133,9 +138,14 @@ impl CertificateOrders {
             .await
             .map_err(|failure| AcmeFailure::Storage(failure.to_string()))?;
         if let Some(credentials) = stored {
-            let account = AcmeAccount::restore(&credentials, self.ca_file.as_deref()).await?;
-            match account.order(&self.hosts, self).await {
-                Err(AcmeFailure::UnknownAccount) => {}
+            let ordered = match AcmeAccount::restore(&credentials, self.ca_file.as_deref()).await {
+                Ok(account) => account.order(&self.hosts, self).await,
+                Err(failure) => Err(failure),
+            };
+            match ordered {
+                Err(failure @ (AcmeFailure::UnknownAccount | AcmeFailure::Credentials(_))) => {
+                    tracing::warn!(%failure, "opening a new account at the authority");
+                }
                 result => return result,
             }
         }

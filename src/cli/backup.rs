@@ -1,5 +1,6 @@
 //! `porchlight backup` and `porchlight restore`
 
+use std::io;
 use std::path::Path;
 use std::time::Duration;
 
@@ -8,7 +9,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::terminal::{exit_on_interrupt, sanitize_line};
 use super::{Access, CommandFailure, block_on, eprint_line, open_store, print_line};
 use crate::actions::{
-    BackupFailure, CreatedBackup, Progress, RestoreFailure, RestoreTarget, Restored, create_backup, restore,
+    BackupFailure, CreatedBackup, Progress, RestoreFailure, RestoreTarget, Restored, create_backup, delete_old_backups,
+    restore, rotated_backup_folder,
 };
 use crate::clock::Clock;
 use crate::config::Settings;
@@ -19,6 +21,8 @@ use crate::store::{Database, TableSummary};
 pub(super) enum BackupCommandFailure {
     #[error(transparent)]
     Backup(#[from] BackupFailure),
+    #[error("The backup is complete, but the old ones in {0} could not be deleted: {1}.")]
+    OldBackups(String, io::Error),
     #[error(transparent)]
     Restore(#[from] RestoreFailure),
     #[error("The database is backed up, but some images are missing: {0}.")]
@@ -55,6 +59,20 @@ pub(super) fn run_backup(settings: &Settings, folder: &Path) -> Result<(), Comma
         eprint_line(&format!("The backup in {} is complete and was verified.", folder.display()));
         Ok(())
     })
+}
+
+/// Backs up to a new folder inside of `parent`, then deletes all but the newest backups there. Keeps all of them if the new one
+/// lacks something.
+pub(super) fn run_rotation(settings: &Settings, parent: &Path, keep: u32) -> Result<(), CommandFailure> {
+    let now = Clock::System.now();
+    run_backup(settings, &rotated_backup_folder(parent, now))?;
+    let keep = usize::try_from(keep).unwrap_or(usize::MAX);
+    let deleted = delete_old_backups(parent, keep, now)
+        .map_err(|error| BackupCommandFailure::OldBackups(parent.display().to_string(), error))?;
+    for folder in deleted {
+        eprint_line(&format!("Deleted the old backup in {}.", folder.display()));
+    }
+    Ok(())
 }
 
 pub(super) fn run_restore(settings: &Settings, folder: &Path) -> Result<(), CommandFailure> {

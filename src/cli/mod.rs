@@ -3,6 +3,7 @@
 mod backup;
 mod check;
 mod config;
+mod health;
 mod help;
 mod inbox;
 mod letter;
@@ -27,6 +28,7 @@ use clap_complete::Shell;
 use self::backup::BackupCommandFailure;
 use self::check::{CheckArguments, CheckFailure};
 use self::config::ConfigCommand;
+use self::health::HealthFailure;
 use self::inbox::{InboxCommand, InboxFailure};
 use self::letter::{LetterCommand, LetterCommandFailure};
 use self::move_database::MoveFailure;
@@ -47,12 +49,12 @@ const LOG_FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The website service of a native Mac app: pages for people and agents, downloads, contact, MCP.
 #[derive(Debug, Parser)]
-#[command(name = "porchlight", version, before_help = help::EXAMPLES)]
+#[command(name = "porchlight", version = env!("PORCHLIGHT_VERSION"), before_help = help::EXAMPLES)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 
-    /// File with settings [default: porchlight.toml in the working directory, if it exists]
+    /// File with settings [default: porchlight.toml in the working directory, else /etc/porchlight/porchlight.toml, if it exists]
     #[arg(long, global = true, env = "PORCHLIGHT_CONFIG", value_name = "FILE")]
     config: Option<PathBuf>,
 
@@ -72,14 +74,27 @@ enum Command {
     /// Check the setup: settings, database, disk, site, release, proxy, https, mail, sender
     #[command(before_help = check::EXAMPLES)]
     Check(CheckArguments),
+    /// Ask the running service on this machine whether it is well; for containers and scripts
+    #[command(before_help = "Examples:\n  porchlight health\n  porchlight health --ready")]
+    Health {
+        /// Also require that the database is reachable, writes succeed and the newest image can be read
+        #[arg(long)]
+        ready: bool,
+    },
     /// Show the current settings, or print an example file
     #[command(subcommand, before_help = "Example:\n  porchlight config show")]
     Config(ConfigCommand),
     /// Write a backup of everything to a folder; the service may keep running
-    #[command(before_help = "Example:\n  porchlight backup /backups/2026-11-15")]
+    #[command(
+        before_help = "Examples:\n  porchlight backup /backups/2026-11-15\n  porchlight backup --keep 7 /backups"
+    )]
     Backup {
         /// Folder for the backup; created if missing, and must be empty
         folder: PathBuf,
+
+        /// Write the backup to a folder inside, named by the time, and then delete all but the newest of these backups
+        #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u32).range(1..))]
+        keep: Option<u32>,
     },
     /// Restore a backup into an empty database
     #[command(before_help = "Example:\n  porchlight restore /backups/2026-11-15 --data-dir /srv/porchlight")]
@@ -141,6 +156,8 @@ enum CommandFailure {
     ConfirmationRequired,
     #[error(transparent)]
     Check(#[from] CheckFailure),
+    #[error(transparent)]
+    Health(#[from] HealthFailure),
     #[error(transparent)]
     Backup(#[from] BackupCommandFailure),
     #[error(transparent)]
@@ -231,7 +248,9 @@ fn run(cli: Cli) -> Result<(), CommandFailure> {
         Command::Serve { watch } => serve::run(settings?, watch),
         Command::Check(arguments) => check::run(arguments, settings),
         Command::Config(command) => config::run(command, ResolvedSetting::resolve(file, &cli.settings), settings),
-        Command::Backup { folder } => backup::run_backup(&settings?, &folder),
+        Command::Health { ready } => health::run(&settings?, ready),
+        Command::Backup { folder, keep: None } => backup::run_backup(&settings?, &folder),
+        Command::Backup { folder, keep: Some(number) } => backup::run_rotation(&settings?, &folder, number),
         Command::Restore { folder } => backup::run_restore(&settings?, &folder),
         Command::Move { to } => move_database::run(&settings?, &to),
         Command::Release(command) => release::run(command, &settings?),

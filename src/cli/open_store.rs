@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::CommandFailure;
@@ -36,6 +37,11 @@ pub(super) enum OpenFailure {
     #[error("Nothing was done: the database ({0}) cannot be read: {1}. Run this as the user that runs the service.")]
     Unreadable(Database, io::Error),
     #[error(
+        "Nothing was done: {0} belongs to another user (id {1}), who could not use what root writes there. Run this as \
+         that user, such as with `sudo -u porchlight`."
+    )]
+    OtherOwner(String, u32),
+    #[error(
         "Nothing was done: the database ({0}) was written by an older version of Porchlight. Start `porchlight serve` \
          of this version once to migrate it, or use the version that wrote it."
     )]
@@ -57,6 +63,9 @@ const fn hint(database: &Database) -> &'static str {
 pub(super) async fn open_store(settings: &Settings, access: Access) -> Result<Store, CommandFailure> {
     let database = with_absolute_path(Database::from_settings(settings)?);
     let setting = if settings.database_url.is_some() { "database_url" } else { "data_dir" };
+    if access != Access::Read {
+        check_owner(&database)?;
+    }
     if access != Access::Create {
         check_existing(&database, setting, access).await?;
     }
@@ -66,6 +75,21 @@ pub(super) async fn open_store(settings: &Settings, access: Access) -> Result<St
     let store = Store::open(&database)?;
     store.migrate().await.map_err(|failure| unusable(database, failure))?;
     Ok(store)
+}
+
+/// Refuses to write as root where another user runs the service: a new database or image would be root's alone.
+fn check_owner(database: &Database) -> Result<(), OpenFailure> {
+    let Database::Sqlite(path) = database else { return Ok(()) };
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let Some((path, metadata)) = path.ancestors().find_map(|path| Some((path, path.metadata().ok()?))) else {
+        return Ok(());
+    };
+    match metadata.uid() {
+        0 => Ok(()),
+        owner => Err(OpenFailure::OtherOwner(path.display().to_string(), owner)),
+    }
 }
 
 /// Checks, without changing anything, that the database exists and that its schema allows the access.

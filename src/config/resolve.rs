@@ -12,8 +12,8 @@ use super::switch::Switch;
 /// Settings that may contain a secret. `PORCHLIGHT_X_FILE` may name a file that contains the value.
 const SECRETS: [&str; 3] = ["database_url", "ops_token", "smtp_url"];
 
-/// The file that is read if it exists and no other is given.
-const DEFAULT_FILE: &str = "porchlight.toml";
+/// The first of these that exists is read if no other is given. The second one belongs to the Debian package.
+const DEFAULT_FILES: [&str; 2] = ["porchlight.toml", "/etc/porchlight/porchlight.toml"];
 
 /// The text of a setting, and where it is set.
 #[derive(Clone, PartialEq, Eq)]
@@ -58,7 +58,7 @@ impl ResolvedSetting {
     /// # Errors
     /// Fails if the file is invalid, or if a secret is set both directly and by a file of its own.
     pub fn resolve(file: Option<&Path>, arguments: &RawSettings) -> Result<BTreeMap<String, Self>, InvalidSettings> {
-        let file = file.or_else(|| Some(Path::new(DEFAULT_FILE)).filter(|file| file.exists()));
+        let file = file.or_else(|| DEFAULT_FILES.iter().map(Path::new).find(|file| file.exists()));
         let mut settings = BTreeMap::new();
         if let Some(path) = file {
             let origin = Origin::File(path.to_owned());
@@ -105,8 +105,15 @@ pub fn is_secret(name: &str) -> bool {
 
 fn read_file(path: &Path) -> Result<Vec<(String, String)>, InvalidSettings> {
     let shown = path.display();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| InvalidSettings(format!("The settings file {shown} could not be read: {error}.")))?;
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        let hint = match error.kind() {
+            std::io::ErrorKind::PermissionDenied => {
+                " Run this as the user that runs the service, or name another file with `--config`."
+            }
+            _ => "",
+        };
+        InvalidSettings(format!("The settings file {shown} could not be read: {error}.{hint}"))
+    })?;
     let table: toml::Table = text.parse().map_err(|error| {
         InvalidSettings(format!("The settings file {shown} is not TOML: {}.", syntax_error(&error, &text)))
     })?;

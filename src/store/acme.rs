@@ -22,7 +22,7 @@ const ENSURE_CERTIFICATE: &str = "INSERT INTO acme_certificates (directory, host
 /// until it has succeeded, so that one that is interrupted counts, too. A time that is far ahead comes from a wrong clock.
 const CLAIM_ORDER: &str = "UPDATE acme_certificates SET lease_until = $4, failures = failures + 1, next_attempt = $5 \
      WHERE directory = $1 AND hosts = $2 AND (lease_until <= $3 OR lease_until > $7) \
-         AND (next_attempt <= $3 OR next_attempt > $7) AND COALESCE(chain, '') = $6";
+         AND (next_attempt <= $3 OR next_attempt > $8) AND COALESCE(chain, '') = $6";
 
 const RELEASE_ORDER: &str =
     "UPDATE acme_certificates SET lease_until = 0 WHERE directory = $1 AND hosts = $2 AND lease_until = $3";
@@ -30,7 +30,7 @@ const RELEASE_ORDER: &str =
 const SAVE_CERTIFICATE: &str = "UPDATE acme_certificates SET chain = $3, private_key = $4, failures = 0, failure = NULL, \
      next_attempt = 0, lease_until = 0 WHERE directory = $1 AND hosts = $2";
 
-const RECORD_FAILURE: &str = "UPDATE acme_certificates SET failure = $3, lease_until = 0 \
+const RECORD_FAILURE: &str = "UPDATE acme_certificates SET failure = $3, next_attempt = $5, lease_until = 0 \
      WHERE directory = $1 AND hosts = $2 AND lease_until = $4";
 
 const SAVE_CHALLENGE: &str = "INSERT INTO acme_challenges (token, answer, created) VALUES ($1, $2, $3) \
@@ -40,8 +40,10 @@ const SELECT_CHALLENGE: &str = "SELECT answer FROM acme_challenges WHERE token =
 
 const DELETE_CHALLENGES: &str = "DELETE FROM acme_challenges WHERE created < $1";
 
+/// No order takes longer.
+const MAX_LEASE: Duration = Duration::from_hours(1);
 /// No pause between two orders is longer.
-const MAX_PAUSE: Duration = Duration::from_hours(2);
+const MAX_PAUSE: Duration = Duration::from_hours(8 * 24);
 
 /// The right to order.
 #[derive(Clone, Copy, Debug)]
@@ -137,6 +139,7 @@ impl Store {
                 .bind(lease_until.unix_millis())
                 .bind(next_attempt.unix_millis())
                 .bind(chain)
+                .bind(now.after(MAX_LEASE).unix_millis())
                 .bind(now.after(MAX_PAUSE).unix_millis());
             claim.execute(pool).await?.rows_affected() == 1
         }))
@@ -172,7 +175,7 @@ impl Store {
         Ok(())
     }
 
-    /// Records why an order failed, unless another instance has taken over.
+    /// Records why an order failed and when the next one may begin, unless another instance has taken over.
     ///
     /// # Errors
     /// When the database is unavailable.
@@ -184,7 +187,8 @@ impl Store {
     ) -> Result<(), StoreFailure> {
         on_pool!(self, |pool| {
             let record = sqlx::query(RECORD_FAILURE).bind(&key.directory).bind(&key.hosts).bind(failure);
-            record.bind(claim.lease_until.unix_millis()).execute(pool).await?;
+            let record = record.bind(claim.lease_until.unix_millis()).bind(claim.next_attempt.unix_millis());
+            record.execute(pool).await?;
         });
         Ok(())
     }

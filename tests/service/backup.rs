@@ -1,5 +1,6 @@
 //! Backup and restore: the whole round trip, beside a running service.
 
+mod rotation;
 mod troubles;
 
 use std::collections::BTreeMap;

@@ -24,6 +24,7 @@ mod download;
 mod forms;
 mod guidance;
 mod harness;
+mod health;
 mod https;
 mod images;
 mod inbox;

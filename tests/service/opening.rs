@@ -157,3 +157,19 @@ fn a_database_that_cannot_be_opened_is_not_reported_as_missing() {
         refused(output, "cannot be read: ");
     }
 }
+
+#[tokio::test]
+async fn root_writes_nothing_where_another_user_runs_the_service() {
+    // Only root can give files to another user, and only root is refused.
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let data = folder.path().join("data");
+    std::fs::create_dir(&data).expect("a folder");
+    std::os::unix::fs::chown(&data, Some(4321), None).expect("another owner");
+    for command in WRITERS.iter().chain(&[&["people", "suppress", "ada@example.com"][..]]) {
+        refused(Program::run(Program::command(folder.path(), command)), "belongs to another user (id 4321)");
+    }
+    assert_eq!(std::fs::read_dir(&data).expect("a folder").count(), 0);
+}

@@ -1,6 +1,6 @@
 //! A certificate authority, the certificates that it issues, and a TLS server that presents one.
 
-use std::io::Read;
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -98,6 +98,16 @@ impl Identity {
         Self { certificate: certificate.der().clone(), key, folder }
     }
 
+    fn server_config(&self) -> Arc<ServerConfig> {
+        let config = ServerConfig::builder_with_provider(rustls::crypto::ring::default_provider().into())
+            .with_safe_default_protocol_versions()
+            .expect("versions")
+            .with_no_client_auth()
+            .with_single_cert(vec![self.certificate.clone()], self.key.clone_key())
+            .expect("a certificate and its key");
+        Arc::new(config)
+    }
+
     pub fn certificate(&self) -> PathBuf {
         self.folder.path().join("certificate")
     }
@@ -108,24 +118,29 @@ impl Identity {
 }
 
 impl Site {
+    /// Says nothing after the handshake.
     pub fn start(identity: &Identity) -> Self {
-        let config = ServerConfig::builder_with_provider(rustls::crypto::ring::default_provider().into())
-            .with_safe_default_protocol_versions()
-            .expect("versions")
-            .with_no_client_auth()
-            .with_single_cert(vec![identity.certificate.clone()], identity.key.clone_key())
-            .expect("a certificate and its key");
-        let config = Arc::new(config);
+        let config = identity.server_config();
         Self::serve(move |mut connection| {
             let mut tls = ServerConnection::new(config.clone()).expect("a TLS connection");
             let _ = Stream::new(&mut tls, &mut connection).read_to_end(&mut Vec::new());
         })
     }
 
+    /// Sends the same response to every request.
+    pub fn start_with_response(identity: &Identity, response: &'static str) -> Self {
+        let config = identity.server_config();
+        Self::serve(move |mut connection| {
+            let mut tls = ServerConnection::new(config.clone()).expect("a TLS connection");
+            let mut stream = Stream::new(&mut tls, &mut connection);
+            let _ = stream.read(&mut [0; 4096]).and_then(|_| stream.write_all(response.as_bytes()));
+        })
+    }
+
     /// Sends the same plain-text response to every client.
     pub fn start_without_tls() -> Self {
         Self::serve(|mut connection| {
-            let _ = std::io::Write::write_all(&mut connection, b"HTTP/1.1 400 Bad Request\r\n\r\n");
+            let _ = connection.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n");
         })
     }
 

@@ -44,7 +44,7 @@ pub use wait::{WATCHDOG, wait_for, wait_until};
 pub use wire::{Connection, raw};
 
 /// Noon of 15 November 2026: what the clock of every test shows until the test advances it.
-const NOW: Timestamp = Timestamp::from_unix_millis(1_794_744_000_000);
+pub const NOW: Timestamp = Timestamp::from_unix_millis(1_794_744_000_000);
 
 /// A service that runs for one test, on threads of its own: it answers while the test blocks, as while it waits for a
 /// command to end.

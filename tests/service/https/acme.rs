@@ -6,12 +6,14 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use porchlight::clock::Clock;
+use porchlight::domain::time::Timestamp;
 use rustix::process::Signal;
 use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 
 use super::{FURTHER, HOST, curl};
-use crate::harness::{Database, Pebble, Program, each_database, free_port, wait_until};
+use crate::harness::{Authority, Database, Pebble, Program, Site, each_database, free_port, wait_until};
 
 /// How many seconds a certificate is valid that is not renewed during a test.
 const LONG: u32 = 24 * 3600;
@@ -23,16 +25,21 @@ struct Instance {
 }
 
 impl Instance {
-    /// Starts the program by the system's clock, since pebble has no other.
     fn start(folder: &Path, database: &Database, pebble: &Pebble, redirect: u16) -> Self {
+        Self::start_at(folder, database, (&pebble.directory(), &pebble.ca_file()), redirect)
+    }
+
+    /// Starts the program by the system's clock, since pebble has no other. An authority is its directory and the root by
+    /// which it is trusted.
+    fn start_at(folder: &Path, database: &Database, (directory, ca_file): (&str, &Path), redirect: u16) -> Self {
         let (https, ops) = (free_port(), free_port());
         let mut command = Program::command(folder, &["serve", "--database-url", database.url()]);
         command.args(["--base-url", &format!("https://{HOST}"), "--also-hosts", FURTHER]);
         command.args(["--listen", &format!("127.0.0.1:{https}")]);
         command.args(["--redirect-listen", &format!("127.0.0.1:{redirect}")]);
         command.args(["--ops-listen", &format!("127.0.0.1:{ops}")]);
-        command.args(["--acme-email", "me@troupe.example", "--acme-directory", &pebble.directory(), "--acme-ca-file"]);
-        command.arg(pebble.ca_file()).env_remove("PORCHLIGHT_TEST_NOW");
+        command.args(["--acme-email", "me@troupe.example", "--acme-directory", directory, "--acme-ca-file"]);
+        command.arg(ca_file).env_remove("PORCHLIGHT_TEST_NOW");
         Self { program: Program::start(command, "Porchlight is serving"), https, ops }
     }
 
@@ -184,4 +191,51 @@ async fn a_certificate_is_renewed_with_a_new_account_if_the_authority_forgot_the
     assert!(!instance.is_trusted_by(&root));
     wait_until("a certificate of the new root", async || instance.is_trusted_by(&root)).await;
     instance.stop();
+}
+
+#[tokio::test]
+async fn a_damaged_account_is_replaced() {
+    for database in each_database().await {
+        let folder = tempfile::tempdir().expect("a folder");
+        let redirect = free_port();
+        let pebble = Pebble::start(Ipv4Addr::LOCALHOST, redirect, LONG).await;
+        let damaged = format!("INSERT INTO acme_accounts VALUES ('{}', 'no credentials')", pebble.directory());
+        let instance = Instance::start(folder.path(), &database, &pebble, redirect);
+        instance.wait_for_certificate().await;
+        instance.stop();
+        database.execute("DELETE FROM acme_accounts").await;
+        database.execute("DELETE FROM acme_certificates").await;
+        database.execute(&damaged).await;
+        let instance = Instance::start(folder.path(), &database, &pebble, redirect);
+        instance.wait_for_certificate().await;
+        instance.stop();
+    }
+}
+
+/// Pebble has no rate limits. Let's Encrypt answers like this to too many orders.
+#[tokio::test]
+async fn no_order_is_repeated_before_the_time_that_the_authority_asked_for() {
+    let response = "HTTP/1.1 429 Too Many Requests\r\nRetry-After: 100000\r\nContent-Type: application/problem+json\r\n\
+        Content-Length: 97\r\nConnection: close\r\n\r\n\
+        {\"type\":\"urn:ietf:params:acme:error:rateLimited\",\"detail\":\"too many certificates\",\"status\":429  }";
+    let authority = Authority::new();
+    let site = Site::start_with_response(&authority.issue_to(&["localhost"]), response);
+    let directory = format!("https://localhost:{}/dir", site.port());
+    for database in each_database().await {
+        let folder = tempfile::tempdir().expect("a folder");
+        let redirect = free_port();
+        let instance = Instance::start_at(folder.path(), &database, (&directory, &authority.path()), redirect);
+        wait_until("a reason", async || instance.readiness().await.1.contains("the authority asks to wait")).await;
+        let (_, reason) = instance.readiness().await;
+        let (_, next) = reason.split_once("the next attempt is at ").expect("a time");
+        let next = Timestamp::parse(next).expect("a time");
+        let wait = Clock::System.now().until(next).as_secs();
+        assert!((90_000..=100_000).contains(&wait), "{reason}");
+        instance.stop();
+
+        let instance = Instance::start_at(folder.path(), &database, (&directory, &authority.path()), redirect);
+        assert!(instance.readiness().await.1.contains("asks to wait"), "also after a restart");
+        let log = instance.stop();
+        assert!(!log.contains("ordering a certificate"), "{log}");
+    }
 }
