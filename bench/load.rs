@@ -5,9 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 
+use crate::connection::{Connection, Transport};
 use crate::measure::{cpu_time, median};
 use crate::service::Server;
 
@@ -29,18 +28,15 @@ pub async fn load(servers: &[Server], clients: usize, request: impl Fn() -> Stri
     let request = &request;
     let cpu_of_all = || servers.iter().map(|server| cpu_time(server.pid())).sum::<Duration>();
     let (start, cpu_before) = (Instant::now(), cpu_of_all());
-    let client = |server: &Server| {
-        let address = server.address;
-        async move {
-            let (mut connection, mut latencies) = (Connection::open(address).await, Vec::new());
-            while start.elapsed() < ROUND {
-                let request = request();
-                let sent = Instant::now();
-                connection.send(&request).await.expect_ok();
-                latencies.push(sent.elapsed());
-            }
-            latencies
+    let client = async |server: &Server| {
+        let (mut connection, mut latencies) = (server.connect().await, Vec::new());
+        while start.elapsed() < ROUND {
+            let request = request();
+            let sent = Instant::now();
+            connection.send(&request).await.expect_ok();
+            latencies.push(sent.elapsed());
         }
+        latencies
     };
     let mut latencies = join_all(servers.iter().cycle().take(clients).map(client)).await.concat();
     let (elapsed, cpu) = (start.elapsed(), cpu_of_all().saturating_sub(cpu_before));
@@ -72,7 +68,8 @@ impl LoadResult {
 
 /// Requests one page and discards it.
 pub async fn get(address: SocketAddr, path: &str) {
-    Connection::open(address).await.send(&format!("GET {path} HTTP/1.1\r\nhost: {address}\r\n\r\n")).await.expect_ok();
+    let mut connection = Connection::open(address, &Transport::Plain).await;
+    connection.send(&format!("GET {path} HTTP/1.1\r\nhost: {address}\r\n\r\n")).await.expect_ok();
 }
 
 pub fn post(path: &str, body: &str) -> String {
@@ -80,64 +77,6 @@ pub fn post(path: &str, body: &str) -> String {
         "POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
         body.len()
     )
-}
-
-pub struct Connection {
-    stream: TcpStream,
-    buffer: Vec<u8>,
-}
-
-pub struct Response<'a> {
-    pub head: &'a str,
-    pub body: &'a [u8],
-}
-
-impl Connection {
-    pub async fn open(address: SocketAddr) -> Self {
-        let stream = TcpStream::connect(address).await.expect("a connection");
-        stream.set_nodelay(true).expect("TCP_NODELAY");
-        Self { stream, buffer: Vec::new() }
-    }
-
-    pub async fn send(&mut self, request: &str) -> Response<'_> {
-        self.stream.write_all(request.as_bytes()).await.expect("a request sent");
-        self.buffer.clear();
-        let head_length = loop {
-            self.receive().await;
-            if let Some(end) = self.buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
-                break end + 4;
-            }
-        };
-        let head = str::from_utf8(&self.buffer[..head_length]).expect("a response head");
-        let body_length: usize = header(head, "content-length").map_or(0, |length| length.parse().expect("a length"));
-        while self.buffer.len() < head_length + body_length {
-            self.receive().await;
-        }
-        let (head, body) = self.buffer.split_at(head_length);
-        Response { head: str::from_utf8(head).expect("a response head"), body }
-    }
-
-    async fn receive(&mut self) {
-        self.buffer.reserve(16 << 10);
-        let received = self.stream.read_buf(&mut self.buffer).await.expect("a response");
-        assert_ne!(received, 0, "the server closed the connection");
-    }
-}
-
-impl Response<'_> {
-    pub fn expect_ok(self) -> Self {
-        assert!(self.head.starts_with("HTTP/1.1 200 "), "{}{}", self.head, String::from_utf8_lossy(self.body));
-        self
-    }
-
-    pub fn header(&self, name: &str) -> Option<&str> {
-        header(self.head, name)
-    }
-}
-
-fn header<'a>(head: &'a str, name: &str) -> Option<&'a str> {
-    let mut headers = head.lines().filter_map(|line| line.split_once(':'));
-    headers.find_map(|(own, value)| own.eq_ignore_ascii_case(name).then_some(value.trim()))
 }
 
 impl std::fmt::Display for LoadResult {

@@ -5,7 +5,9 @@
 
 #![expect(clippy::expect_used, clippy::print_stdout, reason = "a benchmark stops on any error, and prints its figures")]
 
+mod certificate;
 mod chart;
+mod connection;
 mod fill;
 mod growth;
 mod import;

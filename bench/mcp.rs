@@ -10,7 +10,7 @@ use rmcp::transport::{StreamableHttpServerConfig, StreamableHttpService};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
-use crate::load::{Connection, LoadResult, ROUNDS, load};
+use crate::load::{LoadResult, ROUNDS, load};
 use crate::peer;
 use crate::report::{Goal, Report, Unit};
 use crate::service::{Database, Server};
@@ -20,7 +20,7 @@ const CLIENTS: usize = 64;
 pub async fn run(report: &mut Report) {
     let database = Database::sqlite();
     let ours = Server::start(&database);
-    let mut connection = Connection::open(ours.address).await;
+    let mut connection = ours.connect().await;
     let response: Value = serde_json::from_slice(connection.send(&call()).await.expect_ok().body).expect("JSON");
     let content = response["result"]["structuredContent"].to_string();
     let theirs = peer::start_as("mcp-peer", &[&content]);

@@ -5,7 +5,7 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::load::Response;
+use crate::connection::Response;
 use crate::service::{Server, free_address};
 
 /// Headers that nginx writes itself. It adds `Server`, `Last-Modified` and `Connection`, which we do not send.
@@ -36,7 +36,7 @@ impl Files {
         self.locations.push_str(" }\n");
     }
 
-    /// Starts nginx as a single process, which costs it the least CPU time. `listen` are parameters of its `listen`.
+    /// Starts nginx as a single process, which costs it the least CPU time. `listen` is what follows the address in `listen`.
     pub fn serve(&self, listen: &str, access_log: bool) -> Server {
         let (address, folder, locations) = (free_address(), self.folder.path().display(), &self.locations);
         let log = if access_log { format!("{folder}/access.log") } else { "off".to_owned() };

@@ -9,6 +9,7 @@ use std::time::Duration;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
 use tempfile::TempDir;
 
+use crate::connection::{self, Transport};
 use crate::postgres;
 
 pub enum Database {
@@ -125,6 +126,7 @@ impl Database {
 pub struct Server {
     child: Child,
     pub address: SocketAddr,
+    transport: Transport,
 }
 
 impl Server {
@@ -147,7 +149,17 @@ impl Server {
             assert!(child.try_wait().expect("its state").is_none(), "the server exited");
             std::thread::sleep(Duration::from_millis(1));
         }
-        Self { child, address }
+        Self { child, address, transport: Transport::default() }
+    }
+
+    /// Lets clients connect in this way.
+    pub fn over(mut self, transport: Transport) -> Self {
+        self.transport = transport;
+        self
+    }
+
+    pub async fn connect(&self) -> connection::Connection {
+        connection::Connection::open(self.address, &self.transport).await
     }
 
     pub fn pid(&self) -> u32 {

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use crate::load::{Connection, get};
+use crate::load::get;
 use crate::measure::{median, millis, resident_memory};
 use crate::report::{Goal, Report, Unit};
 use crate::service::{Database, Server};
@@ -32,7 +32,7 @@ pub async fn run(report: &mut Report) {
     report.record("memory after the first page", Unit::Mebibytes, before, Some(Goal::AtMost(20.0)));
     let mut connections = Vec::new();
     for _ in 0..IDLE_CONNECTIONS {
-        connections.push(Connection::open(server.address).await);
+        connections.push(server.connect().await);
     }
     get(server.address, "/").await;
     let added = resident_memory(server.pid()) - before;
