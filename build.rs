@@ -6,6 +6,7 @@ use std::process::Command;
 fn main() {
     println!("cargo:rerun-if-changed=content");
     println!("cargo:rerun-if-changed=migrations");
+    println!("cargo:rerun-if-changed=starter");
     println!("cargo:rerun-if-env-changed=PORCHLIGHT_COMMIT");
     #[expect(clippy::disallowed_methods, reason = "the program itself reads no environment outside of `config`")]
     let given = std::env::var("PORCHLIGHT_COMMIT").ok();

@@ -9,7 +9,7 @@ const HERE = import.meta.dirname;
 
 /** How many suites run at once, and which take longest: they start first, so that none is left alone at the end. */
 const LANES = 2;
-const SLOWEST = ['schemathesis', 'axe', 'lighthouse', 'browser', 'dashboard', 'nu'];
+const SLOWEST = ['schemathesis', 'axe', 'lighthouse', 'browser', 'dashboard', 'new-site', 'nu'];
 
 const SUITES = {
   conformance: async ({ base, tmp, node }) => {
@@ -77,6 +77,14 @@ const SUITES = {
     await download(`${dashboard}/`, file, 200, 'text/html');
     await node(module('html-validate/bin/html-validate.mjs'), '--config', join(HERE, 'html-validate.json'), '--max-warnings', '0', file);
     await java('-jar', module('vnu-jar/build/dist/vnu.jar'), '--Werror', file);
+  },
+  'new-site': async ({ porchlight, serve, tmp, node }) => {
+    const [folder, name] = [join(tmp, 'new-site'), 'Tea & Time'];
+    await porchlight('new', folder, '--name', name);
+    const base = await serve({ PORCHLIGHT_SITE_DIR: folder });
+    const pages = await savePages(base, join(tmp, 'new-pages'));
+    await node(module('html-validate/bin/html-validate.mjs'), '--config', join(HERE, 'html-validate.json'), '--max-warnings', '0', ...pages);
+    await node(join(HERE, 'new-site.mjs'), base, name);
   },
   lighthouse: ({ base, node }) => reporting(node(join(HERE, 'lighthouse.mjs'), base)),
   agents: ({ base, node }) => reporting(node(join(HERE, 'agents.mjs'), base)),
@@ -183,6 +191,7 @@ async function runAll(binary, names, tmp) {
     tmp,
     node: (...args) => tool(process.execPath, args, { cwd: tmp, env: quiet }),
     python: (...args) => tool(join(HERE, '.venv/bin/python'), args, { cwd: tmp, env: quiet }),
+    porchlight: (...args) => tool(binary, args, { cwd: tmp, env: quiet }),
     java: (...args) => tool('java', args, { cwd: tmp, env: quiet }),
     openapi: once(async () => {
       const file = join(tmp, 'openapi.json');

@@ -19,6 +19,7 @@ use self::proxy::check_proxy;
 use self::site::{check_release, check_site};
 use self::storage::{check_database, check_disks};
 use super::{CommandFailure, base_url, block_on, print_json, print_line};
+use crate::actions::setup_steps;
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
 use crate::domain::calendar::Day;
@@ -56,15 +57,18 @@ pub(super) fn run(
 ) -> Result<(), CommandFailure> {
     let name_servers = arguments.name_server.unwrap_or_else(NameServers::from_system);
     block_on(async {
-        let findings = match settings {
+        let (findings, next_step) = match settings {
             Ok(settings) => run_checks(&settings, &name_servers).await,
-            Err(failure) => vec![Finding::failed("settings", failure.to_string())],
+            Err(failure) => (vec![Finding::failed("settings", failure.to_string())], None),
         };
         if arguments.json {
-            print_json(&report(&findings));
+            print_json(&report(&findings, next_step.as_deref()));
         } else {
             for finding in &findings {
                 print_line(&line(finding));
+            }
+            if let Some(step) = next_step {
+                print_line(&format!("Next: {step}"));
             }
         }
         match findings.iter().filter(|finding| finding.state == State::Failed).count() {
@@ -74,7 +78,9 @@ pub(super) fn run(
     })
 }
 
-async fn run_checks(settings: &Settings, name_servers: &NameServers) -> Vec<Finding> {
+/// Returns the findings, and what to do next to complete the setup.
+async fn run_checks(settings: &Settings, name_servers: &NameServers) -> (Vec<Finding>, Option<String>) {
+    let (mut next_step, base_url) = (None, base_url(settings));
     let mut findings = vec![check_settings(settings)];
     if !settings.exposed_secrets.is_empty() {
         findings.push(Finding::note("secrets", settings.exposed_secrets.join(" ")));
@@ -87,7 +93,9 @@ async fn run_checks(settings: &Settings, name_servers: &NameServers) -> Vec<Find
         None => Releases::default(),
     };
     match check_site(settings, &releases, Day::of(Clock::System.now())) {
-        Ok((about_site, newest_image)) => {
+        Ok((about_site, facts, newest_image)) => {
+            let steps = setup_steps(&facts, &newest_image, &releases, &base_url, settings.mail.is_some());
+            next_step = steps.into_iter().next();
             findings.extend(about_site);
             findings.push(check_release(settings, store.clone(), &newest_image).await);
         }
@@ -98,11 +106,10 @@ async fn run_checks(settings: &Settings, name_servers: &NameServers) -> Vec<Find
         findings.extend(check_proxy(settings, &store, Clock::System.now()).await);
         store.close().await;
     }
-    let base_url = base_url(settings);
     let (https, mail) = tokio::join!(check_https(&base_url, Clock::System.now()), check_mail(settings, name_servers));
     findings.extend(https);
     findings.extend(mail);
-    findings
+    (findings, next_step)
 }
 
 fn check_settings(settings: &Settings) -> Finding {

@@ -10,6 +10,7 @@ mod letter;
 mod manual;
 mod message_view;
 mod move_database;
+mod new_site;
 mod open_store;
 mod people;
 mod release;
@@ -41,7 +42,7 @@ use crate::config::{InvalidSettings, RawSettings, ResolvedSetting, Settings};
 use crate::domain::base_url::BaseUrl;
 use crate::logging;
 use crate::serve::ServeFailure;
-use crate::site::SiteFailure;
+use crate::site::{AppName, SiteFailure, StarterFailure};
 use crate::store::{Database, StoreFailure};
 
 /// How long the end of the process waits for the reader of the log.
@@ -70,6 +71,16 @@ enum Command {
         /// Apply changes in `site_dir` without a restart
         #[arg(long)]
         watch: bool,
+    },
+    /// Make a site of your own to begin with
+    #[command(before_help = "Example:\n  porchlight new mysite --name \"My App\"")]
+    New {
+        /// Folder for the site; created if missing, and must be empty
+        folder: PathBuf,
+
+        /// Name of your app
+        #[arg(long, value_parser = AppName::parse)]
+        name: AppName,
     },
     /// Check the setup: settings, database, disk, site, release, proxy, https, mail, sender
     #[command(before_help = check::EXAMPLES)]
@@ -173,6 +184,8 @@ enum CommandFailure {
     #[error(transparent)]
     Site(#[from] SiteFailure),
     #[error(transparent)]
+    NewSite(#[from] StarterFailure),
+    #[error(transparent)]
     OpenStore(#[from] OpenFailure),
     #[error("{}", .0.sentence("Nothing was done"))]
     Store(#[from] StoreFailure),
@@ -246,6 +259,7 @@ fn run(cli: Cli) -> Result<(), CommandFailure> {
     let valid_settings = settings.as_ref().ok().cloned();
     let result = match cli.command {
         Command::Serve { watch } => serve::run(settings?, watch),
+        Command::New { folder, name } => new_site::run(&folder, &name),
         Command::Check(arguments) => check::run(arguments, settings),
         Command::Config(command) => config::run(command, ResolvedSetting::resolve(file, &cli.settings), settings),
         Command::Health { ready } => health::run(&settings?, ready),

@@ -74,7 +74,7 @@ fn raise_file_limit() {
     }
 }
 
-/// Logs the addresses and databases of the service, and what is not set up yet.
+/// Logs the addresses and databases of the service, and what is to be done next.
 fn log_summary(running: &RunningService, format: LogFormat) {
     match format {
         LogFormat::Off => {}
@@ -90,8 +90,8 @@ fn log_summary(running: &RunningService, format: LogFormat) {
                 mail_server = running.relay().map(display),
                 "Porchlight is serving"
             );
-            for hint in running.setup_hints() {
-                tracing::info!("{hint}");
+            for note in running.notes().iter().chain(running.setup_steps()) {
+                tracing::info!("{note}");
             }
         }
     }
@@ -111,7 +111,10 @@ fn print_summary(running: &RunningService) {
     if let Some(relay) = running.relay() {
         eprint_line(&format!("  mail          through {relay}"));
     }
-    for hint in running.setup_hints() {
-        eprint_line(&format!("  note          {hint}"));
+    for note in running.notes() {
+        eprint_line(&format!("  note          {note}"));
+    }
+    for (number, step) in running.setup_steps().iter().enumerate() {
+        eprint_line(&format!("  {}          {step}", if number == 0 { "next" } else { "then" }));
     }
 }

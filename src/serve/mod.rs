@@ -17,7 +17,6 @@ mod open_files;
 mod prune;
 mod rebuild_site;
 mod record_notices;
-mod setup_hints;
 mod supervisor;
 
 use std::io;
@@ -41,6 +40,7 @@ use self::supervisor::Supervisor;
 use crate::acme::check_ca_file;
 use crate::actions::{
     CachedSummary, CertificateOrders, CountBuffer, Forwarder, NewestImage, ReleaseCatalog, Service, UnconfiguredProxy,
+    setup_steps,
 };
 use crate::clock::Clock;
 use crate::config::{CertificateSource, InvalidSettings, MailSettings, Secret, Settings};
@@ -86,7 +86,9 @@ pub struct RunningService {
     data_dir: PathBuf,
     database: Database,
     relay: Option<Relay>,
-    setup_hints: Vec<String>,
+    /// What does not work as it could.
+    notes: Vec<String>,
+    setup_steps: Vec<String>,
     stop: CancellationToken,
     abort: CancellationToken,
     tasks: TaskTracker,
@@ -114,12 +116,9 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &facts.name);
     let catalog = ReleaseCatalog::new(store.clone(), settings.releases_dir.clone());
     let releases = catalog.current().await;
-    let hints = setup_hints::setup_hints(&newest_image, &releases, &base_url);
-    let mut setup_hints = [settings.exposed_secrets.clone(), hints].concat();
     let forwarder = settings.mail.as_ref().map(|mail| forwarder(mail, &store, &clock)).transpose()?;
-    if forwarder.is_none() {
-        setup_hints.push("Contact messages are stored and not mailed to anybody. Set `smtp_url`.".to_owned());
-    }
+    let setup_steps = setup_steps(&facts, &newest_image, &releases, &base_url, forwarder.is_some());
+    let mut notes = settings.exposed_secrets.clone();
     let (stop, abort, tasks) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
     let (writer, writer_task) = Writer::start(&database, migration_error)?;
     let new_messages = writer.new_messages();
@@ -144,7 +143,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let supervisor = Supervisor::new(stop.clone(), tasks.clone());
     let writer = supervisor.watch("writer", writer_task);
     let caps = ConnectionCaps::of_process();
-    setup_hints.extend(caps.hint());
+    notes.extend(caps.hint());
     let context_of = |listener, tls| ConnectionContext {
         listener,
         tls,
@@ -162,7 +161,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         supervisor.spawn_essential("redirect_listen", connections::accept(listener, Arc::clone(&places), redirect));
     }
     let mut ops_address = None;
-    if let Some(listener) = ops_listener(settings.ops.listen, &mut setup_hints)? {
+    if let Some(listener) = ops_listener(settings.ops.listen, &mut notes)? {
         ops_address = listener.local_addr().ok();
         let auth = OpsAuth::new(settings.ops.token.as_ref().map(Secret::expose));
         let ops = context_of(Listener::Ops(app.clone(), auth), None);
@@ -192,7 +191,8 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         data_dir: std::path::absolute(&settings.data_dir).unwrap_or(settings.data_dir),
         database,
         relay: settings.mail.map(|mail| mail.relay),
-        setup_hints,
+        notes,
+        setup_steps,
         stop,
         abort,
         tasks,
@@ -242,10 +242,16 @@ impl RunningService {
         self.relay.as_ref()
     }
 
-    /// What is not set up yet, one sentence each.
+    /// What does not work as it could, one sentence each.
     #[must_use]
-    pub fn setup_hints(&self) -> &[String] {
-        &self.setup_hints
+    pub fn notes(&self) -> &[String] {
+        &self.notes
+    }
+
+    /// What makers still have to do, in order, one sentence each.
+    #[must_use]
+    pub fn setup_steps(&self) -> &[String] {
+        &self.setup_steps
     }
 
     /// Rebuilds the site whenever its files change.

@@ -18,6 +18,12 @@ pub struct SiteFacts {
     pub maker: String,
     pub maker_country: Option<String>,
     pub system: String,
+    /// What a person needs besides the system.
+    pub needs: Option<String>,
+    /// What the app itself does with data.
+    pub app_privacy: Option<String>,
+    /// What `og.png` shows.
+    pub og_image_alt: Option<String>,
     pub price: String,
     pub currency: String,
     pub category: String,
@@ -60,6 +66,12 @@ impl SiteFacts {
             let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
             SiteFailure::fault(FILE, line, error.message())
         })
+    }
+
+    /// Whether these are the facts of the app whose site is built in.
+    #[must_use]
+    pub fn is_built_in(&self) -> bool {
+        Self::read(&Content::default()).is_ok_and(|built_in| built_in.name == self.name)
     }
 
     #[must_use]

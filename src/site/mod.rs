@@ -15,6 +15,7 @@ mod markdown;
 mod nested_markdown;
 mod page;
 mod page_source;
+mod starter;
 mod templates;
 
 pub use assets::{Asset, Assets};
@@ -27,3 +28,4 @@ pub use letter_template::{LetterRecipient, LetterTemplate, RenderedLetter};
 pub use markdown::markdown_to_html;
 pub use nested_markdown::nest_markdown;
 pub use page::{Page, PageName};
+pub use starter::{AppName, StarterFailure, starter_texts, write_starter};

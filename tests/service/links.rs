@@ -35,7 +35,7 @@ fn links(answer: &Answer, base_url: &str) -> Vec<String> {
 }
 
 /// Follows every link from `start`; returns the paths that were found.
-async fn crawl(service: &Service, start: &str, answer: &Answer) -> BTreeSet<String> {
+pub async fn crawl(service: &Service, start: &str, answer: &Answer) -> BTreeSet<String> {
     let from = |path: &str, answer: &Answer| {
         links(answer, service.base_url()).into_iter().map(|link| (path.to_owned(), link)).collect::<Vec<_>>()
     };

@@ -35,6 +35,7 @@ mod logs;
 mod mail;
 mod mcp;
 mod moving;
+mod new_site;
 mod opening;
 mod ops;
 mod outages;

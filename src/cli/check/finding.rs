@@ -43,7 +43,7 @@ pub(super) fn line(finding: &Finding) -> String {
     format!("{mark} {:<9} {}", finding.name, sanitize_line(&finding.detail))
 }
 
-pub(super) fn report(findings: &[Finding]) -> Value {
+pub(super) fn report(findings: &[Finding], next_step: Option<&str>) -> Value {
     let state = |state| match state {
         State::Ok => "ok",
         State::Note => "note",
@@ -55,5 +55,6 @@ pub(super) fn report(findings: &[Finding]) -> Value {
             .iter()
             .map(|finding| json!({ "name": finding.name, "state": state(finding.state), "detail": finding.detail }))
             .collect::<Value>(),
+        "next": next_step,
     })
 }

@@ -13,12 +13,12 @@ use crate::web;
 /// How many days before its last day a warning about security.txt begins.
 const SECURITY_TXT_NOTICE_DAYS: i64 = 30;
 
-/// Returns the findings about the site's files, and where downloads lead.
+/// Returns the findings about the site's files, the facts about the app, and where downloads lead.
 pub(super) fn check_site(
     settings: &Settings,
     releases: &Releases,
     today: Day,
-) -> Result<(Vec<Finding>, NewestImage), SiteFailure> {
+) -> Result<(Vec<Finding>, SiteFacts, NewestImage), SiteFailure> {
     let content = Content::from_settings(settings)?;
     let (facts, base_url) = (SiteFacts::read(&content)?, base_url(settings));
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &facts.name);
@@ -30,7 +30,7 @@ pub(super) fn check_site(
         .map_or_else(|| "the built-in site".to_owned(), |folder| format!("with the files of {}", folder.display()));
     let built = Finding::ok("site", format!("{}, {origin}; all {files} pages and files can be built", facts.name));
     let findings = std::iter::once(built).chain(check_security_txt(&facts, today)).collect();
-    Ok((findings, newest_image))
+    Ok((findings, facts, newest_image))
 }
 
 /// Researchers must not rely on an expired file, so the makers look at it again in time.

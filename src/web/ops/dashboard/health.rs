@@ -4,8 +4,9 @@ use serde::Serialize;
 
 use super::bar_table::{BarTable, bar_table};
 use super::format::{grouped, grouped_quantity};
-use crate::actions::{OpsSummary, ReadinessCheck};
+use crate::actions::{self, OpsSummary, ReadinessCheck, Service};
 use crate::domain::calendar::Day;
+use crate::site::SiteFacts;
 use crate::store::StoreFailure;
 use crate::web::app::App;
 use crate::web::refusal::Refusal;
@@ -65,6 +66,13 @@ pub(super) fn alerts(checks: &[ReadinessCheck], summary: Result<&OpsSummary, &St
         alerts.push(Alert { name: "Mail".to_owned(), section: "mail", text });
     }
     alerts
+}
+
+/// Without marks of code: the dashboard shows commands that can be run as they are, and these need words of the makers.
+pub(super) fn setup_steps(app: &App, facts: &SiteFacts) -> Vec<String> {
+    let Service { newest_image, catalog, forwards_messages, .. } = app.service();
+    let steps = actions::setup_steps(facts, newest_image, &catalog.cached(), app.base_url(), *forwards_messages);
+    steps.into_iter().map(|step| step.replace('`', "")).collect()
 }
 
 pub(super) fn checks(checks: &[ReadinessCheck]) -> Vec<CheckView<'_>> {

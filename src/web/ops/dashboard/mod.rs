@@ -44,6 +44,8 @@ struct Dashboard<'a> {
     reload: Reload,
     ranges: [RangeLink; 3],
     alerts: Vec<Alert>,
+    /// What makers still have to do, in order.
+    setup_steps: Vec<String>,
     /// Absent if the database cannot be read.
     data: Option<DataView<'a>>,
     checks: Vec<CheckView<'a>>,
@@ -124,6 +126,7 @@ pub(super) async fn dashboard(app: &App, query: Option<&str>) -> Response {
         reload: Reload { on: options.reload, toggle_query: ViewOptions { reload: !options.reload, ..options }.query() },
         ranges: [Period::Day, Period::Week, Period::Month].map(|by| RangeLink::new(by, options)),
         alerts: health::alerts(&checks, data.as_ref().map(|data| &data.summary)),
+        setup_steps: health::setup_steps(app, &built.site.facts),
         data: data.as_ref().ok().map(|data| DataView::new(app, data)),
         checks: health::checks(&checks),
         refusals: health::refusals(app),

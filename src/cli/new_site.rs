@@ -1,0 +1,34 @@
+//! `porchlight new`: writes a site to begin with.
+
+use std::path::Path;
+
+use super::{CommandFailure, print_line};
+use crate::clock::Clock;
+use crate::domain::calendar::Day;
+use crate::site::{AppName, write_starter};
+
+/// What each file is for. Pictures that are not listed follow by name.
+const PURPOSES: [(&str, &str); 7] = [
+    ("site.toml", "name, price, system and other facts; start here"),
+    ("pages/home.md", "the home page"),
+    ("pages/about.md", "the page about the app"),
+    ("templates/pictures/window.html", "the picture at the top of the home page"),
+    ("templates/pictures/symbols.html", "the mark beside the name"),
+    ("assets/og.png", "the picture of links that people share, 1200 by 630"),
+    ("assets/icon.svg", "the icon; favicon.ico and touch-icon.png beside it"),
+];
+
+pub(super) fn run(folder: &Path, name: &AppName) -> Result<(), CommandFailure> {
+    let files = write_starter(folder, name, Day::of(Clock::System.now()))?;
+    let shown = folder.display();
+    print_line(&format!("{shown} has a site for {}, {} files:", name.as_str(), files.len()));
+    for (file, purpose) in PURPOSES {
+        print_line(&format!("  {file:<33} {purpose}"));
+    }
+    print_line(&format!(
+        "All other pages come with Porchlight and speak of {} as well. See it, and change it while it runs:",
+        name.as_str()
+    ));
+    print_line(&format!("  porchlight serve --site-dir {shown} --watch"));
+    Ok(())
+}

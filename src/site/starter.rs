@@ -1,0 +1,169 @@
+//! A site to begin with: the files that `porchlight new` writes, for an app of any name.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use rust_embed::RustEmbed;
+
+use super::SiteFacts;
+use crate::domain::calendar::Day;
+use crate::domain::image_name::file_stem;
+
+/// Pages read facts from `site.toml`, so only a few files contain these words, which are replaced: `%NAME%` and `%MAKER%` (strings in
+/// TOML), `%TITLE%` (the name in XML), `%LETTER%`, `%SLUG%` and `%DATE%`.
+#[derive(RustEmbed)]
+#[folder = "starter"]
+struct Starter;
+
+/// Characters of a name.
+const MAX_NAME_CHARS: usize = 60;
+
+/// The name of an app.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AppName(String);
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidAppName {
+    #[error("it is empty")]
+    Empty,
+    #[error("it has more than {MAX_NAME_CHARS} characters")]
+    TooLong,
+    #[error("it contains a line break or another control character")]
+    ControlCharacter,
+}
+
+/// Why there is no new site.
+#[derive(Debug, thiserror::Error)]
+pub enum StarterFailure {
+    #[error("Nothing was written: {} is not empty. Choose an empty or new folder.", .0.display())]
+    NotEmpty(PathBuf),
+    #[error("The site cannot be written to {}: {why}.", .path.display())]
+    Unwritable { path: PathBuf, why: io::Error },
+}
+
+impl AppName {
+    /// # Errors
+    /// If the text cannot be the name of an app.
+    pub fn parse(text: &str) -> Result<Self, InvalidAppName> {
+        let name = text.trim();
+        if name.is_empty() {
+            return Err(InvalidAppName::Empty);
+        }
+        if name.chars().any(char::is_control) {
+            return Err(InvalidAppName::ControlCharacter);
+        }
+        if name.chars().count() > MAX_NAME_CHARS {
+            return Err(InvalidAppName::TooLong);
+        }
+        Ok(Self(name.to_owned()))
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Writes a site for an app of this name. Returns the names of the files.
+///
+/// # Errors
+/// If the folder is not empty or cannot be written.
+pub fn write_starter(folder: &Path, name: &AppName, today: Day) -> Result<Vec<String>, StarterFailure> {
+    let unwritable = |why| StarterFailure::Unwritable { path: folder.to_owned(), why };
+    match fs::read_dir(folder).map(Iterator::count) {
+        Ok(0) => {}
+        Ok(_) => return Err(StarterFailure::NotEmpty(folder.to_owned())),
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(unwritable(error)),
+    }
+    let files = files(name, &today.date());
+    for (file, content) in &files {
+        let path = folder.join(file);
+        let write = || {
+            fs::create_dir_all(path.parent().unwrap_or(folder))?;
+            fs::File::create_new(&path)?.write_all(content)
+        };
+        write().map_err(unwritable)?;
+    }
+    Ok(files.into_keys().collect())
+}
+
+/// Returns the names of facts in `site.toml` that still have the text of a new site.
+#[must_use]
+pub fn starter_texts(facts: &SiteFacts) -> Vec<&'static str> {
+    let starter = files(&AppName(facts.name.clone()), "");
+    let text = starter.get("site.toml").map(|text| String::from_utf8_lossy(text)).unwrap_or_default();
+    let Ok(starter) = toml::from_str::<SiteFacts>(&text) else { return Vec::new() };
+    let compared = [
+        ("tagline", &facts.tagline, &starter.tagline),
+        ("summary", &facts.summary, &starter.summary),
+        ("licence", &facts.licence, &starter.licence),
+    ];
+    compared.into_iter().filter(|(_, fact, text)| fact == text).map(|(name, ..)| name).collect()
+}
+
+fn files(name: &AppName, today: &str) -> BTreeMap<String, Vec<u8>> {
+    let AppName(name) = name;
+    let letter = name.chars().next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
+    // The name comes last, because it may contain any of these words.
+    let replacements = [
+        ("%DATE%", today.to_owned()),
+        ("%SLUG%", file_stem(name).to_ascii_lowercase()),
+        ("%LETTER%", in_xml(&letter)),
+        ("%TITLE%", in_xml(name)),
+        ("%MAKER%", toml::Value::from(format!("The makers of {name}")).to_string()),
+        ("%NAME%", toml::Value::from(name.as_str()).to_string()),
+    ];
+    let replaced = |content: Vec<u8>| match String::from_utf8(content) {
+        Ok(text) => replacements.iter().fold(text, |text, (word, by)| text.replace(word, by)).into_bytes(),
+        Err(picture) => picture.into_bytes(),
+    };
+    let content = |file: &str| Starter::get(file).map(|file| file.data.into_owned()).unwrap_or_default();
+    Starter::iter().map(|file| (file.to_string(), replaced(content(&file)))).collect()
+}
+
+fn in_xml(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::site::Content;
+
+    #[test]
+    fn the_facts_of_any_app_can_be_read() {
+        for name in ["Quill & Ink", "Say \"hi\"", "C:\\Notes", "Übersicht", "日本", "'quoted'", "%DATE%", "R<D>"] {
+            let folder = tempfile::tempdir().unwrap();
+            let files = write_starter(folder.path(), &AppName::parse(name).unwrap(), Day::parse("2026-11-15").unwrap());
+            assert!(files.unwrap().contains(&"pages/home.md".to_owned()));
+            let facts = SiteFacts::read(&Content::with_folder(folder.path()).unwrap()).unwrap();
+            assert_eq!((facts.name.as_str(), starter_texts(&facts)), (name, vec!["tagline", "summary", "licence"]));
+            for file in ["site.toml", "pages/home.md", "pages/about.md", "assets/icon.svg"] {
+                let text = fs::read_to_string(folder.path().join(file)).unwrap();
+                assert!(!text.contains("%S") && !text.contains("%T"), "{file}: {text}");
+            }
+        }
+        assert!(starter_texts(&SiteFacts::read(&Content::default()).unwrap()).is_empty());
+    }
+
+    #[test]
+    fn a_name_is_one_line_of_reasonable_length() {
+        assert_eq!(AppName::parse("  Tea Time "), Ok(AppName("Tea Time".to_owned())));
+        assert_eq!(AppName::parse(" "), Err(InvalidAppName::Empty));
+        assert_eq!(AppName::parse("a\nb"), Err(InvalidAppName::ControlCharacter));
+        assert_eq!(AppName::parse(&"é".repeat(61)), Err(InvalidAppName::TooLong));
+        assert!(AppName::parse(&"é".repeat(60)).is_ok());
+    }
+
+    #[test]
+    fn nothing_is_written_to_a_folder_with_files() {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join("site.toml"), "mine").unwrap();
+        let written = write_starter(folder.path(), &AppName("Tea".to_owned()), Day::parse("2026-11-15").unwrap());
+        assert!(matches!(written, Err(StarterFailure::NotEmpty(_))));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}
