@@ -19,12 +19,24 @@ REPOSITORY = FOLDER.parent
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 START_LIMIT = 60
 EXIT_LIMIT = 15
+# Headers that a finding mentions.
+SHOWN = ["content-type", "content-encoding", "content-length", "content-range", "location", "retry-after"]
 
-Answer = collections.namedtuple("Answer", "status version headers body")
+
+class Answer(collections.namedtuple("Answer", "status version headers body")):
+    def __str__(self):
+        headers = ", ".join(f"{name}: {self.headers[name]}" for name in SHOWN if name in self.headers)
+        return f"{self.status} over HTTP/{self.version} ({headers}), {len(self.body)} bytes: {self.body[:200]}"
 
 
 class Failed(Exception):
     """A finding: printed as its message, without a stack."""
+
+
+class CurlFailed(Failed):
+    def __init__(self, code, message):
+        super().__init__(f"curl: exit code {code}: {message}")
+        self.code = code
 
 
 def expect(condition, finding):
@@ -171,13 +183,16 @@ def publish(program, folder):
 
 
 def curl(folder, *arguments):
-    """Runs curl and returns the answer; failing is a finding."""
+    """Runs curl and returns the answer; its failing is a finding."""
     head, body = folder / "curl.head", folder / "curl.body"
     for file in (head, body):
         file.write_bytes(b"")
-    written = run("curl", "--silent", "--show-error", "--max-time", "30", "--dump-header", head, "--output", body,
-                  "--write-out", "%{http_code} %{http_version}", *arguments)
-    status, version = written.split()[-2:]
+    command = ["curl", "--silent", "--show-error", "--max-time", "30", "--dump-header", head, "--output", body, "--write-out",
+               "%{http_code} %{http_version}", *arguments]
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+    if done.returncode:
+        raise CurlFailed(done.returncode, done.stderr.strip())
+    status, version = done.stdout.split()
     # The last head is that of the answer: one of `100 Continue` may come before.
     lines = re.split(r"\r\n\r\n", head.read_text().rstrip())[-1].splitlines()[1:]
     headers = {name.lower(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
