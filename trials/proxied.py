@@ -68,7 +68,8 @@ def pages(visit):
                     direct = direct or answer
                     expect(answer.body == direct.body, f"{what} is not the page that the service gives")
                     head = visit.ask(path, flag, *wanted, "--head")
-                    expect(head.headers.get("content-length", str(len(answer.body))) == str(len(answer.body)), f"HEAD {what}: {head}")
+                    length = len(answer.body)
+                    expect(head.headers.get("content-length", str(length)) == str(length), f"HEAD {what}: {head}")
     return f"{len(PAGES)} pages as HTML and Markdown, GET and HEAD, over HTTP/1.1 and HTTP/2"
 
 
@@ -160,7 +161,8 @@ def clients(visit):
 def cloudflare(visit, source):
     """The same by the headers that Cloudflare sends: it replaces CF-Connecting-IP and appends to X-Forwarded-For."""
     def message(visitor, claimed):
-        return visit.message(source, "--header", f"cf-connecting-ip: {visitor}", "--header", f"x-forwarded-for: {claimed}{visitor}")
+        return visit.message(source, "--header", f"cf-connecting-ip: {visitor}",
+                             "--header", f"x-forwarded-for: {claimed}{visitor}")
     exceed(lambda number: message("198.18.0.1", f"192.0.2.{number}, "), "one visitor")
     answer = message("198.18.0.2", "")
     expect(answer.status == 200, f"another visitor is refused, too: {answer.status}")
@@ -272,7 +274,7 @@ class Visits:
     def judge(self):
         failed = [(began, ended, status) for began, ended, status in self.results if status != 200]
         for began, ended, status in failed:
-            expect(ended >= self.stopped and began <= self.ready,
-                   f"{status} {began - self.stopped:.2f} s after the service was stopped; it was back after {self.ready - self.stopped:.2f} s")
+            expect(ended >= self.stopped and began <= self.ready, f"{status} {began - self.stopped:.2f} s after the service was "
+                   f"stopped, though it was back after {self.ready - self.stopped:.2f} s")
         statuses = ", ".join(sorted({str(status) for _, _, status in failed}))
         return f"a restart: {len(failed)} of {len(self.results)} requests fail, while it is away ({statuses})"

@@ -19,6 +19,8 @@ REPOSITORY = FOLDER.parent
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 START_LIMIT = 60
 EXIT_LIMIT = 15
+# The services of packages that start one.
+SERVICES = {"caddy": "caddy", "haproxy": "haproxy", "nginx-light": "nginx"}
 # Headers that a finding mentions.
 SHOWN = ["content-type", "content-encoding", "content-length", "content-range", "location", "retry-after"]
 
@@ -35,7 +37,7 @@ class Failed(Exception):
 
 class CurlFailed(Failed):
     def __init__(self, code, message):
-        super().__init__(f"curl: exit code {code}: {message}")
+        super().__init__(message)
         self.code = code
 
 
@@ -70,7 +72,7 @@ def run(*command, **options):
     """Runs a program to its end and returns what it printed."""
     done = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           errors="replace", **options)
-    expect(done.returncode == 0, f"{command[0]}: exit code {done.returncode}\n{done.stdout}")
+    expect(done.returncode == 0, f"{pathlib.Path(command[0]).name}: exit code {done.returncode}\n{done.stdout}")
     return done.stdout
 
 
@@ -79,12 +81,15 @@ def as_root(*command):
 
 
 def install(programs):
-    """Installs the Debian packages of the programs that are missing ({program: package}), and returns these packages."""
-    missing = [package for program, package in programs.items() if not shutil.which(program, path=PATH)]
+    """Installs the Debian packages of the programs that are missing ({program: package}), and stops what they start."""
+    missing = sorted({package for program, package in programs.items() if not shutil.which(program, path=PATH)})
     if missing:
         as_root("apt-get", "update", "-qq")
         as_root("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing)
-    return missing
+    # Only what was installed just now: a server that was there before may be in use.
+    for service in (SERVICES[package] for package in missing if package in SERVICES):
+        if pathlib.Path("/run/systemd/system").exists():
+            as_root("systemctl", "disable", "--now", "--quiet", service)
 
 
 def binary(arguments):
@@ -114,8 +119,9 @@ class Authority:
         self._key("issuer", "Issuer of a trial", *extensions, result=folder / "issuer.csr")
         self._sign("issuer", "root", 30)
 
-    def _key(self, name, subject, *arguments, result):
-        run("openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj", f"/CN={subject}",
+    def _key(self, name, subject, *arguments, result, key="ec"):
+        kind = ["ec", "-pkeyopt", "ec_paramgen_curve:P-256"] if key == "ec" else [key]
+        run("openssl", "req", "-newkey", *kind, "-nodes", "-subj", f"/CN={subject}",
             "-keyout", self.folder / f"{name}.key", "-out", result, *arguments)
 
     def _sign(self, name, issuer, days):
@@ -123,10 +129,10 @@ class Authority:
             "-CA", self.folder / f"{issuer}.pem", "-CAkey", self.folder / f"{issuer}.key", "-CAcreateserial",
             "-copy_extensions", "copy")
 
-    def issue(self, name, host, days=30):
+    def issue(self, name, host, days=30, key="ec"):
         """Returns the files of a certificate with its issuer, and of its key. Negative days make one that has expired."""
         self._key(name, host, "-addext", f"subjectAltName=DNS:{host}", "-addext", "extendedKeyUsage=serverAuth",
-                  result=self.folder / f"{name}.csr")
+                  result=self.folder / f"{name}.csr", key=key)
         self._sign(name, "issuer", days)
         chain = self.folder / f"{name}-chain.pem"
         chain.write_text((self.folder / f"{name}.pem").read_text() + (self.folder / "issuer.pem").read_text())
@@ -168,7 +174,11 @@ class Process:
                 return True
             except OSError:
                 return False
-        wait_until(f"{self.name} accepts connections at {address[0]}:{address[1]}", accepts)
+        try:
+            wait_until(f"{self.name} accepts connections at {address[0]}:{address[1]}", accepts)
+        except BaseException:
+            self.stop()
+            raise
         return self
 
 
@@ -191,7 +201,7 @@ def curl(folder, *arguments):
                "%{http_code} %{http_version}", *arguments]
     done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
     if done.returncode:
-        raise CurlFailed(done.returncode, done.stderr.strip())
+        raise CurlFailed(done.returncode, f"{done.stderr.strip()} (curl {' '.join(str(part) for part in arguments)})")
     status, version = done.stdout.split()
     # The last head is that of the answer: one of `100 Continue` may come before.
     lines = re.split(r"\r\n\r\n", head.read_text().rstrip())[-1].splitlines()[1:]
