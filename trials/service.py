@@ -46,12 +46,14 @@ def expect(condition, finding):
         raise Failed(finding)
 
 
-def must_fail(check, *arguments):
-    """Tries a check on something that is broken. It has to notice; returns what it said."""
+def must_fail(because, check, *arguments):
+    """Tries a check on something that is broken. It has to notice; returns the line that says so."""
     try:
         check(*arguments)
     except Failed as finding:
-        return str(finding).splitlines()[0]
+        lines = [line for line in str(finding).splitlines() if because in line]
+        expect(lines, f"the check {check.__name__} fails, but does not say {because!r}:\n{finding}")
+        return lines[0]
     raise Failed(f"the check {check.__name__} passes where it must not")
 
 
