@@ -42,6 +42,8 @@ pub enum CertificateFault {
     Expired(Timestamp),
     #[error("it is not valid before {}", .0.date())]
     NotYetValid(Timestamp),
+    #[error("it has expired, or is not valid yet")]
+    OutsideValidity,
     #[error("it is for another name")]
     WrongName,
     #[error("this system does not trust its issuer, or the server does not send the intermediate certificates")]
@@ -106,6 +108,7 @@ impl From<CertificateError> for CertificateFault {
         match error {
             CertificateError::ExpiredContext { not_after, .. } => Self::Expired(timestamp(not_after)),
             CertificateError::NotValidYetContext { not_before, .. } => Self::NotYetValid(timestamp(not_before)),
+            CertificateError::Expired | CertificateError::NotValidYet => Self::OutsideValidity,
             CertificateError::NotValidForNameContext { .. } => Self::WrongName,
             CertificateError::UnknownIssuer => Self::UnknownIssuer,
             CertificateError::Other(error) => Self::Other(error.to_string()),

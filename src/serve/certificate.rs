@@ -10,6 +10,7 @@ use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
 use crate::actions::{CertificateOrders, CertificateState, CertificateStatus};
+use crate::clock::Clock;
 use crate::config::{CertificateFiles, InvalidSettings};
 use crate::tls::{CertificateSlot, SiteCertificate, server_config};
 
@@ -23,6 +24,7 @@ const ORDERS_INTERVAL: Duration = Duration::from_secs(15);
 pub(super) struct ServedCertificate {
     source: Source,
     slot: Arc<CertificateSlot>,
+    clock: Clock,
     pub(super) status: CertificateStatus,
 }
 
@@ -36,10 +38,14 @@ enum Source {
 impl ServedCertificate {
     /// # Errors
     /// When the files cannot be used.
-    pub(super) fn from_files(files: CertificateFiles, hosts: Vec<String>) -> Result<Self, InvalidSettings> {
+    pub(super) fn from_files(
+        files: CertificateFiles,
+        hosts: Vec<String>,
+        clock: Clock,
+    ) -> Result<Self, InvalidSettings> {
         let seen = fingerprint(&files);
         let certificate = SiteCertificate::read(&files, &hosts)?;
-        let served = Self::new(Source::Files(files, hosts, seen));
+        let served = Self::new(Source::Files(files, hosts, seen), clock);
         served.replace(certificate, None);
         Ok(served)
     }
@@ -47,15 +53,16 @@ impl ServedCertificate {
     /// Begins with what is in the database, if there is something, so that a restart orders nothing.
     pub(super) async fn from_orders(orders: CertificateOrders) -> Self {
         let stored = orders.state().await;
-        let served = Self::new(Source::Orders(orders));
+        let clock = orders.clock.clone();
+        let served = Self::new(Source::Orders(orders), clock);
         if let Ok(state) = stored {
             served.show(state);
         }
         served
     }
 
-    fn new(source: Source) -> Self {
-        Self { source, slot: Arc::default(), status: CertificateStatus::default() }
+    fn new(source: Source, clock: Clock) -> Self {
+        Self { source, slot: Arc::default(), clock, status: CertificateStatus::default() }
     }
 
     /// # Errors
@@ -126,7 +133,12 @@ impl ServedCertificate {
     fn replace(&self, certificate: SiteCertificate, failure: Option<String>) {
         self.status.in_use(certificate.begins(), certificate.expires(), failure);
         if self.slot.current().is_none_or(|current| !current.is_same_as(&certificate)) {
-            tracing::info!(until = certificate.expires().rfc3339(), "a certificate is in use");
+            let until = certificate.expires().rfc3339();
+            if certificate.expires() < self.clock.now() {
+                tracing::warn!(until, "the certificate in use has expired, so browsers refuse the site");
+            } else {
+                tracing::info!(until, "a certificate is in use");
+            }
             self.slot.replace(certificate);
         }
     }

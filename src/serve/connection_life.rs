@@ -2,7 +2,7 @@
 //!
 //! A client that is balanced to one instance, or to an address that is going away, then connects anew.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use tokio::time::Instant;
 
@@ -12,15 +12,25 @@ use crate::domain::limits::{MAX_CONNECTION_AGE, MAX_REQUESTS_PER_CONNECTION};
 pub(super) struct ConnectionLife {
     opened: Instant,
     requests: AtomicU32,
+    unread_body: AtomicBool,
 }
 
 impl ConnectionLife {
     pub(super) fn begin() -> Self {
-        Self { opened: Instant::now(), requests: AtomicU32::new(0) }
+        Self { opened: Instant::now(), requests: AtomicU32::new(0), unread_body: AtomicBool::new(false) }
     }
 
     pub(super) fn had_requests(&self) -> bool {
         self.requests.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether the last request was answered while its body may still be arriving.
+    pub(super) fn may_have_unread_body(&self) -> bool {
+        self.unread_body.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_unread_body(&self, unread: bool) {
+        self.unread_body.store(unread, Ordering::Relaxed);
     }
 
     /// Counts a request, and returns whether it has to be the last one.

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use http::HeaderValue;
 use http::header::CONNECTION;
+use http::{HeaderValue, Request};
+use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -14,6 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::connection_life::ConnectionLife;
 use super::connections::{End, FIRST_REQUEST_TIMEOUT, Requests};
+use super::lingering::Lingering;
 use crate::domain::limits;
 
 /// How long a client may take to send the request head. Also bounds idle keep-alive.
@@ -27,10 +29,14 @@ where
 {
     let Requests { listener, peer } = requests;
     let life = Arc::new(ConnectionLife::begin());
+    let stream = Lingering::new(stream, Arc::clone(&life));
     let (requests, stop) = (Arc::clone(&life), end.stop.clone());
-    let service = service_fn(move |request| {
+    let service = service_fn(move |request: Request<Incoming>| {
         let (is_last, stop) = (requests.is_last_request(), stop.clone());
+        let (has_body, life) = (!request.body().is_end_stream(), Arc::clone(&requests));
         listener.handle(peer, request).map(move |mut response| {
+            // A request that is refused may be answered before its body was read.
+            life.set_unread_body(has_body && !response.status().is_success());
             if is_last || stop.is_cancelled() {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }

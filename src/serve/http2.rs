@@ -4,9 +4,13 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
+use axum::response::Response;
 use futures_util::FutureExt;
 use futures_util::future::{Either, ready};
+use http::header::CONTENT_LENGTH;
+use http::{Method, Request};
+use hyper::body::Incoming;
 use hyper::rt::Executor;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
@@ -40,17 +44,18 @@ where
         let (activity, request_received, retired) =
             (Arc::clone(&activity), Arc::clone(&request_received), Arc::clone(&retired));
         let life = ConnectionLife::begin();
-        service_fn(move |request| {
+        service_fn(move |request: Request<Incoming>| {
             request_received.notify_one();
             if life.is_last_request() {
                 retired.notify_one();
             }
-            let in_flight = activity.begin_request();
+            let (in_flight, is_head) = (activity.begin_request(), request.method() == Method::HEAD);
             let response = match listener.app().open_request(peer) {
                 Some(slot) => Either::Left(listener.handle(peer, request).map(|response| (response, Some(slot)))),
                 None => Either::Right(ready((web::refuse_in_flight(listener.app(), &request), None))),
             };
             response.map(move |(response, slot)| {
+                let response = if is_head { without_body(response) } else { response };
                 Ok::<_, Infallible>(response.map(|body| Body::new(in_flight.until_end_of(body, slot))))
             })
         })
@@ -92,6 +97,15 @@ where
         () = activity.until_stalled(last_answer_timeout) => {}
         () = end.abort.cancelled() => {}
     }
+}
+
+/// Leaves the length of the body that `GET` would have got. Over HTTP/1.1 hyper does this itself.
+fn without_body(response: Response) -> Response {
+    let (mut head, body) = response.into_parts();
+    if let Some(length) = body.size_hint().exact().filter(|length| *length > 0) {
+        head.headers.entry(CONTENT_LENGTH).or_insert(length.into());
+    }
+    Response::from_parts(head, Body::empty())
 }
 
 /// Runs the streams of a connection. They end with it, since it waits for them or drops them.

@@ -11,6 +11,7 @@ mod forwarder;
 mod http1;
 mod http2;
 mod inherited;
+mod lingering;
 mod listeners;
 mod minimum_rate;
 mod open_files;
@@ -342,7 +343,7 @@ async fn served_certificate(
     let Some(tls) = &settings.tls else { return Ok(None) };
     let hosts = settings.host_names(base_url);
     Ok(Some(match &tls.certificate {
-        CertificateSource::Files(files) => ServedCertificate::from_files(files.clone(), hosts)?,
+        CertificateSource::Files(files) => ServedCertificate::from_files(files.clone(), hosts, clock.clone())?,
         CertificateSource::Acme(acme) => {
             if let Some(ca_file) = &acme.ca_file {
                 check_ca_file(ca_file).map_err(|why| InvalidSettings::new("acme_ca_file", why))?;

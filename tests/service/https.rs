@@ -6,6 +6,8 @@ mod silence;
 mod sockets;
 mod wire;
 
+use std::io::{Read, Write};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
 
@@ -69,6 +71,61 @@ async fn pages_and_downloads_come_over_http2_and_http1() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn head_gets_the_headers_of_get_and_no_body_over_either_version() {
+    let authority = Authority::new();
+    let identity = identity(&authority);
+    on_one_database_with(https(&identity), async |service| {
+        service.publish("1.4.0");
+        let port = service.address().port();
+        let image = "/releases/Troupe-1.4.0.dmg";
+        for path in ["/", "/about.md", "/llms.txt", "/openapi.json", "/appcast.xml", image, "/nothing", "/api/download"]
+        {
+            for version in ["--http2", "--http1.1"] {
+                let url = format!("https://troupe.example{path}");
+                let [head, get] = ["--head", "--get"].map(|method| {
+                    let shown = ["-o", "/dev/null", "-w", "%{http_code} %header{content-length} %header{content-type}"];
+                    curl(port, &authority.path(), &[&[method, version, &url][..], &shown].concat())
+                });
+                assert_eq!(head.0, 0, "{version} {path}");
+                assert_eq!(head, get, "{version} {path}");
+            }
+        }
+    })
+    .await;
+}
+
+/// The client reads nothing before it has sent everything, as many do.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_answer_to_a_body_that_is_too_large_is_not_lost() {
+    let authority = Authority::new();
+    let identity = identity(&authority);
+    let body = vec![b' '; 20_000_000];
+    let head = format!(
+        "POST /api/download HTTP/1.1\r\nHost: {HOST}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    );
+    let send = |mut connection: Box<dyn ReadWrite>| {
+        connection.write_all(head.as_bytes()).expect("a head sent");
+        connection.write_all(&body).expect("a body sent");
+        let answer = String::from_utf8(wire::read_to_end(connection)).expect("UTF-8");
+        assert!(answer.starts_with("HTTP/1.1 400 "), "{answer}");
+    };
+    on_one_database_with(https(&identity), async |service| {
+        let address = service.address();
+        tokio::task::block_in_place(|| send(Box::new(wire::connect(address, &authority, "http/1.1"))));
+    })
+    .await;
+    on_one_database_with(RawSettings::default(), async |service| {
+        let connection = TcpStream::connect(service.address()).expect("a connection");
+        tokio::task::block_in_place(|| send(Box::new(connection)));
+    })
+    .await;
+}
+
+trait ReadWrite: Read + Write {}
+impl<S: Read + Write> ReadWrite for S {}
 
 #[tokio::test]
 async fn a_client_that_asks_for_another_name_is_refused_and_one_that_names_none_is_served() {
