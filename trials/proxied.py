@@ -106,8 +106,8 @@ def images(visit, image):
 
 
 def uploads(visit):
-    """The largest body that is allowed is stored, and a larger one is refused. The service does not read all of one that is
-    much larger, so that its client may find the connection closed, and a proxy may answer with 502."""
+    """The largest body that is allowed is stored, and a larger one is refused. One that is much larger is answered before it
+    was read. Caddy then gives up the connection while it passes the answer on, which may be cut or become a 502."""
     seen = []
     for number, (flag, version) in enumerate(VERSIONS.items()):
         order = json.dumps({"email": f"large{number}@example.com"})
