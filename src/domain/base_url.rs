@@ -1,7 +1,7 @@
 //! The public URL of the service. Every absolute link starts with it.
 
 use std::fmt;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use url::{Host, Url};
 
@@ -52,9 +52,11 @@ impl BaseUrl {
     /// The URL of a site that is reached at its listener.
     #[must_use]
     pub fn from_listen_address(address: SocketAddr) -> Self {
-        let host = match address {
-            SocketAddr::V4(v4) => Host::Ipv4(*v4.ip()),
-            SocketAddr::V6(v6) => Host::Ipv6(*v6.ip()),
+        let host = match address.ip() {
+            IpAddr::V4(ip) if ip.is_unspecified() => Host::Ipv4(Ipv4Addr::LOCALHOST),
+            IpAddr::V6(ip) if ip.is_unspecified() => Host::Ipv6(Ipv6Addr::LOCALHOST),
+            IpAddr::V4(ip) => Host::Ipv4(ip),
+            IpAddr::V6(ip) => Host::Ipv6(ip),
         };
         let port = match address.port() {
             80 => String::new(),
@@ -154,6 +156,9 @@ mod tests {
         }
         let listener = BaseUrl::from_listen_address("[::1]:8080".parse().unwrap());
         assert_eq!(listener.host_and_port(), ("::1".to_owned(), 8080));
+        for (address, url) in [("0.0.0.0:8080", "http://127.0.0.1:8080"), ("[::]:80", "http://[::1]")] {
+            assert_eq!(BaseUrl::from_listen_address(address.parse().unwrap()).as_str(), url);
+        }
     }
 
     #[test]
