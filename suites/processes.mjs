@@ -62,7 +62,7 @@ export const freePort = () =>
 
 const NOTES = `# A quicker cast
 
-Bots answer **sooner**, and a routine can be put off until tomorrow.
+Windows open **sooner**, and a routine can be put off until tomorrow.
 
 ## Fixed
 
