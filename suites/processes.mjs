@@ -60,14 +60,14 @@ export const freePort = () =>
     });
   });
 
-const NOTES = `# A quicker cast
+const NOTES = `# Quicker
 
 Windows open **sooner**, and a routine can be put off until tomorrow.
 
 ## Fixed
 
-- A colleague who was let go no longer writes back.
-- \`troupe --version\` says which version it is.
+- A window that was closed no longer comes back.
+- \`app --version\` says which version it is.
 `;
 
 /** Publishes two versions of something that ends as a disk image does. */
