@@ -58,7 +58,7 @@ need_root() {
 # it ends with it. `room` is the process id of its first process.
 open_room() {
   unshare --net --mount --pid --fork --kill-child sh -c \
-    'ip link set lo up && mount -t proc proc "$1/proc" && echo ready && exec sleep infinity' - "$1" >"$work/room" &
+    'ip link set lo up && mount -t proc proc "$1/proc" && echo ready && exec sleep infinity' - "$1" >"$work/room" 2>&1 &
   room_parent=$!
   soon grep -q ready "$work/room"
   room=$(pgrep -P $room_parent)
