@@ -55,7 +55,8 @@ need_root() {
 }
 
 # A room is a process with a network, mounts and processes of its own. The loopback ports are free there, and everything in
-# it ends with it. `room` is the process id of its first process.
+# it ends with it. `room` is the process id of its first process; `work` is the temporary folder of the trial.
+# shellcheck disable=SC2154
 open_room() {
   unshare --net --mount --pid --fork --kill-child sh -c \
     'ip link set lo up && mount -t proc proc "$1/proc" && echo ready && exec sleep infinity' - "$1" >"$work/room" 2>&1 &
