@@ -100,7 +100,7 @@ enum Command {
         before_help = "Examples:\n  porchlight backup /backups/2026-11-15\n  porchlight backup --keep 7 /backups"
     )]
     Backup {
-        /// Folder for the backup; created if missing, and must be empty
+        /// Folder for the backup; created if missing, and must be empty unless --keep is given
         folder: PathBuf,
 
         /// Write the backup to a folder inside, named by the time, and then delete all but the newest of these backups
