@@ -9,7 +9,7 @@ fn main() {
     println!("cargo:rerun-if-changed=starter");
     println!("cargo:rerun-if-env-changed=PORCHLIGHT_COMMIT");
     #[expect(clippy::disallowed_methods, reason = "the program itself reads no environment outside of `config`")]
-    let given = std::env::var("PORCHLIGHT_COMMIT").ok();
+    let given = std::env::var("PORCHLIGHT_COMMIT").ok().filter(|commit| !commit.is_empty());
     let version = match given.or_else(commit) {
         Some(commit) => concat!(env!("CARGO_PKG_VERSION"), " (").to_owned() + &commit + ")",
         None => env!("CARGO_PKG_VERSION").to_owned(),

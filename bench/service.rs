@@ -66,6 +66,7 @@ impl Database {
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("PORCHLIGHT_")) {
             command.env_remove(name);
         }
+        command.env("PORCHLIGHT_CONFIG", "/dev/null");
         command
     }
 

@@ -94,7 +94,7 @@ export class Service {
     service.#log = join(folder, 'server.log');
     await mkdir(join(folder, 'data'), { recursive: true });
     const settings = {
-      PORCHLIGHT_LISTEN: `127.0.0.1:${port}`, PORCHLIGHT_OPS_LISTEN: 'off', PORCHLIGHT_DATA_DIR: join(folder, 'data'),
+      PORCHLIGHT_CONFIG: '/dev/null', PORCHLIGHT_LISTEN: `127.0.0.1:${port}`, PORCHLIGHT_OPS_LISTEN: 'off', PORCHLIGHT_DATA_DIR: join(folder, 'data'),
       RUST_BACKTRACE: '1', ...env,
     };
     await publish(binary, folder, settings);

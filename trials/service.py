@@ -149,7 +149,7 @@ class Process:
         with open(self.log, "ab") as log:
             # Without settings of the caller.
             self.process = subprocess.Popen([str(part) for part in command], cwd=folder, stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=log, env={"PATH": PATH, "HOME": str(folder), **variables})
+                                            stderr=log, env={"PATH": PATH, "HOME": str(folder), "PORCHLIGHT_CONFIG": "/dev/null", **variables})
 
     def __enter__(self):
         return self
@@ -190,7 +190,7 @@ def publish(program, folder):
     (folder / "image.dmg").write_bytes(image)
     (folder / "notes.md").write_text("# A quicker cast\n\nBots answer sooner.\n")
     run(program, "release", "publish", "image.dmg", "--version", "1.4.0", "--notes", "notes.md", "--minimum-macos", "14.0",
-        cwd=folder, env={"PATH": PATH})
+        cwd=folder, env={"PATH": PATH, "PORCHLIGHT_CONFIG": "/dev/null"})
     return image
 
 

@@ -54,7 +54,7 @@ pub use publish_release::{ImageSource, NewRelease, PublishFailure, ReleaseStore,
 pub use readiness::{ReadinessCheck, image_problem, readiness};
 pub use release_catalog::{CatalogWatcher, ReleaseCatalog};
 pub use restore::{RestoreFailure, RestoreTarget, Restored, restore};
-pub use rotate_backups::{delete_old_backups, rotated_backup_folder};
+pub use rotate_backups::{DeletedBackups, delete_old_backups, rotated_backup_folder};
 pub use send_contact::send_contact;
 pub use send_letter::{LetterFailure, LetterSender, LetterStep};
 pub use setup_steps::setup_steps;

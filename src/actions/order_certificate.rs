@@ -99,7 +99,7 @@ impl CertificateOrders {
                     Ok(Err(failure)) => (failure.to_string(), failure.wait()),
                     _ => ("the authority did not finish the order in time".to_owned(), Duration::ZERO),
                 };
-                claim.next_attempt = now.after(pause.max(wait.min(MAX_WAIT)));
+                claim.next_attempt = self.clock.now().after(pause.max(wait.min(MAX_WAIT)));
                 tracing::warn!(failure, next_attempt = claim.next_attempt.rfc3339(), "got no certificate");
                 self.store.record_acme_failure(&self.key, &claim, &failure).await?;
             }

@@ -16,34 +16,43 @@ pub fn rotated_backup_folder(parent: &Path, now: Timestamp) -> PathBuf {
     parent.join(name(now))
 }
 
-/// Deletes all but the newest `keep` complete backups in the folder, and what interrupted ones left. Leaves alone whatever has
-/// another name than [`rotated_backup_folder`] gives. Returns the deleted folders.
+/// The backups that were deleted, and why others could not be.
+#[derive(Debug, Default)]
+pub struct DeletedBackups {
+    pub folders: Vec<PathBuf>,
+    pub failures: Vec<(PathBuf, io::Error)>,
+}
+
+/// Deletes all but the newest `keep` backups in the folder, and what interrupted ones left. Leaves alone whatever has another
+/// name than [`rotated_backup_folder`] gives, or one of the future, which a wrong clock gave it.
 ///
 /// # Errors
-/// When a folder cannot be read or deleted.
-pub fn delete_old_backups(parent: &Path, keep: usize, now: Timestamp) -> io::Result<Vec<PathBuf>> {
-    let mut complete = Vec::new();
-    let mut old = Vec::new();
+/// When the folder cannot be read.
+pub fn delete_old_backups(parent: &Path, keep: usize, now: Timestamp) -> io::Result<DeletedBackups> {
+    let (mut complete, mut old) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(parent)? {
         let entry = entry?;
-        let Some(begun) = entry.file_name().to_str().and_then(time) else { continue };
-        if !entry.file_type()?.is_dir() {
-            continue;
-        }
+        let begun = entry.file_name().to_str().and_then(time).filter(|begun| *begun <= now);
+        let Some(begun) = begun.filter(|_| entry.file_type().is_ok_and(|kind| kind.is_dir())) else { continue };
         let folder = entry.path();
-        if BackupFolder::new(&folder).database.exists() {
-            complete.push((begun, folder));
-        } else if begun.after(INTERRUPTED_AFTER) < now {
-            old.push(folder);
+        match BackupFolder::new(&folder).database.try_exists() {
+            Ok(true) => complete.push((begun, folder)),
+            Ok(false) if begun.after(INTERRUPTED_AFTER) < now => old.push(folder),
+            // Being written, or of another user.
+            Ok(false) | Err(_) => {}
         }
     }
     complete.sort_unstable_by(|(one, _), (other, _)| other.cmp(one));
     old.extend(complete.into_iter().skip(keep).map(|(_, folder)| folder));
     old.sort_unstable();
-    for folder in &old {
-        fs::remove_dir_all(folder)?;
+    let mut deleted = DeletedBackups::default();
+    for folder in old {
+        match fs::remove_dir_all(&folder) {
+            Ok(()) => deleted.folders.push(folder),
+            Err(why) => deleted.failures.push((folder, why)),
+        }
     }
-    Ok(old)
+    Ok(deleted)
 }
 
 /// Some file systems allow no colon in a name.

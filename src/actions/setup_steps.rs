@@ -15,8 +15,7 @@ pub fn setup_steps(
     forwards_messages: bool,
 ) -> Vec<String> {
     let site = match starter_texts(facts)[..] {
-        // In public the built-in site may be the one that is meant.
-        [] if facts.is_built_in() && base_url.is_loopback() => Some(
+        [] if facts.is_built_in() => Some(
             "The site is that of a sample app. Make your own with `porchlight new FOLDER --name \"My App\"`, and set \
              `site_dir` to that folder."
                 .to_owned(),
@@ -79,8 +78,10 @@ mod tests {
 
     #[test]
     fn in_public_only_what_is_missing_is_named() {
-        assert_starts(&steps("https://troupe.example", |_| {}, true), &["No disk image has been published"]);
-        assert_starts(&steps("http://troupe.example", |_| {}, true), &["No disk image", "Visitors' data"]);
+        let own = |facts: &mut SiteFacts| facts.name = "Tea".to_owned();
+        assert_starts(&steps("https://tea.example", own, true), &["No disk image has been published"]);
+        assert_starts(&steps("http://tea.example", own, true), &["No disk image", "Visitors' data"]);
+        assert_starts(&steps("https://tea.example", |_| {}, true), &["The site is that of a sample", "No disk image"]);
     }
 
     #[test]

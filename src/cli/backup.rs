@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use super::open_store::check_owner;
 use super::terminal::{exit_on_interrupt, sanitize_line};
 use super::{Access, CommandFailure, block_on, eprint_line, open_store, print_line};
 use crate::actions::{
-    BackupFailure, CreatedBackup, Progress, RestoreFailure, RestoreTarget, Restored, create_backup, delete_old_backups,
-    restore, rotated_backup_folder,
+    BackupFailure, CreatedBackup, DeletedBackups, Progress, RestoreFailure, RestoreTarget, Restored, create_backup,
+    delete_old_backups, restore, rotated_backup_folder,
 };
 use crate::clock::Clock;
 use crate::config::Settings;
@@ -21,8 +22,8 @@ use crate::store::{Database, TableSummary};
 pub(super) enum BackupCommandFailure {
     #[error(transparent)]
     Backup(#[from] BackupFailure),
-    #[error("The backup is complete, but the old ones in {0} could not be deleted: {1}.")]
-    OldBackups(String, io::Error),
+    #[error("The backup is complete, but an old one could not be deleted ({0}: {1}). Delete it yourself.")]
+    OldBackup(String, io::Error),
     #[error(transparent)]
     Restore(#[from] RestoreFailure),
     #[error("The database is backed up, but some images are missing: {0}.")]
@@ -67,17 +68,22 @@ pub(super) fn run_rotation(settings: &Settings, parent: &Path, keep: u32) -> Res
     let now = Clock::System.now();
     run_backup(settings, &rotated_backup_folder(parent, now))?;
     let keep = usize::try_from(keep).unwrap_or(usize::MAX);
-    let deleted = delete_old_backups(parent, keep, now)
-        .map_err(|error| BackupCommandFailure::OldBackups(parent.display().to_string(), error))?;
-    for folder in deleted {
+    let failed = |folder: &Path, why| BackupCommandFailure::OldBackup(folder.display().to_string(), why);
+    let DeletedBackups { folders, failures } =
+        delete_old_backups(parent, keep, now).map_err(|why| failed(parent, why))?;
+    for folder in folders {
         eprint_line(&format!("Deleted the old backup in {}.", folder.display()));
     }
-    Ok(())
+    match failures.into_iter().next() {
+        None => Ok(()),
+        Some((folder, why)) => Err(failed(&folder, why).into()),
+    }
 }
 
 pub(super) fn run_restore(settings: &Settings, folder: &Path) -> Result<(), CommandFailure> {
     block_on(async {
         let database = Database::from_settings(settings)?;
+        check_owner(settings, &database)?;
         let releases_dir = &settings.releases_dir;
         let target = RestoreTarget { database: &database, releases_dir };
         let (bar, progress) = progress_bar();

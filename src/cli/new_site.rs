@@ -29,6 +29,24 @@ pub(super) fn run(folder: &Path, name: &AppName) -> Result<(), CommandFailure> {
         "All other pages come with Porchlight and speak of {} as well. See it, and change it while it runs:",
         name.as_str()
     ));
-    print_line(&format!("  porchlight serve --site-dir {shown} --watch"));
+    print_line(&format!("  porchlight serve --site-dir {} --watch", for_shell(&shown.to_string())));
     Ok(())
+}
+
+/// Quotes the argument of a command if a shell needs that.
+fn for_shell(argument: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/._-".contains(c);
+    if argument.chars().all(is_plain) { argument.to_owned() } else { format!("'{}'", argument.replace('\'', r"'\''")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_printed_command_can_be_pasted() {
+        assert_eq!(for_shell("/srv/my-site.2"), "/srv/my-site.2");
+        assert_eq!(for_shell("my site"), "'my site'");
+        assert_eq!(for_shell("it's"), r"'it'\''s'");
+    }
 }

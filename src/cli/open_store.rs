@@ -64,7 +64,7 @@ pub(super) async fn open_store(settings: &Settings, access: Access) -> Result<St
     let database = with_absolute_path(Database::from_settings(settings)?);
     let setting = if settings.database_url.is_some() { "database_url" } else { "data_dir" };
     if access != Access::Read {
-        check_owner(&database)?;
+        check_owner(settings, &database)?;
     }
     if access != Access::Create {
         check_existing(&database, setting, access).await?;
@@ -78,18 +78,21 @@ pub(super) async fn open_store(settings: &Settings, access: Access) -> Result<St
 }
 
 /// Refuses to write as root where another user runs the service: a new database or image would be root's alone.
-fn check_owner(database: &Database) -> Result<(), OpenFailure> {
-    let Database::Sqlite(path) = database else { return Ok(()) };
+pub(super) fn check_owner(settings: &Settings, database: &Database) -> Result<(), OpenFailure> {
     if !rustix::process::geteuid().is_root() {
         return Ok(());
     }
-    let Some((path, metadata)) = path.ancestors().find_map(|path| Some((path, path.metadata().ok()?))) else {
-        return Ok(());
-    };
-    match metadata.uid() {
-        0 => Ok(()),
-        owner => Err(OpenFailure::OtherOwner(path.display().to_string(), owner)),
+    let mut paths = vec![settings.releases_dir.as_path()];
+    paths.extend(settings.releases_dir.parent());
+    if let Database::Sqlite(file) = database {
+        paths.extend([Some(file.as_path()), file.parent()].into_iter().flatten());
     }
+    for path in paths {
+        if let Some(owner) = path.metadata().ok().map(|metadata| metadata.uid()).filter(|owner| *owner != 0) {
+            return Err(OpenFailure::OtherOwner(path.display().to_string(), owner));
+        }
+    }
+    Ok(())
 }
 
 /// Checks, without changing anything, that the database exists and that its schema allows the access.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use http::header::CONNECTION;
-use http::{HeaderValue, Request};
+use http::{HeaderValue, Method, Request};
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -33,10 +33,11 @@ where
     let (requests, stop) = (Arc::clone(&life), end.stop.clone());
     let service = service_fn(move |request: Request<Incoming>| {
         let (is_last, stop) = (requests.is_last_request(), stop.clone());
-        let (has_body, life) = (!request.body().is_end_stream(), Arc::clone(&requests));
+        let (has_body, is_post) = (!request.body().is_end_stream(), request.method() == Method::POST);
+        let life = Arc::clone(&requests);
         listener.handle(peer, request).map(move |mut response| {
-            // A request that is refused may be answered before its body was read.
-            life.set_unread_body(has_body && !response.status().is_success());
+            // Only a POST that succeeds has surely been read to its end.
+            life.set_unread_body(has_body && !(is_post && response.status().is_success()));
             if is_last || stop.is_cancelled() {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }

@@ -20,20 +20,19 @@ const MAX_LINGER: Duration = Duration::from_secs(30);
 /// How long it may send nothing and leave its side open.
 const MAX_SILENCE: Duration = Duration::from_secs(2);
 /// How much is discarded at a time.
-const CHUNK: usize = 16 * 1024;
+const CHUNK: usize = 4 * 1024;
 
 #[derive(Debug)]
 pub(super) struct Lingering<S> {
     stream: S,
     life: Arc<ConnectionLife>,
-    discarding: Option<Box<Discarding>>,
+    discarding: Option<Discarding>,
 }
 
 #[derive(Debug)]
 struct Discarding {
     since: Instant,
     silence: Pin<Box<Sleep>>,
-    buffer: [u8; CHUNK],
 }
 
 impl<S> Lingering<S> {
@@ -45,12 +44,12 @@ impl<S> Lingering<S> {
 impl<S: AsyncRead + Unpin> Lingering<S> {
     /// Completes when the peer has closed its side, or the time is up.
     fn poll_discard(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let discarding = self.discarding.get_or_insert_with(|| {
-            let silence = Box::pin(sleep(MAX_SILENCE));
-            Box::new(Discarding { since: Instant::now(), silence, buffer: [0; CHUNK] })
-        });
+        let discarding = self
+            .discarding
+            .get_or_insert_with(|| Discarding { since: Instant::now(), silence: Box::pin(sleep(MAX_SILENCE)) });
+        let mut chunk = [0; CHUNK];
         loop {
-            let mut read = ReadBuf::new(&mut discarding.buffer);
+            let mut read = ReadBuf::new(&mut chunk);
             match Pin::new(&mut self.stream).poll_read(context, &mut read) {
                 Poll::Ready(Ok(())) if !read.filled().is_empty() && discarding.since.elapsed() < MAX_LINGER => {
                     discarding.silence.as_mut().reset(Instant::now() + MAX_SILENCE);

@@ -71,10 +71,20 @@ pub enum ServeFailure {
     Damaged(Database, StoreFailure),
     #[error(transparent)]
     Site(#[from] SiteFailure),
-    #[error("The setting `{0}` cannot be used: failed to listen on {1}: {2}.")]
+    #[error("The setting `{0}` cannot be used: failed to listen on {1}: {2}.{hint}", hint = hint(*.1, .2))]
     Listen(&'static str, SocketAddr, io::Error),
     #[error("The service stopped, because its background task `{0}` failed; the log has the reason.")]
     TaskFailed(&'static str),
+}
+
+fn hint(address: SocketAddr, error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied if address.port() < 1024 => {
+            " Ports below 1024 need a right: run it as a systemd service that has it, or give it to the program with \
+             `setcap cap_net_bind_service=+ep`."
+        }
+        _ => "",
+    }
 }
 
 /// A running service. Dropped without `stop`, it runs until the runtime ends.

@@ -102,6 +102,7 @@ impl SiteFacts {
     pub(super) fn template_variable(&self) -> Value {
         let mut variable = json!(self);
         variable["price_words"] = self.price_words().into();
+        variable["price_in_sentence"] = self.price_words().replace("Free", "free").into();
         variable["licence_words"] = self.licence_words().into();
         variable["signature_words"] = self.signature_words().into();
         variable["may_be_refused"] = (self.signature != Some(AppleSignature::Notarised)).into();

@@ -100,6 +100,7 @@ pub fn starter_texts(facts: &SiteFacts) -> Vec<&'static str> {
         ("tagline", &facts.tagline, &starter.tagline),
         ("summary", &facts.summary, &starter.summary),
         ("licence", &facts.licence, &starter.licence),
+        ("mcp_name", &facts.mcp_name, &starter.mcp_name),
     ];
     compared.into_iter().filter(|(_, fact, text)| fact == text).map(|(name, ..)| name).collect()
 }
@@ -107,7 +108,6 @@ pub fn starter_texts(facts: &SiteFacts) -> Vec<&'static str> {
 fn files(name: &AppName, today: &str) -> BTreeMap<String, Vec<u8>> {
     let AppName(name) = name;
     let letter = name.chars().next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
-    // The name comes last, because it may contain any of these words.
     let replacements = [
         ("%DATE%", today.to_owned()),
         ("%SLUG%", file_stem(name).to_ascii_lowercase()),
@@ -117,11 +117,24 @@ fn files(name: &AppName, today: &str) -> BTreeMap<String, Vec<u8>> {
         ("%NAME%", toml::Value::from(name.as_str()).to_string()),
     ];
     let replaced = |content: Vec<u8>| match String::from_utf8(content) {
-        Ok(text) => replacements.iter().fold(text, |text, (word, by)| text.replace(word, by)).into_bytes(),
+        Ok(text) => replace_words(&text, &replacements).into_bytes(),
         Err(picture) => picture.into_bytes(),
     };
     let content = |file: &str| Starter::get(file).map(|file| file.data.into_owned()).unwrap_or_default();
     Starter::iter().map(|file| (file.to_string(), replaced(content(&file)))).collect()
+}
+
+/// Replaces each word once, so that a name may contain any of them.
+fn replace_words(text: &str, replacements: &[(&str, String)]) -> String {
+    let mut parts = text.split('%');
+    let mut replaced = parts.next().unwrap_or_default().to_owned();
+    while let Some(part) = parts.next() {
+        match replacements.iter().find(|(word, _)| word.trim_matches('%') == part) {
+            Some((_, by)) => replaced.extend([by, parts.next().unwrap_or_default()]),
+            None => replaced.extend(["%", part]),
+        }
+    }
+    replaced
 }
 
 fn in_xml(text: &str) -> String {
@@ -135,12 +148,17 @@ mod tests {
 
     #[test]
     fn the_facts_of_any_app_can_be_read() {
-        for name in ["Quill & Ink", "Say \"hi\"", "C:\\Notes", "Übersicht", "日本", "'quoted'", "%DATE%", "R<D>"] {
+        for name in
+            ["Quill & Ink", "Say \"hi\"", "C:\\Notes", "Übersicht", "日本", "'quoted'", "%DATE%", "%NAME%", "R<D>"]
+        {
             let folder = tempfile::tempdir().unwrap();
             let files = write_starter(folder.path(), &AppName::parse(name).unwrap(), Day::parse("2026-11-15").unwrap());
             assert!(files.unwrap().contains(&"pages/home.md".to_owned()));
             let facts = SiteFacts::read(&Content::with_folder(folder.path()).unwrap()).unwrap();
-            assert_eq!((facts.name.as_str(), starter_texts(&facts)), (name, vec!["tagline", "summary", "licence"]));
+            assert_eq!(
+                (facts.name.as_str(), starter_texts(&facts)),
+                (name, vec!["tagline", "summary", "licence", "mcp_name"])
+            );
             for file in ["site.toml", "pages/home.md", "pages/about.md", "assets/icon.svg"] {
                 let text = fs::read_to_string(folder.path().join(file)).unwrap();
                 assert!(!text.contains("%S") && !text.contains("%T"), "{file}: {text}");

@@ -224,6 +224,16 @@ pub(crate) fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }
 
+impl Store {
+    /// Creates the file of an embedded database, readable by its owner alone, unless it exists.
+    pub(super) fn create_private_file(&self) -> Result<(), StoreFailure> {
+        match self {
+            Self::Sqlite(pool) => make_private_file(pool.connect_options().get_filename()),
+            Self::Postgres(_) => Ok(()),
+        }
+    }
+}
+
 /// Creates the database file with mode 0600. SQLite would make it world-readable, and an existing folder may be public.
 fn make_private_file(path: &Path) -> Result<(), StoreFailure> {
     use std::os::unix::fs::OpenOptionsExt;

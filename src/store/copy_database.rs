@@ -206,6 +206,7 @@ impl Store {
         writes: SourceWrites,
         progress: impl FnMut(&'static str, u64, u64),
     ) -> Result<CopyOutcome, CopyFailure> {
+        target.create_private_file()?;
         if target.belongs_to_another_program().await? {
             return Err(CopyFailure::NotEmpty);
         }

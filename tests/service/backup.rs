@@ -124,6 +124,9 @@ async fn everything_comes_back_as_it_was_on_either_database() {
             assert_eq!(code, 0, "{output}");
             assert_eq!(target.everything().await, before);
             assert!(files(&elsewhere.path().join("data/releases")) == images);
+            if let Some(file) = target.url().strip_prefix("sqlite:") {
+                assert_eq!(Path::new(file).metadata().expect("a file").mode() & 0o077, 0, "for its owner alone");
+            }
             assert!(files(&elsewhere.path().join("data")).is_empty(), "nothing else was written");
             assert!(files(&backup) == written, "the backup is as it was");
 

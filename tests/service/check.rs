@@ -107,6 +107,15 @@ async fn every_part_has_its_line_when_all_is_well() {
 
         let (code, said) = Program::run(check());
         assert_eq!(code, 0, "{said}");
+        assert!(said.lines().last().expect("a line").starts_with("Next: The site is that of a sample app."), "{said}");
+
+        let own = tempfile::tempdir().expect("a folder");
+        let facts = include_str!("../../content/site.toml").replace("Troupe", "Lantern");
+        std::fs::write(own.path().join("site.toml"), facts).expect("a file");
+        let mut check = check();
+        check.arg("--site-dir").arg(own.path());
+        let (code, said) = Program::run(check);
+        assert_eq!(code, 0, "{said}");
         assert_eq!(said.lines().count(), 8, "{said}");
         assert!(said.lines().all(|line| line.starts_with("✓ ") || line.starts_with("· ")), "{said}");
         service.stop().await;

@@ -80,6 +80,9 @@ async fn head_gets_the_headers_of_get_and_no_body_over_either_version() {
         service.publish("1.4.0");
         let port = service.address().port();
         let image = "/releases/Troupe-1.4.0.dmg";
+        let shows_release =
+            async || curl(port, &authority.path(), &["https://troupe.example/llms.txt"]).1.contains("1.4.0");
+        wait_until("the release on the pages", shows_release).await;
         for path in ["/", "/about.md", "/llms.txt", "/openapi.json", "/appcast.xml", image, "/nothing", "/api/download"]
         {
             for version in ["--http2", "--http1.1"] {

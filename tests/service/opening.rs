@@ -171,5 +171,7 @@ async fn root_writes_nothing_where_another_user_runs_the_service() {
     for command in WRITERS.iter().chain(&[&["people", "suppress", "ada@example.com"][..]]) {
         refused(Program::run(Program::command(folder.path(), command)), "belongs to another user (id 4321)");
     }
+    let restored = Program::run(Program::command(folder.path(), &["restore", "backup"]));
+    refused(restored, "belongs to another user (id 4321)");
     assert_eq!(std::fs::read_dir(&data).expect("a folder").count(), 0);
 }

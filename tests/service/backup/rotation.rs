@@ -28,6 +28,8 @@ async fn the_newest_backups_are_kept_and_whatever_else_is_there_stays() {
         fs::write(backups.join("2026-11-01T03-00-00Z"), "a file").expect("a file of the maker");
         fs::create_dir(backups.join("2026-11-10T03-00-00Z")).expect("an interrupted backup");
         fs::create_dir(backups.join("2026-11-17T11-59-59Z")).expect("a backup that another process writes");
+        fs::create_dir(backups.join("2030-01-01T00-00-00Z")).expect("a backup at a time when the clock was wrong");
+        fs::write(backups.join("2030-01-01T00-00-00Z/porchlight.db"), "").expect("its database");
         for day in 0..4 {
             let mut command = command(&service, &["backup", "--keep", "2", "backups"]);
             Program::set_clock(&mut command, NOW.after(DAY * day));
@@ -38,7 +40,7 @@ async fn the_newest_backups_are_kept_and_whatever_else_is_there_stays() {
         }
         let kept = names(&backups);
         assert_eq!(kept[..4], ["2026-11-01T03-00-00Z", "2026-11-15", "2026-11-17T12-00-00Z", "2026-11-18T12-00-00Z"]);
-        assert_eq!(kept[4..], ["before-0.2.0"]);
+        assert_eq!(kept[4..], ["2030-01-01T00-00-00Z", "before-0.2.0"]);
 
         let target = Database::sqlite();
         let elsewhere = tempfile::tempdir().expect("a folder");

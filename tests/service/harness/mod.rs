@@ -17,6 +17,7 @@ mod terminal;
 mod wait;
 mod wire;
 
+use std::path::Path;
 use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
@@ -147,7 +148,7 @@ impl Service {
             data_dir: Some(written.data_dir.unwrap_or_else(|| folder.path().display().to_string())),
             ..written
         };
-        let settings = Settings::load(None, &written).expect("settings that can be used");
+        let settings = Settings::load(Some(Path::new("/dev/null")), &written).expect("settings that can be used");
         let clock = Clock::manual(NOW);
         let runtime = ServiceRuntime::new();
         let running = runtime.run(serve::start(settings, clock.clone())).await?;

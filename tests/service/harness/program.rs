@@ -31,6 +31,10 @@ impl Program {
                 command.env_remove(name);
             }
         }
+        // Not the settings of a Porchlight that is installed on this machine.
+        if !folder.join("porchlight.toml").exists() {
+            command.env("PORCHLIGHT_CONFIG", "/dev/null");
+        }
         Self::set_clock(&mut command, NOW);
         command
     }
