@@ -15,8 +15,9 @@ let at = '/';
 page.on('console', (message) => findings.push(`${at}: the console says ${message.text()}`));
 page.on('pageerror', (error) => findings.push(`${at}: ${error.message}`));
 page.on('requestfailed', (request) => {
-  // A navigation that becomes a download is not a failed request.
-  if (!request.url().endsWith('.dmg')) findings.push(`${request.url()}: ${request.failure().errorText}`);
+  // The browser itself aborts a navigation that becomes a download, and the icon of a page that it leaves.
+  const { errorText } = request.failure();
+  if (errorText !== 'net::ERR_ABORTED') findings.push(`${request.url()}: ${errorText}`);
 });
 
 /** How each part of the page was transferred, by address; what came from the cache has no protocol. */

@@ -141,6 +141,12 @@ class Authority:
         return chain, self.folder / f"{name}.key"
 
 
+def environment(folder):
+    """The settings are those in the folder, if there are any, and not those of a Porchlight that is installed here."""
+    settings = folder / "porchlight.toml"
+    return {"PATH": PATH, "PORCHLIGHT_CONFIG": str(settings) if settings.exists() else "/dev/null"}
+
+
 class Process:
     """A program that runs until the end of a `with` block, in a folder, with its output in a file."""
 
@@ -149,7 +155,7 @@ class Process:
         with open(self.log, "ab") as log:
             # Without settings of the caller.
             self.process = subprocess.Popen([str(part) for part in command], cwd=folder, stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=log, env={"PATH": PATH, "HOME": str(folder), "PORCHLIGHT_CONFIG": "/dev/null", **variables})
+                                            stderr=log, env={"HOME": str(folder), **environment(folder), **variables})
 
     def __enter__(self):
         return self
@@ -190,7 +196,7 @@ def publish(program, folder):
     (folder / "image.dmg").write_bytes(image)
     (folder / "notes.md").write_text("# A quicker cast\n\nBots answer sooner.\n")
     run(program, "release", "publish", "image.dmg", "--version", "1.4.0", "--notes", "notes.md", "--minimum-macos", "14.0",
-        cwd=folder, env={"PATH": PATH, "PORCHLIGHT_CONFIG": "/dev/null"})
+        cwd=folder, env=environment(folder))
     return image
 
 
