@@ -16,9 +16,10 @@ page.on('console', (message) => {
   const expected = message.text().includes('404') && page.url().endsWith(PAGES['not-found']);
   if (!expected) findings.push(`${page.url()}: ${message.text()}`);
 });
-// A download is no part of the page, so that it fails there.
 page.on('requestfailed', (request) => {
-  if (!request.url().endsWith('.dmg')) findings.push(`${page.url()}: ${request.url()} failed`);
+  // The browser itself aborts a navigation that becomes a download, and the icon of a page that it leaves.
+  const { errorText } = request.failure();
+  if (errorText !== 'net::ERR_ABORTED') findings.push(`${page.url()}: ${request.url()}: ${errorText}`);
 });
 
 /** What is seen, and what is said to those who do not see. */
