@@ -70,7 +70,7 @@ pub enum AcmeFailure {
 
 impl AcmeFailure {
     /// Adds how long the authority asked to wait.
-    fn after(self, client: &AuthorityClient) -> Self {
+    fn with_wait(self, client: &AuthorityClient) -> Self {
         match self {
             Self::Authority(why) if !client.retry_after().is_zero() => Self::Wait(client.retry_after(), why),
             failure => failure,
@@ -117,7 +117,7 @@ impl AcmeAccount {
         let client = AuthorityClient::new(ca_file)?;
         let builder = Account::builder_with_http(Box::new(client.clone()));
         let created = builder.create(&account, directory.to_owned(), None).await;
-        let (account, credentials) = created.map_err(|error| AcmeFailure::from(error).after(&client))?;
+        let (account, credentials) = created.map_err(|error| AcmeFailure::from(error).with_wait(&client))?;
         let credentials =
             serde_json::to_string(&credentials).map_err(|error| AcmeFailure::Credentials(error.to_string()))?;
         Ok((Self { account, client }, credentials))
@@ -133,7 +133,7 @@ impl AcmeAccount {
         match builder.from_credentials(credentials).await {
             Ok(account) => Ok(Self { account, client }),
             Err(Error::KeyRejected) => Err(AcmeFailure::Credentials("its key is damaged".to_owned())),
-            Err(error) => Err(AcmeFailure::from(error).after(&client)),
+            Err(error) => Err(AcmeFailure::from(error).with_wait(&client)),
         }
     }
 
@@ -146,7 +146,7 @@ impl AcmeAccount {
         hosts: &[String],
         challenges: &impl PublishChallenge,
     ) -> Result<IssuedCertificate, AcmeFailure> {
-        self.try_order(hosts, challenges).await.map_err(|failure| failure.after(&self.client))
+        self.try_order(hosts, challenges).await.map_err(|failure| failure.with_wait(&self.client))
     }
 
     async fn try_order(

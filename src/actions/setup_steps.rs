@@ -33,17 +33,25 @@ pub fn setup_steps(
              `download_url`."
         )),
     };
-    let public = if base_url.is_loopback() {
+    let rest = [address_step(base_url), (!forwards_messages).then_some(MAIL_STEP)];
+    [site, image].into_iter().chain(rest.map(|step| step.map(str::to_owned))).flatten().collect()
+}
+
+/// What to do about the public URL.
+#[must_use]
+pub fn address_step(base_url: &BaseUrl) -> Option<&'static str> {
+    if base_url.is_loopback() {
         Some("This is a local preview. To go live, set `base_url` to the public URL, and `acme_email` for https.")
     } else if !base_url.is_https() {
         Some("Visitors' data is not encrypted. Set `acme_email` or `tls_cert`, or put an https proxy in front.")
     } else {
         None
-    };
-    let mail = "Contact messages are stored and not mailed to anybody. Set `smtp_url`, `mail_from` and `contact_to`.";
-    let mail = (!forwards_messages).then_some(mail);
-    [site, image, public.map(str::to_owned), mail.map(str::to_owned)].into_iter().flatten().collect()
+    }
 }
+
+/// What to do if contact messages are not forwarded.
+pub const MAIL_STEP: &str =
+    "Contact messages are stored and not mailed to anybody. Set `smtp_url`, `mail_from` and `contact_to`.";
 
 fn quoted(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")

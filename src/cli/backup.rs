@@ -74,10 +74,12 @@ pub(super) fn run_rotation(settings: &Settings, parent: &Path, keep: u32) -> Res
     for folder in folders {
         eprint_line(&format!("Deleted the old backup in {}.", folder.display()));
     }
-    match failures.into_iter().next() {
-        None => Ok(()),
-        Some((folder, why)) => Err(failed(&folder, why).into()),
+    let mut failures = failures.into_iter().map(|(folder, why)| failed(&folder, why));
+    let first = failures.next();
+    for other in failures {
+        eprint_line(&other.to_string());
     }
+    first.map_or(Ok(()), |failure| Err(failure.into()))
 }
 
 pub(super) fn run_restore(settings: &Settings, folder: &Path) -> Result<(), CommandFailure> {

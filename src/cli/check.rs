@@ -19,7 +19,7 @@ use self::proxy::check_proxy;
 use self::site::{check_release, check_site};
 use self::storage::{check_database, check_disks};
 use super::{CommandFailure, base_url, block_on, print_json, print_line};
-use crate::actions::setup_steps;
+use crate::actions::{address_step, setup_steps};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
 use crate::domain::calendar::Day;
@@ -114,14 +114,8 @@ async fn run_checks(settings: &Settings, name_servers: &NameServers) -> (Vec<Fin
 
 fn check_settings(settings: &Settings) -> Finding {
     let base_url = base_url(settings);
-    if base_url.is_loopback() {
-        let detail = format!("{base_url} is a local preview. Set `base_url` to the public URL to go live.");
-        return Finding::note("settings", detail);
+    match address_step(&base_url) {
+        Some(step) => Finding::note("settings", format!("{base_url}. {step}")),
+        None => Finding::ok("settings", base_url.to_string()),
     }
-    if !base_url.is_https() {
-        let detail =
-            format!("{base_url} is not encrypted. Put an https proxy in front, and set `base_url` to its URL.");
-        return Finding::note("settings", detail);
-    }
-    Finding::ok("settings", base_url.to_string())
 }

@@ -1,12 +1,13 @@
 //! `porchlight health`: asks the running service on this machine over its ops listener.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use tokio::time::timeout;
 
 use super::{CommandFailure, block_on, print_line};
 use crate::config::{OpsListen, Settings};
+use crate::domain::listen_address::local_address;
 use crate::probe::get;
 
 /// How long the service may take to respond.
@@ -27,7 +28,7 @@ pub(super) fn run(settings: &Settings, ready: bool) -> Result<(), CommandFailure
     let (OpsListen::At(address) | OpsListen::IfFree(address)) = settings.ops.listen else {
         return Err(HealthFailure::Off.into());
     };
-    let (address, path) = (reachable(address), if ready { "/readyz" } else { "/healthz" });
+    let (address, path) = (local_address(address), if ready { "/readyz" } else { "/healthz" });
     block_on(async {
         let unreachable = |why: String| HealthFailure::Unreachable(address, why);
         let response = timeout(TIMEOUT, get(address, path, settings.ops.token.as_ref()))
@@ -41,14 +42,4 @@ pub(super) fn run(settings: &Settings, ready: bool) -> Result<(), CommandFailure
         print_line(body);
         Ok(())
     })
-}
-
-/// A listener on all addresses is reached by loopback.
-fn reachable(address: SocketAddr) -> SocketAddr {
-    let ip = match address.ip() {
-        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
-        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
-        ip => ip,
-    };
-    SocketAddr::new(ip, address.port())
 }

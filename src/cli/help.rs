@@ -8,8 +8,8 @@ pub(super) const EXAMPLES: &str = "\
 Examples:
   porchlight serve
       Run a local preview at http://127.0.0.1:8080, with data in ./data
-  porchlight serve --listen 0.0.0.0:80 --base-url https://troupe.example
-      Run in production, behind a proxy that terminates TLS
+  porchlight serve --base-url https://troupe.example --acme-email me@troupe.example
+      Run in production, with https on port 443 and a certificate from Let's Encrypt
   porchlight release publish Troupe.dmg --version 1.4.0
       Publish a disk image as the newest release";
 

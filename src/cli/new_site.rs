@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use crate::domain::calendar::Day;
 use crate::site::{AppName, write_starter};
 
-/// What each file is for. Pictures that are not listed follow by name.
+/// The files that makers change first, and what each is for.
 const PURPOSES: [(&str, &str); 7] = [
     ("site.toml", "name, price, system and other facts; start here"),
     ("pages/home.md", "the home page"),
@@ -21,7 +21,7 @@ const PURPOSES: [(&str, &str); 7] = [
 pub(super) fn run(folder: &Path, name: &AppName) -> Result<(), CommandFailure> {
     let files = write_starter(folder, name, Day::of(Clock::System.now()))?;
     let shown = folder.display();
-    print_line(&format!("{shown} has a site for {}, {} files:", name.as_str(), files.len()));
+    print_line(&format!("Wrote a site for {} to {shown}, {} files. Change these first:", name.as_str(), files.len()));
     for (file, purpose) in PURPOSES {
         print_line(&format!("  {file:<33} {purpose}"));
     }

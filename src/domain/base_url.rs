@@ -1,9 +1,11 @@
 //! The public URL of the service. Every absolute link starts with it.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
 use url::{Host, Url};
+
+use super::listen_address::local_address;
 
 /// Scheme, host and optional port, such as `https://troupe.example`: in lower case, without the
 /// scheme's default port.
@@ -52,9 +54,7 @@ impl BaseUrl {
     /// The URL of a site that is reached at its listener.
     #[must_use]
     pub fn from_listen_address(address: SocketAddr) -> Self {
-        let host = match address.ip() {
-            IpAddr::V4(ip) if ip.is_unspecified() => Host::Ipv4(Ipv4Addr::LOCALHOST),
-            IpAddr::V6(ip) if ip.is_unspecified() => Host::Ipv6(Ipv6Addr::LOCALHOST),
+        let host = match local_address(address).ip() {
             IpAddr::V4(ip) => Host::Ipv4(ip),
             IpAddr::V6(ip) => Host::Ipv6(ip),
         };

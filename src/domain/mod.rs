@@ -18,6 +18,7 @@ pub mod hourly;
 pub mod image_name;
 pub mod letter;
 pub mod limits;
+pub mod listen_address;
 pub mod mailbox;
 pub mod maker_mail;
 pub mod person;

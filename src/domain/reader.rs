@@ -114,8 +114,8 @@ impl Reader {
     pub const PEOPLE: Self = Self(Self::COUNT - 2);
     pub const OTHER_PROGRAMS: Self = Self(Self::COUNT - 1);
 
-    /// Identifies the reader by the value of `User-Agent`. Browsers do not ask for Markdown, so a program that does and calls itself
-    /// one is another program.
+    /// Identifies the reader by the value of `User-Agent`. Browsers do not ask for Markdown, so a program that does and calls
+    /// itself one is another program.
     #[must_use]
     pub fn of_user_agent(user_agent: Option<&str>, asks_for_markdown: bool) -> Self {
         let user_agent = user_agent.unwrap_or_default();

@@ -1,6 +1,6 @@
 //! A site to begin with: the files that `porchlight new` writes, for an app of any name.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 use std::fs;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use super::SiteFacts;
 use crate::domain::calendar::Day;
 use crate::domain::image_name::file_stem;
 
-/// Pages read facts from `site.toml`, so only a few files contain these words, which are replaced: `%NAME%` and `%MAKER%` (strings in
+/// Pages read facts from `site.toml`, so only a few files contain placeholders: `%NAME%` and `%MAKER%` (strings in
 /// TOML), `%TITLE%` (the name in XML), `%LETTER%`, `%SLUG%` and `%DATE%`.
 #[derive(RustEmbed)]
 #[folder = "starter"]
@@ -78,24 +78,24 @@ pub fn write_starter(folder: &Path, name: &AppName, today: Day) -> Result<Vec<St
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(unwritable(error)),
     }
-    let files = files(name, &today.date());
-    for (file, content) in &files {
+    let placeholders = placeholders(&name.0, &today.date());
+    let files: Vec<_> = Starter::iter().map(Cow::into_owned).collect();
+    for file in &files {
         let path = folder.join(file);
         let write = || {
             fs::create_dir_all(path.parent().unwrap_or(folder))?;
-            fs::File::create_new(&path)?.write_all(content)
+            fs::File::create_new(&path)?.write_all(&render(file, &placeholders))
         };
         write().map_err(unwritable)?;
     }
-    Ok(files.into_keys().collect())
+    Ok(files)
 }
 
 /// Returns the names of facts in `site.toml` that still have the text of a new site.
 #[must_use]
 pub fn starter_texts(facts: &SiteFacts) -> Vec<&'static str> {
-    let starter = files(&AppName(facts.name.clone()), "");
-    let text = starter.get("site.toml").map(|text| String::from_utf8_lossy(text)).unwrap_or_default();
-    let Ok(starter) = toml::from_str::<SiteFacts>(&text) else { return Vec::new() };
+    let starter = render("site.toml", &placeholders(&facts.name, ""));
+    let Ok(starter) = toml::from_slice::<SiteFacts>(&starter) else { return Vec::new() };
     let compared = [
         ("tagline", &facts.tagline, &starter.tagline),
         ("summary", &facts.summary, &starter.summary),
@@ -105,31 +105,34 @@ pub fn starter_texts(facts: &SiteFacts) -> Vec<&'static str> {
     compared.into_iter().filter(|(_, fact, text)| fact == text).map(|(name, ..)| name).collect()
 }
 
-fn files(name: &AppName, today: &str) -> BTreeMap<String, Vec<u8>> {
-    let AppName(name) = name;
+/// The placeholders and what replaces them.
+fn placeholders(name: &str, today: &str) -> [(&'static str, String); 6] {
     let letter = name.chars().next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
-    let replacements = [
-        ("%DATE%", today.to_owned()),
-        ("%SLUG%", file_stem(name).to_ascii_lowercase()),
-        ("%LETTER%", in_xml(&letter)),
-        ("%TITLE%", in_xml(name)),
-        ("%MAKER%", toml::Value::from(format!("The makers of {name}")).to_string()),
-        ("%NAME%", toml::Value::from(name.as_str()).to_string()),
-    ];
-    let replaced = |content: Vec<u8>| match String::from_utf8(content) {
-        Ok(text) => replace_words(&text, &replacements).into_bytes(),
-        Err(picture) => picture.into_bytes(),
-    };
-    let content = |file: &str| Starter::get(file).map(|file| file.data.into_owned()).unwrap_or_default();
-    Starter::iter().map(|file| (file.to_string(), replaced(content(&file)))).collect()
+    [
+        ("DATE", today.to_owned()),
+        ("SLUG", file_stem(name).to_ascii_lowercase()),
+        ("LETTER", in_xml(&letter)),
+        ("TITLE", in_xml(name)),
+        ("MAKER", toml::Value::from(format!("The makers of {name}")).to_string()),
+        ("NAME", toml::Value::from(name).to_string()),
+    ]
 }
 
-/// Replaces each word once, so that a name may contain any of them.
-fn replace_words(text: &str, replacements: &[(&str, String)]) -> String {
+/// Returns the content of a file. Pictures have no placeholders.
+fn render(file: &str, placeholders: &[(&str, String)]) -> Vec<u8> {
+    let content = Starter::get(file).map(|file| file.data.into_owned()).unwrap_or_default();
+    match String::from_utf8(content) {
+        Ok(text) => replace_placeholders(&text, placeholders).into_bytes(),
+        Err(picture) => picture.into_bytes(),
+    }
+}
+
+/// Reads the text once, so that a name may contain any placeholder.
+fn replace_placeholders(text: &str, placeholders: &[(&str, String)]) -> String {
     let mut parts = text.split('%');
     let mut replaced = parts.next().unwrap_or_default().to_owned();
     while let Some(part) = parts.next() {
-        match replacements.iter().find(|(word, _)| word.trim_matches('%') == part) {
+        match placeholders.iter().find(|(placeholder, _)| *placeholder == part) {
             Some((_, by)) => replaced.extend([by, parts.next().unwrap_or_default()]),
             None => replaced.extend(["%", part]),
         }

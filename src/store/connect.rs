@@ -99,6 +99,15 @@ impl Store {
         }
     }
 
+    /// Creates the file of an embedded database, readable by its owner alone, unless it exists. Connecting would create it, too,
+    /// but readable by all.
+    pub(super) fn create_private_file(&self) -> Result<(), StoreFailure> {
+        match self {
+            Self::Sqlite(pool) => make_private_file(pool.connect_options().get_filename()),
+            Self::Postgres(_) => Ok(()),
+        }
+    }
+
     /// Runs pending migrations and verifies the durability settings. Idempotent. A database that a newer program has
     /// migrated is used as it is, if its migrations allow that.
     ///
@@ -108,7 +117,7 @@ impl Store {
         let (migration_pool, _lock) = match self {
             Self::Sqlite(pool) => {
                 let lock = lock_folder(pool).await;
-                make_private_file(pool.connect_options().get_filename())?;
+                self.create_private_file()?;
                 let options = SqlitePoolOptions::new().max_connections(1).acquire_timeout(MIGRATION_CONNECT_TIMEOUT);
                 let migration_pool = options.connect_lazy_with(pool.connect_options().as_ref().clone());
                 check_durability(&migration_pool).await?;
@@ -222,16 +231,6 @@ fn open_sqlite(path: &Path, timeouts: Timeouts, size: PoolSize) -> Result<Store,
 pub(crate) fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
-}
-
-impl Store {
-    /// Creates the file of an embedded database, readable by its owner alone, unless it exists.
-    pub(super) fn create_private_file(&self) -> Result<(), StoreFailure> {
-        match self {
-            Self::Sqlite(pool) => make_private_file(pool.connect_options().get_filename()),
-            Self::Postgres(_) => Ok(()),
-        }
-    }
 }
 
 /// Creates the database file with mode 0600. SQLite would make it world-readable, and an existing folder may be public.

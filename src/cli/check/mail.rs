@@ -6,6 +6,7 @@ use tokio::time::timeout;
 
 use super::finding::Finding;
 use super::sender::check_sender;
+use crate::actions::MAIL_STEP;
 use crate::config::{InvalidSettings, MailSettings, Settings};
 use crate::domain::relay::Security;
 use crate::mail::{MailAddress, Mailer};
@@ -16,8 +17,7 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(super) async fn check_mail(settings: &Settings, name_servers: &NameServers) -> Vec<Finding> {
     let Some(mail) = &settings.mail else {
-        let detail = "Messages are stored but not forwarded by mail. Set `smtp_url` to forward them.";
-        return vec![Finding::note("mail", detail)];
+        return vec![Finding::note("mail", MAIL_STEP)];
     };
     let (server, sender) = tokio::join!(check_mail_server(mail), check_sender(mail, name_servers));
     vec![server, sender]
