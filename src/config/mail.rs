@@ -1,15 +1,30 @@
 //! Settings for sending mail.
 
+use std::path::PathBuf;
+
 use super::InvalidSettings;
+use crate::domain::dkim::DkimSelector;
+use crate::domain::email::EmailAddress;
 use crate::domain::mailbox::Mailbox;
 use crate::domain::relay::Relay;
 
-/// Settings for sending mail. All three are required together.
+/// Settings for sending mail. The first three are required together.
 #[derive(Clone, Debug)]
 pub struct MailSettings {
     pub relay: Relay,
     pub from: Mailbox,
     pub contact_to: Mailbox,
+    /// Where undeliverable letters are returned to. `None`: to the sender.
+    pub bounce_address: Option<EmailAddress>,
+    /// `None`: mail is not signed.
+    pub dkim: Option<DkimSettings>,
+}
+
+/// The key that signs all mail.
+#[derive(Clone, Debug)]
+pub struct DkimSettings {
+    pub selector: DkimSelector,
+    pub key: PathBuf,
 }
 
 impl MailSettings {
@@ -23,12 +38,33 @@ impl MailSettings {
                 .transpose()
         };
         let (from, contact_to) = (mailbox("mail_from")?, mailbox("contact_to")?);
+        let bounce_address = text_of("bounce_address")
+            .map(|text| EmailAddress::parse(&text).map_err(|error| InvalidSettings::new("bounce_address", error)))
+            .transpose()?;
+        let dkim = DkimSettings::parse(text_of)?;
         let Some(relay) = relay else { return Ok(None) };
         let missing = |name| move || InvalidSettings::new(name, "it is missing, but `smtp_url` needs it");
         Ok(Some(Self {
             relay,
             from: from.ok_or_else(missing("mail_from"))?,
             contact_to: contact_to.ok_or_else(missing("contact_to"))?,
+            bounce_address,
+            dkim,
         }))
+    }
+}
+
+impl DkimSettings {
+    fn parse(mut text_of: impl FnMut(&str) -> Option<String>) -> Result<Option<Self>, InvalidSettings> {
+        let selector = text_of("dkim_selector")
+            .map(|text| DkimSelector::parse(&text).map_err(|error| InvalidSettings::new("dkim_selector", error)))
+            .transpose()?;
+        let missing = |name, other| InvalidSettings::new(name, format!("it is missing, but `{other}` needs it"));
+        match (selector, text_of("dkim_key")) {
+            (None, None) => Ok(None),
+            (Some(selector), Some(key)) => Ok(Some(Self { selector, key: key.into() })),
+            (None, Some(_)) => Err(missing("dkim_selector", "dkim_key")),
+            (Some(_), None) => Err(missing("dkim_key", "dkim_selector")),
+        }
     }
 }

@@ -23,11 +23,12 @@ use std::path::{Path, PathBuf};
 use crate::domain::base_url::BaseUrl;
 use crate::domain::host_name::HostName;
 use crate::domain::limits::MAX_LETTER_RATE;
+use crate::domain::retention::Retention;
 use crate::domain::web_url::parse_web_url;
 
 pub use clients::ClientSettings;
 pub use log::LogFormat;
-pub use mail::MailSettings;
+pub use mail::{DkimSettings, MailSettings};
 pub use ops::{Ops, OpsListen};
 pub use raw::RawSettings;
 pub use redact::redacted;
@@ -65,6 +66,10 @@ pub struct Settings {
     pub letter_rate: u32,
     /// `None`: messages stay in the outbox.
     pub mail: Option<MailSettings>,
+    /// Whether an opt-in counts only after the person has confirmed it by mail.
+    pub confirm_updates: bool,
+    /// How long contact messages are kept after they were forwarded. `None`: forever.
+    pub keep_messages: Option<Retention>,
     /// `None`: text on a terminal, else logfmt.
     pub log_format: Option<LogFormat>,
     pub clients: ClientSettings,
@@ -157,6 +162,11 @@ impl Settings {
             },
             ai_train: switch::AI_TRAIN.parse(setting("ai_train").map(|(_, text)| text))?,
             hsts_subdomains: switch::HSTS_SUBDOMAINS.parse(setting("hsts_subdomains").map(|(_, text)| text))?,
+            confirm_updates: switch::CONFIRM_UPDATES.parse(setting("confirm_updates").map(|(_, text)| text))?,
+            keep_messages: match setting("keep_messages") {
+                None => None,
+                Some((name, text)) => Retention::parse(&text).map_err(|error| InvalidSettings::new(name, error))?,
+            },
             log_format: setting("log_format").map(|(name, text)| LogFormat::parse(name, &text)).transpose()?,
             exposed_secrets: Vec::new(),
             mail: MailSettings::parse(&mut text_of)?,
@@ -221,6 +231,12 @@ mod tests {
             ("smtp_url = 'smtp://mail.example'\ncontact_to = 'a@b.example'", "`mail_from`"),
             ("smtp_url = 'smtp://mail.example'\nmail_from = 'a@b.example'", "`contact_to`"),
             ("contact_to = 'makers'", "`contact_to`"),
+            ("confirm_updates = 'perhaps'", "`confirm_updates`"),
+            ("keep_messages = '24'", "`keep_messages`"),
+            ("bounce_address = 'bounces'", "`bounce_address`"),
+            ("dkim_selector = 'mail'", "`dkim_key`"),
+            ("dkim_key = 'key.pem'", "`dkim_selector`"),
+            ("dkim_selector = 'a b'\ndkim_key = 'key.pem'", "`dkim_selector`"),
             ("client_ip_header = 'x-forwarded-for'", "`trusted_proxies`"),
             ("client_ip_header = 'x-forwarded-for'", "`client_ip_header`"),
             ("trusted_proxies = '10.0.0.0/8'", "`client_ip_header`"),

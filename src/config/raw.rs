@@ -109,6 +109,26 @@ pub struct RawSettings {
     #[arg(long, global = true, env = "PORCHLIGHT_CONTACT_TO", value_name = "ADDRESS")]
     pub contact_to: Option<String>,
 
+    /// Whether an opt-in counts only after the person has confirmed it by mail: yes or no [default: no]
+    #[arg(long, global = true, env = "PORCHLIGHT_CONFIRM_UPDATES", value_name = "YES|NO")]
+    pub confirm_updates: Option<String>,
+
+    /// Address that mail servers return undeliverable letters to, for `porchlight bounce` [default: that of `mail_from`]
+    #[arg(long, global = true, env = "PORCHLIGHT_BOUNCE_ADDRESS", value_name = "ADDRESS")]
+    pub bounce_address: Option<String>,
+
+    /// Selector of the DKIM key that signs all mail; needs `dkim_key` [default: none]
+    #[arg(long, global = true, env = "PORCHLIGHT_DKIM_SELECTOR", value_name = "NAME")]
+    pub dkim_selector: Option<String>,
+
+    /// PEM file (PKCS#8) with the DKIM key, see `porchlight mail key`; needs `dkim_selector` [default: none]
+    #[arg(long, global = true, env = "PORCHLIGHT_DKIM_KEY", value_name = "FILE")]
+    pub dkim_key: Option<String>,
+
+    /// How long contact messages are kept after they were forwarded: forever, or such as `24 months` [default: forever]
+    #[arg(long, global = true, env = "PORCHLIGHT_KEEP_MESSAGES", value_name = "TIME")]
+    pub keep_messages: Option<String>,
+
     /// Format of the log on standard error: text, logfmt, json or off [default: text on a terminal, else logfmt]
     #[arg(long, global = true, env = "PORCHLIGHT_LOG_FORMAT", value_name = "FORMAT")]
     pub log_format: Option<String>,

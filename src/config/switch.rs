@@ -13,10 +13,11 @@ pub(super) struct Switch {
 
 pub(super) const AI_TRAIN: Switch = Switch { name: "ai_train", on: "yes", off: "no", default: false };
 pub(super) const CLIENT_LIMITS: Switch = Switch { name: "client_limits", on: "on", off: "off", default: true };
+pub(super) const CONFIRM_UPDATES: Switch = Switch { name: "confirm_updates", on: "yes", off: "no", default: false };
 pub(super) const HSTS_SUBDOMAINS: Switch = Switch { name: "hsts_subdomains", on: "yes", off: "no", default: false };
 
 /// All switches. For these, the file may use TOML booleans.
-const SWITCHES: [Switch; 3] = [AI_TRAIN, CLIENT_LIMITS, HSTS_SUBDOMAINS];
+const SWITCHES: [Switch; 4] = [AI_TRAIN, CLIENT_LIMITS, CONFIRM_UPDATES, HSTS_SUBDOMAINS];
 
 impl Switch {
     pub(super) fn parse(self, text: Option<String>) -> Result<bool, InvalidSettings> {

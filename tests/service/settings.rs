@@ -8,7 +8,7 @@ use rustix::process::Signal;
 
 use crate::harness::{Program, raw};
 
-pub(super) const NAMES: [&str; 28] = [
+pub(super) const NAMES: [&str; 33] = [
     "acme_email",
     "acme_directory",
     "acme_ca_file",
@@ -33,6 +33,11 @@ pub(super) const NAMES: [&str; 28] = [
     "smtp_url",
     "mail_from",
     "contact_to",
+    "confirm_updates",
+    "bounce_address",
+    "dkim_selector",
+    "dkim_key",
+    "keep_messages",
     "log_format",
     "client_ip_header",
     "trusted_proxies",
