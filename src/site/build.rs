@@ -10,7 +10,7 @@ use super::json_ld::json_ld;
 use super::markdown::Document;
 use super::page_source::PageSource;
 use super::templates::Templates;
-use super::{Content, Form, Page, PageName, SiteFacts, SiteFailure};
+use super::{Content, Form, Page, PageName, Policies, SiteFacts, SiteFailure};
 use crate::domain::base_url::BaseUrl;
 
 const APPCAST: &str = "appcast.xml";
@@ -50,13 +50,14 @@ pub struct Skill {
 
 impl Site {
     /// `reference` describes the interface (endpoints, tools, errors, limits, releases). Its members
-    /// are variables of every template, beside `app`, `base_url` and `pages`.
+    /// are variables of every template, beside `app`, `policies`, `base_url` and `pages`.
     ///
     /// # Errors
     /// With the file and line that is at fault.
     pub fn build(
         content: &Content,
         facts: SiteFacts,
+        policies: &Policies,
         base_url: &BaseUrl,
         reference: &Value,
     ) -> Result<Self, SiteFailure> {
@@ -64,6 +65,7 @@ impl Site {
         let templates = Templates::read(content, &assets)?;
         let mut shared = json!({
             "app": facts.template_variable(),
+            "policies": policies.template_variable(),
             "base_url": base_url.as_str(),
             "json_ld": json_ld(&facts, base_url, &reference["release"]),
             "form": Form::default(),

@@ -15,6 +15,7 @@ mod markdown;
 mod nested_markdown;
 mod page;
 mod page_source;
+mod policies;
 mod starter;
 mod templates;
 
@@ -28,4 +29,5 @@ pub use letter_template::{LetterRecipient, LetterTemplate, RenderedLetter};
 pub use markdown::markdown_to_html;
 pub use nested_markdown::nest_markdown;
 pub use page::{Page, PageName};
+pub use policies::Policies;
 pub use starter::{AppName, StarterFailure, starter_texts, write_starter};

@@ -18,7 +18,7 @@ use crate::domain::base_url::BaseUrl;
 use crate::domain::client::Peer;
 use crate::domain::host_name::HostName;
 use crate::domain::reads::Reading;
-use crate::site::{Content, SiteFailure};
+use crate::site::{Content, Policies, SiteFailure};
 
 /// The shared state of all handlers. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -29,7 +29,7 @@ struct Inner {
     service: Service,
     base_url: BaseUrl,
     allowed_origins: Vec<String>,
-    ai_train: bool,
+    policies: Policies,
     hsts: Hsts,
     also_hosts: Vec<HostName>,
     answers_challenges: bool,
@@ -50,7 +50,8 @@ impl App {
         content: &Content,
     ) -> Result<Self, SiteFailure> {
         let releases = service.catalog.cached();
-        let built = BuiltSite::new(content, &base_url, &service.newest_image, &releases, settings.ai_train)?;
+        let policies = Policies::from_settings(settings);
+        let built = BuiltSite::new(content, &base_url, &service.newest_image, &releases, &policies)?;
         let metrics = Metrics::new();
         let hsts = Hsts::new(&base_url, settings.hsts_subdomains);
         Ok(Self(Arc::new(Inner {
@@ -60,7 +61,7 @@ impl App {
             service,
             base_url,
             allowed_origins: settings.allowed_origins.clone(),
-            ai_train: settings.ai_train,
+            policies,
             built: RwLock::new(Arc::new(built)),
             limits: ClientLimits::new(settings.clients.clone(), metrics.clone()),
             metrics,
@@ -72,8 +73,8 @@ impl App {
     /// # Errors
     /// Returns an error if a file of the site is missing or invalid.
     pub fn rebuild(&self, content: &Content) -> Result<(), SiteFailure> {
-        let Inner { service, base_url, ai_train, .. } = &*self.0;
-        let built = BuiltSite::new(content, base_url, &service.newest_image, &service.catalog.cached(), *ai_train)?;
+        let Inner { service, base_url, policies, .. } = &*self.0;
+        let built = BuiltSite::new(content, base_url, &service.newest_image, &service.catalog.cached(), policies)?;
         *self.0.built.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(built);
         Ok(())
     }

@@ -11,7 +11,7 @@ use super::{discovery, reference};
 use crate::actions::NewestImage;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::release::Releases;
-use crate::site::{Content, PageName, Site, SiteFacts, SiteFailure};
+use crate::site::{Content, PageName, Policies, Site, SiteFacts, SiteFailure};
 
 /// Where the download form of the home page leads.
 pub(crate) const DOWNLOAD_STARTED_PATH: &str = "/download/started";
@@ -41,15 +41,15 @@ impl BuiltSite {
         base_url: &BaseUrl,
         newest_image: &NewestImage,
         releases: &Releases,
-        ai_train: bool,
+        policies: &Policies,
     ) -> Result<Self, SiteFailure> {
         let facts = SiteFacts::read(content)?;
         let sample = Sample::if_offered(content, &facts.name, base_url, newest_image, releases)?;
         let reference = reference::build(base_url, newest_image, releases, sample.as_ref());
-        let site = Site::build(content, facts, base_url, &reference)?;
+        let site = Site::build(content, facts, policies, base_url, &reference)?;
         let server_info = ServerInfo::new(&site, base_url);
         let mut served = pages(&site, base_url);
-        let mut files = discovery::files(&site, base_url, ai_train)?;
+        let mut files = discovery::files(&site, base_url, policies)?;
         files.extend(release_files(&site, base_url, releases, sample.as_ref())?);
         served.extend(files.into_iter().map(|(path, file)| (path, Served::File(file.into()))));
         let cors_files = discovery::cors_files(base_url, &server_info).into_iter();
@@ -92,6 +92,7 @@ pub fn try_build(
     base_url: &BaseUrl,
     newest_image: &NewestImage,
     releases: &Releases,
+    policies: &Policies,
 ) -> Result<usize, SiteFailure> {
-    Ok(BuiltSite::new(content, base_url, newest_image, releases, false)?.served.len())
+    Ok(BuiltSite::new(content, base_url, newest_image, releases, policies)?.served.len())
 }

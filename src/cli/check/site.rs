@@ -6,7 +6,7 @@ use crate::cli::base_url;
 use crate::config::Settings;
 use crate::domain::calendar::Day;
 use crate::domain::release::Releases;
-use crate::site::{Content, LetterTemplate, SiteFacts, SiteFailure};
+use crate::site::{Content, LetterTemplate, Policies, SiteFacts, SiteFailure};
 use crate::store::Store;
 use crate::web;
 
@@ -22,7 +22,7 @@ pub(super) fn check_site(
     let content = Content::from_settings(settings)?;
     let (facts, base_url) = (SiteFacts::read(&content)?, base_url(settings));
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &facts.name);
-    let files = web::try_build(&content, &base_url, &newest_image, releases)?;
+    let files = web::try_build(&content, &base_url, &newest_image, releases, &Policies::from_settings(settings))?;
     LetterTemplate::read(&content, base_url, settings.postal_address.as_deref().unwrap_or_default())?;
     let origin = settings
         .site_dir

@@ -14,7 +14,7 @@ use serde_json::Value;
 use super::mcp::server_info::ServerInfo;
 use super::representation::{MARKDOWN, UnencodedResponse};
 use crate::domain::base_url::BaseUrl;
-use crate::site::{Site, SiteFailure};
+use crate::site::{Policies, Site, SiteFailure};
 
 /// Every static file, with its path.
 ///
@@ -23,7 +23,7 @@ use crate::site::{Site, SiteFailure};
 pub(crate) fn files(
     site: &Site,
     base_url: &BaseUrl,
-    ai_train: bool,
+    policies: &Policies,
 ) -> Result<Vec<(String, UnencodedResponse)>, SiteFailure> {
     let catalog = ai_catalog::catalog(&site.facts, base_url);
     let plain = "text/plain; charset=utf-8";
@@ -32,7 +32,7 @@ pub(crate) fn files(
         ("/agents.md", UnencodedResponse::briefing(MARKDOWN, site.agents_md.clone())),
         ("/sitemap.xml", UnencodedResponse::briefing("application/xml", sitemap::sitemap(site, base_url)?)),
         ("/sitemap.md", UnencodedResponse::briefing(MARKDOWN, sitemap::sitemap_md(site, base_url))),
-        ("/robots.txt", UnencodedResponse::briefing(plain, robots::robots(&site.facts, base_url, ai_train))),
+        ("/robots.txt", UnencodedResponse::briefing(plain, robots::robots(&site.facts, base_url, policies.ai_train))),
         (
             openapi::PATH,
             UnencodedResponse::briefing("application/json", pretty(&openapi::document(&site.facts, base_url))),
