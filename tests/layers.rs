@@ -75,6 +75,7 @@ const WEB_LAYERS: [&[&str]; 9] = [
     // Handlers
     &[
         "api",
+        "confirmation",
         "forms",
         "mcp",
         "mcp::calls",
@@ -86,6 +87,7 @@ const WEB_LAYERS: [&[&str]; 9] = [
         "releases",
         "releases::image",
         "security_txt",
+        "token_page",
         "unsubscribe",
     ],
     &["routes"],

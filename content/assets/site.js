@@ -104,6 +104,7 @@ function clearErrors(form) {
 function showDone(form, result) {
   const panel = document.getElementById(form.dataset.done).content.firstElementChild.cloneNode(true);
   if (!result.already) panel.querySelector("[data-already]")?.remove();
+  if (!form.elements.updates?.checked) panel.querySelector("[data-updates]")?.remove();
   const again = panel.querySelector("[data-url]");
   if (again) again.href = result.url;
   form.closest(".sheet").classList.add("done");

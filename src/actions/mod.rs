@@ -6,6 +6,7 @@
 
 mod backup_folder;
 mod certificate_status;
+mod confirm_opt_in;
 mod count_buffer;
 mod create_backup;
 mod erase_person;
@@ -21,6 +22,7 @@ mod readiness;
 mod release_catalog;
 mod restore;
 mod rotate_backups;
+mod send_confirmations;
 mod send_contact;
 mod send_letter;
 mod setup_steps;
@@ -40,6 +42,7 @@ use crate::store::{Store, Writer};
 
 pub use backup_folder::Progress;
 pub use certificate_status::CertificateStatus;
+pub use confirm_opt_in::{confirm_opt_in, decline_opt_in, is_opt_in_confirmed};
 pub use count_buffer::CountBuffer;
 pub use create_backup::{BackupFailure, CreatedBackup, create_backup};
 pub use erase_person::erase_person;
@@ -55,6 +58,7 @@ pub use readiness::{ReadinessCheck, image_problem, readiness};
 pub use release_catalog::{CatalogWatcher, ReleaseCatalog};
 pub use restore::{RestoreFailure, RestoreTarget, Restored, restore};
 pub use rotate_backups::{DeletedBackups, delete_old_backups, rotated_backup_folder};
+pub use send_confirmations::{ConfirmationFailure, ConfirmationSender, ConfirmationStep};
 pub use send_contact::send_contact;
 pub use send_letter::{LetterFailure, LetterSender, LetterStep};
 pub use setup_steps::{MAIL_STEP, address_step, setup_steps};
@@ -79,6 +83,8 @@ pub struct Service {
     pub certificate: Option<CertificateStatus>,
     pub count_buffer: CountBuffer,
     pub cached_summary: CachedSummary,
+    /// Whether an opt-in counts only after the person has confirmed it by mail.
+    pub confirm_updates: bool,
     /// Whether a mail server is configured to which contact messages are forwarded.
     pub forwards_messages: bool,
     pub unconfigured_proxy: UnconfiguredProxy,

@@ -1,6 +1,7 @@
 //! Starts a download of the app.
 
 use super::{Failure, Service, new_id};
+use crate::domain::confirmation::OptInRequest;
 use crate::domain::signup::DownloadOrder;
 use crate::store::{SignupKind, SignupRecord};
 
@@ -14,7 +15,8 @@ pub struct StartedDownload {
 
 /// Records the download, and the opt-in if `updates` is set, and returns the URL of the newest image.
 ///
-/// `updates` turns the letter on and never off: without it, the opt-in of an earlier download stays. `already` is
+/// `updates` turns the letter on and never off: without it, the opt-in of an earlier download stays. With the setting
+/// `confirm_updates` the opt-in is pending until the person confirms it ([`confirm_opt_in`](super::confirm_opt_in)). `already` is
 /// exact even across instances, because the row of a person keeps the ids of the first download and the first join. Both
 /// rules are in the statements of `store/signups/sqlite.rs` and `store/signups/postgres.rs`.
 ///
@@ -23,12 +25,17 @@ pub struct StartedDownload {
 /// be recorded.
 pub async fn start_download(service: &Service, order: DownloadOrder) -> Result<StartedDownload, Failure> {
     let at = service.clock.now();
+    let opt_in = match (order.updates, service.confirm_updates) {
+        (false, _) => OptInRequest::None,
+        (true, false) => OptInRequest::Immediate,
+        (true, true) => OptInRequest::Pending,
+    };
     let requires_release = service.newest_image.requires_release();
     let known = service
         .writer
         .record_signup(SignupRecord {
             id: new_id(at),
-            kind: SignupKind::Download { updates: order.updates, requires_release },
+            kind: SignupKind::Download { opt_in, requires_release },
             email: order.email,
             source: order.source,
             via: order.via,

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use super::{Failure, Service};
 use crate::domain::email::EmailAddress;
+use crate::domain::link_token::LinkToken;
 use crate::domain::time::Timestamp;
 use crate::domain::unsubscribe::{UnsubscribeKind, UnsubscribeToken};
 use crate::store::Store;
@@ -38,13 +39,16 @@ pub async fn ensure_unsubscribe_tokens(
     people: &[EmailAddress],
     at: Timestamp,
 ) -> Result<HashMap<String, UnsubscribeToken>, Failure> {
-    let new = people.iter().map(|email| Ok((email.clone(), random_token()?))).collect::<Result<Vec<_>, Failure>>()?;
+    let token = || random_token().map(UnsubscribeToken::new);
+    let new = people.iter().map(|email| Ok((email.clone(), token()?))).collect::<Result<Vec<_>, Failure>>()?;
     Ok(store.ensure_unsubscribe_tokens(&new, at).await?)
 }
 
-fn random_token() -> Result<UnsubscribeToken, Failure> {
-    let mut bytes = [0; UnsubscribeToken::BYTES];
+/// # Errors
+/// `Unavailable` when the system's random generator failed.
+pub(super) fn random_token() -> Result<LinkToken, Failure> {
+    let mut bytes = [0; LinkToken::BYTES];
     getrandom::fill(&mut bytes)
         .map_err(|error| Failure::Unavailable(format!("the system's random generator failed: {error}")))?;
-    Ok(UnsubscribeToken::from_random(bytes))
+    Ok(LinkToken::from_random(bytes))
 }

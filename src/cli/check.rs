@@ -3,6 +3,7 @@
 mod finding;
 mod https;
 mod mail;
+mod opt_ins;
 mod proxy;
 mod sender;
 mod site;
@@ -15,6 +16,8 @@ use clap::Args;
 use self::finding::{Finding, State, line, report};
 use self::https::{check_certificate, check_https};
 use self::mail::check_mail;
+use self::opt_ins::check_opt_ins;
+pub(super) use self::opt_ins::opt_in_sentences;
 use self::proxy::check_proxy;
 use self::site::{check_release, check_site};
 use self::storage::{check_database, check_disks};
@@ -103,6 +106,7 @@ async fn run_checks(settings: &Settings, name_servers: &NameServers) -> (Vec<Fin
     }
     findings.extend(check_certificate(settings, store.as_ref(), Clock::System.now()).await);
     if let Some(store) = store {
+        findings.extend(check_opt_ins(settings, &store).await);
         findings.extend(check_proxy(settings, &store, Clock::System.now()).await);
         store.close().await;
     }

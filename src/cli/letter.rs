@@ -9,6 +9,7 @@ use clap::Subcommand;
 
 use self::send_loop::SendLoop;
 use self::view::{counts, letter_json, short_counts};
+use super::check::opt_in_sentences;
 use super::terminal::{format_row, sanitize_line, terminal_width};
 use super::{Access, CommandFailure, base_url, block_on, confirm, eprint_line, open_store, print_json, print_line};
 use crate::actions::{LetterFailure, LetterSender};
@@ -196,6 +197,9 @@ async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), Command
     if let Some(letter) = started.as_ref().filter(|letter| letter.counts.waiting == 0) {
         eprint_line(&format!("This letter has already been sent. {}", counts(letter)));
         return Ok(());
+    }
+    for sentence in opt_in_sentences(store.opt_in_counts().await?, settings.confirm_updates) {
+        eprint_line(&sentence);
     }
     let remaining = started.as_ref().map_or(to.len() as u64, |letter| letter.counts.waiting);
     let people = quantity(remaining, "person", "people");

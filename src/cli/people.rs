@@ -72,7 +72,8 @@ pub(super) enum PeopleCommand {
     },
     /// Erase everything stored about a person
     ///
-    /// Only keyed hashes are kept: that the address is suppressed, and that it got this month's letter.
+    /// Only keyed hashes are kept: that the address is suppressed, that it got this month's letter, and for 30 days that it
+    /// was asked to confirm an opt-in.
     #[command(before_help = "Example:\n  porchlight people erase ada@example.com")]
     Erase {
         /// Address of the person
@@ -112,8 +113,8 @@ fn address(text: &str) -> Result<EmailAddress, String> {
 pub(super) enum PeopleFailure {
     #[error("Nothing is stored about {0}.")]
     Unknown(String),
-    #[error("Nothing is stored about {0}, except a hash that records this month's letter.")]
-    OnlyLetterMonth(String),
+    #[error("Nothing is stored about {0}, except a hash that records {1}.")]
+    OnlyHash(String, &'static str),
     #[error("{0} is not suppressed.")]
     NotSuppressed(String),
     #[error("No signup matches, so nothing was removed. `porchlight stats` shows sources and days.")]
@@ -135,6 +136,9 @@ pub(super) enum PeopleFailure {
     #[error("The import stopped after {0} people: {1}. Run the command again. {IMPORT_AGAIN}")]
     Stopped(u64, Failure),
 }
+
+/// What the hash of an address records that was asked to confirm an opt-in.
+const ASKED: &str = "that it was asked to confirm an opt-in";
 
 const IMPORT_AGAIN: &str = "People who were already imported are not changed.";
 
@@ -182,17 +186,22 @@ async fn show(settings: &Settings, store: &Store, email: &EmailAddress, as_json:
     Ok(())
 }
 
-/// Returns everything stored about a person. A hash that only records this month's letter counts as nothing: it
-/// cannot be erased, and is deleted automatically.
+/// Returns everything stored about a person. A hash that only records this month's letter, or that the address was asked to
+/// confirm an opt-in, counts as nothing: it cannot be erased, and is deleted automatically.
 async fn find_person(store: &Store, email: &EmailAddress) -> Result<PersonRecord, CommandFailure> {
     let record = store.person_record(email).await?;
     let known = record.first_seen.is_some() || !record.messages.is_empty() || record.suppression.is_some();
     let typed = || email.as_typed().to_owned();
-    match (known, record.months.is_empty()) {
-        (true, _) => Ok(record),
-        (false, false) => Err(PeopleFailure::OnlyLetterMonth(typed()).into()),
-        (false, true) => Err(PeopleFailure::Unknown(typed()).into()),
+    if known {
+        return Ok(record);
     }
+    let kept = match (record.months.is_empty(), record.asked_at.is_some()) {
+        (true, false) => return Err(PeopleFailure::Unknown(typed()).into()),
+        (false, false) => "this month's letter",
+        (true, true) => ASKED,
+        (false, true) => "this month's letter, and one that records that it was asked to confirm an opt-in",
+    };
+    Err(PeopleFailure::OnlyHash(typed(), kept).into())
 }
 
 async fn export(store: &Store, path: Option<&Path>) -> Result<(), CommandFailure> {

@@ -14,6 +14,7 @@ use crate::config::{InvalidSettings, Settings};
 use crate::domain::calendar::{Day, Period};
 use crate::domain::counts::Totals;
 use crate::domain::display_text::sanitize_label;
+use crate::domain::plural::quantity;
 use crate::domain::reader::ReaderKind;
 use crate::domain::reads::ReadsByReader;
 use crate::domain::statistics::Statistics;
@@ -100,6 +101,7 @@ fn statistics_json(statistics: &Statistics) -> Value {
         "since": statistics.since.date(),
         "until": statistics.until.date(),
         "total": totals_json(&statistics.total),
+        "pending_opt_ins": statistics.pending_opt_ins,
         "periods": periods_json(statistics),
         "readers": readers_json(&statistics.readers),
         "sources": sources_json(statistics),
@@ -181,6 +183,11 @@ fn chart(statistics: &Statistics, width: Option<usize>) -> Vec<String> {
         lines.extend(table.rows(&sources, first));
     }
     lines.extend(reader_lines(statistics, width));
+    if statistics.pending_opt_ins > 0 {
+        lines.push(String::new());
+        let wait = quantity(statistics.pending_opt_ins, "opt-in waits", "opt-ins wait");
+        lines.push(format!("{wait} for confirmation by mail. They are counted once they are confirmed."));
+    }
     lines
 }
 
@@ -252,6 +259,7 @@ mod tests {
             by: Period::Day,
             since,
             until: last,
+            pending_opt_ins: 0,
             total: totals(downloads.iter().sum()),
             periods: Period::Day.starts(since, last).into_iter().zip(downloads.iter().map(|d| totals(*d))).collect(),
             readers: ReadsByReader::default(),

@@ -114,6 +114,18 @@ impl Settings {
         std::iter::once(base_url.host()).chain(self.also_hosts.iter().map(ToString::to_string)).collect()
     }
 
+    /// A note if opt-ins have to be confirmed by mail, and no mail can be sent.
+    #[must_use]
+    pub const fn unconfirmable_opt_ins(&self) -> Option<&'static str> {
+        match &self.mail {
+            None if self.confirm_updates => Some(
+                "`confirm_updates` is on, but `smtp_url` is not set: nobody is asked to confirm an opt-in, so nobody gets \
+                 the monthly letter.",
+            ),
+            _ => None,
+        }
+    }
+
     #[must_use]
     pub fn uses_acme(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| matches!(tls.certificate, CertificateSource::Acme(_)))

@@ -92,6 +92,8 @@ pub struct OptIn {
     pub via: Via,
     pub source: Option<Source>,
     pub wording: i64,
+    /// When the person confirmed it by mail. `None`: it needed no confirmation, or waits for it.
+    pub confirmed_at: Option<Timestamp>,
 }
 
 /// The text next to the opt-in. When it changes, `WORDING` must be incremented, so that each consent

@@ -102,6 +102,12 @@ pub const SUMMARY_MAIL_BYTES: u64 = 4 * 1024;
 /// For how long forwarding a message is retried before it is marked as failed.
 pub const FORWARD_RETRY_PERIOD: Duration = Duration::from_hours(7 * 24);
 
+/// How long an opt-in waits for its confirmation, and how long an address is not asked again.
+pub const CONFIRMATION_PERIOD: Duration = Duration::from_hours(30 * 24);
+/// Most confirmation mails in [`CONFIRMATION_MAIL_PERIOD`], all instances together.
+pub const MAX_CONFIRMATION_MAILS: i64 = 300;
+pub const CONFIRMATION_MAIL_PERIOD: Duration = Duration::from_hours(1);
+
 /// Longest subject of the monthly letter.
 pub const MAX_LETTER_SUBJECT_CHARS: usize = 150;
 /// Largest file of the monthly letter.

@@ -6,6 +6,7 @@
 pub mod base_url;
 pub mod calendar;
 pub mod client;
+pub mod confirmation;
 pub mod consent;
 pub mod contact;
 pub mod counts;
@@ -19,6 +20,7 @@ pub mod hourly;
 pub mod image_name;
 pub mod letter;
 pub mod limits;
+pub mod link_token;
 pub mod listen_address;
 pub mod mailbox;
 pub mod maker_mail;

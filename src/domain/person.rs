@@ -1,5 +1,6 @@
 //! A person who downloaded the app or joined the waitlist.
 
+use super::confirmation::PendingOptIn;
 use super::consent::OptIn;
 use super::email::EmailAddress;
 use super::suppression::SuppressionReason;
@@ -13,6 +14,8 @@ pub struct Person {
     pub downloads: u32,
     pub waitlist: bool,
     pub opt_in: Option<OptIn>,
+    /// An opt-in that does not count yet.
+    pub pending: Option<PendingOptIn>,
     pub suppressed: Option<SuppressionReason>,
 }
 

@@ -3,10 +3,12 @@
 //! Knows nothing of databases, and decides neither who is mailed nor when to retry.
 
 mod compose;
+mod confirmation;
 mod contact;
 mod letter;
 mod smtp;
 
 pub use compose::{Mail, MailAddress, Mailer, UnsupportedAddress};
+pub use confirmation::ConfirmationMail;
 pub use letter::LetterMail;
 pub use smtp::{FailureCause, SendFailure, SmtpConnection};

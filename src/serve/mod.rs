@@ -7,12 +7,12 @@ mod connection_activity;
 mod connection_life;
 mod connections;
 mod flush_counts;
-mod forwarder;
 mod http1;
 mod http2;
 mod inherited;
 mod lingering;
 mod listeners;
+mod mailing;
 mod minimum_rate;
 mod open_files;
 mod prune;
@@ -36,18 +36,17 @@ use self::certificate::ServedCertificate;
 use self::connections::{ConnectionContext, Listener};
 pub use self::inherited::notify_service_manager;
 use self::listeners::{Listeners, ops_listener};
+use self::mailing::MailTask;
 use self::open_files::ConnectionCaps;
 use self::supervisor::Supervisor;
 use crate::acme::check_ca_file;
 use crate::actions::{
-    CachedSummary, CertificateOrders, CountBuffer, Forwarder, NewestImage, ReleaseCatalog, Service, UnconfiguredProxy,
-    setup_steps,
+    CachedSummary, CertificateOrders, CountBuffer, NewestImage, ReleaseCatalog, Service, UnconfiguredProxy, setup_steps,
 };
 use crate::clock::Clock;
-use crate::config::{CertificateSource, InvalidSettings, MailSettings, Secret, Settings};
+use crate::config::{CertificateSource, InvalidSettings, Secret, Settings};
 use crate::domain::base_url::BaseUrl;
 use crate::domain::relay::Relay;
-use crate::mail::{MailAddress, Mailer};
 use crate::site::{Content, SiteFacts, SiteFailure};
 use crate::store::{Database, Store, StoreFailure, Writer};
 use crate::web::App;
@@ -127,14 +126,13 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &facts.name);
     let catalog = ReleaseCatalog::new(store.clone(), settings.releases_dir.clone());
     let releases = catalog.current().await;
-    let forwarder = settings.mail.as_ref().map(|mail| forwarder(mail, &store, &clock)).transpose()?;
-    let setup_steps = setup_steps(&facts, &newest_image, &releases, &base_url, forwarder.is_some());
+    let setup_steps = setup_steps(&facts, &newest_image, &releases, &base_url, settings.mail.is_some());
     let mut notes = settings.exposed_secrets.clone();
+    notes.extend(settings.unconfirmable_opt_ins().map(ToOwned::to_owned));
     let (stop, abort, tasks) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
     let (writer, writer_task) = Writer::start(&database, migration_error)?;
-    let new_messages = writer.new_messages();
+    let mail_tasks = MailTask::from_settings(&settings, &content, &base_url, &store, &writer, &clock)?;
     let count_buffer = CountBuffer::default();
-    let forwards_messages = forwarder.is_some();
     let ops_pool = Store::open_for_ops(&database)?;
     let service = Service {
         store,
@@ -146,7 +144,8 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         certificate: certificate.as_ref().map(|certificate| certificate.status.clone()),
         count_buffer,
         cached_summary: CachedSummary::default(),
-        forwards_messages,
+        confirm_updates: settings.confirm_updates,
+        forwards_messages: settings.mail.is_some(),
         unconfigured_proxy: UnconfiguredProxy::default(),
     };
     let app = App::new(&settings, base_url.clone(), service, &content)?;
@@ -188,11 +187,9 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     }
     let followed = content.clone();
     restarting.spawn("releases", move |app, stop| rebuild_site::follow_releases(followed.clone(), app, stop));
-    if let Some(forwarder) = forwarder {
+    for task in mail_tasks {
         let abort = abort.clone();
-        restarting.spawn("forwarder", move |_, stop| {
-            forwarder::run(forwarder.clone(), Arc::clone(&new_messages), stop, abort.clone())
-        });
+        restarting.spawn(task.name(), move |_, stop| mailing::run(task.clone(), stop, abort.clone()));
     }
     Ok(RunningService {
         address,
@@ -362,13 +359,4 @@ async fn served_certificate(
             ServedCertificate::from_orders(orders).await
         }
     }))
-}
-
-fn forwarder(mail: &MailSettings, store: &Store, clock: &Clock) -> Result<Forwarder, InvalidSettings> {
-    Ok(Forwarder {
-        store: store.clone(),
-        mailer: Mailer::new(mail.relay.clone(), &mail.from).map_err(|why| InvalidSettings::new("mail_from", why))?,
-        to: MailAddress::from_mailbox(&mail.contact_to).map_err(|why| InvalidSettings::new("contact_to", why))?,
-        clock: clock.clone(),
-    })
 }

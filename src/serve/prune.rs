@@ -16,6 +16,9 @@ pub(super) async fn run(app: App, stop: CancellationToken) {
             if let Err(failure) = service.store.prune(service.clock.now()).await {
                 tracing::warn!(%failure, "failed to delete expired hashes; trying again in an hour");
             }
+            if let Err(failure) = service.store.prune_confirmations(service.clock.now()).await {
+                tracing::warn!(%failure, "failed to delete expired opt-ins; trying again in an hour");
+            }
             sleep(PRUNE_INTERVAL).await;
         }
     };

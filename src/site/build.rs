@@ -30,7 +30,10 @@ pub struct Site {
     pub contact_sent: Page,
     /// An appcast that the makers wrote and signed themselves.
     pub appcast: Option<Vec<u8>>,
-    /// Asks for confirmation.
+    /// Asks whether to confirm an opt-in.
+    pub confirm: Page,
+    pub confirmed: Page,
+    /// Asks whether to unsubscribe.
     pub unsubscribe: Page,
     pub unsubscribed: Page,
     /// Shown to recipients who say that they never signed up.
@@ -88,6 +91,8 @@ impl Site {
             not_found: renderer.unlisted("not_found")?,
             download_started: renderer.unlisted("download_started")?,
             contact_sent: renderer.unlisted("contact_sent")?,
+            confirm: renderer.unlisted("confirm")?,
+            confirmed: renderer.unlisted("confirmed")?,
             unsubscribe: renderer.unlisted("unsubscribe")?,
             unsubscribed: renderer.unlisted("unsubscribed")?,
             never_again: renderer.unlisted("never_again")?,

@@ -5,6 +5,7 @@
 mod anchor;
 mod assets;
 mod build;
+mod confirmation_template;
 mod content;
 mod facts;
 mod failure;
@@ -21,6 +22,7 @@ mod templates;
 
 pub use assets::{Asset, Assets};
 pub use build::{Site, Skill};
+pub use confirmation_template::{ConfirmationRequest, ConfirmationTemplate, RenderedConfirmation};
 pub use content::Content;
 pub use facts::{AppleSignature, SiteFacts};
 pub use failure::SiteFailure;

@@ -3,7 +3,8 @@
 //! A person may have thousands of downloads and messages. These are deleted in steps first, so that no other write waits for
 //! long. The last transaction deletes the rest. After the letters (see [`DELETE_LETTERS`]), it locks the person's row, and
 //! creates it if there is none: a concurrent signup waits for the commit and then creates a new person, so that nothing is
-//! left half-erased. Two tables keep keyed hashes of the address: suppressions, and the letter of the current month.
+//! left half-erased. Three tables keep keyed hashes of the address: suppressions, the letter of the current month, and that
+//! the address was asked to confirm an opt-in.
 
 use super::delete_messages::{DeletedMessage, delete_messages};
 use super::statement::{in_transaction, on_pool};
@@ -46,7 +47,7 @@ const DELETE_SOME_EVENTS: &str = "DELETE FROM events WHERE id IN \
 /// At most `$2` of the messages.
 const SELECT_SOME_MESSAGES: &str = "SELECT id FROM messages WHERE address = $1 LIMIT $2";
 
-/// Cascades to the unsubscribe token, and to the recipient row of a letter that was started concurrently.
+/// Cascades to the unsubscribe token, to a confirmation, and to the recipient row of a letter that was started concurrently.
 const DELETE_PERSON: &str = "DELETE FROM people WHERE address = $1 RETURNING email";
 
 impl Store {

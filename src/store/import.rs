@@ -42,9 +42,10 @@ const INSERT_EVENTS: Statement = batch_statement!(
 );
 
 const INSERT_CONSENTS: Statement = batch_statement!(
-    "INSERT INTO consents (id, address, at, via, source, wording, from_program) \
-     SELECT batch.id, batch.address, batch.at, batch.via, batch.source, batch.wording, batch.from_program",
-    (id text, address text, at bigint, via text, source text, wording bigint, from_program bigint),
+    "INSERT INTO consents (id, address, at, via, source, wording, from_program, confirmed_at) \
+     SELECT batch.id, batch.address, batch.at, batch.via, batch.source, batch.wording, batch.from_program, \
+         batch.confirmed_at",
+    (id text, address text, at bigint, via text, source text, wording bigint, from_program bigint, confirmed_at bigint),
     "ON CONFLICT (id) DO NOTHING"
 );
 
@@ -134,5 +135,6 @@ fn consent_row(imported: &ImportedPerson) -> Option<Value> {
         "via": opt_in.via.as_str(),
         "source": opt_in.source.as_ref().map(Source::as_str),
         "wording": opt_in.wording,
+        "confirmed_at": opt_in.confirmed_at.map(Timestamp::unix_millis),
     }))
 }

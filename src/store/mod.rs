@@ -6,6 +6,8 @@
 mod acme;
 mod backlog;
 mod backup_file;
+mod confirmation_mails;
+mod confirmations;
 mod connect;
 mod copy_database;
 mod counts;
@@ -45,6 +47,8 @@ mod writer;
 
 pub use acme::{CertificateKey, OrderClaim, StoredCertificate};
 pub use backlog::Backlog;
+pub use confirmation_mails::{ConfirmationLease, ConfirmationOutcome, LeasedConfirmation};
+pub use confirmations::OptInCounts;
 pub use connect::Store;
 pub(crate) use connect::make_private_folder;
 pub use copy_database::{CopyFailure, CopyOutcome, SourceWrites};

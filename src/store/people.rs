@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::statement::{Statement, batch_statement, from_row_struct, on_pool};
 use super::{InboxEntry, Store, StoreFailure};
+use crate::domain::confirmation::PendingOptIn;
 use crate::domain::consent::{OptIn, Via};
 use crate::domain::email::EmailAddress;
 use crate::domain::person::Person;
@@ -29,6 +30,8 @@ pub struct PersonRecord {
     pub suppression: Option<(Timestamp, SuppressionReason)>,
     /// The months with a letter, stored under a hash of the address.
     pub months: Vec<String>,
+    /// When the address was last asked to confirm an opt-in, stored under a hash of the address.
+    pub asked_at: Option<Timestamp>,
 }
 
 /// A download or a join.
@@ -45,6 +48,8 @@ pub struct ConsentRecord {
     pub opt_in: OptIn,
     /// Whether it is the current opt-in.
     pub is_current: bool,
+    /// Whether it waits for its confirmation.
+    pub is_pending: bool,
     /// When and how it was withdrawn.
     pub withdrawn: Option<(Timestamp, String)>,
 }
@@ -64,8 +69,10 @@ const SELECT_PERSON: &str = "SELECT email, first_seen_at, opt_in FROM people WHE
 
 const SELECT_EVENTS: &str = "SELECT kind, at, via, source FROM events WHERE address = $1 ORDER BY at, id";
 
-const SELECT_CONSENTS: &str = "SELECT c.id, c.at, c.via, c.source, c.wording, w.at AS withdrawn_at, w.how \
-     FROM consents c LEFT JOIN withdrawals w ON w.consent = c.id WHERE c.address = $1 ORDER BY c.at, c.id";
+const SELECT_CONSENTS: &str = "SELECT c.id, c.at, c.via, c.source, c.wording, c.confirmed_at, \
+         w.at AS withdrawn_at, w.how, f.state AS confirmation \
+     FROM consents c LEFT JOIN withdrawals w ON w.consent = c.id LEFT JOIN confirmations f ON f.consent = c.id \
+         AND f.address = c.address WHERE c.address = $1 ORDER BY c.at, c.id";
 
 const SELECT_LETTERS: &str = "SELECT r.letter, l.subject, r.state, r.at, r.tries, r.trouble \
      FROM letter_recipients r JOIN letters l ON l.id = r.letter WHERE r.address = $1 ORDER BY l.started_at, l.id";
@@ -74,14 +81,20 @@ const SELECT_TOKEN: &str = "SELECT token FROM unsubscribe_tokens WHERE address =
 
 const SELECT_SUPPRESSION: &str = "SELECT at, reason FROM suppressions WHERE hash = $1";
 
+const SELECT_ASKED: &str = "SELECT at FROM asked_addresses WHERE hash = $1";
+
 const SELECT_MONTHS: &str = "SELECT month FROM letter_months WHERE hash = $1 ORDER BY month";
 
 macro_rules! select_page {
     ($condition:literal) => {
         concat!(
-            "SELECT p.address, p.email, p.first_seen_at, p.first_join, c.at, c.via, c.source, c.wording, \
+            "SELECT p.address, p.email, p.first_seen_at, p.first_join, c.at, c.via, c.source, c.wording, c.confirmed_at, \
+                 w.at AS pending_since, f.asked_at, \
                  (SELECT COUNT(*) FROM events e WHERE e.address = p.address AND e.kind = 'download') AS downloads \
-             FROM people p LEFT JOIN consents c ON c.id = p.opt_in WHERE p.address > $1 ",
+             FROM people p LEFT JOIN consents c ON c.id = p.opt_in \
+                 LEFT JOIN confirmations f ON f.address = p.address AND f.state <> 'confirmed' \
+                 LEFT JOIN consents w ON w.id = f.consent \
+             WHERE p.address > $1 ",
             $condition,
             "ORDER BY p.address LIMIT $2"
         )
@@ -108,6 +121,9 @@ from_row_struct! {
         via: Option<String>,
         source: Option<String>,
         wording: Option<i64>,
+        confirmed_at: Option<i64>,
+        pending_since: Option<i64>,
+        asked_at: Option<i64>,
         downloads: i64,
     }
 }
@@ -119,6 +135,8 @@ from_row_struct! {
         via: String,
         source: Option<String>,
         wording: i64,
+        confirmed_at: Option<i64>,
+        confirmation: Option<String>,
         withdrawn_at: Option<i64>,
         how: Option<String>,
     }
@@ -148,6 +166,8 @@ impl Store {
             on_pool!(self, |pool| sqlx::query_as(SELECT_SUPPRESSION).bind(&hash).fetch_optional(pool).await?);
         let months: Vec<(String,)> =
             on_pool!(self, |pool| sqlx::query_as(SELECT_MONTHS).bind(&hash).fetch_all(pool).await?);
+        let asked_at: Option<i64> =
+            on_pool!(self, |pool| sqlx::query_scalar(SELECT_ASKED).bind(&hash).fetch_optional(pool).await?);
 
         let current = person.as_ref().and_then(|(_, _, opt_in)| opt_in.as_deref());
         let typed = match (&person, messages.first()) {
@@ -179,6 +199,7 @@ impl Store {
             suppression: suppression
                 .map(|(at, reason)| (Timestamp::from_unix_millis(at), SuppressionReason::from_stored(&reason))),
             months: months.into_iter().map(|(month,)| month).collect(),
+            asked_at: asked_at.map(Timestamp::from_unix_millis),
         })
     }
 
@@ -217,14 +238,15 @@ impl Store {
 fn consent_record(row: ConsentRow, current: Option<&str>) -> ConsentRecord {
     ConsentRecord {
         is_current: current == Some(row.id.as_str()),
-        opt_in: parse_opt_in(row.at, &row.via, row.source, row.wording),
+        is_pending: row.confirmation.is_some_and(|state| state != "confirmed"),
+        opt_in: parse_opt_in(row.at, &row.via, row.source, row.wording, row.confirmed_at),
         withdrawn: row.withdrawn_at.map(Timestamp::from_unix_millis).zip(row.how),
     }
 }
 
 fn parse_person(row: PersonRow) -> Person {
     let opted_in = match (row.at, row.via, row.wording) {
-        (Some(at), Some(via), Some(wording)) => Some(parse_opt_in(at, &via, row.source, wording)),
+        (Some(at), Some(via), Some(wording)) => Some(parse_opt_in(at, &via, row.source, wording, row.confirmed_at)),
         _ => None,
     };
     Person {
@@ -233,15 +255,20 @@ fn parse_person(row: PersonRow) -> Person {
         downloads: u32::try_from(row.downloads).unwrap_or(u32::MAX),
         waitlist: row.first_join.is_some(),
         opt_in: opted_in,
+        pending: row.pending_since.map(|since| PendingOptIn {
+            since: Timestamp::from_unix_millis(since),
+            asked_at: row.asked_at.map(Timestamp::from_unix_millis),
+        }),
         suppressed: None,
     }
 }
 
-fn parse_opt_in(at: i64, via: &str, source: Option<String>, wording: i64) -> OptIn {
+fn parse_opt_in(at: i64, via: &str, source: Option<String>, wording: i64, confirmed_at: Option<i64>) -> OptIn {
     OptIn {
         at: Timestamp::from_unix_millis(at),
         via: Via::from_stored(via),
         source: source.map(Source::from_stored),
         wording,
+        confirmed_at: confirmed_at.map(Timestamp::from_unix_millis),
     }
 }

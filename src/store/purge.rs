@@ -89,6 +89,10 @@ const DELETE_WITHDRAWALS: Statement =
 const DELETE_CONSENTS: Statement =
     batch_statement!("DELETE FROM consents WHERE id IN (SELECT batch.id", (id text), ")");
 
+/// An opt-in that waits for its confirmation goes with its signup.
+const DELETE_CONFIRMATIONS: Statement =
+    batch_statement!("DELETE FROM confirmations WHERE consent IN (SELECT batch.id", (id text), ")");
+
 /// Ids sort by time: the smallest is the oldest.
 const UPDATE_PEOPLE: Statement = batch_statement!(
     "UPDATE people SET \
@@ -105,7 +109,7 @@ const UPDATE_PEOPLE: Statement = batch_statement!(
     ")"
 );
 
-/// Cascades to the unsubscribe token.
+/// Cascades to the unsubscribe token and to a confirmation.
 const DELETE_PEOPLE: Statement = batch_statement!(
     "DELETE FROM people WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.address = people.address) \
      AND NOT EXISTS (SELECT 1 FROM consents c WHERE c.address = people.address) \
@@ -188,6 +192,7 @@ impl Store {
             let signups = sqlx::query(sql(DELETE_EVENTS)).bind(&batch).execute(&mut *tx).await?.rows_affected();
             sqlx::query(sql(DELETE_WITHDRAWALS)).bind(&batch).execute(&mut *tx).await?;
             sqlx::query(sql(DELETE_CONSENTS)).bind(&batch).execute(&mut *tx).await?;
+            sqlx::query(sql(DELETE_CONFIRMATIONS)).bind(&batch).execute(&mut *tx).await?;
             sqlx::query(sql(UPDATE_PEOPLE)).bind(&batch).execute(&mut *tx).await?;
             let people = sqlx::query(sql(DELETE_PEOPLE)).bind(&batch).execute(&mut *tx).await?.rows_affected();
             Purged { signups, people }

@@ -19,6 +19,7 @@ use super::sources::{AdmittedSources, RefusedSources};
 use super::statement::on_pool;
 use super::writer::Record;
 use crate::domain::calendar::Day;
+use crate::domain::confirmation::OptInRequest;
 use crate::domain::consent::Via;
 use crate::domain::counts::counted_source;
 use crate::domain::email::EmailAddress;
@@ -30,7 +31,7 @@ use crate::domain::time::Timestamp;
 pub enum SignupKind {
     /// With `requires_release`, it is recorded only if there is a release to download.
     Download {
-        updates: bool,
+        opt_in: OptInRequest,
         requires_release: bool,
     },
     Join,
@@ -63,7 +64,10 @@ struct PersonBatch<'a> {
     signups: Vec<(usize, &'a SignupRecord)>,
     download: Option<&'a SignupRecord>,
     join: Option<&'a SignupRecord>,
+    /// An opt-in that counts at once.
     opt_in: Option<&'a SignupRecord>,
+    /// An opt-in that waits for its confirmation.
+    pending: Option<&'a SignupRecord>,
 }
 
 impl<'a> PersonBatch<'a> {
@@ -128,6 +132,11 @@ impl SignupRecord {
         matches!(self.kind, SignupKind::Download { requires_release: true, .. })
     }
 
+    /// Whether a mail has to be sent that asks for the confirmation.
+    pub(super) const fn awaits_confirmation(&self) -> bool {
+        matches!(self.kind, SignupKind::Download { opt_in: OptInRequest::Pending, .. })
+    }
+
     const fn kind_name(&self) -> &'static str {
         match self.kind {
             SignupKind::Download { .. } => "download",
@@ -147,16 +156,27 @@ impl SignupRecord {
     }
 }
 
+/// The opt-ins of a batch that wait for their confirmation, in the order of addresses.
+fn pending_opt_ins<'a>(people: &People<'a>) -> Vec<&'a SignupRecord> {
+    people.values().filter_map(|person| person.pending).collect()
+}
+
 fn group_by_person<'a>(signups: &Indexed<'a>) -> People<'a> {
     let mut people = People::new();
     for &(index, signup) in signups {
         let person = people.entry(signup.email.key()).or_default();
         person.signups.push((index, signup));
         match signup.kind {
-            SignupKind::Download { updates, .. } => {
+            SignupKind::Download { opt_in, .. } => {
                 person.download.get_or_insert(signup);
-                if updates {
-                    person.opt_in.get_or_insert(signup);
+                match opt_in {
+                    OptInRequest::None => {}
+                    OptInRequest::Immediate => {
+                        person.opt_in.get_or_insert(signup);
+                    }
+                    OptInRequest::Pending => {
+                        person.pending.get_or_insert(signup);
+                    }
                 }
             }
             SignupKind::Join => {

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Value, json};
 
+use super::confirmations::{DELETE_CONFIRMATION, DELETE_PENDING_CONSENT};
 use super::counts::{ADD_COUNTS, counts_batch};
 use super::outbox::invalid;
 use super::statement::{Statement, batch_statement, in_transaction, on_pool};
@@ -49,11 +50,11 @@ const SELECT_OWNER: Statement = Statement {
 };
 
 /// Records the withdrawal of the current consent, if there is one.
-const INSERT_WITHDRAWAL: &str = "INSERT INTO withdrawals (consent, address, at, how) \
+pub(super) const INSERT_WITHDRAWAL: &str = "INSERT INTO withdrawals (consent, address, at, how) \
      SELECT opt_in, address, $2, $3 FROM people WHERE address = $1 AND opt_in IS NOT NULL \
      ON CONFLICT (consent) DO NOTHING";
 
-const CLEAR_OPT_IN: &str = "UPDATE people SET opt_in = NULL WHERE address = $1";
+pub(super) const CLEAR_OPT_IN: &str = "UPDATE people SET opt_in = NULL WHERE address = $1";
 
 pub(super) const SUPPRESS: &str =
     "INSERT INTO suppressions (hash, at, reason) VALUES ($1, $2, $3) ON CONFLICT (hash) DO NOTHING";
@@ -94,7 +95,8 @@ impl Store {
         Ok(tokens > 0)
     }
 
-    /// Withdraws the current opt-in of the token's owner, if there is one. [`UnsubscribeKind::NotMe`] also suppresses
+    /// Withdraws the current opt-in of the token's owner, if there is one, and forgets one that waits for its
+    /// confirmation. [`UnsubscribeKind::NotMe`] also suppresses
     /// the address. Returns `false` if the token is unknown.
     ///
     /// # Errors
@@ -118,7 +120,9 @@ impl Store {
             let Some((address, email)) = owner else { return Ok(false) };
             let withdrawal = sqlx::query(INSERT_WITHDRAWAL).bind(&address).bind(at).bind(kind.as_str());
             let withdrawn = withdrawal.execute(&mut *tx).await?.rows_affected();
-            sqlx::query(CLEAR_OPT_IN).bind(&address).execute(&mut *tx).await?;
+            for statement in [CLEAR_OPT_IN, DELETE_PENDING_CONSENT, DELETE_CONFIRMATION] {
+                sqlx::query(statement).bind(&address).execute(&mut *tx).await?;
+            }
             if kind == UnsubscribeKind::NotMe {
                 let (key,): (String,) = sqlx::query_as(SELECT_HASH_KEY).fetch_one(&mut *tx).await?;
                 let hash = parse_hash_key(&key)?.hash(&EmailAddress::from_stored(email, address));

@@ -39,6 +39,7 @@ pub struct Writer {
     queue: mpsc::Sender<Job>,
     state: Arc<WriterState>,
     new_messages: Arc<Notify>,
+    new_confirmations: Arc<Notify>,
 }
 
 #[derive(Debug)]
@@ -83,12 +84,21 @@ impl Writer {
     ) -> Result<(Self, JoinHandle<()>), StoreFailure> {
         let store = Store::open_for_writer(database)?;
         let (queue, jobs) = mpsc::channel(QUEUE_CAPACITY);
-        let (state, new_messages) = (Arc::new(WriterState::default()), Arc::new(Notify::new()));
+        let state = Arc::new(WriterState::default());
         let migrated = migration_error.is_none();
         *state.last_error() = migration_error;
-        let shared = Shared::new(store, jobs, Arc::clone(&state), Arc::clone(&new_messages), migrated);
-        let task = tokio::spawn(task::run(shared));
-        Ok((Self { queue, state, new_messages }, task))
+        let shared = Shared::new(store, jobs, state, migrated);
+        let writer = Self::new(queue, &shared);
+        Ok((writer, tokio::spawn(task::run(shared))))
+    }
+
+    fn new(queue: mpsc::Sender<Job>, shared: &Shared) -> Self {
+        Self {
+            queue,
+            state: Arc::clone(&shared.state),
+            new_messages: Arc::clone(&shared.new_messages),
+            new_confirmations: Arc::clone(&shared.new_confirmations),
+        }
     }
 
     /// The number of writes that are queued or being written.
@@ -126,6 +136,12 @@ impl Writer {
     #[must_use]
     pub fn new_messages(&self) -> Arc<Notify> {
         Arc::clone(&self.new_messages)
+    }
+
+    /// Is notified after opt-ins were stored that wait for their confirmation.
+    #[must_use]
+    pub fn new_confirmations(&self) -> Arc<Notify> {
+        Arc::clone(&self.new_confirmations)
     }
 
     /// Records a download or a join and returns what was known of the address before. Returns `None` if there is no
@@ -195,7 +211,7 @@ pub(super) mod tests {
     async fn a_write_that_would_wait_too_long_is_refused_and_counted() {
         let (queue, _jobs) = mpsc::channel(1);
         let state = Arc::new(state::tests::state(Duration::from_secs(3), 1));
-        let writer = Writer { queue, state, new_messages: Arc::default() };
+        let writer = Writer { queue, state, new_messages: Arc::default(), new_confirmations: Arc::default() };
         assert!(matches!(writer.record_message(message()).await, Err(StoreFailure::Unavailable(_))));
         assert_eq!((writer.refused(), writer.waiting()), (1, 1));
     }

@@ -27,6 +27,10 @@ pub(crate) struct BuiltSite {
     /// By path.
     pub served: HashMap<String, Served>,
     pub not_found: Served,
+    /// Asks whether to confirm an opt-in.
+    pub confirm: Served,
+    /// Says that the opt-in is confirmed.
+    pub confirmed: Served,
     /// Asks whether to unsubscribe from the monthly email.
     pub unsubscribe: Served,
     /// Confirms that the reader is unsubscribed.
@@ -45,7 +49,7 @@ impl BuiltSite {
     ) -> Result<Self, SiteFailure> {
         let facts = SiteFacts::read(content)?;
         let sample = Sample::if_offered(content, &facts.name, base_url, newest_image, releases)?;
-        let reference = reference::build(base_url, newest_image, releases, sample.as_ref());
+        let reference = reference::build(base_url, newest_image, releases, sample.as_ref(), policies);
         let site = Site::build(content, facts, policies, base_url, &reference)?;
         let server_info = ServerInfo::new(&site, base_url);
         let mut served = pages(&site, base_url);
@@ -57,6 +61,8 @@ impl BuiltSite {
         Ok(Self {
             served,
             not_found: Served::not_found(&site.not_found),
+            confirm: Served::private_page(&site.confirm),
+            confirmed: Served::private_page(&site.confirmed),
             unsubscribe: Served::private_page(&site.unsubscribe),
             unsubscribed: Served::private_page(&site.unsubscribed),
             never_again: Served::private_page(&site.never_again),

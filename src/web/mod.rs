@@ -7,6 +7,7 @@ mod api;
 mod app;
 mod body;
 mod built_site;
+mod confirmation;
 mod discovery;
 mod endpoints;
 mod fields;
@@ -35,6 +36,7 @@ mod routes;
 mod security_txt;
 mod served;
 mod shape;
+mod token_page;
 mod unsubscribe;
 
 pub use app::App;

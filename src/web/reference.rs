@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::endpoints::{API_VERSION, DOWNLOAD, ENDPOINTS, Endpoint, parse_download_order};
+use super::endpoints::{API_VERSION, DOWNLOAD, ENDPOINTS, Endpoint, endpoints, parse_download_order};
 use super::fields::Fields;
 use super::limits::ClientLimit;
 use super::mcp::server_info::VERSIONS;
@@ -18,6 +18,7 @@ use crate::domain::base_url::BaseUrl;
 use crate::domain::consent::{self, Via};
 use crate::domain::limits;
 use crate::domain::release::Releases;
+use crate::site::Policies;
 
 /// What every template of the site can use besides `site.toml`.
 #[derive(Serialize)]
@@ -69,6 +70,7 @@ pub(crate) fn build(
     newest_image: &NewestImage,
     releases: &Releases,
     sample: Option<&Sample>,
+    policies: &Policies,
 ) -> Value {
     json!(Reference {
         limits: BTreeMap::from([
@@ -79,12 +81,16 @@ pub(crate) fn build(
             ("message_min", limits::MIN_MESSAGE_CHARS),
             ("message", limits::MAX_MESSAGE_CHARS),
             ("body_kib", limits::MAX_BODY_BYTES / 1024),
+            (
+                "confirmation_days",
+                usize::try_from(limits::CONFIRMATION_PERIOD.as_secs() / 86_400).unwrap_or(usize::MAX)
+            ),
             ("connections", limits::MAX_CONNECTIONS_PER_CLIENT),
         ]),
         client_limits: ClientLimit::ALL.map(ClientLimitListing::from),
         errors: ErrorCode::ALL.map(ErrorListing::from),
         problem_example: problem_example(base_url),
-        endpoints: ENDPOINTS.map(EndpointListing::from),
+        endpoints: endpoints(policies).map(EndpointListing::from),
         tools: TOOLS,
         mcp_versions: VERSIONS,
         api_version: API_VERSION,

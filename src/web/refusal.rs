@@ -43,7 +43,7 @@ impl Refusal {
         match self {
             Self::Signups => "Downloads and joins of one client",
             Self::Messages => "Messages of one client",
-            Self::UnknownTokens => "Unknown unsubscribe tokens of one client",
+            Self::UnknownTokens => "Unknown tokens of one client",
             Self::McpRequests => "MCP requests of one client",
             Self::ConnectionsPerClient => "Connections of one client",
             Self::RequestsInFlight => "Requests in flight of one client",

@@ -8,7 +8,8 @@ use super::app::App;
 use super::endpoints::{CONTACT, DOWNLOAD, WAITLIST};
 use super::mcp::{self, server_info};
 use super::response::method_not_allowed;
-use super::{api, forms, pages, releases, security_txt, unsubscribe};
+use super::{api, confirmation, forms, pages, releases, security_txt, unsubscribe};
+use crate::domain::confirmation::CONFIRMATION_PATH;
 use crate::domain::unsubscribe::UNSUBSCRIBE_PATH;
 use crate::site::PageName;
 
@@ -33,6 +34,8 @@ pub(super) enum Route {
     Image,
     /// Readers of the monthly email, and their mail clients.
     Unsubscribe,
+    /// People who confirm their opt-in.
+    Confirmation,
     /// Security researchers.
     SecurityTxt,
     /// All other paths.
@@ -63,6 +66,7 @@ impl Route {
             Self::LatestImage => "/releases/latest/{file}",
             Self::Image => "/releases/{file}",
             Self::Unsubscribe => "/unsubscribe/{token}",
+            Self::Confirmation => "/confirm/{token}",
             Self::SecurityTxt => security_txt::PATH,
             Self::Page => "*",
         }
@@ -83,6 +87,8 @@ impl Route {
             Self::Image
         } else if is_below(UNSUBSCRIBE_PATH) {
             Self::Unsubscribe
+        } else if is_below(CONFIRMATION_PATH) {
+            Self::Confirmation
         } else {
             Self::Page
         }
@@ -101,8 +107,9 @@ impl Route {
             Self::LatestImage | Self::Image | Self::SecurityTxt if !reads => method_not_allowed("GET, HEAD"),
             Self::LatestImage => releases::latest(app, request).await,
             Self::Image => releases::image(app, request).await,
-            // In a box of its own: it is several times as large as the others, and each request allocates the largest.
+            // In boxes of their own: they are several times as large as the others, and each request allocates the largest.
             Self::Unsubscribe => Box::pin(unsubscribe::unsubscribe_page(app, request)).await,
+            Self::Confirmation => Box::pin(confirmation::confirmation_page(app, request)).await,
             Self::SecurityTxt => security_txt::security_txt(&app),
             Self::Page => pages::fallback(&app, &request),
         }
@@ -125,6 +132,8 @@ mod tests {
             ("/releases/latest/a/b", Route::Page),
             ("/unsubscribe/", Route::Page),
             ("/unsubscribe/token", Route::Unsubscribe),
+            ("/confirm/", Route::Page),
+            ("/confirm/token", Route::Confirmation),
             ("/api/", Route::UnknownEndpoint),
             ("/api/a/b", Route::UnknownEndpoint),
             ("/api", Route::Page),

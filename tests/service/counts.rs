@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use porchlight::config::RawSettings;
+use porchlight::domain::confirmation::OptInRequest;
 use porchlight::domain::consent::Via;
 use porchlight::domain::contact::{ContactMessage, ReceivedMessage};
 use porchlight::domain::email::EmailAddress;
@@ -179,7 +180,7 @@ async fn a_write_repeated_after_an_ambiguous_commit_is_counted_once() {
         let database = StoredIn::parse(service.database.url()).expect("a database");
         let (writer, written) = Writer::start(&database, None).expect("a writer");
         let (at, email) = (service.clock.now(), EmailAddress::parse("ada@example.com").expect("an address"));
-        let kind = SignupKind::Download { updates: true, requires_release: false };
+        let kind = SignupKind::Download { opt_in: OptInRequest::Immediate, requires_release: false };
         let signup = SignupRecord { id: Uuid::max(), kind, email: email.clone(), source: None, via: Via::Site, at };
         let text = MessageText::parse("Hello").expect("a message");
         let message = ReceivedMessage { id: Uuid::max(), contact: ContactMessage { name: None, email, text }, at };

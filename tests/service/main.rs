@@ -16,6 +16,7 @@ mod bodies;
 mod check;
 mod clients;
 mod configuration;
+mod confirmations;
 mod connections;
 mod contact;
 mod counts;

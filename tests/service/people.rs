@@ -74,13 +74,16 @@ async fn a_data_request_returns_everything_stored_about_a_person() {
                 "email": "Ada@Example.com",
                 "first_seen": at,
                 "updates": true,
+                "pending": false,
+                "asked_at": null,
                 "waitlist": true,
                 "downloads": 2,
                 "suppressed": false,
                 "suppression": null,
                 "events": [event("download", json!("tests")), event("download", json!("tests")), event("join", Value::Null)],
                 "consents": [{
-                    "at": at, "via": "api", "source": "tests", "wording": 1, "stands": true, "withdrawn": null,
+                    "at": at, "via": "api", "source": "tests", "wording": 1, "stands": true,
+                    "pending": false, "confirmed_at": null, "withdrawn": null,
                 }],
                 "messages": [{
                     "id": message["id"], "reference": message["reference"], "at": at, "email": "ADA@example.com",

@@ -30,7 +30,7 @@ async fn download(service: &Service, email: &str, updates: bool) {
 }
 
 /// The link in a letter to this person.
-async fn link(service: &Service, email: &str) -> String {
+pub(super) async fn link(service: &Service, email: &str) -> String {
     let store = store(service);
     let email = address(email);
     let tokens = actions::ensure_unsubscribe_tokens(&store, std::slice::from_ref(&email), service.clock.now())

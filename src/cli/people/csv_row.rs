@@ -12,7 +12,7 @@ use crate::domain::suppression::SuppressionReason;
 use crate::domain::text::Source;
 use crate::domain::time::Timestamp;
 
-pub(super) const COLUMNS: [&str; 11] = [
+pub(super) const COLUMNS: [&str; 14] = [
     "email",
     "first_seen",
     "downloads",
@@ -22,14 +22,17 @@ pub(super) const COLUMNS: [&str; 11] = [
     "via",
     "source",
     "wording",
+    "confirmed_at",
     "suppressed",
     "suppressed_reason",
+    "pending_since",
+    "asked_at",
 ];
 
 /// Spreadsheets often save CSV in another encoding by default.
 pub(super) const NOT_UTF_8: &str = "it is not in UTF-8; save it as “CSV UTF-8”";
 
-/// Returns the row of a person. The opt-in of a suppressed address is omitted, so that another program that reads the
+/// Returns the row of a person. An import ignores the last two columns, because it cannot ask anybody for a confirmation. The opt-in of a suppressed address is omitted, so that another program that reads the
 /// file does not mail it.
 pub(super) fn to_cells(person: &Person) -> [String; COLUMNS.len()] {
     let opt_in = person.opt_in.as_ref().filter(|_| person.receives_letter());
@@ -44,8 +47,11 @@ pub(super) fn to_cells(person: &Person) -> [String; COLUMNS.len()] {
         of_opt_in(|opt_in| opt_in.via.as_str().to_owned()),
         of_opt_in(|opt_in| opt_in.source.as_ref().map(Source::as_str).unwrap_or_default().to_owned()),
         of_opt_in(|opt_in| opt_in.wording.to_string()),
+        of_opt_in(|opt_in| opt_in.confirmed_at.map(Timestamp::rfc3339).unwrap_or_default()),
         person.suppressed.is_some().to_string(),
         person.suppressed.map(SuppressionReason::as_str).unwrap_or_default().to_owned(),
+        person.pending.map(|pending| pending.since.rfc3339()).unwrap_or_default(),
+        person.pending.and_then(|pending| pending.asked_at).map(Timestamp::rfc3339).unwrap_or_default(),
     ]
     .map(|cell| escape_formula(&cell))
 }
@@ -134,6 +140,7 @@ impl Row<'_> {
                 .map_err(|invalid| invalid(&format!("is not a number up to {MAX_IMPORTED_DOWNLOADS}")))?,
             waitlist: self.boolean("waitlist")?,
             opt_in: self.boolean("updates")?.then_some(opt_in),
+            pending: None,
             suppressed: self.boolean("suppressed")?.then_some(reason),
         })
     }
@@ -149,6 +156,7 @@ impl Row<'_> {
             via: via.map_err(|invalid| invalid("is not one of site, api, mcp and import"))?,
             source: source.map_err(|why| self.invalid("source", &format!("is too long: {why}")))?,
             wording: wording.map_err(|invalid| invalid("is not a known wording"))?,
+            confirmed_at: self.timestamp("confirmed_at")?,
         })
     }
 
@@ -274,12 +282,9 @@ mod tests {
         let timestamp = (0..1_794_744_000_i64).prop_map(|seconds| Timestamp::from_unix_millis(seconds * 1000));
         let via = prop::sample::select(Via::ALL.to_vec());
         let source = prop::option::of("[=+@'\",;\ta-z\n ]{1,8}".prop_map(|text| Source::parse(&text).unwrap()));
-        let opt_in = (timestamp.clone(), via, source, 0..=WORDING).prop_map(|(at, via, source, wording)| OptIn {
-            at,
-            via,
-            source,
-            wording,
-        });
+        let confirmed_at = prop::option::of(timestamp.clone());
+        let opt_in = (timestamp.clone(), via, source, 0..=WORDING, confirmed_at)
+            .prop_map(|(at, via, source, wording, confirmed_at)| OptIn { at, via, source, wording, confirmed_at });
         let suppressed = prop::option::of(prop::sample::select(SuppressionReason::ALL.to_vec()));
         (email, timestamp, 0..=MAX_IMPORTED_DOWNLOADS, any::<bool>(), prop::option::of(opt_in), suppressed).prop_map(
             |(email, first_seen, downloads, waitlist, opt_in, suppressed)| Person {
@@ -288,6 +293,7 @@ mod tests {
                 downloads,
                 waitlist,
                 opt_in: opt_in.filter(|_| suppressed.is_none()),
+                pending: None,
                 suppressed,
             },
         )

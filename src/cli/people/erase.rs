@@ -27,6 +27,9 @@ pub(super) async fn erase(store: &Store, email: &EmailAddress, yes: bool) -> Res
     if !kept.months.is_empty() {
         eprint_line("Kept as a hash: the address got this month's letter.");
     }
+    if kept.asked_at.is_some() {
+        eprint_line("Kept as a hash for 30 days: the address was asked to confirm an opt-in.");
+    }
     eprint_line(&scrub_report(&scrubbed));
     eprint_line("Backups, exported lists and messages in your mailbox are not changed.");
     Ok(())

@@ -24,6 +24,8 @@ pub(super) fn person_json(person: &PersonRecord, base_url: &BaseUrl) -> Value {
         "email": person.email.as_typed(),
         "first_seen": person.first_seen.map(Timestamp::rfc3339),
         "updates": receives_letter(person),
+        "pending": person.consents.iter().any(|consent| consent.is_pending),
+        "asked_at": person.asked_at.map(Timestamp::rfc3339),
         "waitlist": count_events(person, "join") > 0,
         "downloads": count_events(person, "download"),
         "suppressed": person.suppression.is_some(),
@@ -49,6 +51,8 @@ fn consent(consent: &ConsentRecord) -> Value {
         "source": opt_in.source.as_ref().map(Source::as_str),
         "wording": opt_in.wording,
         "stands": consent.is_current,
+        "pending": consent.is_pending,
+        "confirmed_at": opt_in.confirmed_at.map(Timestamp::rfc3339),
         "withdrawn": consent.withdrawn.as_ref().map(|(at, kind)| json!({ "at": at.rfc3339(), "how": kind })),
     })
 }
@@ -71,10 +75,15 @@ pub(super) fn lines(person: &PersonRecord, base_url: &BaseUrl) -> Vec<String> {
         Some((at, reason)) => format!("since {} ({})", at.date(), reason.as_str()),
         None => "no".to_owned(),
     };
+    let updates = if person.consents.iter().any(|consent| consent.is_pending) {
+        "no (the opt-in waits for its confirmation)"
+    } else {
+        yes_or_no(receives_letter(person))
+    };
     let mut lines = vec![
         format!("email        {}", sanitize(person.email.as_typed())),
         format!("first seen   {}", person.first_seen.map_or_else(|| "never".to_owned(), Timestamp::rfc3339)),
-        format!("updates      {}", yes_or_no(receives_letter(person))),
+        format!("updates      {updates}"),
         format!("waitlist     {}", yes_or_no(count_events(person, "join") > 0)),
         format!("downloads    {}", count_events(person, "download")),
         format!("suppressed   {suppressed}"),
@@ -99,8 +108,10 @@ fn history(person: &PersonRecord) -> Vec<(Timestamp, String)> {
     for ConsentRecord { opt_in, withdrawn, .. } in &person.consents {
         let channel = channel(opt_in.via.as_str(), opt_in.source.as_ref().map(Source::as_str));
         history.push((opt_in.at, format!("opt-in ({channel}, wording {})", opt_in.wording)));
+        history.extend(opt_in.confirmed_at.map(|at| (at, "opt-in confirmed by mail".to_owned())));
         history.extend(withdrawn.iter().map(|(at, kind)| (*at, format!("opt-in withdrawn ({kind})"))));
     }
+    history.extend(person.asked_at.map(|at| (at, "mail that asks to confirm the opt-in".to_owned())));
     for letter in &person.letters {
         history.push((letter.at, format!("letter “{}”: {}", sanitize_line(&letter.subject), letter.state)));
     }

@@ -2,18 +2,20 @@
 
 use std::collections::HashSet;
 
-use sqlx::Postgres;
 use sqlx::postgres::{PgConnection, PgPool};
+use sqlx::{Connection, Postgres};
 use uuid::Uuid;
 
 use super::kept_connection::KeptConnection;
-use super::{Indexed, People, PersonBatch, SignupRecord, group_by_person, known_before_each};
+use super::{Indexed, People, PersonBatch, SignupRecord, group_by_person, known_before_each, pending_opt_ins};
 use crate::domain::calendar::Day;
 use crate::domain::consent;
 use crate::domain::signup::KnownBefore;
 use crate::domain::text::Source;
 use crate::store::StoreFailure;
+use crate::store::confirmations::record_pending_opt_ins;
 use crate::store::sources::RefusedSources;
+use crate::store::statement::Statement;
 
 /// Inserts nothing if the batch requires a release (`$1`) and there is none.
 ///
@@ -123,7 +125,31 @@ async fn record(
     result
 }
 
+/// Opt-ins that wait for their confirmation take statements of their own, in one transaction with their signups.
 async fn record_on(
+    connection: &mut PgConnection,
+    signups: &Indexed<'_>,
+    people: &People<'_>,
+    refused: &RefusedSources,
+    requires_release: bool,
+) -> Result<Known, sqlx::Error> {
+    let pending = pending_opt_ins(people);
+    if pending.is_empty() {
+        return record_signups(connection, signups, people, refused, requires_release).await;
+    }
+    Box::pin(async {
+        let mut tx = connection.begin().await?;
+        let known = record_signups(&mut tx, signups, people, refused, requires_release).await?;
+        if known.0 > 0 {
+            record_pending_opt_ins!(tx, |statement: Statement| statement.postgres, pending);
+        }
+        tx.commit().await?;
+        Ok(known)
+    })
+    .await
+}
+
+async fn record_signups(
     connection: &mut PgConnection,
     signups: &Indexed<'_>,
     people: &People<'_>,

@@ -11,14 +11,17 @@ use uuid::Uuid;
 use super::kept_connection::KeptConnection;
 use super::{
     Indexed, OFFERS_RELEASE, People, PersonBatch, SignupKind, SignupRecord, group_by_person, known_before_each,
+    pending_opt_ins,
 };
 use crate::domain::calendar::Day;
 use crate::domain::consent;
 use crate::domain::counts::{CountedEvent, Counts, SourceCounts};
 use crate::domain::signup::KnownBefore;
 use crate::domain::text::Source;
+use crate::store::confirmations::record_pending_opt_ins;
 use crate::store::rows_statement::RowsStatement;
 use crate::store::sources::RefusedSources;
+use crate::store::statement::Statement;
 
 static SELECT_PEOPLE: RowsStatement<1> = RowsStatement::new(
     "SELECT people.address, people.first_download, people.first_join, people.opt_in",
@@ -106,6 +109,10 @@ async fn insert_on(
     let opt_ins = opt_ins(&people, &stored);
     if !opt_ins.is_empty() {
         insert_consents(&opt_ins).execute(&mut *tx).await?;
+    }
+    let pending = pending_opt_ins(&people);
+    if !pending.is_empty() {
+        record_pending_opt_ins!(tx, |statement: Statement| statement.sqlite, pending);
     }
     let known_before = |address: &str, person: &PersonBatch<'_>| known_before(person, stored.get(address));
     // A repeated write inserts nothing and must not be counted again.

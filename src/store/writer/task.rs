@@ -25,10 +25,11 @@ const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
 /// What the batches in flight share.
 pub(super) struct Shared {
     store: Store,
-    state: Arc<WriterState>,
+    pub(super) state: Arc<WriterState>,
     queue: Mutex<mpsc::Receiver<Job>>,
     migrated: AtomicBool,
-    new_messages: Arc<Notify>,
+    pub(super) new_messages: Arc<Notify>,
+    pub(super) new_confirmations: Arc<Notify>,
     written: Arc<Notify>,
     /// The number of batches that are being written.
     in_flight: AtomicUsize,
@@ -75,6 +76,7 @@ async fn write_batches(shared: &Shared) {
             }
         }
         let has_messages = !messages.is_empty();
+        let awaits_confirmation = signups.iter().any(|write| write.record.awaits_confirmation());
         let result = match shared.migrate().await {
             Ok(()) => {
                 let mut result = Ok(());
@@ -110,23 +112,21 @@ async fn write_batches(shared: &Shared) {
         if has_messages {
             shared.new_messages.notify_one();
         }
+        if awaits_confirmation {
+            shared.new_confirmations.notify_one();
+        }
     }
 }
 
 impl Shared {
-    pub(super) fn new(
-        store: Store,
-        queue: mpsc::Receiver<Job>,
-        state: Arc<WriterState>,
-        new_messages: Arc<Notify>,
-        migrated: bool,
-    ) -> Self {
+    pub(super) fn new(store: Store, queue: mpsc::Receiver<Job>, state: Arc<WriterState>, migrated: bool) -> Self {
         Self {
             store,
             state,
             queue: Mutex::new(queue),
             migrated: migrated.into(),
-            new_messages,
+            new_messages: Arc::default(),
+            new_confirmations: Arc::default(),
             written: Arc::default(),
             in_flight: AtomicUsize::new(0),
             landed: Notify::new(),
@@ -224,9 +224,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open_for_writer(&Database::Sqlite(folder.path().join("porchlight.db"))).unwrap();
         let (queue, jobs) = mpsc::channel(1);
-        let (state, new_messages) = (Arc::new(WriterState::default()), Arc::<Notify>::default());
-        let writer = Writer { queue, state: Arc::clone(&state), new_messages: Arc::clone(&new_messages) };
-        let shared = Shared::new(store, jobs, state, new_messages, true);
+        let shared = Shared::new(store, jobs, Arc::default(), true);
+        let writer = Writer::new(queue, &shared);
         shared.in_flight.fetch_add(1, Ordering::Relaxed);
 
         let mut collected = Vec::new();

@@ -35,7 +35,10 @@ pub(crate) fn files(
         ("/robots.txt", UnencodedResponse::briefing(plain, robots::robots(&site.facts, base_url, policies.ai_train))),
         (
             openapi::PATH,
-            UnencodedResponse::briefing("application/json", pretty(&openapi::document(&site.facts, base_url))),
+            UnencodedResponse::briefing(
+                "application/json",
+                pretty(&openapi::document(&site.facts, base_url, policies)),
+            ),
         ),
         ("/.well-known/ai-catalog.json", UnencodedResponse::briefing("application/ai-catalog+json", pretty(&catalog))),
         ("/.well-known/ard.json", UnencodedResponse::briefing("application/ai-catalog+json", pretty(&catalog))),

@@ -3,16 +3,17 @@
 use serde_json::{Map, Value, json};
 
 use crate::domain::base_url::BaseUrl;
-use crate::site::SiteFacts;
-use crate::web::endpoints::{API_VERSION, ENDPOINTS, Endpoint};
+use crate::site::{Policies, SiteFacts};
+use crate::web::endpoints::{API_VERSION, Endpoint, endpoints};
 use crate::web::mcp::server_info;
 use crate::web::problem::{ErrorCode, PROBLEM};
 
 pub(super) const PATH: &str = "/openapi.json";
 
-pub(super) fn document(facts: &SiteFacts, base_url: &BaseUrl) -> Value {
+pub(super) fn document(facts: &SiteFacts, base_url: &BaseUrl, policies: &Policies) -> Value {
+    let endpoints = endpoints(policies);
     let mut paths: Map<_, _> =
-        ENDPOINTS.iter().map(|endpoint| (endpoint.path.to_owned(), json!({ "post": operation(endpoint) }))).collect();
+        endpoints.iter().map(|endpoint| (endpoint.path.to_owned(), json!({ "post": operation(endpoint) }))).collect();
     paths.insert(server_info::PATH.to_owned(), json!({ "post": mcp_operation() }));
     json!({
         "openapi": "3.1.0",
@@ -36,7 +37,7 @@ pub(super) fn document(facts: &SiteFacts, base_url: &BaseUrl) -> Value {
             { "name": "agents", "description": "The Model Context Protocol." },
         ],
         "paths": paths,
-        "components": { "schemas": schemas() },
+        "components": { "schemas": schemas(&endpoints) },
     })
 }
 
@@ -148,8 +149,8 @@ fn mcp_operation() -> Value {
     })
 }
 
-fn schemas() -> Value {
-    let shapes = ENDPOINTS.iter().flat_map(|endpoint| [&endpoint.request, &endpoint.result]).chain([&PROBLEM]);
+fn schemas(endpoints: &[&'static Endpoint]) -> Value {
+    let shapes = endpoints.iter().flat_map(|endpoint| [&endpoint.request, &endpoint.result]).chain([&PROBLEM]);
     let mut schemas: Map<_, _> = shapes.map(|shape| (shape.name.to_owned(), shape.schema())).collect();
     schemas.insert("JsonRpcMessage".to_owned(), message());
     schemas.insert("JsonRpcResponse".to_owned(), response());

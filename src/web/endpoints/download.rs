@@ -17,6 +17,17 @@ const UPDATES: Field = Field::optional(
     "`true` only when the person asked for one email a month about what is new.",
 );
 
+/// With the setting `confirm_updates`.
+const UPDATES_TO_CONFIRM: Field = Field {
+    description: "`true` only when the person asked for one email a month about what is new. A mail then asks them to \
+                  confirm it; without that, no letter is sent.",
+    ..UPDATES
+};
+
+/// The description of the endpoint if opt-ins have to be confirmed.
+pub(super) const DOWNLOAD_TO_CONFIRM: Endpoint =
+    Endpoint { request: Shape { fields: &[EMAIL, UPDATES_TO_CONFIRM, SOURCE], ..DOWNLOAD.request }, ..DOWNLOAD };
+
 pub(crate) const DOWNLOAD: Endpoint = Endpoint {
     operation_id: "startDownload",
     path: "/api/download",

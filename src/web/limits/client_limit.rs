@@ -10,7 +10,7 @@ pub(crate) enum ClientLimit {
     /// Downloads and joins, from the API, the form and MCP.
     Signups,
     Messages,
-    /// Unsubscribe requests with an unknown token.
+    /// Unsubscribe and confirmation requests with an unknown token.
     UnknownTokens,
     /// All requests to `/mcp` that are not [`Self::Signups`].
     McpRequests,
@@ -33,7 +33,7 @@ impl ClientLimit {
         match self {
             Self::Signups => "downloads and joins together",
             Self::Messages => "contact messages",
-            Self::UnknownTokens => "unsubscribe requests with an unknown token",
+            Self::UnknownTokens => "unsubscribe and confirmation requests with an unknown token",
             Self::McpRequests => "other requests to `/mcp`",
         }
     }

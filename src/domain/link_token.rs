@@ -1,0 +1,54 @@
+//! The random part of a link in a mail.
+
+use std::fmt;
+
+use super::sha256::hex;
+
+/// The last path segment of a link in a mail. It is random, so it cannot be guessed and reveals nothing about the person.
+#[derive(Clone, PartialEq, Eq)]
+pub struct LinkToken(String);
+
+impl LinkToken {
+    /// Length of the random part: 160 bits.
+    pub const BYTES: usize = 20;
+
+    #[must_use]
+    pub fn from_random(bytes: [u8; Self::BYTES]) -> Self {
+        Self(hex(&bytes))
+    }
+
+    /// Parses a token. Returns `None` if `text` does not have the form of one.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
+        (text.len() == 2 * Self::BYTES && text.bytes().all(is_digit)).then(|| Self(text.to_owned()))
+    }
+
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// Does not reveal the token: anyone who has it can act for the person.
+impl fmt::Debug for LinkToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(not shown)")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_parsed_as_it_was_printed_and_nothing_else_is_accepted() {
+        let token = LinkToken::from_random([0xa5; LinkToken::BYTES]);
+        assert_eq!(LinkToken::parse(token.as_str()), Some(token.clone()));
+        let text = token.as_str();
+        for wrong in ["", &text[1..], &text.to_uppercase(), &format!("{text}0"), &text.replace('a', "g")] {
+            assert_eq!(LinkToken::parse(wrong), None, "{wrong}");
+        }
+        assert!(!format!("{token:?}").contains("a5"));
+    }
+}

@@ -1,0 +1,273 @@
+//! Opt-ins that count once they are confirmed: recorded with the signup, confirmed or declined by the link in the mail, and
+//! deleted when they expire. `store/confirmation_mails.rs` has the mails.
+//!
+//! A person has at most one row in `confirmations`. While it waits, further signups do not change it. It is deleted when the
+//! person unsubscribes. A version that does not know of confirmations leaves it there; then a later opt-in takes its place.
+
+use serde_json::{Value, json};
+
+use super::counts::{ADD_COUNTS, counts_batch};
+use super::signups::SignupRecord;
+use super::statement::{Statement, batch_statement, in_transaction, on_pool};
+use super::steps::{StepFailure, Steps};
+use super::unsubscribe::{CLEAR_OPT_IN, INSERT_WITHDRAWAL, SELECT_HASH_KEY, SUPPRESS, parse_hash_key};
+use super::{Store, StoreFailure};
+use crate::domain::calendar::Day;
+use crate::domain::confirmation::ConfirmationToken;
+use crate::domain::consent::Via;
+use crate::domain::counts::{CountedEvent, Counts};
+use crate::domain::email::EmailAddress;
+use crate::domain::limits::{self, CONFIRMATION_PERIOD};
+use crate::domain::suppression::SuppressionReason;
+use crate::domain::text::Source;
+use crate::domain::time::Timestamp;
+use crate::domain::unsubscribe::UnsubscribeKind;
+
+/// Expired opt-ins of these people that [`Store::prune_confirmations`] has not deleted yet.
+pub(super) const DELETE_EXPIRED_CONSENTS: Statement = batch_statement!(
+    "DELETE FROM consents WHERE confirmed_at IS NULL AND id IN \
+     (SELECT f.consent FROM confirmations f WHERE f.address IN (SELECT batch.address",
+    (address text, at bigint),
+    "AND f.expires_at <= batch.at))"
+);
+
+pub(super) const DELETE_EXPIRED: Statement = batch_statement!(
+    "DELETE FROM confirmations WHERE address IN (SELECT batch.address",
+    (address text, at bigint),
+    "AND confirmations.expires_at <= batch.at)"
+);
+
+/// Only for people without an opt-in. An opt-in that waits already stays, and its mail is not sent again.
+pub(super) const INSERT_CONFIRMATIONS: Statement = batch_statement!(
+    "INSERT INTO confirmations (address, consent, state, at, expires_at, tries) \
+     SELECT batch.address, batch.id, 'waiting', batch.at, batch.expires_at, 0",
+    (address text, id text, at bigint, expires_at bigint),
+    "AND EXISTS (SELECT 1 FROM people p WHERE p.address = batch.address AND p.opt_in IS NULL) ORDER BY batch.address \
+     ON CONFLICT (address) DO UPDATE SET consent = excluded.consent, state = 'waiting', at = excluded.at, \
+         expires_at = excluded.expires_at, tries = 0, trouble = NULL \
+     WHERE confirmations.state = 'confirmed' AND confirmations.consent <> excluded.consent"
+);
+
+/// The consents that [`INSERT_CONFIRMATIONS`] refers to.
+pub(super) const INSERT_PENDING_CONSENTS: Statement = batch_statement!(
+    "INSERT INTO consents (id, address, at, via, source, wording, from_program) \
+     SELECT batch.id, batch.address, batch.at, batch.via, batch.source, batch.wording, batch.from_program",
+    (address text, id text, at bigint, via text, source text, wording bigint, from_program bigint),
+    "AND EXISTS (SELECT 1 FROM confirmations f WHERE f.address = batch.address AND f.consent = batch.id) \
+     ON CONFLICT (id) DO NOTHING"
+);
+
+/// Records opt-ins that wait for their confirmation, in the transaction of their signups. Repeating it has no effect.
+macro_rules! record_pending_opt_ins {
+    ($tx:ident, $sql:expr, $signups:expr) => {{
+        use $crate::store::confirmations::{
+            DELETE_EXPIRED, DELETE_EXPIRED_CONSENTS, INSERT_CONFIRMATIONS, INSERT_PENDING_CONSENTS, pending_batch,
+        };
+        let (sql, batch) = ($sql, pending_batch($signups));
+        for statement in
+            [DELETE_EXPIRED_CONSENTS, DELETE_EXPIRED, INSERT_CONFIRMATIONS, INSERT_PENDING_CONSENTS].map(sql)
+        {
+            sqlx::query(statement).bind(&batch).execute(&mut *$tx).await?;
+        }
+    }};
+}
+
+pub(super) use record_pending_opt_ins;
+
+/// The parameter of the statements of [`record_pending_opt_ins`].
+pub(super) fn pending_batch<'a>(signups: impl IntoIterator<Item = &'a SignupRecord>) -> String {
+    let rows = signups.into_iter().map(|signup| {
+        json!({
+            "address": signup.email.key(),
+            "id": signup.id,
+            "at": signup.at.unix_millis(),
+            "expires_at": signup.at.after(CONFIRMATION_PERIOD).unix_millis(),
+            "via": signup.via.as_str(),
+            "source": signup.source.as_ref().map(Source::as_str),
+            "wording": crate::domain::consent::WORDING,
+            "from_program": i64::from(signup.via.is_program()),
+        })
+    });
+    rows.collect::<Value>().to_string()
+}
+
+const SELECT_STATE: &str = "SELECT state FROM confirmations WHERE token = $1 AND expires_at > $2";
+
+/// Locks the person until the commit. People are locked before confirmations, as signups do.
+const LOCK_OWNER: Statement = Statement {
+    sqlite: "SELECT p.address, p.email FROM confirmations f JOIN people p ON p.address = f.address \
+             WHERE f.token = $1 AND f.expires_at > $2",
+    postgres: "SELECT p.address, p.email FROM confirmations f JOIN people p ON p.address = f.address \
+               WHERE f.token = $1 AND f.expires_at > $2 FOR UPDATE OF p",
+};
+
+/// Marks the opt-in as confirmed, if it waits. Returns its row of `consents`.
+const CONFIRM: &str = "UPDATE confirmations SET state = 'confirmed', at = $2 \
+     WHERE address = $1 AND state <> 'confirmed' RETURNING consent";
+
+const CONFIRM_CONSENT: &str =
+    "UPDATE consents SET confirmed_at = $2 WHERE id = $1 AND confirmed_at IS NULL RETURNING at, via, source";
+
+/// The makers may have imported the person meanwhile.
+const SET_OPT_IN: &str = "UPDATE people SET opt_in = COALESCE(opt_in, $2) WHERE address = $1";
+
+/// The row exists if the source of the signup was counted by name.
+const COUNT_SOURCE: &str = "UPDATE sources SET opt_ins = opt_ins + 1 WHERE day = $1 AND source = $2";
+
+pub(super) const DELETE_PENDING_CONSENT: &str = "DELETE FROM consents WHERE confirmed_at IS NULL AND id IN \
+     (SELECT consent FROM confirmations WHERE address = $1)";
+
+pub(super) const DELETE_CONFIRMATION: &str = "DELETE FROM confirmations WHERE address = $1";
+
+const SELECT_EXPIRED: Statement = Statement {
+    sqlite: "SELECT address FROM confirmations WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2",
+    postgres: "SELECT address FROM confirmations WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 \
+               FOR UPDATE SKIP LOCKED",
+};
+
+const DELETE_OLD_HASHES: &str = "DELETE FROM asked_addresses WHERE hash IN \
+     (SELECT hash FROM asked_addresses WHERE at <= $1 LIMIT $2)";
+
+const COUNT_PENDING: &str = "SELECT COUNT(*) FROM confirmations WHERE state <> 'confirmed'";
+
+/// `via` and `from_program` as in [`OptInOrigin::of`](crate::domain::consent::OptInOrigin::of).
+const COUNT_UNCONFIRMED: &str = "SELECT COUNT(*) FROM people p JOIN consents c ON c.id = p.opt_in \
+     WHERE c.confirmed_at IS NULL AND (c.via = 'mcp' OR c.from_program = 1)";
+
+/// How many opt-ins are of a kind that makers should know about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OptInCounts {
+    /// They wait for their confirmation, and do not count yet.
+    pub pending: u64,
+    /// They count, a program sent them, and nobody confirmed them by mail.
+    pub unconfirmed_from_programs: u64,
+}
+
+impl Store {
+    /// Returns whether the link's opt-in is confirmed, or `None` if the token is unknown or has expired.
+    ///
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn is_confirmed(&self, token: &ConfirmationToken, now: Timestamp) -> Result<Option<bool>, StoreFailure> {
+        let state: Option<String> = on_pool!(self, |pool| {
+            sqlx::query_scalar(SELECT_STATE).bind(token.as_str()).bind(now.unix_millis()).fetch_optional(pool).await?
+        });
+        Ok(state.map(|state| state == "confirmed"))
+    }
+
+    /// Makes the opt-in of the token's owner count. Repeating it has no effect. Returns `false` if the token is unknown or
+    /// has expired.
+    ///
+    /// The opt-in is counted on the day of its signup, like the signup itself.
+    ///
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn confirm_opt_in(&self, token: &ConfirmationToken, now: Timestamp) -> Result<bool, StoreFailure> {
+        // Anybody can invent tokens. An unknown one must not take the write lock.
+        match self.is_confirmed(token, now).await? {
+            None => return Ok(false),
+            Some(true) => return Ok(true),
+            Some(false) => {}
+        }
+        let at = now.unix_millis();
+        in_transaction!(self, |tx, sql| {
+            let owner: Option<(String, String)> =
+                sqlx::query_as(sql(LOCK_OWNER)).bind(token.as_str()).bind(at).fetch_optional(&mut *tx).await?;
+            let Some((address, _)) = owner else { return Ok(false) };
+            let consent: Option<String> =
+                sqlx::query_scalar(CONFIRM).bind(&address).bind(at).fetch_optional(&mut *tx).await?;
+            let Some(consent) = consent else { return Ok(true) };
+            sqlx::query(SET_OPT_IN).bind(&address).bind(&consent).execute(&mut *tx).await?;
+            let confirmed: Option<(i64, String, Option<String>)> =
+                sqlx::query_as(CONFIRM_CONSENT).bind(&consent).bind(at).fetch_optional(&mut *tx).await?;
+            if let Some((requested_at, via, source)) = confirmed {
+                let day = Day::of(Timestamp::from_unix_millis(requested_at));
+                let mut counts = Counts::default();
+                counts.add_unnamed(day, CountedEvent::OptIn, Some(Via::from_stored(&via)));
+                let source = source.unwrap_or_default();
+                sqlx::query(COUNT_SOURCE).bind(day.number()).bind(source).execute(&mut *tx).await?;
+                sqlx::query(sql(ADD_COUNTS)).bind(counts_batch(&counts)).execute(&mut *tx).await?;
+            }
+        });
+        Ok(true)
+    }
+
+    /// Records that the token's owner did not ask for the letter: deletes the opt-in that waits, withdraws one that is
+    /// confirmed, and suppresses the address. Returns `false` if the token is unknown or has expired.
+    ///
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn decline_opt_in(&self, token: &ConfirmationToken, now: Timestamp) -> Result<bool, StoreFailure> {
+        if self.is_confirmed(token, now).await?.is_none() {
+            return Ok(false);
+        }
+        let at = now.unix_millis();
+        in_transaction!(self, |tx, sql| {
+            let owner: Option<(String, String)> =
+                sqlx::query_as(sql(LOCK_OWNER)).bind(token.as_str()).bind(at).fetch_optional(&mut *tx).await?;
+            let Some((address, email)) = owner else { return Ok(false) };
+            let how = UnsubscribeKind::NotMe.as_str();
+            sqlx::query(INSERT_WITHDRAWAL).bind(&address).bind(at).bind(how).execute(&mut *tx).await?;
+            for statement in [CLEAR_OPT_IN, DELETE_PENDING_CONSENT, DELETE_CONFIRMATION] {
+                sqlx::query(statement).bind(&address).execute(&mut *tx).await?;
+            }
+            let (key,): (String,) = sqlx::query_as(SELECT_HASH_KEY).fetch_one(&mut *tx).await?;
+            let hash = parse_hash_key(&key)?.hash(&EmailAddress::from_stored(email, address));
+            let reason = SuppressionReason::NotMe.as_str();
+            sqlx::query(SUPPRESS).bind(hash).bind(at).bind(reason).execute(&mut *tx).await?;
+        });
+        Ok(true)
+    }
+
+    /// Deletes opt-ins that were not confirmed in time, and the hashes of addresses that may be asked again. Each
+    /// transaction deletes a bounded number of rows.
+    ///
+    /// # Errors
+    /// When the database is unavailable. Rows that were deleted before stay deleted.
+    pub async fn prune_confirmations(&self, now: Timestamp) -> Result<(), StoreFailure> {
+        let mut steps = Steps::default();
+        while steps.should_repeat(self.delete_expired(now.unix_millis()).await)? {}
+        let oldest = now.before(CONFIRMATION_PERIOD).unix_millis();
+        while steps.should_repeat(self.delete_old_hashes(oldest).await)? {}
+        Ok(())
+    }
+
+    async fn delete_expired(&self, now: i64) -> Result<u64, StepFailure> {
+        Ok(in_transaction!(self, |tx, sql| {
+            let select = sqlx::query_scalar(sql(SELECT_EXPIRED)).bind(now).bind(limits::MAX_ROWS_PER_STEP);
+            let expired: Vec<String> = select.fetch_all(&mut *tx).await?;
+            let batch = expired.iter().map(|address| json!({ "address": address, "at": now }));
+            let batch = batch.collect::<Value>().to_string();
+            sqlx::query(sql(DELETE_EXPIRED_CONSENTS)).bind(&batch).execute(&mut *tx).await?;
+            sqlx::query(sql(DELETE_EXPIRED)).bind(&batch).execute(&mut *tx).await?.rows_affected()
+        }))
+    }
+
+    async fn delete_old_hashes(&self, oldest: i64) -> Result<u64, StepFailure> {
+        Ok(on_pool!(self, |pool| sqlx::query(DELETE_OLD_HASHES)
+            .bind(oldest)
+            .bind(limits::MAX_ROWS_PER_STEP)
+            .execute(pool)
+            .await?
+            .rows_affected()))
+    }
+
+    /// The number of opt-ins that wait for their confirmation. Expired ones count until they are deleted.
+    ///
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn pending_opt_ins(&self) -> Result<u64, StoreFailure> {
+        let pending: i64 = on_pool!(self, |pool| sqlx::query_scalar(COUNT_PENDING).fetch_one(pool).await?);
+        Ok(u64::try_from(pending).unwrap_or_default())
+    }
+
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn opt_in_counts(&self) -> Result<OptInCounts, StoreFailure> {
+        let unconfirmed: i64 = on_pool!(self, |pool| sqlx::query_scalar(COUNT_UNCONFIRMED).fetch_one(pool).await?);
+        Ok(OptInCounts {
+            pending: self.pending_opt_ins().await?,
+            unconfirmed_from_programs: u64::try_from(unconfirmed).unwrap_or_default(),
+        })
+    }
+}
