@@ -367,7 +367,7 @@ async fn served_certificate(
 fn forwarder(mail: &MailSettings, store: &Store, clock: &Clock) -> Result<Forwarder, InvalidSettings> {
     Ok(Forwarder {
         store: store.clone(),
-        mailer: Mailer::new(mail.relay.clone(), &mail.from).map_err(|why| InvalidSettings::new("mail_from", why))?,
+        mailer: Mailer::from_settings(mail)?,
         to: MailAddress::from_mailbox(&mail.contact_to).map_err(|why| InvalidSettings::new("contact_to", why))?,
         clock: clock.clone(),
     })
