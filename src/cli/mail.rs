@@ -18,7 +18,7 @@ pub(super) enum MailCommand {
     /// Make a key, and print its DNS record and the settings
     ///
     /// Only you can read the file. A file that exists is never overwritten.
-    #[command(before_help = "Examples:\n  porchlight mail key --out /etc/porchlight/dkim.pem\n  \
+    #[command(before_help = "Examples:\n  porchlight mail key --out dkim.pem\n  \
                              porchlight mail key --out dkim-2027.pem --selector mail-2027")]
     Key(KeyArguments),
     /// Print the DNS record of the key in the setting `dkim_key`

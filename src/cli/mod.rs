@@ -132,10 +132,7 @@ enum Command {
     )]
     Letter(LetterCommand),
     /// Make the key that signs all mail (DKIM), and print its DNS record
-    #[command(
-        subcommand,
-        before_help = "Examples:\n  porchlight mail key --out /etc/porchlight/dkim.pem\n  porchlight mail record"
-    )]
+    #[command(subcommand, before_help = "Examples:\n  porchlight mail key --out dkim.pem\n  porchlight mail record")]
     Mail(MailCommand),
     /// Show, list, export, import, erase, purge and suppress people
     #[command(subcommand, before_help = "Example:\n  porchlight people show ada@example.com")]

@@ -75,8 +75,9 @@ impl DkimKey {
     /// With the setting `dkim_key`.
     pub fn read(path: &Path) -> Result<Self, InvalidSettings> {
         let invalid = |reason| InvalidSettings::new("dkim_key", reason);
-        let pem =
-            std::fs::read(path).map_err(|error| invalid(format!("{} could not be read: {error}", path.display())))?;
+        let pem = std::fs::read(path).map_err(|error| {
+            invalid(format!("{} could not be read: {error}; `porchlight mail key` makes one", path.display()))
+        })?;
         Self::from_pem(&pem).map_err(|why| invalid(format!("{}: {why}", path.display())))
     }
 

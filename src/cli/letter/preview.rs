@@ -64,13 +64,13 @@ pub(super) fn preview(settings: &Settings, file: &Path) -> Result<(), CommandFai
 }
 
 pub(super) async fn test(settings: &Settings, file: &Path, to: &EmailAddress) -> Result<(), CommandFailure> {
-    let mut letter = read(file)?;
-    letter.subject = format!("[Test] {}", letter.subject);
+    let letter = read(file)?;
     let (mailer, letter_template) = mailer_and_template(settings)?;
     let recipient = placeholder(settings);
     let rendered = letter_template.render(&letter, &recipient)?;
     let not_sent = |reason: &str| LetterCommandFailure::Test(sanitize_line(reason));
-    let mail = compose_copy(&mailer, &letter.subject, &rendered, to, &recipient, Clock::System.now());
+    let subject = format!("[Test] {}", letter.subject);
+    let mail = compose_copy(&mailer, &subject, &rendered, to, &recipient, Clock::System.now());
     let mail = mail.ok_or_else(|| not_sent("SMTP cannot transport this address"))?;
     let mut connection = mailer.connect().await.map_err(|failure| not_sent(failure.detail()))?;
     connection.send(&mail).await.map_err(|failure| not_sent(failure.detail()))?;
