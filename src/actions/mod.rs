@@ -60,7 +60,7 @@ pub use restore::{RestoreFailure, RestoreTarget, Restored, restore};
 pub use rotate_backups::{DeletedBackups, delete_old_backups, rotated_backup_folder};
 pub use send_confirmations::{ConfirmationFailure, ConfirmationSender, ConfirmationStep};
 pub use send_contact::send_contact;
-pub use send_letter::{LetterFailure, LetterSender, LetterStep};
+pub use send_letter::{LetterFailure, LetterSender, LetterStep, compose_copy};
 pub use setup_steps::{MAIL_STEP, address_step, setup_steps};
 pub use start_download::{StartedDownload, start_download};
 pub use statistics::{StatisticsRange, statistics};

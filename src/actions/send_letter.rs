@@ -23,7 +23,7 @@ use crate::domain::limits::MAX_CONSECUTIVE_REFUSALS;
 use crate::domain::time::Timestamp;
 use crate::domain::unsubscribe::UnsubscribeToken;
 use crate::mail::{LetterMail, Mail, MailAddress, Mailer, SendFailure, SmtpConnection, UnsupportedAddress};
-use crate::site::{LetterRecipient, LetterTemplate, SiteFailure};
+use crate::site::{LetterRecipient, LetterTemplate, RenderedLetter, SiteFailure};
 use crate::store::{LetterClaim, LetterOutcome, Recipient, Store};
 
 /// Delays after the first, second and third temporary rejection of a recipient.
@@ -233,29 +233,30 @@ impl LetterSender {
             through: to.origin.as_str(),
             unsubscribe_url: self.base_url.to(&token.path()),
         };
-        self.compose_copy(&to.email, &recipient, at)
+        let rendered = self.letter_template.render(&self.letter, &recipient)?;
+        Ok(compose_copy(&self.mailer, &self.letter.subject, &rendered, &to.email, &recipient, at))
     }
+}
 
-    /// Composes one recipient's copy of the letter. Returns `None` if SMTP cannot transport the address.
-    ///
-    /// # Errors
-    /// When a template cannot be rendered.
-    pub fn compose_copy(
-        &self,
-        email: &EmailAddress,
-        recipient: &LetterRecipient,
-        at: Timestamp,
-    ) -> Result<Option<Mail>, SiteFailure> {
-        let rendered = self.letter_template.render(&self.letter, recipient)?;
-        let Ok(to) = MailAddress::from_email(email) else { return Ok(None) };
-        Ok(Some(self.mailer.compose_letter(&LetterMail {
-            id: new_id(at),
-            to: &to,
-            subject: &self.letter.subject,
-            text: &rendered.text,
-            html: &rendered.html,
-            unsubscribe_url: &recipient.unsubscribe_url,
-            at,
-        })))
-    }
+/// Composes one copy of a letter, whether it is for a recipient, a test or a preview. Returns `None` if SMTP cannot
+/// transport the address.
+#[must_use]
+pub fn compose_copy(
+    mailer: &Mailer,
+    subject: &str,
+    rendered: &RenderedLetter,
+    email: &EmailAddress,
+    recipient: &LetterRecipient,
+    at: Timestamp,
+) -> Option<Mail> {
+    let to = MailAddress::from_email(email).ok()?;
+    Some(mailer.compose_letter(&LetterMail {
+        id: new_id(at),
+        to: &to,
+        subject,
+        text: &rendered.text,
+        html: &rendered.html,
+        unsubscribe_url: &recipient.unsubscribe_url,
+        at,
+    }))
 }

@@ -1,5 +1,6 @@
 //! `porchlight check`: checks everything that the service depends on, without changing anything.
 
+mod dkim;
 mod finding;
 mod https;
 mod mail;

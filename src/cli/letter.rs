@@ -1,5 +1,6 @@
 //! `porchlight letter`
 
+mod preview;
 mod send_loop;
 mod view;
 
@@ -7,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 
+use self::preview::{preview, test};
 use self::send_loop::SendLoop;
 use self::view::{counts, letter_json, short_counts};
 use super::check::opt_in_sentences;
@@ -19,14 +21,15 @@ use crate::domain::email::EmailAddress;
 use crate::domain::letter::Letter;
 use crate::domain::plural::quantity;
 use crate::mail::Mailer;
-use crate::site::{Content, LetterRecipient, LetterTemplate};
-use crate::store::{Database, StartedLetter, Store};
+use crate::site::{Content, LetterTemplate};
+use crate::store::StartedLetter;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum LetterCommand {
     /// Write a preview of the letter next to the file; nothing is sent
     ///
-    /// november.md becomes november.preview.html and november.preview.txt. No other file is written.
+    /// november.md becomes november.preview.html and november.preview.txt, as readers see it, and november.preview.eml, the
+    /// complete mail with all headers, which mail programs open. No other file is written.
     #[command(before_help = "Example:\n  porchlight letter preview november.md")]
     Preview {
         /// Markdown file with the letter
@@ -114,56 +117,15 @@ fn letter_template(settings: &Settings, postal_address: &str) -> Result<LetterTe
     Ok(LetterTemplate::read(&content, base_url(settings), postal_address)?)
 }
 
-/// Returns the placeholder recipient of previews and test copies.
-fn preview_recipient(settings: &Settings) -> LetterRecipient {
-    LetterRecipient {
-        opted_in: Clock::System.now().date(),
-        through: "a preview",
-        unsubscribe_url: base_url(settings).to("/unsubscribe/nobody"),
-    }
-}
-
-fn preview(settings: &Settings, file: &Path) -> Result<(), CommandFailure> {
-    let letter = read(file)?;
-    let postal_address = settings.postal_address.as_deref().unwrap_or("(The setting `postal_address` goes here.)");
-    let preview = letter_template(settings, postal_address)?.render(&letter, &preview_recipient(settings))?;
-    eprint_line(&format!("Subject: {}", letter.subject));
-    for (extension, text) in [("preview.html", preview.html), ("preview.txt", preview.text)] {
-        let path = file.with_extension(extension);
-        std::fs::write(&path, text)
-            .map_err(|error| LetterCommandFailure::Preview(path.display().to_string(), error))?;
-        print_line(&path.display().to_string());
-    }
-    Ok(())
-}
-
-fn letter_sender(settings: &Settings, store: Store, letter: Letter) -> Result<LetterSender, CommandFailure> {
+/// Returns what all copies of a letter that is sent are made with.
+fn mailer_and_template(settings: &Settings) -> Result<(Mailer, LetterTemplate), CommandFailure> {
     let missing = |name, reason: &str| InvalidSettings::new(name, reason);
     let postal_address = settings
         .postal_address
         .as_deref()
         .ok_or_else(|| missing("postal_address", "it is not set, and every letter must include it"))?;
     let mail = settings.mail.as_ref().ok_or_else(|| missing("smtp_url", "it is not set, and letters need it"))?;
-    let mailer =
-        Mailer::new(mail.relay.clone(), &mail.from).map_err(|error| InvalidSettings::new("mail_from", error))?;
-    let letter_template = letter_template(settings, postal_address)?;
-    Ok(LetterSender::new(store, mailer, letter_template, base_url(settings), letter, Clock::System))
-}
-
-async fn test(settings: &Settings, file: &Path, to: &EmailAddress) -> Result<(), CommandFailure> {
-    let mut letter = read(file)?;
-    letter.subject = format!("[Test] {}", letter.subject);
-    // `LetterSender` needs a store, but a test copy runs no query.
-    let store = Store::open_existing(&Database::from_settings(settings)?)?;
-    let sender = letter_sender(settings, store, letter)?;
-    let not_sent = |reason: &str| LetterCommandFailure::Test(sanitize_line(reason));
-    let mail = sender.compose_copy(to, &preview_recipient(settings), Clock::System.now())?;
-    let mail = mail.ok_or_else(|| not_sent("SMTP cannot transport this address"))?;
-    let mut connection = sender.mailer.connect().await.map_err(|failure| not_sent(failure.detail()))?;
-    connection.send(&mail).await.map_err(|failure| not_sent(failure.detail()))?;
-    connection.close().await;
-    eprint_line(&format!("A test copy was sent to {}.", to.as_typed()));
-    Ok(())
+    Ok((Mailer::from_settings(mail)?, letter_template(settings, postal_address)?))
 }
 
 /// Refuses a `base_url` whose unsubscribe links would not work for the recipients.
@@ -187,7 +149,9 @@ async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), Command
     require_public_base_url(settings)?;
     let id = letter.id;
     let store = open_store(settings, Access::Create).await?;
-    let mut sender = letter_sender(settings, store.clone(), letter)?;
+    let (mailer, letter_template) = mailer_and_template(settings)?;
+    let mut sender =
+        LetterSender::new(store.clone(), mailer, letter_template, base_url(settings), letter, Clock::System);
     let started = store.letter(&id).await?;
     let to = if started.is_some() { Vec::new() } else { store.recipients().await? };
     if started.is_none() && to.is_empty() {

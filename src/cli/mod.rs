@@ -7,6 +7,7 @@ mod health;
 mod help;
 mod inbox;
 mod letter;
+mod mail;
 mod manual;
 mod message_view;
 mod move_database;
@@ -32,6 +33,7 @@ use self::config::ConfigCommand;
 use self::health::HealthFailure;
 use self::inbox::{InboxCommand, InboxFailure};
 use self::letter::{LetterCommand, LetterCommandFailure};
+use self::mail::{MailCommand, MailCommandFailure};
 use self::move_database::MoveFailure;
 use self::open_store::{Access, OpenFailure, open_store};
 use self::people::{PeopleCommand, PeopleFailure};
@@ -82,7 +84,7 @@ enum Command {
         #[arg(long, value_parser = AppName::parse)]
         name: AppName,
     },
-    /// Check the setup: settings, database, disk, site, release, proxy, https, mail, sender
+    /// Check the setup: settings, database, disk, site, release, proxy, https, mail, sender, dkim
     #[command(before_help = check::EXAMPLES)]
     Check(CheckArguments),
     /// Ask the running service on this machine whether it is well; for containers and scripts
@@ -129,6 +131,9 @@ enum Command {
         before_help = "Examples:\n  porchlight letter preview november.md\n  porchlight letter send november.md"
     )]
     Letter(LetterCommand),
+    /// Make the key that signs all mail (DKIM), and print its DNS record
+    #[command(subcommand, before_help = "Examples:\n  porchlight mail key --out dkim.pem\n  porchlight mail record")]
+    Mail(MailCommand),
     /// Show, list, export, import, erase, purge and suppress people
     #[command(subcommand, before_help = "Example:\n  porchlight people show ada@example.com")]
     People(PeopleCommand),
@@ -177,6 +182,8 @@ enum CommandFailure {
     Release(#[from] ReleaseFailure),
     #[error(transparent)]
     Letter(#[from] LetterCommandFailure),
+    #[error(transparent)]
+    Mail(#[from] MailCommandFailure),
     #[error(transparent)]
     People(#[from] PeopleFailure),
     #[error(transparent)]
@@ -269,6 +276,7 @@ fn run(cli: Cli) -> Result<(), CommandFailure> {
         Command::Move { to } => move_database::run(&settings?, &to),
         Command::Release(command) => release::run(command, &settings?),
         Command::Letter(command) => letter::run(command, &settings?),
+        Command::Mail(command) => mail::run(command, &settings?),
         Command::People(command) => people::run(command, &settings?),
         Command::Inbox(command) => inbox::run(command, &settings?),
         Command::Stats(arguments) => stats::run(&arguments, &settings?),

@@ -9,6 +9,9 @@ use std::path::Path;
 use super::redact::contains_secret;
 use super::resolve::{Origin, ResolvedSetting};
 
+/// Settings whose value is the path of a file with a private key.
+const KEY_FILES: [&str; 2] = ["dkim_key", "tls_key"];
+
 /// A text that `Debug` does not show.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
@@ -35,7 +38,16 @@ impl fmt::Debug for Secret {
 /// Returns a warning for each secret that other users of this machine can read.
 pub(super) fn exposed_secrets(settings: &BTreeMap<String, ResolvedSetting>) -> Vec<String> {
     let secrets = settings.iter().filter(|(name, setting)| contains_secret(name, &setting.value));
-    secrets.filter_map(|(name, setting)| warning(name, &setting.origin)).collect()
+    let secrets = secrets.filter_map(|(name, setting)| warning(name, &setting.origin));
+    let key_files = settings.iter().filter(|(name, _)| KEY_FILES.contains(&name.as_str()));
+    let key_files = key_files.filter_map(|(name, setting)| key_warning(name, Path::new(&setting.value)));
+    secrets.chain(key_files).collect()
+}
+
+fn key_warning(name: &str, path: &Path) -> Option<String> {
+    is_readable_by_others(path).then(|| {
+        format!("Every user of this machine can read the key `{name}` in {0}. Run `chmod o= {0}`.", path.display())
+    })
 }
 
 fn warning(name: &str, origin: &Origin) -> Option<String> {

@@ -35,7 +35,13 @@ impl DkimSelector {
     /// The DNS name of the record with the public key.
     #[must_use]
     pub fn record_name(&self, domain: &str) -> String {
-        format!("{self}._domainkey.{domain}")
+        format!("{}.{domain}", self.relative_record_name())
+    }
+
+    /// The same name relative to the domain.
+    #[must_use]
+    pub fn relative_record_name(&self) -> String {
+        format!("{self}._domainkey")
     }
 }
 

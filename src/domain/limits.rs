@@ -116,6 +116,9 @@ pub const MAX_LETTER_BYTES: usize = 64 * 1024;
 pub const MAX_CONSECUTIVE_REFUSALS: usize = 5;
 /// Highest value of the setting `letter_rate`, in letters per second.
 pub const MAX_LETTER_RATE: u32 = 1000;
+/// Bits of an RSA key that `mail key` generates: the smallest that receivers trust, and the largest that every DNS
+/// provider accepts.
+pub const DKIM_RSA_BITS: usize = 2048;
 
 /// Longest file name of a disk image, which is what file systems allow.
 pub const MAX_IMAGE_NAME_BYTES: usize = 255;

@@ -13,6 +13,7 @@ pub mod counts;
 pub mod disk_image;
 pub mod display_text;
 pub mod dkim;
+pub mod dkim_record;
 pub mod email;
 pub mod front_matter;
 pub mod host_name;

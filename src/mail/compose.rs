@@ -1,5 +1,6 @@
-//! Headers and framing that all emails share.
+//! Headers, framing and the signature that all emails share.
 
+use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use lettre::Address;
@@ -7,10 +8,14 @@ use lettre::message::header::{Date, From, HeaderName, HeaderValue, Headers, MIME
 use lettre::message::{self, Mailboxes, SinglePart};
 use uuid::Uuid;
 
+use super::dkim::DkimSigner;
+use crate::config::{InvalidSettings, MailSettings};
 use crate::domain::email::EmailAddress;
 use crate::domain::mailbox::Mailbox;
 use crate::domain::relay::Relay;
 use crate::domain::time::Timestamp;
+
+const LINE_ENDING: &[u8] = b"\r\n";
 
 /// Composes emails from one sender, and sends them through one mail server.
 #[derive(Clone, Debug)]
@@ -19,6 +24,8 @@ pub struct Mailer {
     pub(super) from: MailAddress,
     /// The sender's domain, for `EHLO` and for Message-IDs.
     pub(super) domain: String,
+    /// `None`: mail is not signed.
+    dkim: Option<Arc<DkimSigner>>,
 }
 
 /// A sender or recipient, with or without a display name.
@@ -44,6 +51,12 @@ impl Mail {
     pub const fn size(&self) -> usize {
         self.bytes.len()
     }
+
+    /// The mail as it arrives, without the envelope.
+    #[must_use]
+    pub fn source(&self) -> Vec<u8> {
+        [&self.bytes, LINE_ENDING].concat()
+    }
 }
 
 impl MailAddress {
@@ -66,10 +79,28 @@ impl MailAddress {
 }
 
 impl Mailer {
+    /// Reads the key of DKIM, if there is one.
+    ///
+    /// # Errors
+    /// With the setting that cannot be used.
+    pub fn from_settings(mail: &MailSettings) -> Result<Self, InvalidSettings> {
+        let mailer = Self::new(mail.relay.clone(), &mail.from).map_err(|why| InvalidSettings::new("mail_from", why))?;
+        let dkim = mail.dkim.as_ref().map(|dkim| DkimSigner::from_settings(dkim, &mailer.domain)).transpose()?;
+        Ok(Self { dkim: dkim.map(Arc::new), ..mailer })
+    }
+
+    /// A mailer that does not sign.
+    ///
     /// # Errors
     /// When SMTP cannot transport the address of `from`.
     pub fn new(relay: Relay, from: &Mailbox) -> Result<Self, UnsupportedAddress> {
-        Ok(Self { relay, from: MailAddress::from_mailbox(from)?, domain: from.email().domain().to_owned() })
+        let domain = from.email().domain().to_owned();
+        Ok(Self { relay, from: MailAddress::from_mailbox(from)?, domain, dkim: None })
+    }
+
+    #[must_use]
+    pub fn dkim(&self) -> Option<&DkimSigner> {
+        self.dkim.as_deref()
     }
 
     /// Composes a plain-text mail. The same `id` gives the same Message-ID, so that mail clients recognize a repeated
@@ -86,7 +117,8 @@ impl Mailer {
         self.compose(id, to, &subject, at, extra, &SinglePart::plain(normalize_line_endings(text)).formatted())
     }
 
-    /// Composes a mail from the headers that all emails have, `extra` headers, and a MIME part with its own headers.
+    /// Composes a mail from the headers that all emails have, `extra` headers, and a MIME part with its own headers, and
+    /// signs it.
     pub(super) fn compose(
         &self,
         id: Uuid,
@@ -109,8 +141,10 @@ impl Mailer {
         }
         headers.set(MIME_VERSION_1_0);
         // SMTP's end-of-data marker brings the last line ending.
-        let part = part.strip_suffix(b"\r\n").unwrap_or(part);
-        let bytes = [headers.to_string().as_bytes(), part].concat();
+        let part = part.strip_suffix(LINE_ENDING).unwrap_or(part);
+        let unsigned = [headers.to_string().as_bytes(), part].concat();
+        let signature = self.dkim().and_then(|dkim| dkim.signature(&unsigned, at)).unwrap_or_default();
+        let bytes = [signature.as_bytes(), &unsigned].concat();
         Mail { from: from.email.clone(), to: to.email.clone(), bytes }
     }
 }

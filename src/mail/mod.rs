@@ -5,10 +5,14 @@
 mod compose;
 mod confirmation;
 mod contact;
+mod dkim;
+mod dkim_key;
 mod letter;
 mod smtp;
 
 pub use compose::{Mail, MailAddress, Mailer, UnsupportedAddress};
 pub use confirmation::ConfirmationMail;
+pub use dkim::DkimSigner;
+pub use dkim_key::{DkimKey, GenerateFailure, InvalidDkimKey, generate_dkim_key};
 pub use letter::LetterMail;
 pub use smtp::{FailureCause, SendFailure, SmtpConnection};

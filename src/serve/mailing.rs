@@ -49,8 +49,7 @@ impl MailTask {
         clock: &Clock,
     ) -> Result<Vec<Self>, ServeFailure> {
         let Some(mail) = &settings.mail else { return Ok(Vec::new()) };
-        let mailer = Mailer::new(mail.relay.clone(), &mail.from);
-        let mailer = mailer.map_err(|why| InvalidSettings::new("mail_from", why))?;
+        let mailer = Mailer::from_settings(mail)?;
         let forwarder = Forwarder {
             store: store.clone(),
             mailer: mailer.clone(),

@@ -1,5 +1,6 @@
 //! `porchlight check`: what works, what could be improved, and what has failed.
 
+mod dkim;
 mod https;
 mod postgres_tls;
 mod sender;

@@ -4,6 +4,7 @@ mod base_urls;
 mod interrupted;
 mod opt_ins;
 mod refusals;
+mod signatures;
 
 use std::process::Command;
 

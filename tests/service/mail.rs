@@ -10,6 +10,7 @@ mod relays;
 mod retries;
 mod same_mail;
 mod sharing;
+mod signatures;
 
 use std::time::Duration;
 

@@ -34,6 +34,7 @@ mod lifecycle;
 mod links;
 mod logs;
 mod mail;
+mod mail_key;
 mod mcp;
 mod moving;
 mod new_site;

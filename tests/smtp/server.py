@@ -19,8 +19,8 @@ from aiosmtpd.smtp import SMTP, AuthResult
 
 
 def parse(content):
-    """A mail as a mail client shows it."""
-    content.decode("ascii")
+    """A mail as it arrived, and as a mail client shows it."""
+    source = content.decode("ascii")
     mail = email.message_from_bytes(content, policy=email.policy.default)
 
     def addresses(name):
@@ -32,6 +32,7 @@ def parse(content):
         return part.get_content().replace("\r\n", "\n") if part else ""
 
     return {
+        "source": source,
         "headers": [[name, str(value)] for name, value in mail.items()],
         "to": addresses("to"),
         "reply_to": addresses("reply-to"),

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
+use super::dkim::check_dkim;
 use super::finding::Finding;
 use super::sender::check_sender;
 use crate::actions::MAIL_STEP;
@@ -12,27 +13,31 @@ use crate::domain::relay::Security;
 use crate::mail::{MailAddress, Mailer};
 use crate::probe::NameServers;
 
+const NAME: &str = "mail";
 /// How long connecting to the mail server and logging in may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
 
 pub(super) async fn check_mail(settings: &Settings, name_servers: &NameServers) -> Vec<Finding> {
     let Some(mail) = &settings.mail else {
-        return vec![Finding::note("mail", MAIL_STEP)];
+        return vec![Finding::note(NAME, MAIL_STEP)];
     };
-    let (server, sender) = tokio::join!(check_mail_server(mail), check_sender(mail, name_servers));
-    vec![server, sender]
+    let mailer = match Mailer::from_settings(mail) {
+        Ok(mailer) => mailer,
+        Err(error) => return vec![Finding::failed(NAME, error.to_string()), check_sender(mail, name_servers).await],
+    };
+    let (server, sender, dkim) = tokio::join!(
+        check_mail_server(mail, &mailer),
+        check_sender(mail, name_servers),
+        check_dkim(mailer.dkim(), name_servers)
+    );
+    [Some(server), Some(sender), dkim].into_iter().flatten().collect()
 }
 
 /// Connects and logs in, without sending anything.
-async fn check_mail_server(mail: &MailSettings) -> Finding {
-    const NAME: &str = "mail";
+async fn check_mail_server(mail: &MailSettings, mailer: &Mailer) -> Finding {
     if let Err(error) = MailAddress::from_mailbox(&mail.contact_to) {
         return Finding::failed(NAME, InvalidSettings::new("contact_to", error).to_string());
     }
-    let mailer = match Mailer::new(mail.relay.clone(), &mail.from) {
-        Ok(mailer) => mailer,
-        Err(error) => return Finding::failed(NAME, InvalidSettings::new("mail_from", error).to_string()),
-    };
     let error = match timeout(CONNECT_TIMEOUT, mailer.connect()).await {
         Ok(Ok(connection)) => {
             connection.close().await;

@@ -1,6 +1,6 @@
 //! Checks the DNS records by which receivers judge mail from the sender's domain.
 //!
-//! DKIM is not checked: only the mail server knows the name of its record.
+//! DKIM has a check of its own, unless the mail server signs: then only that server knows the name of its record.
 
 use tokio::time::timeout;
 
@@ -10,7 +10,7 @@ use crate::config::MailSettings;
 use crate::probe::{DnsFailure, MxStatus, NameServers};
 
 const NAME: &str = "sender";
-const DKIM: &str = "DKIM cannot be checked from here";
+const UNKNOWN_DKIM: &str = "DKIM cannot be checked from here";
 
 /// The records of the domain that mail is sent from.
 struct Records<'a> {
@@ -18,6 +18,8 @@ struct Records<'a> {
     spf: Vec<String>,
     dmarc: Option<Dmarc<'a>>,
     mx_status: MxStatus,
+    /// Whether this program signs mail itself.
+    signs: bool,
 }
 
 struct Dmarc<'a> {
@@ -28,7 +30,7 @@ struct Dmarc<'a> {
 
 pub(super) async fn check_sender(mail: &MailSettings, name_servers: &NameServers) -> Finding {
     let domain = mail.from.email().domain();
-    let error = match timeout(PROBE_TIMEOUT, Records::lookup(domain, name_servers)).await {
+    let error = match timeout(PROBE_TIMEOUT, Records::lookup(domain, mail.dkim.is_some(), name_servers)).await {
         Ok(Ok(records)) => return records.finding(),
         Ok(Err(failure)) => failure.to_string(),
         Err(_) => "no name server responded in time".to_owned(),
@@ -37,13 +39,14 @@ pub(super) async fn check_sender(mail: &MailSettings, name_servers: &NameServers
 }
 
 impl<'a> Records<'a> {
-    async fn lookup(domain: &'a str, name_servers: &NameServers) -> Result<Self, DnsFailure> {
+    async fn lookup(domain: &'a str, signs: bool, name_servers: &NameServers) -> Result<Self, DnsFailure> {
         let (texts, dmarc, mx_status) = tokio::try_join!(
             name_servers.txt_records(domain),
             Dmarc::lookup(domain, name_servers),
             name_servers.mx_status(domain)
         )?;
-        Ok(Self { domain, spf: texts.into_iter().filter(|text| is_spf(text)).collect(), dmarc, mx_status })
+        let spf = texts.into_iter().filter(|text| is_spf(text)).collect();
+        Ok(Self { domain, spf, dmarc, mx_status, signs })
     }
 
     fn finding(&self) -> Finding {
@@ -57,9 +60,11 @@ impl<'a> Records<'a> {
         if problems.is_empty() {
             let parent = self.dmarc.as_ref().map(|dmarc| dmarc.owner).filter(|owner| *owner != domain);
             let of_parent = parent.map(|owner| format!(" (of {owner})")).unwrap_or_default();
-            return Finding::ok(NAME, format!("{domain} has SPF, DMARC{of_parent} and accepts replies; {DKIM}"));
+            let dkim = if self.signs { String::new() } else { format!("; {UNKNOWN_DKIM}") };
+            return Finding::ok(NAME, format!("{domain} has SPF, DMARC{of_parent} and accepts replies{dkim}"));
         }
-        Finding::note(NAME, format!("{} {DKIM}.", problems.join(" ")))
+        let dkim = if self.signs { String::new() } else { format!(" {UNKNOWN_DKIM}.") };
+        Finding::note(NAME, problems.join(" ") + &dkim)
     }
 
     fn spf_problem(&self) -> Option<String> {

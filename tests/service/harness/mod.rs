@@ -3,6 +3,7 @@
 mod certificates;
 mod database;
 mod disk;
+mod dkim;
 pub mod dns;
 pub mod folder;
 pub mod markup;
@@ -34,6 +35,7 @@ use tokio::runtime::Runtime;
 pub use certificates::{Authority, Identity, Site};
 pub use database::{COUNTS, Database, SOURCES};
 pub use disk::SmallDisk;
+pub use dkim::DkimKey;
 pub use namespace::{PUBLIC_ADDRESSES, connect_from, in_network_namespace};
 pub use pebble::{Pebble, free_port};
 pub use postgres_tls::start_with_tls;

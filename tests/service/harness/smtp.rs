@@ -38,6 +38,7 @@ pub struct ReceivedMail {
     pub recipients: Vec<String>,
     pub encrypted: bool,
     pub user: Option<String>,
+    pub source: String,
     pub headers: Vec<(String, String)>,
     pub to: Vec<String>,
     pub reply_to: Vec<String>,

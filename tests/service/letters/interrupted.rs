@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Stdio;
 
+use porchlight::actions::compose_copy;
 use serde_json::json;
 
 use super::refusals::sender;
@@ -83,7 +84,9 @@ async fn claiming_after_sending_would_double() {
             through: "the site",
             unsubscribe_url: "https://troupe.example/".to_owned(),
         };
-        let mail = careless.compose_copy(&ada, &to, fixture.service.clock.now()).unwrap().unwrap();
+        let rendered = careless.letter_template.render(&careless.letter, &to).unwrap();
+        let now = fixture.service.clock.now();
+        let mail = compose_copy(&careless.mailer, "Too early", &rendered, &ada, &to, now).unwrap();
         careless.mailer.connect().await.unwrap().send(&mail).await.unwrap();
         // It dies here, before it has leased a recipient.
         careless.store.close().await;

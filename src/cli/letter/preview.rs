@@ -1,0 +1,80 @@
+//! Copies of a letter that no recipient gets: the files of a preview, and the test copy.
+//!
+//! Both are composed, and signed, like the copies of the recipients.
+
+use std::path::Path;
+
+use super::{LetterCommandFailure, letter_template, mailer_and_template, read};
+use crate::actions::compose_copy;
+use crate::cli::terminal::sanitize_line;
+use crate::cli::{CommandFailure, base_url, eprint_line, print_line};
+use crate::clock::Clock;
+use crate::config::{InvalidSettings, Settings};
+use crate::domain::email::EmailAddress;
+use crate::domain::mailbox::Mailbox;
+use crate::domain::relay::Relay;
+use crate::mail::Mailer;
+use crate::site::LetterRecipient;
+
+/// The recipient of a preview, and its sender while no mail server is set.
+const READER: &str = "reader@example.com";
+const SENDER: &str = "sender@example.com";
+
+/// Returns what stands in a copy that no recipient gets.
+fn placeholder(settings: &Settings) -> LetterRecipient {
+    LetterRecipient {
+        opted_in: Clock::System.now().date(),
+        through: "a preview",
+        unsubscribe_url: base_url(settings).to("/unsubscribe/nobody"),
+    }
+}
+
+/// Returns a mailer for mail that is never sent.
+fn placeholder_mailer() -> Result<Mailer, InvalidSettings> {
+    let relay = Relay::parse("smtp://localhost").map_err(|why| InvalidSettings::new("smtp_url", why))?;
+    let from = Mailbox::parse(SENDER).map_err(|why| InvalidSettings::new("mail_from", why))?;
+    Mailer::new(relay, &from).map_err(|why| InvalidSettings::new("mail_from", why))
+}
+
+pub(super) fn preview(settings: &Settings, file: &Path) -> Result<(), CommandFailure> {
+    let letter = read(file)?;
+    let postal_address = settings.postal_address.as_deref().unwrap_or("(The setting `postal_address` goes here.)");
+    let recipient = placeholder(settings);
+    let rendered = letter_template(settings, postal_address)?.render(&letter, &recipient)?;
+    let mailer = match &settings.mail {
+        Some(mail) => Mailer::from_settings(mail),
+        None => placeholder_mailer(),
+    }?;
+    let reader = EmailAddress::from_stored(READER, READER);
+    let mail = compose_copy(&mailer, &letter.subject, &rendered, &reader, &recipient, Clock::System.now());
+    let source = mail.map(|mail| mail.source()).unwrap_or_default();
+    eprint_line(&format!("Subject: {}", letter.subject));
+    let files = [
+        ("preview.html", rendered.html.into_bytes()),
+        ("preview.txt", rendered.text.into_bytes()),
+        ("preview.eml", source),
+    ];
+    for (extension, content) in files {
+        let path = file.with_extension(extension);
+        std::fs::write(&path, content)
+            .map_err(|error| LetterCommandFailure::Preview(path.display().to_string(), error))?;
+        print_line(&path.display().to_string());
+    }
+    Ok(())
+}
+
+pub(super) async fn test(settings: &Settings, file: &Path, to: &EmailAddress) -> Result<(), CommandFailure> {
+    let letter = read(file)?;
+    let (mailer, letter_template) = mailer_and_template(settings)?;
+    let recipient = placeholder(settings);
+    let rendered = letter_template.render(&letter, &recipient)?;
+    let not_sent = |reason: &str| LetterCommandFailure::Test(sanitize_line(reason));
+    let subject = format!("[Test] {}", letter.subject);
+    let mail = compose_copy(&mailer, &subject, &rendered, to, &recipient, Clock::System.now());
+    let mail = mail.ok_or_else(|| not_sent("SMTP cannot transport this address"))?;
+    let mut connection = mailer.connect().await.map_err(|failure| not_sent(failure.detail()))?;
+    connection.send(&mail).await.map_err(|failure| not_sent(failure.detail()))?;
+    connection.close().await;
+    eprint_line(&format!("A test copy was sent to {}.", to.as_typed()));
+    Ok(())
+}

@@ -1,0 +1,166 @@
+//! DKIM signatures (RFC 6376), of headers and body in their relaxed forms.
+//!
+//! A signature is made of the bytes that are sent, so it knows nothing of how a mail is composed.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::dkim_key::DkimKey;
+use crate::config::{DkimSettings, InvalidSettings};
+use crate::domain::dkim::DkimSelector;
+use crate::domain::dkim_record::DkimRecord;
+use crate::domain::sha256::Sha256;
+use crate::domain::time::Timestamp;
+
+/// The headers that are signed if a mail has them. RFC 8058 requires that those of one-click unsubscribe are.
+const SIGNED_HEADERS: [&str; 12] = [
+    "from",
+    "to",
+    "subject",
+    "date",
+    "message-id",
+    "reply-to",
+    "auto-submitted",
+    "list-unsubscribe",
+    "list-unsubscribe-post",
+    "mime-version",
+    "content-type",
+    "content-transfer-encoding",
+];
+/// Where lines of the signature are folded.
+const MAX_LINE_CHARS: usize = 72;
+
+/// Signs mail from one domain with one key.
+#[derive(Debug)]
+pub struct DkimSigner {
+    selector: DkimSelector,
+    domain: String,
+    key: DkimKey,
+}
+
+impl DkimSigner {
+    /// Reads the key.
+    ///
+    /// # Errors
+    /// When the key cannot be used, with the setting.
+    pub fn from_settings(dkim: &DkimSettings, domain: &str) -> Result<Self, InvalidSettings> {
+        Ok(Self { selector: dkim.selector.clone(), domain: domain.to_owned(), key: DkimKey::read(&dkim.key)? })
+    }
+
+    /// The DNS name of the record with the public key.
+    #[must_use]
+    pub fn record_name(&self) -> String {
+        self.selector.record_name(&self.domain)
+    }
+
+    #[must_use]
+    pub const fn record(&self) -> &DkimRecord {
+        self.key.record()
+    }
+
+    /// Returns the header `DKIM-Signature` of a mail, with its line ending. Mail is ASCII.
+    pub(super) fn signature(&self, mail: &[u8], at: Timestamp) -> Option<String> {
+        let mail = String::from_utf8_lossy(mail);
+        let (headers, body) = mail.split_once("\r\n\r\n").unwrap_or((&mail, ""));
+        let headers: Vec<_> = SIGNED_HEADERS.iter().filter_map(|name| relaxed_header(headers, name)).collect();
+        let names = headers.iter().filter_map(|header| header.split_once(':')).map(|(name, _)| name);
+        // Each name once more than it occurs, so that nobody can add a second header of that name.
+        let names: Vec<_> = names.clone().chain(names).collect();
+        let unsigned = format!(
+            "DKIM-Signature: v=1; a={}-sha256; c=relaxed/relaxed;\r\n d={}; s={};\r\n t={};\r\n h={};\r\n bh={};\r\n b=",
+            self.record().kind.as_str(),
+            self.domain,
+            self.selector,
+            at.unix_seconds(),
+            fold(names.join(":").split_inclusive(':')),
+            STANDARD.encode(Sha256::of(relaxed_body(body).as_bytes()).bytes()),
+        );
+        let signed = format!("{}{}", headers.concat(), relaxed(&unsigned));
+        let signature = STANDARD.encode(self.key.sign(signed.as_bytes())?);
+        Some(format!("{unsigned}{}\r\n", fold(signature.split_inclusive(|_| true))))
+    }
+}
+
+/// Joins the pieces, with a line break before each that does not fit into its line.
+fn fold<'a>(pieces: impl Iterator<Item = &'a str>) -> String {
+    let (mut folded, mut length) = (String::new(), 0);
+    for piece in pieces {
+        if length + piece.len() > MAX_LINE_CHARS {
+            folded += "\r\n ";
+            length = 0;
+        }
+        folded += piece;
+        length += piece.len();
+    }
+    folded
+}
+
+/// Returns the header of this name in its relaxed form, with its line ending (RFC 6376, section 3.4.2).
+fn relaxed_header(headers: &str, name: &str) -> Option<String> {
+    let mut lines = headers.split("\r\n").skip_while(|line| {
+        let field_name = line.split_once(':').map(|(name, _)| name);
+        !field_name.is_some_and(|other| other.eq_ignore_ascii_case(name))
+    });
+    let first = lines.next()?;
+    let folded = lines.take_while(|line| line.starts_with([' ', '\t']));
+    let header = std::iter::once(first).chain(folded).collect::<Vec<_>>().join("\r\n");
+    Some(relaxed(&header) + "\r\n")
+}
+
+/// Returns a header in its relaxed form, without its line ending.
+fn relaxed(header: &str) -> String {
+    let (name, value) = header.split_once(':').unwrap_or((header, ""));
+    let words: Vec<_> = value.split_ascii_whitespace().collect();
+    format!("{}:{}", name.to_ascii_lowercase(), words.join(" "))
+}
+
+/// Returns a body in its relaxed form (RFC 6376, section 3.4.4).
+fn relaxed_body(body: &str) -> String {
+    let is_space = |c| matches!(c, ' ' | '\t');
+    let mut relaxed = String::with_capacity(body.len() + 2);
+    for line in body.split("\r\n") {
+        let mut after_space = false;
+        for c in line.trim_end_matches(is_space).chars() {
+            if !is_space(c) {
+                relaxed.push(c);
+            } else if !after_space {
+                relaxed.push(' ');
+            }
+            after_space = is_space(c);
+        }
+        relaxed += "\r\n";
+    }
+    let length = relaxed.trim_end_matches("\r\n").len();
+    relaxed.truncate(length);
+    if !relaxed.is_empty() {
+        relaxed += "\r\n";
+    }
+    relaxed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The examples of RFC 6376, section 3.4.5.
+    #[test]
+    fn headers_and_body_have_their_relaxed_forms() {
+        let headers = "A: X\r\nB : Y\t\r\n\tZ  \r\nC:";
+        assert_eq!(relaxed_header(headers, "a").unwrap(), "a:X\r\n");
+        assert_eq!(relaxed("B: Y\t\r\n\tZ  "), "b:Y Z");
+        assert_eq!(relaxed_header(headers, "c").unwrap(), "c:\r\n");
+        assert_eq!(relaxed_header(headers, "d"), None);
+        assert_eq!(relaxed_body(" C \r\nD \t E\r\n\r\n\r\n"), " C\r\nD E\r\n");
+        assert_eq!(relaxed_body("a\r\n\r\n \r\nb"), "a\r\n\r\n\r\nb\r\n", "with or without a last line ending");
+        for empty in ["", "\r\n", "\r\n\r\n", " \r\n\t"] {
+            assert_eq!(relaxed_body(empty), "");
+        }
+    }
+
+    #[test]
+    fn a_header_is_not_found_inside_another() {
+        let headers = "Subject: From: x\r\n to: y\r\nX-From: z\r\nFROM: a";
+        assert_eq!(relaxed_header(headers, "from").unwrap(), "from:a\r\n");
+        assert_eq!(relaxed_header(headers, "to"), None);
+    }
+}
