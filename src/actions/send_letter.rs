@@ -14,9 +14,10 @@ mod refusals;
 use std::time::Duration;
 
 use self::refusals::Refusals;
-use super::{Failure, ensure_unsubscribe_tokens, new_id};
+use super::{Failure, ensure_unsubscribe_tokens, new_id, random_bytes};
 use crate::clock::Clock;
 use crate::domain::base_url::BaseUrl;
+use crate::domain::bounce::{BounceAddress, BounceTag};
 use crate::domain::email::EmailAddress;
 use crate::domain::letter::Letter;
 use crate::domain::limits::MAX_CONSECUTIVE_REFUSALS;
@@ -40,6 +41,8 @@ pub struct LetterSender {
     pub base_url: BaseUrl,
     pub letter: Letter,
     pub clock: Clock,
+    /// `None`: undeliverable copies are returned to the sender.
+    pub bounce_address: Option<BounceAddress>,
     connection: Option<SmtpConnection>,
     refusals: Refusals,
 }
@@ -91,6 +94,7 @@ impl LetterSender {
             base_url,
             letter,
             clock,
+            bounce_address: None,
             connection: None,
             refusals: Refusals::default(),
         }
@@ -120,7 +124,9 @@ impl LetterSender {
             Ok(connection) => connection,
             Err(failure) => return Ok(LetterStep::ServerUnavailable(failure.detail().to_owned())),
         };
-        let claim = self.store.claim_recipient(&self.letter.id, claimed_at).await.map_err(Failure::from)?;
+        let new_tag = self.new_bounce_tag()?;
+        let claim = self.store.claim_recipient(&self.letter.id, new_tag.as_ref(), claimed_at).await;
+        let claim = claim.map_err(Failure::from)?;
         let claimed = match claim {
             LetterClaim::Claimed(claimed) => claimed,
             other => {
@@ -133,7 +139,8 @@ impl LetterSender {
             }
         };
         let email = &claimed.recipient.email;
-        let Some(mail) = self.compose(&claimed.recipient, &claimed.token, claimed_at)? else {
+        let mail = self.compose(&claimed.recipient, &claimed.token, claimed_at)?;
+        let Some(mail) = mail.and_then(|mail| self.with_tag(mail, claimed.bounce_tag.as_ref()).ok()) else {
             self.connection = Some(connection);
             let outcome = LetterOutcome::Rejected { reason: UnsupportedAddress.to_string(), suppress: false };
             return self.record(email, claimed_at, &outcome, LetterStep::Finished).await;
@@ -257,5 +264,24 @@ impl LetterSender {
             unsubscribe_url: &recipient.unsubscribe_url,
             at,
         })))
+    }
+
+    /// Returns a tag for a copy that has none yet, or `None` if copies have no tags.
+    ///
+    /// # Errors
+    /// `Unavailable` when the system's random generator failed.
+    pub fn new_bounce_tag(&self) -> Result<Option<BounceTag>, Failure> {
+        self.bounce_address.as_ref().map(|_| random_bytes().map(BounceTag::from_random)).transpose()
+    }
+
+    /// Makes the copy return to the tagged address if it cannot be delivered.
+    ///
+    /// # Errors
+    /// When SMTP cannot transport that address.
+    pub fn with_tag(&self, mail: Mail, tag: Option<&BounceTag>) -> Result<Mail, UnsupportedAddress> {
+        match self.bounce_address.as_ref().zip(tag) {
+            Some((address, tag)) => Ok(mail.with_envelope_sender(MailAddress::from_email(&address.tagged(tag))?)),
+            None => Ok(mail),
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Failure, Service};
+use super::{Failure, Service, random_bytes};
 use crate::domain::email::EmailAddress;
 use crate::domain::time::Timestamp;
 use crate::domain::unsubscribe::{UnsubscribeKind, UnsubscribeToken};
@@ -43,8 +43,5 @@ pub async fn ensure_unsubscribe_tokens(
 }
 
 fn random_token() -> Result<UnsubscribeToken, Failure> {
-    let mut bytes = [0; UnsubscribeToken::BYTES];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Failure::Unavailable(format!("the system's random generator failed: {error}")))?;
-    Ok(UnsubscribeToken::from_random(bytes))
+    Ok(UnsubscribeToken::from_random(random_bytes()?))
 }

@@ -17,7 +17,7 @@ use crate::config::{InvalidSettings, Settings};
 use crate::domain::email::EmailAddress;
 use crate::domain::letter::Letter;
 use crate::domain::plural::quantity;
-use crate::mail::Mailer;
+use crate::mail::{MailAddress, Mailer};
 use crate::site::{Content, LetterRecipient, LetterTemplate};
 use crate::store::{Database, StartedLetter, Store};
 
@@ -145,8 +145,13 @@ fn letter_sender(settings: &Settings, store: Store, letter: Letter) -> Result<Le
     let mail = settings.mail.as_ref().ok_or_else(|| missing("smtp_url", "it is not set, and letters need it"))?;
     let mailer =
         Mailer::new(mail.relay.clone(), &mail.from).map_err(|error| InvalidSettings::new("mail_from", error))?;
+    if let Some(address) = &mail.bounce_address {
+        MailAddress::from_email(address.email()).map_err(|error| InvalidSettings::new("bounce_address", error))?;
+    }
     let letter_template = letter_template(settings, postal_address)?;
-    Ok(LetterSender::new(store, mailer, letter_template, base_url(settings), letter, Clock::System))
+    let mut sender = LetterSender::new(store, mailer, letter_template, base_url(settings), letter, Clock::System);
+    sender.bounce_address.clone_from(&mail.bounce_address);
+    Ok(sender)
 }
 
 async fn test(settings: &Settings, file: &Path, to: &EmailAddress) -> Result<(), CommandFailure> {
@@ -158,6 +163,9 @@ async fn test(settings: &Settings, file: &Path, to: &EmailAddress) -> Result<(),
     let not_sent = |reason: &str| LetterCommandFailure::Test(sanitize_line(reason));
     let mail = sender.compose_copy(to, &preview_recipient(settings), Clock::System.now())?;
     let mail = mail.ok_or_else(|| not_sent("SMTP cannot transport this address"))?;
+    // As that of a real copy, with a tag that belongs to nobody.
+    let tag = sender.new_bounce_tag().map_err(|failure| not_sent(&failure.to_string()))?;
+    let mail = sender.with_tag(mail, tag.as_ref()).map_err(|error| not_sent(&error.to_string()))?;
     let mut connection = sender.mailer.connect().await.map_err(|failure| not_sent(failure.detail()))?;
     connection.send(&mail).await.map_err(|failure| not_sent(failure.detail()))?;
     connection.close().await;

@@ -1,6 +1,7 @@
 //! The command line: one file per command.
 
 mod backup;
+mod bounce;
 mod check;
 mod config;
 mod health;
@@ -27,6 +28,7 @@ use clap::{FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 use self::backup::BackupCommandFailure;
+use self::bounce::{BounceArguments, BounceFailure};
 use self::check::{CheckArguments, CheckFailure};
 use self::config::ConfigCommand;
 use self::health::HealthFailure;
@@ -129,6 +131,11 @@ enum Command {
         before_help = "Examples:\n  porchlight letter preview november.md\n  porchlight letter send november.md"
     )]
     Letter(LetterCommand),
+    /// Read letters that were returned as undeliverable, and suppress addresses that do not exist
+    ///
+    /// A failure of the mailbox suppresses the address, and one that may pass is counted. Everything else changes nothing.
+    #[command(before_help = bounce::EXAMPLES)]
+    Bounce(BounceArguments),
     /// Show, list, export, import, erase, purge and suppress people
     #[command(subcommand, before_help = "Example:\n  porchlight people show ada@example.com")]
     People(PeopleCommand),
@@ -177,6 +184,9 @@ enum CommandFailure {
     Release(#[from] ReleaseFailure),
     #[error(transparent)]
     Letter(#[from] LetterCommandFailure),
+    /// Exit code 75 if the mail can be handled later.
+    #[error(transparent)]
+    Bounce(#[from] BounceFailure),
     #[error(transparent)]
     People(#[from] PeopleFailure),
     #[error(transparent)]
@@ -201,6 +211,7 @@ impl CommandFailure {
     const fn exit_code(&self) -> u8 {
         match self {
             Self::Settings(_) | Self::Serve(ServeFailure::Settings(_)) | Self::ConfirmationRequired => 2,
+            Self::Bounce(failure) => failure.exit_code(),
             _ => 1,
         }
     }
@@ -269,6 +280,7 @@ fn run(cli: Cli) -> Result<(), CommandFailure> {
         Command::Move { to } => move_database::run(&settings?, &to),
         Command::Release(command) => release::run(command, &settings?),
         Command::Letter(command) => letter::run(command, &settings?),
+        Command::Bounce(arguments) => bounce::run(&arguments, settings),
         Command::People(command) => people::run(command, &settings?),
         Command::Inbox(command) => inbox::run(command, &settings?),
         Command::Stats(arguments) => stats::run(&arguments, &settings?),

@@ -44,6 +44,12 @@ impl Mail {
     pub const fn size(&self) -> usize {
         self.bytes.len()
     }
+
+    /// Replaces the envelope sender, which undeliverable mail is returned to. The header `From` stays.
+    #[must_use]
+    pub fn with_envelope_sender(self, MailAddress(sender): MailAddress) -> Self {
+        Self { from: sender.email, ..self }
+    }
 }
 
 impl MailAddress {

@@ -1,12 +1,14 @@
-//! Composes emails and sends them over SMTP. Layer 1, and the only module that speaks SMTP.
+//! Composes emails and sends them over SMTP, and reads returned ones. Layer 1, and the only module that speaks SMTP.
 //!
 //! Knows nothing of databases, and decides neither who is mailed nor when to retry.
 
 mod compose;
 mod contact;
 mod letter;
+mod returned;
 mod smtp;
 
 pub use compose::{Mail, MailAddress, Mailer, UnsupportedAddress};
 pub use letter::LetterMail;
+pub use returned::ReturnedMail;
 pub use smtp::{FailureCause, SendFailure, SmtpConnection};

@@ -6,6 +6,7 @@
 mod acme;
 mod backlog;
 mod backup_file;
+mod bounces;
 mod connect;
 mod copy_database;
 mod counts;
@@ -45,6 +46,7 @@ mod writer;
 
 pub use acme::{CertificateKey, OrderClaim, StoredCertificate};
 pub use backlog::Backlog;
+pub use bounces::RecordedBounce;
 pub use connect::Store;
 pub(crate) use connect::make_private_folder;
 pub use copy_database::{CopyFailure, CopyOutcome, SourceWrites};
