@@ -19,6 +19,7 @@ mod ops_summary;
 mod order_certificate;
 mod publish_release;
 mod readiness;
+mod record_bounce;
 mod release_catalog;
 mod restore;
 mod rotate_backups;
@@ -55,12 +56,13 @@ pub use ops_summary::{CachedSummary, OpsSummary, ops_summary, recent_summary};
 pub use order_certificate::{CertificateOrders, CertificateState};
 pub use publish_release::{ImageSource, NewRelease, PublishFailure, ReleaseStore, publish_release};
 pub use readiness::{ReadinessCheck, image_problem, readiness};
+pub use record_bounce::{BounceOutcome, UnchangedReason, record_bounce};
 pub use release_catalog::{CatalogWatcher, ReleaseCatalog};
 pub use restore::{RestoreFailure, RestoreTarget, Restored, restore};
 pub use rotate_backups::{DeletedBackups, delete_old_backups, rotated_backup_folder};
 pub use send_confirmations::{ConfirmationFailure, ConfirmationSender, ConfirmationStep};
 pub use send_contact::send_contact;
-pub use send_letter::{LetterFailure, LetterSender, LetterStep, compose_copy};
+pub use send_letter::{LetterFailure, LetterSender, LetterStep, compose_copy, new_bounce_tag};
 pub use setup_steps::{MAIL_STEP, address_step, setup_steps};
 pub use start_download::{StartedDownload, start_download};
 pub use statistics::{StatisticsRange, statistics};
@@ -95,4 +97,12 @@ fn new_id(at: Timestamp) -> Uuid {
     let seconds = u64::try_from(at.unix_seconds()).unwrap_or_default();
     let nanos = u32::try_from(at.unix_millis().rem_euclid(1000)).unwrap_or_default() * 1_000_000;
     Uuid::new_v7(uuid::Timestamp::from_unix(NoContext, seconds, nanos))
+}
+
+/// Returns bytes that cannot be guessed.
+fn random_bytes<const N: usize>() -> Result<[u8; N], Failure> {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes)
+        .map_err(|error| Failure::Unavailable(format!("the system's random generator failed: {error}")))?;
+    Ok(bytes)
 }

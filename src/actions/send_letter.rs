@@ -14,17 +14,17 @@ mod refusals;
 use std::time::Duration;
 
 use self::refusals::Refusals;
-use super::{Failure, ensure_unsubscribe_tokens, new_id};
+use super::{Failure, ensure_unsubscribe_tokens, new_id, random_bytes};
 use crate::clock::Clock;
 use crate::domain::base_url::BaseUrl;
+use crate::domain::bounce::BounceTag;
 use crate::domain::email::EmailAddress;
 use crate::domain::letter::Letter;
 use crate::domain::limits::MAX_CONSECUTIVE_REFUSALS;
 use crate::domain::time::Timestamp;
-use crate::domain::unsubscribe::UnsubscribeToken;
 use crate::mail::{LetterMail, Mail, MailAddress, Mailer, SendFailure, SmtpConnection, UnsupportedAddress};
 use crate::site::{LetterRecipient, LetterTemplate, RenderedLetter, SiteFailure};
-use crate::store::{LetterClaim, LetterOutcome, Recipient, Store};
+use crate::store::{ClaimedRecipient, LetterClaim, LetterOutcome, Recipient, Store};
 
 /// Delays after the first, second and third temporary rejection of a recipient.
 const DEFERRAL_DELAYS: [Duration; 3] = [Duration::from_secs(5), Duration::from_secs(30), Duration::from_mins(2)];
@@ -120,7 +120,9 @@ impl LetterSender {
             Ok(connection) => connection,
             Err(failure) => return Ok(LetterStep::ServerUnavailable(failure.detail().to_owned())),
         };
-        let claim = self.store.claim_recipient(&self.letter.id, claimed_at).await.map_err(Failure::from)?;
+        let new_tag = new_bounce_tag(&self.mailer)?;
+        let claim = self.store.claim_recipient(&self.letter.id, new_tag.as_ref(), claimed_at).await;
+        let claim = claim.map_err(Failure::from)?;
         let claimed = match claim {
             LetterClaim::Claimed(claimed) => claimed,
             other => {
@@ -133,7 +135,7 @@ impl LetterSender {
             }
         };
         let email = &claimed.recipient.email;
-        let Some(mail) = self.compose(&claimed.recipient, &claimed.token, claimed_at)? else {
+        let Some(mail) = self.compose(&claimed, claimed_at)? else {
             self.connection = Some(connection);
             let outcome = LetterOutcome::Rejected { reason: UnsupportedAddress.to_string(), suppress: false };
             return self.record(email, claimed_at, &outcome, LetterStep::Finished).await;
@@ -227,15 +229,25 @@ impl LetterSender {
         }
     }
 
-    fn compose(&self, to: &Recipient, token: &UnsubscribeToken, at: Timestamp) -> Result<Option<Mail>, SiteFailure> {
+    fn compose(&self, claimed: &ClaimedRecipient, at: Timestamp) -> Result<Option<Mail>, SiteFailure> {
+        let ClaimedRecipient { recipient: to, token, bounce_tag, .. } = claimed;
         let recipient = LetterRecipient {
             opted_in: to.opted_in_at.date(),
             through: to.origin.as_str(),
             unsubscribe_url: self.base_url.to(&token.path()),
         };
         let rendered = self.letter_template.render(&self.letter, &recipient)?;
-        Ok(compose_copy(&self.mailer, &self.letter.subject, &rendered, &to.email, &recipient, at))
+        let (subject, tag) = (&self.letter.subject, bounce_tag.as_ref());
+        Ok(compose_copy(&self.mailer, subject, &rendered, &to.email, &recipient, tag, at))
     }
+}
+
+/// Returns a tag for a copy that has none yet, or `None` if letters have no tags.
+///
+/// # Errors
+/// `Unavailable` when the system's random generator failed.
+pub fn new_bounce_tag(mailer: &Mailer) -> Result<Option<BounceTag>, Failure> {
+    mailer.tags_letters().then(|| random_bytes().map(BounceTag::from_random)).transpose()
 }
 
 /// Composes one copy of a letter, whether it is for a recipient, a test or a preview. Returns `None` if SMTP cannot
@@ -247,6 +259,7 @@ pub fn compose_copy(
     rendered: &RenderedLetter,
     email: &EmailAddress,
     recipient: &LetterRecipient,
+    bounce_tag: Option<&BounceTag>,
     at: Timestamp,
 ) -> Option<Mail> {
     let to = MailAddress::from_email(email).ok()?;
@@ -257,6 +270,7 @@ pub fn compose_copy(
         text: &rendered.text,
         html: &rendered.html,
         unsubscribe_url: &recipient.unsubscribe_url,
+        bounce_tag,
         at,
     }))
 }

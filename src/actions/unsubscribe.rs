@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{Failure, Service};
+use super::{Failure, Service, random_bytes};
 use crate::domain::email::EmailAddress;
 use crate::domain::link_token::LinkToken;
 use crate::domain::time::Timestamp;
@@ -47,8 +47,5 @@ pub async fn ensure_unsubscribe_tokens(
 /// # Errors
 /// `Unavailable` when the system's random generator failed.
 pub(super) fn random_token() -> Result<LinkToken, Failure> {
-    let mut bytes = [0; LinkToken::BYTES];
-    getrandom::fill(&mut bytes)
-        .map_err(|error| Failure::Unavailable(format!("the system's random generator failed: {error}")))?;
-    Ok(LinkToken::from_random(bytes))
+    Ok(LinkToken::from_random(random_bytes()?))
 }

@@ -1,6 +1,7 @@
 //! The command line: one file per command.
 
 mod backup;
+mod bounce;
 mod check;
 mod config;
 mod health;
@@ -28,6 +29,7 @@ use clap::{FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 use self::backup::BackupCommandFailure;
+use self::bounce::{BounceArguments, BounceFailure};
 use self::check::{CheckArguments, CheckFailure};
 use self::config::ConfigCommand;
 use self::health::HealthFailure;
@@ -134,6 +136,11 @@ enum Command {
     /// Make the key that signs all mail (DKIM), and print its DNS record
     #[command(subcommand, before_help = "Examples:\n  porchlight mail key --out dkim.pem\n  porchlight mail record")]
     Mail(MailCommand),
+    /// Read letters that were returned as undeliverable, and suppress addresses that do not exist
+    ///
+    /// A failure of the mailbox suppresses the address, and one that may pass is counted. Everything else changes nothing.
+    #[command(before_help = bounce::EXAMPLES)]
+    Bounce(BounceArguments),
     /// Show, list, export, import, erase, purge and suppress people
     #[command(subcommand, before_help = "Example:\n  porchlight people show ada@example.com")]
     People(PeopleCommand),
@@ -182,6 +189,9 @@ enum CommandFailure {
     Release(#[from] ReleaseFailure),
     #[error(transparent)]
     Letter(#[from] LetterCommandFailure),
+    /// Exit code 75 if the mail can be handled later.
+    #[error(transparent)]
+    Bounce(#[from] BounceFailure),
     #[error(transparent)]
     Mail(#[from] MailCommandFailure),
     #[error(transparent)]
@@ -208,6 +218,7 @@ impl CommandFailure {
     const fn exit_code(&self) -> u8 {
         match self {
             Self::Settings(_) | Self::Serve(ServeFailure::Settings(_)) | Self::ConfirmationRequired => 2,
+            Self::Bounce(failure) => failure.exit_code(),
             _ => 1,
         }
     }
@@ -277,6 +288,7 @@ fn run(cli: Cli) -> Result<(), CommandFailure> {
         Command::Release(command) => release::run(command, &settings?),
         Command::Letter(command) => letter::run(command, &settings?),
         Command::Mail(command) => mail::run(command, &settings?),
+        Command::Bounce(arguments) => bounce::run(&arguments, settings),
         Command::People(command) => people::run(command, &settings?),
         Command::Inbox(command) => inbox::run(command, &settings?),
         Command::Stats(arguments) => stats::run(&arguments, &settings?),

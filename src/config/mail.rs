@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use super::InvalidSettings;
+use crate::domain::bounce::BounceAddress;
 use crate::domain::dkim::DkimSelector;
-use crate::domain::email::EmailAddress;
 use crate::domain::mailbox::Mailbox;
 use crate::domain::relay::Relay;
 
@@ -15,7 +15,7 @@ pub struct MailSettings {
     pub from: Mailbox,
     pub contact_to: Mailbox,
     /// Where undeliverable letters are returned to. `None`: to the sender.
-    pub bounce_address: Option<EmailAddress>,
+    pub bounce_address: Option<BounceAddress>,
     /// `None`: mail is not signed.
     pub dkim: Option<DkimSettings>,
 }
@@ -39,7 +39,7 @@ impl MailSettings {
         };
         let (from, contact_to) = (mailbox("mail_from")?, mailbox("contact_to")?);
         let bounce_address = text_of("bounce_address")
-            .map(|text| EmailAddress::parse(&text).map_err(|error| InvalidSettings::new("bounce_address", error)))
+            .map(|text| BounceAddress::parse(&text).map_err(|error| InvalidSettings::new("bounce_address", error)))
             .transpose()?;
         let dkim = DkimSettings::parse(text_of)?;
         let Some(relay) = relay else { return Ok(None) };

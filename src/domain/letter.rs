@@ -69,7 +69,7 @@ fn plain(line: &str) -> String {
     line.trim().trim_matches(['"', '\'', '*', '`']).trim().to_owned()
 }
 
-/// How many recipients a letter has, and how many of them are in which state: the other counts add
+/// How many recipients a letter has, and how many of them are in which state: the counts from `sent` to `skipped` add
 /// up to `recipients`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LetterCounts {
@@ -83,6 +83,8 @@ pub struct LetterCounts {
     pub refused: u64,
     /// Opted out or suppressed in the meantime, or already had a letter this month.
     pub skipped: u64,
+    /// Sent or uncertain, and returned as undeliverable. Not a state.
+    pub bounced: u64,
 }
 
 #[cfg(test)]

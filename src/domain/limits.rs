@@ -114,6 +114,8 @@ pub const MAX_LETTER_SUBJECT_CHARS: usize = 150;
 pub const MAX_LETTER_BYTES: usize = 64 * 1024;
 /// So many permanent rejections of letters in a row are about the sender and not about the recipients.
 pub const MAX_CONSECUTIVE_REFUSALS: usize = 5;
+/// How much of a returned mail is read. What it reports comes before the copy of the letter.
+pub const MAX_RETURNED_MAIL_BYTES: usize = 1024 * 1024;
 /// Highest value of the setting `letter_rate`, in letters per second.
 pub const MAX_LETTER_RATE: u32 = 1000;
 /// Bits of an RSA key that `mail key` generates: the smallest that receivers trust, and the largest that every DNS

@@ -4,6 +4,7 @@
 //! such as "it is not a version" that completes a sentence of its caller.
 
 pub mod base_url;
+pub mod bounce;
 pub mod calendar;
 pub mod client;
 pub mod confirmation;

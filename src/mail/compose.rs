@@ -10,6 +10,7 @@ use uuid::Uuid;
 
 use super::dkim::DkimSigner;
 use crate::config::{InvalidSettings, MailSettings};
+use crate::domain::bounce::BounceAddress;
 use crate::domain::email::EmailAddress;
 use crate::domain::mailbox::Mailbox;
 use crate::domain::relay::Relay;
@@ -26,11 +27,13 @@ pub struct Mailer {
     pub(super) domain: String,
     /// `None`: mail is not signed.
     dkim: Option<Arc<DkimSigner>>,
+    /// Undeliverable letters are returned to this address, with the tag of the copy.
+    pub(super) bounce_address: Option<BounceAddress>,
 }
 
 /// A sender or recipient, with or without a display name.
 #[derive(Clone, Debug)]
-pub struct MailAddress(message::Mailbox);
+pub struct MailAddress(pub(super) message::Mailbox);
 
 /// A valid address that SMTP cannot transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -86,16 +89,20 @@ impl Mailer {
     pub fn from_settings(mail: &MailSettings) -> Result<Self, InvalidSettings> {
         let mailer = Self::new(mail.relay.clone(), &mail.from).map_err(|why| InvalidSettings::new("mail_from", why))?;
         let dkim = mail.dkim.as_ref().map(|dkim| DkimSigner::from_settings(dkim, &mailer.domain)).transpose()?;
-        Ok(Self { dkim: dkim.map(Arc::new), ..mailer })
+        let bounce_address = mail.bounce_address.clone();
+        if let Some(address) = &bounce_address {
+            MailAddress::from_email(address.email()).map_err(|why| InvalidSettings::new("bounce_address", why))?;
+        }
+        Ok(Self { dkim: dkim.map(Arc::new), bounce_address, ..mailer })
     }
 
-    /// A mailer that does not sign.
+    /// A mailer that neither signs nor tags.
     ///
     /// # Errors
     /// When SMTP cannot transport the address of `from`.
     pub fn new(relay: Relay, from: &Mailbox) -> Result<Self, UnsupportedAddress> {
         let domain = from.email().domain().to_owned();
-        Ok(Self { relay, from: MailAddress::from_mailbox(from)?, domain, dkim: None })
+        Ok(Self { relay, from: MailAddress::from_mailbox(from)?, domain, dkim: None, bounce_address: None })
     }
 
     #[must_use]

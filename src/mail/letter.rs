@@ -4,6 +4,7 @@ use lettre::message::MultiPart;
 use uuid::Uuid;
 
 use super::compose::{Mail, MailAddress, Mailer, header, normalize_line_endings};
+use crate::domain::bounce::BounceTag;
 use crate::domain::time::Timestamp;
 
 /// One recipient's copy of the letter.
@@ -15,6 +16,8 @@ pub struct LetterMail<'a> {
     pub text: &'a str,
     pub html: &'a str,
     pub unsubscribe_url: &'a str,
+    /// Becomes a part of the envelope sender, if letters are tagged.
+    pub bounce_tag: Option<&'a BounceTag>,
     pub at: Timestamp,
 }
 
@@ -27,6 +30,21 @@ impl Mailer {
             header("List-Unsubscribe", format!("<{}>", mail.unsubscribe_url)),
             header("List-Unsubscribe-Post", "List-Unsubscribe=One-Click".to_owned()),
         ];
-        self.compose(mail.id, mail.to, mail.subject, mail.at, unsubscribe, &parts.formatted())
+        let letter = self.compose(mail.id, mail.to, mail.subject, mail.at, unsubscribe, &parts.formatted());
+        match self.return_address(mail.bounce_tag) {
+            Some(MailAddress(returned)) => Mail { from: returned.email, ..letter },
+            None => letter,
+        }
+    }
+
+    /// Whether each letter has an envelope sender of its own, which needs a tag.
+    #[must_use]
+    pub const fn tags_letters(&self) -> bool {
+        self.bounce_address.is_some()
+    }
+
+    /// The address that the letter with this tag is returned to if it cannot be delivered. `None`: to the sender.
+    fn return_address(&self, tag: Option<&BounceTag>) -> Option<MailAddress> {
+        MailAddress::from_email(&self.bounce_address.as_ref()?.tagged(tag?)).ok()
     }
 }

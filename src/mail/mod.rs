@@ -1,4 +1,4 @@
-//! Composes emails and sends them over SMTP. Layer 1, and the only module that speaks SMTP.
+//! Composes emails and sends them over SMTP, and reads returned ones. Layer 1, and the only module that speaks SMTP.
 //!
 //! Knows nothing of databases, and decides neither who is mailed nor when to retry.
 
@@ -8,6 +8,7 @@ mod contact;
 mod dkim;
 mod dkim_key;
 mod letter;
+mod returned;
 mod smtp;
 
 pub use compose::{Mail, MailAddress, Mailer, UnsupportedAddress};
@@ -15,4 +16,5 @@ pub use confirmation::ConfirmationMail;
 pub use dkim::DkimSigner;
 pub use dkim_key::{DkimKey, GenerateFailure, InvalidDkimKey, generate_dkim_key};
 pub use letter::LetterMail;
+pub use returned::ReturnedMail;
 pub use smtp::{FailureCause, SendFailure, SmtpConnection};

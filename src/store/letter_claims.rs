@@ -7,6 +7,7 @@
 use super::statement::{Statement, in_transaction};
 use super::unsubscribe::{Recipient, SELECT_HASH_KEY, SUPPRESS, parse_hash_key, parse_origin};
 use super::{Store, StoreFailure};
+use crate::domain::bounce::BounceTag;
 use crate::domain::email::EmailAddress;
 use crate::domain::sha256::Sha256;
 use crate::domain::suppression::SuppressionReason;
@@ -30,6 +31,8 @@ pub enum LetterClaim {
 pub struct ClaimedRecipient {
     pub recipient: Recipient,
     pub token: UnsubscribeToken,
+    /// The tag of the envelope sender, `None` if there was none at any attempt.
+    pub bounce_tag: Option<BounceTag>,
     /// How often the letter to this recipient was deferred, by the mail server or because it was unavailable.
     pub tries: u32,
 }
@@ -54,9 +57,9 @@ pub enum LetterOutcome {
 /// Ordered by `address` only in SQLite, whose index has it: PostgreSQL would sort all that are due for each claim, and
 /// takes them as they were inserted.
 const SELECT_DUE: Statement = Statement {
-    sqlite: "SELECT address, tries FROM letter_recipients WHERE letter = $1 AND state = 'waiting' AND at <= $2 \
+    sqlite: "SELECT address, tries, bounce_tag FROM letter_recipients WHERE letter = $1 AND state = 'waiting' AND at <= $2 \
              ORDER BY at, address LIMIT 1",
-    postgres: "SELECT address, tries FROM letter_recipients WHERE letter = $1 AND state = 'waiting' AND at <= $2 \
+    postgres: "SELECT address, tries, bounce_tag FROM letter_recipients WHERE letter = $1 AND state = 'waiting' AND at <= $2 \
                ORDER BY at LIMIT 1 FOR UPDATE SKIP LOCKED",
 };
 
@@ -83,6 +86,8 @@ const RELEASE_MONTH: &str = "DELETE FROM letter_months WHERE hash = $1 AND month
 const SET_STATE: &str =
     "UPDATE letter_recipients SET state = $3, at = $4, trouble = $5 WHERE letter = $1 AND address = $2";
 
+const SET_TAG: &str = "UPDATE letter_recipients SET bounce_tag = $3 WHERE letter = $1 AND address = $2";
+
 const DEFER: &str = "UPDATE letter_recipients SET state = 'waiting', at = $3, trouble = $4, tries = tries + 1 \
                        WHERE letter = $1 AND address = $2";
 
@@ -92,16 +97,21 @@ const WAIT_AGAIN: &str = "UPDATE letter_recipients SET state = 'waiting', at = $
 type OptedIn = (String, i64, String, Option<i64>, String);
 
 impl Store {
-    /// Claims the next recipient for the calendar month of `now`.
+    /// Claims the next recipient for the calendar month of `now`. `new_tag` is for one that has no tag yet.
     ///
     /// # Errors
     /// When the database is unavailable. If the commit failed, a recipient may be uncertain.
-    pub async fn claim_recipient(&self, letter: &Sha256, now: Timestamp) -> Result<LetterClaim, StoreFailure> {
+    pub async fn claim_recipient(
+        &self,
+        letter: &Sha256,
+        new_tag: Option<&BounceTag>,
+        now: Timestamp,
+    ) -> Result<LetterClaim, StoreFailure> {
         let (id, month, at) = (letter.hex(), now.month(), now.unix_millis());
         let claim = in_transaction!(self, |tx, sql| {
-            let due: Option<(String, i64)> =
+            let due: Option<(String, i64, Option<String>)> =
                 sqlx::query_as(sql(SELECT_DUE)).bind(&id).bind(at).fetch_optional(&mut *tx).await?;
-            let Some((address, tries)) = due else {
+            let Some((address, tries, tag)) = due else {
                 let (next,): (Option<i64>,) = sqlx::query_as(SELECT_NEXT).bind(&id).fetch_one(&mut *tx).await?;
                 return Ok(next.map_or(LetterClaim::NoneLeft, |next| {
                     LetterClaim::NotDueUntil(Timestamp::from_unix_millis(next))
@@ -111,7 +121,9 @@ impl Store {
                 sqlx::query_as(sql(SELECT_OPTED_IN)).bind(&address).fetch_optional(&mut *tx).await?;
             let (key,): (String,) = sqlx::query_as(SELECT_HASH_KEY).fetch_one(&mut *tx).await?;
             let key = parse_hash_key(&key)?;
-            let claimed = opted_in.map(|row| claimed_recipient(&address, row, tries));
+            // Kept from an earlier attempt, so that a returned mail is recognized whichever attempt it is about.
+            let tag = tag.as_deref().and_then(BounceTag::parse).or_else(|| new_tag.cloned());
+            let claimed = opted_in.map(|row| claimed_recipient(&address, row, tries, tag));
             let skip_reason = match &claimed {
                 None => Some("opted out since"),
                 Some(None) => Some("the unsubscribe link is damaged"),
@@ -131,7 +143,12 @@ impl Store {
             let mark = sqlx::query(SET_STATE).bind(&id).bind(&address).bind(state).bind(at).bind(skip_reason);
             mark.execute(&mut *tx).await?;
             match claimed.flatten().filter(|_| skip_reason.is_none()) {
-                Some(claimed) => LetterClaim::Claimed(Box::new(claimed)),
+                Some(claimed) => {
+                    if let Some(tag) = &claimed.bounce_tag {
+                        sqlx::query(SET_TAG).bind(&id).bind(&address).bind(tag.as_str()).execute(&mut *tx).await?;
+                    }
+                    LetterClaim::Claimed(Box::new(claimed))
+                }
                 None => LetterClaim::Skipped,
             }
         });
@@ -219,6 +236,7 @@ fn claimed_recipient(
     address: &str,
     (email, opted_in_at, via, from_program, token): OptedIn,
     tries: i64,
+    bounce_tag: Option<BounceTag>,
 ) -> Option<ClaimedRecipient> {
     Some(ClaimedRecipient {
         recipient: Recipient {
@@ -227,6 +245,7 @@ fn claimed_recipient(
             origin: parse_origin(&via, from_program),
         },
         token: UnsubscribeToken::parse(&token)?,
+        bounce_tag,
         tries: u32::try_from(tries).unwrap_or_default(),
     })
 }

@@ -36,10 +36,10 @@ const SELECT_LETTER: &str = "SELECT id, subject, started_at FROM letters WHERE i
 
 const SELECT_LATEST_LETTER: &str = "SELECT id, subject, started_at FROM letters ORDER BY started_at DESC, id LIMIT 1";
 
-const COUNT_RECIPIENTS: &str = "SELECT state, COUNT(*) FROM letter_recipients WHERE letter = $1 GROUP BY state";
+const COUNT_RECIPIENTS: &str =
+    "SELECT state, COUNT(*), COUNT(bounce) FROM letter_recipients WHERE letter = $1 GROUP BY state";
 
-const COUNT_STATES: &str =
-    "SELECT letter, state, COUNT(*) FROM letter_recipients GROUP BY letter, state ORDER BY letter, state";
+const COUNT_STATES: &str = "SELECT letter, state, COUNT(*), COUNT(bounce) FROM letter_recipients GROUP BY letter, state ORDER BY letter, state";
 
 /// Id, subject, when it was started.
 type LetterRow = (String, String, i64);
@@ -88,11 +88,11 @@ impl Store {
 
     async fn with_counts(&self, letter: Option<LetterRow>) -> Result<Option<StartedLetter>, StoreFailure> {
         let Some((id, subject, started_at)) = letter else { return Ok(None) };
-        let rows: Vec<(String, i64)> =
+        let rows: Vec<(String, i64, i64)> =
             on_pool!(self, |pool| sqlx::query_as(COUNT_RECIPIENTS).bind(&id).fetch_all(pool).await?);
         let mut counts = LetterCounts::default();
-        for (state, count) in rows {
-            counts.add(&state, u64::try_from(count).unwrap_or_default());
+        for (state, count, bounced) in rows {
+            counts.add(&state, count, bounced);
         }
         Ok(Some(StartedLetter { id, subject, started_at: Timestamp::from_unix_millis(started_at), counts }))
     }
@@ -103,12 +103,12 @@ impl Store {
     /// When the database is unavailable.
     pub async fn letters(&self) -> Result<Vec<StartedLetter>, StoreFailure> {
         let letters: Vec<LetterRow> = on_pool!(self, |pool| sqlx::query_as(SELECT_LETTERS).fetch_all(pool).await?);
-        let rows: Vec<(String, String, i64)> =
+        let rows: Vec<(String, String, i64, i64)> =
             on_pool!(self, |pool| sqlx::query_as(COUNT_STATES).fetch_all(pool).await?);
         let started = letters.into_iter().map(|(id, subject, started_at)| {
             let mut counts = LetterCounts::default();
-            for (_, state, count) in rows.iter().filter(|(letter, ..)| *letter == id) {
-                counts.add(state, u64::try_from(*count).unwrap_or_default());
+            for (_, state, count, bounced) in rows.iter().filter(|(letter, ..)| *letter == id) {
+                counts.add(state, *count, *bounced);
             }
             StartedLetter { id, subject, started_at: Timestamp::from_unix_millis(started_at), counts }
         });
@@ -117,7 +117,8 @@ impl Store {
 }
 
 impl LetterCounts {
-    fn add(&mut self, state: &str, count: u64) {
+    fn add(&mut self, state: &str, count: i64, bounced: i64) {
+        let [count, bounced] = [count, bounced].map(|count| u64::try_from(count).unwrap_or_default());
         let count_of_state = match state {
             "sent" => &mut self.sent,
             "waiting" => &mut self.waiting,
@@ -127,5 +128,8 @@ impl LetterCounts {
         };
         *count_of_state += count;
         self.recipients += count;
+        if matches!(state, "sent" | "uncertain") {
+            self.bounced += bounced;
+        }
     }
 }

@@ -6,6 +6,7 @@
 mod acme;
 mod backlog;
 mod backup_file;
+mod bounces;
 mod confirmation_mails;
 mod confirmations;
 mod connect;
@@ -47,6 +48,7 @@ mod writer;
 
 pub use acme::{CertificateKey, OrderClaim, StoredCertificate};
 pub use backlog::Backlog;
+pub use bounces::RecordedBounce;
 pub use confirmation_mails::{ConfirmationLease, ConfirmationOutcome, LeasedConfirmation};
 pub use confirmations::OptInCounts;
 pub use connect::Store;

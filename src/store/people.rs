@@ -63,6 +63,10 @@ pub struct LetterRecord {
     pub at: Timestamp,
     pub tries: i64,
     pub last_error: Option<String>,
+    /// The tag of the address that this copy is returned to.
+    pub bounce_tag: Option<String>,
+    /// The status code of the returned copy, and when it was recorded.
+    pub bounce: Option<(String, Timestamp)>,
 }
 
 const SELECT_PERSON: &str = "SELECT email, first_seen_at, opt_in FROM people WHERE address = $1";
@@ -74,7 +78,7 @@ const SELECT_CONSENTS: &str = "SELECT c.id, c.at, c.via, c.source, c.wording, c.
      FROM consents c LEFT JOIN withdrawals w ON w.consent = c.id LEFT JOIN confirmations f ON f.consent = c.id \
          AND f.address = c.address WHERE c.address = $1 ORDER BY c.at, c.id";
 
-const SELECT_LETTERS: &str = "SELECT r.letter, l.subject, r.state, r.at, r.tries, r.trouble \
+const SELECT_LETTERS: &str = "SELECT r.letter, l.subject, r.state, r.at, r.tries, r.trouble, r.bounce_tag, r.bounce, r.bounced_at \
      FROM letter_recipients r JOIN letters l ON l.id = r.letter WHERE r.address = $1 ORDER BY l.started_at, l.id";
 
 const SELECT_TOKEN: &str = "SELECT token FROM unsubscribe_tokens WHERE address = $1";
@@ -142,6 +146,20 @@ from_row_struct! {
     }
 }
 
+from_row_struct! {
+    struct LetterRow {
+        letter: String,
+        subject: String,
+        state: String,
+        at: i64,
+        tries: i64,
+        trouble: Option<String>,
+        bounce_tag: Option<String>,
+        bounce: Option<String>,
+        bounced_at: Option<i64>,
+    }
+}
+
 impl Store {
     /// Returns everything stored about an address, which may be nothing.
     ///
@@ -149,7 +167,6 @@ impl Store {
     /// When the database is unavailable.
     pub async fn person_record(&self, email: &EmailAddress) -> Result<PersonRecord, StoreFailure> {
         type EventRow = (String, i64, String, Option<String>);
-        type LetterRow = (String, String, String, i64, i64, Option<String>);
         let (address, hash) = (email.key(), self.address_hash_key().await?.hash(email));
         let person: Option<(String, i64, Option<String>)> =
             on_pool!(self, |pool| sqlx::query_as(SELECT_PERSON).bind(address).fetch_optional(pool).await?);
@@ -184,17 +201,7 @@ impl Store {
                 .collect(),
             consents: consents.into_iter().map(|row| consent_record(row, current)).collect(),
             messages,
-            letters: letters
-                .into_iter()
-                .map(|(letter, subject, state, at, tries, last_error)| LetterRecord {
-                    letter,
-                    subject,
-                    state,
-                    at: Timestamp::from_unix_millis(at),
-                    tries,
-                    last_error,
-                })
-                .collect(),
+            letters: letters.into_iter().map(letter_record).collect(),
             token: token.and_then(|(token,)| UnsubscribeToken::parse(&token)),
             suppression: suppression
                 .map(|(at, reason)| (Timestamp::from_unix_millis(at), SuppressionReason::from_stored(&reason))),
@@ -232,6 +239,19 @@ impl Store {
             person.suppressed = suppressed.get(hash).map(|reason| SuppressionReason::from_stored(reason));
         }
         Ok(people)
+    }
+}
+
+fn letter_record(row: LetterRow) -> LetterRecord {
+    LetterRecord {
+        letter: row.letter,
+        subject: row.subject,
+        state: row.state,
+        at: Timestamp::from_unix_millis(row.at),
+        tries: row.tries,
+        last_error: row.trouble,
+        bounce_tag: row.bounce_tag,
+        bounce: row.bounce.zip(row.bounced_at.map(Timestamp::from_unix_millis)),
     }
 }
 

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use super::{LetterCommandFailure, letter_template, mailer_and_template, read};
-use crate::actions::compose_copy;
+use crate::actions::{compose_copy, new_bounce_tag};
 use crate::cli::terminal::sanitize_line;
 use crate::cli::{CommandFailure, base_url, eprint_line, print_line};
 use crate::clock::Clock;
@@ -46,7 +46,7 @@ pub(super) fn preview(settings: &Settings, file: &Path) -> Result<(), CommandFai
         None => placeholder_mailer(),
     }?;
     let reader = EmailAddress::from_stored(READER, READER);
-    let mail = compose_copy(&mailer, &letter.subject, &rendered, &reader, &recipient, Clock::System.now());
+    let mail = compose_copy(&mailer, &letter.subject, &rendered, &reader, &recipient, None, Clock::System.now());
     let source = mail.map(|mail| mail.source()).unwrap_or_default();
     eprint_line(&format!("Subject: {}", letter.subject));
     let files = [
@@ -70,7 +70,9 @@ pub(super) async fn test(settings: &Settings, file: &Path, to: &EmailAddress) ->
     let rendered = letter_template.render(&letter, &recipient)?;
     let not_sent = |reason: &str| LetterCommandFailure::Test(sanitize_line(reason));
     let subject = format!("[Test] {}", letter.subject);
-    let mail = compose_copy(&mailer, &subject, &rendered, to, &recipient, Clock::System.now());
+    // As a real copy has, but this one belongs to nobody.
+    let tag = new_bounce_tag(&mailer).map_err(|failure| not_sent(&failure.to_string()))?;
+    let mail = compose_copy(&mailer, &subject, &rendered, to, &recipient, tag.as_ref(), Clock::System.now());
     let mail = mail.ok_or_else(|| not_sent("SMTP cannot transport this address"))?;
     let mut connection = mailer.connect().await.map_err(|failure| not_sent(failure.detail()))?;
     connection.send(&mail).await.map_err(|failure| not_sent(failure.detail()))?;

@@ -9,8 +9,9 @@ use crate::store::StartedLetter;
 
 pub(super) fn counts(letter: &StartedLetter) -> String {
     let counts = &letter.counts;
+    let bounced = if counts.bounced > 0 { format!("; {} bounced", counts.bounced) } else { String::new() };
     format!(
-        "“{}”: {}, {} sent, {} waiting, {} uncertain, {} refused, {} skipped",
+        "“{}”: {}, {} sent, {} waiting, {} uncertain, {} refused, {} skipped{bounced}",
         sanitize_line(&letter.subject),
         quantity(counts.recipients, "recipient", "recipients"),
         counts.sent,
@@ -28,6 +29,7 @@ pub(super) fn short_counts(counts: &LetterCounts) -> String {
         (counts.uncertain, "uncertain"),
         (counts.refused, "refused"),
         (counts.skipped, "skipped"),
+        (counts.bounced, "bounced"),
     ];
     let sent = format!("{} of {} sent", counts.sent, counts.recipients);
     let others = others.iter().filter(|(count, _)| *count > 0).map(|(count, state)| format!("{count} {state}"));
@@ -46,5 +48,6 @@ pub(super) fn letter_json(letter: &StartedLetter) -> Value {
         "uncertain": counts.uncertain,
         "refused": counts.refused,
         "skipped": counts.skipped,
+        "bounced": counts.bounced,
     })
 }

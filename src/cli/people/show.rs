@@ -65,6 +65,8 @@ fn letter(letter: &LetterRecord) -> Value {
         "at": letter.at.rfc3339(),
         "tries": letter.tries,
         "trouble": letter.last_error,
+        "bounce_tag": letter.bounce_tag,
+        "bounce": letter.bounce.as_ref().map(|(status, at)| json!({ "at": at.rfc3339(), "status": status })),
     })
 }
 
@@ -113,7 +115,10 @@ fn history(person: &PersonRecord) -> Vec<(Timestamp, String)> {
     }
     history.extend(person.asked_at.map(|at| (at, "mail that asks to confirm the opt-in".to_owned())));
     for letter in &person.letters {
-        history.push((letter.at, format!("letter “{}”: {}", sanitize_line(&letter.subject), letter.state)));
+        let subject = sanitize_line(&letter.subject);
+        history.push((letter.at, format!("letter “{subject}”: {}", letter.state)));
+        history
+            .extend(letter.bounce.iter().map(|(status, at)| (*at, format!("letter “{subject}”: bounced ({status})"))));
     }
     for entry in &person.messages {
         let (received, state) = (&entry.received, entry.state.as_str());

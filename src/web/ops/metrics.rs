@@ -66,6 +66,7 @@ fn register_summary(summary: &OpsSummary, registry: &mut Registry) {
     let age = gauge(outbox_age.as_secs());
     registry.register("outbox_oldest_seconds", "Age of the oldest message that is still to be forwarded", age);
     let letter = letter.as_ref().map(|letter| letter.counts).unwrap_or_default();
+    let bounced = gauge(letter.bounced);
     let letter = gauges([
         (state("sent"), letter.sent),
         (state("waiting"), letter.waiting),
@@ -74,6 +75,8 @@ fn register_summary(summary: &OpsSummary, registry: &mut Registry) {
         (state("skipped"), letter.skipped),
     ]);
     registry.register("letter_recipients", "Recipients of the most recent letter, by state", letter);
+    let help = "Recipients of the most recent letter whose copy was returned as undeliverable";
+    registry.register("letter_bounced_recipients", help, bounced);
     let counts = Family::<Label, Counter>::default();
     for (name, times) in totals.named() {
         counts.get_or_create(&[("what", name)]).inc_by(times);

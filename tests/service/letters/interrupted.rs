@@ -86,7 +86,7 @@ async fn claiming_after_sending_would_double() {
         };
         let rendered = careless.letter_template.render(&careless.letter, &to).unwrap();
         let now = fixture.service.clock.now();
-        let mail = compose_copy(&careless.mailer, "Too early", &rendered, &ada, &to, now).unwrap();
+        let mail = compose_copy(&careless.mailer, "Too early", &rendered, &ada, &to, None, now).unwrap();
         careless.mailer.connect().await.unwrap().send(&mail).await.unwrap();
         // It dies here, before it has leased a recipient.
         careless.store.close().await;

@@ -111,6 +111,8 @@ pub(super) fn mail(summary: &OpsSummary) -> MailView<'_> {
             ("uncertain", counts.uncertain),
             ("refused", counts.refused),
             ("skipped", counts.skipped),
+            // A part of those that were sent, or may have been.
+            ("bounced", counts.bounced),
         ];
         LetterView {
             subject: &letter.subject,
