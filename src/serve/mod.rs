@@ -40,8 +40,8 @@ use self::open_files::ConnectionCaps;
 use self::supervisor::Supervisor;
 use crate::acme::check_ca_file;
 use crate::actions::{
-    CachedSummary, CertificateOrders, CountBuffer, Forwarder, NewestImage, ReleaseCatalog, Service, UnconfiguredProxy,
-    setup_steps,
+    CachedSummary, CertificateOrders, CountBuffer, Forwarder, NewestImage, Pruner, ReleaseCatalog, Service,
+    UnconfiguredProxy, setup_steps,
 };
 use crate::clock::Clock;
 use crate::config::{CertificateSource, InvalidSettings, MailSettings, Secret, Settings};
@@ -136,6 +136,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let count_buffer = CountBuffer::default();
     let forwards_messages = forwarder.is_some();
     let ops_pool = Store::open_for_ops(&database)?;
+    let pruner = Pruner { store: store.clone(), clock: clock.clone(), keep_messages: settings.keep_messages };
     let service = Service {
         store,
         ops_pool,
@@ -181,7 +182,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     }
     let restarting = Restarting { supervisor: &supervisor, app: &app, stop: &stop };
     restarting.spawn("flush_counts", flush_counts::run);
-    restarting.spawn("prune", prune::run);
+    restarting.spawn("prune", move |_, stop| prune::run(pruner.clone(), stop));
     restarting.spawn("record_notices", |app, stop| record_notices::run(app.service().clone(), stop));
     if let Some(certificate) = certificate {
         restarting.spawn("certificate", move |_, stop| certificate.clone().follow(stop));
