@@ -102,6 +102,13 @@ pub const SUMMARY_MAIL_BYTES: u64 = 4 * 1024;
 /// For how long forwarding a message is retried before it is marked as failed.
 pub const FORWARD_RETRY_PERIOD: Duration = Duration::from_hours(7 * 24);
 
+/// Less free space on a disk than this is reported.
+pub const LOW_DISK_BYTES: u64 = 1_000_000_000;
+/// A backup is overdue if the last one is older: a weekly one may be a day late.
+pub const MAX_BACKUP_AGE: Duration = Duration::from_hours(8 * 24);
+/// The makers are told of a certificate that expires sooner than this.
+pub const CERTIFICATE_NOTICE: Duration = Duration::from_hours(10 * 24);
+
 /// Longest subject of the monthly letter.
 pub const MAX_LETTER_SUBJECT_CHARS: usize = 150;
 /// Largest file of the monthly letter.

@@ -6,7 +6,9 @@ mod compose;
 mod contact;
 mod letter;
 mod smtp;
+mod troubles;
 
 pub use compose::{Mail, MailAddress, Mailer, UnsupportedAddress};
 pub use letter::LetterMail;
 pub use smtp::{FailureCause, SendFailure, SmtpConnection};
+pub use troubles::TroubleMail;

@@ -19,6 +19,7 @@ mod prune;
 mod rebuild_site;
 mod record_notices;
 mod supervisor;
+mod tell_makers;
 
 use std::io;
 use std::net::SocketAddr;
@@ -40,8 +41,8 @@ use self::open_files::ConnectionCaps;
 use self::supervisor::Supervisor;
 use crate::acme::check_ca_file;
 use crate::actions::{
-    CachedSummary, CertificateOrders, CountBuffer, Forwarder, NewestImage, Pruner, ReleaseCatalog, Service,
-    UnconfiguredProxy, setup_steps,
+    CachedSummary, CertificateOrders, CountBuffer, Forwarder, MakerTeller, NewestImage, Pruner, ReleaseCatalog,
+    Service, UnconfiguredProxy, setup_steps,
 };
 use crate::clock::Clock;
 use crate::config::{CertificateSource, InvalidSettings, MailSettings, Secret, Settings};
@@ -190,6 +191,8 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let followed = content.clone();
     restarting.spawn("releases", move |app, stop| rebuild_site::follow_releases(followed.clone(), app, stop));
     if let Some(forwarder) = forwarder {
+        let (teller, teller_abort) = (maker_teller(&settings, &forwarder, &app, &facts), abort.clone());
+        restarting.spawn("tell_makers", move |_, stop| tell_makers::run(teller.clone(), stop, teller_abort.clone()));
         let abort = abort.clone();
         restarting.spawn("forwarder", move |_, stop| {
             forwarder::run(forwarder.clone(), Arc::clone(&new_messages), stop, abort.clone())
@@ -372,4 +375,23 @@ fn forwarder(mail: &MailSettings, store: &Store, clock: &Clock) -> Result<Forwar
         to: MailAddress::from_mailbox(&mail.contact_to).map_err(|why| InvalidSettings::new("contact_to", why))?,
         clock: clock.clone(),
     })
+}
+
+/// It mails as the forwarder does.
+fn maker_teller(settings: &Settings, forwarder: &Forwarder, app: &App, facts: &SiteFacts) -> MakerTeller {
+    let service = app.service();
+    MakerTeller {
+        store: service.store.clone(),
+        catalog: service.catalog.clone(),
+        newest_image: service.newest_image.clone(),
+        certificate: service.certificate.clone(),
+        data_dir: settings.data_dir.clone(),
+        releases_dir: settings.releases_dir.clone(),
+        base_url: app.base_url().clone(),
+        app: facts.name.clone(),
+        machine: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        mailer: forwarder.mailer.clone(),
+        to: forwarder.to.clone(),
+        clock: service.clock.clone(),
+    }
 }

@@ -50,6 +50,7 @@ mod stats;
 mod stopping;
 mod storage;
 mod stored_rows;
+mod telling;
 mod terminal;
 mod unsubscribe;
 mod versions;
