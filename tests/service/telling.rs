@@ -11,7 +11,7 @@ use porchlight::mail::{MailAddress, Mailer};
 use porchlight::store::{Database as StoredIn, Store};
 use serde_json::json;
 
-use crate::harness::{MailServer, Program, ReceivedMail, Service, SmallDisk, each_migrated_database};
+use crate::harness::{Database, MailServer, Program, ReceivedMail, Service, SmallDisk, each_migrated_database};
 use crate::releases::live;
 
 const DAY: Duration = Duration::from_hours(24);
@@ -255,4 +255,25 @@ async fn check_says_when_the_last_backup_was_made() {
         assert_eq!(check(&place).expect("a finding")["state"], "note");
     })
     .await;
+}
+
+#[tokio::test]
+async fn the_last_backup_is_known_after_a_restore_and_after_a_move() {
+    let service = Service::start(live(), Database::migrated_sqlite().await).await;
+    back_up(&service, "first");
+    service.clock.advance(DAY);
+    let made =
+        async |database: &Database| database.texts("SELECT CAST(at AS TEXT) FROM tasks WHERE name = 'backup'").await;
+    let (restored, moved) = (Database::sqlite(), Database::postgres().await);
+    let arguments = ["restore", "first", "--database-url", restored.url(), "--releases-dir", "restored"];
+    let (code, output) = Program::run(service.command(&arguments));
+    assert_eq!(code, 0, "{output}");
+    let (code, output) =
+        Program::run(service.command(&["move", "--to", moved.url(), "--database-url", service.database.url()]));
+    assert_eq!(code, 0, "{output}");
+    let [at] = made(&service.database).await.try_into().expect("one time");
+    assert_eq!(made(&moved).await, [at.as_str()]);
+    // Its manifest has seconds.
+    assert_eq!(made(&restored).await, [format!("{}000", &at[..at.len() - 3])]);
+    service.stop().await;
 }
