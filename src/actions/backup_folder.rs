@@ -66,6 +66,11 @@ impl BackupFolder {
         Ok(None)
     }
 
+    /// When the backup was made, if its manifest says so.
+    pub fn made(&self) -> Option<Timestamp> {
+        Timestamp::parse(&Manifest::read(&self.manifest).ok()??.made)
+    }
+
     /// Whether the database file has a WAL with content: then it is a live database, or a copy of one, and no backup.
     pub fn is_in_use(&self) -> bool {
         fs::metadata(self.folder.join("porchlight.db-wal")).is_ok_and(|wal| wal.len() > 0)

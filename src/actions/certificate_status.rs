@@ -1,12 +1,22 @@
-//! What is known of the site's own certificate, for `/readyz` and the dashboard.
+//! What is known of the site's own certificate, for `/readyz`, the dashboard and the mail to the makers.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
+use crate::domain::limits::CERTIFICATE_NOTICE;
 use crate::domain::time::Timestamp;
 
 /// Cheap to clone; clones share one status.
 #[derive(Clone, Debug, Default)]
 pub struct CertificateStatus(Arc<RwLock<Known>>);
+
+/// A certificate that is renewed in time has more than this part of its lifetime left.
+const RENEWAL_FRACTION: u32 = 4;
+
+/// Whether a certificate that is valid from `begins` until `expires` should have been renewed.
+#[must_use]
+pub fn is_renewal_overdue(begins: Timestamp, expires: Timestamp, now: Timestamp) -> bool {
+    expires.before(begins.until(expires) / RENEWAL_FRACTION) < now
+}
 
 #[derive(Clone, Debug, Default)]
 struct Known {
@@ -44,6 +54,20 @@ impl CertificateStatus {
             }
             Some(_) => known.failure,
         }
+    }
+
+    /// Returns what is wrong with it, if it does not seem to mend itself: there is none because of a failure, or it is not
+    /// valid now, or it expires within [`CERTIFICATE_NOTICE`] and should have been renewed.
+    #[must_use]
+    pub fn lasting_problem(&self, now: Timestamp) -> Option<String> {
+        let known = self.known();
+        let Some([begins, expires]) = known.validity else { return known.failure };
+        if now < begins || expires < now {
+            return self.problem(now);
+        }
+        let is_close = now.until(expires) < CERTIFICATE_NOTICE && is_renewal_overdue(begins, expires, now);
+        let failure = known.failure.map(|failure| format!("; {failure}")).unwrap_or_default();
+        is_close.then(|| format!("it expires on {}{failure}", expires.date()))
     }
 
     fn known(&self) -> Known {

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use super::backup_folder::{BackupFolder, ImageCopier, Manifest, Progress, remove_if_exists, unreadable_images};
 use crate::domain::time::Timestamp;
 use crate::store::{
-    CopyFailure, CopyOutcome, Database, MigrationState, SourceWrites, Store, StoreFailure, TableSummary,
+    CopyFailure, CopyOutcome, Database, MigrationState, SourceWrites, Store, StoreFailure, TableSummary, Task,
     make_private_folder,
 };
 
@@ -24,6 +24,8 @@ pub struct CreatedBackup {
     pub external: Vec<(String, String)>,
     /// Published images that could not be read, and why.
     pub missing: Vec<(String, String)>,
+    /// Why the database does not know of this backup.
+    pub unrecorded: Option<StoreFailure>,
 }
 
 /// Why there is no backup.
@@ -45,7 +47,7 @@ impl From<StoreFailure> for BackupFailure {
     }
 }
 
-/// Writes a backup to `folder`.
+/// Writes a backup to `folder`. If it is complete, the database records that there is one.
 ///
 /// # Errors
 /// When there is no usable backup.
@@ -84,7 +86,7 @@ pub async fn create_backup(
     let releases = file.releases().await?;
     file.close().await;
     let missing = unreadable_images(&releases).collect();
-    let mut created = CreatedBackup { tables, images: Vec::new(), external: Vec::new(), missing };
+    let mut created = CreatedBackup { tables, images: Vec::new(), external: Vec::new(), missing, unrecorded: None };
     let mut image_copier = ImageCopier::new(&releases, releases_dir, &backup.images, progress);
     for release in releases.iter() {
         let image = release.file.to_string();
@@ -105,6 +107,9 @@ pub async fn create_backup(
         File::open(&backup.folder)?.sync_all()
     };
     finish().map_err(unwritable)?;
+    if created.missing.is_empty() {
+        created.unrecorded = store.record_task(Task::Backup, now).await.err();
+    }
     Ok(created)
 }
 

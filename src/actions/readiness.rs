@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use super::{NewestImage, ReleaseCatalog, Service};
 use crate::domain::plural::quantity;
+use crate::domain::time::Timestamp;
+use crate::store::Store;
 
 /// How long a message may wait for the mail server before that is reported.
 const MAX_OUTBOX_AGE: Duration = Duration::from_hours(1);
@@ -36,30 +38,41 @@ pub async fn readiness(service: &Service) -> Vec<ReadinessCheck> {
     let image = image_problem(&service.catalog, &service.newest_image).await;
     // Without any release, no other instance has an image either.
     let has_release = service.catalog.cached().newest().is_some();
+    // Without a configured mail server, messages are not meant to be forwarded.
+    let outbox = match service.forwards_messages {
+        true => outbox_problem(&service.ops_pool, service.clock.now()).await,
+        false => None,
+    };
     let checks = [
         check("database", None, true),
         check("writer", writer, true),
         check("newest_image", image, has_release),
-        check("outbox", outbox_problem(service).await, false),
+        check("outbox", outbox, false),
         check("proxy", service.unconfigured_proxy.problem(), false),
     ];
     checks.into_iter().chain(certificate).collect()
 }
 
-/// Without a configured mail server, messages are not meant to be forwarded.
-async fn outbox_problem(service: &Service) -> Option<String> {
-    if !service.forwards_messages {
-        return None;
-    }
-    let backlog = match service.ops_pool.backlog().await {
+/// Returns that messages wait for too long.
+pub(super) async fn outbox_problem(store: &Store, now: Timestamp) -> Option<String> {
+    let backlog = match store.backlog().await {
         Ok(backlog) => backlog,
         Err(failure) => return Some(failure.to_string()),
     };
-    let age = backlog.oldest?.until(service.clock.now());
+    let age = backlog.oldest?.until(now);
     (age >= MAX_OUTBOX_AGE).then(|| {
         let waiting = quantity(backlog.waiting + backlog.leased, "message waits", "messages wait");
-        format!("{waiting} for the mail server, the oldest for {} minutes", age.as_secs() / 60)
+        format!("{waiting} for the mail server, the oldest for {}", in_words(age))
     })
+}
+
+fn in_words(age: Duration) -> String {
+    let minutes = age.as_secs() / 60;
+    match minutes / 60 {
+        0..2 => quantity(minutes, "minute", "minutes"),
+        hours @ 2..48 => format!("{hours} hours"),
+        hours => format!("{} days", hours / 24),
+    }
 }
 
 /// Returns why downloads get no image, according to the cached releases. The newest release may have been published on

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::backup_folder::{BackupFolder, ImageCopier, Manifest, Progress, unreadable_images, verify};
 use crate::domain::release::Releases;
 use crate::store::{
-    CopyFailure, CopyOutcome, Database, MigrationState, SourceWrites, Store, StoreFailure, TableSummary,
+    CopyFailure, CopyOutcome, Database, MigrationState, SourceWrites, Store, StoreFailure, TableSummary, Task,
 };
 
 /// What was restored and what was not.
@@ -98,6 +98,10 @@ pub async fn restore(
     let source = open(&backup, &mut progress).await?;
     let database = Store::open(target.database)?;
     let restored = restore_database(&source, &database, target, &mut progress).await;
+    if let (Ok(_), Some(made)) = (&restored, backup.made()) {
+        // What is restored has this backup. That it is not known does no harm.
+        database.record_task(Task::Backup, made).await.ok();
+    }
     source.close().await;
     database.close().await;
     let (tables, releases) = restored?;

@@ -49,10 +49,15 @@ pub(super) fn run_backup(settings: &Settings, folder: &Path) -> Result<(), Comma
         let backup = create_backup(&store, &settings.releases_dir, folder, Clock::System.now(), progress).await;
         bar.finish_and_clear();
         store.close().await;
-        let CreatedBackup { tables, images, external, missing } = backup.map_err(BackupCommandFailure::from)?;
+        let CreatedBackup { tables, images, external, missing, unrecorded } =
+            backup.map_err(BackupCommandFailure::from)?;
         print_contents(&tables, &images);
         for (file, url) in &external {
             eprint_line(&format!("{file} is hosted at {url} and is not in the backup."));
+        }
+        if let Some(failure) = unrecorded {
+            let note = "The database does not know of this backup, so you may be told that none was made";
+            eprint_line(&failure.sentence(note));
         }
         if !missing.is_empty() {
             return Err(BackupCommandFailure::ImagesNotBackedUp(join_images(&missing)).into());

@@ -21,7 +21,7 @@ use self::opt_ins::check_opt_ins;
 pub(super) use self::opt_ins::opt_in_sentences;
 use self::proxy::check_proxy;
 use self::site::{check_release, check_site};
-use self::storage::{check_database, check_disks};
+use self::storage::{check_backup, check_database, check_disks};
 use super::{CommandFailure, base_url, block_on, print_json, print_line};
 use crate::actions::{address_step, setup_steps};
 use crate::clock::Clock;
@@ -108,6 +108,7 @@ async fn run_checks(settings: &Settings, name_servers: &NameServers) -> (Vec<Fin
     findings.extend(check_certificate(settings, store.as_ref(), Clock::System.now()).await);
     if let Some(store) = store {
         findings.extend(check_opt_ins(settings, &store).await);
+        findings.extend(check_backup(&store, Clock::System.now()).await);
         findings.extend(check_proxy(settings, &store, Clock::System.now()).await);
         store.close().await;
     }

@@ -18,6 +18,9 @@ use crate::store::{DeliveryState, InboxEntry, InboxFilter, Store, StoreFailure};
 #[derive(Debug, Subcommand)]
 pub(super) enum InboxCommand {
     /// List all contact messages, mailed or not, oldest first
+    ///
+    /// Messages stay until they are discarded or erased, or for as long as the setting `keep_messages` says after they were
+    /// mailed.
     #[command(before_help = "Example:\n  porchlight inbox list --failed")]
     List(ListArguments),
     /// Show one message in full

@@ -4,7 +4,7 @@ use super::backup::{print_contents, progress_bar};
 use super::{Access, CommandFailure, block_on, eprint_line, open_store};
 use crate::actions::Progress;
 use crate::config::{InvalidSettings, Settings};
-use crate::store::{CopyFailure, CopyOutcome, Database, SourceWrites, Store};
+use crate::store::{CopyFailure, CopyOutcome, Database, SourceWrites, Store, Task};
 
 /// Why nothing was copied, in one sentence.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +43,11 @@ pub(super) fn run(settings: &Settings, to: &str) -> Result<(), CommandFailure> {
         });
         let copied = copied.await;
         bar.finish_and_clear();
+        if copied.is_ok()
+            && let Some(last_backup) = source.last_time(Task::Backup).await?
+        {
+            target.record_task(Task::Backup, last_backup).await?;
+        }
         source.close().await;
         target.close().await;
         let copied = copied.map_err(|failure| match failure {

@@ -107,6 +107,12 @@ pub const CONFIRMATION_PERIOD: Duration = Duration::from_hours(30 * 24);
 /// Most confirmation mails in [`CONFIRMATION_MAIL_PERIOD`], all instances together.
 pub const MAX_CONFIRMATION_MAILS: i64 = 300;
 pub const CONFIRMATION_MAIL_PERIOD: Duration = Duration::from_hours(1);
+/// Less free space on a disk than this is reported.
+pub const LOW_DISK_BYTES: u64 = 1_000_000_000;
+/// A backup is overdue if the last one is older: a weekly one may be a day late.
+pub const MAX_BACKUP_AGE: Duration = Duration::from_hours(8 * 24);
+/// The makers are told of a certificate that expires sooner than this.
+pub const CERTIFICATE_NOTICE: Duration = Duration::from_hours(10 * 24);
 
 /// Longest subject of the monthly letter.
 pub const MAX_LETTER_SUBJECT_CHARS: usize = 150;

@@ -40,6 +40,7 @@ pub mod statistics;
 pub mod suppression;
 pub mod text;
 pub mod time;
+pub mod trouble;
 pub mod trusted_proxies;
 pub mod unprintable;
 pub mod unsubscribe;

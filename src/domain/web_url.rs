@@ -15,3 +15,9 @@ pub fn parse_web_url(text: &str) -> Result<String, InvalidWebUrl> {
     let is_web_url = matches!(url.scheme(), "http" | "https") && url.has_host();
     if is_web_url { Ok(url.to_string()) } else { Err(InvalidWebUrl) }
 }
+
+/// Returns the host of a URL.
+#[must_use]
+pub fn host_of(url: &str) -> Option<String> {
+    Some(Url::parse(url).ok()?.host_str()?.to_owned())
+}

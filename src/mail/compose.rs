@@ -15,6 +15,7 @@ use crate::domain::email::EmailAddress;
 use crate::domain::mailbox::Mailbox;
 use crate::domain::relay::Relay;
 use crate::domain::time::Timestamp;
+use crate::domain::unprintable::{is_control_or_bidi, is_line_break};
 
 const LINE_ENDING: &[u8] = b"\r\n";
 
@@ -174,6 +175,12 @@ fn looks_encoded(address: &str) -> bool {
 /// Turns every line ending into a line feed, which lettre encodes as CRLF. A lone carriage return is invalid in mail.
 pub(super) fn normalize_line_endings(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
+}
+
+/// Replaces line breaks, controls and bidirectional control characters by U+FFFD, so that the text can neither
+/// start a line nor reverse one.
+pub(super) fn single_line(text: &str) -> String {
+    text.replace(|c: char| is_line_break(c) || is_control_or_bidi(c), "\u{fffd}")
 }
 
 pub(super) fn header(name: &'static str, value: String) -> HeaderValue {

@@ -4,13 +4,13 @@ use std::fmt::Write;
 
 use uuid::Uuid;
 
-use super::compose::{Mail, MailAddress, Mailer, PlainMail};
+use super::compose::{Mail, MailAddress, Mailer, PlainMail, single_line};
 use crate::domain::contact::{ReceivedMessage, reference};
 use crate::domain::limits::{MAX_MAKER_MAIL_BYTES, MAX_MAKER_MAILS};
 use crate::domain::plural::quantity;
 use crate::domain::text::SenderName;
 use crate::domain::time::Timestamp;
-use crate::domain::unprintable::{is_control_or_bidi, is_line_break};
+use crate::domain::unprintable::is_line_break;
 
 impl Mailer {
     /// Composes a mail with one message. Replies go to its sender.
@@ -91,12 +91,6 @@ fn summary(received: &ReceivedMessage) -> String {
         received.at.rfc3339().replace('T', " ").replace('Z', " UTC"),
         reference(received.id),
     )
-}
-
-/// Replaces line breaks, controls and bidirectional control characters by U+FFFD, so that the text can neither
-/// start a line nor reverse one.
-fn single_line(text: &str) -> String {
-    text.replace(|c: char| is_line_break(c) || is_control_or_bidi(c), "\u{fffd}")
 }
 
 fn lines(text: &str) -> Vec<String> {

@@ -10,6 +10,7 @@ mod dkim_key;
 mod letter;
 mod returned;
 mod smtp;
+mod troubles;
 
 pub use compose::{Mail, MailAddress, Mailer, UnsupportedAddress};
 pub use confirmation::ConfirmationMail;
@@ -18,3 +19,4 @@ pub use dkim_key::{DkimKey, GenerateFailure, InvalidDkimKey, generate_dkim_key};
 pub use letter::LetterMail;
 pub use returned::ReturnedMail;
 pub use smtp::{FailureCause, SendFailure, SmtpConnection};
+pub use troubles::TroubleMail;

@@ -8,14 +8,13 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::ServeFailure;
 use crate::actions::{ConfirmationSender, ConfirmationStep, ForwardStep, Forwarder};
 use crate::clock::Clock;
-use crate::config::{InvalidSettings, Settings};
+use crate::config::{InvalidSettings, MailSettings, Settings};
 use crate::domain::base_url::BaseUrl;
 use crate::domain::time::Timestamp;
 use crate::mail::{MailAddress, Mailer};
-use crate::site::{ConfirmationTemplate, Content};
+use crate::site::{ConfirmationTemplate, Content, SiteFailure};
 use crate::store::{Store, Writer};
 
 /// Longest wait between two steps. Another instance may have stored something, or left an expired lease.
@@ -38,38 +37,45 @@ enum Sender {
     Confirmations(Arc<ConfirmationSender>),
 }
 
-impl MailTask {
-    /// Returns nothing if there is no mail server.
-    pub(super) fn from_settings(
+/// How mail is sent, and who gets what is for the makers.
+#[derive(Clone)]
+pub(super) struct OutgoingMail {
+    pub mailer: Mailer,
+    pub to: MailAddress,
+}
+
+impl OutgoingMail {
+    pub(super) fn from_settings(mail: &MailSettings) -> Result<Self, InvalidSettings> {
+        let to = MailAddress::from_mailbox(&mail.contact_to);
+        let to = to.map_err(|why| InvalidSettings::new("contact_to", why))?;
+        Ok(Self { mailer: Mailer::from_settings(mail)?, to })
+    }
+
+    pub(super) fn tasks(
+        &self,
         settings: &Settings,
         content: &Content,
         base_url: &BaseUrl,
         store: &Store,
         writer: &Writer,
         clock: &Clock,
-    ) -> Result<Vec<Self>, ServeFailure> {
-        let Some(mail) = &settings.mail else { return Ok(Vec::new()) };
-        let mailer = Mailer::from_settings(mail)?;
-        let forwarder = Forwarder {
-            store: store.clone(),
-            mailer: mailer.clone(),
-            to: MailAddress::from_mailbox(&mail.contact_to).map_err(|why| InvalidSettings::new("contact_to", why))?,
-            clock: clock.clone(),
-        };
-        let mut tasks = vec![Self { sender: Sender::Forwarder(Arc::new(forwarder)), stored: writer.new_messages() }];
+    ) -> Result<Vec<MailTask>, SiteFailure> {
+        let Self { mailer, to } = self.clone();
+        let (store, clock) = (store.clone(), clock.clone());
+        let forwarder = Forwarder { store: store.clone(), mailer: mailer.clone(), to, clock: clock.clone() };
+        let forwarder = Sender::Forwarder(Arc::new(forwarder));
+        let mut tasks = vec![MailTask { sender: forwarder, stored: writer.new_messages() }];
         if settings.confirm_updates {
-            let sender = ConfirmationSender {
-                store: store.clone(),
-                mailer,
-                template: ConfirmationTemplate::read(content, base_url.clone())?,
-                base_url: base_url.clone(),
-                clock: clock.clone(),
-            };
-            tasks.push(Self { sender: Sender::Confirmations(Arc::new(sender)), stored: writer.new_confirmations() });
+            let (template, base_url) = (ConfirmationTemplate::read(content, base_url.clone())?, base_url.clone());
+            let sender = ConfirmationSender { store, mailer, template, base_url, clock };
+            let sender = Sender::Confirmations(Arc::new(sender));
+            tasks.push(MailTask { sender, stored: writer.new_confirmations() });
         }
         Ok(tasks)
     }
+}
 
+impl MailTask {
     pub(super) const fn name(&self) -> &'static str {
         match self.sender {
             Sender::Forwarder(_) => "forwarder",

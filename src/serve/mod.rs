@@ -19,6 +19,7 @@ mod prune;
 mod rebuild_site;
 mod record_notices;
 mod supervisor;
+mod tell_makers;
 
 use std::io;
 use std::net::SocketAddr;
@@ -36,12 +37,13 @@ use self::certificate::ServedCertificate;
 use self::connections::{ConnectionContext, Listener};
 pub use self::inherited::notify_service_manager;
 use self::listeners::{Listeners, ops_listener};
-use self::mailing::MailTask;
+use self::mailing::{MailTask, OutgoingMail};
 use self::open_files::ConnectionCaps;
 use self::supervisor::Supervisor;
 use crate::acme::check_ca_file;
 use crate::actions::{
-    CachedSummary, CertificateOrders, CountBuffer, NewestImage, ReleaseCatalog, Service, UnconfiguredProxy, setup_steps,
+    CachedSummary, CertificateOrders, CountBuffer, MakerTeller, NewestImage, Pruner, ReleaseCatalog, Service,
+    UnconfiguredProxy, setup_steps,
 };
 use crate::clock::Clock;
 use crate::config::{CertificateSource, InvalidSettings, Secret, Settings};
@@ -131,9 +133,14 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     notes.extend(settings.unconfirmable_opt_ins().map(ToOwned::to_owned));
     let (stop, abort, tasks) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
     let (writer, writer_task) = Writer::start(&database, migration_error)?;
-    let mail_tasks = MailTask::from_settings(&settings, &content, &base_url, &store, &writer, &clock)?;
+    let outgoing = settings.mail.as_ref().map(OutgoingMail::from_settings).transpose()?;
+    let mail_tasks = match &outgoing {
+        Some(outgoing) => outgoing.tasks(&settings, &content, &base_url, &store, &writer, &clock)?,
+        None => Vec::new(),
+    };
     let count_buffer = CountBuffer::default();
     let ops_pool = Store::open_for_ops(&database)?;
+    let pruner = Pruner { store: store.clone(), clock: clock.clone(), keep_messages: settings.keep_messages };
     let service = Service {
         store,
         ops_pool,
@@ -180,17 +187,18 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     }
     let restarting = Restarting { supervisor: &supervisor, app: &app, stop: &stop };
     restarting.spawn("flush_counts", flush_counts::run);
-    restarting.spawn("prune", prune::run);
+    restarting.spawn("prune", move |_, stop| prune::run(pruner.clone(), stop));
     restarting.spawn("record_notices", |app, stop| record_notices::run(app.service().clone(), stop));
     if let Some(certificate) = certificate {
         restarting.spawn("certificate", move |_, stop| certificate.clone().follow(stop));
     }
     let followed = content.clone();
     restarting.spawn("releases", move |app, stop| rebuild_site::follow_releases(followed.clone(), app, stop));
-    for task in mail_tasks {
-        let abort = abort.clone();
-        restarting.spawn(task.name(), move |_, stop| mailing::run(task.clone(), stop, abort.clone()));
+    if let Some(outgoing) = outgoing {
+        let (teller, abort) = (maker_teller(&settings, outgoing, &app, &facts), abort.clone());
+        restarting.spawn("tell_makers", move |_, stop| tell_makers::run(teller.clone(), stop, abort.clone()));
     }
+    restarting.spawn_mail_tasks(mail_tasks, &abort);
     Ok(RunningService {
         address,
         redirect_addresses,
@@ -311,6 +319,13 @@ struct Restarting<'a> {
 }
 
 impl Restarting<'_> {
+    fn spawn_mail_tasks(&self, tasks: Vec<MailTask>, abort: &CancellationToken) {
+        for task in tasks {
+            let abort = abort.clone();
+            self.spawn(task.name(), move |_, stop| mailing::run(task.clone(), stop, abort.clone()));
+        }
+    }
+
     fn spawn<T>(&self, name: &'static str, task: impl Fn(App, CancellationToken) -> T + Send + 'static)
     where
         T: Future<Output = ()> + Send + 'static,
@@ -359,4 +374,23 @@ async fn served_certificate(
             ServedCertificate::from_orders(orders).await
         }
     }))
+}
+
+/// It mails as the forwarder does.
+fn maker_teller(settings: &Settings, outgoing: OutgoingMail, app: &App, facts: &SiteFacts) -> MakerTeller {
+    let service = app.service();
+    MakerTeller {
+        store: service.store.clone(),
+        catalog: service.catalog.clone(),
+        newest_image: service.newest_image.clone(),
+        certificate: service.certificate.clone(),
+        data_dir: settings.data_dir.clone(),
+        releases_dir: settings.releases_dir.clone(),
+        base_url: app.base_url().clone(),
+        app: facts.name.clone(),
+        machine: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        mailer: outgoing.mailer,
+        to: outgoing.to,
+        clock: service.clock.clone(),
+    }
 }

@@ -1,25 +1,26 @@
-//! Deletes expired rows at startup and every hour.
+//! Runs the [`Pruner`] at startup and every hour.
 
 use std::time::Duration;
 
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::web::App;
+use crate::actions::Pruner;
 
-const PRUNE_INTERVAL: Duration = Duration::from_hours(1);
+const INTERVAL: Duration = Duration::from_hours(1);
 
-pub(super) async fn run(app: App, stop: CancellationToken) {
-    let service = app.service();
+pub(super) async fn run(pruner: Pruner, stop: CancellationToken) {
     let prune = async {
+        if let Err(failure) = pruner.start().await {
+            tracing::warn!(%failure, "failed to delete expired hashes; trying again in an hour");
+        }
         loop {
-            if let Err(failure) = service.store.prune(service.clock.now()).await {
-                tracing::warn!(%failure, "failed to delete expired hashes; trying again in an hour");
+            match pruner.step().await {
+                Ok(0) => {}
+                Ok(deleted) => tracing::info!(deleted, "deleted messages that were forwarded long ago"),
+                Err(failure) => tracing::warn!(%failure, "failed to delete what has expired; trying again in an hour"),
             }
-            if let Err(failure) = service.store.prune_confirmations(service.clock.now()).await {
-                tracing::warn!(%failure, "failed to delete expired opt-ins; trying again in an hour");
-            }
-            sleep(PRUNE_INTERVAL).await;
+            sleep(INTERVAL).await;
         }
     };
     stop.run_until_cancelled(prune).await;

@@ -33,7 +33,8 @@ impl Policies {
         json!({
             "ai_train": self.ai_train,
             "confirm_updates": self.confirm_updates,
-            "keep_messages": self.keep_messages.map(|retention| retention.to_string()),
+            // What is never forwarded is never deleted.
+            "keep_messages": self.keep_messages.filter(|_| self.forwards_messages).map(|keep| keep.to_string()),
             "forwards_messages": self.forwards_messages,
         })
     }

@@ -43,6 +43,7 @@ mod sources;
 mod statement;
 mod steps;
 mod tables;
+mod tasks;
 mod unsubscribe;
 mod writer;
 
@@ -72,5 +73,6 @@ pub use schema::MigrationState;
 pub use scrub::ScrubOutcome;
 pub use signups::{SignupKind, SignupRecord};
 pub use tables::TableSummary;
+pub use tasks::Task;
 pub use unsubscribe::Recipient;
 pub use writer::Writer;

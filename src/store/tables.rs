@@ -41,10 +41,10 @@ pub(super) struct TableSchema {
 }
 
 /// Returns all tables in the order of their creation, so that a table comes after those it references. Leaves out those that
-/// only migrations write.
+/// only migrations write, and what the instances on a database did last: it changes by itself, and not with the data.
 pub(super) async fn tables(migrations: &Migrator) -> Result<Vec<TableSchema>, StoreFailure> {
     const NAMES: &str = "SELECT name FROM sqlite_schema WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_' \
-                         AND name NOT IN ('_sqlx_migrations', 'schema_versions') ORDER BY rowid";
+                         AND name NOT IN ('_sqlx_migrations', 'schema_versions', 'tasks') ORDER BY rowid";
     const COLUMNS: &str = "SELECT name FROM pragma_table_info($1) ORDER BY cid";
     let mut schema = SqliteConnection::connect("sqlite::memory:").await?;
     migrations.run(&mut schema).await?;

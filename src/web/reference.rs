@@ -18,6 +18,7 @@ use crate::domain::base_url::BaseUrl;
 use crate::domain::consent::{self, Via};
 use crate::domain::limits;
 use crate::domain::release::Releases;
+use crate::domain::web_url::host_of;
 use crate::site::Policies;
 
 /// What every template of the site can use besides `site.toml`.
@@ -34,6 +35,8 @@ struct Reference<'a> {
     opt_in_words: &'static str,
     image_ready: bool,
     image_url: String,
+    /// The host that sends the newest image, if it is not that of the site.
+    image_host: Option<String>,
     release: Option<ReleaseView>,
     releases: Vec<ReleaseView>,
     last_release: String,
@@ -97,11 +100,20 @@ pub(crate) fn build(
         opt_in_words: consent::TEXT,
         image_ready: newest_image.is_available(releases),
         image_url: newest_image.url().to_owned(),
+        image_host: image_host(base_url, newest_image, releases),
         release: newest(releases, base_url),
         releases: available(releases, base_url),
         last_release: releases.available().map(|release| release.published.date()).max().unwrap_or_default(),
         sample,
     })
+}
+
+fn image_host(base_url: &BaseUrl, newest_image: &NewestImage, releases: &Releases) -> Option<String> {
+    let url = match newest_image {
+        NewestImage::External(url) => url,
+        NewestImage::Preview(_) | NewestImage::Published(_) => releases.newest()?.external_url.as_ref()?,
+    };
+    host_of(url).filter(|host| *host != base_url.host())
 }
 
 /// The response to a request with an invalid address, produced by the real parser.

@@ -150,6 +150,11 @@ async fn every_table_is_copied() {
     listed.sort_unstable();
     let mut tables = service.database.everything().await;
     tables.remove("schema_versions").expect("a table that the migrations of the copy fill");
+    assert_eq!(
+        service.database.count("tasks WHERE name = 'backup'").await,
+        1,
+        "what instances and commands did is not copied"
+    );
     assert_eq!(listed, tables.into_keys().collect::<Vec<_>>());
     service.stop().await;
 }

@@ -4,6 +4,7 @@
 //! they run it.
 
 mod contents;
+mod keeping;
 mod limits;
 mod program;
 mod relays;

@@ -52,6 +52,7 @@ mod stats;
 mod stopping;
 mod storage;
 mod stored_rows;
+mod telling;
 mod terminal;
 mod unsubscribe;
 mod versions;

@@ -140,7 +140,9 @@ async fn commands_that_only_read_do_not_change_the_files() {
     let file = Path::new(database.url().trim_start_matches("sqlite:"));
     let before = files(file.parent().unwrap());
     assert_eq!(before.len(), 1, "no WAL next to it");
-    for arguments in READERS.iter().copied().chain([&["check"][..], &["move", "--to", target.url()]]) {
+    // A backup records when it was made.
+    let readers = READERS.iter().copied().filter(|arguments| arguments[0] != "backup");
+    for arguments in readers.chain([&["check"][..], &["move", "--to", target.url()]]) {
         println!("{arguments:?}");
         run(folder.path(), arguments, &database);
         assert!(files(file.parent().unwrap()) == before);

@@ -4,6 +4,7 @@ mod caching;
 mod contents;
 mod facts;
 mod headers;
+mod policies;
 
 use porchlight::config::RawSettings;
 use reqwest::Method;

@@ -171,11 +171,15 @@ async fn the_service_ends_with_an_error_if_a_task_that_it_needs_panics() {
 
 #[tokio::test]
 async fn other_tasks_that_panic_are_started_again_and_counted() {
-    let folder = tempfile::tempdir().expect("a folder");
-    for task in ["flush_counts", "releases"] {
-        let mut command = serve(folder.path(), &[]);
+    let mail =
+        ["--smtp-url", "smtp://127.0.0.1:1", "--mail-from", "a@troupe.example", "--contact-to", "b@troupe.example"];
+    let started = ["flush_counts", "releases", "prune", "forwarder", "tell_makers"].map(|task| {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut command = serve(folder.path(), &mail);
         command.env("PORCHLIGHT_TEST_PANIC", task);
-        let mut program = Program::start(command, STARTED);
+        (task, Program::start(command, "Porchlight is serving"), folder)
+    });
+    for (task, mut program, _folder) in started {
         program.wait_for_output(&format!("started again\" task={task}\n"));
         let ops = address_in(program.output(), "ops_listen");
         let metrics = raw(ops, "GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n").await;

@@ -6,7 +6,7 @@ use tokio::time::timeout;
 
 use super::PROBE_TIMEOUT;
 use super::finding::Finding;
-use crate::actions::CertificateOrders;
+use crate::actions::{CertificateOrders, is_renewal_overdue};
 use crate::cli::base_url;
 use crate::clock::Clock;
 use crate::config::{CertificateSource, Settings};
@@ -18,9 +18,6 @@ use crate::tls::SiteCertificate;
 
 /// ACME clients renew earlier than this, so a certificate this close to its expiry was not renewed.
 const RENEWAL_PERIOD: Duration = Duration::from_hours(21 * 24);
-
-/// A certificate that is renewed in time has more than this part of its lifetime left.
-const RENEWAL_FRACTION: u32 = 4;
 
 /// Checks the certificate that the service itself serves. Returns `None` if it speaks plain HTTP.
 pub(super) async fn check_certificate(settings: &Settings, store: Option<&Store>, now: Timestamp) -> Option<Finding> {
@@ -52,10 +49,9 @@ pub(super) async fn check_certificate(settings: &Settings, store: Option<&Store>
         }
     };
     let expires = certificate.expires();
-    let renewal = expires.before(certificate.begins().until(expires) / RENEWAL_FRACTION);
     Some(if expires < now {
         Finding::failed(NAME, format!("The certificate from {from} expired on {}.", expires.date()))
-    } else if renewal < now {
+    } else if is_renewal_overdue(certificate.begins(), expires, now) {
         Finding::note(NAME, format!("The certificate from {from} expires on {}. Renew it before that.", expires.date()))
     } else {
         Finding::ok(NAME, format!("from {from}, valid until {}", expires.date()))

@@ -30,7 +30,10 @@ pub(super) async fn check_mail(settings: &Settings, name_servers: &NameServers) 
         check_sender(mail, name_servers),
         check_dkim(mailer.dkim(), name_servers)
     );
-    [Some(server), Some(sender), dkim].into_iter().flatten().collect()
+    let kept = settings.keep_messages.map(|keep| {
+        Finding::ok("messages", format!("deleted {keep} after they were forwarded; `keep_messages` says so"))
+    });
+    [Some(server), Some(sender), dkim, kept].into_iter().flatten().collect()
 }
 
 /// Connects and logs in, without sending anything.

@@ -1,16 +1,14 @@
-//! Checks the database and the free disk space.
+//! Checks the database, its backups and the free disk space.
 
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use rustix::fs::{Access, access, statvfs};
+use rustix::fs::{Access, access};
 
 use super::finding::Finding;
+use crate::actions::{DiskSpace, FREE_UP_SPACE, LastBackup, MAKE_A_BACKUP, nearest_folder};
 use crate::config::Settings;
+use crate::domain::time::Timestamp;
 use crate::store::{Database, MigrationState, PostgresTls, Store, StoreFailure};
-
-/// Less free space than this is reported.
-const LOW_DISK_BYTES: u64 = 1_000_000_000;
 
 /// Also returns the store, if it can be queried.
 pub(super) async fn check_database(settings: &Settings) -> (Finding, Option<Store>) {
@@ -79,33 +77,25 @@ fn not_created_yet(name: &'static str, database: &Database, file: &Path) -> Find
     Finding::failed(name, format!("{database} cannot be created: {} is not writable.", folder.display()))
 }
 
-/// Returns the folder itself, or its closest parent that exists.
-fn nearest_folder(path: &Path) -> PathBuf {
-    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    absolute.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("/")).to_owned()
-}
-
 pub(super) fn check_disks(settings: &Settings) -> Vec<Finding> {
-    let (data, releases) = (nearest_folder(&settings.data_dir), nearest_folder(&settings.releases_dir));
-    let device = |folder: &Path| folder.metadata().map(|metadata| metadata.dev()).ok();
-    if device(&data) == device(&releases) {
-        return vec![check_disk("disk", "`data_dir`", &data)];
-    }
-    vec![check_disk("disk", "`data_dir`", &data), check_disk("images", "`releases_dir`", &releases)]
+    let disks = DiskSpace::of(&settings.data_dir, &settings.releases_dir);
+    ["disk", "images"].into_iter().zip(disks).map(|(name, disk)| check_disk(name, &disk)).collect()
 }
 
-fn check_disk(name: &'static str, setting: &str, folder: &Path) -> Finding {
-    let stats = match statvfs(folder) {
-        Ok(stats) => stats,
-        Err(error) => {
-            return Finding::note(name, format!("The free space of {} is unknown: {error}.", folder.display()));
-        }
-    };
-    let free = stats.f_bavail.saturating_mul(stats.f_frsize);
-    #[expect(clippy::cast_precision_loss, reason = "one decimal is printed")]
-    let detail = format!("{:.1} GB free in {setting} ({})", free as f64 / 1e9, folder.display());
-    if free < LOW_DISK_BYTES {
-        return Finding::note(name, format!("{detail}. Free up space before the disk is full."));
+fn check_disk(name: &'static str, disk: &DiskSpace) -> Finding {
+    match disk.in_words() {
+        detail if disk.is_low() => Finding::note(name, format!("{detail}. {FREE_UP_SPACE}")),
+        detail if disk.is_known() => Finding::ok(name, detail),
+        detail => Finding::note(name, format!("{detail}.")),
     }
-    Finding::ok(name, detail)
+}
+
+/// Returns `None` if no backup was ever made. A database of an older version does not know.
+pub(super) async fn check_backup(store: &Store, now: Timestamp) -> Option<Finding> {
+    const NAME: &str = "backup";
+    let last = LastBackup::of(store, now).await.ok()??;
+    Some(match last.in_words() {
+        detail if last.is_overdue() => Finding::note(NAME, format!("{detail}. {MAKE_A_BACKUP}")),
+        detail => Finding::ok(NAME, detail),
+    })
 }

@@ -1,0 +1,66 @@
+//! The free space of the disks that the service writes to, for `check` and for the mail to the makers.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::statvfs;
+
+use crate::domain::limits::LOW_DISK_BYTES;
+
+/// What to do about a disk that is almost full.
+pub const FREE_UP_SPACE: &str = "Free up space before the disk is full.";
+
+/// The disk of a folder.
+#[derive(Clone, Debug)]
+pub struct DiskSpace {
+    setting: &'static str,
+    /// The folder of the setting, or its closest parent that exists.
+    folder: PathBuf,
+    /// In bytes, or why it is not known.
+    free: Result<u64, String>,
+}
+
+impl DiskSpace {
+    /// Returns the disk of `data_dir`, and that of `releases_dir` if it is another one.
+    #[must_use]
+    pub fn of(data_dir: &Path, releases_dir: &Path) -> Vec<Self> {
+        let [data, releases] = [data_dir, releases_dir].map(nearest_folder);
+        let device = |folder: &Path| folder.metadata().map(|metadata| metadata.dev()).ok();
+        let is_same = device(&data) == device(&releases);
+        let other = (!is_same).then(|| Self::measure("releases_dir", releases));
+        std::iter::once(Self::measure("data_dir", data)).chain(other).collect()
+    }
+
+    fn measure(setting: &'static str, folder: PathBuf) -> Self {
+        let free = statvfs(&folder).map(|stats| stats.f_bavail.saturating_mul(stats.f_frsize));
+        Self { setting, folder, free: free.map_err(|error| error.to_string()) }
+    }
+
+    #[must_use]
+    pub fn is_known(&self) -> bool {
+        self.free.is_ok()
+    }
+
+    #[must_use]
+    pub fn is_low(&self) -> bool {
+        self.free.as_ref().is_ok_and(|free| *free < LOW_DISK_BYTES)
+    }
+
+    /// A sentence without its full stop.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "one decimal is printed")]
+    pub fn in_words(&self) -> String {
+        let folder = self.folder.display();
+        match &self.free {
+            Ok(free) => format!("{:.1} GB free in `{}` ({folder})", *free as f64 / 1e9, self.setting),
+            Err(error) => format!("The free space of {folder} is unknown: {error}"),
+        }
+    }
+}
+
+/// Returns the folder itself, or its closest parent that exists.
+#[must_use]
+pub fn nearest_folder(path: &Path) -> PathBuf {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    absolute.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("/")).to_owned()
+}

@@ -1,0 +1,57 @@
+//! Deletes what is kept for a limited time. All instances together do each part once in its period.
+
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::domain::retention::Retention;
+use crate::store::{Store, StoreFailure, Task};
+
+/// How often expired rows are deleted, which are kept for a day, a month or so.
+const PRUNE_PERIOD: Duration = Duration::from_hours(1);
+/// How often messages are deleted that were forwarded long ago.
+const MESSAGES_PERIOD: Duration = Duration::from_hours(24);
+
+#[derive(Clone, Debug)]
+pub struct Pruner {
+    pub store: Store,
+    pub clock: Clock,
+    /// How long messages are kept after they were forwarded. `None`: forever.
+    pub keep_messages: Option<Retention>,
+}
+
+impl Pruner {
+    /// Deletes expired rows, whatever other instances did: the hashes of letters of earlier months are gone after the first
+    /// start of a month.
+    ///
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn start(&self) -> Result<(), StoreFailure> {
+        self.store.prune(self.clock.now()).await
+    }
+
+    /// Deletes what has expired, unless an instance did within the period. Returns the number of deleted messages.
+    ///
+    /// # Errors
+    /// When the database is unavailable. What was not deleted is deleted in a later step.
+    pub async fn step(&self) -> Result<u64, StoreFailure> {
+        let now = self.clock.now();
+        if self.store.take_turn(Task::Prune, now, PRUNE_PERIOD).await? {
+            self.store.prune(now).await?;
+            self.store.prune_confirmations(now).await?;
+        }
+        self.delete_messages().await
+    }
+
+    async fn delete_messages(&self) -> Result<u64, StoreFailure> {
+        let now = self.clock.now();
+        let Some(keep) = self.keep_messages else { return Ok(0) };
+        if !self.store.take_turn(Task::DeleteMessages, now, MESSAGES_PERIOD).await? {
+            return Ok(0);
+        }
+        let deleted = self.store.delete_forwarded_messages(keep.oldest_kept(now)).await;
+        if deleted.is_err() {
+            self.store.return_turn(Task::DeleteMessages, now).await?;
+        }
+        deleted
+    }
+}

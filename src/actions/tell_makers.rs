@@ -1,0 +1,190 @@
+//! Tells the makers by mail what needs a hand, at most once a day.
+//!
+//! All instances together send one mail: an instance takes the turn before it sends, and returns it if the mail certainly was
+//! not accepted. What is wrong is judged where `check`, `/readyz` and the dashboard judge it. The mail does not count
+//! against the limit of mail to the makers, so that a flood of messages cannot hold it back.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::disk_space::{DiskSpace, FREE_UP_SPACE};
+use super::last_backup::{LastBackup, MAKE_A_BACKUP};
+use super::readiness::{image_problem, outbox_problem};
+use super::{CertificateStatus, Failure, NewestImage, ReleaseCatalog, new_id};
+use crate::clock::Clock;
+use crate::domain::base_url::BaseUrl;
+use crate::domain::plural::quantity;
+use crate::domain::time::Timestamp;
+use crate::domain::trouble::Trouble;
+use crate::mail::{MailAddress, Mailer, SendFailure, TroubleMail};
+use crate::store::{Store, StoreFailure, Task};
+
+/// The shortest time between two of these mails.
+const PERIOD: Duration = Duration::from_hours(24);
+/// A letter that was started longer ago and still has recipients that wait was interrupted.
+const MAX_LETTER_DURATION: Duration = Duration::from_hours(24);
+
+#[derive(Clone, Debug)]
+pub struct MakerTeller {
+    pub store: Store,
+    pub catalog: ReleaseCatalog,
+    pub newest_image: NewestImage,
+    /// `None`: the service speaks plain HTTP.
+    pub certificate: Option<CertificateStatus>,
+    pub data_dir: PathBuf,
+    pub releases_dir: PathBuf,
+    pub base_url: BaseUrl,
+    /// The name of the app.
+    pub app: String,
+    /// The name of the machine: some things are wrong on one machine of several.
+    pub machine: String,
+    pub mailer: Mailer,
+    pub to: MailAddress,
+    pub clock: Clock,
+}
+
+/// The outcome of a step.
+#[derive(Debug)]
+pub enum TellStep {
+    NothingWrong,
+    /// Something is wrong, and the makers were told within the last day.
+    AlreadyTold,
+    /// The mail server accepted a mail about so many things.
+    Told(usize),
+    /// The mail was not accepted, or that is unknown.
+    Failed(SendFailure),
+}
+
+impl MakerTeller {
+    /// Looks what needs a hand, and mails it unless there was such a mail within the last day.
+    ///
+    /// # Errors
+    /// `Unavailable` when the database is.
+    pub async fn step(&self) -> Result<TellStep, Failure> {
+        let now = self.clock.now();
+        let troubles = self.troubles(now).await?;
+        if troubles.is_empty() {
+            return Ok(TellStep::NothingWrong);
+        }
+        if !self.store.take_turn(Task::TellMakers, now, PERIOD).await? {
+            return Ok(TellStep::AlreadyTold);
+        }
+        match self.send(&troubles, now).await {
+            Ok(()) => Ok(TellStep::Told(troubles.len())),
+            Err(failure) => {
+                if !matches!(failure, SendFailure::Uncertain(_)) {
+                    self.store.return_turn(Task::TellMakers, now).await?;
+                }
+                Ok(TellStep::Failed(failure))
+            }
+        }
+    }
+
+    async fn send(&self, troubles: &[Trouble], now: Timestamp) -> Result<(), SendFailure> {
+        let mail = self.mailer.compose_troubles(&TroubleMail {
+            id: new_id(now),
+            to: &self.to,
+            app: &self.app,
+            site: self.base_url.as_str(),
+            machine: &self.machine,
+            troubles,
+            at: now,
+        });
+        let mut connection = self.mailer.connect().await?;
+        connection.send(&mail).await?;
+        connection.close().await;
+        Ok(())
+    }
+
+    async fn troubles(&self, now: Timestamp) -> Result<Vec<Trouble>, StoreFailure> {
+        self.catalog.refresh().await?;
+        let mut troubles: Vec<_> = self.certificate_trouble(now).into_iter().collect();
+        troubles.extend(self.disk_troubles());
+        troubles.extend(self.image_trouble().await);
+        troubles.extend(self.mail_troubles(now).await?);
+        troubles.extend(self.letter_trouble(now).await?);
+        troubles.extend(self.backup_trouble(now).await?);
+        Ok(troubles)
+    }
+
+    fn certificate_trouble(&self, now: Timestamp) -> Option<Trouble> {
+        let problem = self.certificate.as_ref()?.lasting_problem(now)?;
+        Some(Trouble {
+            about: "Certificate",
+            problem: sentence(&problem),
+            to_do: "Renew it, or remove what keeps it from being renewed. `porchlight check` says where it comes from. \
+                    When it has expired, browsers refuse the site.",
+        })
+    }
+
+    fn disk_troubles(&self) -> impl Iterator<Item = Trouble> {
+        let disks = DiskSpace::of(&self.data_dir, &self.releases_dir);
+        disks.into_iter().filter(DiskSpace::is_low).map(|disk| Trouble {
+            about: "Disk",
+            problem: sentence(&disk.in_words()),
+            to_do: FREE_UP_SPACE,
+        })
+    }
+
+    /// A site that has published nothing yet is not in trouble.
+    async fn image_trouble(&self) -> Option<Trouble> {
+        self.catalog.cached().newest()?;
+        let problem = image_problem(&self.catalog, &self.newest_image).await?;
+        Some(Trouble {
+            about: "Newest image",
+            problem: sentence(&format!("Downloads fail: {problem}")),
+            to_do: "Copy the file back, from a backup or from where it was published, or publish another release.",
+        })
+    }
+
+    async fn mail_troubles(&self, now: Timestamp) -> Result<Vec<Trouble>, StoreFailure> {
+        let waiting = outbox_problem(&self.store, now).await.map(|problem| Trouble {
+            about: "Mail that waits",
+            problem: sentence(&problem),
+            to_do: "`porchlight inbox list --waiting` shows them, and `porchlight inbox show ID` why the last attempt \
+                    failed.",
+        });
+        let failed = self.store.backlog().await?.failed;
+        let failed = (failed > 0).then(|| Trouble {
+            about: "Mail that failed",
+            problem: format!(
+                "{} not forwarded to you within a week, and {} not tried again.",
+                quantity(failed, "message was", "messages were"),
+                if failed == 1 { "is" } else { "are" }
+            ),
+            to_do: "Read them with `porchlight inbox list --failed`. `porchlight inbox retry --all` sends them once more, \
+                    and `porchlight inbox discard ID` deletes what you do not want.",
+        });
+        Ok(waiting.into_iter().chain(failed).collect())
+    }
+
+    /// In another month its recipients are those of another letter.
+    async fn letter_trouble(&self, now: Timestamp) -> Result<Option<Trouble>, StoreFailure> {
+        let Some(letter) = self.store.latest_letter().await? else { return Ok(None) };
+        let was_interrupted = letter.counts.waiting > 0
+            && letter.started_at.until(now) > MAX_LETTER_DURATION
+            && letter.started_at.month() == now.month();
+        Ok(was_interrupted.then(|| Trouble {
+            about: "Monthly letter",
+            problem: format!(
+                "The letter “{}” was started on {}, and {}.",
+                letter.subject,
+                letter.started_at.date(),
+                quantity(letter.counts.waiting, "recipient still waits for it", "recipients still wait for it")
+            ),
+            to_do: "`porchlight letter send` with the same file goes on where it stopped.",
+        }))
+    }
+
+    async fn backup_trouble(&self, now: Timestamp) -> Result<Option<Trouble>, StoreFailure> {
+        let overdue = LastBackup::of(&self.store, now).await?.filter(LastBackup::is_overdue);
+        Ok(overdue.map(|last| Trouble { about: "Backup", problem: sentence(&last.in_words()), to_do: MAKE_A_BACKUP }))
+    }
+}
+
+/// Begins with a capital letter and ends with a full stop.
+fn sentence(text: &str) -> String {
+    let mut letters = text.chars();
+    let first: String = letters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
+    format!("{first}{}.", letters.as_str())
+}

@@ -1,0 +1,279 @@
+//! The mail that tells the makers what needs a hand.
+
+use std::path::Path;
+use std::time::Duration;
+
+use porchlight::actions::{CertificateStatus, MakerTeller, NewestImage, ReleaseCatalog, TellStep};
+use porchlight::domain::base_url::BaseUrl;
+use porchlight::domain::mailbox::Mailbox;
+use porchlight::domain::relay::Relay;
+use porchlight::mail::{MailAddress, Mailer};
+use porchlight::store::{Database as StoredIn, Store};
+use serde_json::json;
+
+use crate::harness::{Database, MailServer, Program, ReceivedMail, Service, SmallDisk, each_migrated_database};
+use crate::releases::live;
+
+const DAY: Duration = Duration::from_hours(24);
+const HOUR: Duration = Duration::from_hours(1);
+
+/// An instance of the service, whose steps the test runs.
+fn instance(service: &Service, server: &MailServer) -> MakerTeller {
+    let store = Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store");
+    let base_url = BaseUrl::parse("https://troupe.example").expect("a URL");
+    let mailbox = |text| Mailbox::parse(text).expect("a mailbox");
+    let relay = Relay::parse(&server.url()).expect("a mail server");
+    MakerTeller {
+        catalog: ReleaseCatalog::new(store.clone(), service.releases_dir()),
+        newest_image: NewestImage::choose(None, &base_url, "Troupe"),
+        certificate: Some(CertificateStatus::default()),
+        data_dir: service.releases_dir(),
+        releases_dir: service.releases_dir(),
+        base_url,
+        app: "Troupe".to_owned(),
+        machine: "web-1".to_owned(),
+        mailer: Mailer::new(relay, &mailbox("Troupe <hello@troupe.example>")).expect("a sender"),
+        to: MailAddress::from_mailbox(&mailbox("makers@troupe.example")).expect("a recipient"),
+        clock: service.clock.clone(),
+        store,
+    }
+}
+
+/// Runs a test with a service that has nothing wrong with it, on either database.
+async fn on_each_database(test: impl AsyncFn(&Service, &mut MailServer)) {
+    for database in each_migrated_database().await {
+        println!("on {database:?}");
+        let mut server = MailServer::start().await;
+        let service = Service::start(live(), database).await;
+        service.publish("1.4.0");
+        test(&service, &mut server).await;
+        service.stop().await;
+    }
+}
+
+fn back_up(service: &Service, folder: &str) {
+    let mut command = service.command(&["backup", folder, "--database-url", service.database.url()]);
+    command.arg("--releases-dir").arg(service.releases_dir());
+    let (code, output) = Program::run(command);
+    assert_eq!(code, 0, "{output}");
+}
+
+async fn told(instance: &MakerTeller) -> Option<usize> {
+    match instance.step().await.expect("a database that answers") {
+        TellStep::Told(troubles) => Some(troubles),
+        TellStep::NothingWrong | TellStep::AlreadyTold => None,
+        TellStep::Failed(failure) => panic!("{failure}"),
+    }
+}
+
+/// Asserts that the mail has exactly these parts, each with its words.
+#[track_caller]
+fn assert_parts(mail: &ReceivedMail, parts: &[(&str, &str)]) {
+    let titles: Vec<_> = mail.text.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())).collect();
+    let titles: Vec<_> =
+        titles.iter().filter_map(|title| title.split_once(". ")).filter(|(n, _)| n.len() < 3).collect();
+    assert_eq!(
+        titles.iter().map(|(_, title)| *title).collect::<Vec<_>>(),
+        parts.iter().map(|(title, _)| *title).collect::<Vec<_>>(),
+        "{}",
+        mail.text
+    );
+    for (_, words) in parts {
+        assert!(mail.text.contains(words), "{words}: {}", mail.text);
+    }
+}
+
+#[tokio::test]
+async fn one_mail_a_day_lists_everything_that_needs_a_hand() {
+    on_each_database(async |service, server| {
+        let disk = SmallDisk::new();
+        let [mut one, other] = [instance(service, server), instance(service, server)];
+        disk.folder().clone_into(&mut one.data_dir);
+        back_up(service, "first");
+        service.post("/api/contact", &json!({ "email": "ada@example.com", "message": "It waits." })).await.expect_ok();
+        service.post("/api/contact", &json!({ "email": "ada@example.com", "message": "It failed." })).await.expect_ok();
+        let database = &service.database;
+        database
+            .execute(
+                "UPDATE outbox SET state = 'failed' WHERE message = (SELECT id FROM messages WHERE body = 'It failed.'); \
+                 INSERT INTO people (address, email, first_seen_at) VALUES ('eve@example.com', 'eve@example.com', 1)",
+            )
+            .await;
+        service.clock.advance(DAY * 9);
+        let now = service.clock.now();
+        let letter = format!(
+            "INSERT INTO letters (id, subject, started_at) VALUES ('x', 'November', {}); \
+             INSERT INTO letter_recipients (letter, address, state, at, tries) VALUES ('x', 'eve@example.com', 'waiting', 1, 0)",
+            now.before(DAY + HOUR).unix_millis()
+        );
+        database.execute(&letter).await;
+        std::fs::remove_file(service.releases_dir().join("Troupe-1.4.0.dmg")).expect("a file");
+        let certificate = one.certificate.as_ref().expect("a certificate");
+        certificate.in_use(now.before(DAY * 85), now.after(DAY * 5), Some("the authority is away".to_owned()));
+
+        assert_eq!(told(&one).await, Some(7));
+        let mail = server.next_mail().await;
+        assert_eq!(mail.header("subject"), "Troupe's site needs a hand");
+        assert_eq!(mail.header("auto-submitted"), "auto-generated");
+        assert_eq!((mail.to.as_slice(), mail.reply_to.len()), (["makers@troupe.example".to_owned()].as_slice(), 0));
+        assert!(mail.text.contains("https://troupe.example") && mail.text.contains("web-1"), "{}", mail.text);
+        assert_parts(
+            &mail,
+            &[
+                ("Certificate", "It expires on 2026-11-29; the authority is away."),
+                ("Disk", "0.0 GB free in `data_dir` ("),
+                ("Newest image", "Troupe-1.4.0.dmg cannot be read here"),
+                ("Mail that waits", "1 message waits for the mail server, the oldest for 9 days."),
+                ("Mail that failed", "1 message was not forwarded to you within a week"),
+                ("Monthly letter", "“November” was started on 2026-11-23, and 1 recipient still waits for it."),
+                ("Backup", "The last backup was made on 2026-11-15, 9 days ago."),
+            ],
+        );
+
+        for instance in [&one, &other] {
+            assert!(matches!(instance.step().await, Ok(TellStep::AlreadyTold)));
+        }
+        service.clock.advance(DAY - Duration::from_millis(1));
+        assert_eq!(told(&other).await, None);
+        service.clock.advance(Duration::from_millis(1));
+        let (by_one, by_other) = tokio::join!(told(&one), told(&other));
+        assert_eq!(by_one.is_some(), by_other.is_none(), "one of the two");
+        assert_eq!(server.mails().await.len(), 1);
+        one.store.close().await;
+        other.store.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_day_on_which_nothing_is_wrong_has_no_mail() {
+    on_each_database(async |service, server| {
+        let instance = instance(service, server);
+        let certificate = instance.certificate.as_ref().expect("a certificate");
+        let now = service.clock.now();
+        // An order that failed is repeated for weeks before that matters.
+        certificate.in_use(now.before(DAY * 79), now.after(DAY * 11), Some("the authority is away".to_owned()));
+        back_up(service, "first");
+        service.post("/api/contact", &json!({ "email": "ada@example.com", "message": "New." })).await.expect_ok();
+        service.clock.advance(Duration::from_mins(59));
+        assert!(matches!(instance.step().await, Ok(TellStep::NothingWrong)));
+        service.database.execute("UPDATE outbox SET state = 'sent'").await;
+        service.clock.advance(DAY);
+        // One that lasts six days is never valid for ten.
+        let now = service.clock.now();
+        certificate.in_use(now.before(DAY * 4), now.after(DAY * 2), None);
+        assert!(matches!(instance.step().await, Ok(TellStep::NothingWrong)));
+        assert!(server.mails().await.is_empty());
+
+        certificate.in_use(now.before(DAY * 80), now.after(DAY * 10 - HOUR), None);
+        assert_eq!(told(&instance).await, Some(1), "ten days before its end");
+        service.clock.advance(DAY);
+        certificate.failed("the file is damaged".to_owned());
+        assert_eq!(told(&instance).await, Some(1));
+        let mails = server.mails().await;
+        assert!(mails[1].text.contains("; the file is damaged."), "{}", mails[1].text);
+        instance.store.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_site_that_has_published_nothing_is_not_in_trouble() {
+    let mut server = MailServer::start().await;
+    for database in each_migrated_database().await {
+        let service = Service::start(live(), database).await;
+        let instance = instance(&service, &server);
+        assert!(matches!(instance.step().await, Ok(TellStep::NothingWrong)));
+        instance.certificate.as_ref().unwrap().failed("the authority refused it".to_owned());
+        assert_eq!(told(&instance).await, Some(1), "a certificate that never came");
+        let mail = server.next_mail().await;
+        assert!(mail.text.contains("The authority refused it."), "{}", mail.text);
+        instance.store.close().await;
+        service.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_mail_that_was_refused_is_tried_again_and_one_that_may_have_arrived_is_not() {
+    on_each_database(async |service, server| {
+        let instance = instance(service, server);
+        instance.certificate.as_ref().unwrap().failed("there is none".to_owned());
+        for refusal in ["reply sender 451 later", "reply recipient 550 who is that", "reply content 554 no"] {
+            server.command("accept").await;
+            server.command(refusal).await;
+            assert!(matches!(instance.step().await, Ok(TellStep::Failed(_))), "{refusal}");
+        }
+        server.command("accept").await;
+        assert_eq!(told(&instance).await, Some(1), "as soon as the mail server accepts it");
+        assert_eq!(server.mails().await.len(), 1);
+
+        service.clock.advance(DAY);
+        server.command("drop answer").await;
+        assert!(matches!(instance.step().await, Ok(TellStep::Failed(_))));
+        server.command("accept").await;
+        service.clock.advance(HOUR);
+        assert!(matches!(instance.step().await, Ok(TellStep::AlreadyTold)), "it may have arrived");
+        instance.store.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn check_says_when_the_last_backup_was_made() {
+    on_each_database(async |service, _| {
+        let check = |place: &Path| {
+            let mut command = service.command(&["check", "--json", "--database-url", service.database.url()]);
+            command.arg("--releases-dir").arg(place);
+            let output = Program::run_to_end(&mut command);
+            let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+            let checks = report["checks"].as_array().expect("a list").clone();
+            checks.into_iter().find(|check| check["name"] == "backup")
+        };
+        let place = service.releases_dir();
+        assert_eq!(check(&place), None, "nobody expects one");
+        back_up(service, "first");
+        service.clock.advance(DAY * 7);
+        let finding = check(&place).expect("a finding");
+        assert_eq!(
+            (&finding["state"], &finding["detail"]),
+            (&json!("ok"), &json!("The last backup was made on 2026-11-15, 7 days ago"))
+        );
+        service.clock.advance(DAY + HOUR);
+        let finding = check(&place).expect("a finding");
+        assert_eq!(finding["state"], "note");
+        assert!(
+            finding["detail"].as_str().unwrap().contains("8 days ago. `porchlight backup FOLDER` makes one."),
+            "{finding:#}"
+        );
+        assert_eq!(service.database.texts("SELECT name FROM tasks WHERE name = 'backup'").await.len(), 1);
+
+        // A backup that lacks an image is not complete.
+        std::fs::remove_file(place.join("Troupe-1.4.0.dmg")).expect("a file");
+        let mut command = service.command(&["backup", "second", "--database-url", service.database.url()]);
+        command.arg("--releases-dir").arg(&place);
+        assert_eq!(Program::run(command).0, 1);
+        assert_eq!(check(&place).expect("a finding")["state"], "note");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_last_backup_is_known_after_a_restore_and_after_a_move() {
+    let service = Service::start(live(), Database::migrated_sqlite().await).await;
+    back_up(&service, "first");
+    service.clock.advance(DAY);
+    let made =
+        async |database: &Database| database.texts("SELECT CAST(at AS TEXT) FROM tasks WHERE name = 'backup'").await;
+    let (restored, moved) = (Database::sqlite(), Database::postgres().await);
+    let arguments = ["restore", "first", "--database-url", restored.url(), "--releases-dir", "restored"];
+    let (code, output) = Program::run(service.command(&arguments));
+    assert_eq!(code, 0, "{output}");
+    let (code, output) =
+        Program::run(service.command(&["move", "--to", moved.url(), "--database-url", service.database.url()]));
+    assert_eq!(code, 0, "{output}");
+    let [at] = made(&service.database).await.try_into().expect("one time");
+    assert_eq!(made(&moved).await, [at.as_str()]);
+    // Its manifest has seconds.
+    assert_eq!(made(&restored).await, [format!("{}000", &at[..at.len() - 3])]);
+    service.stop().await;
+}
