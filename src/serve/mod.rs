@@ -138,7 +138,6 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         Some(outgoing) => outgoing.tasks(&settings, &content, &base_url, &store, &writer, &clock)?,
         None => Vec::new(),
     };
-    let count_buffer = CountBuffer::default();
     let ops_pool = Store::open_for_ops(&database)?;
     let pruner = Pruner { store: store.clone(), clock: clock.clone(), keep_messages: settings.keep_messages };
     let service = Service {
@@ -149,7 +148,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         newest_image,
         catalog,
         certificate: certificate.as_ref().map(|certificate| certificate.status.clone()),
-        count_buffer,
+        count_buffer: CountBuffer::default(),
         cached_summary: CachedSummary::default(),
         confirm_updates: settings.confirm_updates,
         forwards_messages: settings.mail.is_some(),

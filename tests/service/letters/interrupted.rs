@@ -64,15 +64,6 @@ async fn a_sender_killed_repeatedly_mails_nobody_twice() {
     }
 }
 
-/// `cargo test --release --test service letters::interrupted::campaign -- --ignored`
-#[tokio::test]
-#[ignore = "takes long: ten thousand people, five hundred kills"]
-async fn campaign() {
-    for database in each_database().await {
-        kill_and_count(database, 10_000, 500).await;
-    }
-}
-
 #[tokio::test]
 async fn claiming_after_sending_would_double() {
     on_each_database(async |fixture| {
