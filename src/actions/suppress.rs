@@ -2,8 +2,8 @@
 //!
 //! A suppressed address is never mailed, whatever opt-in it has or gets. It is stored as a keyed hash, so it outlives
 //! the erasure of the person. Besides these commands, "this was not me" ([`unsubscribe`](fn@super::unsubscribe)) and a
-//! mailbox that does not exist ([`LetterSender`](super::LetterSender)) suppress; only [`unsuppress`], which no request
-//! can call, lifts it.
+//! mailbox that does not exist ([`LetterSender`](super::LetterSender), [`record_bounce`](fn@super::record_bounce))
+//! suppress; only [`unsuppress`], which no request can call, lifts it.
 
 use super::Failure;
 use crate::domain::email::EmailAddress;

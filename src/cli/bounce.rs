@@ -126,10 +126,9 @@ pub(super) fn run(
     let sources = arguments.sources()?;
     block_on(async {
         let mut summary = Summary::default();
-        let result = match sources.is_empty() {
-            true => Ok(()),
-            false => arguments.handle_all(&settings, sources, &mut summary).await,
-        };
+        // An empty Maildir needs no database.
+        let result =
+            if sources.is_empty() { Ok(()) } else { arguments.handle_all(&settings, &sources, &mut summary).await };
         summary.print(arguments.json);
         result?;
         match summary.unhandled {
@@ -161,13 +160,13 @@ impl BounceArguments {
     async fn handle_all(
         &self,
         settings: &Settings,
-        sources: Vec<Source>,
+        sources: &[Source],
         summary: &mut Summary,
     ) -> Result<(), BounceFailure> {
         let store = open_store(settings, Access::Write).await;
         let store = store.map_err(|failure| BounceFailure::Postponed(failure.with_database(settings).to_string()))?;
         let mut result = Ok(());
-        for source in &sources {
+        for source in sources {
             result = self.handle(&store, source, summary).await;
             if result.is_err() {
                 break;
@@ -200,7 +199,7 @@ impl BounceArguments {
             && let Err(error) = self.finish(folder, path)
         {
             summary.unhandled += 1;
-            eprint_line(&format!("{source} cannot be moved: {error}."));
+            eprint_line(&format!("{source} was handled, but cannot be moved or deleted: {error}."));
         }
         Ok(())
     }
@@ -213,28 +212,29 @@ impl BounceArguments {
 impl Summary {
     /// Notes and prints what a mail led to.
     fn add(&mut self, source: &Source, outcome: &BounceOutcome) {
-        let (result, email, status, reason) = match outcome {
+        let mut mail =
+            json!({ "mail": source.to_string(), "result": null, "email": null, "status": null, "reason": null });
+        let (count, result, text) = match outcome {
             BounceOutcome::Recorded(email, bounce) => {
                 let (typed, code) = (email.as_typed(), bounce.code().as_str());
-                let (result, count, text) = if bounce.suppresses() {
+                mail["email"] = typed.into();
+                mail["status"] = code.into();
+                if bounce.suppresses() {
                     let text = format!("{typed} has no mailbox ({code}), so it is suppressed");
-                    ("suppressed", &mut self.suppressed, text)
+                    (&mut self.suppressed, "suppressed", text)
                 } else {
-                    ("counted", &mut self.counted, format!("the letter to {typed} did not arrive ({code}); counted"))
-                };
-                *count += 1;
-                eprint_line(&format!("{source}: {text}."));
-                (result, Some(typed), Some(code), None)
+                    (&mut self.counted, "counted", format!("the letter to {typed} did not arrive ({code}); counted"))
+                }
             }
             BounceOutcome::Unchanged(reason) => {
-                self.unchanged += 1;
-                eprint_line(&format!("{source}: nothing was changed, because {reason}."));
-                ("unchanged", None, None, Some(reason_name(*reason)))
+                mail["reason"] = reason_name(*reason).into();
+                (&mut self.unchanged, "unchanged", format!("nothing was changed, because {reason}"))
             }
         };
-        self.mails.push(json!({
-            "mail": source.to_string(), "result": result, "email": email, "status": status, "reason": reason,
-        }));
+        *count += 1;
+        mail["result"] = result.into();
+        self.mails.push(mail);
+        eprint_line(&format!("{source}: {text}."));
     }
 
     fn print(&self, as_json: bool) {

@@ -157,3 +157,49 @@ fn without_mbox_line(mail: &[u8]) -> &[u8] {
         _ => mail,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const SAMPLE: &[u8] = include_bytes!("../../tests/service/bounces/postfix-unknown-mailbox.eml");
+
+    #[test]
+    fn a_part_without_an_end_is_left_out() {
+        let parts_of = |body: &'static str| parts(body.as_bytes(), Some("b"));
+        assert_eq!(parts_of("preamble\n--b\none\n--b\ntwo\n--b--\nepilogue\n--b\n"), [b"one\n", b"two\n"]);
+        assert_eq!(parts_of("--b \r\none\n--bc\n--b--\n"), [b"one\n--bc\n"]);
+        assert!(parts_of("--b\none\n").is_empty() && parts_of("").is_empty());
+    }
+
+    #[test]
+    fn a_field_may_be_folded_and_written_in_any_case() {
+        let group = "FINAL-recipient: rfc822; a@example.com\naction:\n Failed\nSTATUS: 5.0.0 (x)\n\
+                     Diagnostic-Code: SMTP;\n 550-5.1.1 no\n such user\n";
+        let report = read_fields(&group.to_owned()).unwrap();
+        assert!(report.has_failed);
+        assert_eq!(report.reply.unwrap().as_str(), "5.1.1");
+        assert_eq!(read_fields(&"Reporting-MTA: dns; mx.example.com\n".to_owned()), None);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn random_bytes_are_no_report(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
+            prop_assert_eq!(ReturnedMail::read(&bytes), ReturnedMail::default());
+        }
+
+        #[test]
+        fn a_damaged_report_is_read_without_a_panic(
+            damage in proptest::collection::vec((0..SAMPLE.len(), any::<u8>()), 1..40),
+        ) {
+            let mut mail = SAMPLE.to_vec();
+            for (at, byte) in damage {
+                mail[at] = byte;
+            }
+            prop_assert!(ReturnedMail::read(&mail).reports.len() < 5);
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! The monthly letter, from the command to the mailbox and the unsubscribe link.
 
 mod base_urls;
+mod bounces;
 mod interrupted;
 mod opt_ins;
 mod refusals;
@@ -132,6 +133,7 @@ async fn a_letter_reaches_exactly_those_who_opted_in() {
             json!({
                 "id": fixture.status()["id"], "subject": "What is new in November", "started": fixture.status()["started"],
                 "recipients": 1, "sent": 1, "waiting": 0, "uncertain": 0, "refused": 0, "skipped": 0,
+                "bounced": 0,
             })
         );
 

@@ -37,18 +37,14 @@ pub(super) fn mark_as_read(folder: &Path, mail: &Path) -> io::Result<()> {
 
 /// Flags are sorted.
 fn with_seen_flag(name: &OsStr) -> OsString {
-    match name.to_str().and_then(|name| name.split_once(FLAGS)) {
-        Some((unique, flags)) => {
-            let mut flags: Vec<char> = flags.chars().chain([SEEN]).collect();
-            flags.sort_unstable();
-            format!("{unique}{FLAGS}{}", flags.into_iter().collect::<String>()).into()
-        }
-        None => {
-            let mut name = name.to_owned();
-            name.push(format!("{FLAGS}{SEEN}"));
-            name
-        }
-    }
+    let Some((unique, flags)) = name.to_str().and_then(|name| name.split_once(FLAGS)) else {
+        let mut name = name.to_owned();
+        name.push(format!("{FLAGS}{SEEN}"));
+        return name;
+    };
+    let mut flags: Vec<char> = flags.chars().chain([SEEN]).collect();
+    flags.sort_unstable();
+    format!("{unique}{FLAGS}{}", flags.into_iter().collect::<String>()).into()
 }
 
 /// Deletes a mail. Nothing happens if another process did.
