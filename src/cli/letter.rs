@@ -188,8 +188,11 @@ async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), Command
     let store = open_store(settings, Access::Create).await?;
     let mut sender = letter_sender(settings, store.clone(), letter)?;
     let started = store.letter(&id).await?;
-    let to = if started.is_some() { Vec::new() } else { store.recipients().await? };
-    if started.is_none() && to.is_empty() {
+    let remaining = match &started {
+        Some(letter) => letter.counts.waiting,
+        None => store.count_recipients().await?,
+    };
+    if started.is_none() && remaining == 0 {
         eprint_line("Nobody has opted in to the monthly letter yet, so nothing was sent.");
         return Ok(());
     }
@@ -197,13 +200,12 @@ async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), Command
         eprint_line(&format!("This letter has already been sent. {}", counts(letter)));
         return Ok(());
     }
-    let remaining = started.as_ref().map_or(to.len() as u64, |letter| letter.counts.waiting);
     let people = quantity(remaining, "person", "people");
     if !confirm(&format!("Send “{}” to {people}?", sender.letter.subject), yes)? {
         eprint_line("Nothing was sent.");
         return Ok(());
     }
-    sender.start(&to).await.map_err(|failure| stopped(&failure, started.as_ref()))?;
+    sender.start().await.map_err(|failure| stopped(&failure, started.as_ref()))?;
     let result = SendLoop::new(settings.letter_rate, remaining)?.run(&mut sender).await;
     sender.close().await;
     if result.is_err() {
