@@ -138,9 +138,9 @@ struct Content<'a>(&'a Mail);
 
 impl fmt::Display for Content<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let text = String::from_utf8_lossy(&self.0.bytes);
-        let first = if text.starts_with('.') { "." } else { "" };
-        write!(f, "{first}{}\r\n.\r\n", text.replace("\r\n.", "\r\n.."))
+        // The first line is a header, so it has no dot to double.
+        let text = String::from_utf8_lossy(&self.0.bytes).replace("\r\n.", "\r\n..");
+        write!(f, "{text}\r\n.\r\n")
     }
 }
 

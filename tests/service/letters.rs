@@ -274,7 +274,7 @@ async fn a_letter_that_cannot_be_sent_says_why() {
 #[tokio::test]
 async fn recipients_of_several_pages_are_each_recorded_once() {
     on_each_database(async |fixture| {
-        let rows: String = (0..2100).map(|number| format!("p{number:04}@example.com,true\n")).collect();
+        let rows = (0..2100).map(|number| format!("p{number:04}@example.com,true\n")).collect::<Vec<_>>().concat();
         let file = fixture.file("people.csv", &format!("email,updates\n{rows}p2100@example.com,false\n"));
         for arguments in
             [&["import", file.as_str()][..], &["suppress", "p0999@example.com"], &["suppress", "p1500@example.com"]]
