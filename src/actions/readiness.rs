@@ -39,10 +39,8 @@ pub async fn readiness(service: &Service) -> Vec<ReadinessCheck> {
     // Without any release, no other instance has an image either.
     let has_release = service.catalog.cached().newest().is_some();
     // Without a configured mail server, messages are not meant to be forwarded.
-    let outbox = match service.forwards_messages {
-        true => outbox_problem(&service.ops_pool, service.clock.now()).await,
-        false => None,
-    };
+    let outbox =
+        if service.forwards_messages { outbox_problem(&service.ops_pool, service.clock.now()).await } else { None };
     let checks = [
         check("database", None, true),
         check("writer", writer, true),

@@ -24,7 +24,7 @@ use crate::domain::limits::MAX_CONSECUTIVE_REFUSALS;
 use crate::domain::time::Timestamp;
 use crate::mail::{LetterMail, Mail, MailAddress, Mailer, SendFailure, SmtpConnection, UnsupportedAddress};
 use crate::site::{LetterRecipient, LetterTemplate, RenderedLetter, SiteFailure};
-use crate::store::{ClaimedRecipient, LetterClaim, LetterOutcome, Recipient, Store};
+use crate::store::{ClaimedRecipient, LetterClaim, LetterOutcome, Store};
 
 /// Delays after the first, second and third temporary rejection of a recipient.
 const DEFERRAL_DELAYS: [Duration; 3] = [Duration::from_secs(5), Duration::from_secs(30), Duration::from_mins(2)];
@@ -96,16 +96,22 @@ impl LetterSender {
         }
     }
 
-    /// Records the recipients, unless this letter was started before, and ensures that each has an unsubscribe token.
+    /// Ensures that everyone who gets the letter has an unsubscribe token, and records the recipients, unless this letter was
+    /// started before.
     ///
     /// # Errors
     /// When the database is unavailable.
-    pub async fn start(&self, to: &[Recipient]) -> Result<(), LetterFailure> {
+    pub async fn start(&self) -> Result<(), LetterFailure> {
         let now = self.clock.now();
         self.store.prune(now).await.map_err(Failure::from)?;
-        let people: Vec<EmailAddress> = to.iter().map(|recipient| recipient.email.clone()).collect();
-        ensure_unsubscribe_tokens(&self.store, &people, now).await?;
-        self.store.start_letter(&self.letter, to, now).await.map_err(Failure::from)?;
+        if self.store.letter(&self.letter.id).await.map_err(Failure::from)?.is_none() {
+            let mut after = String::new();
+            while let Some(page) = self.store.recipients_page(&after).await.map_err(Failure::from)? {
+                ensure_unsubscribe_tokens(&self.store, &page.people, now).await?;
+                after = page.last;
+            }
+        }
+        self.store.start_letter(&self.letter, now).await.map_err(Failure::from)?;
         Ok(())
     }
 

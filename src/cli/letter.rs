@@ -153,8 +153,11 @@ async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), Command
     let mut sender =
         LetterSender::new(store.clone(), mailer, letter_template, base_url(settings), letter, Clock::System);
     let started = store.letter(&id).await?;
-    let to = if started.is_some() { Vec::new() } else { store.recipients().await? };
-    if started.is_none() && to.is_empty() {
+    let remaining = match &started {
+        Some(letter) => letter.counts.waiting,
+        None => store.count_recipients().await?,
+    };
+    if started.is_none() && remaining == 0 {
         eprint_line("Nobody has opted in to the monthly letter yet, so nothing was sent.");
         return Ok(());
     }
@@ -165,13 +168,12 @@ async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), Command
     for sentence in opt_in_sentences(store.opt_in_counts().await?, settings.confirm_updates) {
         eprint_line(&sentence);
     }
-    let remaining = started.as_ref().map_or(to.len() as u64, |letter| letter.counts.waiting);
     let people = quantity(remaining, "person", "people");
     if !confirm(&format!("Send “{}” to {people}?", sender.letter.subject), yes)? {
         eprint_line("Nothing was sent.");
         return Ok(());
     }
-    sender.start(&to).await.map_err(|failure| stopped(&failure, started.as_ref()))?;
+    sender.start().await.map_err(|failure| stopped(&failure, started.as_ref()))?;
     let result = SendLoop::new(settings.letter_rate, remaining)?.run(&mut sender).await;
     sender.close().await;
     if result.is_err() {

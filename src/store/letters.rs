@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
+use super::recipients::{SELECT_SUPPRESSED, SELECT_WITH_TOKEN, read_recipients};
 use super::statement::{Statement, batch_statement, in_transaction, on_pool};
-use super::unsubscribe::Recipient;
 use super::{Store, StoreFailure};
+use crate::domain::email::EmailAddress;
 use crate::domain::letter::{Letter, LetterCounts};
 use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
@@ -45,19 +46,23 @@ const COUNT_STATES: &str = "SELECT letter, state, COUNT(*), COUNT(bounce) FROM l
 type LetterRow = (String, String, i64);
 
 impl Store {
-    /// Records the recipients, except those erased meanwhile. If the letter was started before, its recipients stay and
-    /// deferred ones become due.
+    /// Records everyone who gets the letter now and has an unsubscribe token, in one transaction. If the letter was started
+    /// before, its recipients stay and deferred ones become due.
     ///
     /// # Errors
     /// When the database is unavailable.
-    pub async fn start_letter(&self, letter: &Letter, to: &[Recipient], at: Timestamp) -> Result<(), StoreFailure> {
+    pub async fn start_letter(&self, letter: &Letter, at: Timestamp) -> Result<(), StoreFailure> {
         let (id, at) = (letter.id.hex(), at.unix_millis());
-        let batch = to.iter().map(|recipient| json!({ "address": recipient.email.key() }));
-        let batch = batch.collect::<Value>().to_string();
+        let key = self.address_hash_key().await?;
         in_transaction!(self, |tx, sql| {
             let new = sqlx::query(INSERT_LETTER).bind(&id).bind(&letter.subject).bind(at).execute(&mut *tx).await?;
             if new.rows_affected() > 0 {
-                sqlx::query(sql(INSERT_RECIPIENTS)).bind(&batch).bind(&id).bind(at).execute(&mut *tx).await?;
+                let (suppressed, mut after) = (sql(SELECT_SUPPRESSED), String::new());
+                while let Some(page) = read_recipients!(&mut *tx, SELECT_WITH_TOKEN, suppressed, &key, &after) {
+                    let batch = addresses_batch(&page.people);
+                    sqlx::query(sql(INSERT_RECIPIENTS)).bind(&batch).bind(&id).bind(at).execute(&mut *tx).await?;
+                    after = page.last;
+                }
             } else {
                 sqlx::query(END_DEFERRALS).bind(&id).bind(at).execute(&mut *tx).await?;
             }
@@ -114,6 +119,11 @@ impl Store {
         });
         Ok(started.collect())
     }
+}
+
+/// The parameter of [`INSERT_RECIPIENTS`].
+fn addresses_batch(people: &[EmailAddress]) -> String {
+    people.iter().map(|email| json!({ "address": email.key() })).collect::<Value>().to_string()
 }
 
 impl LetterCounts {

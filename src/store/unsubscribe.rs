@@ -1,6 +1,6 @@
-//! The recipients of the letter, unsubscribe tokens, withdrawals of consent, and suppressions.
+//! Unsubscribe tokens, withdrawals of consent, and suppressions.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use serde_json::{Value, json};
 
@@ -60,11 +60,6 @@ pub(super) const SUPPRESS: &str =
     "INSERT INTO suppressions (hash, at, reason) VALUES ($1, $2, $3) ON CONFLICT (hash) DO NOTHING";
 
 const UNSUPPRESS: &str = "DELETE FROM suppressions WHERE hash = $1";
-
-const SELECT_SUPPRESSED: &str = "SELECT hash FROM suppressions";
-
-const SELECT_OPTED_IN: &str = "SELECT p.address, p.email, c.at, c.via, c.from_program FROM people p \
-     JOIN consents c ON c.id = p.opt_in AND c.address = p.address ORDER BY p.address";
 
 impl Store {
     /// Returns the token of each of these people by normalized address. A person without a token gets the given new
@@ -161,30 +156,6 @@ impl Store {
         let hash = self.address_hash_key().await?.hash(email);
         let lifted = on_pool!(self, |pool| sqlx::query(UNSUPPRESS).bind(&hash).execute(pool).await?.rows_affected());
         Ok(lifted > 0)
-    }
-
-    /// Returns everyone who gets the letter now: people with a current opt-in who are not suppressed.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
-    pub async fn recipients(&self) -> Result<Vec<Recipient>, StoreFailure> {
-        type Row = (String, String, i64, String, Option<i64>);
-        let key = self.address_hash_key().await?;
-        let rows: Vec<Row> = on_pool!(self, |pool| sqlx::query_as(SELECT_OPTED_IN).fetch_all(pool).await?);
-        let hashes: Vec<(String,)> = on_pool!(self, |pool| sqlx::query_as(SELECT_SUPPRESSED).fetch_all(pool).await?);
-        let suppressed: HashSet<String> = hashes.into_iter().map(|(hash,)| hash).collect();
-        let mut recipients = Vec::with_capacity(rows.len());
-        for (address, email, at, via, from_program) in rows {
-            let email = EmailAddress::from_stored(email, address);
-            if suppressed.is_empty() || !suppressed.contains(&key.hash(&email)) {
-                recipients.push(Recipient {
-                    email,
-                    opted_in_at: Timestamp::from_unix_millis(at),
-                    origin: parse_origin(&via, from_program),
-                });
-            }
-        }
-        Ok(recipients)
     }
 
     pub(super) async fn address_hash_key(&self) -> Result<AddressHashKey, StoreFailure> {

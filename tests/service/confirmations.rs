@@ -103,8 +103,8 @@ impl Fixture {
 
     /// The addresses that a letter would go to.
     async fn recipients(&self) -> Vec<String> {
-        let recipients = self.sender.store.recipients().await.expect("recipients");
-        recipients.iter().map(|recipient| recipient.email.key().to_owned()).collect()
+        let page = self.sender.store.recipients_page("").await.expect("recipients");
+        page.into_iter().flat_map(|page| page.people).map(|email| email.key().to_owned()).collect()
     }
 
     fn command(&self, arguments: &[&str]) -> (i32, String) {

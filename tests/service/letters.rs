@@ -273,3 +273,28 @@ async fn a_letter_that_cannot_be_sent_says_why() {
     }
     fixture.service.stop().await;
 }
+
+#[tokio::test]
+async fn recipients_of_several_pages_are_each_recorded_once() {
+    on_each_database(async |fixture| {
+        let rows = (0..2100).map(|number| format!("p{number:04}@example.com,true\n")).collect::<Vec<_>>().concat();
+        let file = fixture.file("people.csv", &format!("email,updates\n{rows}p2100@example.com,false\n"));
+        for arguments in
+            [&["import", file.as_str()][..], &["suppress", "p0999@example.com"], &["suppress", "p1500@example.com"]]
+        {
+            let mut command = fixture.service.command(&["people"]);
+            command.args(arguments).args(["--database-url", fixture.service.database.url()]);
+            let (code, output) = Program::run(command);
+            assert_eq!(code, 0, "{output}");
+        }
+        let sender = refusals::sender(fixture).await;
+        assert_eq!(sender.store.count_recipients().await.unwrap(), 2098);
+        let database = &fixture.service.database;
+        assert_eq!(database.count("letter_recipients").await, 2098);
+        let never =
+            "letter_recipients WHERE address IN ('p0999@example.com', 'p1500@example.com', 'p2100@example.com')";
+        assert_eq!(database.count(never).await, 0);
+        sender.store.close().await;
+    })
+    .await;
+}

@@ -133,9 +133,9 @@ async fn one_mail_a_day_lists_everything_that_needs_a_hand() {
         for instance in [&one, &other] {
             assert!(matches!(instance.step().await, Ok(TellStep::AlreadyTold)));
         }
-        service.clock.advance(DAY - Duration::from_millis(1));
+        service.clock.advance(Duration::from_hours(23));
         assert_eq!(told(&other).await, None);
-        service.clock.advance(Duration::from_millis(1));
+        service.clock.advance(HOUR);
         let (by_one, by_other) = tokio::join!(told(&one), told(&other));
         assert_eq!(by_one.is_some(), by_other.is_none(), "one of the two");
         assert_eq!(server.mails().await.len(), 1);
@@ -165,7 +165,7 @@ async fn a_day_on_which_nothing_is_wrong_has_no_mail() {
         assert!(matches!(instance.step().await, Ok(TellStep::NothingWrong)));
         assert!(server.mails().await.is_empty());
 
-        certificate.in_use(now.before(DAY * 80), now.after(DAY * 10 - HOUR), None);
+        certificate.in_use(now.before(DAY * 80), now.after(DAY * 9 + HOUR * 23), None);
         assert_eq!(told(&instance).await, Some(1), "ten days before its end");
         service.clock.advance(DAY);
         certificate.failed("the file is damaged".to_owned());

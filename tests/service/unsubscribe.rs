@@ -48,9 +48,9 @@ pub(super) async fn reader(service: &Service, email: &str) -> String {
 
 async fn mailed(service: &Service) -> Vec<String> {
     let store = store(service);
-    let recipients = store.recipients().await.expect("recipients");
+    let page = store.recipients_page("").await.expect("recipients");
     store.close().await;
-    recipients.iter().map(|recipient| recipient.email.key().to_owned()).collect()
+    page.into_iter().flat_map(|page| page.people).map(|email| email.key().to_owned()).collect()
 }
 
 async fn post(service: &Service, path: &str, body: &str) -> Answer {

@@ -23,9 +23,8 @@ pub(super) async fn sender(fixture: &LetterFixture) -> LetterSender {
     let base_url = BaseUrl::parse(fixture.service.base_url()).unwrap();
     let letter_template = LetterTemplate::read(&Content::default(), base_url.clone(), "1 Lamp Street").unwrap();
     let letter = Letter::parse(LETTER).unwrap();
-    let to = store.recipients().await.unwrap();
     let sender = LetterSender::new(store, mailer, letter_template, base_url, letter, fixture.service.clock.clone());
-    sender.start(&to).await.unwrap();
+    sender.start().await.unwrap();
     sender
 }
 

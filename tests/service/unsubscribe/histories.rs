@@ -119,7 +119,7 @@ async fn send_letter(service: &Service, store: &Store, server: &mut MailServer, 
         Letter::parse(&format!("# Letter {number}\n\nNews.\n")).expect("a letter"),
         service.clock.clone(),
     );
-    sender.start(&store.recipients().await.expect("recipients")).await.expect("to be started");
+    sender.start().await.expect("to be started");
     while let LetterStep::Finished = sender.step().await.expect("a step") {}
     sender.close().await;
     let mut to: Vec<_> = server.mails().await.into_iter().flat_map(|mail| mail.recipients).collect();
