@@ -39,7 +39,7 @@ ALTER TABLE consents ADD COLUMN confirmed_at BIGINT;
 ALTER TABLE letter_recipients ADD COLUMN bounce_tag TEXT COLLATE "C";
 ALTER TABLE letter_recipients ADD COLUMN bounce TEXT COLLATE "C";
 ALTER TABLE letter_recipients ADD COLUMN bounced_at BIGINT;
-CREATE UNIQUE INDEX letter_recipients_by_bounce_tag ON letter_recipients (bounce_tag);
+CREATE INDEX letter_recipients_by_bounce_tag ON letter_recipients (bounce_tag);
 
 -- When something was done last that all instances together do once in a period, or that a command did.
 CREATE TABLE tasks (

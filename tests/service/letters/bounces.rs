@@ -12,7 +12,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use porchlight::config::MailSettings;
 use porchlight::domain::bounce::BounceAddress;
+use porchlight::domain::mailbox::Mailbox;
+use porchlight::domain::relay::Relay;
+use porchlight::mail::Mailer;
 use serde_json::{Value, json};
 
 use super::refusals::sender;
@@ -235,7 +239,15 @@ async fn a_retried_copy_keeps_its_tag() {
     on_each_database(async |fixture| {
         fixture.download("ada@example.com", true).await;
         let mut sender = sender(fixture).await;
-        sender.bounce_address = Some(BounceAddress::parse(BOUNCE_ADDRESS).unwrap());
+        let sender_mailbox = Mailbox::parse("hello@troupe.example").unwrap();
+        sender.mailer = Mailer::from_settings(&MailSettings {
+            relay: Relay::parse(&fixture.server.url()).unwrap(),
+            from: sender_mailbox.clone(),
+            contact_to: sender_mailbox,
+            bounce_address: Some(BounceAddress::parse(BOUNCE_ADDRESS).unwrap()),
+            dkim: None,
+        })
+        .unwrap();
         fixture.server.command("reply recipient 451 4.3.0 later").await;
         sender.step().await.unwrap();
         let tags = fixture.service.database.texts("SELECT bounce_tag FROM letter_recipients").await;
