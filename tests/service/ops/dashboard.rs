@@ -187,11 +187,19 @@ async fn the_latest_letter_has_a_name_and_a_date() {
         let letter = "INSERT INTO letters (id, subject, started_at) \
              VALUES ('a', 'What <b>is</b> new', 1794657600000), ('b', 'What was new', 1792065600000); \
              INSERT INTO letter_recipients (letter, address, state, at, tries) \
-             SELECT 'a', address, 'sent', 0, 0 FROM people";
+             SELECT 'a', address, 'sent', 0, 0 FROM people; \
+             UPDATE letter_recipients SET bounce = '5.1.1', bounced_at = 0 WHERE address = 'ada@example.com'";
         service.database.execute(letter).await;
         let page = page(service).await;
         let named = "“<bdi>What &lt;b&gt;is&lt;&#x2f;b&gt; new</bdi>”, started on 14 Nov 2026, to 2 people.";
         assert!(page.contains(named), "{page}");
+        let (_, states) = page.split_once("The latest letter").expect("a heading");
+        for (state, count) in [("sent", "2"), ("skipped", "0"), ("bounced", "1")] {
+            let row = markup::texts(states, "tr").into_iter().find(|row| row.contains(state)).expect(state);
+            assert_eq!(markup::texts(&row, "td")[0], count, "{row}");
+        }
+        let (_, _, metrics) = ask(service, "/metrics", &[]).await;
+        assert!(metrics.contains("\nporchlight_letter_bounced_recipients 1\n"), "{metrics}");
     })
     .await;
 }

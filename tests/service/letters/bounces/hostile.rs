@@ -16,7 +16,7 @@ async fn one_letter(fixture: &mut LetterFixture) -> String {
 }
 
 #[tokio::test]
-async fn a_forged_mail_changes_nothing() {
+async fn a_forged_mail_or_one_about_a_letter_that_was_not_sent_changes_nothing() {
     on_each_database(async |fixture| {
         let sender = one_letter(fixture).await;
         let (local, tag) = sender.split_once('@').unwrap().0.split_once('+').unwrap();
@@ -39,6 +39,12 @@ async fn a_forged_mail_changes_nothing() {
         let (code, output) = fixture.bounce(&sample("postfix-unknown-mailbox", &sender), &[]);
         assert!(code == 0 && output.contains("belongs to no letter that was sent"), "{output}");
         assert_eq!(fixture.service.database.count("suppressions").await, 0);
+
+        fixture.service.database.execute("UPDATE letter_recipients SET state = 'uncertain'").await;
+        let (_, output) = fixture.bounce(&sample("postfix-unknown-mailbox", &sender), &[]);
+        assert!(output.contains("so it is suppressed"), "a letter that came back had been sent: {output}");
+        let status = fixture.status();
+        assert_eq!((&status["uncertain"], &status["bounced"]), (&Value::from(1), &Value::from(1)), "{status:#}");
     })
     .await;
 }
