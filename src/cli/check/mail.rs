@@ -20,9 +20,9 @@ pub(super) async fn check_mail(settings: &Settings, name_servers: &NameServers) 
         return vec![Finding::note("mail", MAIL_STEP)];
     };
     let (server, sender) = tokio::join!(check_mail_server(mail), check_sender(mail, name_servers));
-    let kept = settings.keep_messages.map(|keep| {
-        Finding::ok("messages", format!("deleted {keep} after they were forwarded; `keep_messages` says so"))
-    });
+    let kept = settings
+        .keep_messages
+        .map(|keep| Finding::ok("messages", format!("deleted {keep} after they were forwarded (`keep_messages`)")));
     [server, sender].into_iter().chain(kept).collect()
 }
 
