@@ -276,6 +276,18 @@ async fn the_check_says_how_the_connection_to_the_mail_server_is_secured() {
     }
 }
 
+#[tokio::test]
+async fn how_long_messages_are_kept_is_shown_if_it_is_limited() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let url = MailServer::start().await.url();
+    let mail = ["--smtp-url", &url, "--mail-from", "a@troupe.example", "--contact-to", "b@troupe.example"];
+    let check = [&["check", "--name-server", "127.0.0.1:1"][..], &mail].concat();
+    let (_, checks) = run(Program::command(folder.path(), &[&check[..], &["--keep-messages", "18 months"]].concat()));
+    assert_check(&checks, "messages", "ok", "deleted 18 months after they were forwarded");
+    let (_, checks) = run(Program::command(folder.path(), &check));
+    assert!(checks.as_array().expect("a list").iter().all(|check| check["name"] != "messages"), "{checks:#}");
+}
+
 /// A mail server whose greeting tries to control the terminal.
 fn hostile_mail_server() -> std::net::SocketAddr {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");

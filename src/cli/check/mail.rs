@@ -30,9 +30,9 @@ pub(super) async fn check_mail(settings: &Settings, name_servers: &NameServers) 
         check_sender(mail, name_servers),
         check_dkim(mailer.dkim(), name_servers)
     );
-    let kept = settings.keep_messages.map(|keep| {
-        Finding::ok("messages", format!("deleted {keep} after they were forwarded; `keep_messages` says so"))
-    });
+    let kept = settings
+        .keep_messages
+        .map(|keep| Finding::ok("messages", format!("deleted {keep} after they were forwarded (`keep_messages`)")));
     [Some(server), Some(sender), dkim, kept].into_iter().flatten().collect()
 }
 
