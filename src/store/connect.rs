@@ -26,13 +26,18 @@ struct Timeouts {
 struct PoolSize {
     sqlite: u32,
     postgres: u32,
+    /// After how many pages a commit also checkpoints the WAL of SQLite, as far as that blocks nobody; 0 for never.
+    wal_autocheckpoint: u32,
 }
 
-const LARGE_POOL: PoolSize = PoolSize { sqlite: 4, postgres: 8 };
+/// If no service is running, no other process checkpoints the WAL of a long command.
+const COMMAND_POOL: PoolSize = PoolSize { sqlite: 4, postgres: 8, wal_autocheckpoint: 1000 };
+/// In a service, the writer runs [`Store::maintain`], so that no request waits for it.
+const REQUEST_POOL: PoolSize = PoolSize { sqlite: 4, postgres: 8, wal_autocheckpoint: 0 };
 /// One for each batch of signups that is written at the same time, which is kept, one for other writes and one for
 /// [`Store::maintain`].
-const WRITER_POOL: PoolSize = PoolSize { sqlite: 3, postgres: 4 };
-const SMALL_POOL: PoolSize = PoolSize { sqlite: 2, postgres: 2 };
+const WRITER_POOL: PoolSize = PoolSize { sqlite: 3, postgres: 4, wal_autocheckpoint: 0 };
+const SMALL_POOL: PoolSize = PoolSize { sqlite: 2, postgres: 2, wal_autocheckpoint: 0 };
 
 /// Acquiring a connection and running one statement takes at most 4 s, so that a request gets its response within five.
 const REQUEST_TIMEOUTS: Timeouts = Timeouts {
@@ -65,7 +70,7 @@ impl Store {
     /// # Errors
     /// When the folder of a SQLite database cannot be created.
     pub fn open(database: &Database) -> Result<Self, StoreFailure> {
-        Self::open_with(database, COMMAND_TIMEOUTS, LARGE_POOL)
+        Self::open_with(database, COMMAND_TIMEOUTS, COMMAND_POOL)
     }
 
     /// Creates a pool for requests, with short timeouts.
@@ -73,7 +78,7 @@ impl Store {
     /// # Errors
     /// As [`Self::open`].
     pub fn open_for_requests(database: &Database) -> Result<Self, StoreFailure> {
-        Self::open_with(database, REQUEST_TIMEOUTS, LARGE_POOL)
+        Self::open_with(database, REQUEST_TIMEOUTS, REQUEST_POOL)
     }
 
     /// Creates the pool of the writer, so that requests that read never take its connection.
@@ -215,7 +220,7 @@ fn open_sqlite(path: &Path, timeouts: Timeouts, size: PoolSize) -> Result<Store,
         .synchronous(SqliteSynchronous::Full)
         // Otherwise a large batch is written to a temporary file, too, so that its statements can be undone.
         .pragma("temp_store", "MEMORY")
-        .pragma("wal_autocheckpoint", "0")
+        .pragma("wal_autocheckpoint", size.wal_autocheckpoint.to_string())
         .pragma("secure_delete", "ON")
         .busy_timeout(timeouts.lock)
         .disable_statement_logging();
