@@ -6,12 +6,13 @@
 --   failed     the mail was given up at `at`
 --   skipped    at `at` it turned out that the address must not be mailed
 --   confirmed  the person confirmed at `at`
+--   declined   the owner of the address said at `at` that they had not asked; `consent` is gone
 -- `token` is the last part of the link, and NULL until the mail is sent first, at `asked_at`. The row and its opt-in are
 -- deleted after `expires_at`.
 CREATE TABLE confirmations (
     address      TEXT COLLATE "C" NOT NULL PRIMARY KEY REFERENCES people (address) ON DELETE CASCADE,
     consent      TEXT COLLATE "C" NOT NULL,
-    state        TEXT COLLATE "C" NOT NULL CHECK (state IN ('waiting', 'leased', 'sent', 'failed', 'skipped', 'confirmed')),
+    state        TEXT COLLATE "C" NOT NULL CHECK (state IN ('waiting', 'leased', 'sent', 'failed', 'skipped', 'confirmed', 'declined')),
     at           BIGINT NOT NULL,
     expires_at   BIGINT NOT NULL,
     tries        BIGINT NOT NULL,
@@ -23,8 +24,8 @@ CREATE INDEX confirmations_by_state ON confirmations (state, at);
 CREATE INDEX confirmations_by_expiry ON confirmations (expires_at);
 CREATE UNIQUE INDEX confirmations_by_token ON confirmations (token);
 
--- When an address was asked last, for as long as it must not be asked again. The hash stays when everything else about
--- the person is erased.
+-- When a mailbox was asked last, for as long as it must not be asked again. The hash stays when everything else about the
+-- person is erased.
 CREATE TABLE asked_addresses (
     hash TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     at   BIGINT NOT NULL

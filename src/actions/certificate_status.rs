@@ -56,7 +56,7 @@ impl CertificateStatus {
         }
     }
 
-    /// Returns what is wrong with it, if it does not seem to mend itself: there is none because of a failure, or it is not
+    /// Returns what is wrong with it, if it needs a person: there is none because of a failure, or it is not
     /// valid now, or it expires within [`CERTIFICATE_NOTICE`] and should have been renewed.
     #[must_use]
     pub fn lasting_problem(&self, now: Timestamp) -> Option<String> {

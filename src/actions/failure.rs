@@ -18,7 +18,7 @@ pub enum Failure {
 impl From<StoreFailure> for Failure {
     fn from(failure: StoreFailure) -> Self {
         match failure {
-            // Whatever the database refuses, it may accept once the makers have mended it.
+            // Whatever the database refuses, it may accept once the makers have corrected it.
             StoreFailure::Unavailable(_)
             | StoreFailure::Unusable(_)
             | StoreFailure::Rejected(_)

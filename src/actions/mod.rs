@@ -47,7 +47,7 @@ use crate::store::{Store, Writer};
 
 pub use backup_folder::Progress;
 pub use certificate_status::{CertificateStatus, is_renewal_overdue};
-pub use confirm_opt_in::{confirm_opt_in, decline_opt_in, is_opt_in_confirmed};
+pub use confirm_opt_in::{confirm_opt_in, confirmation_link, decline_opt_in};
 pub use count_buffer::CountBuffer;
 pub use create_backup::{BackupFailure, CreatedBackup, create_backup};
 pub use disk_space::{DiskSpace, FREE_UP_SPACE, nearest_folder};

@@ -3,8 +3,8 @@
 //! The opt-in and its row in `confirmations` are one transaction with the signup. Then the mail is leased, which checks again
 //! that the address may be mailed: a suppressed address is never asked, and nobody is asked twice within
 //! [`CONFIRMATION_PERIOD`](crate::domain::limits::CONFIRMATION_PERIOD) (`store/confirmation_mails.rs`). If the outcome of an
-//! attempt is unknown, the mail is sent again with the same Message-ID. Failed attempts are retried like those of contact
-//! messages, but a recipient that the mail server rejects permanently is given up at once.
+//! attempt is unknown, the mail is sent once more with the same Message-ID. Failed attempts are retried like those of contact
+//! messages, but a mailbox that does not exist is given up at once.
 
 use std::time::Duration;
 
@@ -62,7 +62,7 @@ impl ConfirmationSender {
     pub async fn step(&self) -> Result<ConfirmationStep, ConfirmationFailure> {
         // Without a look first, every step would connect to the mail server.
         let now = self.clock.now();
-        let due = self.store.next_confirmation().await.map_err(Failure::from)?;
+        let due = self.store.next_confirmation(now).await.map_err(Failure::from)?;
         if due.is_none_or(|due| due > now) {
             return Ok(ConfirmationStep::Idle(due));
         }
@@ -78,10 +78,7 @@ impl ConfirmationSender {
             let leased = match lease.map_err(Failure::from)? {
                 ConfirmationLease::Leased(leased) => leased,
                 ConfirmationLease::Skipped => continue,
-                ConfirmationLease::NotDueUntil(due) => {
-                    connection.close().await;
-                    return Ok(ConfirmationStep::Idle(due));
-                }
+                ConfirmationLease::LimitReachedUntil(_) | ConfirmationLease::NoneDue => break,
             };
             if let Err(failure) = self.send(&mut connection, &leased).await? {
                 // After a failure the connection must not be used again.
@@ -119,8 +116,11 @@ impl ConfirmationSender {
     fn outcome_of(&self, leased: &LeasedConfirmation, failure: &SendFailure) -> ConfirmationOutcome {
         let now = self.clock.now();
         let reason = failure.detail().to_owned();
-        let is_rejected = matches!(failure, SendFailure::RecipientRejected { permanent: true, .. });
-        if is_rejected || leased.first_tried_at <= now.before(FORWARD_RETRY_PERIOD) {
+        // The mail may have arrived twice.
+        if matches!(failure, SendFailure::Uncertain(_)) && leased.tries > 0 {
+            return ConfirmationOutcome::Sent;
+        }
+        if failure.is_mailbox_rejection() || leased.first_tried_at <= now.before(FORWARD_RETRY_PERIOD) {
             return ConfirmationOutcome::Failed { reason };
         }
         ConfirmationOutcome::Retry { at: now.after(retry_delay(leased.tries.saturating_add(1))), reason }

@@ -24,6 +24,9 @@ const PERIOD: Duration = Duration::from_hours(24);
 /// A letter that was started longer ago and still has recipients that wait was interrupted.
 const MAX_LETTER_DURATION: Duration = Duration::from_hours(24);
 
+/// A confirmation mail that waits for longer is reported.
+const MAX_CONFIRMATION_DELAY: Duration = Duration::from_hours(24);
+
 #[derive(Clone, Debug)]
 pub struct MakerTeller {
     pub store: Store,
@@ -155,7 +158,15 @@ impl MakerTeller {
             to_do: "Read them with `porchlight inbox list --failed`. `porchlight inbox retry --all` sends them once more, \
                     and `porchlight inbox discard ID` deletes what you do not want.",
         });
-        Ok(waiting.into_iter().chain(failed).collect())
+        let mails = self.store.confirmation_mails().await?;
+        let is_late = mails.oldest.is_some_and(|oldest| oldest.until(now) > MAX_CONFIRMATION_DELAY);
+        let confirmations = (is_late || mails.failed > 0).then(|| Trouble {
+            about: "Confirmation mail",
+            problem: sentence(&mails.in_words()),
+            to_do: "`porchlight check` says whether the mail server accepts mail. Mails that wait follow by themselves, at \
+                    most 300 in an hour; a person whose mail failed can opt in again after 30 days.",
+        });
+        Ok(waiting.into_iter().chain(failed).chain(confirmations).collect())
     }
 
     /// In another month its recipients are those of another letter.

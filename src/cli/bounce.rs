@@ -1,6 +1,6 @@
 //! `porchlight bounce`
 //!
-//! A mail server or a cron job runs it without anybody watching. So a failure that passes, or that the makers can mend,
+//! A mail server or a cron job runs it without anybody watching. So a failure that passes, or that the makers can correct,
 //! exits with 75, upon which a mail server keeps the mail and tries again; a mail that changes nothing is a success.
 
 mod maildir;

@@ -28,7 +28,10 @@ pub struct DkimSettings {
 }
 
 impl MailSettings {
-    pub(super) fn parse(mut text_of: impl FnMut(&str) -> Option<String>) -> Result<Option<Self>, InvalidSettings> {
+    pub(super) fn parse(
+        mut text_of: impl FnMut(&str) -> Option<String>,
+        confirm_updates: bool,
+    ) -> Result<Option<Self>, InvalidSettings> {
         let relay = text_of("smtp_url")
             .map(|text| Relay::parse(&text).map_err(|error| InvalidSettings::new("smtp_url", error)))
             .transpose()?;
@@ -42,12 +45,13 @@ impl MailSettings {
             .map(|text| BounceAddress::parse(&text).map_err(|error| InvalidSettings::new("bounce_address", error)))
             .transpose()?;
         let dkim = DkimSettings::parse(text_of)?;
-        let Some(relay) = relay else { return Ok(None) };
-        let missing = |name| move || InvalidSettings::new(name, "it is missing, but `smtp_url` needs it");
+        let Some(relay) = relay else {
+            return if confirm_updates { Err(missing("smtp_url", "confirm_updates")()) } else { Ok(None) };
+        };
         Ok(Some(Self {
             relay,
-            from: from.ok_or_else(missing("mail_from"))?,
-            contact_to: contact_to.ok_or_else(missing("contact_to"))?,
+            from: from.ok_or_else(missing("mail_from", "smtp_url"))?,
+            contact_to: contact_to.ok_or_else(missing("contact_to", "smtp_url"))?,
             bounce_address,
             dkim,
         }))
@@ -59,12 +63,16 @@ impl DkimSettings {
         let selector = text_of("dkim_selector")
             .map(|text| DkimSelector::parse(&text).map_err(|error| InvalidSettings::new("dkim_selector", error)))
             .transpose()?;
-        let missing = |name, other| InvalidSettings::new(name, format!("it is missing, but `{other}` needs it"));
         match (selector, text_of("dkim_key")) {
             (None, None) => Ok(None),
             (Some(selector), Some(key)) => Ok(Some(Self { selector, key: key.into() })),
-            (None, Some(_)) => Err(missing("dkim_selector", "dkim_key")),
-            (Some(_), None) => Err(missing("dkim_key", "dkim_selector")),
+            (None, Some(_)) => Err(missing("dkim_selector", "dkim_key")()),
+            (Some(_), None) => Err(missing("dkim_key", "dkim_selector")()),
         }
     }
+}
+
+/// The error of a setting that another one needs.
+fn missing(name: &'static str, needed_by: &'static str) -> impl FnOnce() -> InvalidSettings {
+    move || InvalidSettings::new(name, format!("it is missing, but `{needed_by}` needs it"))
 }

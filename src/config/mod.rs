@@ -114,18 +114,6 @@ impl Settings {
         std::iter::once(base_url.host()).chain(self.also_hosts.iter().map(ToString::to_string)).collect()
     }
 
-    /// A note if opt-ins have to be confirmed by mail, and no mail can be sent.
-    #[must_use]
-    pub const fn unconfirmable_opt_ins(&self) -> Option<&'static str> {
-        match &self.mail {
-            None if self.confirm_updates => Some(
-                "`confirm_updates` is on, but `smtp_url` is not set: nobody is asked to confirm an opt-in, so nobody gets \
-                 the monthly letter.",
-            ),
-            _ => None,
-        }
-    }
-
     #[must_use]
     pub fn uses_acme(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| matches!(tls.certificate, CertificateSource::Acme(_)))
@@ -141,6 +129,7 @@ impl Settings {
             setting("also_hosts").map(|(name, text)| tls::parse_hosts(name, &text, base_url.as_ref())).transpose()?;
         let tls = Tls::parse(&mut text_of, base_url.as_ref(), listen.as_deref())?;
         let mut setting = |name: &'static str| text_of(name).map(|text| (name, text));
+        let confirm_updates = switch::CONFIRM_UPDATES.parse(setting("confirm_updates").map(|(_, text)| text))?;
         let data_dir = setting("data_dir").map_or_else(|| PathBuf::from("data"), |(_, text)| text.into());
         Ok(Self {
             releases_dir: setting("releases_dir").map_or_else(|| data_dir.join("releases"), |(_, text)| text.into()),
@@ -174,14 +163,14 @@ impl Settings {
             },
             ai_train: switch::AI_TRAIN.parse(setting("ai_train").map(|(_, text)| text))?,
             hsts_subdomains: switch::HSTS_SUBDOMAINS.parse(setting("hsts_subdomains").map(|(_, text)| text))?,
-            confirm_updates: switch::CONFIRM_UPDATES.parse(setting("confirm_updates").map(|(_, text)| text))?,
+            confirm_updates,
             keep_messages: match setting("keep_messages") {
                 None => None,
                 Some((name, text)) => Retention::parse(&text).map_err(|error| InvalidSettings::new(name, error))?,
             },
             log_format: setting("log_format").map(|(name, text)| LogFormat::parse(name, &text)).transpose()?,
             exposed_secrets: Vec::new(),
-            mail: MailSettings::parse(&mut text_of)?,
+            mail: MailSettings::parse(&mut text_of, confirm_updates)?,
             clients: ClientSettings::parse(&mut text_of)?,
             listen: listen.unwrap_or_else(|| match &tls {
                 None => vec![SocketAddr::from(([127, 0, 0, 1], 8080))],
@@ -244,6 +233,7 @@ mod tests {
             ("smtp_url = 'smtp://mail.example'\nmail_from = 'a@b.example'", "`contact_to`"),
             ("contact_to = 'makers'", "`contact_to`"),
             ("confirm_updates = 'perhaps'", "`confirm_updates`"),
+            ("confirm_updates = true", "`smtp_url`"),
             ("keep_messages = '24'", "`keep_messages`"),
             ("bounce_address = 'bounces'", "`bounce_address`"),
             ("dkim_selector = 'mail'", "`dkim_key`"),

@@ -46,6 +46,16 @@ pub enum OptInRequest {
     Pending,
 }
 
+/// What the link in a mail leads to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkState {
+    /// The opt-in waits for its confirmation.
+    Pending,
+    Confirmed,
+    /// The owner of the address said that they had not asked for mail.
+    Declined,
+}
+
 /// An opt-in that waits for its confirmation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PendingOptIn {

@@ -106,6 +106,19 @@ impl EmailAddress {
         }
     }
 
+    /// The address without what follows a `+` before the @: most mail servers deliver both to the same mailbox.
+    #[must_use]
+    pub fn mailbox(&self) -> Self {
+        let without_tag = |address: &str| match address.split_once('@') {
+            Some((local, domain)) => match local.split_once('+') {
+                Some((name, _)) if !name.is_empty() => format!("{name}@{domain}"),
+                _ => address.to_owned(),
+            },
+            None => address.to_owned(),
+        };
+        Self { typed: without_tag(&self.typed), key: without_tag(&self.key) }
+    }
+
     /// The domain, in lower case and ASCII.
     #[must_use]
     pub fn domain(&self) -> &str {
@@ -140,6 +153,15 @@ fn ascii_domain(domain: &str) -> Option<String> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn addresses_that_differ_after_a_plus_have_one_mailbox() {
+        let mailbox = |typed| EmailAddress::parse(typed).unwrap().mailbox();
+        for typed in ["Ada@Example.com", "ada+1@example.com", "ADA+a+b@example.COM"] {
+            assert_eq!(mailbox(typed).key(), "ada@example.com", "{typed}");
+        }
+        assert_eq!(mailbox("+ada@example.com").key(), "+ada@example.com", "nothing would be left");
+    }
 
     #[test]
     fn ordinary_and_odd_addresses_are_accepted() {

@@ -151,7 +151,13 @@ impl Mailer {
         // SMTP's end-of-data marker brings the last line ending.
         let part = part.strip_suffix(LINE_ENDING).unwrap_or(part);
         let unsigned = [headers.to_string().as_bytes(), part].concat();
-        let signature = self.dkim().and_then(|dkim| dkim.signature(&unsigned, at)).unwrap_or_default();
+        let signature = self.dkim().map(|dkim| {
+            dkim.signature(&unsigned, at).unwrap_or_else(|| {
+                tracing::error!("a mail could not be signed and is sent without a signature");
+                String::new()
+            })
+        });
+        let signature = signature.unwrap_or_default();
         let bytes = [signature.as_bytes(), &unsigned].concat();
         Mail { from: from.email.clone(), to: to.email.clone(), bytes }
     }

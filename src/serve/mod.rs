@@ -130,7 +130,6 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let releases = catalog.current().await;
     let setup_steps = setup_steps(&facts, &newest_image, &releases, &base_url, settings.mail.is_some());
     let mut notes = settings.exposed_secrets.clone();
-    notes.extend(settings.unconfirmable_opt_ins().map(ToOwned::to_owned));
     let (stop, abort, tasks) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
     let (writer, writer_task) = Writer::start(&database, migration_error)?;
     let outgoing = settings.mail.as_ref().map(OutgoingMail::from_settings).transpose()?;

@@ -6,6 +6,7 @@ use crate::config::Settings;
 use crate::domain::retention::Retention;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each one stands for a setting")]
 pub struct Policies {
     /// Whether AI may be trained on the site.
     pub ai_train: bool,
@@ -15,6 +16,8 @@ pub struct Policies {
     pub keep_messages: Option<Retention>,
     /// Whether contact messages are forwarded by mail.
     pub forwards_messages: bool,
+    /// Whether letters that come back are recorded.
+    pub records_bounces: bool,
 }
 
 impl Policies {
@@ -25,6 +28,10 @@ impl Policies {
             confirm_updates: settings.confirm_updates,
             keep_messages: settings.keep_messages,
             forwards_messages: settings.mail.is_some(),
+            records_bounces: match &settings.mail {
+                Some(mail) => mail.bounce_address.is_some(),
+                None => false,
+            },
         }
     }
 
@@ -36,6 +43,7 @@ impl Policies {
             // What is never forwarded is never deleted.
             "keep_messages": self.keep_messages.filter(|_| self.forwards_messages).map(|keep| keep.to_string()),
             "forwards_messages": self.forwards_messages,
+            "records_bounces": self.records_bounces,
         })
     }
 }

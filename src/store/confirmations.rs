@@ -10,31 +10,30 @@ use super::counts::{ADD_COUNTS, counts_batch};
 use super::signups::SignupRecord;
 use super::statement::{Statement, batch_statement, in_transaction, on_pool};
 use super::steps::{StepFailure, Steps};
-use super::unsubscribe::{CLEAR_OPT_IN, INSERT_WITHDRAWAL, SELECT_HASH_KEY, SUPPRESS, parse_hash_key};
+use super::unsubscribe::withdraw_opt_in;
 use super::{Store, StoreFailure};
 use crate::domain::calendar::Day;
-use crate::domain::confirmation::ConfirmationToken;
+use crate::domain::confirmation::{ConfirmationToken, LinkState};
 use crate::domain::consent::Via;
 use crate::domain::counts::{CountedEvent, Counts};
-use crate::domain::email::EmailAddress;
 use crate::domain::limits::{self, CONFIRMATION_PERIOD};
-use crate::domain::suppression::SuppressionReason;
 use crate::domain::text::Source;
 use crate::domain::time::Timestamp;
 use crate::domain::unsubscribe::UnsubscribeKind;
 
-/// Expired opt-ins of these people that [`Store::prune_confirmations`] has not deleted yet.
-pub(super) const DELETE_EXPIRED_CONSENTS: Statement = batch_statement!(
+/// Opt-ins of these people that the new one replaces: those that have expired and are not deleted yet, and those whose mail
+/// was not sent or that were declined. Whether the person may be asked now is decided anew.
+pub(super) const DELETE_REPLACED_CONSENTS: Statement = batch_statement!(
     "DELETE FROM consents WHERE confirmed_at IS NULL AND id IN \
      (SELECT f.consent FROM confirmations f WHERE f.address IN (SELECT batch.address",
     (address text, at bigint),
-    "AND f.expires_at <= batch.at))"
+    "AND (f.expires_at <= batch.at OR f.state IN ('skipped', 'declined'))))"
 );
 
-pub(super) const DELETE_EXPIRED: Statement = batch_statement!(
+pub(super) const DELETE_REPLACED: Statement = batch_statement!(
     "DELETE FROM confirmations WHERE address IN (SELECT batch.address",
     (address text, at bigint),
-    "AND confirmations.expires_at <= batch.at)"
+    "AND (confirmations.expires_at <= batch.at OR confirmations.state IN ('skipped', 'declined')))"
 );
 
 /// Only for people without an opt-in. An opt-in that waits already stays, and its mail is not sent again.
@@ -61,11 +60,11 @@ pub(super) const INSERT_PENDING_CONSENTS: Statement = batch_statement!(
 macro_rules! record_pending_opt_ins {
     ($tx:ident, $sql:expr, $signups:expr) => {{
         use $crate::store::confirmations::{
-            DELETE_EXPIRED, DELETE_EXPIRED_CONSENTS, INSERT_CONFIRMATIONS, INSERT_PENDING_CONSENTS, pending_batch,
+            DELETE_REPLACED, DELETE_REPLACED_CONSENTS, INSERT_CONFIRMATIONS, INSERT_PENDING_CONSENTS, pending_batch,
         };
         let (sql, batch) = ($sql, pending_batch($signups));
         for statement in
-            [DELETE_EXPIRED_CONSENTS, DELETE_EXPIRED, INSERT_CONFIRMATIONS, INSERT_PENDING_CONSENTS].map(sql)
+            [DELETE_REPLACED_CONSENTS, DELETE_REPLACED, INSERT_CONFIRMATIONS, INSERT_PENDING_CONSENTS].map(sql)
         {
             sqlx::query(statement).bind(&batch).execute(&mut *$tx).await?;
         }
@@ -103,7 +102,7 @@ const LOCK_OWNER: Statement = Statement {
 
 /// Marks the opt-in as confirmed, if it waits. Returns its row of `consents`.
 const CONFIRM: &str = "UPDATE confirmations SET state = 'confirmed', at = $2 \
-     WHERE address = $1 AND state <> 'confirmed' RETURNING consent";
+     WHERE address = $1 AND state NOT IN ('confirmed', 'declined') RETURNING consent";
 
 const CONFIRM_CONSENT: &str =
     "UPDATE consents SET confirmed_at = $2 WHERE id = $1 AND confirmed_at IS NULL RETURNING at, via, source";
@@ -119,16 +118,20 @@ pub(super) const DELETE_PENDING_CONSENT: &str = "DELETE FROM consents WHERE conf
 
 pub(super) const DELETE_CONFIRMATION: &str = "DELETE FROM confirmations WHERE address = $1";
 
+/// The link answers as before until it expires.
+const DECLINE: &str = "UPDATE confirmations SET state = 'declined', at = $2 WHERE address = $1";
+
+/// Locks people before confirmations, as signups do.
 const SELECT_EXPIRED: Statement = Statement {
     sqlite: "SELECT address FROM confirmations WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2",
-    postgres: "SELECT address FROM confirmations WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 \
-               FOR UPDATE SKIP LOCKED",
+    postgres: "SELECT p.address FROM confirmations f JOIN people p ON p.address = f.address \
+               WHERE f.expires_at <= $1 ORDER BY f.expires_at LIMIT $2 FOR UPDATE OF p SKIP LOCKED",
 };
 
 const DELETE_OLD_HASHES: &str = "DELETE FROM asked_addresses WHERE hash IN \
      (SELECT hash FROM asked_addresses WHERE at <= $1 LIMIT $2)";
 
-const COUNT_PENDING: &str = "SELECT COUNT(*) FROM confirmations WHERE state <> 'confirmed'";
+const COUNT_PENDING: &str = "SELECT COUNT(*) FROM confirmations WHERE state NOT IN ('confirmed', 'declined')";
 
 /// `via` and `from_program` as in [`OptInOrigin::of`](crate::domain::consent::OptInOrigin::of).
 const COUNT_UNCONFIRMED: &str = "SELECT COUNT(*) FROM people p JOIN consents c ON c.id = p.opt_in \
@@ -144,39 +147,50 @@ pub struct OptInCounts {
 }
 
 impl Store {
-    /// Returns whether the link's opt-in is confirmed, or `None` if the token is unknown or has expired.
+    /// Returns `None` if the token is unknown or has expired.
     ///
     /// # Errors
     /// When the database is unavailable.
-    pub async fn is_confirmed(&self, token: &ConfirmationToken, now: Timestamp) -> Result<Option<bool>, StoreFailure> {
+    pub async fn confirmation_link(
+        &self,
+        token: &ConfirmationToken,
+        now: Timestamp,
+    ) -> Result<Option<LinkState>, StoreFailure> {
         let state: Option<String> = on_pool!(self, |pool| {
             sqlx::query_scalar(SELECT_STATE).bind(token.as_str()).bind(now.unix_millis()).fetch_optional(pool).await?
         });
-        Ok(state.map(|state| state == "confirmed"))
+        Ok(state.map(|state| match state.as_str() {
+            "confirmed" => LinkState::Confirmed,
+            "declined" => LinkState::Declined,
+            _ => LinkState::Pending,
+        }))
     }
 
-    /// Makes the opt-in of the token's owner count. Repeating it has no effect. Returns `false` if the token is unknown or
-    /// has expired.
+    /// Makes the opt-in of the token's owner count. Repeating it has no effect, nor has it if the owner declined. Returns what
+    /// the link leads to then, or `None` if the token is unknown or has expired.
     ///
     /// The opt-in is counted on the day of its signup, like the signup itself.
     ///
     /// # Errors
     /// When the database is unavailable.
-    pub async fn confirm_opt_in(&self, token: &ConfirmationToken, now: Timestamp) -> Result<bool, StoreFailure> {
+    pub async fn confirm_opt_in(
+        &self,
+        token: &ConfirmationToken,
+        now: Timestamp,
+    ) -> Result<Option<LinkState>, StoreFailure> {
         // Anybody can invent tokens. An unknown one must not take the write lock.
-        match self.is_confirmed(token, now).await? {
-            None => return Ok(false),
-            Some(true) => return Ok(true),
-            Some(false) => {}
+        let link = self.confirmation_link(token, now).await?;
+        if link != Some(LinkState::Pending) {
+            return Ok(link);
         }
         let at = now.unix_millis();
         in_transaction!(self, |tx, sql| {
             let owner: Option<(String, String)> =
                 sqlx::query_as(sql(LOCK_OWNER)).bind(token.as_str()).bind(at).fetch_optional(&mut *tx).await?;
-            let Some((address, _)) = owner else { return Ok(false) };
+            let Some((address, _)) = owner else { return Ok(None) };
             let consent: Option<String> =
                 sqlx::query_scalar(CONFIRM).bind(&address).bind(at).fetch_optional(&mut *tx).await?;
-            let Some(consent) = consent else { return Ok(true) };
+            let Some(consent) = consent else { return Ok(Some(LinkState::Confirmed)) };
             sqlx::query(SET_OPT_IN).bind(&address).bind(&consent).execute(&mut *tx).await?;
             let confirmed: Option<(i64, String, Option<String>)> =
                 sqlx::query_as(CONFIRM_CONSENT).bind(&consent).bind(at).fetch_optional(&mut *tx).await?;
@@ -189,7 +203,7 @@ impl Store {
                 sqlx::query(sql(ADD_COUNTS)).bind(counts_batch(&counts)).execute(&mut *tx).await?;
             }
         });
-        Ok(true)
+        Ok(Some(LinkState::Confirmed))
     }
 
     /// Records that the token's owner did not ask for the letter: deletes the opt-in that waits, withdraws one that is
@@ -198,23 +212,19 @@ impl Store {
     /// # Errors
     /// When the database is unavailable.
     pub async fn decline_opt_in(&self, token: &ConfirmationToken, now: Timestamp) -> Result<bool, StoreFailure> {
-        if self.is_confirmed(token, now).await?.is_none() {
-            return Ok(false);
+        match self.confirmation_link(token, now).await? {
+            None => return Ok(false),
+            Some(LinkState::Declined) => return Ok(true),
+            Some(LinkState::Pending | LinkState::Confirmed) => {}
         }
         let at = now.unix_millis();
         in_transaction!(self, |tx, sql| {
             let owner: Option<(String, String)> =
                 sqlx::query_as(sql(LOCK_OWNER)).bind(token.as_str()).bind(at).fetch_optional(&mut *tx).await?;
             let Some((address, email)) = owner else { return Ok(false) };
-            let how = UnsubscribeKind::NotMe.as_str();
-            sqlx::query(INSERT_WITHDRAWAL).bind(&address).bind(at).bind(how).execute(&mut *tx).await?;
-            for statement in [CLEAR_OPT_IN, DELETE_PENDING_CONSENT, DELETE_CONFIRMATION] {
-                sqlx::query(statement).bind(&address).execute(&mut *tx).await?;
-            }
-            let (key,): (String,) = sqlx::query_as(SELECT_HASH_KEY).fetch_one(&mut *tx).await?;
-            let hash = parse_hash_key(&key)?.hash(&EmailAddress::from_stored(email, address));
-            let reason = SuppressionReason::NotMe.as_str();
-            sqlx::query(SUPPRESS).bind(hash).bind(at).bind(reason).execute(&mut *tx).await?;
+            sqlx::query(DELETE_PENDING_CONSENT).bind(&address).execute(&mut *tx).await?;
+            sqlx::query(DECLINE).bind(&address).bind(at).execute(&mut *tx).await?;
+            withdraw_opt_in!(tx, sql, address, email, UnsubscribeKind::NotMe, now);
         });
         Ok(true)
     }
@@ -238,8 +248,8 @@ impl Store {
             let expired: Vec<String> = select.fetch_all(&mut *tx).await?;
             let batch = expired.iter().map(|address| json!({ "address": address, "at": now }));
             let batch = batch.collect::<Value>().to_string();
-            sqlx::query(sql(DELETE_EXPIRED_CONSENTS)).bind(&batch).execute(&mut *tx).await?;
-            sqlx::query(sql(DELETE_EXPIRED)).bind(&batch).execute(&mut *tx).await?.rows_affected()
+            sqlx::query(sql(DELETE_REPLACED_CONSENTS)).bind(&batch).execute(&mut *tx).await?;
+            sqlx::query(sql(DELETE_REPLACED)).bind(&batch).execute(&mut *tx).await?.rows_affected()
         }))
     }
 

@@ -51,7 +51,7 @@ mod writer;
 pub use acme::{CertificateKey, OrderClaim, StoredCertificate};
 pub use backlog::Backlog;
 pub use bounces::RecordedBounce;
-pub use confirmation_mails::{ConfirmationLease, ConfirmationOutcome, LeasedConfirmation};
+pub use confirmation_mails::{ConfirmationLease, ConfirmationMails, ConfirmationOutcome, LeasedConfirmation};
 pub use confirmations::OptInCounts;
 pub use connect::Store;
 pub(crate) use connect::make_private_folder;

@@ -96,7 +96,7 @@ macro_rules! select_page {
                  w.at AS pending_since, f.asked_at, \
                  (SELECT COUNT(*) FROM events e WHERE e.address = p.address AND e.kind = 'download') AS downloads \
              FROM people p LEFT JOIN consents c ON c.id = p.opt_in \
-                 LEFT JOIN confirmations f ON f.address = p.address AND f.state <> 'confirmed' \
+                 LEFT JOIN confirmations f ON f.address = p.address AND f.state NOT IN ('confirmed', 'declined') \
                  LEFT JOIN consents w ON w.id = f.consent \
              WHERE p.address > $1 ",
             $condition,
@@ -167,7 +167,8 @@ impl Store {
     /// When the database is unavailable.
     pub async fn person_record(&self, email: &EmailAddress) -> Result<PersonRecord, StoreFailure> {
         type EventRow = (String, i64, String, Option<String>);
-        let (address, hash) = (email.key(), self.address_hash_key().await?.hash(email));
+        let (address, key) = (email.key(), self.address_hash_key().await?);
+        let (hash, mailbox_hash) = (key.hash(email), key.hash(&email.mailbox()));
         let person: Option<(String, i64, Option<String>)> =
             on_pool!(self, |pool| sqlx::query_as(SELECT_PERSON).bind(address).fetch_optional(pool).await?);
         let events: Vec<EventRow> =
@@ -184,7 +185,7 @@ impl Store {
         let months: Vec<(String,)> =
             on_pool!(self, |pool| sqlx::query_as(SELECT_MONTHS).bind(&hash).fetch_all(pool).await?);
         let asked_at: Option<i64> =
-            on_pool!(self, |pool| sqlx::query_scalar(SELECT_ASKED).bind(&hash).fetch_optional(pool).await?);
+            on_pool!(self, |pool| sqlx::query_scalar(SELECT_ASKED).bind(&mailbox_hash).fetch_optional(pool).await?);
 
         let current = person.as_ref().and_then(|(_, _, opt_in)| opt_in.as_deref());
         let typed = match (&person, messages.first()) {
@@ -258,7 +259,7 @@ fn letter_record(row: LetterRow) -> LetterRecord {
 fn consent_record(row: ConsentRow, current: Option<&str>) -> ConsentRecord {
     ConsentRecord {
         is_current: current == Some(row.id.as_str()),
-        is_pending: row.confirmation.is_some_and(|state| state != "confirmed"),
+        is_pending: row.confirmation.is_some_and(|state| state != "confirmed" && state != "declined"),
         opt_in: parse_opt_in(row.at, &row.via, row.source, row.wording, row.confirmed_at),
         withdrawn: row.withdrawn_at.map(Timestamp::from_unix_millis).zip(row.how),
     }

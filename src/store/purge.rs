@@ -90,8 +90,7 @@ const DELETE_CONSENTS: Statement =
     batch_statement!("DELETE FROM consents WHERE id IN (SELECT batch.id", (id text), ")");
 
 /// An opt-in that waits for its confirmation goes with its signup.
-const DELETE_CONFIRMATIONS: Statement =
-    batch_statement!("DELETE FROM confirmations WHERE consent IN (SELECT batch.id", (id text), ")");
+const DELETE_CONFIRMATIONS: Statement = batch_statement!("DELETE FROM confirmations WHERE (address, consent) IN (SELECT batch.address, batch.id", (address text, id text), ")");
 
 /// Ids sort by time: the smallest is the oldest.
 const UPDATE_PEOPLE: Statement = batch_statement!(

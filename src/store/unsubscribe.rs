@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use serde_json::{Value, json};
 
 use super::confirmations::{DELETE_CONFIRMATION, DELETE_PENDING_CONSENT};
-use super::counts::{ADD_COUNTS, counts_batch};
 use super::outbox::invalid;
 use super::statement::{Statement, batch_statement, in_transaction, on_pool};
 use super::{Store, StoreFailure};
@@ -61,6 +60,40 @@ pub(super) const SUPPRESS: &str =
 
 const UNSUPPRESS: &str = "DELETE FROM suppressions WHERE hash = $1";
 
+/// Withdraws the current opt-in of a person whose row is locked, if there is one, and counts that. [`UnsubscribeKind::NotMe`]
+/// also suppresses the address.
+macro_rules! withdraw_opt_in {
+    ($tx:ident, $sql:ident, $address:ident, $email:ident, $kind:expr, $at:expr) => {{
+        use $crate::store::counts::{ADD_COUNTS, counts_batch};
+        use $crate::store::unsubscribe::{
+            CLEAR_OPT_IN, INSERT_WITHDRAWAL, SELECT_HASH_KEY, SUPPRESS, parse_hash_key, unsubscribe_counts,
+        };
+        let (kind, at) = ($kind, $at.unix_millis());
+        let withdrawal = sqlx::query(INSERT_WITHDRAWAL).bind(&$address).bind(at).bind(kind.as_str());
+        let withdrawn = withdrawal.execute(&mut *$tx).await?.rows_affected();
+        sqlx::query(CLEAR_OPT_IN).bind(&$address).execute(&mut *$tx).await?;
+        if kind == $crate::domain::unsubscribe::UnsubscribeKind::NotMe {
+            let (key,): (String,) = sqlx::query_as(SELECT_HASH_KEY).fetch_one(&mut *$tx).await?;
+            let email = $crate::domain::email::EmailAddress::from_stored($email, $address);
+            let reason = $crate::domain::suppression::SuppressionReason::NotMe.as_str();
+            let suppress = sqlx::query(SUPPRESS).bind(parse_hash_key(&key)?.hash(&email)).bind(at).bind(reason);
+            suppress.execute(&mut *$tx).await?;
+        }
+        if withdrawn > 0 {
+            let counts = counts_batch(&unsubscribe_counts($at));
+            sqlx::query($sql(ADD_COUNTS)).bind(counts).execute(&mut *$tx).await?;
+        }
+    }};
+}
+
+pub(super) use withdraw_opt_in;
+
+pub(super) fn unsubscribe_counts(at: Timestamp) -> Counts {
+    let mut counts = Counts::default();
+    counts.add_unnamed(Day::of(at), CountedEvent::Unsubscribe, None);
+    counts
+}
+
 impl Store {
     /// Returns the token of each of these people by normalized address. A person without a token gets the given new
     /// one; one who was erased meanwhile gets none.
@@ -106,27 +139,14 @@ impl Store {
         if !self.token_exists(token).await? {
             return Ok(false);
         }
-        let mut counts = Counts::default();
-        counts.add_unnamed(Day::of(at), CountedEvent::Unsubscribe, None);
-        let (at, counts) = (at.unix_millis(), counts_batch(&counts));
         in_transaction!(self, |tx, sql| {
             let owner: Option<(String, String)> =
                 sqlx::query_as(sql(SELECT_OWNER)).bind(token.as_str()).fetch_optional(&mut *tx).await?;
             let Some((address, email)) = owner else { return Ok(false) };
-            let withdrawal = sqlx::query(INSERT_WITHDRAWAL).bind(&address).bind(at).bind(kind.as_str());
-            let withdrawn = withdrawal.execute(&mut *tx).await?.rows_affected();
-            for statement in [CLEAR_OPT_IN, DELETE_PENDING_CONSENT, DELETE_CONFIRMATION] {
+            for statement in [DELETE_PENDING_CONSENT, DELETE_CONFIRMATION] {
                 sqlx::query(statement).bind(&address).execute(&mut *tx).await?;
             }
-            if kind == UnsubscribeKind::NotMe {
-                let (key,): (String,) = sqlx::query_as(SELECT_HASH_KEY).fetch_one(&mut *tx).await?;
-                let hash = parse_hash_key(&key)?.hash(&EmailAddress::from_stored(email, address));
-                let reason = SuppressionReason::NotMe.as_str();
-                sqlx::query(SUPPRESS).bind(hash).bind(at).bind(reason).execute(&mut *tx).await?;
-            }
-            if withdrawn > 0 {
-                sqlx::query(sql(ADD_COUNTS)).bind(&counts).execute(&mut *tx).await?;
-            }
+            withdraw_opt_in!(tx, sql, address, email, kind, at);
         });
         Ok(true)
     }

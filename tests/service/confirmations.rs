@@ -23,11 +23,17 @@ const BASE_URL: &str = "https://troupe.example";
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 const HOUR: Duration = Duration::from_hours(1);
 
+/// The mail server of the service does not exist, so that the test runs the steps of the sender itself.
 fn confirming() -> RawSettings {
-    RawSettings { confirm_updates: Some("yes".to_owned()), ..RawSettings::default() }
+    RawSettings {
+        confirm_updates: Some("yes".to_owned()),
+        smtp_url: Some("smtp://127.0.0.1:1".to_owned()),
+        mail_from: Some("Troupe <hello@troupe.example>".to_owned()),
+        contact_to: Some("makers@troupe.example".to_owned()),
+        ..RawSettings::default()
+    }
 }
 
-/// A service without a mail server, so that the test runs the steps of the sender itself.
 struct Fixture {
     service: Service,
     server: MailServer,
@@ -188,11 +194,12 @@ async fn the_mail_has_one_link_and_names_date_and_origin() {
 #[tokio::test]
 async fn however_often_somebody_posts_nobody_is_asked_twice_in_thirty_days() {
     on_each_database(async |fixture| {
-        for _ in 0..5 {
+        for number in 0..5 {
             fixture.opt_in("ada@example.com").await;
             fixture.opt_in("ADA@example.com").await;
+            fixture.opt_in(&format!("ada+{number}@example.com")).await;
         }
-        assert_eq!(fixture.mails().await.len(), 1);
+        assert_eq!(fixture.mails().await.len(), 1, "one mailbox");
         for _ in 0..29 {
             fixture.days_pass(1).await;
             fixture.opt_in("ada@example.com").await;
@@ -244,7 +251,10 @@ async fn this_was_not_me_is_remembered_for_good() {
         let answer = fixture.not_me(&link).await;
         assert_eq!(answer.status, 200);
         assert!(answer.text().contains("We will not write to you again"), "{}", answer.text());
-        assert_eq!(fixture.press(&link).await.status, 404, "the link leads nowhere now");
+        assert_eq!(fixture.not_me(&link).await.status, 200, "repeating it is harmless");
+        for answer in [fixture.press(&link).await, fixture.service.get(&link).await] {
+            assert!(answer.text().contains("We will not write to you again"), "{}", answer.text());
+        }
 
         fixture.days_pass(40).await;
         fixture.opt_in("ada@example.com").await;
@@ -266,6 +276,8 @@ async fn after_a_confirmation_not_me_withdraws_it() {
         let person = fixture.person("ada@example.com");
         assert_eq!(person["suppression"]["reason"], "not-me");
         assert_eq!(person["consents"][0]["withdrawn"]["how"], "not-me");
+        let counted = "SELECT CAST(SUM(times) AS BIGINT) FROM counts WHERE kind = 'unsubscribe'";
+        assert_eq!(fixture.service.database.number(counted).await, 1);
     })
     .await;
 }
@@ -381,13 +393,53 @@ async fn a_mail_that_fails_is_retried_with_the_same_message_id_and_a_refused_mai
         assert_eq!(link(&first[0]), link(&again[0]));
         assert_eq!(fixture.press(&link(&again[0])).await.status, 200);
 
+        fixture.opt_in("bob@example.com").await;
+        fixture.server.command("reply recipient 554 5.7.1 relay access denied").await;
+        assert!(matches!(fixture.step().await, ConfirmationStep::Failed(_)));
+        let (_, checks) = fixture.command(&["check"]);
+        assert!(checks.contains("1 person still waits for the mail"), "{checks}");
+        fixture.server.command("accept").await;
+        fixture.service.clock.advance(HOUR);
+        assert_eq!(fixture.mails().await.len(), 1, "the fault was that of the mail server");
+
         fixture.opt_in("nobody@example.com").await;
         fixture.server.command("reply recipient 550 5.1.1 no such user").await;
         assert!(matches!(fixture.step().await, ConfirmationStep::Failed(_)));
         fixture.server.command("accept").await;
         fixture.service.clock.advance(24 * HOUR);
         assert!(fixture.mails().await.is_empty(), "given up");
+        let (_, checks) = fixture.command(&["check"]);
+        assert!(checks.contains("1 such mail failed"), "{checks}");
         assert_eq!(fixture.recipients().await, ["ada@example.com"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_mail_whose_outcome_stays_unknown_is_sent_twice_at_most() {
+    on_each_database(async |fixture| {
+        fixture.opt_in("ada@example.com").await;
+        fixture.server.command("drop answer").await;
+        for _ in 0..5 {
+            fixture.step().await;
+            fixture.service.clock.advance(24 * HOUR);
+        }
+        assert_eq!(fixture.server.mails().await.len(), 2);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_is_unsuppressed_is_asked_after_the_next_opt_in() {
+    on_each_database(async |fixture| {
+        assert_eq!(fixture.command(&["people", "suppress", "ada@example.com"]).0, 0);
+        fixture.opt_in("ada@example.com").await;
+        assert!(fixture.mails().await.is_empty());
+        assert_eq!(fixture.command(&["people", "unsuppress", "ada@example.com"]).0, 0);
+        let link = fixture.asked("ada@example.com").await;
+        fixture.press(&link).await;
+        assert_eq!(fixture.recipients().await, ["ada@example.com"]);
+        assert_eq!(fixture.service.database.count("consents").await, 1);
     })
     .await;
 }
@@ -398,8 +450,6 @@ async fn the_running_service_asks_at_once_and_the_letter_goes_to_those_who_confi
         let mut server = MailServer::start().await;
         let mut settings = confirming();
         settings.smtp_url = Some(server.url());
-        settings.mail_from = Some("Troupe <hello@troupe.example>".to_owned());
-        settings.contact_to = Some("makers@troupe.example".to_owned());
         let service = Service::start(settings, database).await;
         for name in ["ada", "bob"] {
             let order = json!({ "email": format!("{name}@example.com"), "updates": true });
@@ -474,11 +524,11 @@ async fn pages_and_briefings_say_that_a_confirmation_comes_by_mail() {
         ("/index.md", "confirm it by the link that we then mail you"),
         ("/privacy", "one mail that asks you to confirm it"),
         ("/privacy.md", "one mail that asks you to confirm it"),
-        ("/download/started", "one mail comes now"),
+        ("/download/started", "one mail asks you to confirm it"),
         ("/developers", "It counts once the person has confirmed it"),
         ("/developers.md", "It counts once the person has confirmed it"),
         ("/openapi.json", "A mail then asks them to confirm it"),
-        ("/llms.txt", "One mail then asks them to confirm it"),
+        ("/llms.txt", "A mail asks them to confirm it"),
         ("/agents.md", "One mail then asks them to confirm it"),
     ];
     on_one_database_with(confirming(), async |service| {

@@ -8,12 +8,13 @@ use crate::store::{OptInCounts, Store};
 /// Returns nothing if there is nothing to say.
 pub(super) async fn check_opt_ins(settings: &Settings, store: &Store) -> Option<Finding> {
     const NAME: &str = "opt-ins";
-    if let Some(problem) = settings.unconfirmable_opt_ins() {
-        return Some(Finding::note(NAME, problem));
-    }
     let counts = store.opt_in_counts().await.ok()?;
-    let sentences = opt_in_sentences(counts, settings.confirm_updates);
-    match (sentences.is_empty(), counts.unconfirmed_from_programs > 0) {
+    let mails = store.confirmation_mails().await.ok()?;
+    let mut sentences = opt_in_sentences(counts, settings.confirm_updates);
+    if mails.waiting + mails.failed > 0 {
+        sentences.push(format!("{}.", mails.in_words()));
+    }
+    match (sentences.is_empty(), counts.unconfirmed_from_programs + mails.failed > 0) {
         (true, _) => None,
         (false, true) => Some(Finding::note(NAME, sentences.join(" "))),
         (false, false) => Some(Finding::ok(NAME, sentences.join(" "))),
