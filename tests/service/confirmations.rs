@@ -535,10 +535,18 @@ async fn pages_and_briefings_say_that_a_confirmation_comes_by_mail() {
         for (path, words) in said {
             assert!(service.get(path).await.text().contains(words), "{path}");
         }
-        let length = service.get("/llms.txt").await.text().len();
-        assert!(length < 4500, "{length}");
         let answer = service.post("/api/download", &json!({ "email": "ada@example.com", "updates": true })).await;
         assert_eq!(answer.expect_ok().as_object().map(serde_json::Map::len), Some(3), "the answer stays the same");
+    })
+    .await;
+    let public = RawSettings {
+        base_url: Some(BASE_URL.to_owned()),
+        keep_messages: Some("24 months".to_owned()),
+        ..confirming()
+    };
+    on_one_database_with(public, async |service| {
+        let length = service.get("/llms.txt").await.text().len();
+        assert!(length < 4500, "{length}");
     })
     .await;
     on_one_database_with(RawSettings::default(), async |service| {
