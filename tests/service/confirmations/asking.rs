@@ -1,0 +1,198 @@
+//! Who is asked to confirm an opt-in, when, and how often.
+
+use porchlight::actions::ConfirmationStep;
+use porchlight::domain::limits::MAX_CONFIRMATION_MAILS;
+use serde_json::json;
+
+use super::{HOUR, link, on_each_database, sender};
+use crate::unsubscribe;
+
+#[tokio::test]
+async fn the_mail_has_one_link_and_names_date_and_origin() {
+    on_each_database(async |fixture| {
+        let evil = json!({ "email": "ada@example.com", "updates": true, "source": "<b>Buy now</b>" });
+        fixture.service.post("/api/download", &evil).await.expect_ok();
+        let mails = fixture.mails().await;
+        let mail = &mails[0];
+        assert_eq!(mail.recipients, ["ada@example.com"]);
+        assert_eq!(mail.header("subject"), "Troupe: one email a month?");
+        assert_eq!(mail.header("auto-submitted"), "auto-generated");
+        assert!(mail.header("message-id").ends_with("@troupe.example>"));
+        assert!(mail.defects.is_empty(), "{:?}", mail.defects);
+        for part in [&mail.text, &mail.html] {
+            assert!(part.contains("2026-11-15") && part.contains("a program"), "{part}");
+            assert!(part.contains(&link(mail)), "{part}");
+            assert!(!part.contains("Buy now"), "no text of a caller: {part}");
+        }
+        assert_eq!(mail.text.matches("/confirm/").count(), 1, "{}", mail.text);
+        for tracker in ["<img", "<link", "<script", "url("] {
+            assert!(!mail.html.contains(tracker), "{}", mail.html);
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn however_often_somebody_posts_nobody_is_asked_twice_in_thirty_days() {
+    on_each_database(async |fixture| {
+        for number in 0..5 {
+            fixture.opt_in("ada@example.com").await;
+            fixture.opt_in("ADA@example.com").await;
+            fixture.opt_in(&format!("ada+{number}@example.com")).await;
+        }
+        assert_eq!(fixture.mails().await.len(), 1, "one mailbox");
+        for _ in 0..29 {
+            fixture.days_pass(1).await;
+            fixture.opt_in("ada@example.com").await;
+            assert!(fixture.mails().await.is_empty());
+        }
+        assert_eq!(fixture.person("ada@example.com")["consents"].as_array().map(Vec::len), Some(1));
+        assert!(fixture.recipients().await.is_empty());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_unsubscribed_is_asked_again_only_after_thirty_days() {
+    on_each_database(async |fixture| {
+        let link = fixture.asked("ada@example.com").await;
+        fixture.press(&link).await;
+        let unsubscribe = unsubscribe::link(&fixture.service, "ada@example.com").await;
+        fixture.press(&unsubscribe).await;
+        assert!(fixture.recipients().await.is_empty());
+
+        fixture.days_pass(1).await;
+        fixture.opt_in("ada@example.com").await;
+        assert!(fixture.mails().await.is_empty(), "asked a day ago");
+        assert!(fixture.recipients().await.is_empty());
+        assert_eq!(fixture.press(&link).await.status, 404, "unsubscribing has ended the first link");
+        fixture.days_pass(30).await;
+        fixture.opt_in("ada@example.com").await;
+        let mails = fixture.mails().await;
+        assert_eq!(mails.len(), 1);
+        fixture.press(&super::link(&mails[0])).await;
+        assert_eq!(fixture.recipients().await, ["ada@example.com"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_erased_person_is_not_asked_again_until_thirty_days_are_over() {
+    on_each_database(async |fixture| {
+        let link = fixture.asked("ada@example.com").await;
+        let (code, output) = fixture.command(&["people", "erase", "ada@example.com", "--yes"]);
+        assert_eq!(code, 0, "{output}");
+        assert!(output.contains("Kept as a hash for 30 days"), "{output}");
+        assert_eq!(fixture.service.get(&link).await.status, 404);
+        assert_eq!(fixture.service.database.count("confirmations").await, 0);
+        let (code, output) = fixture.command(&["people", "show", "ada@example.com"]);
+        assert_eq!(code, 1, "{output}");
+        assert!(output.contains("that it was asked to confirm an opt-in"), "{output}");
+
+        fixture.opt_in("ada@example.com").await;
+        assert!(fixture.mails().await.is_empty());
+        fixture.days_pass(30).await;
+        fixture.opt_in("ada@example.com").await;
+        assert_eq!(fixture.mails().await.len(), 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn at_most_three_hundred_people_are_asked_in_an_hour_and_the_rest_later() {
+    on_each_database(async |fixture| {
+        let limit = usize::try_from(MAX_CONFIRMATION_MAILS).expect("a few hundred");
+        for number in 0..limit + 5 {
+            fixture.opt_in(&format!("p{number}@example.com")).await;
+        }
+        let other = sender(&fixture.service, &fixture.server);
+        loop {
+            // Two instances share the limit.
+            let (one, two) = tokio::join!(Box::pin(fixture.sender.step()), Box::pin(other.step()));
+            let idle = |step| matches!(step, Ok(ConfirmationStep::Idle(_)));
+            if idle(one) && idle(two) {
+                break;
+            }
+        }
+        let mut asked: Vec<_> = fixture.server.mails().await.into_iter().flat_map(|mail| mail.recipients).collect();
+        assert_eq!(asked.len(), limit);
+        let ConfirmationStep::Idle(Some(later)) = fixture.step().await else { panic!("the limit is reached") };
+        assert_eq!(later, fixture.service.clock.now().after(HOUR));
+        fixture.service.clock.advance(HOUR);
+        let rest = fixture.mails().await;
+        assert_eq!(rest.len(), 5);
+        asked.extend(rest.into_iter().flat_map(|mail| mail.recipients));
+        asked.sort_unstable();
+        asked.dedup();
+        assert_eq!(asked.len(), limit + 5, "nobody was asked twice");
+        other.store.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_mail_that_fails_is_retried_with_the_same_message_id_and_a_refused_mailbox_is_given_up() {
+    on_each_database(async |fixture| {
+        fixture.opt_in("ada@example.com").await;
+        fixture.server.command("drop answer").await;
+        assert!(matches!(fixture.step().await, ConfirmationStep::Failed(_)));
+        let first = fixture.server.mails().await;
+        fixture.server.command("accept").await;
+        assert!(matches!(fixture.step().await, ConfirmationStep::Idle(Some(_))), "not at once");
+        fixture.service.clock.advance(HOUR);
+        let again = fixture.mails().await;
+        assert_eq!(again.len(), 1);
+        assert_eq!(first[0].header("message-id"), again[0].header("message-id"), "it may have arrived");
+        assert_eq!(link(&first[0]), link(&again[0]));
+        assert_eq!(fixture.press(&link(&again[0])).await.status, 200);
+
+        fixture.opt_in("bob@example.com").await;
+        fixture.server.command("reply recipient 554 5.7.1 relay access denied").await;
+        assert!(matches!(fixture.step().await, ConfirmationStep::Failed(_)));
+        let (_, checks) = fixture.command(&["check"]);
+        assert!(checks.contains("1 person still waits for the mail"), "{checks}");
+        fixture.server.command("accept").await;
+        fixture.service.clock.advance(HOUR);
+        assert_eq!(fixture.mails().await.len(), 1, "the fault was that of the mail server");
+
+        fixture.opt_in("nobody@example.com").await;
+        fixture.server.command("reply recipient 550 5.1.1 no such user").await;
+        assert!(matches!(fixture.step().await, ConfirmationStep::Failed(_)));
+        fixture.server.command("accept").await;
+        fixture.service.clock.advance(24 * HOUR);
+        assert!(fixture.mails().await.is_empty(), "given up");
+        let (_, checks) = fixture.command(&["check"]);
+        assert!(checks.contains("1 such mail failed"), "{checks}");
+        assert_eq!(fixture.recipients().await, ["ada@example.com"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_mail_whose_outcome_stays_unknown_is_sent_twice_at_most() {
+    on_each_database(async |fixture| {
+        fixture.opt_in("ada@example.com").await;
+        fixture.server.command("drop answer").await;
+        for _ in 0..5 {
+            fixture.step().await;
+            fixture.service.clock.advance(24 * HOUR);
+        }
+        assert_eq!(fixture.server.mails().await.len(), 2);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_is_unsuppressed_is_asked_after_the_next_opt_in() {
+    on_each_database(async |fixture| {
+        assert_eq!(fixture.command(&["people", "suppress", "ada@example.com"]).0, 0);
+        fixture.opt_in("ada@example.com").await;
+        assert!(fixture.mails().await.is_empty());
+        assert_eq!(fixture.command(&["people", "unsuppress", "ada@example.com"]).0, 0);
+        let link = fixture.asked("ada@example.com").await;
+        fixture.press(&link).await;
+        assert_eq!(fixture.recipients().await, ["ada@example.com"]);
+        assert_eq!(fixture.service.database.count("consents").await, 1);
+    })
+    .await;
+}
