@@ -6,6 +6,7 @@
 
 use uuid::Uuid;
 
+use super::confirmations::{DELETE_CONFIRMATION, DELETE_PENDING_CONSENT};
 use super::outbox::invalid;
 use super::statement::{Statement, from_row_struct, in_transaction, on_pool};
 use super::unsubscribe::{SELECT_HASH_KEY, parse_hash_key, parse_origin};
@@ -20,7 +21,7 @@ use crate::domain::time::Timestamp;
 #[derive(Debug)]
 pub enum ConfirmationLease {
     Leased(Box<LeasedConfirmation>),
-    /// The address must not be mailed. There may be further mails.
+    /// The address must not be mailed, or its opt-in no longer waits. There may be further mails.
     Skipped,
     /// No mail may be sent before this time. `None`: no opt-in waits for one.
     NotDueUntil(Option<Timestamp>),
@@ -55,9 +56,10 @@ const LOCK: Statement =
 
 const SELECT_RECENT: &str = "SELECT COUNT(*), MIN(at) FROM asked_addresses WHERE at > $1";
 
+/// Without the columns of `c` if an older program purged the signup.
 const SELECT_DUE: &str = "SELECT f.address, f.consent, f.tries, f.asked_at, f.token, p.email, p.opt_in, c.at AS requested_at, c.via, \
          c.from_program \
-     FROM confirmations f JOIN people p ON p.address = f.address JOIN consents c ON c.id = f.consent \
+     FROM confirmations f JOIN people p ON p.address = f.address LEFT JOIN consents c ON c.id = f.consent \
      WHERE f.state = $1 AND f.at <= $2 ORDER BY f.at LIMIT 1";
 
 const SELECT_NEXT: &str = "SELECT MIN(at) FROM confirmations WHERE state IN ('waiting', 'leased')";
@@ -85,8 +87,8 @@ from_row_struct! {
         token: Option<String>,
         email: String,
         opt_in: Option<String>,
-        requested_at: i64,
-        via: String,
+        requested_at: Option<i64>,
+        via: Option<String>,
         from_program: Option<i64>,
     }
 }
@@ -127,6 +129,14 @@ impl Store {
                 let next: Option<i64> = sqlx::query_scalar(SELECT_NEXT).fetch_one(&mut *tx).await?;
                 return Ok(ConfirmationLease::NotDueUntil(next.map(Timestamp::from_unix_millis)));
             };
+            // Nothing waits any more, and a later opt-in must not wait behind this row.
+            let (Some(requested_at), Some(via), None) = (due.requested_at, due.via, due.opt_in) else {
+                for statement in [DELETE_PENDING_CONSENT, DELETE_CONFIRMATION] {
+                    sqlx::query(statement).bind(&due.address).execute(&mut *tx).await?;
+                }
+                tx.commit().await?;
+                return Ok(ConfirmationLease::Skipped);
+            };
             let is_repeat = was_leased || due.tries > 0;
             let email = EmailAddress::from_stored(due.email, due.address.as_str());
             let (key,): (String,) = sqlx::query_as(SELECT_HASH_KEY).fetch_one(&mut *tx).await?;
@@ -135,8 +145,6 @@ impl Store {
             let mut skip_reason = None;
             if suppressions > 0 {
                 skip_reason = Some("suppressed");
-            } else if due.opt_in.is_some() {
-                skip_reason = Some("opted in already");
             } else if !is_repeat {
                 let (recent, oldest): (i64, Option<i64>) =
                     sqlx::query_as(SELECT_RECENT).bind(full_since).fetch_one(&mut *tx).await?;
@@ -172,8 +180,8 @@ impl Store {
                     email,
                     token,
                     id: Uuid::parse_str(&due.consent).map_err(|_| invalid("the id of an opt-in"))?,
-                    requested_at: Timestamp::from_unix_millis(due.requested_at),
-                    origin: parse_origin(&due.via, due.from_program),
+                    requested_at: Timestamp::from_unix_millis(requested_at),
+                    origin: parse_origin(&via, due.from_program),
                     first_tried_at,
                     tries: u32::try_from(due.tries).unwrap_or(u32::MAX),
                 }))
