@@ -318,11 +318,7 @@ async fn who_opted_in_through_an_older_version_is_not_asked_and_can_opt_in_again
         let opt_in = "INSERT INTO consents (id, address, at, via, wording) \
              VALUES ('00000000-0000-7000-8000-000000000001', 'ada@example.com', 1, 'site', 1)";
         fixture.service.database.execute(opt_in).await;
-        fixture
-            .service
-            .database
-            .execute("UPDATE people SET opt_in = '00000000-0000-7000-8000-000000000001'")
-            .await;
+        fixture.service.database.execute("UPDATE people SET opt_in = '00000000-0000-7000-8000-000000000001'").await;
         assert!(fixture.mails().await.is_empty(), "the opt-in counts");
         assert_eq!(fixture.recipients().await, ["ada@example.com"]);
         assert_eq!(fixture.service.database.count("consents").await, 1, "the one that counts");
