@@ -26,6 +26,7 @@ class Postgres:
         command = [str(part) for part in [*user, self.programs / program, *arguments]]
         done = subprocess.run(command, cwd="/", capture_output=True, text=True)
         expect(done.returncode == 0, f"{program}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+        return done.stdout
 
     def __enter__(self):
         data, log = self.folder / "data", self.folder / "log"
@@ -44,3 +45,7 @@ class Postgres:
         """Makes a database and returns its URL."""
         self._run("createdb", "--host", "127.0.0.1", "--port", str(self.port), "--username", "postgres", name)
         return f"postgres://postgres@127.0.0.1:{self.port}/{name}"
+
+    def execute(self, url, sql):
+        """Runs SQL in a database, and returns the rows as lines."""
+        return self._run("psql", "--no-psqlrc", "--quiet", "--no-align", "--tuples-only", "--command", sql, url).splitlines()

@@ -1,18 +1,24 @@
-"""A mail server that accepts everything, and keeps the recipients and the times."""
+"""A mail server that accepts everything, and keeps the recipients and the times, and the mails if it is told to."""
 
 import asyncio
 import collections
+import email
+import email.policy
 import random
 import re
 import threading
 import time
 
 
+Mail = collections.namedtuple("Mail", "sender recipient content")
+
+
 class Sink:
     """Answers after a random time up to `slowest` seconds."""
 
-    def __init__(self, slowest=0):
+    def __init__(self, slowest=0, keep=False):
         self.recipients, self.times, self.slowest = collections.Counter(), [], slowest
+        self.keep, self.mails = keep, []
         self.arrived, ready = threading.Condition(), threading.Event()
 
         async def serve():
@@ -34,15 +40,20 @@ class Sink:
 
     async def _converse(self, reader, writer):
         writer.write(b"220 sink\r\n")
-        recipient = None
+        sender = recipient = None
         while line := await reader.readline():
             command = line[:4].upper()
+            if command == b"MAIL":
+                sender = re.search(rb"<([^>]*)>", line)[1].decode()
             if command == b"RCPT":
                 recipient = re.search(rb"<([^>]*)>", line)[1].decode().lower()
             if command == b"DATA":
                 writer.write(b"354 go on\r\n")
-                await reader.readuntil(b"\r\n.\r\n")
+                content = await reader.readuntil(b"\r\n.\r\n")
                 with self.arrived:
+                    if self.keep:
+                        content = content[:-3].replace(b"\r\n..", b"\r\n.")
+                        self.mails.append(Mail(sender, recipient, email.message_from_bytes(content, policy=email.policy.default)))
                     self.recipients[recipient] += 1
                     self.times.append(time.monotonic())
                     self.arrived.notify_all()

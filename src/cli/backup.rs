@@ -44,7 +44,7 @@ pub(super) fn run_backup(settings: &Settings, folder: &Path) -> Result<(), Comma
         folder.display()
     ))?;
     block_on(async {
-        let store = open_store(settings, Access::Read).await?;
+        let store = open_store(settings, Access::ReadStandby).await?;
         let (bar, progress) = progress_bar();
         let backup = create_backup(&store, &settings.releases_dir, folder, Clock::System.now(), progress).await;
         bar.finish_and_clear();

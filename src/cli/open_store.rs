@@ -15,10 +15,26 @@ use crate::store::{Database, MigrationState, Store, StoreFailure};
 pub(super) enum Access {
     /// Reads only. The database must exist with a schema that is not older, and is not changed.
     Read,
+    /// As [`Self::Read`], and the server may be a standby.
+    ReadStandby,
     /// Changes existing data. The database must exist, and is migrated if its schema is older.
     Write,
     /// May write the first data. The database is created if it is missing, and migrated if its schema is older.
     Create,
+}
+
+impl Access {
+    const fn only_reads(self) -> bool {
+        matches!(self, Self::Read | Self::ReadStandby)
+    }
+
+    /// Opens an existing database without changing it.
+    fn open_existing(self, database: &Database) -> Result<Store, StoreFailure> {
+        match self {
+            Self::ReadStandby => Store::open_existing_or_standby(database),
+            Self::Read | Self::Write | Self::Create => Store::open_existing(database),
+        }
+    }
 }
 
 /// Why the database cannot be opened.
@@ -63,14 +79,14 @@ const fn hint(database: &Database) -> &'static str {
 pub(super) async fn open_store(settings: &Settings, access: Access) -> Result<Store, CommandFailure> {
     let database = with_absolute_path(Database::from_settings(settings)?);
     let setting = if settings.database_url.is_some() { "database_url" } else { "data_dir" };
-    if access != Access::Read {
+    if !access.only_reads() {
         check_owner(settings, &database)?;
     }
     if access != Access::Create {
         check_existing(&database, setting, access).await?;
     }
-    if access == Access::Read {
-        return Ok(Store::open_existing(&database)?);
+    if access.only_reads() {
+        return Ok(access.open_existing(&database)?);
     }
     let store = Store::open(&database)?;
     store.migrate().await.map_err(|failure| unusable(database, failure))?;
@@ -106,12 +122,12 @@ async fn check_existing(database: &Database, setting: &'static str, access: Acce
             Err(error) => return Err(OpenFailure::Unreadable(database.clone(), error).into()),
         }
     }
-    let store = Store::open_existing(database)?;
+    let store = access.open_existing(database)?;
     let schema = store.migration_state().await;
     store.close().await;
     match schema.map_err(|failure| unusable(database.clone(), failure))? {
         MigrationState::None => Err(OpenFailure::NoTables(database.clone(), setting).into()),
-        MigrationState::Older(_) if access == Access::Read => Err(OpenFailure::Older(database.clone()).into()),
+        MigrationState::Older(_) if access.only_reads() => Err(OpenFailure::Older(database.clone()).into()),
         MigrationState::Older(_) | MigrationState::Current(_) | MigrationState::Newer(_) => Ok(()),
     }
 }

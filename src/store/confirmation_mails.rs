@@ -6,6 +6,7 @@
 
 use uuid::Uuid;
 
+use super::confirmations::{DELETE_CONFIRMATION, DELETE_PENDING_CONSENT};
 use super::outbox::invalid;
 use super::statement::{Statement, from_row_struct, in_transaction, on_pool};
 use super::unsubscribe::{SELECT_HASH_KEY, parse_hash_key, parse_origin};
@@ -21,7 +22,7 @@ use crate::domain::time::Timestamp;
 #[derive(Debug)]
 pub enum ConfirmationLease {
     Leased(Box<LeasedConfirmation>),
-    /// The address must not be mailed. There may be further mails.
+    /// The address must not be mailed, or its opt-in no longer waits. There may be further mails.
     Skipped,
     /// The limit is reached: no mail may be sent before this time.
     LimitReachedUntil(Timestamp),
@@ -59,12 +60,13 @@ const LOCK: Statement =
 /// The mailboxes that were asked after `$1`.
 const SELECT_RECENT: &str = "SELECT COUNT(*), MIN(at) FROM asked_addresses WHERE at > $1";
 
+/// Without the columns of `c` if an older program purged the signup.
 macro_rules! select_due {
     ($lock:literal) => {
         concat!(
             "SELECT f.address, f.consent, f.tries, f.asked_at, f.token, p.email, p.opt_in, c.at AS requested_at, c.via, \
                  c.from_program \
-             FROM confirmations f JOIN people p ON p.address = f.address JOIN consents c ON c.id = f.consent \
+             FROM confirmations f JOIN people p ON p.address = f.address LEFT JOIN consents c ON c.id = f.consent \
              WHERE f.state = $1 AND f.at <= $2 ORDER BY f.at LIMIT 1",
             $lock
         )
@@ -74,9 +76,7 @@ macro_rules! select_due {
 /// Locks the person until the commit, so that they cannot be suppressed in between.
 const SELECT_DUE: Statement = Statement { sqlite: select_due!(""), postgres: select_due!(" FOR UPDATE OF p") };
 
-/// An older program may have deleted the consent.
-const SELECT_NEXT: &str = "SELECT f.at FROM confirmations f JOIN consents c ON c.id = f.consent WHERE f.state = $1 \
-     ORDER BY f.at LIMIT 1";
+const SELECT_NEXT: &str = "SELECT at FROM confirmations WHERE state = $1 ORDER BY at LIMIT 1";
 
 const COUNT_SUPPRESSIONS: &str = "SELECT COUNT(*) FROM suppressions WHERE hash = $1";
 
@@ -128,8 +128,8 @@ from_row_struct! {
         token: Option<String>,
         email: String,
         opt_in: Option<String>,
-        requested_at: i64,
-        via: String,
+        requested_at: Option<i64>,
+        via: Option<String>,
         from_program: Option<i64>,
     }
 }
@@ -197,6 +197,14 @@ impl Store {
                 None => sqlx::query_as(sql(SELECT_DUE)).bind("waiting").bind(at).fetch_optional(&mut *tx).await?,
             };
             let Some(due) = due else { return Ok(ConfirmationLease::NoneDue) };
+            // Nothing waits any more, and a later opt-in must not wait behind this row.
+            let (Some(requested_at), Some(via), None) = (due.requested_at, due.via, due.opt_in) else {
+                for statement in [DELETE_PENDING_CONSENT, DELETE_CONFIRMATION] {
+                    sqlx::query(statement).bind(&due.address).execute(&mut *tx).await?;
+                }
+                tx.commit().await?;
+                return Ok(ConfirmationLease::Skipped);
+            };
             let is_repeat = was_leased || due.tries > 0;
             let email = EmailAddress::from_stored(due.email, due.address.as_str());
             let (key,): (String,) = sqlx::query_as(SELECT_HASH_KEY).fetch_one(&mut *tx).await?;
@@ -205,8 +213,6 @@ impl Store {
                 sqlx::query_scalar(COUNT_SUPPRESSIONS).bind(key.hash(&email)).fetch_one(&mut *tx).await?;
             let skip_reason = if suppressions > 0 {
                 Some("suppressed")
-            } else if due.opt_in.is_some() {
-                Some("opted in already")
             } else {
                 let asked_before = if is_repeat { at } else { now.before(CONFIRMATION_PERIOD).unix_millis() };
                 let ask = sqlx::query(ASK).bind(key.hash(&email.mailbox())).bind(at).bind(asked_before);
@@ -239,8 +245,8 @@ impl Store {
                     email,
                     token,
                     id: Uuid::parse_str(&due.consent).map_err(|_| invalid("the id of an opt-in"))?,
-                    requested_at: Timestamp::from_unix_millis(due.requested_at),
-                    origin: parse_origin(&due.via, due.from_program),
+                    requested_at: Timestamp::from_unix_millis(requested_at),
+                    origin: parse_origin(&via, due.from_program),
                     first_tried_at,
                     tries: u32::try_from(due.tries).unwrap_or(u32::MAX).saturating_add(u32::from(was_leased)),
                 }))

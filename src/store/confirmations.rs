@@ -2,7 +2,8 @@
 //! deleted when they expire. `store/confirmation_mails.rs` has the mails.
 //!
 //! A person has at most one row in `confirmations`. While it waits, further signups do not change it. It is deleted when the
-//! person unsubscribes. A version that does not know of confirmations leaves it there; then a later opt-in takes its place.
+//! person unsubscribes. A version that does not know of confirmations leaves it there, even if it opts the person in or
+//! purges the signup; then a later opt-in takes its place.
 
 use serde_json::{Value, json};
 
@@ -36,7 +37,8 @@ pub(super) const DELETE_REPLACED: Statement = batch_statement!(
     "AND (confirmations.expires_at <= batch.at OR confirmations.state IN ('skipped', 'declined')))"
 );
 
-/// Only for people without an opt-in. An opt-in that waits already stays, and its mail is not sent again.
+/// Only for people without an opt-in. An opt-in that waits already stays, and its mail is not sent again. One whose signup an
+/// older program purged does not wait.
 pub(super) const INSERT_CONFIRMATIONS: Statement = batch_statement!(
     "INSERT INTO confirmations (address, consent, state, at, expires_at, tries) \
      SELECT batch.address, batch.id, 'waiting', batch.at, batch.expires_at, 0",
@@ -44,7 +46,8 @@ pub(super) const INSERT_CONFIRMATIONS: Statement = batch_statement!(
     "AND EXISTS (SELECT 1 FROM people p WHERE p.address = batch.address AND p.opt_in IS NULL) ORDER BY batch.address \
      ON CONFLICT (address) DO UPDATE SET consent = excluded.consent, state = 'waiting', at = excluded.at, \
          expires_at = excluded.expires_at, tries = 0, trouble = NULL \
-     WHERE confirmations.state = 'confirmed' AND confirmations.consent <> excluded.consent"
+     WHERE (confirmations.state = 'confirmed' AND confirmations.consent <> excluded.consent) \
+         OR NOT EXISTS (SELECT 1 FROM consents c WHERE c.id = confirmations.consent)"
 );
 
 /// The consents that [`INSERT_CONFIRMATIONS`] refers to.
@@ -90,14 +93,16 @@ pub(super) fn pending_batch<'a>(signups: impl IntoIterator<Item = &'a SignupReco
     rows.collect::<Value>().to_string()
 }
 
-const SELECT_STATE: &str = "SELECT state FROM confirmations WHERE token = $1 AND expires_at > $2";
+/// Finds nothing if an older program purged the signup.
+const SELECT_STATE: &str = "SELECT f.state FROM confirmations f LEFT JOIN consents c ON c.id = f.consent \
+     WHERE f.token = $1 AND f.expires_at > $2 AND (c.id IS NOT NULL OR f.state = 'declined')";
 
 /// Locks the person until the commit. People are locked before confirmations, as signups do.
 const LOCK_OWNER: Statement = Statement {
     sqlite: "SELECT p.address, p.email FROM confirmations f JOIN people p ON p.address = f.address \
-             WHERE f.token = $1 AND f.expires_at > $2",
+                 JOIN consents c ON c.id = f.consent WHERE f.token = $1 AND f.expires_at > $2",
     postgres: "SELECT p.address, p.email FROM confirmations f JOIN people p ON p.address = f.address \
-               WHERE f.token = $1 AND f.expires_at > $2 FOR UPDATE OF p",
+                   JOIN consents c ON c.id = f.consent WHERE f.token = $1 AND f.expires_at > $2 FOR UPDATE OF p",
 };
 
 /// Marks the opt-in as confirmed, if it waits. Returns its row of `consents`.

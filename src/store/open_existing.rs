@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use sqlx::ConnectOptions;
+use sqlx::postgres::PgPoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 
 use super::{Database, Store, StoreFailure};
@@ -20,5 +22,16 @@ impl Store {
         let options = SqliteConnectOptions::new().filename(path).create_if_missing(false).busy_timeout(TIMEOUT);
         let pool = SqlitePoolOptions::new().max_connections(2).acquire_timeout(TIMEOUT);
         Ok(Self::Sqlite(pool.connect_lazy_with(options)))
+    }
+
+    /// As [`Self::open_existing`], and a PostgreSQL server may be a standby, which takes no writes.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_existing_or_standby(database: &Database) -> Result<Self, StoreFailure> {
+        let Database::Postgres(options) = database else { return Self::open_existing(database) };
+        let pool = PgPoolOptions::new().max_connections(2).acquire_timeout(TIMEOUT);
+        let options = options.clone().application_name("porchlight").disable_statement_logging();
+        Ok(Self::Postgres(pool.connect_lazy_with(options)))
     }
 }

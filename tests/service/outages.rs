@@ -326,16 +326,22 @@ async fn sessions_that_were_opened_while_the_database_was_read_only_are_not_kept
     service.stop().await;
 }
 
-#[tokio::test]
-async fn a_standby_is_named_as_such() {
+/// A server that answers as a standby does.
+async fn standby() -> Database {
     let database = Database::migrated_postgres().await;
-    // A standby says so in this function.
     let pretend = format!(
         "CREATE FUNCTION public.pg_is_in_recovery() RETURNS boolean LANGUAGE sql AS 'SELECT true'; \
-         ALTER DATABASE {} SET search_path = public, pg_catalog",
-        database.name()
+         ALTER DATABASE {name} SET search_path = public, pg_catalog; \
+         ALTER DATABASE {name} SET default_transaction_read_only = on",
+        name = database.name()
     );
     database.execute(&pretend).await;
+    database
+}
+
+#[tokio::test]
+async fn a_standby_is_named_as_such() {
+    let database = standby().await;
     let folder = tempfile::tempdir().expect("a folder");
     for arguments in [&["people", "list"][..], &["check"], &["people", "suppress", "ada@example.com"]] {
         let mut command = Program::command(folder.path(), arguments);
@@ -343,4 +349,17 @@ async fn a_standby_is_named_as_such() {
         let (code, output) = Program::run(command);
         assert!(code == 1 && output.contains("this PostgreSQL server is a standby and accepts no writes"), "{output}");
     }
+}
+
+/// Only the time of the backup cannot be recorded there. `trials/instances` backs up a real standby.
+#[tokio::test]
+async fn a_standby_can_be_backed_up() {
+    let database = standby().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let mut command = Program::command(folder.path(), &["backup", "backup"]);
+    command.args(["--database-url", database.url()]);
+    let (code, output) = Program::run(command);
+    assert_eq!(code, 0, "{output}");
+    assert!(output.contains("complete and was verified"), "{output}");
+    assert!(output.contains("The database does not know of this backup"), "{output}");
 }
