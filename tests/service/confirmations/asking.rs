@@ -1,5 +1,6 @@
 //! Who is asked to confirm an opt-in, when, and how often.
 
+use futures_util::future::join_all;
 use porchlight::actions::ConfirmationStep;
 use porchlight::domain::limits::MAX_CONFIRMATION_MAILS;
 use serde_json::json;
@@ -102,9 +103,8 @@ async fn an_erased_person_is_not_asked_again_until_thirty_days_are_over() {
 async fn at_most_three_hundred_people_are_asked_in_an_hour_and_the_rest_later() {
     on_each_database(async |fixture| {
         let limit = usize::try_from(MAX_CONFIRMATION_MAILS).expect("a few hundred");
-        for number in 0..limit + 5 {
-            fixture.opt_in(&format!("p{number}@example.com")).await;
-        }
+        let opt_in = async |number| fixture.opt_in(&format!("p{number}@example.com")).await;
+        join_all((0..limit + 5).map(opt_in)).await;
         let other = sender(&fixture.service, &fixture.server);
         loop {
             // Two instances share the limit.

@@ -157,6 +157,8 @@ impl Service {
         let client = reqwest::Client::builder()
             .redirect(reqwest::redirect::Policy::none())
             .timeout(Duration::from_secs(30))
+            // Less than the service waits for another request, because a test may compute for longer than that.
+            .pool_idle_timeout(Duration::from_secs(5))
             .build()
             .expect("a client");
         Ok(Self { running, runtime, client, folder, clock, database, last_command: Mutex::default() })
