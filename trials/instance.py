@@ -42,6 +42,11 @@ class Installation:
         # Without settings of the caller.
         self.place = {"cwd": folder, "env": {"HOME": str(folder), **environment(folder)}}
 
+    def use(self, database):
+        """Commands and instances use another database from now on."""
+        self.settings = [database if part == self.database else part for part in self.settings]
+        self.database = database
+
     def command(self, program, *arguments):
         """Runs a command to its end and returns its standard output. Its failing is a finding."""
         done = self._done(program, arguments)
@@ -64,7 +69,8 @@ class Installation:
     def begin(self, program, *arguments):
         """Starts a command that the trial will kill."""
         command = [str(part) for part in [program, *arguments, *self.settings]]
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **self.place)
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                **self.place)
 
     def execute(self, sql):
         """Changes or reads the database behind the back of the programs."""

@@ -11,8 +11,8 @@ from service import expect, free_port, run
 
 
 class Postgres:
-    """Runs until the end of a `with` block, on a free port of this machine: a primary, or the standby of one. PostgreSQL refuses to
-    run as root."""
+    """A primary, or the standby of one. Runs until the end of a `with` block, on a free port of this machine. PostgreSQL refuses
+    to run as root."""
 
     def __init__(self, primary=None):
         self.primary = primary
@@ -33,8 +33,8 @@ class Postgres:
     def __enter__(self):
         data = self.folder / "data"
         if self.primary:
-            self._run("pg_basebackup", "--pgdata", data, "--host", "127.0.0.1", "--port", self.primary.port, "--username", "postgres",
-                      "--checkpoint", "fast", "--write-recovery-conf")
+            self._run("pg_basebackup", "--pgdata", data, "--host", "127.0.0.1", "--port", self.primary.port,
+                      "--username", "postgres", "--checkpoint", "fast", "--write-recovery-conf")
         else:
             self._run("initdb", "--pgdata", data, "--auth", "trust", "--username", "postgres", "--encoding", "UTF8")
         self.start()
@@ -42,7 +42,8 @@ class Postgres:
 
     def start(self):
         options = f"-p {self.port} -k {self.folder} -c listen_addresses=127.0.0.1"
-        self._run("pg_ctl", "start", "--wait", "--pgdata", self.folder / "data", "--log", self.folder / "log", "--options", options)
+        self._run("pg_ctl", "start", "--wait", "--pgdata", self.folder / "data", "--log", self.folder / "log",
+                  "--options", options)
 
     def stop(self, mode="fast"):
         self._run("pg_ctl", "stop", "--mode", mode, "--pgdata", self.folder / "data")
@@ -50,9 +51,19 @@ class Postgres:
     def standby(self):
         return Postgres(self)
 
+    def wait_for_standbys(self):
+        """From now on a commit is acknowledged when a standby has it, too."""
+        url = f"postgres://postgres@127.0.0.1:{self.port}/postgres"
+        self.execute(url, "ALTER SYSTEM SET synchronous_standby_names = '*'")
+        self.execute(url, "SELECT pg_reload_conf()")
+
+    def promote(self):
+        self._run("pg_ctl", "promote", "--wait", "--pgdata", self.folder / "data")
+
     def __exit__(self, *_):
         try:
-            self.stop("immediate")
+            if (self.folder / "data/postmaster.pid").exists():
+                self.stop("immediate")
         finally:
             shutil.rmtree(self.folder, ignore_errors=True)
 
