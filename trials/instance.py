@@ -32,15 +32,20 @@ def post(port, path, members):
 class Installation:
     """A folder, a database and a mail server that any program may be started with."""
 
-    def __init__(self, folder, sink, database=None, postgres=None):
+    def __init__(self, folder, sink, database=None, postgres=None, letter_rate=1000):
         folder.mkdir()
         self.folder, self.sink, self.database, self.postgres = folder, sink, database, postgres
         self.settings = ["--data-dir", folder / "data", "--base-url", f"https://{HOST}",
                          "--smtp-url", f"smtp://127.0.0.1:{sink.port}", "--mail-from", f"Troupe <hello@{HOST}>",
-                         "--contact-to", MAKERS, "--postal-address", "1 Lamp Street, Oldtown", "--letter-rate", "1000",
+                         "--contact-to", MAKERS, "--postal-address", "1 Lamp Street, Oldtown", "--letter-rate", str(letter_rate),
                          *(["--database-url", database] if database else [])]
         # Without settings of the caller.
         self.place = {"cwd": folder, "env": {"HOME": str(folder), **environment(folder)}}
+
+    def use(self, database):
+        """Commands and instances use another database from now on."""
+        self.settings = [database if part == self.database else part for part in self.settings]
+        self.database = database
 
     def command(self, program, *arguments):
         """Runs a command to its end and returns its standard output. Its failing is a finding."""
@@ -64,7 +69,8 @@ class Installation:
     def begin(self, program, *arguments):
         """Starts a command that the trial will kill."""
         command = [str(part) for part in [program, *arguments, *self.settings]]
-        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **self.place)
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                **self.place)
 
     def execute(self, sql):
         """Changes or reads the database behind the back of the programs."""
@@ -77,15 +83,17 @@ class Installation:
         finally:
             connection.close()
 
-    def serve(self, program, name, *settings, port=None):
-        return Instance(self, program, name, settings, port or free_port())
+    def serve(self, program, name, *settings, port=None, ops_port=None):
+        return Instance(self, program, name, settings, port or free_port(), ops_port or free_port())
 
 
 class Instance(Process):
-    """One `porchlight serve`. The same name and port start it again."""
+    """One `porchlight serve`. The same name and ports start it again."""
 
-    def __init__(self, installation, program, name, settings, port):
-        self.port, self.ops_port = port, free_port()
+    def __init__(self, installation, program, name, settings, port, ops_port):
+        self.port, self.ops_port = port, ops_port
+        # The ops listener asks for the token if there is one.
+        self.token = settings[settings.index("--ops-token") + 1] if "--ops-token" in settings else ""
         super().__init__(installation.folder, name, program, "serve", "--listen", f"127.0.0.1:{port}",
                          "--ops-listen", f"127.0.0.1:{self.ops_port}", *settings, *installation.settings)
         self.wait_for(("127.0.0.1", port))
@@ -102,7 +110,7 @@ class Instance(Process):
             return False
 
     def ops(self, path):
-        return request(self.ops_port, "GET", path, Host="127.0.0.1")
+        return request(self.ops_port, "GET", path, Host="127.0.0.1", Authorization=f"Bearer {self.token}")
 
     def get(self, path, **headers):
         return request(self.port, "GET", path, **headers)

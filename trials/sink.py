@@ -10,7 +10,10 @@ import threading
 import time
 
 
-Mail = collections.namedtuple("Mail", "sender recipient content")
+class Mail(collections.namedtuple("Mail", "sender recipient content")):
+    def undated(self):
+        """What a repeated mail has in common with the first: everything but the time at which it was sent."""
+        return [(name, value) for name, value in self.content.items() if name != "Date"], self.content.get_content()
 
 
 class Sink:
@@ -19,6 +22,8 @@ class Sink:
     def __init__(self, slowest=0, keep=False):
         self.recipients, self.times, self.slowest = collections.Counter(), [], slowest
         self.keep, self.mails = keep, []
+        # Whether to close the connection instead of answering the next mail.
+        self.drop_next = False
         self.arrived, ready = threading.Condition(), threading.Event()
 
         async def serve():
@@ -57,6 +62,9 @@ class Sink:
                     self.recipients[recipient] += 1
                     self.times.append(time.monotonic())
                     self.arrived.notify_all()
+                if self.drop_next:
+                    self.drop_next = False
+                    return
                 if self.slowest:
                     await asyncio.sleep(random.uniform(0, self.slowest))
             writer.write(b"221 bye\r\n" if command == b"QUIT" else b"250 OK\r\n")
