@@ -15,16 +15,19 @@ pub struct Policies {
     pub keep_messages: Option<Retention>,
     /// Whether contact messages are forwarded by mail.
     pub forwards_messages: bool,
+    /// The host that downloads are redirected to, if images are in a bucket.
+    pub bucket_host: Option<String>,
 }
 
 impl Policies {
     #[must_use]
-    pub const fn from_settings(settings: &Settings) -> Self {
+    pub fn from_settings(settings: &Settings) -> Self {
         Self {
             ai_train: settings.ai_train,
             confirm_updates: settings.confirm_updates,
             keep_messages: settings.keep_messages,
             forwards_messages: settings.mail.is_some(),
+            bucket_host: settings.images.redirect_host(),
         }
     }
 
