@@ -23,6 +23,9 @@ use super::BucketFailure;
 /// How long it may take to connect, with TLS.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// Read buffer per connection, which bounds the memory of a download whose client is slow.
+const READ_BUFFER_SIZE: usize = 64 * 1024;
+
 pub(super) type RequestBody = UnsyncBoxBody<Bytes, std::io::Error>;
 
 #[derive(Clone)]
@@ -90,7 +93,8 @@ async fn exchange(
     request: Request<RequestBody>,
 ) -> Result<Response<Incoming>, BucketFailure> {
     let failed = |error: hyper::Error| BucketFailure::Unavailable(error_chain(&error));
-    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.map_err(failed)?;
+    let handshake = http1::Builder::new().max_buf_size(READ_BUFFER_SIZE).handshake(TokioIo::new(stream));
+    let (mut sender, connection) = handshake.await.map_err(failed)?;
     // It ends with the response, or when that is dropped.
     tokio::spawn(connection);
     sender.send_request(request).await.map_err(failed)
