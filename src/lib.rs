@@ -1,10 +1,11 @@
 //! Porchlight: the website service of a native Mac app.
 //!
 //! Layers, each using only those below it: `cli` 5, [`serve`] 4, [`web`] 3, [`actions`] 2, [`store`],
-//! [`mail`], [`site`], [`probe`] and [`logging`] 1, [`domain`], [`config`] and [`clock`] 0. See `ARCHITECTURE.md`.
+//! [`mail`], [`site`], [`bucket`], [`probe`] and [`logging`] 1, [`domain`], [`config`] and [`clock`] 0. See `ARCHITECTURE.md`.
 
 pub mod acme;
 pub mod actions;
+pub mod bucket;
 pub mod cli;
 pub mod clock;
 pub mod config;

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use fancy_regex::Regex;
 
 /// The modules of the crate by layer, as `ARCHITECTURE.md` lists them.
-const LAYERS: [(&str, u8); 14] = [
+const LAYERS: [(&str, u8); 15] = [
     ("cli", 5),
     ("serve", 4),
     ("web", 3),
@@ -17,6 +17,7 @@ const LAYERS: [(&str, u8); 14] = [
     ("store", 1),
     ("mail", 1),
     ("site", 1),
+    ("bucket", 1),
     ("probe", 1),
     ("tls", 1),
     ("acme", 1),

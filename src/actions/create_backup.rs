@@ -9,6 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::backup_folder::{BackupFolder, ImageCopier, Manifest, Progress, remove_if_exists, unreadable_images};
+use super::image_store::ImageStore;
 use crate::domain::time::Timestamp;
 use crate::store::{
     CopyFailure, CopyOutcome, Database, MigrationState, SourceWrites, Store, StoreFailure, TableSummary, Task,
@@ -20,7 +21,7 @@ use crate::store::{
 pub struct CreatedBackup {
     pub tables: Vec<TableSummary>,
     pub images: Vec<String>,
-    /// Names and URLs of images on another host, which are not backed up.
+    /// Names and URLs of images on another host or in a bucket, which are not backed up.
     pub external: Vec<(String, String)>,
     /// Published images that could not be read, and why.
     pub missing: Vec<(String, String)>,
@@ -53,7 +54,7 @@ impl From<StoreFailure> for BackupFailure {
 /// When there is no usable backup.
 pub async fn create_backup(
     store: &Store,
-    releases_dir: &Path,
+    images: &ImageStore,
     folder: &Path,
     now: Timestamp,
     mut progress: impl FnMut(Progress),
@@ -87,17 +88,30 @@ pub async fn create_backup(
     file.close().await;
     let missing = unreadable_images(&releases).collect();
     let mut created = CreatedBackup { tables, images: Vec::new(), external: Vec::new(), missing, unrecorded: None };
-    let mut image_copier = ImageCopier::new(&releases, releases_dir, &backup.images, progress);
-    for release in releases.iter() {
-        let image = release.file.to_string();
-        match &release.external_url {
-            Some(url) => created.external.push((image, url.clone())),
-            None => match image_copier.copy(release) {
-                Ok(()) => created.images.push(image),
-                // Makers may delete the image of a withdrawn release.
-                Err(_) if release.withdrawn.is_some() => {}
-                Err(why) => created.missing.push((image, why.to_string())),
-            },
+    let external =
+        releases.iter().filter_map(|release| Some((release.file.to_string(), release.external_url.clone()?)));
+    created.external.extend(external);
+    let own = releases.iter().filter(|release| release.external_url.is_none());
+    match images {
+        ImageStore::Folder(folder) => {
+            let mut image_copier = ImageCopier::new(&releases, folder, &backup.images, progress);
+            for release in own {
+                let image = release.file.to_string();
+                match image_copier.copy(release) {
+                    Ok(()) => created.images.push(image),
+                    // Makers may delete the image of a withdrawn release.
+                    Err(_) if release.withdrawn.is_some() => {}
+                    Err(why) => created.missing.push((image, why.to_string())),
+                }
+            }
+        }
+        ImageStore::Bucket(bucket) => {
+            for release in own.filter(|release| release.withdrawn.is_none()) {
+                match bucket.check(release).await {
+                    Ok(()) => created.external.push((release.file.to_string(), bucket.object_name(release))),
+                    Err(why) => created.missing.push((release.file.to_string(), why.to_string())),
+                }
+            }
         }
     }
     let finish = || {

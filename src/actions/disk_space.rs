@@ -21,13 +21,13 @@ pub struct DiskSpace {
 }
 
 impl DiskSpace {
-    /// Returns the disk of `data_dir`, and that of `releases_dir` if it is another one.
+    /// Returns the disk of `data_dir`, and that of `releases_dir` if there is one and it is on another disk.
     #[must_use]
-    pub fn of(data_dir: &Path, releases_dir: &Path) -> Vec<Self> {
-        let [data, releases] = [data_dir, releases_dir].map(nearest_folder);
+    pub fn of(data_dir: &Path, releases_dir: Option<&Path>) -> Vec<Self> {
+        let (data, releases) = (nearest_folder(data_dir), releases_dir.map(nearest_folder));
         let device = |folder: &Path| folder.metadata().map(|metadata| metadata.dev()).ok();
-        let is_same = device(&data) == device(&releases);
-        let other = (!is_same).then(|| Self::measure("releases_dir", releases));
+        let other = releases.filter(|releases| device(&data) != device(releases));
+        let other = other.map(|releases| Self::measure("releases_dir", releases));
         std::iter::once(Self::measure("data_dir", data)).chain(other).collect()
     }
 

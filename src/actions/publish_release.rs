@@ -1,6 +1,7 @@
 //! Publishes a release.
 //!
-//! The image is copied to `.partial`, synced to disk, renamed, and recorded last: a file without a row is not served.
+//! Into a folder, the image is copied to `.partial`, synced to disk, renamed, and recorded last: a file without a row is
+//! not served. Into a bucket, it is uploaded, verified there, and recorded last.
 //! If the process dies in between, the newest release stays, and publishing can be repeated from the start.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -9,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempPath;
 
+use super::image_store::ImageStore;
+use crate::bucket::{Bucket, BucketFailure};
 use crate::domain::disk_image::{self, NotADiskImage, TRAILER_SIZE};
 use crate::domain::image_name::{ImageName, InvalidImageName};
 use crate::domain::release::{Notes, PublishRejection, Release, Releases, Signature};
@@ -57,6 +60,8 @@ pub enum PublishFailure {
     Unreadable { path: PathBuf, why: io::Error },
     #[error("Nothing was published: {} cannot be written: {why}.", .path.display())]
     Unwritable { path: PathBuf, why: io::Error },
+    #[error("Nothing was published, because the image could not be stored as {object}: {why}.")]
+    Bucket { object: String, why: BucketFailure },
     #[error("Another release is being published into {} right now. Try again when that is finished.", .0.display())]
     Busy(PathBuf),
     #[error("{}", .0.sentence("Nothing was published"))]
@@ -67,7 +72,7 @@ pub enum PublishFailure {
 #[derive(Debug)]
 pub struct ReleaseStore<'a> {
     pub store: &'a Store,
-    pub folder: &'a Path,
+    pub images: &'a ImageStore,
     /// The app's name, which starts the file names.
     pub app: &'a str,
 }
@@ -98,8 +103,16 @@ pub async fn publish_release(
         }
         ImageSource::File(ref source) => {
             check_disk_image(source)?;
-            let folder = release_store.folder;
-            let unwritable = |why| PublishFailure::Unwritable { path: folder.to_owned(), why };
+            let folder = match release_store.images {
+                ImageStore::Folder(folder) => folder,
+                ImageStore::Bucket(bucket) => {
+                    let release = build_release(&new_release, file.clone(), None, hash_image(source).await?, at);
+                    upload(bucket, source, &release, progress).await?;
+                    check_publishable(&release_store.store.releases().await?)?;
+                    return insert_release(release_store.store, release).await;
+                }
+            };
+            let unwritable = |why| PublishFailure::Unwritable { path: folder.to_path_buf(), why };
             // Held until the release is recorded.
             let _lock = lock_folder(folder)?;
             // Deleted when dropped. The name is fixed, so that the next run overwrites what a killed one left.
@@ -178,14 +191,47 @@ fn lock_folder(folder: &Path) -> Result<File, PublishFailure> {
     Ok(lock)
 }
 
+async fn upload(
+    bucket: &Bucket,
+    source: &Path,
+    release: &Release,
+    mut progress: impl FnMut(u64, u64) + Send + 'static,
+) -> Result<(), PublishFailure> {
+    let length = release.length;
+    let uploaded = bucket.upload(source, release, move |done| progress(done, length)).await;
+    uploaded.map_err(|why| PublishFailure::Bucket { object: bucket.object_name(release), why })
+}
+
+/// Returns the length and SHA-256 of the image.
+async fn hash_image(path: &Path) -> Result<(u64, Sha256), PublishFailure> {
+    let owned = path.to_owned();
+    let hashed = tokio::task::spawn_blocking(move || read_image(&owned, |_, _| Ok(())));
+    hashed.await.map_err(|why| PublishFailure::Unreadable { path: path.to_owned(), why: io::Error::other(why) })?
+}
+
 /// Copies the image to disk and returns its length and SHA-256.
 fn copy_image(from: &Path, to: &Path, mut progress: impl FnMut(u64, u64)) -> Result<(u64, Sha256), PublishFailure> {
+    let unwritable = |why| PublishFailure::Unwritable { path: to.to_owned(), why };
+    let (mut copy, mut done) = (File::create(to).map_err(unwritable)?, 0);
+    let length_and_hash = read_image(from, |chunk, length| {
+        copy.write_all(chunk).map_err(unwritable)?;
+        done += chunk.len() as u64;
+        progress(done, length);
+        Ok(())
+    })?;
+    copy.sync_all().map_err(unwritable)?;
+    Ok(length_and_hash)
+}
+
+/// Reads the image and returns its length and SHA-256. `consume` gets each chunk, and the length of the whole.
+fn read_image(
+    from: &Path,
+    mut consume: impl FnMut(&[u8], u64) -> Result<(), PublishFailure>,
+) -> Result<(u64, Sha256), PublishFailure> {
     const CHUNK_SIZE: usize = 1024 * 1024;
     let unreadable = |why| PublishFailure::Unreadable { path: from.to_owned(), why };
-    let unwritable = |why| PublishFailure::Unwritable { path: to.to_owned(), why };
     let mut source = File::open(from).map_err(unreadable)?;
     let length = source.metadata().map_err(unreadable)?.len();
-    let mut copy = File::create(to).map_err(unwritable)?;
     let (mut buffer, mut hasher, mut done) = (vec![0; CHUNK_SIZE], Sha256Hasher::default(), 0);
     loop {
         let count = match source.read(&mut buffer) {
@@ -195,13 +241,11 @@ fn copy_image(from: &Path, to: &Path, mut progress: impl FnMut(u64, u64)) -> Res
             Err(why) => return Err(unreadable(why)),
         };
         hasher.update(&buffer[..count]);
-        copy.write_all(&buffer[..count]).map_err(unwritable)?;
         done += count as u64;
-        progress(done, length);
+        consume(&buffer[..count], length)?;
     }
     if done != length {
         return Err(PublishFailure::Changed(from.to_owned()));
     }
-    copy.sync_all().map_err(unwritable)?;
     Ok((length, hasher.finish()))
 }

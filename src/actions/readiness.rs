@@ -2,13 +2,18 @@
 
 use std::time::Duration;
 
-use super::{NewestImage, ReleaseCatalog, Service};
+use tokio::time::timeout;
+
+use super::{ImageStore, NewestImage, ReleaseCatalog, Service};
 use crate::domain::plural::quantity;
 use crate::domain::time::Timestamp;
 use crate::store::Store;
 
 /// How long a message may wait for the mail server before that is reported.
 const MAX_OUTBOX_AGE: Duration = Duration::from_hours(1);
+
+/// How long the bucket may keep the answer waiting: load balancers ask every few seconds.
+const IMAGE_TIMEOUT: Duration = Duration::from_secs(2);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadinessCheck {
@@ -35,16 +40,19 @@ pub async fn readiness(service: &Service) -> Vec<ReadinessCheck> {
         let writer = writer.map(|problem| check("writer", Some(problem), true));
         return std::iter::once(database).chain(writer).chain(certificate).collect();
     }
-    let image = image_problem(&service.catalog, &service.newest_image).await;
-    // Without any release, no other instance has an image either.
-    let has_release = service.catalog.cached().newest().is_some();
+    let image = image_problem(&service.catalog, &service.newest_image);
+    let too_long = || Some("the newest image was not found in time".to_owned());
+    let image = timeout(IMAGE_TIMEOUT, image).await.unwrap_or_else(|_| too_long());
+    // Without any release, and with a bucket, no other instance has an image either.
+    let is_local =
+        service.catalog.cached().newest().is_some() && matches!(service.catalog.images(), ImageStore::Folder(_));
     // Without a configured mail server, messages are not meant to be forwarded.
     let outbox =
         if service.forwards_messages { outbox_problem(&service.ops_pool, service.clock.now()).await } else { None };
     let checks = [
         check("database", None, true),
         check("writer", writer, true),
-        check("newest_image", image, has_release),
+        check("newest_image", image, is_local),
         check("outbox", outbox, false),
         check("proxy", service.unconfigured_proxy.problem(), false),
     ];
@@ -86,10 +94,12 @@ pub async fn image_problem(catalog: &ReleaseCatalog, newest_image: &NewestImage)
     if release.external_url.is_some() {
         return None;
     }
-    catalog.open(release).await.err().map(|why| {
-        format!(
+    let why = catalog.images().check(release).await.err()?;
+    Some(match catalog.images() {
+        ImageStore::Folder(_) => format!(
             "{} cannot be read here ({why}); all instances have to share the folder of the setting releases_dir",
             release.file
-        )
+        ),
+        ImageStore::Bucket(bucket) => format!("{} cannot be read: {why}", bucket.object_name(release)),
     })
 }

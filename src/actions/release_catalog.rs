@@ -3,17 +3,15 @@
 //! The database is the source of truth. Concurrent requests share one query, which began after each of them arrived. The
 //! releases are read again only when they have changed, and while the database is unavailable the last known ones are used.
 
-use std::io;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::fs::File;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::image_store::ImageStore;
 use super::single_flight::SingleFlight;
-use crate::domain::release::{Release, Releases};
+use crate::domain::release::Releases;
 use crate::store::{ReleasesRevision, Store, StoreFailure};
 
 /// How long a refresh may wait for the database.
@@ -25,7 +23,7 @@ const CALLER_TIMEOUT: Duration = Duration::from_secs(4);
 #[derive(Clone, Debug)]
 pub struct ReleaseCatalog {
     store: Store,
-    folder: Arc<Path>,
+    images: ImageStore,
     cache: Arc<watch::Sender<CachedReleases>>,
     refreshes: Arc<SingleFlight<Result<(), StoreFailure>>>,
 }
@@ -50,10 +48,10 @@ impl CatalogWatcher {
 }
 
 impl ReleaseCatalog {
-    /// Creates an empty cache; `folder` is where the images are.
+    /// Creates an empty cache.
     #[must_use]
-    pub fn new(store: Store, folder: PathBuf) -> Self {
-        Self { store, folder: folder.into(), cache: Arc::default(), refreshes: Arc::default() }
+    pub fn new(store: Store, images: ImageStore) -> Self {
+        Self { store, images, cache: Arc::default(), refreshes: Arc::default() }
     }
 
     /// Returns the releases as last read.
@@ -94,17 +92,9 @@ impl ReleaseCatalog {
         CatalogWatcher(self.cache.subscribe())
     }
 
-    /// Opens the image of a release in the folder of this instance.
-    ///
-    /// # Errors
-    /// When it is missing, or has another length than when it was published.
-    pub async fn open(&self, release: &Release) -> io::Result<File> {
-        let file = File::open(self.folder.join(&release.file)).await?;
-        let length = file.metadata().await?.len();
-        if length == release.length {
-            Ok(file)
-        } else {
-            Err(io::Error::other(format!("it has {length} bytes instead of {}", release.length)))
-        }
+    /// Where the images of the releases are.
+    #[must_use]
+    pub const fn images(&self) -> &ImageStore {
+        &self.images
     }
 }

@@ -1,11 +1,13 @@
-//! Restores a backup into an empty database and a releases folder.
+//! Restores a backup into an empty database, and its images into the folder or the bucket of the settings.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::backup_folder::{BackupFolder, ImageCopier, Manifest, Progress, unreadable_images, verify};
-use crate::domain::release::Releases;
+use super::image_store::ImageStore;
+use crate::bucket::Bucket;
+use crate::domain::release::{Release, Releases};
 use crate::store::{
     CopyFailure, CopyOutcome, Database, MigrationState, SourceWrites, Store, StoreFailure, TableSummary, Task,
 };
@@ -69,7 +71,7 @@ impl From<StoreFailure> for RestoreFailure {
 #[derive(Debug)]
 pub struct RestoreTarget<'a> {
     pub database: &'a Database,
-    pub releases_dir: &'a Path,
+    pub images: &'a ImageStore,
 }
 
 /// Restores the backup in `folder`, which stays unchanged. A backup of an older version is migrated on the way.
@@ -107,24 +109,50 @@ pub async fn restore(
     let (tables, releases) = restored?;
 
     let mut restored = Restored { tables, images: Vec::new(), missing: unreadable_images(&releases).collect() };
-    let mut image_copier = ImageCopier::new(&releases, &backup.images, target.releases_dir, progress);
-    for release in releases.iter().filter(|release| release.external_url.is_none()) {
-        let file = release.file.to_string();
-        let copied = if backup.images.join(&release.file).exists() {
-            fs::create_dir_all(target.releases_dir)
-                .and_then(|()| image_copier.copy(release))
-                .map_err(|why| why.to_string())
-        } else {
-            Err("it is not in the backup".to_owned())
-        };
-        match copied {
-            Ok(()) => restored.images.push(file),
-            // Makers may have deleted the image of a withdrawn release.
-            Err(_) if release.withdrawn.is_some() => {}
-            Err(why) => restored.missing.push((file, why)),
+    let own: Vec<_> = releases.iter().filter(|release| release.external_url.is_none()).collect();
+    match target.images {
+        ImageStore::Folder(folder) => {
+            let mut image_copier = ImageCopier::new(&releases, &backup.images, folder, progress);
+            for release in own {
+                let copied = if backup.images.join(&release.file).exists() {
+                    fs::create_dir_all(folder).and_then(|()| image_copier.copy(release)).map_err(|why| why.to_string())
+                } else {
+                    Err("it is not in the backup".to_owned())
+                };
+                restored.add_image(release, copied);
+            }
+        }
+        ImageStore::Bucket(bucket) => {
+            for release in own {
+                let uploaded = upload(&backup.images.join(&release.file), bucket, release).await;
+                restored.add_image(release, uploaded);
+            }
         }
     }
     Ok(restored)
+}
+
+impl Restored {
+    fn add_image(&mut self, release: &Release, copied: Result<(), String>) {
+        let file = release.file.to_string();
+        match copied {
+            Ok(()) => self.images.push(file),
+            // Makers may have deleted the image of a withdrawn release.
+            Err(_) if release.withdrawn.is_some() => {}
+            Err(why) => self.missing.push((file, why)),
+        }
+    }
+}
+
+/// Uploads an image of the backup, if the bucket lacks it. A backup of a service with a bucket has no images, and the
+/// bucket still has them.
+async fn upload(path: &Path, bucket: &Bucket, release: &Release) -> Result<(), String> {
+    let present = bucket.check(release).await;
+    if present.is_ok() || !path.exists() {
+        return present.map_err(|why| why.to_string());
+    }
+    verify(path, release, |_| {}).map_err(|why| why.to_string())?;
+    bucket.upload(path, release, |_| {}).await.map_err(|why| why.to_string())
 }
 
 /// Opens the database of the backup after comparing it with the manifest, and migrates a copy of an older one.
@@ -186,10 +214,12 @@ async fn restore_database(
     mut progress: impl FnMut(Progress),
 ) -> Result<(Vec<TableSummary>, Releases), RestoreFailure> {
     let releases = source.releases().await?;
-    for release in releases.iter() {
-        let path = target.releases_dir.join(&release.file);
-        if path.exists() && verify(&path, release, |_| {}).is_err() {
-            return Err(RestoreFailure::OtherImage(path));
+    if let ImageStore::Folder(folder) = target.images {
+        for release in releases.iter() {
+            let path = folder.join(&release.file);
+            if path.exists() && verify(&path, release, |_| {}).is_err() {
+                return Err(RestoreFailure::OtherImage(path));
+            }
         }
     }
     let copied = source

@@ -35,7 +35,8 @@ pub struct MakerTeller {
     /// `None`: the service speaks plain HTTP.
     pub certificate: Option<CertificateStatus>,
     pub data_dir: PathBuf,
-    pub releases_dir: PathBuf,
+    /// `None`: images are in a bucket.
+    pub releases_dir: Option<PathBuf>,
     pub base_url: BaseUrl,
     /// The name of the app.
     pub app: String,
@@ -121,7 +122,7 @@ impl MakerTeller {
     }
 
     fn disk_troubles(&self) -> impl Iterator<Item = Trouble> {
-        let disks = DiskSpace::of(&self.data_dir, &self.releases_dir);
+        let disks = DiskSpace::of(&self.data_dir, self.releases_dir.as_deref());
         disks.into_iter().filter(DiskSpace::is_low).map(|disk| Trouble {
             about: "Disk",
             problem: sentence(&disk.in_words()),

@@ -10,11 +10,11 @@ use super::open_store::check_owner;
 use super::terminal::{exit_on_interrupt, sanitize_line};
 use super::{Access, CommandFailure, block_on, eprint_line, open_store, print_line};
 use crate::actions::{
-    BackupFailure, CreatedBackup, DeletedBackups, Progress, RestoreFailure, RestoreTarget, Restored, create_backup,
-    delete_old_backups, restore, rotated_backup_folder,
+    BackupFailure, CreatedBackup, DeletedBackups, ImageStore, Progress, RestoreFailure, RestoreTarget, Restored,
+    create_backup, delete_old_backups, restore, rotated_backup_folder,
 };
 use crate::clock::Clock;
-use crate::config::Settings;
+use crate::config::{ImagePlace, Settings};
 use crate::store::{Database, TableSummary};
 
 /// Why `backup` or `restore` failed, in one sentence.
@@ -33,6 +33,11 @@ pub(super) enum BackupCommandFailure {
          command again."
     )]
     ImagesNotRestored(String, String),
+    #[error(
+        "The database is restored, but images are missing in {1}: {0}. When the bucket can be used, copy them to the backup and \
+         run the same command again."
+    )]
+    NotInBucket(String, String),
 }
 
 /// How often the progress bar redraws, even without progress.
@@ -44,9 +49,10 @@ pub(super) fn run_backup(settings: &Settings, folder: &Path) -> Result<(), Comma
         folder.display()
     ))?;
     block_on(async {
+        let images = ImageStore::open(&settings.images, Clock::System)?;
         let store = open_store(settings, Access::ReadStandby).await?;
         let (bar, progress) = progress_bar();
-        let backup = create_backup(&store, &settings.releases_dir, folder, Clock::System.now(), progress).await;
+        let backup = create_backup(&store, &images, folder, Clock::System.now(), progress).await;
         bar.finish_and_clear();
         store.close().await;
         let CreatedBackup { tables, images, external, missing, unrecorded } =
@@ -91,16 +97,22 @@ pub(super) fn run_restore(settings: &Settings, folder: &Path) -> Result<(), Comm
     block_on(async {
         let database = Database::from_settings(settings)?;
         check_owner(settings, &database)?;
-        let releases_dir = &settings.releases_dir;
-        let target = RestoreTarget { database: &database, releases_dir };
+        let images = ImageStore::open(&settings.images, Clock::System)?;
+        let target = RestoreTarget { database: &database, images: &images };
         let (bar, progress) = progress_bar();
         let restored = restore(folder, &target, progress).await;
         bar.finish_and_clear();
         let Restored { tables, images, missing } = restored.map_err(BackupCommandFailure::from)?;
         print_contents(&tables, &images);
         if !missing.is_empty() {
-            let folder = releases_dir.display().to_string();
-            return Err(BackupCommandFailure::ImagesNotRestored(join_images(&missing), folder).into());
+            let missing = join_images(&missing);
+            return Err(match &settings.images {
+                ImagePlace::Folder(folder) => {
+                    BackupCommandFailure::ImagesNotRestored(missing, folder.display().to_string())
+                }
+                ImagePlace::Bucket(bucket) => BackupCommandFailure::NotInBucket(missing, bucket.name.clone()),
+            }
+            .into());
         }
         eprint_line(&format!("Everything was restored to {database}."));
         Ok(())

@@ -21,7 +21,7 @@ use self::opt_ins::check_opt_ins;
 pub(super) use self::opt_ins::opt_in_sentences;
 use self::proxy::check_proxy;
 use self::site::{check_release, check_site};
-use self::storage::{check_backup, check_database, check_disks};
+use self::storage::{check_backup, check_bucket, check_database, check_disks};
 use super::{CommandFailure, base_url, block_on, print_json, print_line};
 use crate::actions::{address_step, setup_steps};
 use crate::clock::Clock;
@@ -92,6 +92,7 @@ async fn run_checks(settings: &Settings, name_servers: &NameServers) -> (Vec<Fin
     let (finding, store) = check_database(settings).await;
     findings.push(finding);
     findings.extend(check_disks(settings));
+    findings.extend(check_bucket(settings).await);
     let releases = match &store {
         Some(store) => store.releases().await.unwrap_or_default(),
         None => Releases::default(),

@@ -56,7 +56,7 @@ impl SettingHelp {
     fn default_value(&self, settings: Option<&Settings>) -> Option<String> {
         match (self.name.as_str(), settings) {
             ("base_url", Some(settings)) => Some(base_url(settings).to_string()),
-            ("releases_dir", Some(settings)) => Some(settings.releases_dir.display().to_string()),
+            ("releases_dir", Some(settings)) => settings.images.folder().map(|folder| folder.display().to_string()),
             ("database_url", Some(settings)) => match Database::from_settings(settings) {
                 Ok(Database::Sqlite(path)) => Some(format!("sqlite:{}", path.display())),
                 _ => None,

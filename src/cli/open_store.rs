@@ -98,8 +98,8 @@ pub(super) fn check_owner(settings: &Settings, database: &Database) -> Result<()
     if !rustix::process::geteuid().is_root() {
         return Ok(());
     }
-    let mut paths = vec![settings.releases_dir.as_path()];
-    paths.extend(settings.releases_dir.parent());
+    let mut paths: Vec<_> =
+        settings.images.folder().into_iter().flat_map(|folder| [Some(folder), folder.parent()]).flatten().collect();
     if let Database::Sqlite(file) = database {
         paths.extend([Some(file.as_path()), file.parent()].into_iter().flatten());
     }

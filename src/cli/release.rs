@@ -10,7 +10,8 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::terminal::{sanitize_line, terminal_width, truncate};
 use super::{Access, CommandFailure, block_on, confirm, eprint_line, open_store, print_json, print_line};
 use crate::actions::{
-    ImageSource, NewRelease, PublishFailure, ReleaseStore, WithdrawFailure, publish_release, withdraw_release,
+    ImageSource, ImageStore, NewRelease, PublishFailure, ReleaseStore, WithdrawFailure, publish_release,
+    withdraw_release,
 };
 use crate::clock::Clock;
 use crate::config::Settings;
@@ -64,7 +65,7 @@ Examples:
 
 #[derive(Args, Debug)]
 pub(super) struct PublishArguments {
-    /// Disk image; it is copied to `releases_dir`
+    /// Disk image; it is copied to `releases_dir`, or to the bucket of `releases_url`
     #[arg(required_unless_present = "url", conflicts_with = "url")]
     file: Option<PathBuf>,
 
@@ -167,7 +168,8 @@ impl PublishArguments {
     async fn run(self, settings: &Settings, store: &Store) -> Result<(), CommandFailure> {
         let content = Content::from_settings(settings)?;
         let facts = SiteFacts::read(&content)?;
-        let release_store = ReleaseStore { store, folder: &settings.releases_dir, app: &facts.name };
+        let images = ImageStore::open(&settings.images, Clock::System)?;
+        let release_store = ReleaseStore { store, images: &images, app: &facts.name };
         let bar = ProgressBar::new(0).with_style(bar_style());
         let progress = {
             let bar = bar.clone();

@@ -5,6 +5,7 @@
 //! which overrides the default.
 
 mod clients;
+mod images;
 mod log;
 mod mail;
 mod ops;
@@ -27,6 +28,7 @@ use crate::domain::retention::Retention;
 use crate::domain::web_url::parse_web_url;
 
 pub use clients::ClientSettings;
+pub use images::{AccessKey, BucketSettings, ImagePlace};
 pub use log::LogFormat;
 pub use mail::{DkimSettings, MailSettings};
 pub use ops::{Ops, OpsListen};
@@ -47,7 +49,8 @@ pub struct Settings {
     /// `None`: the address of the listener.
     pub base_url: Option<BaseUrl>,
     pub data_dir: PathBuf,
-    pub releases_dir: PathBuf,
+    /// Where published disk images are: the setting `releases_dir` or `releases_url`.
+    pub images: ImagePlace,
     /// `None`: SQLite in `data_dir`.
     pub database_url: Option<Secret>,
     pub download_url: Option<String>,
@@ -105,6 +108,7 @@ impl Settings {
         let mut resolved = ResolvedSetting::resolve(file, arguments)?;
         let exposed_secrets = secret::exposed_secrets(&resolved);
         let settings = Self::parse(|name| resolved.remove(name).map(|setting| setting.value))?;
+        let exposed_secrets = exposed_secrets.into_iter().chain(settings.images.exposed_key()).collect();
         Ok(Self { exposed_secrets, ..settings })
     }
 
@@ -128,11 +132,19 @@ impl Settings {
         let also_hosts =
             setting("also_hosts").map(|(name, text)| tls::parse_hosts(name, &text, base_url.as_ref())).transpose()?;
         let tls = Tls::parse(&mut text_of, base_url.as_ref(), listen.as_deref())?;
+        let data_dir = text_of("data_dir").map_or_else(|| PathBuf::from("data"), PathBuf::from);
+        let images = ImagePlace::parse(&mut text_of, resolve::environment, &data_dir, base_url.as_ref())?;
         let mut setting = |name: &'static str| text_of(name).map(|text| (name, text));
         let confirm_updates = switch::CONFIRM_UPDATES.parse(setting("confirm_updates").map(|(_, text)| text))?;
-        let data_dir = setting("data_dir").map_or_else(|| PathBuf::from("data"), |(_, text)| text.into());
+        let download_url = setting("download_url")
+            .map(|(name, text)| parse_web_url(&text).map_err(|error| InvalidSettings::new(name, error)))
+            .transpose()?;
+        if download_url.is_some() && images.folder().is_none() {
+            let both = "`releases_url` is set too, and no download would come from that bucket; remove one of the two";
+            return Err(InvalidSettings::new("download_url", both));
+        }
         Ok(Self {
-            releases_dir: setting("releases_dir").map_or_else(|| data_dir.join("releases"), |(_, text)| text.into()),
+            images,
             postal_address: setting("postal_address")
                 .map(|(_, text)| text.trim().to_owned())
                 .filter(|text| !text.is_empty()),
@@ -147,9 +159,7 @@ impl Settings {
             ops: Ops::parse(setting("ops_listen"), setting("ops_token"))?,
             data_dir,
             database_url: setting("database_url").map(|(_, text)| Secret::new(text)),
-            download_url: setting("download_url")
-                .map(|(name, text)| parse_web_url(&text).map_err(|error| InvalidSettings::new(name, error)))
-                .transpose()?,
+            download_url,
             site_dir: setting("site_dir").map(|(_, text)| text.into()),
             allowed_origins: match setting("allowed_origins") {
                 None => Vec::new(),
@@ -221,6 +231,9 @@ mod tests {
             ("base_url = 'https://a.example/b'", "`base_url`"),
             ("download_url = 'latest.dmg'", "`download_url`"),
             ("allowed_origins = 'https://a.example, b'", "`allowed_origins`"),
+            ("releases_url = 'images'", "`releases_url`"),
+            ("releases_url = 's3://images'\nreleases_dir = 'images'", "`releases_dir`"),
+            ("releases_url = 's3://images'\ndownload_url = 'https://a.example/b.dmg'", "`download_url`"),
             ("ai_train = 'perhaps'", "`ai_train`"),
             ("hsts_subdomains = 'some'", "`hsts_subdomains`"),
             ("log_format = 'xml'", "`log_format`"),

@@ -57,6 +57,10 @@ pub struct RawSettings {
     #[arg(long, global = true, env = "PORCHLIGHT_RELEASES_DIR", value_name = "FOLDER")]
     pub releases_dir: Option<String>,
 
+    /// Bucket of an S3-compatible service for the disk images, instead of a folder: `s3://bucket/prefix`; its key comes from AWS_ variables [default: none]
+    #[arg(long, global = true, env = "PORCHLIGHT_RELEASES_URL", value_name = "URL")]
+    pub releases_url: Option<String>,
+
     /// `sqlite:PATH` or `postgres://user:password@host/database` [default: SQLite in the data folder]
     #[arg(long, global = true, env = "PORCHLIGHT_DATABASE_URL", hide_env_values = true, value_name = "URL")]
     pub database_url: Option<String>,

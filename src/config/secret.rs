@@ -71,7 +71,7 @@ pub(super) fn secret_file_variable(name: &str) -> String {
 }
 
 /// Whether users other than the owner and the group can read the file, and may enter all folders above it.
-fn is_readable_by_others(path: &Path) -> bool {
+pub(super) fn is_readable_by_others(path: &Path) -> bool {
     const READ: u32 = 0o004;
     const ENTER: u32 = 0o001;
     let allows = |path: &Path, bit: u32| fs::metadata(path).is_ok_and(|file| file.permissions().mode() & bit != 0);

@@ -5,6 +5,15 @@
 
 pub const TRAILER_SIZE: usize = 512;
 
+/// The media type of disk images.
+pub const MEDIA_TYPE: &str = "application/x-apple-diskimage";
+
+/// Tells a browser to save the file under this name, which has no quotation mark.
+#[must_use]
+pub fn attachment(file: &str) -> String {
+    format!("attachment; filename=\"{file}\"")
+}
+
 const SIGNATURE: &[u8] = b"koly";
 
 /// Why a file is not a disk image. Completes a sentence such as "Troupe.dmg cannot be published: ….".

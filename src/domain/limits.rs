@@ -57,6 +57,9 @@ pub const MIN_READ_BYTES_PER_SECOND: u32 = 1024;
 /// How long a client may read more slowly than that before its connection is closed.
 pub const SLOW_READ_PERIOD: Duration = Duration::from_secs(30);
 
+/// How long the signed URL of an image in a bucket can be used. A download that has begun may take longer.
+pub const SIGNED_URL_LIFE: Duration = Duration::from_mins(15);
+
 /// Most connections that one client has open at once.
 pub const MAX_CONNECTIONS_PER_CLIENT: usize = 256;
 /// Downloads and joins of one client: 10 a second, 100 at once.

@@ -66,7 +66,9 @@ impl Sha256Hasher {
     }
 }
 
-pub(super) fn hex(bytes: &[u8]) -> String {
+/// Two hexadecimal digits for each byte.
+#[must_use]
+pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut hex, byte| {
         let _ = write!(hex, "{byte:02x}");
         hex

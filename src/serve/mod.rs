@@ -42,8 +42,8 @@ use self::open_files::ConnectionCaps;
 use self::supervisor::Supervisor;
 use crate::acme::check_ca_file;
 use crate::actions::{
-    CachedSummary, CertificateOrders, CountBuffer, MakerTeller, NewestImage, Pruner, ReleaseCatalog, Service,
-    UnconfiguredProxy, setup_steps,
+    CachedSummary, CertificateOrders, CountBuffer, ImageStore, MakerTeller, NewestImage, Pruner, ReleaseCatalog,
+    Service, UnconfiguredProxy, setup_steps,
 };
 use crate::clock::Clock;
 use crate::config::{CertificateSource, InvalidSettings, Secret, Settings};
@@ -126,7 +126,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let content = Content::from_settings(&settings)?;
     let facts = SiteFacts::read(&content)?;
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &facts.name);
-    let catalog = ReleaseCatalog::new(store.clone(), settings.releases_dir.clone());
+    let catalog = ReleaseCatalog::new(store.clone(), ImageStore::open(&settings.images, clock.clone())?);
     let releases = catalog.current().await;
     let setup_steps = setup_steps(&facts, &newest_image, &releases, &base_url, settings.mail.is_some());
     let mut notes = settings.exposed_secrets.clone();
@@ -383,7 +383,7 @@ fn maker_teller(settings: &Settings, outgoing: OutgoingMail, app: &App, facts: &
         newest_image: service.newest_image.clone(),
         certificate: service.certificate.clone(),
         data_dir: settings.data_dir.clone(),
-        releases_dir: settings.releases_dir.clone(),
+        releases_dir: settings.images.folder().map(Path::to_owned),
         base_url: app.base_url().clone(),
         app: facts.name.clone(),
         machine: rustix::system::uname().nodename().to_string_lossy().into_owned(),

@@ -18,11 +18,13 @@ pub struct Policies {
     pub forwards_messages: bool,
     /// Whether letters that come back are recorded.
     pub records_bounces: bool,
+    /// The host that downloads are redirected to, if images are in a bucket.
+    pub bucket_host: Option<String>,
 }
 
 impl Policies {
     #[must_use]
-    pub const fn from_settings(settings: &Settings) -> Self {
+    pub fn from_settings(settings: &Settings) -> Self {
         Self {
             ai_train: settings.ai_train,
             confirm_updates: settings.confirm_updates,
@@ -32,6 +34,7 @@ impl Policies {
                 Some(mail) => mail.bounce_address.is_some(),
                 None => false,
             },
+            bucket_host: settings.images.redirect_host(),
         }
     }
 

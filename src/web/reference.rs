@@ -100,7 +100,7 @@ pub(crate) fn build(
         opt_in_words: consent::TEXT,
         image_ready: newest_image.is_available(releases),
         image_url: newest_image.url().to_owned(),
-        image_host: image_host(base_url, newest_image, releases),
+        image_host: image_host(base_url, newest_image, releases, policies),
         release: newest(releases, base_url),
         releases: available(releases, base_url),
         last_release: releases.available().map(|release| release.published.date()).max().unwrap_or_default(),
@@ -108,12 +108,18 @@ pub(crate) fn build(
     })
 }
 
-fn image_host(base_url: &BaseUrl, newest_image: &NewestImage, releases: &Releases) -> Option<String> {
+fn image_host(
+    base_url: &BaseUrl,
+    newest_image: &NewestImage,
+    releases: &Releases,
+    policies: &Policies,
+) -> Option<String> {
     let url = match newest_image {
-        NewestImage::External(url) => url,
-        NewestImage::Preview(_) | NewestImage::Published(_) => releases.newest()?.external_url.as_ref()?,
+        NewestImage::External(url) => Some(url),
+        NewestImage::Preview(_) | NewestImage::Published(_) => releases.newest()?.external_url.as_ref(),
     };
-    host_of(url).filter(|host| *host != base_url.host())
+    let host = url.map_or_else(|| policies.bucket_host.clone(), |url| host_of(url));
+    host.filter(|host| *host != base_url.host())
 }
 
 /// The response to a request with an invalid address, produced by the real parser.

@@ -1,5 +1,6 @@
 //! Publishing: which images are accepted, which is the newest, and where it appears.
 
+mod bucket;
 mod feeds;
 mod instances;
 mod interrupted;

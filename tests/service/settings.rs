@@ -8,7 +8,7 @@ use rustix::process::Signal;
 
 use crate::harness::{Program, raw};
 
-pub(super) const NAMES: [&str; 33] = [
+pub(super) const NAMES: [&str; 34] = [
     "acme_email",
     "acme_directory",
     "acme_ca_file",
@@ -22,6 +22,7 @@ pub(super) const NAMES: [&str; 33] = [
     "base_url",
     "data_dir",
     "releases_dir",
+    "releases_url",
     "database_url",
     "download_url",
     "site_dir",

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use porchlight::actions::{CertificateStatus, MakerTeller, NewestImage, ReleaseCatalog, TellStep};
+use porchlight::actions::{CertificateStatus, ImageStore, MakerTeller, NewestImage, ReleaseCatalog, TellStep};
 use porchlight::domain::base_url::BaseUrl;
 use porchlight::domain::mailbox::Mailbox;
 use porchlight::domain::relay::Relay;
@@ -24,11 +24,11 @@ fn instance(service: &Service, server: &MailServer) -> MakerTeller {
     let mailbox = |text| Mailbox::parse(text).expect("a mailbox");
     let relay = Relay::parse(&server.url()).expect("a mail server");
     MakerTeller {
-        catalog: ReleaseCatalog::new(store.clone(), service.releases_dir()),
+        catalog: ReleaseCatalog::new(store.clone(), ImageStore::Folder(service.releases_dir().into())),
         newest_image: NewestImage::choose(None, &base_url, "Troupe"),
         certificate: Some(CertificateStatus::default()),
         data_dir: service.releases_dir(),
-        releases_dir: service.releases_dir(),
+        releases_dir: Some(service.releases_dir()),
         base_url,
         app: "Troupe".to_owned(),
         machine: "web-1".to_owned(),

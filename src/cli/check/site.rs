@@ -1,11 +1,12 @@
 //! Checks what visitors get: the pages and the download.
 
 use super::finding::Finding;
-use crate::actions::{NewestImage, ReleaseCatalog, image_problem};
+use crate::actions::{ImageStore, NewestImage, ReleaseCatalog, image_problem};
 use crate::cli::base_url;
+use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::calendar::Day;
-use crate::domain::release::Releases;
+use crate::domain::release::{Release, Releases};
 use crate::site::{Content, LetterTemplate, Policies, SiteFacts, SiteFailure};
 use crate::store::Store;
 use crate::web;
@@ -57,7 +58,11 @@ pub(super) async fn check_release(settings: &Settings, store: Option<Store>, new
             _ => Finding::failed(NAME, format!("Downloads are answered with 503: no release is known. {PUBLISH}")),
         };
     };
-    let catalog = ReleaseCatalog::new(store, settings.releases_dir.clone());
+    let images = match ImageStore::open(&settings.images, Clock::System) {
+        Ok(images) => images,
+        Err(error) => return Finding::failed(NAME, error.to_string()),
+    };
+    let catalog = ReleaseCatalog::new(store, images);
     if let Err(failure) = catalog.refresh().await {
         return Finding::failed(NAME, format!("The published releases could not be read: {failure}."));
     }
@@ -68,12 +73,19 @@ pub(super) async fn check_release(settings: &Settings, store: Option<Store>, new
     match (catalog.cached().newest(), missing) {
         (Some(release), None) => match &release.external_url {
             Some(url) => Finding::ok(NAME, format!("{} is the newest, at {url}", release.version)),
-            None => Finding::ok(NAME, format!("{} is the newest, and its file can be read here", release.version)),
+            None => Finding::ok(NAME, format!("{} is the newest, and {}", release.version, place(&catalog, release))),
         },
         (Some(_), Some(missing)) => Finding::failed(NAME, format!("Downloads fail: {missing}.")),
         (None, Some(missing)) => {
             Finding::failed(NAME, format!("Downloads are answered with 503: {missing}. {PUBLISH}"))
         }
         (None, None) => Finding::note(NAME, format!("Downloads get a sample disk image. {PUBLISH}")),
+    }
+}
+
+fn place(catalog: &ReleaseCatalog, release: &Release) -> String {
+    match catalog.images() {
+        ImageStore::Folder(_) => "its file can be read here".to_owned(),
+        ImageStore::Bucket(bucket) => format!("{} can be read", bucket.object_name(release)),
     }
 }

@@ -1,11 +1,12 @@
-//! Checks the database, its backups and the free disk space.
+//! Checks the database, its backups, the free disk space, and the bucket of the images.
 
 use std::path::Path;
 
 use rustix::fs::{Access, access};
 
 use super::finding::Finding;
-use crate::actions::{DiskSpace, FREE_UP_SPACE, LastBackup, MAKE_A_BACKUP, nearest_folder};
+use crate::actions::{DiskSpace, FREE_UP_SPACE, ImageStore, LastBackup, MAKE_A_BACKUP, nearest_folder};
+use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::time::Timestamp;
 use crate::store::{Database, MigrationState, PostgresTls, Store, StoreFailure};
@@ -77,8 +78,21 @@ fn not_created_yet(name: &'static str, database: &Database, file: &Path) -> Find
     Finding::failed(name, format!("{database} cannot be created: {} is not writable.", folder.display()))
 }
 
+/// Returns `None` if images are in a folder.
+pub(super) async fn check_bucket(settings: &Settings) -> Option<Finding> {
+    const NAME: &str = "images";
+    match ImageStore::open(&settings.images, Clock::System) {
+        Ok(ImageStore::Folder(_)) => None,
+        Ok(ImageStore::Bucket(bucket)) => Some(match bucket.probe().await {
+            Ok(()) => Finding::ok(NAME, format!("{} can be read", bucket.name())),
+            Err(failure) => Finding::failed(NAME, format!("{} cannot be used: {failure}.", bucket.name())),
+        }),
+        Err(error) => Some(Finding::failed(NAME, error.to_string())),
+    }
+}
+
 pub(super) fn check_disks(settings: &Settings) -> Vec<Finding> {
-    let disks = DiskSpace::of(&settings.data_dir, &settings.releases_dir);
+    let disks = DiskSpace::of(&settings.data_dir, settings.images.folder());
     ["disk", "images"].into_iter().zip(disks).map(|(name, disk)| check_disk(name, &disk)).collect()
 }
 

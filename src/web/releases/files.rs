@@ -8,12 +8,11 @@ use super::feeds::{self, Feed};
 use super::listing::{self, ReleaseList};
 use super::sample::{self, Sample};
 use crate::domain::base_url::BaseUrl;
+use crate::domain::disk_image::{MEDIA_TYPE, attachment};
 use crate::domain::reads::Reading;
 use crate::domain::release::Releases;
 use crate::site::{Site, SiteFailure};
 use crate::web::representation::UnencodedResponse;
-
-pub(super) const DISK_IMAGE: &str = "application/x-apple-diskimage";
 
 /// The lists of releases, and in a preview without releases the sample image, with their paths.
 ///
@@ -44,7 +43,7 @@ pub(crate) fn release_files(
         (feeds::ATOM.to_owned(), revalidated("application/atom+xml", feed.atom(site)?)),
     ];
     if let Some(sample) = sample {
-        let image = revalidated(DISK_IMAGE, sample.bytes.clone())
+        let image = revalidated(MEDIA_TYPE, sample.bytes.clone())
             .with_header(CONTENT_DISPOSITION, attachment(&sample.file))
             .with_header(ACCEPT_RANGES, "none");
         files.push((sample::path(&sample.file), image));
@@ -55,8 +54,4 @@ pub(crate) fn release_files(
 /// A file that the next release changes, so caches must revalidate it.
 fn revalidated(content_type: &'static str, body: impl Into<Bytes>) -> UnencodedResponse {
     UnencodedResponse { cache_control: "no-cache", ..UnencodedResponse::file(content_type, body) }
-}
-
-pub(super) fn attachment(file: &str) -> String {
-    format!("attachment; filename=\"{file}\"")
 }

@@ -1,6 +1,5 @@
-//! Sends a published disk image from the disk: conditional requests, a single range, or the whole file.
+//! Sends a published disk image: conditional requests, a single range, or the whole file.
 
-use std::io::{self, SeekFrom};
 use std::time::{Duration, SystemTime};
 
 use axum::body::Body;
@@ -10,30 +9,25 @@ use http::header::{
     IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, LAST_MODIFIED, RANGE,
 };
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use tokio::fs::File;
-use tokio::io::{AsyncReadExt, AsyncSeekExt};
-use tokio_util::io::ReaderStream;
 
-use super::files::{DISK_IMAGE, attachment};
+use crate::actions::{ImageFailure, ImageStore};
+use crate::domain::disk_image::{MEDIA_TYPE, attachment};
 use crate::domain::release::Release;
 use crate::domain::time::Timestamp;
 use crate::web::ranges::RequestedRange;
 use crate::web::representation::etag_matches;
 
-/// Read buffer per download.
-const CHUNK_SIZE: usize = 64 * 1024;
-
 /// The last second that an HTTP date can express: the end of the year 9999.
 const MAX_HTTP_DATE: u64 = 253_402_300_799;
 
 /// # Errors
-/// Returns an error if the file cannot be read from the requested position.
+/// Returns an error if the image cannot be read from the requested position.
 pub(super) async fn respond(
-    mut file: File,
+    images: &ImageStore,
     release: &Release,
     method: &Method,
     headers: &HeaderMap,
-) -> io::Result<Response> {
+) -> Result<Response, ImageFailure> {
     let total = release.length;
     let modified = http_time(release.published);
     let etag = format!("\"{}\"", release.sha256.hex());
@@ -64,14 +58,18 @@ pub(super) async fn respond(
             return Ok((StatusCode::RANGE_NOT_SATISFIABLE, common, content_range).into_response());
         }
     };
-    file.seek(SeekFrom::Start(first)).await?;
-    let chunks = ReaderStream::with_capacity(file.take(length), CHUNK_SIZE);
+    let body = if method == Method::HEAD {
+        images.check(release).await?;
+        Body::empty()
+    } else {
+        Body::from_stream(images.read(release, first, length).await?)
+    };
     let content = [
         (CONTENT_DISPOSITION, attachment(release.file.as_str())),
-        (CONTENT_TYPE, DISK_IMAGE.to_owned()),
+        (CONTENT_TYPE, MEDIA_TYPE.to_owned()),
         (CONTENT_LENGTH, length.to_string()),
     ];
-    Ok((status, common, content, content_range, Body::from_stream(chunks)).into_response())
+    Ok((status, common, content, content_range, body).into_response())
 }
 
 /// The time to the second, clamped to what an HTTP date can express.

@@ -11,13 +11,14 @@ pub(crate) mod size;
 use axum::body::Body;
 use axum::extract::Request;
 use axum::response::Response;
-use http::header::{CACHE_CONTROL, CONTENT_RANGE, LOCATION, RETRY_AFTER};
-use http::{HeaderValue, Method, StatusCode};
+use http::header::{CACHE_CONTROL, CONTENT_RANGE, LOCATION, RANGE, RETRY_AFTER};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
 use super::app::App;
 use super::pages;
 use super::response::text_response;
-use crate::actions::{NewestImage, latest_path};
+use crate::actions::{ImageFailure, ImageStore, NewestImage, latest_path};
+use crate::domain::release::Release;
 
 /// Redirects to the newest image.
 pub(crate) async fn latest(app: App, request: Request) -> Response {
@@ -55,13 +56,10 @@ pub(crate) async fn image(app: App, request: Request) -> Response {
     if let Some(url) = &release.external_url {
         return redirect(url);
     }
-    let response = match app.service().catalog.open(release).await {
-        Ok(opened) => image::respond(opened, release, request.method(), request.headers()).await,
-        Err(error) => Err(error),
-    };
+    let response = respond(app.service().catalog.images(), release, request.method(), request.headers()).await;
     match response {
         Ok(response) => {
-            if request.method() == Method::GET && starts_download(&response) {
+            if request.method() == Method::GET && starts_download(&response, request.headers()) {
                 app.metrics().record_image(&release.version);
                 app.service().count_buffer.image_sent(&release.version, app.service().clock.now());
             }
@@ -74,9 +72,35 @@ pub(crate) async fn image(app: App, request: Request) -> Response {
     }
 }
 
-/// Whether the response contains the start of the image. A resumed download is not counted again, and
-/// neither is a probe for a single byte.
-fn starts_download(response: &Response) -> bool {
+/// Sends the image, or redirects to the bucket that has it.
+async fn respond(
+    images: &ImageStore,
+    release: &Release,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Result<Response, ImageFailure> {
+    let redirect_url = images.redirect_url(release);
+    let mut response = match &redirect_url {
+        Some(url) if method != Method::HEAD => {
+            // The bucket's own error would be of no use to a visitor.
+            images.check(release).await?;
+            redirect(url)
+        }
+        _ => image::respond(images, release, method, headers).await?,
+    };
+    if redirect_url.is_some() {
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    Ok(response)
+}
+
+/// Whether the response contains the start of the image, or redirects to it. A resumed download is not counted again,
+/// and neither is a probe for a single byte.
+fn starts_download(response: &Response, request: &HeaderMap) -> bool {
+    if response.status() == StatusCode::FOUND {
+        return !request.contains_key(RANGE);
+    }
+
     let range = response.headers().get(CONTENT_RANGE);
     let is_start = |range: &[u8]| range.starts_with(b"bytes 0-") && !range.starts_with(b"bytes 0-0/");
     response.status() == StatusCode::OK || range.is_some_and(|range| is_start(range.as_bytes()))

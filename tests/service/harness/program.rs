@@ -27,7 +27,7 @@ impl Program {
         let mut command = Command::new(env!("CARGO_BIN_EXE_porchlight"));
         command.args(arguments).current_dir(folder).stdin(Stdio::null());
         for (name, _) in std::env::vars() {
-            if name.starts_with("PORCHLIGHT_") {
+            if name.starts_with("PORCHLIGHT_") || name.starts_with("AWS_") {
                 command.env_remove(name);
             }
         }

@@ -1,0 +1,367 @@
+//! Disk images in a bucket of an S3-compatible service. The only module with its protocol.
+//!
+//! The name of an object has the start of its image's SHA-256. So an object never changes: two makers who publish the
+//! same version at the same time write two objects, and the release that is recorded leads to its own.
+//!
+//! Nothing here knows visitors, or which release is the newest.
+
+mod client;
+mod signature;
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _, stream};
+use http::header::{CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, RANGE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt as _, Empty, Limited, StreamBody};
+use hyper::body::{Frame, Incoming};
+use tokio::fs::File;
+use tokio::io::AsyncReadExt as _;
+use tokio::time::timeout;
+use tokio_util::io::ReaderStream;
+use url::Url;
+
+use self::client::{Client, RequestBody, error_chain};
+use self::signature::Signer;
+use crate::clock::Clock;
+use crate::config::{BucketSettings, InvalidSettings};
+use crate::domain::disk_image::{MEDIA_TYPE, attachment};
+use crate::domain::limits::SIGNED_URL_LIFE;
+use crate::domain::release::Release;
+use crate::domain::sha256::{Sha256, Sha256Hasher};
+
+/// How long a question may take, for which a visitor waits.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long the service may take to begin an answer, or to go on with an answer or an upload.
+const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long the service may take to answer after the last byte of an upload: it copies and checks the image then.
+const STORE_TIMEOUT: Duration = Duration::from_mins(1);
+/// How much of an error is read.
+const MAX_ERROR_BYTES: usize = 16 * 1024;
+const CHUNK_SIZE: usize = 64 * 1024;
+
+const CHECKSUM: HeaderName = HeaderName::from_static("x-amz-checksum-sha256");
+/// Asks the service to keep the checksum, so that it can be compared later.
+const CHECKSUM_ALGORITHM: HeaderName = HeaderName::from_static("x-amz-sdk-checksum-algorithm");
+const CHECKSUM_MODE: HeaderName = HeaderName::from_static("x-amz-checksum-mode");
+
+/// A phrase that continues "the bucket cannot be used".
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BucketFailure {
+    #[error("it is not in the bucket")]
+    Missing,
+    #[error("the object in the bucket is another one: {0}")]
+    Changed(String),
+    #[error("the bucket refused the request ({0}); check its name, the access key and what that key may do")]
+    Refused(String),
+    #[error("the bucket is unavailable: {0}")]
+    Unavailable(String),
+}
+
+/// A bucket with images. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Bucket(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    name: String,
+    url: Url,
+    signer: Signer,
+    client: Client,
+    proxy: bool,
+    clock: Clock,
+}
+
+impl Bucket {
+    /// Connects to nothing yet.
+    ///
+    /// # Errors
+    /// When the environment lacks something, such as the key.
+    pub fn open(settings: &BucketSettings, clock: Clock) -> Result<Self, InvalidSettings> {
+        let access = settings.access.clone()?;
+        let client = Client::new().map_err(|error| InvalidSettings::new("releases_url", error))?;
+        Ok(Self(Arc::new(Inner {
+            name: settings.name.clone(),
+            url: access.url,
+            signer: Signer { key: access.key, region: access.region },
+            client,
+            proxy: settings.proxy,
+            clock,
+        })))
+    }
+
+    /// Whether images are sent by this service. Otherwise downloads are redirected to the bucket.
+    #[must_use]
+    pub fn is_proxied(&self) -> bool {
+        self.0.proxy
+    }
+
+    /// The setting `releases_url` without its options.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// The name of the object with the image of a release, such as `s3://bucket/prefix/0123456789abcdef/Troupe-1.4.0.dmg`.
+    #[must_use]
+    pub fn object_name(&self, release: &Release) -> String {
+        format!("{}/{}", self.0.name, object_key(release))
+    }
+
+    /// A URL that leads everybody to the image for a short time.
+    #[must_use]
+    pub fn signed_url(&self, release: &Release) -> String {
+        self.0.signer.signed_url(&self.object_url(release), SIGNED_URL_LIFE, self.0.clock.now())
+    }
+
+    /// Checks that the bucket exists and that the key may read it.
+    ///
+    /// # Errors
+    /// When it does not, or that is unknown.
+    pub async fn probe(&self) -> Result<(), BucketFailure> {
+        // Only the answer to a GET request tells a missing bucket from a missing object.
+        match self.send(Method::GET, &self.0.url, &[], CHECK_TIMEOUT).await {
+            Ok(_) | Err(BucketFailure::Missing) => Ok(()),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Checks that the object is there, with the length and, if the service knows it, the SHA-256 of the release.
+    ///
+    /// # Errors
+    /// When it is not, or that is unknown.
+    pub async fn check(&self, release: &Release) -> Result<(), BucketFailure> {
+        self.check_object(release).await.map(drop)
+    }
+
+    /// Returns whether the service has compared the SHA-256.
+    async fn check_object(&self, release: &Release) -> Result<bool, BucketFailure> {
+        let response =
+            self.send(Method::HEAD, &self.object_url(release), &[(CHECKSUM_MODE, "ENABLED")], CHECK_TIMEOUT).await?;
+        let length = header(response.headers(), &CONTENT_LENGTH).and_then(|length| length.parse().ok());
+        compare(release, length, response.headers())
+    }
+
+    /// Reads so many bytes of the image from the position `first`.
+    ///
+    /// # Errors
+    /// When the object cannot be read, or is not that of the release.
+    pub async fn read(
+        &self,
+        release: &Release,
+        first: u64,
+        length: u64,
+    ) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + 'static, BucketFailure> {
+        let range = format!("bytes={first}-{}", (first + length).saturating_sub(1));
+        let whole = length == release.length;
+        let headers = [(CHECKSUM_MODE, "ENABLED"), (RANGE, range.as_str())];
+        let headers = if whole { &headers[..1] } else { &headers };
+        let response = self.send(Method::GET, &self.object_url(release), headers, IDLE_TIMEOUT).await?;
+        let headers = response.headers();
+        let total = match response.status() {
+            StatusCode::PARTIAL_CONTENT => {
+                let content_range = header(headers, &CONTENT_RANGE).unwrap_or_default();
+                let (sent, total) = content_range.rsplit_once('/').unwrap_or_default();
+                if sent != range.replace('=', " ") {
+                    return Err(BucketFailure::Unavailable(format!("it sent {content_range:?} instead of {range}")));
+                }
+                total.parse().ok()
+            }
+            _ if whole => header(headers, &CONTENT_LENGTH).and_then(|length| length.parse().ok()),
+            _ => return Err(BucketFailure::Unavailable("it does not support ranges".to_owned())),
+        };
+        compare(release, total, headers)?;
+        Ok(stream::try_unfold(response.into_body(), next_chunk))
+    }
+
+    /// Uploads an image, unless it is there already, and verifies it. `progress` gets the number of bytes sent.
+    ///
+    /// # Errors
+    /// When the bucket may not have it.
+    pub async fn upload(
+        &self,
+        file: &Path,
+        release: &Release,
+        progress: impl FnMut(u64) + Send + 'static,
+    ) -> Result<(), BucketFailure> {
+        // This also finds out whether the key is accepted, before a long upload.
+        match self.check_object(release).await {
+            Err(BucketFailure::Missing | BucketFailure::Changed(_)) | Ok(false) => {}
+            known => return known.map(drop),
+        }
+        self.put(file, release, progress).await?;
+        if self.check_object(release).await? {
+            return Ok(());
+        }
+        self.read_back(release).await
+    }
+
+    async fn put(
+        &self,
+        file: &Path,
+        release: &Release,
+        progress: impl FnMut(u64) + Send + 'static,
+    ) -> Result<(), BucketFailure> {
+        let unreadable = |error: io::Error| BucketFailure::Unavailable(format!("{}: {error}", file.display()));
+        let source = File::open(file).await.map_err(unreadable)?;
+        let sent = Arc::new(AtomicU64::default());
+        let chunks = ReaderStream::with_capacity(source.take(release.length), CHUNK_SIZE);
+        let counted = {
+            let (sent, progress) = (Arc::clone(&sent), Mutex::new(progress));
+            chunks.map(move |chunk| {
+                let chunk = chunk?;
+                let count = chunk.len() as u64;
+                let sent = sent.fetch_add(count, Ordering::Relaxed) + count;
+                (progress.lock().unwrap_or_else(PoisonError::into_inner))(sent);
+                Ok(Frame::data(chunk))
+            })
+        };
+        let (length, checksum) = (release.length.to_string(), release.sha256.base64());
+        let disposition = attachment(release.file.as_str());
+        let headers = [
+            (CONTENT_TYPE, MEDIA_TYPE),
+            (CONTENT_DISPOSITION, disposition.as_str()),
+            (CONTENT_LENGTH, length.as_str()),
+            (CHECKSUM, checksum.as_str()),
+            (CHECKSUM_ALGORITHM, "SHA256"),
+        ];
+        let body = StreamBody::new(counted).boxed_unsync();
+        let url = self.object_url(release);
+        let request = self.request(Method::PUT, &url, &headers, &release.sha256, body);
+        let response = self.0.client.send(&url, request);
+        tokio::pin!(response);
+        let mut last = 0;
+        let response = loop {
+            let wait = if sent.load(Ordering::Relaxed) == release.length { STORE_TIMEOUT } else { IDLE_TIMEOUT };
+            match timeout(wait, &mut response).await {
+                Ok(response) => break response?,
+                Err(_) if sent.load(Ordering::Relaxed) > last => last = sent.load(Ordering::Relaxed),
+                Err(_) => return Err(no_answer()),
+            }
+        };
+        accept(response).await.map(drop)
+    }
+
+    /// Compares the SHA-256 of an object by reading it, for services that do not return it.
+    async fn read_back(&self, release: &Release) -> Result<(), BucketFailure> {
+        let mut chunks = std::pin::pin!(self.read(release, 0, release.length).await?);
+        let mut hasher = Sha256Hasher::default();
+        while let Some(chunk) = chunks.next().await {
+            hasher.update(&chunk.map_err(|error| BucketFailure::Unavailable(error.to_string()))?);
+        }
+        if hasher.finish() == release.sha256 { Ok(()) } else { Err(other_sha256()) }
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        url: &Url,
+        headers: &[(HeaderName, &str)],
+        limit: Duration,
+    ) -> Result<Response<Incoming>, BucketFailure> {
+        let body = Empty::new().map_err(|never| match never {}).boxed_unsync();
+        let request = self.request(method, url, headers, &Sha256::of(b""), body);
+        let response = timeout(limit, self.0.client.send(url, request)).await;
+        accept(response.map_err(|_| no_answer())??).await
+    }
+
+    fn request(
+        &self,
+        method: Method,
+        url: &Url,
+        headers: &[(HeaderName, &str)],
+        sha256: &Sha256,
+        body: RequestBody,
+    ) -> Request<RequestBody> {
+        let mut request = Request::new(body);
+        for (name, value) in headers {
+            if let Ok(value) = HeaderValue::from_str(value) {
+                request.headers_mut().insert(name, value);
+            }
+        }
+        self.0.signer.sign(&method, url, sha256, self.0.clock.now(), request.headers_mut());
+        *request.method_mut() = method;
+        *request.uri_mut() = url.path().parse().unwrap_or_default();
+        request
+    }
+
+    fn object_url(&self, release: &Release) -> Url {
+        // Every character of the key is valid in a path, so this cannot fail.
+        self.0.url.join(&object_key(release)).unwrap_or_else(|_| self.0.url.clone())
+    }
+}
+
+fn object_key(release: &Release) -> String {
+    format!("{}/{}", release.sha256.short(16), release.file)
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// Compares an object with its release. Returns whether the service knows the SHA-256.
+fn compare(release: &Release, length: Option<u64>, headers: &HeaderMap) -> Result<bool, BucketFailure> {
+    if let Some(length) = length.filter(|length| *length != release.length) {
+        return Err(BucketFailure::Changed(format!("it has {length} bytes instead of {}", release.length)));
+    }
+    match header(headers, &CHECKSUM) {
+        Some(checksum) if checksum == release.sha256.base64() => Ok(true),
+        // The checksum of an object that was uploaded in parts is one of parts, not of its content.
+        Some(checksum) if STANDARD.decode(checksum).is_ok() => Err(other_sha256()),
+        _ => Ok(false),
+    }
+}
+
+fn other_sha256() -> BucketFailure {
+    BucketFailure::Changed("its SHA-256 is not that of the release".to_owned())
+}
+
+fn no_answer() -> BucketFailure {
+    BucketFailure::Unavailable("it does not answer in time".to_owned())
+}
+
+async fn next_chunk(mut body: Incoming) -> io::Result<Option<(Bytes, Incoming)>> {
+    loop {
+        match timeout(IDLE_TIMEOUT, body.frame()).await {
+            Err(_) => return Err(io::ErrorKind::TimedOut.into()),
+            Ok(None) => return Ok(None),
+            Ok(Some(Err(error))) => return Err(io::Error::other(error_chain(&error))),
+            Ok(Some(Ok(frame))) => {
+                if let Ok(data) = frame.into_data() {
+                    return Ok(Some((data, body)));
+                }
+            }
+        }
+    }
+}
+
+/// Returns a successful response, or what an error says.
+async fn accept(response: Response<Incoming>) -> Result<Response<Incoming>, BucketFailure> {
+    let status = response.status();
+    if status.is_success() {
+        return Ok(response);
+    }
+    let (head, body) = response.into_parts();
+    let body = timeout(IDLE_TIMEOUT, Limited::new(body, MAX_ERROR_BYTES).collect()).await;
+    let body = body.ok().and_then(Result::ok).map(http_body_util::Collected::to_bytes).unwrap_or_default();
+    let body = String::from_utf8_lossy(&body);
+    let code = body.split_once("<Code>").and_then(|(_, rest)| rest.split_once("</Code>")).map(|(code, _)| code);
+    let said = code.map_or_else(|| status.to_string(), |code| format!("{status}, {code}"));
+    let region = header(&head.headers, &HeaderName::from_static("x-amz-bucket-region"));
+    Err(match (status, code) {
+        (StatusCode::NOT_FOUND, None | Some("NoSuchKey")) => BucketFailure::Missing,
+        _ if status.is_redirection() => BucketFailure::Refused(match region {
+            Some(region) => format!("{said}: it is in the region {region}"),
+            None => said,
+        }),
+        _ if status.is_client_error() && status != StatusCode::TOO_MANY_REQUESTS => BucketFailure::Refused(said),
+        _ => BucketFailure::Unavailable(format!("it answers {said}")),
+    })
+}

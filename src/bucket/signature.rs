@@ -1,0 +1,173 @@
+//! Signatures of requests to an S3-compatible service: AWS Signature Version 4, in a header or in a URL.
+
+use std::time::Duration;
+
+use hmac::{Hmac, KeyInit, Mac};
+use http::header::{AUTHORIZATION, HOST};
+use http::{HeaderMap, HeaderName, HeaderValue, Method};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use url::{Position, Url};
+
+use crate::config::{AccessKey, Secret};
+use crate::domain::sha256::{Sha256, hex};
+use crate::domain::time::Timestamp;
+
+const ALGORITHM: &str = "AWS4-HMAC-SHA256";
+const DATE: HeaderName = HeaderName::from_static("x-amz-date");
+const CONTENT_SHA256: HeaderName = HeaderName::from_static("x-amz-content-sha256");
+const SECURITY_TOKEN: HeaderName = HeaderName::from_static("x-amz-security-token");
+/// What is encoded in the names and values of a query: everything but the unreserved characters.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Signs requests with one key for one region.
+#[derive(Clone, Debug)]
+pub(super) struct Signer {
+    pub key: AccessKey,
+    pub region: String,
+}
+
+/// When a request is signed, in the forms that a signature has it in.
+struct SigningTime {
+    /// Such as `20261115`.
+    day: String,
+    /// Such as `20261115T120000Z`.
+    second: String,
+}
+
+impl SigningTime {
+    fn of(time: Timestamp) -> Self {
+        let second: String = time.rfc3339().chars().filter(|c| !matches!(c, '-' | ':')).collect();
+        Self { day: second.chars().take(8).collect(), second }
+    }
+}
+
+impl Signer {
+    /// Adds the headers that sign a request with all its headers and with the SHA-256 of its body.
+    pub(super) fn sign(&self, method: &Method, url: &Url, body: &Sha256, now: Timestamp, headers: &mut HeaderMap) {
+        let time = SigningTime::of(now);
+        let text = |text: &str| HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static(""));
+        headers.insert(HOST, text(host_of(url)));
+        headers.insert(DATE, text(&time.second));
+        headers.insert(CONTENT_SHA256, text(&body.hex()));
+        if let Some(token) = &self.key.session_token {
+            headers.insert(SECURITY_TOKEN, text(token.expose()));
+        }
+        let mut signed: Vec<_> =
+            headers.iter().map(|(name, value)| (name.as_str(), value.to_str().unwrap_or_default().trim())).collect();
+        signed.sort_unstable();
+        let names = signed.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(";");
+        let request = canonical_request(method, url, "", &signed, &names, &body.hex());
+        let authorization = format!(
+            "{ALGORITHM} Credential={}/{},SignedHeaders={names},Signature={}",
+            self.key.id,
+            self.scope(&time),
+            self.signature(&request, &time)
+        );
+        headers.insert(AUTHORIZATION, text(&authorization));
+    }
+
+    /// Returns the URL with a signature that lets everybody read the object for so long.
+    pub(super) fn signed_url(&self, url: &Url, life: Duration, now: Timestamp) -> String {
+        let time = SigningTime::of(now);
+        let credential = format!("{}/{}", self.key.id, self.scope(&time));
+        let life = life.as_secs().to_string();
+        let token = self.key.session_token.as_ref().map(Secret::expose);
+        // In the order of the names, as the signature has them.
+        let parameters = [
+            Some(("X-Amz-Algorithm", ALGORITHM)),
+            Some(("X-Amz-Credential", credential.as_str())),
+            Some(("X-Amz-Date", time.second.as_str())),
+            Some(("X-Amz-Expires", life.as_str())),
+            token.map(|token| ("X-Amz-Security-Token", token)),
+            Some(("X-Amz-SignedHeaders", "host")),
+        ];
+        let query = parameters
+            .into_iter()
+            .flatten()
+            .map(|(name, value)| format!("{name}={}", utf8_percent_encode(value, ENCODED)))
+            .collect::<Vec<_>>()
+            .join("&");
+        let headers = [("host", host_of(url))];
+        let request = canonical_request(&Method::GET, url, &query, &headers, "host", "UNSIGNED-PAYLOAD");
+        format!("{url}?{query}&X-Amz-Signature={}", self.signature(&request, &time))
+    }
+
+    fn scope(&self, time: &SigningTime) -> String {
+        format!("{}/{}/s3/aws4_request", time.day, self.region)
+    }
+
+    fn signature(&self, request: &str, time: &SigningTime) -> String {
+        let digest = Sha256::of(request.as_bytes()).hex();
+        let text = format!("{ALGORITHM}\n{}\n{}\n{digest}", time.second, self.scope(time));
+        let secret = format!("AWS4{}", self.key.secret.expose());
+        let parts = [time.day.as_str(), self.region.as_str(), "s3", "aws4_request", text.as_str()];
+        let signature = parts.into_iter().fold(secret.into_bytes(), |key, part| hmac(&key, part));
+        hex(&signature)
+    }
+}
+
+/// The host and port as a client sends them: without the default port.
+fn host_of(url: &Url) -> &str {
+    &url[Position::BeforeHost..Position::AfterPort]
+}
+
+fn canonical_request(
+    method: &Method,
+    url: &Url,
+    query: &str,
+    headers: &[(&str, &str)],
+    names: &str,
+    body: &str,
+) -> String {
+    let headers = headers.iter().map(|(name, value)| format!("{name}:{value}")).collect::<Vec<_>>().join("\n");
+    format!("{method}\n{}\n{query}\n{headers}\n\n{names}\n{body}", url.path())
+}
+
+fn hmac(key: &[u8], text: &str) -> Vec<u8> {
+    // A key of any length is accepted.
+    let Ok(mut mac) = Hmac::<sha2::Sha256>::new_from_slice(key) else { return Vec::new() };
+    mac.update(text.as_bytes());
+    mac.finalize().into_bytes().to_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The key, the bucket and the time of the examples in Amazon's documentation of Signature Version 4.
+    fn signer() -> Signer {
+        let key = AccessKey::new("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY");
+        Signer { key, region: "us-east-1".to_owned() }
+    }
+
+    fn url(path: &str) -> Url {
+        Url::parse(&format!("https://examplebucket.s3.amazonaws.com{path}")).unwrap()
+    }
+
+    fn now() -> Timestamp {
+        Timestamp::parse("2013-05-24T00:00:00Z").unwrap()
+    }
+
+    #[test]
+    fn a_request_is_signed_as_in_the_examples_of_amazon() {
+        let mut headers = HeaderMap::from_iter([(http::header::RANGE, HeaderValue::from_static("bytes=0-9"))]);
+        signer().sign(&Method::GET, &url("/test.txt"), &Sha256::of(b""), now(), &mut headers);
+        assert_eq!(
+            headers[AUTHORIZATION],
+            "AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request,\
+             SignedHeaders=host;range;x-amz-content-sha256;x-amz-date,\
+             Signature=f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41"
+        );
+    }
+
+    #[test]
+    fn a_url_is_signed_as_in_the_example_of_amazon() {
+        assert_eq!(
+            signer().signed_url(&url("/test.txt"), Duration::from_hours(24), now()),
+            "https://examplebucket.s3.amazonaws.com/test.txt?X-Amz-Algorithm=AWS4-HMAC-SHA256\
+             &X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2Fus-east-1%2Fs3%2Faws4_request\
+             &X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&X-Amz-SignedHeaders=host\
+             &X-Amz-Signature=aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404"
+        );
+    }
+}

@@ -1,0 +1,399 @@
+//! Where published disk images are: in a folder, or in a bucket of an S3-compatible service.
+//!
+//! The service, its region and the key of a bucket come from the variables and the files that other programs use for
+//! them. They are the only settings with names of their own.
+
+use std::path::{Path, PathBuf};
+
+use url::Url;
+
+use super::InvalidSettings;
+use super::secret::{Secret, is_readable_by_others};
+use crate::domain::base_url::BaseUrl;
+
+const NAME: &str = "releases_url";
+
+#[derive(Clone, Debug)]
+pub enum ImagePlace {
+    Folder(PathBuf),
+    Bucket(Box<BucketSettings>),
+}
+
+/// The setting `releases_url`: `s3://bucket/prefix`, or `s3://bucket/prefix?proxy=true`.
+#[derive(Clone, Debug)]
+pub struct BucketSettings {
+    /// The setting as it was given, without its options.
+    pub name: String,
+    /// Whether images are sent by the service. Otherwise downloads are redirected to the bucket.
+    pub proxy: bool,
+    /// Only what deals with images needs it, so a command may run without.
+    pub access: Result<BucketAccess, InvalidSettings>,
+}
+
+/// What a request to the bucket needs.
+#[derive(Clone, Debug)]
+pub struct BucketAccess {
+    /// The URL of the bucket and the prefix. It ends with a slash.
+    pub url: Url,
+    pub region: String,
+    pub key: AccessKey,
+}
+
+#[derive(Clone, Debug)]
+pub struct AccessKey {
+    pub id: String,
+    pub secret: Secret,
+    pub session_token: Option<Secret>,
+    /// The file that has it, unless it is from variables.
+    file: Option<PathBuf>,
+}
+
+impl ImagePlace {
+    /// `environment` returns the value of a variable.
+    pub(super) fn parse(
+        mut text_of: impl FnMut(&str) -> Option<String>,
+        environment: impl Fn(&str) -> Option<String>,
+        data_dir: &Path,
+        base_url: Option<&BaseUrl>,
+    ) -> Result<Self, InvalidSettings> {
+        let (folder, url) = (text_of("releases_dir"), text_of(NAME));
+        let Some(url) = url else {
+            return Ok(Self::Folder(folder.map_or_else(|| data_dir.join("releases"), PathBuf::from)));
+        };
+        if folder.is_some() {
+            return Err(InvalidSettings::new(
+                NAME,
+                "`releases_dir` is set too; images are in one place, so remove one",
+            ));
+        }
+        // Empty variables count as missing ones, as for other programs.
+        let environment = |name: &str| environment(name).filter(|value| !value.is_empty());
+        BucketSettings::parse(&url, environment, base_url).map(|bucket| Self::Bucket(bucket.into()))
+    }
+
+    /// The folder, if images are in one.
+    #[must_use]
+    pub fn folder(&self) -> Option<&Path> {
+        match self {
+            Self::Folder(folder) => Some(folder),
+            Self::Bucket(_) => None,
+        }
+    }
+
+    /// The host of the bucket, if downloads are redirected there.
+    #[must_use]
+    pub fn redirect_host(&self) -> Option<String> {
+        match self {
+            Self::Bucket(bucket) if !bucket.proxy => Some(bucket.access.as_ref().ok()?.url.host_str()?.to_owned()),
+            _ => None,
+        }
+    }
+
+    /// A warning if other users of this machine can read the key of the bucket.
+    pub(super) fn exposed_key(&self) -> Option<String> {
+        let Self::Bucket(bucket) = self else { return None };
+        let file = bucket.access.as_ref().ok()?.key.file.as_deref().filter(|file| is_readable_by_others(file))?;
+        Some(format!(
+            "Every user of this machine can read the key of the bucket in {0}. Run `chmod o= {0}`.",
+            file.display()
+        ))
+    }
+}
+
+impl BucketSettings {
+    fn parse(
+        text: &str,
+        environment: impl Fn(&str) -> Option<String>,
+        base_url: Option<&BaseUrl>,
+    ) -> Result<Self, InvalidSettings> {
+        let invalid = |why: &str| InvalidSettings::new(NAME, why);
+        let place = text.strip_prefix("s3://").ok_or_else(|| invalid("it does not start with s3://"))?;
+        let (place, proxy) = match place.split_once('?') {
+            None => (place, false),
+            Some((place, "proxy=true")) => (place, true),
+            Some((place, "proxy=false")) => (place, false),
+            Some(_) => return Err(invalid("the only option is ?proxy=true")),
+        };
+        let (bucket, prefix) = place.split_once('/').unwrap_or((place, ""));
+        if !is_bucket_name(bucket) {
+            return Err(invalid("it has no valid name of a bucket; write s3://bucket/prefix"));
+        }
+        let prefix = prefix.trim_end_matches('/');
+        let is_valid = |part: &str| !matches!(part, "" | "." | "..") && part.bytes().all(is_unreserved);
+        if !prefix.is_empty() && !prefix.split('/').all(is_valid) {
+            return Err(invalid("the prefix may have letters, digits, `-`, `_`, `.`, `~` and single slashes only"));
+        }
+        let access = BucketAccess::read(bucket, prefix, &environment).and_then(|access| {
+            let is_https_site = base_url.is_some_and(BaseUrl::is_https);
+            if is_https_site && access.url.scheme() == "http" && !proxy {
+                return Err(invalid(
+                    "browsers do not follow a redirect from https to the http of AWS_ENDPOINT_URL; add ?proxy=true",
+                ));
+            }
+            Ok(access)
+        });
+        let slash = if prefix.is_empty() { "" } else { "/" };
+        Ok(Self { name: format!("s3://{bucket}{slash}{prefix}"), proxy, access })
+    }
+}
+
+impl BucketAccess {
+    fn read(bucket: &str, prefix: &str, environment: impl Fn(&str) -> Option<String>) -> Result<Self, InvalidSettings> {
+        let profile = Profile::read(&environment);
+        let endpoint = environment("AWS_ENDPOINT_URL_S3").or_else(|| environment("AWS_ENDPOINT_URL"));
+        let endpoint = endpoint.or_else(|| profile.value("endpoint_url"));
+        let region = environment("AWS_REGION").or_else(|| environment("AWS_DEFAULT_REGION"));
+        let region = region.or_else(|| profile.value("region"));
+        let (url, region) = match (endpoint, region) {
+            // Services other than Amazon's have one region, and most of them accept this name for it.
+            (Some(endpoint), region) => {
+                (with_bucket(parse_endpoint(&endpoint)?, bucket), region.unwrap_or_else(|| "us-east-1".to_owned()))
+            }
+            (None, Some(region)) => (amazon_url(&region, bucket)?, region),
+            (None, None) => {
+                let missing = "it needs AWS_ENDPOINT_URL, or AWS_REGION for a bucket of Amazon S3";
+                return Err(InvalidSettings::new(NAME, missing));
+            }
+        };
+        let prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
+        let url = url.join(&prefix).map_err(|error| InvalidSettings::new(NAME, error))?;
+        Ok(Self { url, region, key: AccessKey::read(environment, &profile)? })
+    }
+}
+
+fn is_unreserved(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~')
+}
+
+fn is_bucket_name(text: &str) -> bool {
+    let is_valid = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
+    (3..=63).contains(&text.len()) && text.bytes().all(is_valid) && !text.contains("..")
+}
+
+fn parse_endpoint(text: &str) -> Result<Url, InvalidSettings> {
+    let endpoint = Url::parse(text).ok().filter(|url| {
+        let is_web = matches!(url.scheme(), "http" | "https") && url.has_host();
+        is_web && url.query().is_none() && url.fragment().is_none() && url.username().is_empty()
+    });
+    endpoint.ok_or_else(|| InvalidSettings::new(NAME, "AWS_ENDPOINT_URL is not an http or https URL of a host"))
+}
+
+/// Adds the bucket to the path, which every service understands.
+fn with_bucket(mut endpoint: Url, bucket: &str) -> Url {
+    let path = format!("{}/{bucket}/", endpoint.path().trim_end_matches('/'));
+    endpoint.set_path(&path);
+    endpoint
+}
+
+/// Amazon has a host name for each bucket. Its certificate is not valid for the name of a bucket with a dot.
+fn amazon_url(region: &str, bucket: &str) -> Result<Url, InvalidSettings> {
+    let is_region = !region.is_empty() && region.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    if !is_region {
+        return Err(InvalidSettings::new(NAME, "AWS_REGION is not the name of a region"));
+    }
+    let url = if bucket.contains('.') {
+        format!("https://s3.{region}.amazonaws.com/{bucket}/")
+    } else {
+        format!("https://{bucket}.s3.{region}.amazonaws.com/")
+    };
+    Url::parse(&url).map_err(|error| InvalidSettings::new(NAME, error))
+}
+
+impl AccessKey {
+    /// Reads the key from variables, else from the profile.
+    fn read(environment: impl Fn(&str) -> Option<String>, profile: &Profile) -> Result<Self, InvalidSettings> {
+        let invalid = |why: String| Err(InvalidSettings::new(NAME, why));
+        match (environment("AWS_ACCESS_KEY_ID"), environment("AWS_SECRET_ACCESS_KEY")) {
+            (Some(id), Some(secret)) => {
+                let session_token = environment("AWS_SESSION_TOKEN").map(Secret::new);
+                Ok(Self { id, secret: Secret::new(secret), session_token, file: None })
+            }
+            (None, None) => match (profile.value("aws_access_key_id"), profile.value("aws_secret_access_key")) {
+                (Some(id), Some(secret)) => {
+                    let session_token = profile.value("aws_session_token").map(Secret::new);
+                    Ok(Self { id, secret: Secret::new(secret), session_token, file: profile.key_file() })
+                }
+                _ => invalid(format!("AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set{}", profile.lacks_key())),
+            },
+            _ => {
+                let one = "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY belong together, and only one of them is set";
+                invalid(one.to_owned())
+            }
+        }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn new(id: &str, secret: &str) -> Self {
+        Self { id: id.to_owned(), secret: Secret::new(secret.to_owned()), session_token: None, file: None }
+    }
+}
+
+/// A profile in the files that other programs share: one for keys, and one for the rest.
+struct Profile {
+    name: String,
+    files: Vec<SharedFile>,
+}
+
+struct SharedFile {
+    path: PathBuf,
+    /// The line above the values of the profile.
+    heading: String,
+    /// Empty if the file cannot be read.
+    text: String,
+}
+
+impl Profile {
+    fn read(environment: impl Fn(&str) -> Option<String>) -> Self {
+        let name = environment("AWS_PROFILE").unwrap_or_else(|| "default".to_owned());
+        let file = |variable, default, heading| {
+            let path = environment(variable).map(PathBuf::from);
+            let path = path.or_else(|| environment("HOME").map(|home| Path::new(&home).join(default)))?;
+            Some(SharedFile { text: std::fs::read_to_string(&path).unwrap_or_default(), path, heading })
+        };
+        let long_name = if name == "default" { name.clone() } else { format!("profile {name}") };
+        let keys = file("AWS_SHARED_CREDENTIALS_FILE", ".aws/credentials", format!("[{name}]"));
+        let rest = file("AWS_CONFIG_FILE", ".aws/config", format!("[{long_name}]"));
+        Self { name, files: keys.into_iter().chain(rest).collect() }
+    }
+
+    fn value(&self, name: &str) -> Option<String> {
+        self.files.iter().find_map(|file| file.value(name)).map(ToOwned::to_owned)
+    }
+
+    /// The file that has the secret.
+    fn key_file(&self) -> Option<PathBuf> {
+        self.files.iter().find(|file| file.value("aws_secret_access_key").is_some()).map(|file| file.path.clone())
+    }
+
+    /// Continues a sentence that says that there is no key.
+    fn lacks_key(&self) -> String {
+        let file = self.files.first().map(|file| file.path.display());
+        file.map_or_else(String::new, |file| format!(", and {file} has no key for the profile `{}`", self.name))
+    }
+}
+
+impl SharedFile {
+    /// Reads a line `name = value` below the heading.
+    fn value(&self, name: &str) -> Option<&str> {
+        let section = self.text.lines().map(str::trim).skip_while(|line| *line != self.heading).skip(1);
+        let mut pairs = section.take_while(|line| !line.starts_with('[')).filter_map(|line| line.split_once('='));
+        let (_, value) = pairs.find(|(found, _)| found.trim() == name)?;
+        Some(value.trim()).filter(|value| !value.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: [(&str, &str); 2] = [("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "hunter2")];
+
+    fn parse(url: &str, base_url: Option<&str>, variables: &[(&str, &str)]) -> Result<BucketSettings, String> {
+        let value = |name: &str| {
+            let found = variables.iter().find(|(variable, _)| *variable == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        let base_url = base_url.map(|url| BaseUrl::parse(url).unwrap());
+        let place = ImagePlace::parse(
+            |name| (name == NAME).then(|| url.to_owned()),
+            value,
+            Path::new("data"),
+            base_url.as_ref(),
+        );
+        match place.map_err(|error| error.to_string())? {
+            ImagePlace::Bucket(bucket) => Ok(*bucket),
+            ImagePlace::Folder(folder) => panic!("{}", folder.display()),
+        }
+    }
+
+    fn access(url: &str, more: &[(&str, &str)]) -> Result<BucketAccess, String> {
+        let variables = [&KEY[..], more].concat();
+        parse(url, None, &variables).unwrap().access.map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_bucket_is_at_its_own_host_at_amazon_and_in_the_path_elsewhere() {
+        let amazon = [("AWS_REGION", "eu-west-1")];
+        let url = |url: &str, more: &[(&str, &str)]| access(url, more).unwrap().url.to_string();
+        assert_eq!(url("s3://images", &amazon), "https://images.s3.eu-west-1.amazonaws.com/");
+        assert_eq!(url("s3://images/a/b/", &amazon), "https://images.s3.eu-west-1.amazonaws.com/a/b/");
+        assert_eq!(url("s3://a.images/b", &amazon), "https://s3.eu-west-1.amazonaws.com/a.images/b/");
+        let elsewhere = [("AWS_ENDPOINT_URL", "https://files.example:8443/s3/")];
+        assert_eq!(url("s3://images/b", &elsewhere), "https://files.example:8443/s3/images/b/");
+        let both = [("AWS_ENDPOINT_URL_S3", "https://s3.example"), ("AWS_ENDPOINT_URL", "https://files.example")];
+        assert_eq!(url("s3://images", &both), "https://s3.example/images/");
+        assert_eq!(access("s3://images", &both).unwrap().region, "us-east-1");
+        let default = [("AWS_DEFAULT_REGION", "auto"), ("AWS_ENDPOINT_URL", "https://files.example")];
+        assert_eq!(access("s3://images", &default).unwrap().region, "auto");
+    }
+
+    #[test]
+    fn what_is_not_a_bucket_is_rejected() {
+        for wrong in ["", "https://a.example", "s3://", "s3://ab", "s3://A", "s3://images?proxy", "s3://images/a//b"] {
+            assert!(parse(wrong, None, &KEY).unwrap_err().contains("`releases_url`"), "{wrong}");
+        }
+        for wrong in ["s3://images/../b", "s3://images/a b", "s3://images/%61", "s3://images/a?proxy=perhaps"] {
+            assert!(parse(wrong, None, &KEY).unwrap_err().contains("`releases_url`"), "{wrong}");
+        }
+        assert!(parse("s3://images?proxy=true", None, &KEY).unwrap().proxy);
+        assert!(!parse("s3://images", None, &KEY).unwrap().proxy);
+    }
+
+    #[test]
+    fn what_is_missing_for_the_bucket_is_named() {
+        for (variables, expected) in [
+            (&[][..], "AWS_ENDPOINT_URL, or AWS_REGION"),
+            (&[("AWS_ENDPOINT_URL", "files")], "AWS_ENDPOINT_URL is not"),
+            (&[("AWS_REGION", "eu/west")], "AWS_REGION is not"),
+        ] {
+            assert!(access("s3://images", variables).unwrap_err().contains(expected), "{expected}");
+        }
+        let access = |variables: &[(&str, &str)]| {
+            let variables = [&[("AWS_REGION", "eu-west-1")], variables].concat();
+            parse("s3://images", None, &variables).unwrap().access.unwrap_err().to_string()
+        };
+        assert!(access(&[("AWS_ACCESS_KEY_ID", "id")]).contains("only one of them"));
+        assert!(access(&[]).contains("are not set."));
+        let absent = access(&[("HOME", "/nowhere"), ("AWS_PROFILE", "site")]);
+        assert!(absent.contains("/nowhere/.aws/credentials has no key for the profile `site`"), "{absent}");
+    }
+
+    #[test]
+    fn a_key_may_be_in_the_shared_file_and_is_never_shown() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("credentials");
+        std::fs::write(
+            &file,
+            "[default]\naws_access_key_id = a\n\n[site]\naws_access_key_id=b\n# a comment\n\
+             aws_secret_access_key = hunter2\naws_session_token = hunter3\n[other]\naws_session_token = c\n",
+        )
+        .unwrap();
+        let config = folder.path().join("config");
+        std::fs::write(&config, "[profile site]\nregion = r\nendpoint_url = https://files.example\n").unwrap();
+        let variables = |profile| {
+            [
+                ("AWS_CONFIG_FILE", config.to_str().unwrap()),
+                ("AWS_SHARED_CREDENTIALS_FILE", file.to_str().unwrap()),
+                ("AWS_PROFILE", profile),
+            ]
+        };
+        let found = parse("s3://images", None, &variables("site")).unwrap();
+        assert!(!format!("{found:?}").contains("hunter"), "{found:?}");
+        let BucketAccess { url, region, key: AccessKey { id, secret, session_token, .. } } = found.access.unwrap();
+        assert_eq!((url.as_str(), region.as_str()), ("https://files.example/images/", "r"));
+        assert_eq!((id.as_str(), secret.expose()), ("b", "hunter2"));
+        assert_eq!(session_token.unwrap().expose(), "hunter3");
+        assert!(parse("s3://images", None, &variables("default")).unwrap().access.is_err(), "it has no secret");
+        assert!(parse("s3://images", None, &variables("other")).unwrap().access.is_err());
+    }
+
+    #[test]
+    fn a_site_with_https_does_not_redirect_to_http() {
+        let variables = [&KEY[..], &[("AWS_ENDPOINT_URL", "http://10.0.0.1:9000")]].concat();
+        let usable = |url, base_url| parse(url, base_url, &variables).unwrap().access.is_ok();
+        assert!(!usable("s3://images", Some("https://troupe.example")));
+        assert!(usable("s3://images?proxy=true", Some("https://troupe.example")));
+        assert!(usable("s3://images", Some("http://127.0.0.1:8080")));
+        assert!(usable("s3://images", None));
+    }
+}

@@ -1,0 +1,172 @@
+"""A real S3-compatible service for the tests, which fails in the ways that a test commands.
+
+Moto keeps the objects. Every request is checked before: its signature by botocore, which is Amazon's own
+implementation, and its body against the checksums in its headers. Times are not checked, since tests run at a
+time of their own.
+
+The first line on standard output is the port. Each line on standard input is a JSON array of the name of a
+bucket and a command, and is answered by one line. The process ends when standard input does.
+"""
+
+import base64
+import hashlib
+import io
+import json
+import logging
+import sys
+import threading
+
+from botocore.auth import S3SigV4Auth, S3SigV4QueryAuth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+from moto.core import DEFAULT_ACCOUNT_ID
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from moto.s3.models import s3_backends
+from urllib.parse import parse_qsl, urlencode
+from werkzeug.serving import WSGIRequestHandler, make_server
+from werkzeug.wrappers import Response
+
+KEY = Credentials("key-of-the-tests", "secret-of-the-tests")
+TOKEN = "token-of-the-tests"
+
+
+class Refused(Exception):
+    """An error as S3 answers it."""
+
+    def __init__(self, status, code):
+        self.response = Response(f"<Error><Code>{code}</Code></Error>", status, content_type="application/xml")
+
+
+def check_signature(environ):
+    headers = {
+        name.removeprefix("HTTP_").replace("_", "-").lower(): value
+        for name, value in environ.items()
+        if name.startswith("HTTP_") or name in ("CONTENT_TYPE", "CONTENT_LENGTH")
+    }
+    query = dict(parse_qsl(environ["QUERY_STRING"], keep_blank_values=True))
+    if "X-Amz-Signature" in query:
+        signature = query.pop("X-Amz-Signature")
+        credential, names = query["X-Amz-Credential"], query["X-Amz-SignedHeaders"]
+        time, token = query["X-Amz-Date"], query.get("X-Amz-Security-Token")
+    else:
+        if "authorization" not in headers:
+            raise Refused(403, "AccessDenied")
+        fields = headers["authorization"].removeprefix("AWS4-HMAC-SHA256 ").split(",")
+        fields = dict(field.strip().split("=", 1) for field in fields)
+        signature, credential, names = fields["Signature"], fields["Credential"], fields["SignedHeaders"]
+        time, token = headers["x-amz-date"], headers.get("x-amz-security-token")
+        unsigned = [name for name in headers if name.startswith("x-amz-") and name not in names.split(";")]
+        if unsigned:
+            raise Refused(403, "AccessDenied")
+    key, day, region, service, _ = credential.split("/")
+    if key != KEY.access_key:
+        raise Refused(403, "InvalidAccessKeyId")
+    if token not in (None, TOKEN):
+        raise Refused(400, "InvalidToken")
+    url = f"http://{headers['host']}{environ['RAW_URI'].split('?')[0]}"
+    signed = {name: value for name, value in headers.items() if name in names.split(";")}
+    if environ["QUERY_STRING"]:
+        signer = S3SigV4QueryAuth(KEY, service, region)
+        request = AWSRequest(environ["REQUEST_METHOD"], f"{url}?{urlencode(query)}", signed)
+    else:
+        signer = S3SigV4Auth(KEY, service, region)
+        request = AWSRequest(environ["REQUEST_METHOD"], url, signed)
+    request.context["timestamp"] = time
+    text = signer.string_to_sign(request, signer.canonical_request(request))
+    if not time.startswith(day) or signer.signature(text, request) != signature:
+        raise Refused(403, "SignatureDoesNotMatch")
+
+
+def check_body(environ, body):
+    digest = hashlib.sha256(body)
+    if environ.get("HTTP_X_AMZ_CONTENT_SHA256", digest.hexdigest()) != digest.hexdigest():
+        raise Refused(400, "XAmzContentSHA256Mismatch")
+    checksum = base64.b64encode(digest.digest()).decode()
+    if environ.get("HTTP_X_AMZ_CHECKSUM_SHA256", checksum) != checksum:
+        raise Refused(400, "BadDigest")
+
+
+class Service:
+    def __init__(self):
+        self.moto = DomainDispatcherApplication(create_backend_app)
+        self.backend = s3_backends[DEFAULT_ACCOUNT_ID]["aws"]
+        # How a bucket behaves, if not as it should.
+        self.faults = {}
+        self.changed = threading.Condition()
+
+    def command(self, bucket, command):
+        if command == "open":
+            self.backend.create_bucket(bucket, "us-east-1")
+        elif command in ("lose", "damage", "truncate"):
+            for name in list(self.backend.buckets[bucket].keys):
+                self.spoil(bucket, name, command)
+        elif command == "list":
+            return sorted(self.backend.buckets[bucket].keys)
+        else:
+            with self.changed:
+                self.faults[bucket] = None if command == "work" else command
+                self.changed.notify_all()
+        return command
+
+    def spoil(self, bucket, name, how):
+        key = self.backend.get_object(bucket, name)
+        if how == "lose":
+            self.backend.delete_object(bucket, name)
+            return
+        content = key.value[:-1] if how == "truncate" else bytes(len(key.value))
+        checksum = base64.b64encode(hashlib.sha256(content).digest()).decode()
+        spoiled = self.backend.put_object(bucket, name, content, checksum_value=checksum)
+        spoiled.checksum_algorithm = "SHA256"
+
+    def __call__(self, environ, start_response):
+        body = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        fault = self.faults.get(environ["PATH_INFO"].split("/")[1])
+        with self.changed:
+            self.changed.wait_for(lambda: self.faults.get(environ["PATH_INFO"].split("/")[1]) != "hang")
+        try:
+            if fault == "away":
+                environ["werkzeug.socket"].shutdown(2)
+                return []
+            if fault == "fail":
+                raise Refused(503, "SlowDown")
+            check_signature(environ)
+            check_body(environ, body)
+        except Refused as refused:
+            return refused.response(environ, start_response)
+        if fault in ("forget", "lie"):
+            # As services do that know no checksums: `lie` even stores something else.
+            for name in [name for name in environ if "CHECKSUM" in name]:
+                del environ[name]
+            body = bytes(len(body)) if fault == "lie" else body
+        environ["wsgi.input"] = io.BytesIO(body)
+        response = Response.from_app(self.moto, environ)
+        if fault == "cut" and environ["REQUEST_METHOD"] == "GET":
+            response.response = self.half(environ, response.get_data())
+        return response(environ, start_response)
+
+    @staticmethod
+    def half(environ, content):
+        yield content[: len(content) // 2]
+        environ["werkzeug.socket"].shutdown(2)
+
+
+class Handler(WSGIRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def make_environ(self):
+        environ = super().make_environ()
+        environ["RAW_URI"] = self.path
+        return environ
+
+
+def main():
+    logging.disable(logging.CRITICAL)
+    service = Service()
+    server = make_server("127.0.0.1", 0, service, threaded=True, request_handler=Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    print(server.port, flush=True)
+    for line in sys.stdin:
+        print(json.dumps(service.command(*json.loads(line))), flush=True)
+
+
+main()
