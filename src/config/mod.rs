@@ -4,6 +4,7 @@
 //! environment, `--base-url` as a flag. A flag overrides the environment, which overrides the file,
 //! which overrides the default.
 
+mod access_key;
 mod clients;
 mod images;
 mod log;
@@ -27,8 +28,9 @@ use crate::domain::limits::MAX_LETTER_RATE;
 use crate::domain::retention::Retention;
 use crate::domain::web_url::parse_web_url;
 
+pub use access_key::AccessKey;
 pub use clients::ClientSettings;
-pub use images::{AccessKey, BucketSettings, ImagePlace};
+pub use images::{BucketSettings, ImagePlace};
 pub use log::LogFormat;
 pub use mail::{DkimSettings, MailSettings};
 pub use ops::{Ops, OpsListen};

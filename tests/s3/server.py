@@ -5,7 +5,7 @@ implementation, and its body against the checksums in its headers. Times are not
 time of their own.
 
 The first line on standard output is the port. Each line on standard input is a JSON array of the name of a
-bucket and a command, and is answered by one line. The process ends when standard input does.
+bucket and a command, and is answered by one line. `tls:CERTIFICATE:KEY` opens a port with TLS. The process ends when standard input does.
 """
 
 import base64
@@ -63,7 +63,7 @@ def check_signature(environ):
         raise Refused(403, "InvalidAccessKeyId")
     if token not in (None, TOKEN):
         raise Refused(400, "InvalidToken")
-    url = f"http://{headers['host']}{environ['RAW_URI'].split('?')[0]}"
+    url = f"{environ['wsgi.url_scheme']}://{headers['host']}{environ['RAW_URI'].split('?')[0]}"
     signed = {name: value for name, value in headers.items() if name in names.split(";")}
     if environ["QUERY_STRING"]:
         signer = S3SigV4QueryAuth(KEY, service, region)
@@ -100,6 +100,8 @@ class Service:
         elif command in ("lose", "damage", "truncate"):
             for name in list(self.backend.buckets[bucket].keys):
                 self.spoil(bucket, name, command)
+        elif command.startswith("tls:"):
+            return listen(self, tuple(command.split(":")[1:]))
         elif command == "list":
             return sorted(self.backend.buckets[bucket].keys)
         else:
@@ -159,12 +161,16 @@ class Handler(WSGIRequestHandler):
         return environ
 
 
+def listen(service, identity=None):
+    server = make_server("127.0.0.1", 0, service, threaded=True, request_handler=Handler, ssl_context=identity)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server.port
+
+
 def main():
     logging.disable(logging.CRITICAL)
     service = Service()
-    server = make_server("127.0.0.1", 0, service, threaded=True, request_handler=Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    print(server.port, flush=True)
+    print(listen(service), flush=True)
     for line in sys.stdin:
         print(json.dumps(service.command(*json.loads(line))), flush=True)
 

@@ -10,6 +10,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use serde_json::{Value, json};
 
+use super::Identity;
+
 /// The Python process, which ends when this program closes its standard input.
 struct Process {
     _child: Child,
@@ -73,6 +75,13 @@ impl Bucket {
     /// The names of the objects in it.
     pub fn objects(&self) -> Vec<String> {
         serde_json::from_value(Process::shared().command(&self.name, "list")).expect("names")
+    }
+
+    /// Another endpoint, with TLS.
+    pub fn tls_endpoint(identity: &Identity) -> String {
+        let [certificate, key] = [identity.certificate(), identity.key()].map(|path| path.display().to_string());
+        let port = Process::shared().command("", &format!("tls:{certificate}:{key}"));
+        format!("https://localhost:{port}")
     }
 
     /// Lets a command use the bucket.

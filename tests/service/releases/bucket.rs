@@ -6,7 +6,9 @@ use reqwest::header::HeaderMap;
 use reqwest::{Method, Response, StatusCode};
 use serde_json::Value;
 
-use crate::harness::{Bucket, Database, Program, address_in, disk_image, each_migrated_database, folder, wait_for};
+use crate::harness::{
+    Authority, Bucket, Database, Program, address_in, disk_image, each_migrated_database, folder, wait_for,
+};
 
 const IMAGE: &str = "/releases/Troupe-1.4.0.dmg";
 const PROXY: &str = "?proxy=true";
@@ -322,6 +324,26 @@ async fn a_session_token_and_a_file_with_the_key_are_used() {
     let url = site.get(IMAGE).await.headers()["location"].to_str().unwrap().to_owned();
     assert!(url.contains("X-Amz-Security-Token=token-of-the-tests"), "{url}");
     assert_eq!(reqwest::get(&url).await.unwrap().status(), 200);
+}
+
+#[tokio::test]
+async fn a_bucket_with_https_needs_a_certificate_that_the_system_trusts() {
+    let makers = Makers::on_sqlite("").await;
+    makers.image(14);
+    let authority = Authority::new();
+    let identity = authority.issue_to(&["localhost"]);
+    let endpoint = Bucket::tls_endpoint(&identity);
+    let publish = |trusted: &Authority| {
+        let mut command = makers.command(&["release", "publish", "image.dmg", "--version", "1.4.0"]);
+        command.env("AWS_ENDPOINT_URL", &endpoint).env("SSL_CERT_FILE", trusted.path()).env_remove("SSL_CERT_DIR");
+        Program::run(command)
+    };
+    let (code, output) = publish(&Authority::new());
+    assert_eq!(code, 1);
+    assert!(output.contains("the bucket is unavailable: invalid peer certificate"), "{output}");
+    let (code, output) = publish(&authority);
+    assert_eq!(code, 0, "{output}");
+    assert_eq!(makers.bucket.objects().len(), 1);
 }
 
 #[tokio::test]
