@@ -80,7 +80,7 @@ impl Store {
     pub(super) async fn is_standby(&self) -> bool {
         let Self::Postgres(pool) = self else { return false };
         let ask = async {
-            let mut connection = pool.connect_options().connect().await?;
+            let mut connection = pool.connect_options().await?.connect().await?;
             sqlx::query_scalar("SELECT pg_is_in_recovery()").fetch_one(&mut connection).await
         };
         matches!(timeout(STANDBY_TIMEOUT, ask).await, Ok(Ok::<bool, sqlx::Error>(true)))

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use sqlx::postgres::{PgConnection, PgPool};
+use sqlx::postgres::PgConnection;
 use sqlx::{Connection, Postgres};
 use uuid::Uuid;
 
@@ -14,6 +14,7 @@ use crate::domain::signup::KnownBefore;
 use crate::domain::text::Source;
 use crate::store::StoreFailure;
 use crate::store::confirmations::record_pending_opt_ins;
+use crate::store::postgres_pool::PostgresPool;
 use crate::store::sources::RefusedSources;
 use crate::store::statement::Statement;
 
@@ -77,7 +78,7 @@ SELECT COUNT(*), array_agg(address) FILTER (WHERE downloaded), array_agg(address
 type Known = (i64, Option<Vec<String>>, Option<Vec<String>>);
 
 pub(super) async fn insert(
-    pool: &PgPool,
+    pool: &PostgresPool,
     kept: &mut KeptConnection<Postgres>,
     mut signups: Vec<(usize, &SignupRecord)>,
     refused: &RefusedSources,
@@ -103,7 +104,7 @@ pub(super) async fn insert(
 /// Writes on the connection that was kept. If that one is lost, the write is repeated on another, which has no further effect
 /// if it was stored already.
 async fn record(
-    pool: &PgPool,
+    pool: &PostgresPool,
     kept: &mut KeptConnection<Postgres>,
     signups: &Indexed<'_>,
     people: &People<'_>,
