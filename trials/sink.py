@@ -1,11 +1,17 @@
-"""A mail server that accepts everything, and keeps the recipients and the times."""
+"""A mail server that accepts everything, and keeps the recipients, the times, and what had which Message-ID."""
 
 import asyncio
 import collections
+import hashlib
 import random
 import re
 import threading
 import time
+
+
+def _message_id(mail):
+    found = re.search(rb"^Message-ID:\s*(<[^>]*>)", mail, re.IGNORECASE | re.MULTILINE)
+    return found and found[1].decode()
 
 
 class Sink:
@@ -13,6 +19,7 @@ class Sink:
 
     def __init__(self, slowest=0):
         self.recipients, self.times, self.slowest = collections.Counter(), [], slowest
+        self.contents = collections.defaultdict(set)  # digests of the mails, by Message-ID
         self.arrived, ready = threading.Condition(), threading.Event()
 
         async def serve():
@@ -41,8 +48,9 @@ class Sink:
                 recipient = re.search(rb"<([^>]*)>", line)[1].decode().lower()
             if command == b"DATA":
                 writer.write(b"354 go on\r\n")
-                await reader.readuntil(b"\r\n.\r\n")
+                mail = await reader.readuntil(b"\r\n.\r\n")
                 with self.arrived:
+                    self.contents[_message_id(mail)].add(hashlib.sha256(mail).digest())
                     self.recipients[recipient] += 1
                     self.times.append(time.monotonic())
                     self.arrived.notify_all()

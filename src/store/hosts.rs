@@ -202,33 +202,36 @@ mod tests {
 
     const FIRST: Choice = Choice { host: 0, number: 0 };
 
-    fn writable(timeline: &str) -> Option<Answer> {
-        Some(Answer { timeline: timeline.to_owned(), is_new_session: false })
+    fn writable(timeline: &str) -> Answer {
+        Answer { timeline: timeline.to_owned(), is_new_session: false }
     }
 
-    fn reconnected(timeline: &str) -> Option<Answer> {
-        Some(Answer { timeline: timeline.to_owned(), is_new_session: true })
+    fn reconnected(timeline: &str) -> Answer {
+        Answer { timeline: timeline.to_owned(), is_new_session: true }
     }
 
     #[test]
     fn the_host_that_takes_writes_is_used() {
-        assert_eq!(next_choice(None, &[None, reconnected("00000001")]), Some(Choice { host: 1, number: 0 }));
-        assert_eq!(next_choice(Some(FIRST), &[None, writable("00000002")]), Some(Choice { host: 1, number: 1 }));
-        assert_eq!(next_choice(Some(FIRST), &[writable("00000001"), None]), Some(FIRST));
+        assert_eq!(next_choice(None, &[None, Some(reconnected("00000001"))]), Some(Choice { host: 1, number: 0 }));
+        assert_eq!(next_choice(Some(FIRST), &[None, Some(writable("00000002"))]), Some(Choice { host: 1, number: 1 }));
+        assert_eq!(next_choice(Some(FIRST), &[Some(writable("00000001")), None]), Some(FIRST));
     }
 
     #[test]
     fn of_two_that_take_writes_the_one_that_was_promoted_last_is_used() {
-        let both = [writable("00000009"), writable("0000000A")];
+        let both = [Some(writable("00000009")), Some(writable("0000000A"))];
         assert_eq!(next_choice(Some(FIRST), &both), Some(Choice { host: 1, number: 1 }));
-        let equal = [reconnected("00000001"), writable("00000001")];
+        let equal = [Some(reconnected("00000001")), Some(writable("00000001"))];
         let second = Choice { host: 1, number: 4 };
         assert_eq!(next_choice(Some(second), &equal), Some(second));
     }
 
     #[test]
     fn a_host_that_was_away_gets_new_connections() {
-        assert_eq!(next_choice(Some(FIRST), &[reconnected("00000001"), None]), Some(Choice { host: 0, number: 1 }));
+        assert_eq!(
+            next_choice(Some(FIRST), &[Some(reconnected("00000001")), None]),
+            Some(Choice { host: 0, number: 1 })
+        );
     }
 
     #[test]
