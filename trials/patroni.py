@@ -170,7 +170,8 @@ class Cluster:
             if not primary:
                 return False
             followers = primary.state().get("replication") or []
-            streams = any(one["state"] == "streaming" for one in followers)
+            follower = self.other(primary).name
+            streams = any(one["state"] == "streaming" and one["application_name"] == follower for one in followers)
             # As etcd has it: only a standby that is named there is promoted.
             wanted = "sync_standby" if self.synchronous else "replica"
             return streams and any(one["role"] == wanted for one in primary.state("cluster").get("members", []))
