@@ -29,7 +29,8 @@ const TIMELINE: &str = "SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 
 
 /// The hosts of one `database_url`, at least one.
 pub struct Hosts {
-    hosts: Vec<PgConnectOptions>,
+    list: Vec<PgConnectOptions>,
+    pooler: bool,
     choice: watch::Sender<Option<Choice>>,
     is_followed: OnceLock<()>,
 }
@@ -47,8 +48,9 @@ impl Hosts {
     /// With the reason why the URL is invalid.
     pub(super) fn parse(url: &str) -> Result<Self, String> {
         const FORM: &str = "it is not of the form postgres://user:password@host:5432/database";
-        let list = HostList::split(url).ok_or(FORM)?;
-        if list.has_gap() {
+        let (url, pooler) = without_pooler(url)?;
+        let urls = HostList::split(&url).ok_or(FORM)?;
+        if urls.has_gap() {
             return Err("it has a comma without a host beside it".to_owned());
         }
         let parse = |url: String| {
@@ -59,20 +61,27 @@ impl Hosts {
                     .to_owned());
             }
             let options = postgres_tls::protect(options, &url)?;
-            Ok(options.application_name("porchlight").disable_statement_logging())
+            let options = options.application_name("porchlight").disable_statement_logging();
+            // PgBouncer refuses the parameter, and no statement is kept.
+            Ok(if pooler { options.extra_float_digits(None).statement_cache_capacity(0) } else { options })
         };
-        let hosts: Vec<_> = list.urls().map(parse).collect::<Result<_, String>>()?;
+        let list: Vec<_> = urls.urls().map(parse).collect::<Result<_, String>>()?;
         // A single host is used without being asked.
-        let choice = watch::Sender::new((hosts.len() == 1).then_some(Choice { host: 0, number: 0 }));
-        Ok(Self { hosts, choice, is_followed: OnceLock::new() })
+        let choice = watch::Sender::new((list.len() == 1).then_some(Choice { host: 0, number: 0 }));
+        Ok(Self { list, pooler, choice, is_followed: OnceLock::new() })
     }
 
     pub(super) fn choice(&self) -> watch::Receiver<Option<Choice>> {
         self.choice.subscribe()
     }
 
+    /// Grows with every choice.
+    pub(super) fn choice_number(&self) -> u64 {
+        self.choice.borrow().map_or(0, |choice| choice.number)
+    }
+
     pub(super) fn options(&self, choice: Choice) -> &PgConnectOptions {
-        &self.hosts[choice.host]
+        &self.list[choice.host]
     }
 
     /// The host that is used, such as `db2.example:5432`, if there are several and one of them takes writes.
@@ -81,19 +90,24 @@ impl Hosts {
         Some(address(self.options(choice)))
     }
 
+    /// Whether the hosts are poolers that give a session only for a transaction.
+    pub(super) const fn has_pooler(&self) -> bool {
+        self.pooler
+    }
+
     pub(super) fn is_several(&self) -> bool {
-        self.hosts.len() > 1
+        self.list.len() > 1
     }
 
     /// What protects the connections to the host that is protected least.
     pub(super) fn tls(&self) -> Option<PostgresTls> {
-        self.hosts.iter().map(PostgresTls::of).max()
+        self.list.iter().map(PostgresTls::of).max()
     }
 
     /// Starts to ask the hosts, unless that was done before. It ends when nobody uses them any more.
     pub(super) fn follow(self: &Arc<Self>) {
         if self.is_several() && self.is_followed.set(()).is_ok() {
-            let sessions = self.hosts.iter().map(|_| None).collect();
+            let sessions = self.list.iter().map(|_| None).collect();
             tokio::spawn(follow(Arc::downgrade(self), sessions));
         }
     }
@@ -114,8 +128,8 @@ impl Hosts {
 /// Names every host, without user and password.
 impl fmt::Display for Hosts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let database = self.hosts.first().and_then(PgConnectOptions::get_database).unwrap_or("default");
-        let addresses: Vec<_> = self.hosts.iter().map(address).collect();
+        let database = self.list.first().and_then(PgConnectOptions::get_database).unwrap_or("default");
+        let addresses: Vec<_> = self.list.iter().map(address).collect();
         write!(f, "PostgreSQL, {database} at {}", addresses.join(", "))
     }
 }
@@ -125,6 +139,19 @@ impl fmt::Debug for Hosts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Hosts({self})")
     }
+}
+
+/// Takes the parameter `pooler=transaction` out of the URL. The driver does not know it.
+fn without_pooler(url: &str) -> Result<(String, bool), String> {
+    let Some((start, parameters)) = url.split_once('?') else { return Ok((url.to_owned(), false)) };
+    let (pooler, others): (Vec<_>, Vec<_>) = parameters.split('&').partition(|one| one.starts_with("pooler="));
+    if pooler.iter().any(|one| *one != "pooler=transaction") {
+        return Err(
+            "its parameter `pooler` is not `transaction`, the only mode of a pooler that has to be named".to_owned()
+        );
+    }
+    let mark = if others.is_empty() { "" } else { "?" };
+    Ok((format!("{start}{mark}{}", others.join("&")), !pooler.is_empty()))
 }
 
 fn address(options: &PgConnectOptions) -> String {
@@ -158,7 +185,7 @@ fn next_choice(current: Option<Choice>, answers: &[Option<Answer>]) -> Option<Ch
 
 async fn follow(hosts: Weak<Hosts>, mut sessions: Vec<Option<PgConnection>>) {
     while let Some(hosts) = hosts.upgrade() {
-        let asked = hosts.hosts.iter().zip(&mut sessions).map(|(host, session)| ask(host, session));
+        let asked = hosts.list.iter().zip(&mut sessions).map(|(host, session)| ask(host, session));
         let answers = join_all(asked).await;
         hosts.choose(&answers);
         drop(hosts);
@@ -257,6 +284,15 @@ mod tests {
             let why = Hosts::parse(url).unwrap_err();
             assert!(!why.contains("secret"), "{why}");
         }
+    }
+
+    #[test]
+    fn a_pooler_is_named_in_a_parameter_of_the_url() {
+        let has_pooler = |url: &str| Hosts::parse(url).map(|hosts| hosts.has_pooler());
+        assert_eq!(has_pooler("postgres://me@a,b/site?pooler=transaction&sslmode=require"), Ok(true));
+        assert_eq!(has_pooler("postgres://me@a/site?pooler=transaction"), Ok(true));
+        assert_eq!(has_pooler("postgres://me@a/site?sslmode=require"), Ok(false));
+        assert!(has_pooler("postgres://me@a/site?pooler=session").unwrap_err().contains("`pooler`"));
     }
 
     #[test]

@@ -33,6 +33,7 @@ mod pending_counts;
 mod people;
 mod postgres_pool;
 mod postgres_tls;
+mod postgres_transaction;
 mod prune;
 mod purge;
 mod reads;
