@@ -16,7 +16,7 @@ pub struct StartedDownload {
 /// Records the download, and the opt-in if `updates` is set, and returns the URL of the newest image.
 ///
 /// `updates` turns the letter on and never off: without it, the opt-in of an earlier download stays. With the setting
-/// `confirm_updates` the opt-in is pending until the person confirms it ([`confirm_opt_in`](super::confirm_opt_in)). `already` is
+/// `confirm_updates` the opt-in is pending until the person confirms it ([`confirm_opt_in`](super::confirm_opt_in())). `already` is
 /// exact even across instances, because the row of a person keeps the ids of the first download and the first join. Both
 /// rules are in the statements of `store/signups/sqlite.rs` and `store/signups/postgres.rs`.
 ///
