@@ -1,9 +1,11 @@
-"""A mail server that accepts everything, and keeps the recipients and the times, and the mails if it is told to."""
+"""A mail server that accepts everything, and keeps the recipients, the times, what had which Message-ID, and the mails if it is
+told to."""
 
 import asyncio
 import collections
 import email
 import email.policy
+import hashlib
 import random
 import re
 import threading
@@ -16,6 +18,16 @@ class Mail(collections.namedtuple("Mail", "sender recipient content")):
         return [(name, value) for name, value in self.content.items() if name != "Date"], self.content.get_content()
 
 
+def _message_id(mail):
+    found = re.search(rb"^Message-ID:\s*(<[^>]*>)", mail, re.IGNORECASE | re.MULTILINE)
+    return found and found[1].decode()
+
+
+def _undated(mail):
+    """A repeated mail has another date, and nothing else that differs."""
+    return re.sub(rb"^Date:[^\r\n]*\r\n", b"", mail, count=1, flags=re.MULTILINE)
+
+
 class Sink:
     """Answers after a random time up to `slowest` seconds."""
 
@@ -24,6 +36,7 @@ class Sink:
         self.keep, self.mails = keep, []
         # Whether to close the connection instead of answering the next mail.
         self.drop_next = False
+        self.contents = collections.defaultdict(set)  # digests of the mails, by Message-ID
         self.arrived, ready = threading.Condition(), threading.Event()
 
         async def serve():
@@ -54,10 +67,11 @@ class Sink:
                 recipient = re.search(rb"<([^>]*)>", line)[1].decode().lower()
             if command == b"DATA":
                 writer.write(b"354 go on\r\n")
-                content = await reader.readuntil(b"\r\n.\r\n")
+                mail = await reader.readuntil(b"\r\n.\r\n")
                 with self.arrived:
+                    self.contents[_message_id(mail)].add(hashlib.sha256(_undated(mail)).digest())
                     if self.keep:
-                        content = content[:-3].replace(b"\r\n..", b"\r\n.")
+                        content = mail[:-3].replace(b"\r\n..", b"\r\n.")
                         self.mails.append(Mail(sender, recipient, email.message_from_bytes(content, policy=email.policy.default)))
                     self.recipients[recipient] += 1
                     self.times.append(time.monotonic())

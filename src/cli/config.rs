@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use clap::{Arg, CommandFactory, Subcommand};
 use serde_json::{Value, json};
 
-use super::{Cli, CommandFailure, base_url, print_json, print_line};
+use super::{Cli, CommandFailure, base_url, block_on, print_json, print_line};
 use crate::config::{InvalidSettings, ResolvedSetting, Settings, is_secret, redacted};
-use crate::store::Database;
+use crate::store::{Database, Store};
 
 #[derive(Clone, Copy, Debug, Subcommand)]
 pub(super) enum ConfigCommand {
@@ -91,7 +91,7 @@ pub(super) fn run(
             Ok(())
         }
         ConfigCommand::Show { json } => {
-            show(&resolved?, settings.as_ref().ok(), json);
+            show(&resolved?, settings.as_ref().ok(), json)?;
             settings?;
             Ok(())
         }
@@ -111,22 +111,74 @@ fn print_example() {
     }
 }
 
-fn show(resolved: &BTreeMap<String, ResolvedSetting>, settings: Option<&Settings>, as_json: bool) {
+fn show(
+    resolved: &BTreeMap<String, ResolvedSetting>,
+    settings: Option<&Settings>,
+    as_json: bool,
+) -> Result<(), CommandFailure> {
+    let host = settings.map_or(Ok(HostInUse::NotAsked), host_in_use)?;
     let all = SettingHelp::all().into_iter().map(|setting| {
         let (value, set_by) = match resolved.get(&setting.name) {
             Some(resolved) => (Some(redacted(&setting.name, &resolved.value)), resolved.origin.to_string()),
             None => (setting.default_value(settings), "default".to_owned()),
         };
-        (setting.name, value, set_by)
+        let host = if setting.name == "database_url" { &host } else { &HostInUse::NotAsked };
+        (setting.name, value, set_by, host)
     });
     if as_json {
-        let all: Value =
-            all.map(|(name, value, set_by)| json!({ "name": name, "value": value, "from": set_by })).collect();
-        return print_json(&all);
+        let all: Value = all
+            .map(|(name, value, set_by, host)| host.in_json(json!({ "name": name, "value": value, "from": set_by })))
+            .collect();
+        print_json(&all);
+        return Ok(());
     }
-    for (name, value, set_by) in all {
-        print_line(&format!("{name:<16} {}  ({set_by})", value.as_deref().unwrap_or("none")));
+    for (name, value, set_by, host) in all {
+        print_line(&format!("{name:<16} {}  ({set_by}{})", value.as_deref().unwrap_or("none"), host.in_words()));
     }
+    Ok(())
+}
+
+/// Which of several hosts of the database takes writes.
+#[derive(Debug)]
+enum HostInUse {
+    /// There are not several.
+    NotAsked,
+    None,
+    Host(String),
+}
+
+impl HostInUse {
+    fn in_words(&self) -> String {
+        match self {
+            Self::NotAsked => String::new(),
+            Self::None => "; no host takes writes".to_owned(),
+            Self::Host(host) => format!("; {host} takes writes and is used"),
+        }
+    }
+
+    fn in_json(&self, mut setting: Value) -> Value {
+        match self {
+            Self::NotAsked => {}
+            Self::None => setting["host_in_use"] = Value::Null,
+            Self::Host(host) => setting["host_in_use"] = host.as_str().into(),
+        }
+        setting
+    }
+}
+
+fn host_in_use(settings: &Settings) -> Result<HostInUse, CommandFailure> {
+    let Ok(database) = Database::from_settings(settings) else { return Ok(HostInUse::NotAsked) };
+    if !database.has_several_hosts() {
+        return Ok(HostInUse::NotAsked);
+    }
+    block_on(async {
+        let store = Store::open_for_requests(&database)?;
+        // The answer is which host is used, also if it refuses the question.
+        let _ = store.ping().await;
+        let host = store.host_in_use();
+        store.close().await;
+        Ok(host.map_or(HostInUse::None, HostInUse::Host))
+    })
 }
 
 #[cfg(test)]

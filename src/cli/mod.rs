@@ -310,7 +310,7 @@ fn base_url(settings: &Settings) -> BaseUrl {
 }
 
 /// Runs a command to completion on a single-threaded runtime.
-fn block_on(command: impl Future<Output = Result<(), CommandFailure>>) -> Result<(), CommandFailure> {
+fn block_on<T>(command: impl Future<Output = Result<T, CommandFailure>>) -> Result<T, CommandFailure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let result = runtime.block_on(command);
     // Do not wait for blocking tasks, such as a DNS lookup: their results are no longer needed.

@@ -3,6 +3,7 @@
 use url::Url;
 
 use super::resolve::is_secret;
+use crate::domain::host_list::HostList;
 
 const NOT_SHOWN: &str = "(not shown)";
 /// Stands for a password in a URL.
@@ -16,7 +17,15 @@ pub fn redacted(name: &str, value: &str) -> String {
     if !is_secret(name) || is_file {
         return value.to_owned();
     }
-    without_password(value).unwrap_or_else(|| NOT_SHOWN.to_owned())
+    let hosts = HostList::split(value).filter(|hosts| hosts.is_several());
+    let shown = match hosts {
+        Some(hosts) => hosts.urls().next().and_then(|first| {
+            let first = without_password(&first)?;
+            Some(HostList::split(&first)?.with_hosts_of(hosts))
+        }),
+        None => without_password(value),
+    };
+    shown.unwrap_or_else(|| NOT_SHOWN.to_owned())
 }
 
 /// Whether the value of this setting is or has a part that [`redacted`] hides.
@@ -59,6 +68,9 @@ mod tests {
                 "postgres://db.example/site?user=me&password=hunter2&sslmode=require",
                 "postgres://db.example/site?user=me&password=***&sslmode=require",
             ),
+            ("postgres://me:hunter2@a:5432,b:5433/site?sslkey=b", "postgres://me:***@a:5432,b:5433/site?sslkey=***"),
+            ("postgres://me:hunter2,x@a,b/site", "postgres://me:***@a,b/site"),
+            ("postgres://me:1/hunter2,x@a,b/site", NOT_SHOWN),
             ("postgres://me:1/hunter2@db.example/site", NOT_SHOWN),
             ("postgres://me:1?hunter2@db.example/site", NOT_SHOWN),
             ("postgres://me:1#hunter2@db.example/site", NOT_SHOWN),

@@ -17,6 +17,7 @@ pub mod dkim;
 pub mod dkim_record;
 pub mod email;
 pub mod front_matter;
+pub mod host_list;
 pub mod host_name;
 pub mod hourly;
 pub mod image_name;

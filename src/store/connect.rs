@@ -5,20 +5,20 @@ use std::path::Path;
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
-use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
-use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, Row};
+use sqlx::{ConnectOptions, Connection};
 
-use super::migrations::{POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS};
+use super::migrations::SQLITE_MIGRATIONS;
+use super::postgres_pool::PostgresPool;
 use super::{Database, MigrationState, StoreFailure};
 
 /// How long a statement may wait for a connection, for a lock, or run. SQLite has no `statement` timeout; PostgreSQL
 /// counts lock waits towards it.
-#[derive(Clone, Copy)]
-struct Timeouts {
-    connect: Duration,
-    lock: Duration,
-    statement: Duration,
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Timeouts {
+    pub connect: Duration,
+    pub lock: Duration,
+    pub statement: Duration,
 }
 
 /// The largest number of connections of a pool. SQLite has one writer at a time anyway.
@@ -47,21 +47,21 @@ const REQUEST_TIMEOUTS: Timeouts = Timeouts {
 };
 
 /// A command may wait, and statements over long lists take time.
-const COMMAND_TIMEOUTS: Timeouts =
+pub(super) const COMMAND_TIMEOUTS: Timeouts =
     Timeouts { connect: Duration::from_secs(10), lock: Duration::from_secs(30), statement: Duration::from_mins(10) };
 
 /// Charts over years take seconds.
 const OPS_TIMEOUTS: Timeouts =
     Timeouts { connect: Duration::from_secs(5), lock: Duration::from_millis(1500), statement: Duration::from_secs(20) };
 
-/// For the connection that runs the migrations: creating the file may take a slow disk a while.
+/// For the connection that migrates a SQLite database: creating the file may take a slow disk a while.
 const MIGRATION_CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A pool of connections to the database. Cheap to clone; clones share the pool.
 #[derive(Clone, Debug)]
 pub enum Store {
     Sqlite(SqlitePool),
-    Postgres(PgPool),
+    Postgres(PostgresPool),
 }
 
 impl Store {
@@ -100,7 +100,7 @@ impl Store {
     fn open_with(database: &Database, timeouts: Timeouts, size: PoolSize) -> Result<Self, StoreFailure> {
         match database {
             Database::Sqlite(path) => open_sqlite(path, timeouts, size),
-            Database::Postgres(options) => Ok(open_postgres(options, timeouts, size)),
+            Database::Postgres(hosts) => Ok(Self::Postgres(PostgresPool::open(hosts, timeouts, size.postgres))),
         }
     }
 
@@ -119,26 +119,13 @@ impl Store {
     /// # Errors
     /// `Unavailable` if a retry may succeed, `Unusable` if the settings or the schema have to be changed first.
     pub async fn migrate(&self) -> Result<(), StoreFailure> {
-        let (migration_pool, _lock) = match self {
-            Self::Sqlite(pool) => {
-                let lock = lock_folder(pool).await;
-                self.create_private_file()?;
-                let options = SqlitePoolOptions::new().max_connections(1).acquire_timeout(MIGRATION_CONNECT_TIMEOUT);
-                let migration_pool = options.connect_lazy_with(pool.connect_options().as_ref().clone());
-                check_durability(&migration_pool).await?;
-                (Self::Sqlite(migration_pool), lock)
-            }
-            Self::Postgres(pool) => {
-                let options = PgPoolOptions::new().max_connections(1);
-                let options = options.acquire_timeout(pool.options().get_acquire_timeout());
-                // Otherwise every start logs the notice that the table of migrations exists.
-                let options = options.after_connect(|connection, _| {
-                    Box::pin(async { connection.execute("SET client_min_messages = warning").await.map(drop) })
-                });
-                (Self::Postgres(options.connect_lazy_with(pool.connect_options().as_ref().clone())), None)
-            }
-        };
-        let migrated = migration_pool.run_migrations().await;
+        let Self::Sqlite(pool) = self else { return self.run_migrations().await };
+        let _lock = lock_folder(pool).await;
+        self.create_private_file()?;
+        let options = SqlitePoolOptions::new().max_connections(1).acquire_timeout(MIGRATION_CONNECT_TIMEOUT);
+        let migration_pool = options.connect_lazy_with(pool.connect_options().as_ref().clone());
+        check_durability(&migration_pool).await?;
+        let migrated = Self::Sqlite(migration_pool.clone()).run_migrations().await;
         migration_pool.close().await;
         migrated
     }
@@ -152,7 +139,7 @@ impl Store {
         }
         match self {
             Self::Sqlite(pool) => SQLITE_MIGRATIONS.run(pool).await?,
-            Self::Postgres(pool) => POSTGRES_MIGRATIONS.run(pool).await?,
+            Self::Postgres(pool) => pool.migrate().await?,
         }
         // A newer program may have migrated the database since the check above.
         self.migration_state().await.map(drop)
@@ -183,6 +170,15 @@ impl Store {
         match self {
             Self::Sqlite(_) => 1,
             Self::Postgres(_) => 2,
+        }
+    }
+
+    /// The host that takes writes and is used, such as `db2.example:5432`, if `database_url` names several.
+    #[must_use]
+    pub fn host_in_use(&self) -> Option<String> {
+        match self {
+            Self::Sqlite(_) => None,
+            Self::Postgres(pool) => pool.host_in_use(),
         }
     }
 
@@ -262,41 +258,4 @@ pub(super) async fn check_durability(pool: &SqlitePool) -> Result<(), StoreFailu
         "the database would not be durable (journal_mode {journal}, synchronous {synchronous} instead of wal and {FULL}); \
          put it on a file system that supports WAL"
     )))
-}
-
-fn open_postgres(options: &PgConnectOptions, timeouts: Timeouts, size: PoolSize) -> Store {
-    let settings = format!(
-        "SET synchronous_commit = on; SET statement_timeout = {}; SET lock_timeout = {}; \
-         SET default_transaction_isolation = 'read committed'",
-        timeouts.statement.as_millis(),
-        timeouts.lock.as_millis(),
-    );
-    let pool = PgPoolOptions::new()
-        .max_connections(size.postgres)
-        .acquire_timeout(timeouts.connect)
-        // A session keeps the defaults of the time it was opened: one that is read-only stays so after the database is
-        // not. The question also tells whether the connection works, so the driver's own test is not needed.
-        .test_before_acquire(false)
-        .before_acquire(|connection, _| {
-            Box::pin(async {
-                let read_only: String = connection.fetch_one("SHOW transaction_read_only").await?.try_get(0)?;
-                Ok(read_only == "off")
-            })
-        })
-        .after_connect(move |connection, _| {
-            let settings = AssertSqlSafe(settings.clone());
-            Box::pin(async move {
-                connection.execute(settings).await?;
-                let (replica,): (bool,) =
-                    sqlx::query_as("SELECT pg_is_in_recovery()").fetch_one(&mut *connection).await?;
-                if replica {
-                    return Err(sqlx::Error::Protocol(
-                        "this PostgreSQL server is a standby and accepts no writes".to_owned(),
-                    ));
-                }
-                Ok(())
-            })
-        })
-        .connect_lazy_with(options.clone().application_name("porchlight").disable_statement_logging());
-    Store::Postgres(pool)
 }

@@ -7,9 +7,10 @@
 use futures_util::TryStreamExt;
 use futures_util::stream::BoxStream;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool, SqlitePoolOptions};
-use sqlx::{AssertSqlSafe, Executor, Postgres, Sqlite, Transaction};
+use sqlx::{AssertSqlSafe, Executor, Sqlite, Transaction};
 
 use super::migrations::{SQLITE_MIGRATIONS, migrations_up_to};
+use super::postgres_transaction::PostgresTransaction;
 use super::tables::{TableSchema, TableSummary, tables};
 use super::{Store, StoreFailure};
 
@@ -64,7 +65,7 @@ impl From<sqlx::Error> for CopyFailure {
 /// A transaction on either database.
 enum CopyTransaction {
     Sqlite(Transaction<'static, Sqlite>),
-    Postgres(Transaction<'static, Postgres>),
+    Postgres(PostgresTransaction),
 }
 
 impl CopyTransaction {

@@ -2,18 +2,17 @@
 
 use std::fmt;
 use std::path::PathBuf;
-use std::str::FromStr;
+use std::sync::Arc;
 
-use sqlx::postgres::PgConnectOptions;
-
-use super::postgres_tls::{self, PostgresTls};
+use super::hosts::Hosts;
+use super::postgres_tls::PostgresTls;
 use crate::config::{InvalidSettings, Settings};
 
 /// Which database to use.
 #[derive(Clone)]
 pub enum Database {
     Sqlite(PathBuf),
-    Postgres(Box<PgConnectOptions>),
+    Postgres(Arc<Hosts>),
 }
 
 impl Database {
@@ -42,11 +41,14 @@ impl Database {
             return Ok(Self::Sqlite(path.into()));
         }
         if url.starts_with("postgres://") || url.starts_with("postgresql://") {
-            let options = PgConnectOptions::from_str(url)
-                .map_err(|_| "it is not of the form postgres://user:password@host:5432/database".to_owned())?;
-            return Ok(Self::Postgres(Box::new(postgres_tls::protect(options, url)?)));
+            return Ok(Self::Postgres(Arc::new(Hosts::parse(url)?)));
         }
         Err("it has to start with sqlite: or postgres://".to_owned())
+    }
+
+    #[must_use]
+    pub fn has_several_hosts(&self) -> bool {
+        matches!(self, Self::Postgres(hosts) if hosts.is_several())
     }
 
     /// What protects the connections. SQLite has none.
@@ -54,7 +56,7 @@ impl Database {
     pub fn tls(&self) -> Option<PostgresTls> {
         match self {
             Self::Sqlite(_) => None,
-            Self::Postgres(options) => Some(PostgresTls::of(options)),
+            Self::Postgres(hosts) => hosts.tls(),
         }
     }
 }
@@ -71,10 +73,7 @@ impl fmt::Display for Database {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Sqlite(path) => write!(f, "SQLite, {}", path.display()),
-            Self::Postgres(options) => {
-                let (database, host) = (options.get_database().unwrap_or("default"), options.get_host());
-                write!(f, "PostgreSQL, {database} at {host}:{}", options.get_port())
-            }
+            Self::Postgres(hosts) => hosts.fmt(f),
         }
     }
 }

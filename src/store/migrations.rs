@@ -11,6 +11,12 @@ use sqlx::{AssertSqlSafe, SqlSafeStr};
 
 pub(super) static SQLITE_MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| embedded("sqlite/"));
 pub(super) static POSTGRES_MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| embedded("postgres/"));
+/// For a transaction that holds a lock already: the migrator would lock the session.
+pub(super) static POSTGRES_MIGRATIONS_WITHOUT_LOCK: LazyLock<Migrator> = LazyLock::new(|| {
+    let mut migrator = embedded("postgres/");
+    migrator.set_locking(false);
+    migrator
+});
 
 /// The SQLite migrations up to and including `version`.
 pub(super) fn migrations_up_to(version: i64) -> Migrator {

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use sqlx::ConnectOptions;
-use sqlx::postgres::PgPoolOptions;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 
+use super::connect::COMMAND_TIMEOUTS;
+use super::postgres_pool::PostgresPool;
 use super::{Database, Store, StoreFailure};
 
 /// For a connection and for locks: a command may wait.
@@ -29,9 +29,7 @@ impl Store {
     /// # Errors
     /// As [`Self::open`].
     pub fn open_existing_or_standby(database: &Database) -> Result<Self, StoreFailure> {
-        let Database::Postgres(options) = database else { return Self::open_existing(database) };
-        let pool = PgPoolOptions::new().max_connections(2).acquire_timeout(TIMEOUT);
-        let options = options.clone().application_name("porchlight").disable_statement_logging();
-        Ok(Self::Postgres(pool.connect_lazy_with(options)))
+        let Database::Postgres(hosts) = database else { return Self::open_existing(database) };
+        Ok(Self::Postgres(PostgresPool::open_for_reading(hosts, COMMAND_TIMEOUTS, 2)))
     }
 }

@@ -5,8 +5,8 @@ use url::{Host, Url};
 
 use crate::domain::relay::is_trusted_local;
 
-/// What protects the connections to a PostgreSQL server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What protects the connections to a PostgreSQL server, from the most to the least.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PostgresTls {
     /// The server is on loopback or a Unix socket: nothing leaves this machine.
     Local,

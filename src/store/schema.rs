@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
-use sqlx::ConnectOptions;
 use sqlx::migrate::Migrator;
+use sqlx::{ConnectOptions, Executor, Row};
 use tokio::time::timeout;
 
 use super::migrations::{POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS};
@@ -80,8 +80,8 @@ impl Store {
     pub(super) async fn is_standby(&self) -> bool {
         let Self::Postgres(pool) = self else { return false };
         let ask = async {
-            let mut connection = pool.connect_options().connect().await?;
-            sqlx::query_scalar("SELECT pg_is_in_recovery()").fetch_one(&mut connection).await
+            let mut connection = pool.connect_options().await?.connect().await?;
+            connection.fetch_one("SELECT pg_is_in_recovery()").await?.try_get(0)
         };
         matches!(timeout(STANDBY_TIMEOUT, ask).await, Ok(Ok::<bool, sqlx::Error>(true)))
     }

@@ -9,10 +9,11 @@ mod page;
 
 use std::time::Duration;
 
-use sqlx::{Connection, Executor, PgPool, SqliteConnection, SqlitePool};
+use sqlx::{Connection, Executor, SqliteConnection, SqlitePool};
 
 use self::page::{clear_unused_parts, is_in_unused_parts};
 use super::Store;
+use super::postgres_pool::PostgresPool;
 use crate::domain::email::EmailAddress;
 
 /// Truncating the WAL has to wait for readers and blocks writers, so each attempt is short.
@@ -80,7 +81,7 @@ impl Store {
 }
 
 /// Plain `VACUUM` blocks neither reads nor writes. Without permission it only warns, so that is checked first.
-async fn vacuum(pool: &PgPool) -> Result<(), sqlx::Error> {
+async fn vacuum(pool: &PostgresPool) -> Result<(), sqlx::Error> {
     let (is_permitted,): (bool,) = sqlx::query_as(MAY_VACUUM).fetch_one(pool).await?;
     if !is_permitted {
         return Err(sqlx::Error::Protocol("the role owns neither the tables nor the database".to_owned()));

@@ -20,6 +20,7 @@ mod confirmations;
 mod connections;
 mod contact;
 mod counts;
+mod database_hosts;
 mod discovery;
 mod download;
 mod forms;

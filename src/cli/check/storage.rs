@@ -41,7 +41,9 @@ pub(super) async fn check_database(settings: &Settings) -> (Finding, Option<Stor
                 ),
             };
             let tls = database.tls();
-            let place = tls.map_or_else(|| database.to_string(), |tls| format!("{database}, {}", tls.as_str()));
+            let in_use = store.host_in_use().map(|host| format!(" ({host} takes writes and is used)"));
+            let database = format!("{database}{}", in_use.unwrap_or_default());
+            let place = tls.map_or_else(|| database.clone(), |tls| format!("{database}, {}", tls.as_str()));
             let mut notes = vec![format!("{place}, {schema}.")];
             notes.extend(note.map(ToOwned::to_owned));
             notes.extend(tls.and_then(PostgresTls::risk).map(ToOwned::to_owned));

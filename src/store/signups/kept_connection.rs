@@ -10,7 +10,14 @@ use sqlx::pool::PoolConnection;
 const KEPT_FOR: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
-pub(super) struct KeptConnection<DB: Database>(Option<(PoolConnection<DB>, Instant)>);
+pub(super) struct KeptConnection<DB: Database>(Option<Kept<DB>>);
+
+#[derive(Debug)]
+struct Kept<DB: Database> {
+    connection: PoolConnection<DB>,
+    used: Instant,
+    host_number: u64,
+}
 
 impl<DB: Database> Default for KeptConnection<DB> {
     fn default() -> Self {
@@ -19,12 +26,19 @@ impl<DB: Database> Default for KeptConnection<DB> {
 }
 
 impl<DB: Database> KeptConnection<DB> {
-    pub(super) fn take(&mut self) -> Option<PoolConnection<DB>> {
-        self.0.take().filter(|(_, used)| used.elapsed() < KEPT_FOR).map(|(connection, _)| connection)
+    /// Returns the connection, unless another host was chosen since: `host_number` counts the choices.
+    pub(super) fn take(&mut self, host_number: u64) -> Option<PoolConnection<DB>> {
+        let kept = self.0.take().filter(|kept| kept.host_number == host_number && kept.used.elapsed() < KEPT_FOR)?;
+        Some(kept.connection)
     }
 
     /// Keeps the connection, unless the statement failed.
-    pub(super) fn keep<T>(&mut self, connection: PoolConnection<DB>, result: &Result<T, sqlx::Error>) {
-        self.0 = result.is_ok().then(|| (connection, Instant::now()));
+    pub(super) fn keep<T>(
+        &mut self,
+        connection: PoolConnection<DB>,
+        host_number: u64,
+        result: &Result<T, sqlx::Error>,
+    ) {
+        self.0 = result.is_ok().then(|| Kept { connection, used: Instant::now(), host_number });
     }
 }

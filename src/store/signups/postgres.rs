@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use sqlx::postgres::{PgConnection, PgPool};
-use sqlx::{Connection, Postgres};
+use sqlx::postgres::PgConnection;
+use sqlx::{Connection, Executor, Postgres};
 use uuid::Uuid;
 
 use super::kept_connection::KeptConnection;
@@ -14,6 +14,7 @@ use crate::domain::signup::KnownBefore;
 use crate::domain::text::Source;
 use crate::store::StoreFailure;
 use crate::store::confirmations::record_pending_opt_ins;
+use crate::store::postgres_pool::PostgresPool;
 use crate::store::sources::RefusedSources;
 use crate::store::statement::Statement;
 
@@ -77,7 +78,7 @@ SELECT COUNT(*), array_agg(address) FILTER (WHERE downloaded), array_agg(address
 type Known = (i64, Option<Vec<String>>, Option<Vec<String>>);
 
 pub(super) async fn insert(
-    pool: &PgPool,
+    pool: &PostgresPool,
     kept: &mut KeptConnection<Postgres>,
     mut signups: Vec<(usize, &SignupRecord)>,
     refused: &RefusedSources,
@@ -103,26 +104,51 @@ pub(super) async fn insert(
 /// Writes on the connection that was kept. If that one is lost, the write is repeated on another, which has no further effect
 /// if it was stored already.
 async fn record(
-    pool: &PgPool,
+    pool: &PostgresPool,
     kept: &mut KeptConnection<Postgres>,
     signups: &Indexed<'_>,
     people: &People<'_>,
     refused: &RefusedSources,
     requires_release: bool,
 ) -> Result<Known, sqlx::Error> {
-    if let Some(mut connection) = kept.take() {
+    if pool.has_pooler() {
+        return record_in_transaction(pool, signups, people, refused, requires_release).await;
+    }
+    let host_number = pool.host_number();
+    if let Some(mut connection) = kept.take(host_number) {
         match record_on(&mut connection, signups, people, refused, requires_release).await {
             Err(error) if StoreFailure::is_lost_session(&error) => {}
             result => {
-                kept.keep(connection, &result);
+                kept.keep(connection, host_number, &result);
                 return result;
             }
         }
     }
     let mut connection = Box::pin(pool.acquire()).await?;
     let result = record_on(&mut connection, signups, people, refused, requires_release).await;
-    kept.keep(connection, &result);
+    kept.keep(connection, host_number, &result);
     result
+}
+
+/// Behind a pooler no session is kept.
+async fn record_in_transaction(
+    pool: &PostgresPool,
+    signups: &Indexed<'_>,
+    people: &People<'_>,
+    refused: &RefusedSources,
+    requires_release: bool,
+) -> Result<Known, sqlx::Error> {
+    Box::pin(async {
+        let mut tx = pool.begin().await?;
+        let known = record_signups(&mut *tx, signups, people, refused, requires_release).await?;
+        let pending = pending_opt_ins(people);
+        if known.0 > 0 && !pending.is_empty() {
+            record_pending_opt_ins!(tx, |statement: Statement| statement.postgres, pending);
+        }
+        tx.commit().await?;
+        Ok(known)
+    })
+    .await
 }
 
 /// Opt-ins that wait for their confirmation take statements of their own, in one transaction with their signups.
@@ -139,7 +165,7 @@ async fn record_on(
     }
     Box::pin(async {
         let mut tx = connection.begin().await?;
-        let known = record_signups(&mut tx, signups, people, refused, requires_release).await?;
+        let known = record_signups(&mut *tx, signups, people, refused, requires_release).await?;
         if known.0 > 0 {
             record_pending_opt_ins!(tx, |statement: Statement| statement.postgres, pending);
         }
@@ -149,8 +175,8 @@ async fn record_on(
     .await
 }
 
-async fn record_signups(
-    connection: &mut PgConnection,
+async fn record_signups<'c>(
+    connection: impl Executor<'c, Database = Postgres>,
     signups: &Indexed<'_>,
     people: &People<'_>,
     refused: &RefusedSources,

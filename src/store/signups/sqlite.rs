@@ -76,12 +76,13 @@ pub(super) async fn insert(
     signups: Vec<(usize, &SignupRecord)>,
     refused: &RefusedSources,
 ) -> Result<Vec<Option<KnownBefore>>, sqlx::Error> {
-    let mut connection = match kept.take() {
+    const ONLY_HOST: u64 = 0;
+    let mut connection = match kept.take(ONLY_HOST) {
         Some(connection) => connection,
         None => Box::pin(pool.acquire()).await?,
     };
     let result = insert_on(&mut connection, signups, refused).await;
-    kept.keep(connection, &result);
+    kept.keep(connection, ONLY_HOST, &result);
     result
 }
 

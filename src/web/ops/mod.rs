@@ -121,6 +121,9 @@ async fn readyz(app: &App) -> Response {
     if let Some(expires) = app.service().certificate.as_ref().and_then(CertificateStatus::expires) {
         report["certificate_expires"] = expires.rfc3339().into();
     }
+    if let Some(host) = app.service().store.host_in_use() {
+        report["database_host"] = host.into();
+    }
     let mut response = Response::new(Body::from(format!("{report:#}\n")));
     *response.status_mut() = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));

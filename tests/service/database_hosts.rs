@@ -1,0 +1,102 @@
+//! A `database_url` with several hosts, and one that leads to a pooler.
+
+use std::net::TcpListener;
+
+use futures_util::future::join_all;
+use porchlight::config::RawSettings;
+use serde_json::json;
+
+use crate::harness::{Database, PgBouncer, Program, Service, free_port};
+use crate::ops::{becomes_ready, readiness, watched};
+
+#[tokio::test]
+async fn of_several_hosts_the_one_that_takes_writes_is_used_and_named() {
+    let database = Database::migrated_postgres().await;
+    // Connections to it are opened, and nothing is ever answered.
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a listener");
+    let address = silent.local_addr().expect("an address");
+    let (start, server) = database.url().split_once('@').expect("a user");
+    let (start, host) = (start.replace("//tests", "//tests:hunter2"), server.split('/').next().expect("a host"));
+    let url = format!("{start}@{address},127.0.0.1:{},{server}", free_port());
+    let service = Service::start(watched(), Database::postgres_at(&url)).await;
+    becomes_ready(&service).await;
+    service.post("/api/download", &json!({ "email": "ada@example.com" })).await.expect_ok();
+    assert_eq!(database.texts("SELECT address FROM people").await, ["ada@example.com"]);
+
+    assert_eq!(readiness(&service).await.1["database_host"], host);
+    for arguments in [&["check"][..], &["config", "show"], &["config", "show", "--json"], &["people", "list"]] {
+        let mut command = service.command(arguments);
+        command.args(["--database-url", &url]);
+        let (_, output) = Program::run(command);
+        let expected = match arguments {
+            ["people", ..] => "ada@example.com".to_owned(),
+            ["config", "show", "--json"] => format!("\"host_in_use\": \"{host}\""),
+            _ => format!("{host} takes writes and is used"),
+        };
+        assert!(output.contains(&expected) && !output.contains("hunter2"), "{output}");
+    }
+    service.stop().await;
+    drop(silent);
+}
+
+#[tokio::test]
+async fn hosts_of_which_none_takes_writes_are_reported_and_pages_are_served() {
+    let url = format!("postgres://tests@127.0.0.1:{},127.0.0.1:{}/site", free_port(), free_port());
+    let service = Service::start(RawSettings::default(), Database::postgres_at(&url)).await;
+    service.post("/api/download", &json!({ "email": "ada@example.com" })).await.expect_problem(503, "unavailable");
+    assert_eq!(service.get("/").await.status, 200);
+    let mut command = service.command(&["people", "list"]);
+    command.args(["--database-url", &url]);
+    let (code, output) = Program::run(command);
+    assert!(code == 1 && output.contains("none of its hosts takes writes"), "{output}");
+    service.stop().await;
+}
+
+/// The trigger notes what a commit waits for.
+const NOTE_DURABILITY: &str = "CREATE TABLE noted (value TEXT); \
+    CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS \
+    'BEGIN INSERT INTO noted VALUES (current_setting(''synchronous_commit'')); RETURN NEW; END'; \
+    CREATE TRIGGER note AFTER INSERT ON people FOR EACH ROW EXECUTE FUNCTION note()";
+
+#[tokio::test]
+async fn behind_a_pooler_in_transaction_mode_everything_works() {
+    const PEOPLE: usize = 60;
+    // Without tables: the service has to create them through the pooler.
+    let direct = Database::postgres().await;
+    direct.execute(&format!("ALTER DATABASE {} SET synchronous_commit = off", direct.name())).await;
+    let pooler = PgBouncer::start(&direct).await;
+    let service = Service::start(RawSettings::default(), Database::postgres_at(&pooler.url())).await;
+    direct.execute(NOTE_DURABILITY).await;
+
+    // At once, so that the sessions of the server change hands.
+    let all = (0..PEOPLE).map(async |number| {
+        let email = format!("p{number}@example.com");
+        let download = json!({ "email": email, "updates": true });
+        let message = json!({ "email": email, "message": format!("Hello from {number}") });
+        assert_eq!(service.post("/api/download", &download).await.expect_ok()["already"], false);
+        service.post("/api/contact", &message).await.expect_ok();
+        assert_eq!(service.post("/api/download", &download).await.expect_ok()["already"], true);
+        assert_eq!(service.get("/releases").await.status, 200);
+    });
+    join_all(all).await;
+    assert_eq!((direct.count("people").await, direct.count("messages").await), (60, 60));
+    assert_eq!(direct.texts("SELECT DISTINCT value FROM noted").await, ["on"]);
+
+    for (arguments, expected) in [
+        (&["people", "list"][..], "p59@example.com"),
+        (&["people", "show", "p7@example.com"], "p7@example.com"),
+        (&["inbox", "list"], "p8@example.com"),
+        (&["stats", "--json"], "downloads"),
+        (&["people", "suppress", "p9@example.com"], ""),
+        (&["people", "erase", "p7@example.com", "--yes"], ""),
+        (&["backup", "backup"], ""),
+        (&["check"], ", schema "),
+    ] {
+        let mut command = service.command(arguments);
+        command.args(["--database-url", &pooler.url()]);
+        let (code, output) = Program::run(command);
+        assert!((code == 0 || arguments == ["check"]) && output.contains(expected), "{arguments:?}: {output}");
+    }
+    assert_eq!(direct.count("people").await, 59);
+    service.stop().await;
+}
