@@ -20,7 +20,7 @@ PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 START_LIMIT = 60
 EXIT_LIMIT = 15
 # The services of packages that start one.
-SERVICES = {"caddy": "caddy", "haproxy": "haproxy", "nginx-light": "nginx"}
+SERVICES = {"caddy": "caddy", "etcd-server": "etcd", "haproxy": "haproxy", "nginx-light": "nginx", "patroni": "patroni"}
 # Headers that a finding mentions.
 SHOWN = ["content-type", "content-encoding", "content-length", "content-range", "location", "retry-after"]
 
