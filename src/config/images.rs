@@ -165,7 +165,11 @@ fn is_bucket_name(text: &str) -> bool {
 fn parse_endpoint(text: &str) -> Result<Url, InvalidSettings> {
     let endpoint = Url::parse(text).ok().filter(|url| {
         let is_web = matches!(url.scheme(), "http" | "https") && url.has_host();
-        is_web && url.query().is_none() && url.fragment().is_none() && url.username().is_empty()
+        is_web
+            && url.query().is_none()
+            && url.fragment().is_none()
+            && url.username().is_empty()
+            && url.password().is_none()
     });
     endpoint.ok_or_else(|| InvalidSettings::new(NAME, "AWS_ENDPOINT_URL is not an http or https URL of a host"))
 }

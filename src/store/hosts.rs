@@ -27,6 +27,9 @@ const IS_READ_ONLY: &str = "SHOW transaction_read_only";
 /// The timeline, which is the beginning of the name of the current WAL file. A server that is promoted begins a new one.
 const TIMELINE: &str = "SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)";
 
+/// The SQLSTATE `insufficient_privilege`.
+const NOT_ALLOWED: &str = "42501";
+
 /// The hosts of one `database_url`, at least one.
 pub struct Hosts {
     list: Vec<PgConnectOptions>,
@@ -41,6 +44,13 @@ pub(super) struct Choice {
     host: usize,
     /// Counts choices. Even if the same host is chosen again, the connections of the earlier choice may be dead.
     number: u64,
+}
+
+impl Choice {
+    /// Whether it was made at the same time as another choice, or later.
+    pub(super) const fn is_as_late_as(self, other: Self) -> bool {
+        self.number >= other.number
+    }
 }
 
 impl Hosts {
@@ -112,9 +122,15 @@ impl Hosts {
         }
     }
 
-    fn choose(&self, answers: &[Option<Answer>]) {
+    /// `seen` is the newest timeline that a host had that takes writes.
+    fn choose(&self, seen: &mut String, answers: &[Option<Answer>]) {
         self.choice.send_if_modified(|choice| {
-            let next = next_choice(*choice, answers);
+            let next = next_choice(*choice, seen, answers);
+            if let Some(newest) =
+                answers.iter().flatten().map(|answer| &answer.timeline).max().filter(|one| *one > seen)
+            {
+                seen.clone_from(newest);
+            }
             let changed = next != *choice;
             if changed && let Some(next) = next {
                 tracing::info!(host = address(self.options(next)), "this database host takes writes and is used now");
@@ -167,11 +183,13 @@ struct Answer {
 }
 
 /// Of the hosts that take writes, the one with the newest timeline is used: an older primary that does not know yet that another
-/// was promoted could only lose what it is given. If no host answers so, the last choice stays: the servers refuse writes
-/// themselves, and it may be this service that is cut off.
-fn next_choice(current: Option<Choice>, answers: &[Option<Answer>]) -> Option<Choice> {
-    let Some(newest) = answers.iter().flatten().map(|answer| &answer.timeline).max() else { return current };
-    let is_newest = |host: usize| answers.get(host)?.as_ref().filter(|answer| answer.timeline == *newest);
+/// was promoted could only lose what it is given. So a host with a timeline older than one that was `seen` is not chosen, even
+/// while the newer one does not answer. If no host answers so, the last choice stays: the servers refuse writes themselves, and
+/// it may be this service that is cut off.
+fn next_choice(current: Option<Choice>, seen: &str, answers: &[Option<Answer>]) -> Option<Choice> {
+    let newest = answers.iter().flatten().map(|answer| answer.timeline.as_str()).max();
+    let Some(newest) = newest.filter(|newest| *newest >= seen) else { return current };
+    let is_newest = |host: usize| answers.get(host)?.as_ref().filter(|answer| answer.timeline == newest);
     if let Some(current) = current
         && is_newest(current.host).is_some_and(|answer| !answer.is_new_session)
     {
@@ -184,10 +202,11 @@ fn next_choice(current: Option<Choice>, answers: &[Option<Answer>]) -> Option<Ch
 }
 
 async fn follow(hosts: Weak<Hosts>, mut sessions: Vec<Option<PgConnection>>) {
+    let mut seen = String::new();
     while let Some(hosts) = hosts.upgrade() {
         let asked = hosts.list.iter().zip(&mut sessions).map(|(host, session)| ask(host, session));
         let answers = join_all(asked).await;
-        hosts.choose(&answers);
+        hosts.choose(&mut seen, &answers);
         drop(hosts);
         sleep(INTERVAL).await;
     }
@@ -205,10 +224,11 @@ async fn ask(host: &PgConnectOptions, session: &mut Option<PgConnection>) -> Opt
         if !takes_writes(&mut connection).await? {
             return Ok((connection, None));
         }
-        // Some providers do not allow the question.
-        let timeline = match connection.fetch_optional(TIMELINE).await {
-            Ok(Some(row)) => row.try_get(0)?,
-            _ => String::new(),
+        let timeline = match connection.fetch_one(TIMELINE).await {
+            Ok(row) => row.try_get(0)?,
+            // Some providers do not allow the question.
+            Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some(NOT_ALLOWED) => String::new(),
+            Err(error) => return Err(error),
         };
         Ok::<_, sqlx::Error>((connection, Some(Answer { timeline, is_new_session })))
     };
@@ -239,32 +259,42 @@ mod tests {
 
     #[test]
     fn the_host_that_takes_writes_is_used() {
-        assert_eq!(next_choice(None, &[None, Some(reconnected("00000001"))]), Some(Choice { host: 1, number: 0 }));
-        assert_eq!(next_choice(Some(FIRST), &[None, Some(writable("00000002"))]), Some(Choice { host: 1, number: 1 }));
-        assert_eq!(next_choice(Some(FIRST), &[Some(writable("00000001")), None]), Some(FIRST));
+        assert_eq!(next_choice(None, "", &[None, Some(reconnected("00000001"))]), Some(Choice { host: 1, number: 0 }));
+        assert_eq!(
+            next_choice(Some(FIRST), "", &[None, Some(writable("00000002"))]),
+            Some(Choice { host: 1, number: 1 })
+        );
+        assert_eq!(next_choice(Some(FIRST), "", &[Some(writable("00000001")), None]), Some(FIRST));
     }
 
     #[test]
     fn of_two_that_take_writes_the_one_that_was_promoted_last_is_used() {
         let both = [Some(writable("00000009")), Some(writable("0000000A"))];
-        assert_eq!(next_choice(Some(FIRST), &both), Some(Choice { host: 1, number: 1 }));
+        assert_eq!(next_choice(Some(FIRST), "", &both), Some(Choice { host: 1, number: 1 }));
         let equal = [Some(reconnected("00000001")), Some(writable("00000001"))];
         let second = Choice { host: 1, number: 4 };
-        assert_eq!(next_choice(Some(second), &equal), Some(second));
+        assert_eq!(next_choice(Some(second), "", &equal), Some(second));
+    }
+
+    #[test]
+    fn while_the_host_that_was_promoted_does_not_answer_no_older_primary_is_used() {
+        let second = Choice { host: 1, number: 1 };
+        let answers = [Some(writable("00000005")), None];
+        assert_eq!(next_choice(Some(second), "00000006", &answers), Some(second));
     }
 
     #[test]
     fn a_host_that_was_away_gets_new_connections() {
         assert_eq!(
-            next_choice(Some(FIRST), &[Some(reconnected("00000001")), None]),
+            next_choice(Some(FIRST), "", &[Some(reconnected("00000001")), None]),
             Some(Choice { host: 0, number: 1 })
         );
     }
 
     #[test]
     fn while_no_host_takes_writes_nothing_changes() {
-        assert_eq!(next_choice(Some(FIRST), &[None, None]), Some(FIRST));
-        assert_eq!(next_choice(None, &[None, None]), None);
+        assert_eq!(next_choice(Some(FIRST), "", &[None, None]), Some(FIRST));
+        assert_eq!(next_choice(None, "", &[None, None]), None);
     }
 
     #[test]

@@ -3,8 +3,8 @@
 //! A connection has settings that durability and the limits of time depend on. Behind a pooler they belong to each transaction
 //! instead, because its sessions are handed to others, and every statement with arguments runs in a transaction.
 //!
-//! When another host is chosen, the connections to the one before are dropped, also those that are in use: a server that
-//! answers nothing would keep them for as long as TCP waits.
+//! When another host is chosen, the next use of a pool closes its connections to the one before. A statement that is under way
+//! there is not ended: the one who waits for it has a time limit, or waits until TCP gives up.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -36,7 +36,25 @@ struct Inner {
     /// Whether a single host may be a standby, which takes no writes.
     accepts_standby: bool,
     /// The pool of the host that was chosen last.
-    pool: Mutex<Option<(Choice, PgPool)>>,
+    pool: Mutex<HostPool>,
+}
+
+#[derive(Debug, Default)]
+enum HostPool {
+    #[default]
+    Unused,
+    Open(Choice, PgPool),
+    Closed,
+}
+
+impl HostPool {
+    /// Returns the pool that was open.
+    fn close(&mut self) -> Option<PgPool> {
+        match std::mem::replace(self, Self::Closed) {
+            Self::Open(_, pool) => Some(pool),
+            Self::Unused | Self::Closed => None,
+        }
+    }
 }
 
 impl PostgresPool {
@@ -70,15 +88,22 @@ impl PostgresPool {
     }
 
     pub(super) async fn acquire(&self) -> Result<PoolConnection<Postgres>, sqlx::Error> {
-        loop {
-            let mut choices = self.0.hosts.choice();
-            let pool = self.pool(self.choice().await?);
-            tokio::select! {
-                connection = pool.acquire() => return connection,
-                // There is no use in waiting for the host before.
-                Ok(()) = choices.changed() => {}
+        let acquire = async {
+            loop {
+                let mut choices = self.0.hosts.choice();
+                let pool = self.pool(self.choice().await?)?;
+                tokio::select! {
+                    biased;
+                    // There is no use in waiting for the host before, whose pool may be closed already.
+                    Ok(()) = choices.changed() => {}
+                    connection = pool.acquire() => match connection {
+                        Err(sqlx::Error::PoolClosed) => {}
+                        connection => return connection,
+                    },
+                }
             }
-        }
+        };
+        timeout(self.0.timeouts.connect, acquire).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
     }
 
     /// Whether a session is given only for a transaction.
@@ -147,9 +172,10 @@ impl PostgresPool {
         Ok(parts)
     }
 
+    /// Closes the connections, and opens no others.
     pub(super) async fn close(&self) {
-        let pool = self.0.pool.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some((_, pool)) = pool {
+        let pool = self.0.pool.lock().unwrap_or_else(PoisonError::into_inner).close();
+        if let Some(pool) = pool {
             pool.close().await;
         }
     }
@@ -161,11 +187,13 @@ impl PostgresPool {
         choice.ok_or_else(|| sqlx::Error::Protocol("none of its hosts takes writes".to_owned()))
     }
 
-    /// The pool of the host. That of an earlier choice is closed.
-    fn pool(&self, choice: Choice) -> PgPool {
+    /// The pool of the host. That of an earlier choice is closed, and a later one stays.
+    fn pool(&self, choice: Choice) -> Result<PgPool, sqlx::Error> {
         let mut current = self.0.pool.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, pool)) = current.as_ref().filter(|(of, _)| *of == choice) {
-            return pool.clone();
+        match &*current {
+            HostPool::Closed => return Err(sqlx::Error::Protocol("the connections to it are closed".to_owned())),
+            HostPool::Open(of, pool) if of.is_as_late_as(choice) => return Ok(pool.clone()),
+            HostPool::Open(..) | HostPool::Unused => {}
         }
         let (host, Inner { timeouts, size, accepts_standby, .. }) = (self.0.hosts.options(choice), &*self.0);
         let pool = if *accepts_standby {
@@ -176,10 +204,10 @@ impl PostgresPool {
         } else {
             open(host, *timeouts, *size, self.has_pooler())
         };
-        if let Some((_, before)) = current.replace((choice, pool.clone())) {
+        if let HostPool::Open(_, before) = std::mem::replace(&mut *current, HostPool::Open(choice, pool.clone())) {
             tokio::spawn(async move { before.close().await });
         }
-        pool
+        Ok(pool)
     }
 }
 
