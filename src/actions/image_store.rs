@@ -55,6 +55,17 @@ impl ImageStore {
         }
     }
 
+    /// As [`Self::check`], before a visitor is redirected to the image.
+    ///
+    /// # Errors
+    /// As [`Self::check`].
+    pub async fn check_for_visitor(&self, release: &Release) -> Result<(), ImageFailure> {
+        match self {
+            Self::Folder(_) => self.check(release).await,
+            Self::Bucket(bucket) => bucket.check_for_visitor(release).await.map_err(Into::into),
+        }
+    }
+
     /// Reads so many bytes of the image from the position `first`.
     ///
     /// # Errors

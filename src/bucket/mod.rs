@@ -10,7 +10,7 @@ mod signature;
 mod upload;
 
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -21,7 +21,7 @@ use http::header::{CONTENT_LENGTH, CONTENT_RANGE, RANGE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Empty, Limited};
 use hyper::body::Incoming;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use url::Url;
 
 use self::client::{Client, RequestBody, error_chain};
@@ -32,10 +32,12 @@ use crate::domain::limits::SIGNED_URL_LIFE;
 use crate::domain::release::Release;
 use crate::domain::sha256::Sha256;
 
-/// How long a question may take, for which a visitor waits.
-const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long the service may take to begin an answer, or to go on with an answer or an upload.
+/// How long the service may take to begin an answer, for which a visitor waits.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long the service may take to go on with an answer or an upload.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long an object that was found is taken to be there.
+const FOUND_FOR: Duration = Duration::from_secs(5);
 /// How much of an error is read.
 const MAX_ERROR_BYTES: usize = 16 * 1024;
 
@@ -67,6 +69,14 @@ struct Inner {
     client: Client,
     proxy: bool,
     clock: Clock,
+    /// The object that was found last.
+    found: Mutex<Option<Found>>,
+}
+
+#[derive(Debug)]
+struct Found {
+    sha256: Sha256,
+    at: Instant,
 }
 
 impl Bucket {
@@ -84,6 +94,7 @@ impl Bucket {
             client,
             proxy: settings.proxy,
             clock,
+            found: Mutex::default(),
         })))
     }
 
@@ -117,7 +128,7 @@ impl Bucket {
     /// When it does not, or that is unknown.
     pub async fn probe(&self) -> Result<(), BucketFailure> {
         // Only the answer to a GET request tells a missing bucket from a missing object.
-        match self.send(Method::GET, &self.0.url, &[], CHECK_TIMEOUT).await {
+        match self.send(Method::GET, &self.0.url, &[]).await {
             Ok(_) | Err(BucketFailure::Missing) => Ok(()),
             Err(failure) => Err(failure),
         }
@@ -131,10 +142,24 @@ impl Bucket {
         self.check_object(release).await.map(drop)
     }
 
+    /// As [`Self::check`], but an object that was found moments ago is not looked for again: many visitors download the newest
+    /// release.
+    ///
+    /// # Errors
+    /// As [`Self::check`].
+    pub async fn check_for_visitor(&self, release: &Release) -> Result<(), BucketFailure> {
+        let found = || self.0.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if found().as_ref().is_some_and(|found| found.sha256 == release.sha256 && found.at.elapsed() < FOUND_FOR) {
+            return Ok(());
+        }
+        self.check(release).await?;
+        *found() = Some(Found { sha256: release.sha256, at: Instant::now() });
+        Ok(())
+    }
+
     /// Returns whether the service has compared the SHA-256.
     async fn check_object(&self, release: &Release) -> Result<bool, BucketFailure> {
-        let response =
-            self.send(Method::HEAD, &self.object_url(release), &[(CHECKSUM_MODE, "ENABLED")], CHECK_TIMEOUT).await?;
+        let response = self.send(Method::HEAD, &self.object_url(release), &[(CHECKSUM_MODE, "ENABLED")]).await?;
         let length = header(response.headers(), &CONTENT_LENGTH).and_then(|length| length.parse().ok());
         compare(release, length, response.headers())
     }
@@ -153,7 +178,7 @@ impl Bucket {
         let whole = length == release.length;
         let headers = [(CHECKSUM_MODE, "ENABLED"), (RANGE, range.as_str())];
         let headers = if whole { &headers[..1] } else { &headers };
-        let response = self.send(Method::GET, &self.object_url(release), headers, IDLE_TIMEOUT).await?;
+        let response = self.send(Method::GET, &self.object_url(release), headers).await?;
         let headers = response.headers();
         let total = match response.status() {
             StatusCode::PARTIAL_CONTENT => {
@@ -176,12 +201,11 @@ impl Bucket {
         method: Method,
         url: &Url,
         headers: &[(HeaderName, &str)],
-        limit: Duration,
     ) -> Result<Response<Incoming>, BucketFailure> {
         let body = Empty::new().map_err(|never| match never {}).boxed_unsync();
         let request = self.request(method, url, headers, &Sha256::of(b""), body);
-        let response = timeout(limit, self.0.client.send(url, request)).await;
-        accept(response.map_err(|_| no_answer())??).await
+        let answer = async { accept(self.0.client.send(url, request).await?).await };
+        timeout(ANSWER_TIMEOUT, answer).await.map_err(|_| no_answer())?
     }
 
     fn request(

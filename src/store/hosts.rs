@@ -1,34 +1,19 @@
-//! Which of the hosts of `database_url` is used: the one that takes writes.
+//! The hosts of `database_url`, and which of them is used: the one that takes writes.
 //!
-//! If there are several hosts, a task asks each of them once a second, on a connection of its own. So a failover is noticed
-//! although no request writes, and a host that answers nothing delays no answer of the others for longer than
-//! [`ANSWER_TIMEOUT`]. Pools look here which host they belong to, see `store/postgres_pool.rs`.
+//! `store/hosts/follow.rs` asks the hosts. Pools look here which host they belong to, see `store/postgres_pool.rs`.
+
+mod follow;
 
 use std::fmt;
-use std::sync::{Arc, OnceLock, Weak};
-use std::time::Duration;
+use std::sync::{Arc, OnceLock};
 
-use futures_util::future::join_all;
-use sqlx::postgres::{PgConnectOptions, PgConnection};
-use sqlx::{ConnectOptions, Executor, Row};
+use sqlx::ConnectOptions;
+use sqlx::postgres::PgConnectOptions;
 use tokio::sync::watch;
-use tokio::time::{sleep, timeout};
 
+pub(super) use self::follow::{Choice, takes_writes};
 use super::postgres_tls::{self, PostgresTls};
 use crate::domain::host_list::HostList;
-
-/// How often the hosts are asked.
-const INTERVAL: Duration = Duration::from_secs(1);
-/// For connecting to a host, and for its answer.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// `on` on a standby, and where the defaults of the server, the database or the role make it so.
-const IS_READ_ONLY: &str = "SHOW transaction_read_only";
-/// The timeline, which is the beginning of the name of the current WAL file. A server that is promoted begins a new one.
-const TIMELINE: &str = "SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)";
-
-/// The SQLSTATE `insufficient_privilege`.
-const NOT_ALLOWED: &str = "42501";
 
 /// The hosts of one `database_url`, at least one.
 pub struct Hosts {
@@ -36,21 +21,6 @@ pub struct Hosts {
     pooler: bool,
     choice: watch::Sender<Option<Choice>>,
     is_followed: OnceLock<()>,
-}
-
-/// The host to use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Choice {
-    host: usize,
-    /// Counts choices. Even if the same host is chosen again, the connections of the earlier choice may be dead.
-    number: u64,
-}
-
-impl Choice {
-    /// Whether it was made at the same time as another choice, or later.
-    pub(super) const fn is_as_late_as(self, other: Self) -> bool {
-        self.number >= other.number
-    }
 }
 
 impl Hosts {
@@ -77,7 +47,7 @@ impl Hosts {
         };
         let list: Vec<_> = urls.urls().map(parse).collect::<Result<_, String>>()?;
         // A single host is used without being asked.
-        let choice = watch::Sender::new((list.len() == 1).then_some(Choice { host: 0, number: 0 }));
+        let choice = watch::Sender::new((list.len() == 1).then_some(Choice::FIRST));
         Ok(Self { list, pooler, choice, is_followed: OnceLock::new() })
     }
 
@@ -87,11 +57,11 @@ impl Hosts {
 
     /// Grows with every choice.
     pub(super) fn choice_number(&self) -> u64 {
-        self.choice.borrow().map_or(0, |choice| choice.number)
+        self.choice.borrow().map_or(0, Choice::number)
     }
 
     pub(super) fn options(&self, choice: Choice) -> &PgConnectOptions {
-        &self.list[choice.host]
+        &self.list[choice.host()]
     }
 
     /// The host that is used, such as `db2.example:5432`, if there are several and one of them takes writes.
@@ -117,27 +87,8 @@ impl Hosts {
     /// Starts to ask the hosts, unless that was done before. It ends when nobody uses them any more.
     pub(super) fn follow(self: &Arc<Self>) {
         if self.is_several() && self.is_followed.set(()).is_ok() {
-            let sessions = self.list.iter().map(|_| None).collect();
-            tokio::spawn(follow(Arc::downgrade(self), sessions));
+            tokio::spawn(follow::follow(Arc::downgrade(self), self.list.clone()));
         }
-    }
-
-    /// `seen` is the newest timeline that a host had that takes writes.
-    fn choose(&self, seen: &mut String, answers: &[Option<Answer>]) {
-        self.choice.send_if_modified(|choice| {
-            let next = next_choice(*choice, seen, answers);
-            if let Some(newest) =
-                answers.iter().flatten().map(|answer| &answer.timeline).max().filter(|one| *one > seen)
-            {
-                seen.clone_from(newest);
-            }
-            let changed = next != *choice;
-            if changed && let Some(next) = next {
-                tracing::info!(host = address(self.options(next)), "this database host takes writes and is used now");
-            }
-            *choice = next;
-            changed
-        });
     }
 }
 
@@ -174,128 +125,9 @@ fn address(options: &PgConnectOptions) -> String {
     format!("{}:{}", options.get_host(), options.get_port())
 }
 
-/// What a host answered that takes writes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Answer {
-    timeline: String,
-    /// Whether it was asked on a connection that was opened for it. The one before broke.
-    is_new_session: bool,
-}
-
-/// Of the hosts that take writes, the one with the newest timeline is used: an older primary that does not know yet that another
-/// was promoted could only lose what it is given. So a host with a timeline older than one that was `seen` is not chosen, even
-/// while the newer one does not answer. If no host answers so, the last choice stays: the servers refuse writes themselves, and
-/// it may be this service that is cut off.
-fn next_choice(current: Option<Choice>, seen: &str, answers: &[Option<Answer>]) -> Option<Choice> {
-    let newest = answers.iter().flatten().map(|answer| answer.timeline.as_str()).max();
-    let Some(newest) = newest.filter(|newest| *newest >= seen) else { return current };
-    let is_newest = |host: usize| answers.get(host)?.as_ref().filter(|answer| answer.timeline == newest);
-    if let Some(current) = current
-        && is_newest(current.host).is_some_and(|answer| !answer.is_new_session)
-    {
-        return Some(current);
-    }
-    let number = current.map_or(0, |current| current.number + 1);
-    let host = current.map(|current| current.host).filter(|host| is_newest(*host).is_some());
-    let host = host.or_else(|| (0..answers.len()).find(|host| is_newest(*host).is_some()))?;
-    Some(Choice { host, number })
-}
-
-async fn follow(hosts: Weak<Hosts>, mut sessions: Vec<Option<PgConnection>>) {
-    let mut seen = String::new();
-    while let Some(hosts) = hosts.upgrade() {
-        let asked = hosts.list.iter().zip(&mut sessions).map(|(host, session)| ask(host, session));
-        let answers = join_all(asked).await;
-        hosts.choose(&mut seen, &answers);
-        drop(hosts);
-        sleep(INTERVAL).await;
-    }
-}
-
-/// Returns `None` if the host takes no writes, or did not answer in time. Then its connection is closed.
-async fn ask(host: &PgConnectOptions, session: &mut Option<PgConnection>) -> Option<Answer> {
-    let is_new_session = session.is_none();
-    let kept = session.take();
-    let answer = async {
-        let mut connection = match kept {
-            Some(connection) => connection,
-            None => host.connect().await?,
-        };
-        if !takes_writes(&mut connection).await? {
-            return Ok((connection, None));
-        }
-        let timeline = match connection.fetch_one(TIMELINE).await {
-            Ok(row) => row.try_get(0)?,
-            // Some providers do not allow the question.
-            Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some(NOT_ALLOWED) => String::new(),
-            Err(error) => return Err(error),
-        };
-        Ok::<_, sqlx::Error>((connection, Some(Answer { timeline, is_new_session })))
-    };
-    let (connection, answer) = timeout(ANSWER_TIMEOUT, answer).await.ok()?.ok()?;
-    *session = Some(connection);
-    answer
-}
-
-/// Whether the server takes writes in this session.
-pub(super) async fn takes_writes(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
-    let read_only: String = connection.fetch_one(IS_READ_ONLY).await?.try_get(0)?;
-    Ok(read_only == "off")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const FIRST: Choice = Choice { host: 0, number: 0 };
-
-    fn writable(timeline: &str) -> Answer {
-        Answer { timeline: timeline.to_owned(), is_new_session: false }
-    }
-
-    fn reconnected(timeline: &str) -> Answer {
-        Answer { timeline: timeline.to_owned(), is_new_session: true }
-    }
-
-    #[test]
-    fn the_host_that_takes_writes_is_used() {
-        assert_eq!(next_choice(None, "", &[None, Some(reconnected("00000001"))]), Some(Choice { host: 1, number: 0 }));
-        assert_eq!(
-            next_choice(Some(FIRST), "", &[None, Some(writable("00000002"))]),
-            Some(Choice { host: 1, number: 1 })
-        );
-        assert_eq!(next_choice(Some(FIRST), "", &[Some(writable("00000001")), None]), Some(FIRST));
-    }
-
-    #[test]
-    fn of_two_that_take_writes_the_one_that_was_promoted_last_is_used() {
-        let both = [Some(writable("00000009")), Some(writable("0000000A"))];
-        assert_eq!(next_choice(Some(FIRST), "", &both), Some(Choice { host: 1, number: 1 }));
-        let equal = [Some(reconnected("00000001")), Some(writable("00000001"))];
-        let second = Choice { host: 1, number: 4 };
-        assert_eq!(next_choice(Some(second), "", &equal), Some(second));
-    }
-
-    #[test]
-    fn while_the_host_that_was_promoted_does_not_answer_no_older_primary_is_used() {
-        let second = Choice { host: 1, number: 1 };
-        let answers = [Some(writable("00000005")), None];
-        assert_eq!(next_choice(Some(second), "00000006", &answers), Some(second));
-    }
-
-    #[test]
-    fn a_host_that_was_away_gets_new_connections() {
-        assert_eq!(
-            next_choice(Some(FIRST), "", &[Some(reconnected("00000001")), None]),
-            Some(Choice { host: 0, number: 1 })
-        );
-    }
-
-    #[test]
-    fn while_no_host_takes_writes_nothing_changes() {
-        assert_eq!(next_choice(Some(FIRST), "", &[None, None]), Some(FIRST));
-        assert_eq!(next_choice(None, "", &[None, None]), None);
-    }
 
     #[test]
     fn each_host_of_a_url_is_protected_as_if_it_were_alone() {

@@ -45,6 +45,7 @@ mod scrub;
 mod signups;
 mod sources;
 mod statement;
+mod statement_limit;
 mod steps;
 mod tables;
 mod tasks;

@@ -3,10 +3,10 @@
 //! A connection has settings that durability and the limits of time depend on. Behind a pooler they belong to each transaction
 //! instead, because its sessions are handed to others, and every statement with arguments runs in a transaction.
 //!
-//! When another host is chosen, the next use of a pool closes its connections to the one before. A statement that is under way
-//! there is not ended: the one who waits for it has a time limit, or waits until TCP gives up.
+//! When another host is chosen, the connections to the one before are closed, and statements that are under way there fail.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
@@ -16,6 +16,7 @@ use sqlx::{
     AssertSqlSafe, ConnectOptions, Connection, Either, Execute, Executor, Postgres, Row, SqlSafeStr, SqlStr,
     Transaction,
 };
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::StoreFailure;
@@ -23,6 +24,12 @@ use super::connect::Timeouts;
 use super::hosts::{Choice, Hosts, takes_writes};
 use super::migrations::{POSTGRES_MIGRATIONS, POSTGRES_MIGRATIONS_WITHOUT_LOCK};
 use super::postgres_transaction::PostgresTransaction;
+use super::statement_limit::StatementLimit;
+
+/// The key of the lock that migrations hold, with a pooler or without.
+const MIGRATION_LOCK: &str = "hashtext('porchlight migrations')";
+/// How long a connection may take to finish what was under way when its user gave it back.
+const RETURN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Cheap to clone; clones share the connections.
 #[derive(Clone, Debug)]
@@ -48,6 +55,17 @@ enum HostPool {
 }
 
 impl HostPool {
+    /// Closes the pool of an earlier choice.
+    fn leave_host_before(&mut self, choice: Choice) {
+        if let Self::Open(of, pool) = self
+            && !of.is_as_late_as(choice)
+        {
+            let pool = pool.clone();
+            *self = Self::Unused;
+            tokio::spawn(async move { pool.close().await });
+        }
+    }
+
     /// Returns the pool that was open.
     fn close(&mut self) -> Option<PgPool> {
         match std::mem::replace(self, Self::Closed) {
@@ -60,16 +78,22 @@ impl HostPool {
 impl PostgresPool {
     /// Connections are opened on first use.
     pub(super) fn open(hosts: &Arc<Hosts>, timeouts: Timeouts, size: u32) -> Self {
-        hosts.follow();
-        let hosts = Arc::clone(hosts);
-        Self(Arc::new(Inner { hosts, timeouts, size, accepts_standby: false, pool: Mutex::default() }))
+        Self::new(hosts, timeouts, size, false)
     }
 
     /// As [`Self::open`], for reading: a single host may be a standby.
     pub(super) fn open_for_reading(hosts: &Arc<Hosts>, timeouts: Timeouts, size: u32) -> Self {
-        hosts.follow();
-        let (hosts, accepts_standby) = (Arc::clone(hosts), !hosts.is_several());
-        Self(Arc::new(Inner { hosts, timeouts, size, accepts_standby, pool: Mutex::default() }))
+        Self::new(hosts, timeouts, size, !hosts.is_several())
+    }
+
+    fn new(hosts: &Arc<Hosts>, timeouts: Timeouts, size: u32, accepts_standby: bool) -> Self {
+        let pool = Mutex::default();
+        let pool = Arc::new(Inner { hosts: Arc::clone(hosts), timeouts, size, accepts_standby, pool });
+        if hosts.is_several() {
+            hosts.follow();
+            tokio::spawn(leave_earlier_hosts(Arc::downgrade(&pool), hosts.choice()));
+        }
+        Self(pool)
     }
 
     /// The host that is used, if there are several, without user and password.
@@ -88,17 +112,26 @@ impl PostgresPool {
     }
 
     pub(super) async fn acquire(&self) -> Result<PoolConnection<Postgres>, sqlx::Error> {
+        Ok(self.acquire_with_limit().await?.0)
+    }
+
+    /// Also returns the limit for each statement.
+    async fn acquire_with_limit(&self) -> Result<(PoolConnection<Postgres>, StatementLimit), sqlx::Error> {
         let acquire = async {
             loop {
-                let mut choices = self.0.hosts.choice();
-                let pool = self.pool(self.choice().await?)?;
+                let (choice, mut choices) = (self.choice().await?, self.0.hosts.choice());
+                let (choice, pool) = self.pool(choice)?;
                 tokio::select! {
                     biased;
                     // There is no use in waiting for the host before, whose pool may be closed already.
-                    Ok(()) = choices.changed() => {}
+                    Ok(_) = choices.wait_for(|latest| *latest != Some(choice)) => {}
                     connection = pool.acquire() => match connection {
                         Err(sqlx::Error::PoolClosed) => {}
-                        connection => return connection,
+                        Err(error) => return Err(error),
+                        Ok(connection) => {
+                            let limit = StatementLimit::new(self.0.timeouts, choice, self.0.hosts.choice());
+                            return Ok((connection, limit));
+                        }
                     },
                 }
             }
@@ -121,20 +154,29 @@ impl PostgresPool {
         } else {
             statement.into_sql_str()
         };
-        let transaction = Transaction::begin(self.acquire().await?, Some(statement)).await?;
-        Ok(PostgresTransaction::new(transaction, !self.has_pooler()))
+        let (connection, mut limit) = self.acquire_with_limit().await?;
+        let transaction = limit.apply(Transaction::begin(connection, Some(statement))).await?;
+        Ok(PostgresTransaction::new(transaction, limit, !self.has_pooler()))
     }
 
     /// Runs the migrations, without limits of time.
     pub(super) async fn migrate(&self) -> Result<(), StoreFailure> {
-        if self.has_pooler() {
-            return self.migrate_in_transaction().await;
-        }
-        let host = self.connect_options().await?;
-        let connect = timeout(self.0.timeouts.connect, host.connect());
+        let choice = self.choice().await?;
+        let mut limit = StatementLimit::new(self.0.timeouts, choice, self.0.hosts.choice()).without_time();
+        // In a box, because the future is large. Its error has no room in that of the driver.
+        let migrate = Box::pin(async {
+            Ok(if self.has_pooler() { self.migrate_in_transaction().await } else { self.migrate_on(choice).await })
+        });
+        limit.apply(migrate).await?
+    }
+
+    async fn migrate_on(&self, host: Choice) -> Result<(), StoreFailure> {
+        let connect = timeout(self.0.timeouts.connect, self.0.hosts.options(host).connect());
         let mut connection = connect.await.map_err(|_| StoreFailure::timed_out())??;
         // Otherwise every start logs the notice that the table of migrations exists.
         connection.execute("SET client_min_messages = warning").await?;
+        // Held until the connection is closed. The migrator takes a lock of its own, as all programs of earlier versions do.
+        connection.execute(AssertSqlSafe(format!("SELECT pg_advisory_lock({MIGRATION_LOCK})"))).await?;
         POSTGRES_MIGRATIONS.run_direct(None, &mut connection, false).await?;
         connection.close().await?;
         Ok(())
@@ -143,11 +185,12 @@ impl PostgresPool {
     /// One transaction for all, because it holds the lock. The driver names its statements here, so that names which an earlier
     /// user of the session left are removed first, and its own ones afterwards.
     async fn migrate_in_transaction(&self) -> Result<(), StoreFailure> {
-        let mut transaction = self.begin().await?;
-        let prepare = "DEALLOCATE ALL; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; \
-                       SET LOCAL client_min_messages = warning; \
-                       SELECT pg_advisory_xact_lock(hashtext('porchlight migrations'))";
-        transaction.execute(prepare).await?;
+        let mut transaction = self.begin().await?.without_time_limit();
+        let prepare = format!(
+            "DEALLOCATE ALL; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; \
+             SET LOCAL client_min_messages = warning; SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"
+        );
+        transaction.execute(AssertSqlSafe(prepare)).await?;
         POSTGRES_MIGRATIONS_WITHOUT_LOCK.run_direct(None, transaction.connection(), false).await?;
         transaction.execute("DEALLOCATE ALL").await?;
         transaction.commit().await?;
@@ -160,11 +203,13 @@ impl PostgresPool {
         mut query: E,
     ) -> Result<Vec<Either<PgQueryResult, PgRow>>, sqlx::Error> {
         if !self.has_pooler() {
-            return self.acquire().await?.fetch_many(query).try_collect().await;
+            let (mut connection, mut limit) = self.acquire_with_limit().await?;
+            return limit.apply(connection.fetch_many(query).try_collect()).await;
         }
         // Without arguments it is one message, so it needs no transaction. `VACUUM` must not be in one.
         let Some(arguments) = query.take_arguments().map_err(sqlx::Error::Encode)? else {
-            return self.acquire().await?.fetch_many(query.sql()).try_collect().await;
+            let (mut connection, mut limit) = self.acquire_with_limit().await?;
+            return limit.apply(connection.fetch_many(query.sql()).try_collect()).await;
         };
         let mut transaction = self.begin().await?;
         let parts = transaction.fetch_many((query.sql(), Some(arguments))).try_collect().await?;
@@ -188,26 +233,37 @@ impl PostgresPool {
     }
 
     /// The pool of the host. That of an earlier choice is closed, and a later one stays.
-    fn pool(&self, choice: Choice) -> Result<PgPool, sqlx::Error> {
+    fn pool(&self, choice: Choice) -> Result<(Choice, PgPool), sqlx::Error> {
         let mut current = self.0.pool.lock().unwrap_or_else(PoisonError::into_inner);
+        current.leave_host_before(choice);
         match &*current {
-            HostPool::Closed => return Err(sqlx::Error::Protocol("the connections to it are closed".to_owned())),
-            HostPool::Open(of, pool) if of.is_as_late_as(choice) => return Ok(pool.clone()),
-            HostPool::Open(..) | HostPool::Unused => {}
+            HostPool::Closed => Err(sqlx::Error::Protocol("the connections to it are closed".to_owned())),
+            HostPool::Open(of, pool) => Ok((*of, pool.clone())),
+            HostPool::Unused => {
+                let (host, Inner { timeouts, size, .. }) = (self.0.hosts.options(choice), &*self.0);
+                let pool = if self.0.accepts_standby {
+                    PgPoolOptions::new()
+                        .max_connections(*size)
+                        .acquire_timeout(timeouts.connect)
+                        .connect_lazy_with(host.clone())
+                } else {
+                    open(host, *timeouts, *size, self.has_pooler())
+                };
+                *current = HostPool::Open(choice, pool.clone());
+                Ok((choice, pool))
+            }
         }
-        let (host, Inner { timeouts, size, accepts_standby, .. }) = (self.0.hosts.options(choice), &*self.0);
-        let pool = if *accepts_standby {
-            PgPoolOptions::new()
-                .max_connections(*size)
-                .acquire_timeout(timeouts.connect)
-                .connect_lazy_with(host.clone())
-        } else {
-            open(host, *timeouts, *size, self.has_pooler())
-        };
-        if let HostPool::Open(_, before) = std::mem::replace(&mut *current, HostPool::Open(choice, pool.clone())) {
-            tokio::spawn(async move { before.close().await });
+    }
+}
+
+/// Closes the connections to a host as soon as another one is chosen, even if nobody needs a connection then.
+async fn leave_earlier_hosts(pool: Weak<Inner>, mut choices: watch::Receiver<Option<Choice>>) {
+    while choices.changed().await.is_ok() {
+        let Some(pool) = pool.upgrade() else { return };
+        let choice = *choices.borrow_and_update();
+        if let Some(choice) = choice {
+            pool.pool.lock().unwrap_or_else(PoisonError::into_inner).leave_host_before(choice);
         }
-        Ok(pool)
     }
 }
 
@@ -232,6 +288,10 @@ fn open(host: &PgConnectOptions, timeouts: Timeouts, size: u32, has_pooler: bool
         // not. The question also tells whether the connection works, so the driver's own test is not needed.
         .test_before_acquire(false)
         .before_acquire(|connection, _| Box::pin(takes_writes(connection)))
+        // The driver waits without a limit for the answer to a statement that was given up.
+        .after_release(|connection, _| {
+            Box::pin(async { Ok(matches!(timeout(RETURN_TIMEOUT, connection.ping()).await, Ok(Ok(())))) })
+        })
         .after_connect(move |connection, _| {
             let begin_session = AssertSqlSafe(begin_session.clone());
             Box::pin(async move {

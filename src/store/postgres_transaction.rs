@@ -4,10 +4,12 @@
 use std::ops::{Deref, DerefMut};
 
 use futures_util::future::BoxFuture;
-use futures_util::stream::BoxStream;
+use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use sqlx::error::BoxDynError;
 use sqlx::postgres::{PgArguments, PgConnection, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
 use sqlx::{Either, Execute, Executor, Postgres, SqlStr, Transaction};
+
+use super::statement_limit::StatementLimit;
 
 /// Is rolled back if it is dropped.
 #[derive(Debug)]
@@ -17,16 +19,27 @@ pub(super) struct PostgresTransaction(Statements);
 #[derive(Debug)]
 pub(super) struct Statements {
     transaction: Transaction<'static, Postgres>,
+    limit: StatementLimit,
     may_name: bool,
 }
 
 impl PostgresTransaction {
-    pub(super) const fn new(transaction: Transaction<'static, Postgres>, may_name: bool) -> Self {
-        Self(Statements { transaction, may_name })
+    pub(super) const fn new(
+        transaction: Transaction<'static, Postgres>,
+        limit: StatementLimit,
+        may_name: bool,
+    ) -> Self {
+        Self(Statements { transaction, limit, may_name })
     }
 
-    pub(super) async fn commit(self) -> Result<(), sqlx::Error> {
-        self.0.transaction.commit().await
+    /// For statements that take long.
+    pub(super) fn without_time_limit(self) -> Self {
+        let Statements { transaction, limit, may_name } = self.0;
+        Self::new(transaction, limit.without_time(), may_name)
+    }
+
+    pub(super) async fn commit(mut self) -> Result<(), sqlx::Error> {
+        self.0.limit.apply(self.0.transaction.commit()).await
     }
 
     /// The connection, on which statements are named.
@@ -58,7 +71,12 @@ impl<'c> Executor<'c> for &'c mut Statements {
         E: 'q + Execute<'q, Postgres>,
     {
         let query = Named { query, may_name: self.may_name };
-        (&mut *self.transaction).fetch_many(query)
+        let rows = (&mut *self.transaction).fetch_many(query);
+        stream::try_unfold((rows, &mut self.limit), async |(mut rows, limit)| {
+            let next = limit.apply(rows.try_next()).await?;
+            Ok(next.map(|row| (row, (rows, limit))))
+        })
+        .boxed()
     }
 
     fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Option<PgRow>, sqlx::Error>>
@@ -67,7 +85,7 @@ impl<'c> Executor<'c> for &'c mut Statements {
         E: 'q + Execute<'q, Postgres>,
     {
         let query = Named { query, may_name: self.may_name };
-        (&mut *self.transaction).fetch_optional(query)
+        Box::pin(self.limit.apply((&mut *self.transaction).fetch_optional(query)))
     }
 
     fn prepare_with<'e>(

@@ -58,6 +58,13 @@ pub(super) struct SignupMemory {
     postgres: KeptConnection<Postgres>,
 }
 
+impl SignupMemory {
+    /// Gives the connection of the last batch back to its pool.
+    pub(super) fn release_connection(&mut self) {
+        (self.sqlite, self.postgres) = Default::default();
+    }
+}
+
 /// The signups of one person in a batch, in their order, and the first of each kind.
 #[derive(Default)]
 struct PersonBatch<'a> {

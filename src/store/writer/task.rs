@@ -1,5 +1,6 @@
 //! The task of the writer: takes queued writes, stores them in batches, and notices when the database is back.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -17,8 +18,9 @@ use crate::store::{Store, StoreFailure};
 /// Fewest writes in a batch that is begun while another one is in flight. A batch costs as much as about twenty writes, so
 /// small ones are not worth it.
 const MIN_SECOND_BATCH: usize = 32;
-/// How often the database is probed after a write failed.
-const PROBE_INTERVAL: Duration = Duration::from_secs(1);
+/// After so long without a write, the connection of the last batch goes back to the pool, which closes it when it is old or leads
+/// to a host that is no longer used. How often the database is probed after a write failed.
+const IDLE_INTERVAL: Duration = Duration::from_secs(1);
 /// Shortest interval between two calls of [`Store::maintain`].
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -55,8 +57,17 @@ async fn write_batches(shared: &Shared) {
     let (mut jobs, mut signup_memory) = (Vec::with_capacity(MAX_BATCH), SignupMemory::default());
     loop {
         let failing = state.last_error().is_some();
-        let receive = shared.receive(&mut jobs);
-        match if failing { timeout(PROBE_INTERVAL, receive).await } else { Ok(receive.await) } {
+        let received = {
+            let mut receive = pin!(shared.receive(&mut jobs));
+            match timeout(IDLE_INTERVAL, &mut receive).await {
+                Err(_) if !failing => {
+                    signup_memory.release_connection();
+                    Ok(receive.await)
+                }
+                received => received,
+            }
+        };
+        match received {
             Ok(false) => break,
             Ok(true) => {}
             // Without requests no write would notice that the database is back, so it is probed.

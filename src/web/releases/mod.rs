@@ -83,7 +83,7 @@ async fn respond(
     let mut response = match &redirect_url {
         Some(url) if method != Method::HEAD => {
             // The bucket's own error would be of no use to a visitor.
-            images.check(release).await?;
+            images.check_for_visitor(release).await?;
             redirect(url)
         }
         _ => image::respond(images, release, method, headers).await?,
