@@ -32,10 +32,7 @@ impl StatementLimit {
     }
 
     /// Runs what waits for one answer of the host.
-    pub(super) async fn apply<T>(
-        &mut self,
-        answer: impl Future<Output = Result<T, Error>> + Send,
-    ) -> Result<T, Error> {
+    pub(super) async fn apply<T>(&mut self, answer: impl Future<Output = Result<T, Error>> + Send) -> Result<T, Error> {
         let host = Some(self.host);
         tokio::select! {
             biased;

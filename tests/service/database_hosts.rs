@@ -6,8 +6,9 @@ use futures_util::future::join_all;
 use porchlight::config::RawSettings;
 use serde_json::json;
 
-use crate::harness::{Database, PgBouncer, Program, Service, free_port};
+use crate::harness::{Database, PgBouncer, Program, Route, Service, free_port, wait_until};
 use crate::ops::{becomes_ready, readiness, watched};
+use crate::unsubscribe::{post, reader};
 
 #[tokio::test]
 async fn of_several_hosts_the_one_that_takes_writes_is_used_and_named() {
@@ -37,6 +38,41 @@ async fn of_several_hosts_the_one_that_takes_writes_is_used_and_named() {
     }
     service.stop().await;
     drop(silent);
+}
+
+/// How many statements wait for a lock.
+const WAITING: &str =
+    "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+
+#[tokio::test]
+async fn a_host_that_falls_silent_is_left_for_another_that_takes_writes() {
+    let database = Database::migrated_postgres().await;
+    let (start, server) = database.url().split_once('@').expect("a user");
+    let (server, name) = server.split_once('/').expect("a database");
+    let (first, second) = (Route::to(server).await, Route::to(server).await);
+    let url = format!("{start}@{},{}/{name}", first.address, second.address);
+    let service = Service::start(watched(), Database::postgres_at(&url)).await;
+    becomes_ready(&service).await;
+    let link = reader(&service, "ada@example.com").await;
+    assert_eq!(readiness(&service).await.1["database_host"], first.address.to_string());
+
+    // A statement is under way when the host falls silent.
+    let lock = database.lock_tables("people, suppressions").await;
+    let unsubscribe = post(&service, &link, "");
+    let silence = async {
+        wait_until("the statement", async || database.number(WAITING).await > 0).await;
+        first.fall_silent();
+        lock.release().await;
+    };
+    let (unsubscribed, ()) = tokio::join!(unsubscribe, silence);
+    assert_eq!(unsubscribed.status, 503);
+
+    wait_until("the other host", async || readiness(&service).await.1["database_host"] == second.address.to_string())
+        .await;
+    service.post("/api/download", &json!({ "email": "bob@example.com" })).await.expect_ok();
+    assert_eq!(post(&service, &link, "").await.status, 200);
+    wait_until("the connections to be closed", async || first.open_connections() == 0).await;
+    service.stop().await;
 }
 
 #[tokio::test]

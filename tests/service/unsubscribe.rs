@@ -53,7 +53,7 @@ async fn mailed(service: &Service) -> Vec<String> {
     page.into_iter().flat_map(|page| page.people).map(|email| email.key().to_owned()).collect()
 }
 
-async fn post(service: &Service, path: &str, body: &str) -> Answer {
+pub(super) async fn post(service: &Service, path: &str, body: &str) -> Answer {
     service.send(Method::POST, path, &[FORM], body).await
 }
 
