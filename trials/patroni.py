@@ -93,9 +93,10 @@ class Node:
         return done.stdout.strip()
 
 
-def drop_packets_to(*ports):
+def drop_packets_to(*ports, sender=""):
+    """`sender` restricts it to those that match, such as `meta skuid 0`."""
     for command in ["add table inet cut", "add chain inet cut out { type filter hook output priority 0 ; }",
-                    f"add rule inet cut out tcp dport {{ {', '.join(map(str, ports))} }} drop"]:
+                    f"add rule inet cut out {sender} tcp dport {{ {', '.join(map(str, ports))} }} drop"]:
         run("nft", *command.split())
 
 
