@@ -153,8 +153,8 @@ impl Forwarder {
         let leased = LeasedMail {
             lease: lease.id,
             mail: match received.as_slice() {
-                [single] if single.id == mail => self.mailer.compose_contact(single, &self.to, now),
-                many => self.mailer.compose_digest(mail, many, &self.to, now),
+                [single] if single.id == mail => self.mailer.compose_contact(single, &self.to),
+                many => self.mailer.compose_digest(mail, many, &self.to),
             },
             messages: received.len(),
             tries: messages.iter().map(|message| message.tries).min().unwrap_or_default(),

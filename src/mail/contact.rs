@@ -1,4 +1,5 @@
-//! Contact messages as emails to the makers: one message per email, or many in a digest.
+//! Contact messages as emails to the makers: one message per email, or many in a digest. The date of an email is that of its newest
+//! message, so that an email that is sent again is exactly the same.
 
 use std::fmt::Write;
 
@@ -15,26 +16,26 @@ use crate::domain::unprintable::is_line_break;
 impl Mailer {
     /// Composes a mail with one message. Replies go to its sender.
     #[must_use]
-    pub fn compose_contact(&self, received: &ReceivedMessage, to: &MailAddress, at: Timestamp) -> Mail {
+    pub fn compose_contact(&self, received: &ReceivedMessage, to: &MailAddress) -> Mail {
         self.compose_plain(PlainMail {
             id: received.id,
             to,
             subject: format!("Contact message [{}]", reference(received.id)),
             reply_to: Some(&received.contact.email),
-            at,
+            at: received.at,
             text: &format!("{}\n{}", summary(received), received.contact.text.as_str()),
         })
     }
 
     /// Composes one mail with many messages. It has no Reply-To, as it has no single sender.
     #[must_use]
-    pub fn compose_digest(&self, id: Uuid, received: &[ReceivedMessage], to: &MailAddress, at: Timestamp) -> Mail {
+    pub fn compose_digest(&self, id: Uuid, received: &[ReceivedMessage], to: &MailAddress) -> Mail {
         self.compose_plain(PlainMail {
             id,
             to,
             subject: format!("Contact messages [{}]", reference(id)),
             reply_to: None,
-            at,
+            at: received.iter().map(|received| received.at).max().unwrap_or(Timestamp::from_unix_millis(0)),
             text: &digest(received),
         })
     }
@@ -136,7 +137,7 @@ mod tests {
             let relay = Relay::parse("smtp://localhost").unwrap();
             let mailer = Mailer::new(relay, &mailbox("Troupe <hello@troupe.example>")).unwrap();
             let to = MailAddress::from_mailbox(&mailbox("makers@troupe.example")).unwrap();
-            let single = mailer.compose_contact(&received, &to, at);
+            let single = mailer.compose_contact(&received, &to);
             let (mut headers, _) = parse(&single);
             headers.retain(|name| *name != "Reply-To");
             let expected = [
@@ -144,7 +145,7 @@ mod tests {
                 "Content-Transfer-Encoding",
             ];
             prop_assert_eq!(&headers, &expected);
-            let digest = mailer.compose_digest(Uuid::nil(), &[received.clone(), received], &to, at);
+            let digest = mailer.compose_digest(Uuid::nil(), &[received.clone(), received], &to);
             prop_assert_eq!(parse(&digest).0, expected);
         }
     }

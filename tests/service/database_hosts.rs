@@ -6,7 +6,9 @@ use futures_util::future::join_all;
 use porchlight::config::RawSettings;
 use serde_json::json;
 
+use crate::backup::lived_in;
 use crate::harness::{Database, PgBouncer, Program, Route, Service, free_port, wait_until};
+use crate::moving::{move_to, wait_for_a_blocked_lock};
 use crate::ops::{becomes_ready, readiness, watched};
 use crate::unsubscribe::{post, reader};
 
@@ -40,10 +42,6 @@ async fn of_several_hosts_the_one_that_takes_writes_is_used_and_named() {
     drop(silent);
 }
 
-/// How many statements wait for a lock.
-const WAITING: &str =
-    "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-
 #[tokio::test]
 async fn a_host_that_falls_silent_is_left_for_another_that_takes_writes() {
     let database = Database::migrated_postgres().await;
@@ -60,7 +58,7 @@ async fn a_host_that_falls_silent_is_left_for_another_that_takes_writes() {
     let lock = database.lock_tables("people, suppressions").await;
     let unsubscribe = post(&service, &link, "");
     let silence = async {
-        wait_until("the statement", async || database.number(WAITING).await > 0).await;
+        wait_for_a_blocked_lock(&database).await;
         first.fall_silent();
         lock.release().await;
     };
@@ -72,6 +70,17 @@ async fn a_host_that_falls_silent_is_left_for_another_that_takes_writes() {
     service.post("/api/download", &json!({ "email": "bob@example.com" })).await.expect_ok();
     assert_eq!(post(&service, &link, "").await.status, 200);
     wait_until("the connections to be closed", async || first.open_connections() == 0).await;
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn an_embedded_database_can_be_moved_to_several_hosts() {
+    let (service, _server) = lived_in(Database::migrated_sqlite().await).await;
+    let (target, before) = (Database::postgres().await, service.database.everything().await);
+    let url = target.url().replace('@', &format!("@127.0.0.1:{},", free_port()));
+    let (code, output) = move_to(&service, &Database::postgres_at(&url));
+    assert_eq!(code, 0, "{output}");
+    assert_eq!(target.everything().await, before);
     service.stop().await;
 }
 

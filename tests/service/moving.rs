@@ -13,7 +13,7 @@ fn move_command(service: &Service, to: &Database) -> Command {
     command(service, &["move", "--to", to.url()])
 }
 
-fn move_to(service: &Service, to: &Database) -> (i32, String) {
+pub(super) fn move_to(service: &Service, to: &Database) -> (i32, String) {
     Program::run(move_command(service, to))
 }
 
