@@ -14,18 +14,13 @@ import time
 
 class Mail(collections.namedtuple("Mail", "sender recipient content")):
     def undated(self):
-        """What a repeated mail has in common with the first: everything but the time at which it was sent."""
+        """Everything but the date: 0.1.0 wrote the time at which a mail was sent."""
         return [(name, value) for name, value in self.content.items() if name != "Date"], self.content.get_content()
 
 
 def _message_id(mail):
     found = re.search(rb"^Message-ID:\s*(<[^>]*>)", mail, re.IGNORECASE | re.MULTILINE)
     return found and found[1].decode()
-
-
-def _undated(mail):
-    """A repeated mail has another date, and nothing else that differs."""
-    return re.sub(rb"^Date:[^\r\n]*\r\n", b"", mail, count=1, flags=re.MULTILINE)
 
 
 class Sink:
@@ -69,7 +64,7 @@ class Sink:
                 writer.write(b"354 go on\r\n")
                 mail = await reader.readuntil(b"\r\n.\r\n")
                 with self.arrived:
-                    self.contents[_message_id(mail)].add(hashlib.sha256(_undated(mail)).digest())
+                    self.contents[_message_id(mail)].add(hashlib.sha256(mail).digest())
                     if self.keep:
                         content = mail[:-3].replace(b"\r\n..", b"\r\n.")
                         self.mails.append(Mail(sender, recipient, email.message_from_bytes(content, policy=email.policy.default)))

@@ -147,7 +147,7 @@ impl Forwarder {
             at: now,
             until: now.after(LEASE_DURATION),
         };
-        let Some(received) = self.store.lease_messages(&lease).await? else {
+        let Some(received) = self.store.lease_messages(&lease).await?.filter(|received| !received.is_empty()) else {
             return Ok(Next::WaitUntil(Some(now)));
         };
         let leased = LeasedMail {

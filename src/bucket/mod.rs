@@ -128,7 +128,7 @@ impl Bucket {
     /// When it does not, or that is unknown.
     pub async fn probe(&self) -> Result<(), BucketFailure> {
         // Only the answer to a GET request tells a missing bucket from a missing object.
-        match self.send(Method::GET, &self.0.url, &[]).await {
+        match self.send(Method::GET, &self.0.url, &[], ANSWER_TIMEOUT).await {
             Ok(_) | Err(BucketFailure::Missing) => Ok(()),
             Err(failure) => Err(failure),
         }
@@ -148,18 +148,19 @@ impl Bucket {
     /// # Errors
     /// As [`Self::check`].
     pub async fn check_for_visitor(&self, release: &Release) -> Result<(), BucketFailure> {
-        let found = || self.0.found.lock().unwrap_or_else(PoisonError::into_inner);
-        if found().as_ref().is_some_and(|found| found.sha256 == release.sha256 && found.at.elapsed() < FOUND_FOR) {
+        let last = || self.0.found.lock().unwrap_or_else(PoisonError::into_inner);
+        if last().as_ref().is_some_and(|found| found.sha256 == release.sha256 && found.at.elapsed() < FOUND_FOR) {
             return Ok(());
         }
         self.check(release).await?;
-        *found() = Some(Found { sha256: release.sha256, at: Instant::now() });
+        *last() = Some(Found { sha256: release.sha256, at: Instant::now() });
         Ok(())
     }
 
     /// Returns whether the service has compared the SHA-256.
     async fn check_object(&self, release: &Release) -> Result<bool, BucketFailure> {
-        let response = self.send(Method::HEAD, &self.object_url(release), &[(CHECKSUM_MODE, "ENABLED")]).await?;
+        let headers = [(CHECKSUM_MODE, "ENABLED")];
+        let response = self.send(Method::HEAD, &self.object_url(release), &headers, ANSWER_TIMEOUT).await?;
         let length = header(response.headers(), &CONTENT_LENGTH).and_then(|length| length.parse().ok());
         compare(release, length, response.headers())
     }
@@ -174,11 +175,22 @@ impl Bucket {
         first: u64,
         length: u64,
     ) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + 'static, BucketFailure> {
+        self.read_within(ANSWER_TIMEOUT, release, first, length).await
+    }
+
+    /// As [`Self::read`]. The service has the time `limit` to begin its answer.
+    async fn read_within(
+        &self,
+        limit: Duration,
+        release: &Release,
+        first: u64,
+        length: u64,
+    ) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + 'static, BucketFailure> {
         let range = format!("bytes={first}-{}", (first + length).saturating_sub(1));
         let whole = length == release.length;
         let headers = [(CHECKSUM_MODE, "ENABLED"), (RANGE, range.as_str())];
         let headers = if whole { &headers[..1] } else { &headers };
-        let response = self.send(Method::GET, &self.object_url(release), headers).await?;
+        let response = self.send(Method::GET, &self.object_url(release), headers, limit).await?;
         let headers = response.headers();
         let total = match response.status() {
             StatusCode::PARTIAL_CONTENT => {
@@ -201,11 +213,12 @@ impl Bucket {
         method: Method,
         url: &Url,
         headers: &[(HeaderName, &str)],
+        limit: Duration,
     ) -> Result<Response<Incoming>, BucketFailure> {
         let body = Empty::new().map_err(|never| match never {}).boxed_unsync();
         let request = self.request(method, url, headers, &Sha256::of(b""), body);
         let answer = async { accept(self.0.client.send(url, request).await?).await };
-        timeout(ANSWER_TIMEOUT, answer).await.map_err(|_| no_answer())?
+        timeout(limit, answer).await.map_err(|_| no_answer())?
     }
 
     fn request(

@@ -39,7 +39,7 @@ const REQUEST_POOL: PoolSize = PoolSize { sqlite: 4, postgres: 8, wal_autocheckp
 const WRITER_POOL: PoolSize = PoolSize { sqlite: 3, postgres: 4, wal_autocheckpoint: 0 };
 const SMALL_POOL: PoolSize = PoolSize { sqlite: 2, postgres: 2, wal_autocheckpoint: 0 };
 
-/// Acquiring a connection and running one statement takes at most 4 s, so that a request gets its response within five.
+/// Acquiring a connection and waiting for one statement takes at most 4.5 s, with the margin of `StatementLimit`, so that a request gets its response within five.
 const REQUEST_TIMEOUTS: Timeouts = Timeouts {
     connect: Duration::from_millis(1500),
     lock: Duration::from_millis(1500),

@@ -77,7 +77,8 @@ impl CopyTransaction {
                 SourceWrites::Blocked => pool.begin_with("BEGIN IMMEDIATE").await?,
             }),
             Store::Postgres(pool) => {
-                let mut tx = pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
+                let tx = pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
+                let mut tx = tx.for_long_statements();
                 tx.execute("SET LOCAL statement_timeout = 0").await?;
                 Self::Postgres(tx)
             }
@@ -89,7 +90,7 @@ impl CopyTransaction {
         Ok(match store {
             Store::Sqlite(pool) => Self::Sqlite(pool.begin_with("BEGIN IMMEDIATE").await?),
             Store::Postgres(pool) => {
-                let mut tx = pool.begin().await?;
+                let mut tx = pool.begin().await?.for_long_statements();
                 tx.execute(
                     "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '30s'; \
                      SELECT pg_advisory_xact_lock(hashtext('porchlight copy'))",

@@ -11,7 +11,7 @@ use sqlx::ConnectOptions;
 use sqlx::postgres::PgConnectOptions;
 use tokio::sync::watch;
 
-pub(super) use self::follow::{Choice, takes_writes};
+pub(super) use self::follow::Choice;
 use super::postgres_tls::{self, PostgresTls};
 use crate::domain::host_list::HostList;
 
@@ -55,13 +55,12 @@ impl Hosts {
         self.choice.subscribe()
     }
 
-    /// Grows with every choice.
-    pub(super) fn choice_number(&self) -> u64 {
-        self.choice.borrow().map_or(0, Choice::number)
-    }
-
     pub(super) fn options(&self, choice: Choice) -> &PgConnectOptions {
         &self.list[choice.host()]
+    }
+
+    pub(super) fn has_choice(&self) -> bool {
+        self.choice.borrow().is_some()
     }
 
     /// The host that is used, such as `db2.example:5432`, if there are several and one of them takes writes.

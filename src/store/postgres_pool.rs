@@ -11,7 +11,9 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use sqlx::pool::PoolConnection;
-use sqlx::postgres::{PgConnectOptions, PgPool, PgPoolOptions, PgQueryResult, PgRow, PgStatement, PgTypeInfo};
+use sqlx::postgres::{
+    PgConnectOptions, PgConnection, PgPool, PgPoolOptions, PgQueryResult, PgRow, PgStatement, PgTypeInfo,
+};
 use sqlx::{
     AssertSqlSafe, ConnectOptions, Connection, Either, Execute, Executor, Postgres, Row, SqlSafeStr, SqlStr,
     Transaction,
@@ -21,7 +23,7 @@ use tokio::time::timeout;
 
 use super::StoreFailure;
 use super::connect::Timeouts;
-use super::hosts::{Choice, Hosts, takes_writes};
+use super::hosts::{Choice, Hosts};
 use super::migrations::{POSTGRES_MIGRATIONS, POSTGRES_MIGRATIONS_WITHOUT_LOCK};
 use super::postgres_transaction::PostgresTransaction;
 use super::statement_limit::StatementLimit;
@@ -46,6 +48,13 @@ struct Inner {
     pool: Mutex<HostPool>,
 }
 
+/// A connection of a pool, with the limit for each statement.
+#[derive(Debug)]
+pub(super) struct LimitedConnection {
+    pub connection: PoolConnection<Postgres>,
+    pub limit: StatementLimit,
+}
+
 #[derive(Debug, Default)]
 enum HostPool {
     #[default]
@@ -55,7 +64,7 @@ enum HostPool {
 }
 
 impl HostPool {
-    /// Closes the pool of an earlier choice.
+    /// Closes the pool of an earlier choice. Its idle connections are closed when those in use have been given back.
     fn leave_host_before(&mut self, choice: Choice) {
         if let Self::Open(of, pool) = self
             && !of.is_as_late_as(choice)
@@ -101,26 +110,17 @@ impl PostgresPool {
         self.0.hosts.in_use()
     }
 
-    /// Grows when another host is chosen.
-    pub(super) fn host_number(&self) -> u64 {
-        self.0.hosts.choice_number()
-    }
-
     /// How to connect to the host that takes writes. Waits for one to be found.
     pub(super) async fn connect_options(&self) -> Result<PgConnectOptions, sqlx::Error> {
         Ok(self.0.hosts.options(self.choice().await?).clone())
     }
 
-    pub(super) async fn acquire(&self) -> Result<PoolConnection<Postgres>, sqlx::Error> {
-        Ok(self.acquire_with_limit().await?.0)
-    }
-
-    /// Also returns the limit for each statement.
-    async fn acquire_with_limit(&self) -> Result<(PoolConnection<Postgres>, StatementLimit), sqlx::Error> {
+    pub(super) async fn acquire(&self) -> Result<LimitedConnection, sqlx::Error> {
         let acquire = async {
+            let mut choices = self.0.hosts.choice();
             loop {
-                let (choice, mut choices) = (self.choice().await?, self.0.hosts.choice());
-                let (choice, pool) = self.pool(choice)?;
+                let choice = choices.wait_for(Option::is_some).await.ok().and_then(|choice| *choice);
+                let (choice, pool) = self.pool(choice.ok_or_else(no_host)?)?;
                 tokio::select! {
                     biased;
                     // There is no use in waiting for the host before, whose pool may be closed already.
@@ -130,13 +130,14 @@ impl PostgresPool {
                         Err(error) => return Err(error),
                         Ok(connection) => {
                             let limit = StatementLimit::new(self.0.timeouts, choice, self.0.hosts.choice());
-                            return Ok((connection, limit));
+                            return Ok(LimitedConnection { connection, limit });
                         }
                     },
                 }
             }
         };
-        timeout(self.0.timeouts.connect, acquire).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
+        let acquired = timeout(self.0.timeouts.connect, acquire).await;
+        acquired.unwrap_or_else(|_| Err(if self.0.hosts.has_choice() { sqlx::Error::PoolTimedOut } else { no_host() }))
     }
 
     /// Whether a session is given only for a transaction.
@@ -154,15 +155,15 @@ impl PostgresPool {
         } else {
             statement.into_sql_str()
         };
-        let (connection, mut limit) = self.acquire_with_limit().await?;
+        let LimitedConnection { connection, mut limit } = self.acquire().await?;
         let transaction = limit.apply(Transaction::begin(connection, Some(statement))).await?;
         Ok(PostgresTransaction::new(transaction, limit, !self.has_pooler()))
     }
 
-    /// Runs the migrations, without limits of time.
+    /// Runs the migrations, which may take long.
     pub(super) async fn migrate(&self) -> Result<(), StoreFailure> {
         let choice = self.choice().await?;
-        let mut limit = StatementLimit::new(self.0.timeouts, choice, self.0.hosts.choice()).without_time();
+        let mut limit = StatementLimit::new(self.0.timeouts, choice, self.0.hosts.choice()).for_long_statements();
         // In a box, because the future is large. Its error has no room in that of the driver.
         let migrate = Box::pin(async {
             Ok(if self.has_pooler() { self.migrate_in_transaction().await } else { self.migrate_on(choice).await })
@@ -173,9 +174,11 @@ impl PostgresPool {
     async fn migrate_on(&self, host: Choice) -> Result<(), StoreFailure> {
         let connect = timeout(self.0.timeouts.connect, self.0.hosts.options(host).connect());
         let mut connection = connect.await.map_err(|_| StoreFailure::timed_out())??;
-        // Otherwise every start logs the notice that the table of migrations exists.
-        connection.execute("SET client_min_messages = warning").await?;
-        // Held until the connection is closed. The migrator takes a lock of its own, as all programs of earlier versions do.
+        // Without the last one every start logs the notice that the table of migrations exists.
+        connection
+            .execute("SET statement_timeout = 0; SET lock_timeout = 0; SET client_min_messages = warning")
+            .await?;
+        // Held until the connection is closed. The migrator also takes a lock of its own, the only one that 0.1.0 knows.
         connection.execute(AssertSqlSafe(format!("SELECT pg_advisory_lock({MIGRATION_LOCK})"))).await?;
         POSTGRES_MIGRATIONS.run_direct(None, &mut connection, false).await?;
         connection.close().await?;
@@ -185,7 +188,7 @@ impl PostgresPool {
     /// One transaction for all, because it holds the lock. The driver names its statements here, so that names which an earlier
     /// user of the session left are removed first, and its own ones afterwards.
     async fn migrate_in_transaction(&self) -> Result<(), StoreFailure> {
-        let mut transaction = self.begin().await?.without_time_limit();
+        let mut transaction = self.begin().await?.for_long_statements();
         let prepare = format!(
             "DEALLOCATE ALL; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; \
              SET LOCAL client_min_messages = warning; SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"
@@ -203,12 +206,12 @@ impl PostgresPool {
         mut query: E,
     ) -> Result<Vec<Either<PgQueryResult, PgRow>>, sqlx::Error> {
         if !self.has_pooler() {
-            let (mut connection, mut limit) = self.acquire_with_limit().await?;
+            let LimitedConnection { mut connection, mut limit } = self.acquire().await?;
             return limit.apply(connection.fetch_many(query).try_collect()).await;
         }
         // Without arguments it is one message, so it needs no transaction. `VACUUM` must not be in one.
         let Some(arguments) = query.take_arguments().map_err(sqlx::Error::Encode)? else {
-            let (mut connection, mut limit) = self.acquire_with_limit().await?;
+            let LimitedConnection { mut connection, mut limit } = self.acquire().await?;
             return limit.apply(connection.fetch_many(query.sql()).try_collect()).await;
         };
         let mut transaction = self.begin().await?;
@@ -229,7 +232,7 @@ impl PostgresPool {
         let mut choices = self.0.hosts.choice();
         let found = timeout(self.0.timeouts.connect, choices.wait_for(Option::is_some)).await;
         let choice = found.ok().and_then(Result::ok).and_then(|choice| *choice);
-        choice.ok_or_else(|| sqlx::Error::Protocol("none of its hosts takes writes".to_owned()))
+        choice.ok_or_else(no_host)
     }
 
     /// The pool of the host. That of an earlier choice is closed, and a later one stays.
@@ -256,7 +259,11 @@ impl PostgresPool {
     }
 }
 
-/// Closes the connections to a host as soon as another one is chosen, even if nobody needs a connection then.
+fn no_host() -> sqlx::Error {
+    sqlx::Error::Protocol("none of its hosts takes writes".to_owned())
+}
+
+/// Closes the connections to a host when another one is chosen, even if nobody needs a connection then.
 async fn leave_earlier_hosts(pool: Weak<Inner>, mut choices: watch::Receiver<Option<Choice>>) {
     while choices.changed().await.is_ok() {
         let Some(pool) = pool.upgrade() else { return };
@@ -287,8 +294,8 @@ fn open(host: &PgConnectOptions, timeouts: Timeouts, size: u32, has_pooler: bool
         // A session keeps the defaults of the time it was opened: one that is read-only stays so after the database is
         // not. The question also tells whether the connection works, so the driver's own test is not needed.
         .test_before_acquire(false)
-        .before_acquire(|connection, _| Box::pin(takes_writes(connection)))
-        // The driver waits without a limit for the answer to a statement that was given up.
+        .before_acquire(|connection, _| Box::pin(is_usable(connection)))
+        // The driver's own ping after this one has no limit, and would wait for the answer to a statement that was given up.
         .after_release(|connection, _| {
             Box::pin(async { Ok(matches!(timeout(RETURN_TIMEOUT, connection.ping()).await, Ok(Ok(())))) })
         })
@@ -305,6 +312,13 @@ fn open(host: &PgConnectOptions, timeouts: Timeouts, size: u32, has_pooler: bool
             })
         })
         .connect_lazy_with(host.clone())
+}
+
+/// Whether the session takes writes and is in no transaction. The driver leaves one open if it was given up on before the answer to
+/// its `BEGIN`, and what is written next would never be committed.
+async fn is_usable(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
+    const QUESTION: &str = "SELECT current_setting('transaction_read_only') = 'off' AND now() = statement_timestamp()";
+    connection.fetch_one(QUESTION).await?.try_get(0)
 }
 
 /// Runs each statement on a connection of its own.
@@ -339,6 +353,9 @@ impl<'p> Executor<'p> for &PostgresPool {
         'p: 'e,
     {
         let pool = self.clone();
-        Box::pin(async move { pool.acquire().await?.prepare_with(sql, parameters).await })
+        Box::pin(async move {
+            let LimitedConnection { mut connection, mut limit } = pool.acquire().await?;
+            limit.apply(connection.prepare_with(sql, parameters)).await
+        })
     }
 }

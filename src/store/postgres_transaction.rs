@@ -32,10 +32,10 @@ impl PostgresTransaction {
         Self(Statements { transaction, limit, may_name })
     }
 
-    /// For statements that take long.
-    pub(super) fn without_time_limit(self) -> Self {
+    /// For statements that may take long.
+    pub(super) fn for_long_statements(self) -> Self {
         let Statements { transaction, limit, may_name } = self.0;
-        Self::new(transaction, limit.without_time(), may_name)
+        Self::new(transaction, limit.for_long_statements(), may_name)
     }
 
     pub(super) async fn commit(mut self) -> Result<(), sqlx::Error> {
@@ -96,7 +96,7 @@ impl<'c> Executor<'c> for &'c mut Statements {
     where
         'c: 'e,
     {
-        (&mut *self.transaction).prepare_with(sql, parameters)
+        Box::pin(self.limit.apply((&mut *self.transaction).prepare_with(sql, parameters)))
     }
 }
 

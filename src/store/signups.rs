@@ -10,11 +10,13 @@ mod sqlite;
 
 use std::collections::BTreeMap;
 
-use sqlx::{Postgres, Sqlite};
+use sqlx::Sqlite;
+use sqlx::pool::PoolConnection;
 use uuid::Uuid;
 
 use self::kept_connection::KeptConnection;
 use super::Store;
+use super::postgres_pool::LimitedConnection;
 use super::sources::{AdmittedSources, RefusedSources};
 use super::statement::on_pool;
 use super::writer::Record;
@@ -54,8 +56,8 @@ const OFFERS_RELEASE: &str = "SELECT EXISTS (SELECT 1 FROM releases WHERE withdr
 #[derive(Debug, Default)]
 pub(super) struct SignupMemory {
     sources: AdmittedSources,
-    sqlite: KeptConnection<Sqlite>,
-    postgres: KeptConnection<Postgres>,
+    sqlite: KeptConnection<PoolConnection<Sqlite>>,
+    postgres: KeptConnection<LimitedConnection>,
 }
 
 impl SignupMemory {

@@ -1,6 +1,7 @@
-//! Ends what waits for the answer of a PostgreSQL host: after a time, or as soon as another host is chosen. The server has its own
-//! limit for a statement, but one that vanished from the network enforces nothing.
+//! Ends what waits for the answer of a PostgreSQL host: after a time, or as soon as the host is left for another. The server has its
+//! own limit for a statement, but one that vanished from the network enforces nothing.
 
+use std::io;
 use std::time::Duration;
 
 use sqlx::Error;
@@ -12,33 +13,46 @@ use super::hosts::Choice;
 
 /// So that the server's own limit, whose error says more, comes first.
 const MARGIN: Duration = Duration::from_millis(500);
+/// For a migration, or a part of a backup. It only ends what waits on a dead connection.
+const LONG: Duration = Duration::from_hours(24);
 
-/// The limit of the statements on one connection.
+/// The limit of each statement on one connection.
 #[derive(Clone, Debug)]
 pub(super) struct StatementLimit {
     time: Duration,
-    host: Choice,
+    choice: Choice,
+    /// Whether a later choice of the same host, which did not answer for a while, ends statements, too.
+    needs_same_choice: bool,
     choices: watch::Receiver<Option<Choice>>,
 }
 
 impl StatementLimit {
-    pub(super) fn new(timeouts: Timeouts, host: Choice, choices: watch::Receiver<Option<Choice>>) -> Self {
-        Self { time: timeouts.statement.saturating_add(MARGIN), host, choices }
+    pub(super) fn new(timeouts: Timeouts, choice: Choice, choices: watch::Receiver<Option<Choice>>) -> Self {
+        Self { time: timeouts.statement.saturating_add(MARGIN), choice, needs_same_choice: true, choices }
     }
 
-    /// Only the choice of another host ends the statements.
-    pub(super) fn without_time(self) -> Self {
-        Self { time: Duration::MAX, ..self }
+    /// For statements that may take long. Their connection may be intact although the host did not answer others.
+    pub(super) fn for_long_statements(self) -> Self {
+        Self { time: LONG, needs_same_choice: false, ..self }
+    }
+
+    /// Whether no later choice was made.
+    pub(super) fn is_current(&self) -> bool {
+        *self.choices.borrow() == Some(self.choice)
     }
 
     /// Runs what waits for one answer of the host.
-    pub(super) async fn apply<T>(&mut self, answer: impl Future<Output = Result<T, Error>> + Send) -> Result<T, Error> {
-        let host = Some(self.host);
+    pub(super) async fn apply<T>(&mut self, answer: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        let (chosen, needs_same_choice) = (self.choice, self.needs_same_choice);
+        let is_left = |latest: &Option<Choice>| {
+            latest.is_some_and(|latest| latest != chosen && (needs_same_choice || latest.host() != chosen.host()))
+        };
         tokio::select! {
             biased;
             result = answer => result,
-            Ok(_) = self.choices.wait_for(|choice| *choice != host) => {
-                Err(Error::Protocol("another host takes writes now".to_owned()))
+            Ok(_) = self.choices.wait_for(is_left) => {
+                let why = "the database host was away, or another one takes writes now";
+                Err(io::Error::new(io::ErrorKind::ConnectionAborted, why).into())
             }
             () = sleep(self.time) => Err(Error::PoolTimedOut),
         }

@@ -46,12 +46,8 @@ impl Choice {
         self.number >= other.number
     }
 
-    pub(super) const fn host(self) -> usize {
+    pub(in crate::store) const fn host(self) -> usize {
         self.host
-    }
-
-    pub(super) const fn number(self) -> u64 {
-        self.number
     }
 }
 
@@ -82,6 +78,10 @@ impl Known {
 
     /// Notes what a host answered and returns the choice.
     fn note(&mut self, host: usize, answer: Option<Answer>, current: Option<Choice>) -> Option<Choice> {
+        let timeline = answer.as_ref().map_or("", |answer| &answer.timeline);
+        if timeline > self.newest.as_str() {
+            timeline.clone_into(&mut self.newest);
+        }
         self.answers[host] = answer;
         self.asked.insert(host);
         if current.is_none() && self.asked.len() < self.answers.len() && self.began.elapsed() < INTERVAL {
@@ -90,9 +90,6 @@ impl Known {
         let next = next_choice(current, &self.newest, &self.answers);
         if let Some(answer) = &mut self.answers[host] {
             answer.was_away = false;
-            if answer.timeline > self.newest {
-                self.newest.clone_from(&answer.timeline);
-            }
         }
         next
     }
@@ -157,8 +154,7 @@ struct Session {
 impl Session {
     /// Returns `None` if the host takes no writes, or did not answer in time. Then the connection is closed.
     async fn ask(&mut self, host: &PgConnectOptions) -> Option<Answer> {
-        let asked = Instant::now();
-        let away_since = *self.away_since.get_or_insert(asked);
+        let away_since = *self.away_since.get_or_insert_with(Instant::now);
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => timeout(CONNECT_TIMEOUT, host.connect()).await.ok()?.ok()?,
@@ -166,7 +162,7 @@ impl Session {
         let timeline = timeout(ANSWER_TIMEOUT, timeline_if_writable(&mut connection)).await.ok()?.ok()?;
         self.connection = Some(connection);
         self.away_since = None;
-        Some(Answer { timeline: timeline?, was_away: asked - away_since >= AWAY_AFTER })
+        Some(Answer { timeline: timeline?, was_away: away_since.elapsed() >= AWAY_AFTER })
     }
 }
 
@@ -184,7 +180,7 @@ async fn timeline_if_writable(connection: &mut PgConnection) -> Result<Option<St
 }
 
 /// Whether the server takes writes in this session.
-pub(in crate::store) async fn takes_writes(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
+async fn takes_writes(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
     let read_only: String = connection.fetch_one(IS_READ_ONLY).await?.try_get(0)?;
     Ok(read_only == "off")
 }

@@ -14,7 +14,7 @@ use crate::domain::signup::KnownBefore;
 use crate::domain::text::Source;
 use crate::store::StoreFailure;
 use crate::store::confirmations::record_pending_opt_ins;
-use crate::store::postgres_pool::PostgresPool;
+use crate::store::postgres_pool::{LimitedConnection, PostgresPool};
 use crate::store::sources::RefusedSources;
 use crate::store::statement::Statement;
 
@@ -79,7 +79,7 @@ type Known = (i64, Option<Vec<String>>, Option<Vec<String>>);
 
 pub(super) async fn insert(
     pool: &PostgresPool,
-    kept: &mut KeptConnection<Postgres>,
+    kept: &mut KeptConnection<LimitedConnection>,
     mut signups: Vec<(usize, &SignupRecord)>,
     refused: &RefusedSources,
 ) -> Result<Vec<Option<KnownBefore>>, sqlx::Error> {
@@ -105,7 +105,7 @@ pub(super) async fn insert(
 /// if it was stored already.
 async fn record(
     pool: &PostgresPool,
-    kept: &mut KeptConnection<Postgres>,
+    kept: &mut KeptConnection<LimitedConnection>,
     signups: &Indexed<'_>,
     people: &People<'_>,
     refused: &RefusedSources,
@@ -114,19 +114,19 @@ async fn record(
     if pool.has_pooler() {
         return record_in_transaction(pool, signups, people, refused, requires_release).await;
     }
-    let host_number = pool.host_number();
-    if let Some(mut connection) = kept.take(host_number) {
-        match record_on(&mut connection, signups, people, refused, requires_release).await {
+    if let Some(mut kept_before) = kept.take().filter(|kept| kept.limit.is_current()) {
+        let LimitedConnection { connection, limit } = &mut kept_before;
+        match limit.apply(record_on(connection, signups, people, refused, requires_release)).await {
             Err(error) if StoreFailure::is_lost_session(&error) => {}
             result => {
-                kept.keep(connection, host_number, &result);
+                kept.keep(kept_before, &result);
                 return result;
             }
         }
     }
-    let mut connection = Box::pin(pool.acquire()).await?;
-    let result = record_on(&mut connection, signups, people, refused, requires_release).await;
-    kept.keep(connection, host_number, &result);
+    let LimitedConnection { mut connection, mut limit } = Box::pin(pool.acquire()).await?;
+    let result = limit.apply(record_on(&mut connection, signups, people, refused, requires_release)).await;
+    kept.keep(LimitedConnection { connection, limit }, &result);
     result
 }
 

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 
+use sqlx::pool::PoolConnection;
 use sqlx::query::Query;
 use sqlx::sqlite::{Sqlite, SqliteArguments, SqlitePool, SqliteRow};
 use sqlx::{Connection, Row, SqliteConnection};
@@ -72,17 +73,16 @@ type RowsQuery<'q> = Query<'q, Sqlite, SqliteArguments>;
 
 pub(super) async fn insert(
     pool: &SqlitePool,
-    kept: &mut KeptConnection<Sqlite>,
+    kept: &mut KeptConnection<PoolConnection<Sqlite>>,
     signups: Vec<(usize, &SignupRecord)>,
     refused: &RefusedSources,
 ) -> Result<Vec<Option<KnownBefore>>, sqlx::Error> {
-    const ONLY_HOST: u64 = 0;
-    let mut connection = match kept.take(ONLY_HOST) {
+    let mut connection = match kept.take() {
         Some(connection) => connection,
         None => Box::pin(pool.acquire()).await?,
     };
     let result = insert_on(&mut connection, signups, refused).await;
-    kept.keep(connection, ONLY_HOST, &result);
+    kept.keep(connection, &result);
     result
 }
 

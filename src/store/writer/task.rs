@@ -18,8 +18,8 @@ use crate::store::{Store, StoreFailure};
 /// Fewest writes in a batch that is begun while another one is in flight. A batch costs as much as about twenty writes, so
 /// small ones are not worth it.
 const MIN_SECOND_BATCH: usize = 32;
-/// After so long without a write, the connection of the last batch goes back to the pool, which closes it when it is old or leads
-/// to a host that is no longer used. How often the database is probed after a write failed.
+/// After so long without a write, the connection of the last batch goes back to its pool, which checks it and closes it when it is
+/// old or leads to a host that is no longer used. The database is probed then if the last write failed.
 const IDLE_INTERVAL: Duration = Duration::from_secs(1);
 /// Shortest interval between two calls of [`Store::maintain`].
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
@@ -72,6 +72,7 @@ async fn write_batches(shared: &Shared) {
             Ok(true) => {}
             // Without requests no write would notice that the database is back, so it is probed.
             Err(_) => {
+                signup_memory.release_connection();
                 let result = shared.probe().await;
                 *state.last_error() = result.err();
                 continue;
