@@ -11,7 +11,7 @@ use sqlx::ConnectOptions;
 use sqlx::postgres::PgConnectOptions;
 use tokio::sync::watch;
 
-pub(super) use self::follow::Choice;
+pub(super) use self::follow::{Choice, takes_writes};
 use super::postgres_tls::{self, PostgresTls};
 use crate::domain::host_list::HostList;
 

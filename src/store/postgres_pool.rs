@@ -23,7 +23,7 @@ use tokio::time::timeout;
 
 use super::StoreFailure;
 use super::connect::Timeouts;
-use super::hosts::{Choice, Hosts};
+use super::hosts::{Choice, Hosts, takes_writes};
 use super::migrations::{POSTGRES_MIGRATIONS, POSTGRES_MIGRATIONS_WITHOUT_LOCK};
 use super::postgres_transaction::PostgresTransaction;
 use super::statement_limit::StatementLimit;
@@ -294,10 +294,11 @@ fn open(host: &PgConnectOptions, timeouts: Timeouts, size: u32, has_pooler: bool
         // A session keeps the defaults of the time it was opened: one that is read-only stays so after the database is
         // not. The question also tells whether the connection works, so the driver's own test is not needed.
         .test_before_acquire(false)
-        .before_acquire(|connection, _| Box::pin(is_usable(connection)))
-        // The driver's own ping after this one has no limit, and would wait for the answer to a statement that was given up.
+        .before_acquire(|connection, _| Box::pin(takes_writes(connection)))
+        // The driver's own ping after this has no limit, and would wait for the answer to a statement that was given up.
         .after_release(|connection, _| {
-            Box::pin(async { Ok(matches!(timeout(RETURN_TIMEOUT, connection.ping()).await, Ok(Ok(())))) })
+            let ended = timeout(RETURN_TIMEOUT, is_outside_transaction(connection));
+            Box::pin(async { Ok(ended.await.is_ok_and(|ended| ended.unwrap_or(false))) })
         })
         .after_connect(move |connection, _| {
             let begin_session = AssertSqlSafe(begin_session.clone());
@@ -314,11 +315,10 @@ fn open(host: &PgConnectOptions, timeouts: Timeouts, size: u32, has_pooler: bool
         .connect_lazy_with(host.clone())
 }
 
-/// Whether the session takes writes and is in no transaction. The driver leaves one open if it was given up on before the answer to
-/// its `BEGIN`, and what is written next would never be committed.
-async fn is_usable(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
-    const QUESTION: &str = "SELECT current_setting('transaction_read_only') = 'off' AND now() = statement_timestamp()";
-    connection.fetch_one(QUESTION).await?.try_get(0)
+/// Whether the session is in no transaction. The driver forgets one that was given up before the answer to its `BEGIN`, and what
+/// the next user of the connection writes would never be committed.
+async fn is_outside_transaction(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
+    connection.fetch_one("SELECT now() = statement_timestamp()").await?.try_get(0)
 }
 
 /// Runs each statement on a connection of its own.

@@ -80,6 +80,26 @@ async fn a_host_that_falls_silent_is_left_for_another_that_takes_writes() {
 }
 
 #[tokio::test]
+async fn a_transaction_that_was_given_up_before_it_began_is_ended() {
+    const IN_TRANSACTION: &str = "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'";
+    let database = Database::migrated_postgres().await;
+    let (start, server) = database.url().split_once('@').expect("a user");
+    let (server, name) = server.split_once('/').expect("a database");
+    let route = Route::to(server).await;
+    let url = format!("{start}@{}/{name}", route.address);
+    let service = Service::start(RawSettings::default(), Database::postgres_at(&url)).await;
+    let link = reader(&service, "ada@example.com").await;
+    route.hold_answers_to_begin();
+    assert_eq!(post(&service, &link, "").await.status, 503);
+    assert!(database.number(IN_TRANSACTION).await > 0);
+    route.forward_everything();
+    // What a later request writes on such a connection would be acknowledged and never committed.
+    wait_until("the end of the transaction", async || database.number(IN_TRANSACTION).await == 0).await;
+    assert_eq!(post(&service, &link, "").await.status, 200);
+    service.stop().await;
+}
+
+#[tokio::test]
 async fn an_embedded_database_can_be_moved_to_several_hosts() {
     let (service, _server) = lived_in(Database::migrated_sqlite().await).await;
     let (target, before) = (Database::postgres().await, service.database.everything().await);

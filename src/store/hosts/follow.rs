@@ -180,7 +180,7 @@ async fn timeline_if_writable(connection: &mut PgConnection) -> Result<Option<St
 }
 
 /// Whether the server takes writes in this session.
-async fn takes_writes(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
+pub(in crate::store) async fn takes_writes(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
     let read_only: String = connection.fetch_one(IS_READ_ONLY).await?.try_get(0)?;
     Ok(read_only == "off")
 }
