@@ -27,11 +27,14 @@ class Ledger:
         self.refused, self.unanswered, self.total, self.last = 0, 0, 0, 0.0
         self.slowest, self.wrong = 0.0, []
 
+    def begin(self, key):
+        with self.lock:
+            self.tried[key] += 1
+
     def record(self, key, status, already, knew_before, may_have, seconds):
         """`status` is None if there was no answer. `knew_before` says whether an earlier request was acknowledged that makes
         `already` true, `may_have` whether one was sent."""
         with self.lock:
-            self.tried[key] += 1
             if status == 200:
                 self.acknowledged[key] += 1
                 self.total += 1
@@ -112,6 +115,7 @@ class Load:
             key, body = (kind, text), {"email": person, "message": text}
         before, perhaps = bool(known & MAKES_KNOWN[kind]), bool(sent & MAKES_KNOWN[kind])
         sent.add(kind)
+        self.ledger.begin(key)
         began = time.monotonic()
         status, answer = connection.post(PATHS[kind], body)
         if status == 200:
