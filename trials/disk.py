@@ -16,12 +16,13 @@ import struct
 import subprocess
 import sys
 
-from service import expect, run, wait_until
+from service import expect, install, run, wait_until
 
 SIZE = 48 << 20
 # What the disk writes at once.
 BLOCK = 4096
 MAX_WRITE = 128 << 10
+IN_NAMESPACE = "PORCHLIGHT_TRIAL_NAMESPACE"
 
 # The protocol of the kernel, linux/fuse.h: numbers of operations, and layouts.
 GETATTR, SETATTR, OPEN, READ, WRITE, RELEASE, FSYNC, FLUSH, INIT = 3, 4, 14, 15, 16, 18, 20, 25, 26
@@ -30,6 +31,24 @@ BIG_WRITES = 1 << 5
 IN_HEADER, OUT_HEADER = struct.Struct("<IIQQIIII"), struct.Struct("<IiQ")
 INIT_OUT, ATTRIBUTES, OPEN_OUT = struct.Struct("<IIIIHHIIHHI28x"), struct.Struct("<QIIQQQQQQIIIIIIIIII"), struct.Struct("<QII")
 RANGE, WRITE_IN, WRITE_OUT = struct.Struct("<QQI"), struct.Struct("<QQIIQII"), struct.Struct("<II")
+
+
+def with_own_mounts(program, **options):
+    """Starts the trial again as root in a mount namespace of its own, so that what it mounts ends with it, whatever happens."""
+    if IN_NAMESPACE in os.environ:
+        return
+    install({"mkfs.ext4": "e2fsprogs"})
+    root = [] if os.geteuid() == 0 else ["sudo", "-n"]
+    options = [part for name, value in options.items() if value for part in (f"--{name}", str(value))]
+    command = [*root, "unshare", "--mount", "env", f"{IN_NAMESPACE}=1", sys.executable, sys.argv[0], str(program), *options]
+    os.execvp(command[0], command)
+
+
+def format_image(image, size):
+    with open(image, "wb") as file:
+        file.truncate(size)
+    run("mkfs.ext4", "-q", "-F", image)
+    return image
 
 
 class Cache:
@@ -138,22 +157,14 @@ class Server:
 
 
 class Disk:
-    """The disk with its file system, mounted at `place` until the end of a `with` block. Needs root, and a mount namespace of the
-    trial's own, which ends with it whatever happens."""
+    """The disk with its file system, mounted at `place` until the end of a `with` block."""
 
-    def __init__(self, folder, place, image=None):
+    def __init__(self, folder, place, image=None, options="loop"):
         folder.mkdir(exist_ok=True)
         place.mkdir(exist_ok=True)
-        self.folder, self.place, self.file = folder, place, folder / "disk"
+        self.folder, self.place, self.file, self.options = folder, place, folder / "disk", options
         self.file.touch()
-        self.image = image or self._format()
-
-    def _format(self):
-        image = self.folder / "new.img"
-        with open(image, "wb") as file:
-            file.truncate(SIZE)
-        run("mkfs.ext4", "-q", "-F", image)
-        return image
+        self.image = image or format_image(folder / "new.img", SIZE)
 
     def __enter__(self):
         command = [sys.executable, "-B", __file__, self.image, self.file]
@@ -163,7 +174,7 @@ class Disk:
                 expect(self.server.poll() is None, "the disk could not be made: this machine allows no FUSE file system")
                 return self.file.stat().st_size == SIZE
             wait_until("the disk is there", is_there, pause=0.01)
-            run("mount", "-o", "loop", self.file, self.place)
+            run("mount", "-o", self.options, self.file, self.place)
         except BaseException:
             self._end()
             raise
