@@ -89,16 +89,14 @@ class Server:
             raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
 
     def run(self):
-        """Until the file system is unmounted. A line of standard input orders a power cut: the share, after how many more writes
-        and flushes, and the name of the result."""
-        sources = [self.device, sys.stdin]
+        """Until the file system is unmounted, or the trial has ended. A line of standard input orders a power cut: the share, after
+        how many more writes and flushes, and the name of the result."""
         while True:
-            readable = select.select(sources, [], [])[0]
+            readable = select.select([self.device, sys.stdin], [], [])[0]
             if sys.stdin in readable:
                 line = sys.stdin.readline()
                 if not line:
-                    sources.remove(sys.stdin)
-                    continue
+                    return
                 share, operations, result = line.rstrip("\n").split(" ", 2)
                 self.planned, self.operations_left = (float(share), result), int(operations)
                 self._cut_if_due()
@@ -189,17 +187,20 @@ class Disk:
         blocks, kept = map(int, self.server.stdout.readline().split())
         return image, blocks, kept
 
-    def __exit__(self, *_):
-        run("umount", self.place)
+    def __exit__(self, failure, *_):
+        # After a failure somebody may still use it.
+        run("umount", *(["--lazy"] if failure else []), self.place)
         self._end()
 
     def _end(self):
-        subprocess.run(["umount", "--lazy", self.file], stderr=subprocess.DEVNULL)
+        # The server ends with its input, before it is unmounted: it may be about to mount.
+        self.server.stdin.close()
         try:
             self.server.wait(15)
         except subprocess.TimeoutExpired:
             self.server.kill()
             self.server.wait()
+        subprocess.run(["umount", "--lazy", self.file], stderr=subprocess.DEVNULL)
 
 
 if __name__ == "__main__":
