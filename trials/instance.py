@@ -4,6 +4,7 @@ import http.client
 import json
 import sqlite3
 import subprocess
+import time
 import urllib.parse
 
 from service import Answer, Process, environment, expect, free_port, wait_until
@@ -83,22 +84,30 @@ class Installation:
         finally:
             connection.close()
 
-    def serve(self, program, name, *settings, port=None, ops_port=None):
-        return Instance(self, program, name, settings, port or free_port(), ops_port or free_port())
+    def publish(self, program):
+        """Publishes a small release, so that downloads are offered."""
+        image = self.folder / "image.dmg"
+        image.write_bytes(b"image" * 1000 + b"koly".ljust(512, b"\0"))
+        self.command(program, "release", "publish", image, "--version", "1.4.0")
+
+    def serve(self, program, name, *settings, port=None, ops_port=None, **variables):
+        return Instance(self, program, name, settings, port or free_port(), ops_port or free_port(), variables)
 
 
 class Instance(Process):
     """One `porchlight serve`. The same name and ports start it again."""
 
-    def __init__(self, installation, program, name, settings, port, ops_port):
+    def __init__(self, installation, program, name, settings, port, ops_port, variables):
         self.port, self.ops_port = port, ops_port
         # The ops listener asks for the token if there is one.
         self.token = settings[settings.index("--ops-token") + 1] if "--ops-token" in settings else ""
+        started = time.monotonic()
         super().__init__(installation.folder, name, program, "serve", "--listen", f"127.0.0.1:{port}",
-                         "--ops-listen", f"127.0.0.1:{self.ops_port}", *settings, *installation.settings)
+                         "--ops-listen", f"127.0.0.1:{self.ops_port}", *settings, *installation.settings, **variables)
         self.wait_for(("127.0.0.1", port))
         try:
-            wait_until(f"{name} is ready", self.is_ready)
+            wait_until(f"{name} is ready", self.is_ready, pause=0.01)
+            self.ready_after = time.monotonic() - started
         except BaseException:
             self.stop()
             raise

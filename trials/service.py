@@ -4,6 +4,7 @@ import collections
 import hashlib
 import os
 import pathlib
+import random
 import re
 import shutil
 import signal
@@ -57,12 +58,12 @@ def must_fail(because, check, *arguments):
     raise Failed(f"the check {check.__name__} passes where it must not")
 
 
-def wait_until(what, condition, limit=START_LIMIT):
+def wait_until(what, condition, limit=START_LIMIT, pause=0.05):
     deadline = time.monotonic() + limit
     while not condition():
         if time.monotonic() > deadline:
             raise Failed(f"{what}: not within {limit} s")
-        time.sleep(0.05)
+        time.sleep(pause)
 
 
 def end_by_signal():
@@ -108,6 +109,17 @@ def free_port():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         return free.getsockname()[1]
+
+
+def lasting_port():
+    """A free port that no connection gets as its own while the service is away: below those that the system hands out."""
+    while True:
+        with socket.socket() as free:
+            try:
+                free.bind(("127.0.0.1", random.randrange(20000, 32000)))
+                return free.getsockname()[1]
+            except OSError:
+                pass
 
 
 class Authority:
@@ -183,7 +195,7 @@ class Process:
             except OSError:
                 return False
         try:
-            wait_until(f"{self.name} accepts connections at {address[0]}:{address[1]}", accepts)
+            wait_until(f"{self.name} accepts connections at {address[0]}:{address[1]}", accepts, pause=0.01)
         except BaseException:
             self.stop()
             raise

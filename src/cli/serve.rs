@@ -7,11 +7,11 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{CommandFailure, eprint_line};
+use super::{CommandFailure, LOG_FLUSH_TIMEOUT, eprint_line};
 use crate::clock::Clock;
 use crate::config::{LogFormat, Settings};
 use crate::logging;
-use crate::serve::{RunningService, notify_service_manager, start};
+use crate::serve::{RunningService, ServeFailure, notify_service_manager, start};
 
 /// When the process ends at the latest, after the signal: it has ten seconds, and ends earlier unless a thread is stuck.
 const EXIT_DEADLINE: Duration = Duration::from_millis(9500);
@@ -48,13 +48,23 @@ async fn serve(settings: Settings, watch: bool, log_format: LogFormat) -> Result
     notify_service_manager("READY=1");
     let result = tokio::select! {
         () = stopped => Ok(()),
-        failure = running.failed() => Err(failure.into()),
+        failure = running.failed() => match failure {
+            ServeFailure::Unsynced => end_at_once(&failure),
+            other => Err(other.into()),
+        },
     };
     tracing::info!("stopping: finishing requests in progress");
     notify_service_manager("STOPPING=1");
     exit_after_deadline(i32::from(result.is_err()));
     running.stop().await;
     result
+}
+
+/// Ends the process without closing the database, because SQLite would sync it then.
+fn end_at_once(failure: &ServeFailure) -> ! {
+    eprint_line(&failure.to_string());
+    logging::flush(LOG_FLUSH_TIMEOUT);
+    std::process::exit(1)
 }
 
 /// Ends the process if it has not ended within [`EXIT_DEADLINE`], whatever keeps it from doing so.

@@ -74,6 +74,11 @@ pub enum ServeFailure {
     Site(#[from] SiteFailure),
     #[error("The setting `{0}` cannot be used: failed to listen on {1}: {2}.{hint}", hint = hint(*.1, .2))]
     Listen(&'static str, SocketAddr, io::Error),
+    #[error(
+        "The service ended at once, because the disk could not write the database file; the log has the reason. What was \
+         acknowledged is in the WAL beside it. Check the disk, and start the service again."
+    )]
+    Unsynced,
     #[error("The service stopped, because its background task `{0}` failed; the log has the reason.")]
     TaskFailed(&'static str),
 }
@@ -277,9 +282,13 @@ impl RunningService {
         restarting.spawn("watch", move |app, stop| rebuild_site::follow_files(content.clone(), seen, app, stop));
     }
 
-    /// Waits until a background task fails that the service cannot run without. The service then has to be stopped.
+    /// Waits until a background task fails that the service cannot run without. The service then has to be stopped; after
+    /// `Unsynced` the process has to end at once, see [`Writer::unsynced`].
     pub async fn failed(&self) -> ServeFailure {
-        ServeFailure::TaskFailed(self.supervisor.failed().await)
+        tokio::select! {
+            name = self.supervisor.failed() => ServeFailure::TaskFailed(name),
+            () = self.app.service().writer.unsynced() => ServeFailure::Unsynced,
+        }
     }
 
     /// Shuts down gracefully: accepts no more connections, completes requests in progress, and flushes counts and

@@ -57,6 +57,17 @@ const OPS_TIMEOUTS: Timeouts =
 /// For the connection that migrates a SQLite database: creating the file may take a slow disk a while.
 const MIGRATION_CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
+#[derive(Debug, thiserror::Error)]
+pub(super) enum MaintenanceFailure {
+    /// SQLite called fsync, and it failed. The kernel drops the pages that it could not write, and the next call succeeds.
+    /// The next checkpoint would copy only what no earlier one has copied, and the WAL would be overwritten. So there must
+    /// be none in this process; another one copies the whole WAL again.
+    #[error(transparent)]
+    Unsynced(StoreFailure),
+    #[error(transparent)]
+    Other(StoreFailure),
+}
+
 /// A pool of connections to the database. Cheap to clone; clones share the pool.
 #[derive(Clone, Debug)]
 pub enum Store {
@@ -147,7 +158,7 @@ impl Store {
 
     /// Checkpoints the WAL of a SQLite database. A passive checkpoint never blocks the writer; if the WAL has grown
     /// large, a second one waits for readers and truncates it.
-    pub(super) async fn checkpoint(&self) -> Result<(), StoreFailure> {
+    pub(super) async fn checkpoint(&self) -> Result<(), sqlx::Error> {
         const LARGE_WAL_PAGES: i64 = 16_384;
         if let Self::Sqlite(pool) = self {
             let (_, wal_pages, checkpointed): (i64, i64, i64) =
@@ -160,9 +171,13 @@ impl Store {
     }
 
     /// Runs a checkpoint in SQLite, and settles counts in PostgreSQL. Called from time to time after writes.
-    pub(super) async fn maintain(&self) -> Result<(), StoreFailure> {
-        self.checkpoint().await?;
-        self.settle_counts().await
+    pub(super) async fn maintain(&self) -> Result<(), MaintenanceFailure> {
+        self.checkpoint().await.map_err(|error| {
+            let is_failed_sync = StoreFailure::is_failed_sync(&error);
+            let failure = StoreFailure::from(error);
+            if is_failed_sync { MaintenanceFailure::Unsynced(failure) } else { MaintenanceFailure::Other(failure) }
+        })?;
+        self.settle_counts().await.map_err(MaintenanceFailure::Other)
     }
 
     /// How many batches the writer writes at the same time.

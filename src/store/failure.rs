@@ -68,6 +68,13 @@ impl StoreFailure {
         matches!(code(error).as_deref(), Some(SERIALIZATION_FAILURE | DEADLOCK_DETECTED))
     }
 
+    /// Whether SQLite called fsync, and it failed.
+    pub(super) fn is_failed_sync(error: &sqlx::Error) -> bool {
+        const IOERR_FSYNC: &str = "1034";
+        const IOERR_DIR_FSYNC: &str = "1290";
+        matches!(code(error).as_deref(), Some(IOERR_FSYNC | IOERR_DIR_FSYNC))
+    }
+
     /// Whether the session has ended or takes no writes any more, and another one may.
     pub(super) fn is_lost_session(error: &sqlx::Error) -> bool {
         const READ_ONLY: &str = "25006";

@@ -132,6 +132,11 @@ impl Writer {
             .then(|| format!("overloaded: {} writes are queued", self.waiting()))
     }
 
+    /// Waits until the database file could not be synced. The process then has to end without closing the database.
+    pub async fn unsynced(&self) {
+        self.state.unsynced.cancelled().await;
+    }
+
     /// Is notified after contact messages were stored.
     #[must_use]
     pub fn new_messages(&self) -> Arc<Notify> {

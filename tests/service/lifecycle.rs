@@ -66,6 +66,33 @@ async fn what_was_stored_is_there_after_the_next_start() {
     }
 }
 
+/// The kernel drops the pages that it could not write, and a second fsync succeeds. SQLite would take that for success, and
+/// overwrite the WAL, which still has them.
+#[tokio::test]
+async fn it_ends_if_the_database_file_cannot_be_synced_and_goes_on_with_the_wal_at_the_next_start() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let library = folder.path().join("fsync_fails.so");
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/trials/fsync_fails.c");
+    let compiled = Command::new("cc").args(["-shared", "-fPIC", "-o"]).args([&library, Path::new(source)]).status();
+    assert!(compiled.expect("a C compiler").success());
+    let mut command = serve(folder.path(), &[]);
+    command.env("LD_PRELOAD", library).env("FSYNC_FAILS", folder.path());
+    let program = Program::start(command, UP);
+    std::fs::write(folder.path().join("porchlight.db"), [0]).expect("one call that fails");
+
+    let join = post("/api/waitlist", r#"{"email":"ada@example.com"}"#, "Connection: close\r\n");
+    assert!(raw(program.address(), &join).await.ends_with(r#"{"ok":true,"already":false}"#));
+    let (status, output) = program.end();
+    assert_eq!(status.code(), Some(1), "{output}");
+    assert!(output.contains("the disk could not write the database file"), "{output}");
+    let notes = std::fs::read_to_string(folder.path().join("notes")).expect("notes");
+    assert_eq!(notes, "failed porchlight.db\n", "fsync is not called again");
+    assert!(folder.path().join("data/porchlight.db-wal").metadata().expect("the WAL").len() > 0);
+
+    let program = Program::start(serve(folder.path(), &[]), UP);
+    assert!(raw(program.address(), &join).await.ends_with(r#"{"ok":true,"already":true}"#));
+}
+
 #[tokio::test]
 async fn either_signal_ends_it_once_what_is_under_way_is_answered() {
     for signal in [Signal::TERM, Signal::INT] {

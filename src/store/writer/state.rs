@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::metrics::histogram::Histogram;
+use tokio_util::sync::CancellationToken;
 
 use super::{MAX_BATCH, StoreFailure};
 
@@ -18,6 +19,10 @@ pub(super) struct WriterState {
     batch_nanos: AtomicU64,
     pub batch_sizes: Histogram,
     last_error: Mutex<Option<StoreFailure>>,
+    /// Is cancelled when the database file could not be synced, see [`MaintenanceFailure::Unsynced`].
+    ///
+    /// [`MaintenanceFailure::Unsynced`]: crate::store::connect::MaintenanceFailure::Unsynced
+    pub unsynced: CancellationToken,
 }
 
 impl Default for WriterState {
@@ -28,6 +33,7 @@ impl Default for WriterState {
             batch_nanos: AtomicU64::default(),
             batch_sizes: Histogram::new([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0]),
             last_error: Mutex::default(),
+            unsynced: CancellationToken::new(),
         }
     }
 }

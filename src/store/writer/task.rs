@@ -12,6 +12,7 @@ use tokio::time::{Instant, timeout};
 use super::batch::{BatchDeadline, write_batch};
 use super::state::WriterState;
 use super::{Job, MAX_BATCH, QueuedWrite, Record};
+use crate::store::connect::MaintenanceFailure;
 use crate::store::signups::SignupMemory;
 use crate::store::{Store, StoreFailure};
 
@@ -41,7 +42,11 @@ pub(super) struct Shared {
 
 /// Writes until the queue is closed and empty.
 pub(super) async fn run(shared: Shared) {
-    let maintenance = tokio::spawn(maintain_after_writes(shared.store.clone(), Arc::clone(&shared.written)));
+    let maintenance = tokio::spawn(maintain_after_writes(
+        shared.store.clone(),
+        Arc::clone(&shared.state),
+        Arc::clone(&shared.written),
+    ));
     join_all((0..shared.store.concurrent_batches()).map(|_| write_batches(&shared))).await;
     maintenance.abort();
     // So that an older program, which does not know of pending counts, reads them all.
@@ -210,13 +215,18 @@ fn fail_all<R: Record>(writes: impl IntoIterator<Item = QueuedWrite<R>>, failure
     }
 }
 
-async fn maintain_after_writes(store: Store, written: Arc<Notify>) {
+async fn maintain_after_writes(store: Store, state: Arc<WriterState>, written: Arc<Notify>) {
     loop {
         written.notified().await;
         let store = store.clone();
         // A task of its own, so that a panic does not end the maintenance after later writes.
         match tokio::spawn(async move { store.maintain().await }).await {
             Ok(Ok(())) => {}
+            Ok(Err(failure @ MaintenanceFailure::Unsynced(_))) => {
+                tracing::error!(%failure, "the database file could not be synced");
+                state.unsynced.cancel();
+                return;
+            }
             Ok(Err(failure)) => tracing::warn!(%failure, "maintenance after writes failed"),
             Err(failure) => tracing::error!(%failure, "maintenance after writes panicked"),
         }
