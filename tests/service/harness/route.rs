@@ -69,12 +69,12 @@ impl Route {
 /// Returns when the client has closed the connection, or the server has.
 async fn forward(mut client: TcpStream, server: &str, mut changes: watch::Receiver<Behaviour>) {
     let mut server = TcpStream::connect(server).await.expect("the server");
-    let (mut question, mut answer, mut holds) = ([0; 8192], [0; 8192], false);
+    let (mut question, mut answer, mut holds) = (vec![0; 8192], vec![0; 8192], false);
     loop {
         tokio::select! {
-            changed = changes.changed() => {
+            result = changes.changed() => {
                 holds = false;
-                if changed.is_err() || *changes.borrow_and_update() == Behaviour::Silent {
+                if result.is_err() || *changes.borrow_and_update() == Behaviour::Silent {
                     return discard(client).await;
                 }
             }
