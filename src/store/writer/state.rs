@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use prometheus_client::metrics::histogram::Histogram;
 
+use super::batch_cost::BatchCost;
 use super::{MAX_BATCH, StoreFailure};
 
 #[derive(Debug)]
@@ -14,8 +15,7 @@ pub(super) struct WriterState {
     pub waiting: AtomicUsize,
     /// Writes that were refused because too many were queued.
     pub refused: AtomicU64,
-    /// A moving average of the duration of a batch.
-    batch_nanos: AtomicU64,
+    cost: Mutex<BatchCost>,
     pub batch_sizes: Histogram,
     last_error: Mutex<Option<StoreFailure>>,
 }
@@ -25,7 +25,7 @@ impl Default for WriterState {
         Self {
             waiting: AtomicUsize::default(),
             refused: AtomicU64::default(),
-            batch_nanos: AtomicU64::default(),
+            cost: Mutex::default(),
             batch_sizes: Histogram::new([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0]),
             last_error: Mutex::default(),
         }
@@ -33,12 +33,11 @@ impl Default for WriterState {
 }
 
 impl WriterState {
-    /// Estimates how long a new write would wait. The estimate counts batches: most of a small batch's time is the
-    /// disk's, so the duration per write says nothing about large ones.
+    /// Estimates how long a new write would wait.
     pub fn expected_wait(&self) -> Duration {
-        let batches = self.waiting.load(Ordering::Relaxed).div_ceil(MAX_BATCH);
-        let batches = u64::try_from(batches).unwrap_or(u64::MAX);
-        Duration::from_nanos(batches.saturating_mul(self.batch_nanos.load(Ordering::Relaxed)))
+        let waiting = self.waiting.load(Ordering::Relaxed);
+        let [batches, writes] = [waiting.div_ceil(MAX_BATCH), waiting].map(saturated);
+        self.cost.lock().unwrap_or_else(PoisonError::into_inner).estimate(batches, writes)
     }
 
     /// The error of the last attempt to write, or `None` if it succeeded.
@@ -46,11 +45,13 @@ impl WriterState {
         self.last_error.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn record_batch_duration(&self, duration: Duration) {
-        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        let average = self.batch_nanos.load(Ordering::Relaxed);
-        self.batch_nanos.store(average - average / 8 + nanos / 8, Ordering::Relaxed);
+    pub fn record_batch(&self, size: usize, duration: Duration) {
+        self.cost.lock().unwrap_or_else(PoisonError::into_inner).record(saturated(size), duration);
     }
+}
+
+fn saturated(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -60,7 +61,7 @@ pub(super) mod tests {
 
     pub(in crate::store::writer) fn state(batch_duration: Duration, waiting: usize) -> WriterState {
         let state = WriterState::default();
-        (0..100).for_each(|_| state.record_batch_duration(batch_duration));
+        (0..100).for_each(|_| state.record_batch(1, batch_duration));
         state.waiting.store(waiting, Ordering::Relaxed);
         state
     }
@@ -74,5 +75,17 @@ pub(super) mod tests {
     fn more_than_can_be_written_in_time_is_overload() {
         assert!(state(Duration::from_millis(250), 10 * MAX_BATCH).expected_wait() > MAX_EXPECTED_WAIT);
         assert!(state(Duration::from_secs(3), 1).expected_wait() > MAX_EXPECTED_WAIT);
+    }
+
+    #[test]
+    fn a_batch_that_would_take_too_long_is_overload() {
+        let state = WriterState::default();
+        for size in [1, 10, 100] {
+            state.record_batch(size, Duration::from_millis(5) * saturated(size));
+        }
+        for (waiting, is_overload) in [(300, false), (MAX_BATCH, true)] {
+            state.waiting.store(waiting, Ordering::Relaxed);
+            assert_eq!(state.expected_wait() > MAX_EXPECTED_WAIT, is_overload, "{waiting}");
+        }
     }
 }

@@ -101,9 +101,12 @@ async fn write_batches(shared: &Shared) {
         };
         state.waiting.fetch_sub(count, Ordering::Relaxed);
         state.batch_sizes.observe(f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
-        match &result {
-            Ok(()) => state.record_batch_duration(began.elapsed()),
-            Err(failure) => shared.fail_queue(failure),
+        // A batch that took too long says more about the next one than all that did not.
+        if result.is_ok() || deadline.has_passed() {
+            state.record_batch(count, began.elapsed());
+        }
+        if let Err(failure) = &result {
+            shared.fail_queue(failure);
         }
         *state.last_error() = result.err();
         shared.in_flight.fetch_sub(1, Ordering::Relaxed);
