@@ -7,7 +7,7 @@ use std::time::Duration;
 use prometheus_client::metrics::histogram::Histogram;
 
 use super::batch_cost::BatchCost;
-use super::{MAX_BATCH, StoreFailure};
+use super::{MAX_BATCH, MAX_EXPECTED_WAIT, StoreFailure};
 
 #[derive(Debug)]
 pub(super) struct WriterState {
@@ -40,6 +40,13 @@ impl WriterState {
         self.cost.lock().unwrap_or_else(PoisonError::into_inner).estimate(batches, writes)
     }
 
+    /// The most writes that the next batch may have, so that it ends in time. A batch that does not is lost for all its callers.
+    pub fn max_batch(&self) -> usize {
+        let cost = *self.cost.lock().unwrap_or_else(PoisonError::into_inner);
+        let halves = std::iter::successors(Some(MAX_BATCH), |size| Some(size / 2)).take_while(|size| *size > 1);
+        halves.into_iter().find(|size| cost.fits(saturated(*size), MAX_EXPECTED_WAIT)).unwrap_or(1)
+    }
+
     /// The error of the last attempt to write, or `None` if it succeeded.
     pub fn last_error(&self) -> MutexGuard<'_, Option<StoreFailure>> {
         self.last_error.lock().unwrap_or_else(PoisonError::into_inner)
@@ -56,7 +63,6 @@ fn saturated(number: usize) -> u32 {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::MAX_EXPECTED_WAIT;
     use super::*;
 
     pub(in crate::store::writer) fn state(batch_duration: Duration, waiting: usize) -> WriterState {
@@ -68,6 +74,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_burst_on_a_slow_disk_is_no_overload() {
+        assert_eq!(state(Duration::from_millis(50), MAX_BATCH).max_batch(), MAX_BATCH);
         assert!(state(Duration::from_millis(50), MAX_BATCH).expected_wait() < MAX_EXPECTED_WAIT);
     }
 
@@ -87,5 +94,6 @@ pub(super) mod tests {
             state.waiting.store(waiting, Ordering::Relaxed);
             assert_eq!(state.expected_wait() > MAX_EXPECTED_WAIT, is_overload, "{waiting}");
         }
+        assert_eq!(state.max_batch(), 256);
     }
 }

@@ -140,12 +140,13 @@ impl Shared {
     /// and fails what it has collected if that batch fails. Returns false if the queue is closed.
     async fn receive(&self, jobs: &mut Vec<Job>) -> bool {
         let mut queue = self.queue.lock().await;
-        let is_enough = |jobs: &Vec<Job>| match self.in_flight.load(Ordering::Relaxed) {
+        let is_enough = |jobs: &Vec<Job>, max: usize| match self.in_flight.load(Ordering::Relaxed) {
             0 => !jobs.is_empty(),
-            _ => jobs.len() >= MIN_SECOND_BATCH,
+            _ => jobs.len() >= MIN_SECOND_BATCH.min(max),
         };
-        while !is_enough(jobs) {
-            let limit = MAX_BATCH - jobs.len();
+        let mut max = self.state.max_batch();
+        while !is_enough(jobs, max) {
+            let limit = max - jobs.len();
             tokio::select! {
                 received = queue.recv_many(jobs, limit) => if received == 0 { break },
                 () = self.landed.notified() => {
@@ -154,6 +155,7 @@ impl Shared {
                     }
                 }
             }
+            max = self.state.max_batch();
         }
         if jobs.is_empty() {
             return false;

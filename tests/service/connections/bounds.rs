@@ -51,7 +51,8 @@ async fn the_last_request_of_a_connection_is_announced_and_answered() {
 async fn a_body_that_drips_does_not_hold_the_connection() {
     on_one_database(async |service| {
         let mut stream = TcpStream::connect(service.address()).expect("a connection");
-        let head = "POST /api/waitlist HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n";
+        let head =
+            "POST /api/waitlist HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n";
         stream.write_all(head.as_bytes()).expect("to send");
         let dripping = tokio::task::spawn_blocking(move || {
             (0..25).any(|_| {
