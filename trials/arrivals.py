@@ -6,6 +6,8 @@ import time
 
 # When a client stops waiting for its answer.
 PATIENCE = 5
+# A connection that was idle for longer is not used again: the server is about to close it.
+MAX_IDLE = 3
 
 # When it was due after the start of the load, its status (0 without an answer), and the seconds from that time to its end.
 Outcome = collections.namedtuple("Outcome", "due status seconds")
@@ -20,7 +22,7 @@ class Exchange(asyncio.Protocol):
     """A connection of HTTP/1.1 with one request at a time. Calls `ended` with the status, or 0."""
 
     def __init__(self):
-        self.transport, self.received, self.ended, self.unsent = None, b"", None, None
+        self.transport, self.received, self.ended, self.unsent, self.last_use = None, b"", None, None, 0.0
 
     def send(self, request, ended):
         self.received, self.ended = b"", ended
@@ -52,7 +54,7 @@ class Exchange(asyncio.Protocol):
         self._end(0, False)
 
     def _end(self, status, reusable):
-        ended, self.ended = self.ended, None
+        ended, self.ended, self.last_use = self.ended, None, time.monotonic()
         if ended:
             ended(self, status, reusable)
 
@@ -65,6 +67,9 @@ class Clients:
         self.outcomes, self.lags, self.sent = [], [], 0
 
     def _begin(self, due, start, on_end=None):
+        # The one that was used last is the last of the list.
+        if self.idle and time.monotonic() - self.idle[-1].last_use > MAX_IDLE:
+            self.close()
         exchange = self.idle.pop() if self.idle else Exchange()
         if exchange.transport is None:
             asyncio.ensure_future(self._connect(exchange))
