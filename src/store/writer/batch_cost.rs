@@ -9,7 +9,7 @@ const DECAY: f64 = 7.0 / 8.0;
 const MIN_TELLING_SIZE: f64 = 8.0;
 const MIN_TELLING_WEIGHT: f64 = 4.0;
 /// The part of the variation in time that the sizes have to explain before writes are taken to cost something.
-const MIN_EXPLAINED: f64 = 0.5;
+const MIN_EXPLAINED: f64 = 0.25;
 
 /// A weighted linear regression of durations on sizes.
 #[derive(Clone, Copy, Debug, Default)]
@@ -46,7 +46,8 @@ impl BatchCost {
             let is_telling = (self.size_squared / self.size >= MIN_TELLING_SIZE || self.weight >= MIN_TELLING_WEIGHT)
                 && covariance > 0.0
                 && covariance * covariance >= MIN_EXPLAINED * variance * seconds_variance;
-            self.per_write = if is_telling { covariance / variance } else { 0.0 };
+            // What is not confirmed fades, since a disk or a CPU that others use makes single batches slower or faster.
+            self.per_write = if is_telling { covariance / variance } else { self.per_write * DECAY };
         }
         self.per_write = self.per_write.min(mean_seconds / mean_size);
         self.per_batch = self.per_write.mul_add(-mean_size, mean_seconds).max(0.0);

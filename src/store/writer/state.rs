@@ -7,7 +7,11 @@ use std::time::Duration;
 use prometheus_client::metrics::histogram::Histogram;
 
 use super::batch_cost::BatchCost;
-use super::{MAX_BATCH, MAX_EXPECTED_WAIT, StoreFailure};
+use super::{MAX_BATCH, StoreFailure};
+
+/// How long a batch is expected to take at most, if it has more than one write. It may then take four times as long as expected
+/// and still end in time.
+const MAX_EXPECTED_DURATION: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct WriterState {
@@ -44,7 +48,7 @@ impl WriterState {
     pub fn max_batch(&self) -> usize {
         let cost = *self.cost.lock().unwrap_or_else(PoisonError::into_inner);
         let halves = std::iter::successors(Some(MAX_BATCH), |size| Some(size / 2)).take_while(|size| *size > 1);
-        halves.into_iter().find(|size| cost.fits(saturated(*size), MAX_EXPECTED_WAIT)).unwrap_or(1)
+        halves.into_iter().find(|size| cost.fits(saturated(*size), MAX_EXPECTED_DURATION)).unwrap_or(1)
     }
 
     /// The error of the last attempt to write, or `None` if it succeeded.
@@ -63,6 +67,7 @@ fn saturated(number: usize) -> u32 {
 
 #[cfg(test)]
 pub(super) mod tests {
+    use super::super::MAX_EXPECTED_WAIT;
     use super::*;
 
     pub(in crate::store::writer) fn state(batch_duration: Duration, waiting: usize) -> WriterState {
@@ -94,6 +99,6 @@ pub(super) mod tests {
             state.waiting.store(waiting, Ordering::Relaxed);
             assert_eq!(state.expected_wait() > MAX_EXPECTED_WAIT, is_overload, "{waiting}");
         }
-        assert_eq!(state.max_batch(), 256);
+        assert_eq!(state.max_batch(), 128);
     }
 }
