@@ -160,14 +160,15 @@ def environment(folder):
 
 
 class Process:
-    """A program that runs until the end of a `with` block, in a folder, with its output in a file."""
+    """A program that runs until the end of a `with` block, in a folder, with its output in a file. It inherits `files`."""
 
-    def __init__(self, folder, name, *command, **variables):
+    def __init__(self, folder, name, *command, files=(), **variables):
         self.name, self.log = name, folder / f"{name}.log"
         with open(self.log, "ab") as log:
             # Without settings of the caller.
             self.process = subprocess.Popen([str(part) for part in command], cwd=folder, stdin=subprocess.DEVNULL, stdout=log,
-                                            stderr=log, env={"HOME": str(folder), **environment(folder), **variables})
+                                            stderr=log, pass_fds=files,
+                                            env={"HOME": str(folder), **environment(folder), **variables})
 
     def __enter__(self):
         return self
@@ -202,13 +203,13 @@ class Process:
         return self
 
 
-def publish(program, folder):
+def publish(program, folder, *settings):
     """Publishes something that ends as a disk image does, and returns its bytes."""
     image = os.urandom(16 << 20) + b"koly".ljust(512, b"\0")
     (folder / "image.dmg").write_bytes(image)
     (folder / "notes.md").write_text("# A quicker cast\n\nBots answer sooner.\n")
     run(program, "release", "publish", "image.dmg", "--version", "1.4.0", "--notes", "notes.md", "--minimum-macos", "14.0",
-        cwd=folder, env=environment(folder))
+        *settings, cwd=folder, env=environment(folder))
     return image
 
 

@@ -20,8 +20,13 @@ use crate::web::ClientSlot;
 const IDLE_TIMEOUT: Duration = Duration::from_secs(7);
 /// How long a client that was idle may take to end the connection.
 pub(super) const IDLE_END_TIMEOUT: Duration = Duration::from_secs(3);
-/// How long a client without requests may take what is left to send. Answers to its pings look the same.
+/// How long a client without requests may take what is left to send.
 const MAX_TAIL: Duration = Duration::from_mins(5);
+/// Fewer bytes within [`IDLE_TIMEOUT`] are not the end of a response. They answer frames that a client sends to hold the connection:
+/// settings, pings, or data of requests that were answered.
+const MIN_TAIL_BYTES: u64 = 1024;
+/// How often it is seen whether a client without requests still takes something.
+const TAIL_INTERVAL: Duration = Duration::from_secs(1);
 /// How long a body may go without handing over a part of it. A part has at most 64 KiB.
 const MAX_BODY_PAUSE: Duration = Duration::from_mins(2);
 
@@ -63,25 +68,43 @@ impl Activity {
 
     /// Waits until the client requests nothing for too long, or takes too little of its responses.
     pub(super) async fn until_silent(&self) -> Silence {
-        let mut last_taking = self.state().since;
         loop {
-            let (state, taken) = (self.state(), self.taken.load(Ordering::Relaxed));
-            let is_idle = state.in_flight == 0;
-            let deadline =
-                if is_idle { state.since.max(last_taking) + IDLE_TIMEOUT } else { Instant::now() + READ_RATE.period };
-            tokio::select! {
-                () = self.changed.notified() => continue,
-                () = sleep_until(deadline) => {}
-            }
-            if is_idle {
-                // The end of the last response may still be on its way.
-                let is_taking = self.taken.load(Ordering::Relaxed) > taken;
-                if !is_taking || state.since.elapsed() > MAX_TAIL {
+            if self.state().in_flight == 0 {
+                if self.requests_nothing().await {
                     return Silence::RequestsNothing;
                 }
-                last_taking = Instant::now();
-            } else if !self.took_enough_since(taken) || self.state().handed_over.elapsed() > MAX_BODY_PAUSE {
+            } else if self.takes_nothing().await {
                 return Silence::TakesNothing;
+            }
+        }
+    }
+
+    /// Waits until there are requests in flight, or there were none for too long.
+    async fn requests_nothing(&self) -> bool {
+        let (begin, mut taken) = (self.state().since, self.taken.load(Ordering::Relaxed));
+        let mut last_taking = begin;
+        loop {
+            tokio::select! {
+                () = self.changed.notified() => return false,
+                () = sleep_until((last_taking + IDLE_TIMEOUT).min(Instant::now() + TAIL_INTERVAL)) => {}
+            }
+            // The end of the last response may still be on its way.
+            let taken_now = self.taken.load(Ordering::Relaxed);
+            if taken_now >= taken + MIN_TAIL_BYTES && begin.elapsed() <= MAX_TAIL {
+                (taken, last_taking) = (taken_now, Instant::now());
+            } else if last_taking.elapsed() >= IDLE_TIMEOUT {
+                return true;
+            }
+        }
+    }
+
+    /// Waits until no requests are in flight, or the time to take enough of the responses is up.
+    async fn takes_nothing(&self) -> bool {
+        let taken = self.taken.load(Ordering::Relaxed);
+        tokio::select! {
+            () = self.changed.notified() => false,
+            () = sleep(READ_RATE.period) => {
+                !self.took_enough_since(taken) || self.state().handed_over.elapsed() > MAX_BODY_PAUSE
             }
         }
     }
@@ -92,7 +115,7 @@ impl Activity {
         loop {
             let taken = self.taken.load(Ordering::Relaxed);
             sleep(timeout).await;
-            let is_taking = self.taken.load(Ordering::Relaxed) > taken;
+            let is_taking = self.taken.load(Ordering::Relaxed) >= taken + MIN_TAIL_BYTES;
             if !is_taking || (self.state().in_flight == 0 && begin.elapsed() > MAX_TAIL) {
                 return;
             }
@@ -174,5 +197,56 @@ impl HttpBody for InFlightBody {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Counts this many bytes as taken every second, until the connection is silent, and returns how long that was.
+    async fn silent_after(bytes_per_second: u64) -> Duration {
+        let (taken, begin) = (Arc::new(AtomicU64::new(0)), Instant::now());
+        let activity = Activity::new(Arc::clone(&taken));
+        let taking = async {
+            loop {
+                taken.fetch_add(bytes_per_second, Ordering::Relaxed);
+                sleep(Duration::from_secs(1)).await;
+            }
+        };
+        tokio::select! {
+            silence = activity.until_silent() => assert_eq!(silence, Silence::RequestsNothing),
+            () = taking => {}
+        }
+        begin.elapsed()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn answers_to_single_frames_do_not_hold_an_idle_connection() {
+        for bytes in [0, 13, 60] {
+            assert_eq!(silent_after(bytes).await, IDLE_TIMEOUT, "{bytes} bytes a second");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_end_of_a_response_may_take_some_time() {
+        let silent_after = silent_after(2 * MIN_TAIL_BYTES).await;
+        assert!(silent_after > MAX_TAIL && silent_after < MAX_TAIL + 2 * IDLE_TIMEOUT, "{silent_after:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_was_taken_at_the_beginning_delays_the_end_by_a_moment_only() {
+        let (taken, begin) = (Arc::new(AtomicU64::new(0)), Instant::now());
+        let activity = Activity::new(Arc::clone(&taken));
+        let taking = async {
+            sleep(Duration::from_millis(100)).await;
+            taken.fetch_add(10 * MIN_TAIL_BYTES, Ordering::Relaxed);
+            std::future::pending::<()>().await;
+        };
+        tokio::select! {
+            _ = activity.until_silent() => {}
+            () = taking => {}
+        }
+        assert!(begin.elapsed() <= IDLE_TIMEOUT + TAIL_INTERVAL, "{:?}", begin.elapsed());
     }
 }

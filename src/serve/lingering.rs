@@ -17,8 +17,10 @@ use super::connection_life::ConnectionLife;
 
 /// How long the peer may take to stop sending.
 const MAX_LINGER: Duration = Duration::from_secs(30);
-/// How long it may send nothing and leave its side open.
+/// How long it may send less than [`MIN_PROGRESS`] and leave its side open.
 const MAX_SILENCE: Duration = Duration::from_secs(2);
+/// Fewer bytes are no body on its way, but a client that holds the connection.
+const MIN_PROGRESS: usize = 1024;
 /// How much is discarded at a time.
 const CHUNK: usize = 4 * 1024;
 
@@ -33,6 +35,8 @@ pub(super) struct Lingering<S> {
 struct Discarding {
     since: Instant,
     silence: Pin<Box<Sleep>>,
+    /// What has arrived since the silence was last over.
+    received: usize,
 }
 
 impl<S> Lingering<S> {
@@ -44,15 +48,21 @@ impl<S> Lingering<S> {
 impl<S: AsyncRead + Unpin> Lingering<S> {
     /// Completes when the peer has closed its side, or the time is up.
     fn poll_discard(&mut self, context: &mut Context<'_>) -> Poll<()> {
-        let discarding = self
-            .discarding
-            .get_or_insert_with(|| Discarding { since: Instant::now(), silence: Box::pin(sleep(MAX_SILENCE)) });
+        let discarding = self.discarding.get_or_insert_with(|| Discarding {
+            since: Instant::now(),
+            silence: Box::pin(sleep(MAX_SILENCE)),
+            received: 0,
+        });
         let mut chunk = [0; CHUNK];
         loop {
             let mut read = ReadBuf::new(&mut chunk);
             match Pin::new(&mut self.stream).poll_read(context, &mut read) {
                 Poll::Ready(Ok(())) if !read.filled().is_empty() && discarding.since.elapsed() < MAX_LINGER => {
-                    discarding.silence.as_mut().reset(Instant::now() + MAX_SILENCE);
+                    discarding.received += read.filled().len();
+                    if discarding.received >= MIN_PROGRESS {
+                        discarding.received = 0;
+                        discarding.silence.as_mut().reset(Instant::now() + MAX_SILENCE);
+                    }
                 }
                 Poll::Ready(_) => return Poll::Ready(()),
                 Poll::Pending => return discarding.silence.as_mut().poll(context),
@@ -144,17 +154,20 @@ mod tests {
         ours.shutdown().await.unwrap();
         assert_eq!(start.elapsed(), MAX_SILENCE);
 
-        let (mut ours, mut endless) = lingering();
-        let start = Instant::now();
-        let sending = tokio::spawn(async move {
-            while endless.write_all(b"x").await.is_ok() {
-                sleep(Duration::from_secs(1)).await;
-            }
-        });
-        ours.shutdown().await.unwrap();
-        assert_eq!(start.elapsed(), MAX_LINGER);
-        drop(ours);
-        sending.await.unwrap();
+        // A byte now and then is as good as silence.
+        for (bytes, closed_after) in [(MIN_PROGRESS, MAX_LINGER), (1, MAX_SILENCE)] {
+            let (mut ours, mut endless) = lingering();
+            let start = Instant::now();
+            let sending = tokio::spawn(async move {
+                while endless.write_all(&vec![0; bytes]).await.is_ok() {
+                    sleep(Duration::from_secs(1)).await;
+                }
+            });
+            ours.shutdown().await.unwrap();
+            assert_eq!(start.elapsed(), closed_after);
+            drop(ours);
+            sending.await.unwrap();
+        }
     }
 
     #[tokio::test(start_paused = true)]

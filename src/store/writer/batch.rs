@@ -21,7 +21,7 @@ impl BatchDeadline {
         Self(began + BATCH_TIMEOUT)
     }
 
-    fn has_passed(self) -> bool {
+    pub(super) fn has_passed(self) -> bool {
         Instant::now() >= self.0
     }
 }

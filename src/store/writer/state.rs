@@ -9,6 +9,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{MAX_BATCH, StoreFailure};
 
+/// A batch that takes longer makes the next ones smaller, so that they end long before their callers give up. A full one that takes
+/// less than a quarter of it makes them larger.
+const SLOW_BATCH: Duration = Duration::from_secs(2);
+
 #[derive(Debug)]
 pub(super) struct WriterState {
     /// Writes that are queued or being written.
@@ -17,6 +21,8 @@ pub(super) struct WriterState {
     pub refused: AtomicU64,
     /// A moving average of the duration of a batch.
     batch_nanos: AtomicU64,
+    /// The most writes that the next batch may have.
+    max_batch: AtomicUsize,
     pub batch_sizes: Histogram,
     last_error: Mutex<Option<StoreFailure>>,
     /// Is cancelled when the database file could not be synced, see [`MaintenanceFailure::Unsynced`].
@@ -31,6 +37,7 @@ impl Default for WriterState {
             waiting: AtomicUsize::default(),
             refused: AtomicU64::default(),
             batch_nanos: AtomicU64::default(),
+            max_batch: AtomicUsize::new(MAX_BATCH),
             batch_sizes: Histogram::new([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0]),
             last_error: Mutex::default(),
             unsynced: CancellationToken::new(),
@@ -42,9 +49,14 @@ impl WriterState {
     /// Estimates how long a new write would wait. The estimate counts batches: most of a small batch's time is the
     /// disk's, so the duration per write says nothing about large ones.
     pub fn expected_wait(&self) -> Duration {
-        let batches = self.waiting.load(Ordering::Relaxed).div_ceil(MAX_BATCH);
+        let batches = self.waiting.load(Ordering::Relaxed).div_ceil(self.max_batch());
         let batches = u64::try_from(batches).unwrap_or(u64::MAX);
         Duration::from_nanos(batches.saturating_mul(self.batch_nanos.load(Ordering::Relaxed)))
+    }
+
+    /// The most writes that the next batch may have.
+    pub fn max_batch(&self) -> usize {
+        self.max_batch.load(Ordering::Relaxed)
     }
 
     /// The error of the last attempt to write, or `None` if it succeeded.
@@ -52,10 +64,18 @@ impl WriterState {
         self.last_error.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub fn record_batch_duration(&self, duration: Duration) {
+    pub fn record_batch(&self, size: usize, duration: Duration) {
         let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
         let average = self.batch_nanos.load(Ordering::Relaxed);
         self.batch_nanos.store(average - average / 8 + nanos / 8, Ordering::Relaxed);
+        let max = self.max_batch();
+        if duration > SLOW_BATCH {
+            // If the rows take the time, as many as take half of the limit.
+            let fitting = size as u128 * (SLOW_BATCH / 2).as_nanos() / duration.as_nanos();
+            self.max_batch.store(usize::try_from(fitting).unwrap_or(MAX_BATCH).max(1), Ordering::Relaxed);
+        } else if size >= max && duration < SLOW_BATCH / 4 {
+            self.max_batch.store((2 * max).min(MAX_BATCH), Ordering::Relaxed);
+        }
     }
 }
 
@@ -66,13 +86,14 @@ pub(super) mod tests {
 
     pub(in crate::store::writer) fn state(batch_duration: Duration, waiting: usize) -> WriterState {
         let state = WriterState::default();
-        (0..100).for_each(|_| state.record_batch_duration(batch_duration));
+        (0..100).for_each(|_| state.record_batch(1, batch_duration));
         state.waiting.store(waiting, Ordering::Relaxed);
         state
     }
 
     #[test]
     fn a_burst_on_a_slow_disk_is_no_overload() {
+        assert_eq!(state(Duration::from_millis(50), MAX_BATCH).max_batch(), MAX_BATCH);
         assert!(state(Duration::from_millis(50), MAX_BATCH).expected_wait() < MAX_EXPECTED_WAIT);
     }
 
@@ -80,5 +101,34 @@ pub(super) mod tests {
     fn more_than_can_be_written_in_time_is_overload() {
         assert!(state(Duration::from_millis(250), 10 * MAX_BATCH).expected_wait() > MAX_EXPECTED_WAIT);
         assert!(state(Duration::from_secs(3), 1).expected_wait() > MAX_EXPECTED_WAIT);
+    }
+
+    #[test]
+    fn if_each_row_is_slow_batches_become_as_small_as_they_have_to_be() {
+        let (state, row) = (WriterState::default(), Duration::from_millis(10));
+        state.waiting.store(10 * MAX_BATCH, Ordering::Relaxed);
+        let sizes: Vec<_> = (0..20)
+            .map(|_| {
+                let size = state.max_batch();
+                state.record_batch(size, (row * u32::try_from(size).unwrap()).min(Duration::from_secs(4)));
+                size
+            })
+            .collect();
+        assert_eq!(sizes[..4], [1024, 256, 100, 100]);
+        assert!(sizes[3..].iter().all(|size| *size == 100), "{sizes:?}");
+        assert!(state.expected_wait() > MAX_EXPECTED_WAIT);
+        state.waiting.store(100, Ordering::Relaxed);
+        assert!(state.expected_wait() < MAX_EXPECTED_WAIT);
+    }
+
+    #[test]
+    fn after_a_slow_moment_batches_grow_again() {
+        let state = WriterState::default();
+        state.record_batch(1, Duration::from_secs(4));
+        assert_eq!(state.max_batch(), 1);
+        for _ in 0..10 {
+            state.record_batch(state.max_batch(), Duration::from_millis(20));
+        }
+        assert_eq!(state.max_batch(), MAX_BATCH);
     }
 }

@@ -118,9 +118,12 @@ async fn write_batches(shared: &Shared) {
         };
         state.waiting.fetch_sub(count, Ordering::Relaxed);
         state.batch_sizes.observe(f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
-        match &result {
-            Ok(()) => state.record_batch_duration(began.elapsed()),
-            Err(failure) => shared.fail_queue(failure),
+        // A batch that took too long says more about the next one than all that did not.
+        if result.is_ok() || deadline.has_passed() {
+            state.record_batch(count, began.elapsed());
+        }
+        if let Err(failure) = &result {
+            shared.fail_queue(failure);
         }
         *state.last_error() = result.err();
         shared.in_flight.fetch_sub(1, Ordering::Relaxed);
@@ -154,12 +157,13 @@ impl Shared {
     /// and fails what it has collected if that batch fails. Returns false if the queue is closed.
     async fn receive(&self, jobs: &mut Vec<Job>) -> bool {
         let mut queue = self.queue.lock().await;
-        let is_enough = |jobs: &Vec<Job>| match self.in_flight.load(Ordering::Relaxed) {
+        let is_enough = |jobs: &Vec<Job>, max: usize| match self.in_flight.load(Ordering::Relaxed) {
             0 => !jobs.is_empty(),
-            _ => jobs.len() >= MIN_SECOND_BATCH,
+            _ => jobs.len() >= MIN_SECOND_BATCH.min(max),
         };
-        while !is_enough(jobs) {
-            let limit = MAX_BATCH - jobs.len();
+        let mut max = self.state.max_batch();
+        while !is_enough(jobs, max) {
+            let limit = max - jobs.len();
             tokio::select! {
                 received = queue.recv_many(jobs, limit) => if received == 0 { break },
                 () = self.landed.notified() => {
@@ -168,6 +172,7 @@ impl Shared {
                     }
                 }
             }
+            max = self.state.max_batch();
         }
         if jobs.is_empty() {
             return false;

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::process::Command;
+use std::time::Duration;
 
 use porchlight::domain::limits::MAX_REQUESTS_PER_CONNECTION;
 use rustix::process::Signal;
@@ -41,6 +42,25 @@ async fn the_last_request_of_a_connection_is_announced_and_answered() {
             assert_eq!((statuses, closes), (MAX_REQUESTS_PER_CONNECTION, vec![MAX_REQUESTS_PER_CONNECTION]));
         });
         reading.await.expect("the assertions");
+    })
+    .await;
+}
+
+/// After the answer, what still arrives of the body is discarded, but not for the sake of a byte now and then.
+#[tokio::test]
+async fn a_body_that_drips_does_not_hold_the_connection() {
+    on_one_database(async |service| {
+        let mut stream = TcpStream::connect(service.address()).expect("a connection");
+        let head =
+            "POST /api/waitlist HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n";
+        stream.write_all(head.as_bytes()).expect("to send");
+        let dripping = tokio::task::spawn_blocking(move || {
+            (0..25).any(|_| {
+                std::thread::sleep(Duration::from_secs(1));
+                stream.write_all(b" ").is_err()
+            })
+        });
+        assert!(dripping.await.expect("a client"), "still open after 25 seconds");
     })
     .await;
 }

@@ -1,10 +1,10 @@
 //! Clients of https that say nothing, or take nothing.
 
-use std::io::Write;
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use super::wire::{connect, preface, read_to_end, request};
+use super::wire::{PING, connect, frame, preface, read_to_end, request};
 use super::{https, identity};
 use crate::harness::{Authority, on_one_database_with};
 
@@ -51,6 +51,30 @@ async fn a_client_that_takes_nothing_of_a_response_is_closed() {
         connection.flush().expect("a request");
         let read = std::thread::spawn(move || read_to_end(connection)).join().expect("a connection that is closed");
         assert!(read.len() < 2000, "head and no body: {}", read.len());
+    })
+    .await;
+}
+
+/// Each ping is answered, which looked as if the client took the end of a response.
+#[tokio::test]
+async fn a_client_that_only_pings_is_closed() {
+    let authority = Authority::new();
+    let identity = identity(&authority);
+    on_one_database_with(https(&identity), async |service| {
+        let mut connection = connect(service.address(), &authority, "h2");
+        connection.write_all(&preface(&[])).expect("a handshake");
+        connection.flush().expect("a handshake");
+        connection.sock.set_read_timeout(Some(Duration::from_secs(1))).expect("a timeout");
+        let is_closed = move |_: u32| {
+            let sent = connection.write_all(&frame(PING, 0, 0, &[0; 8])).and_then(|()| connection.flush());
+            let is_pause = |error: &std::io::Error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+            // Reads until nothing has come for a second.
+            let mut bytes = [0; 1024];
+            let end = std::iter::repeat_with(|| connection.read(&mut bytes)).find(|read| !matches!(read, Ok(1..)));
+            sent.is_err() || !end.expect("an end").is_err_and(|error| is_pause(&error))
+        };
+        let closed = std::thread::spawn(move || (0..40).any(is_closed)).join();
+        assert!(closed.expect("a client"), "still open after 40 seconds");
     })
     .await;
 }
