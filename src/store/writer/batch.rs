@@ -21,7 +21,7 @@ impl BatchDeadline {
         Self(began + BATCH_TIMEOUT)
     }
 
-    pub(super) fn has_passed(self) -> bool {
+    fn has_passed(self) -> bool {
         Instant::now() >= self.0
     }
 }

@@ -7,11 +7,12 @@ use std::time::Duration;
 use prometheus_client::metrics::histogram::Histogram;
 use tokio_util::sync::CancellationToken;
 
+use super::batch_cost::BatchCost;
 use super::{MAX_BATCH, StoreFailure};
 
-/// A batch that takes longer makes the next ones smaller, so that they end long before their callers give up. A full one that takes
-/// less than a quarter of it makes them larger.
-const SLOW_BATCH: Duration = Duration::from_secs(2);
+/// How long a batch is expected to take at most, if it has more than one write. It may then take four times as long as expected
+/// and still end in time.
+const MAX_EXPECTED_DURATION: Duration = Duration::from_secs(1);
 
 #[derive(Debug)]
 pub(super) struct WriterState {
@@ -19,10 +20,7 @@ pub(super) struct WriterState {
     pub waiting: AtomicUsize,
     /// Writes that were refused because too many were queued.
     pub refused: AtomicU64,
-    /// A moving average of the duration of a batch.
-    batch_nanos: AtomicU64,
-    /// The most writes that the next batch may have.
-    max_batch: AtomicUsize,
+    cost: Mutex<BatchCost>,
     pub batch_sizes: Histogram,
     last_error: Mutex<Option<StoreFailure>>,
     /// Is cancelled when the database file could not be synced, see [`MaintenanceFailure::Unsynced`].
@@ -36,8 +34,7 @@ impl Default for WriterState {
         Self {
             waiting: AtomicUsize::default(),
             refused: AtomicU64::default(),
-            batch_nanos: AtomicU64::default(),
-            max_batch: AtomicUsize::new(MAX_BATCH),
+            cost: Mutex::default(),
             batch_sizes: Histogram::new([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0]),
             last_error: Mutex::default(),
             unsynced: CancellationToken::new(),
@@ -46,17 +43,18 @@ impl Default for WriterState {
 }
 
 impl WriterState {
-    /// Estimates how long a new write would wait. The estimate counts batches: most of a small batch's time is the
-    /// disk's, so the duration per write says nothing about large ones.
+    /// Estimates how long a new write would wait.
     pub fn expected_wait(&self) -> Duration {
-        let batches = self.waiting.load(Ordering::Relaxed).div_ceil(self.max_batch());
-        let batches = u64::try_from(batches).unwrap_or(u64::MAX);
-        Duration::from_nanos(batches.saturating_mul(self.batch_nanos.load(Ordering::Relaxed)))
+        let waiting = self.waiting.load(Ordering::Relaxed);
+        let [batches, writes] = [waiting.div_ceil(MAX_BATCH), waiting].map(saturated);
+        self.cost.lock().unwrap_or_else(PoisonError::into_inner).estimate(batches, writes)
     }
 
-    /// The most writes that the next batch may have.
+    /// The most writes that the next batch may have, so that it ends in time. A batch that does not is lost for all its callers.
     pub fn max_batch(&self) -> usize {
-        self.max_batch.load(Ordering::Relaxed)
+        let cost = *self.cost.lock().unwrap_or_else(PoisonError::into_inner);
+        let halves = std::iter::successors(Some(MAX_BATCH), |size| Some(size / 2)).take_while(|size| *size > 1);
+        halves.into_iter().find(|size| cost.fits(saturated(*size), MAX_EXPECTED_DURATION)).unwrap_or(1)
     }
 
     /// The error of the last attempt to write, or `None` if it succeeded.
@@ -65,18 +63,12 @@ impl WriterState {
     }
 
     pub fn record_batch(&self, size: usize, duration: Duration) {
-        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        let average = self.batch_nanos.load(Ordering::Relaxed);
-        self.batch_nanos.store(average - average / 8 + nanos / 8, Ordering::Relaxed);
-        let max = self.max_batch();
-        if duration > SLOW_BATCH {
-            // If the rows take the time, as many as take half of the limit.
-            let fitting = size as u128 * (SLOW_BATCH / 2).as_nanos() / duration.as_nanos();
-            self.max_batch.store(usize::try_from(fitting).unwrap_or(MAX_BATCH).max(1), Ordering::Relaxed);
-        } else if size >= max && duration < SLOW_BATCH / 4 {
-            self.max_batch.store((2 * max).min(MAX_BATCH), Ordering::Relaxed);
-        }
+        self.cost.lock().unwrap_or_else(PoisonError::into_inner).record(saturated(size), duration);
     }
+}
+
+fn saturated(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]
@@ -104,31 +96,15 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn if_each_row_is_slow_batches_become_as_small_as_they_have_to_be() {
-        let (state, row) = (WriterState::default(), Duration::from_millis(10));
-        state.waiting.store(10 * MAX_BATCH, Ordering::Relaxed);
-        let sizes: Vec<_> = (0..20)
-            .map(|_| {
-                let size = state.max_batch();
-                state.record_batch(size, (row * u32::try_from(size).unwrap()).min(Duration::from_secs(4)));
-                size
-            })
-            .collect();
-        assert_eq!(sizes[..4], [1024, 256, 100, 100]);
-        assert!(sizes[3..].iter().all(|size| *size == 100), "{sizes:?}");
-        assert!(state.expected_wait() > MAX_EXPECTED_WAIT);
-        state.waiting.store(100, Ordering::Relaxed);
-        assert!(state.expected_wait() < MAX_EXPECTED_WAIT);
-    }
-
-    #[test]
-    fn after_a_slow_moment_batches_grow_again() {
+    fn a_batch_that_would_take_too_long_is_overload() {
         let state = WriterState::default();
-        state.record_batch(1, Duration::from_secs(4));
-        assert_eq!(state.max_batch(), 1);
-        for _ in 0..10 {
-            state.record_batch(state.max_batch(), Duration::from_millis(20));
+        for size in [1, 10, 100] {
+            state.record_batch(size, Duration::from_millis(5) * saturated(size));
         }
-        assert_eq!(state.max_batch(), MAX_BATCH);
+        for (waiting, is_overload) in [(300, false), (MAX_BATCH, true)] {
+            state.waiting.store(waiting, Ordering::Relaxed);
+            assert_eq!(state.expected_wait() > MAX_EXPECTED_WAIT, is_overload, "{waiting}");
+        }
+        assert_eq!(state.max_batch(), 128);
     }
 }

@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 
 use super::batch::{BatchDeadline, write_batch};
 use super::state::WriterState;
-use super::{Job, MAX_BATCH, QueuedWrite, Record};
+use super::{Job, MAX_BATCH, MAX_EXPECTED_WAIT, QueuedWrite, Record};
 use crate::store::connect::MaintenanceFailure;
 use crate::store::signups::SignupMemory;
 use crate::store::{Store, StoreFailure};
@@ -118,8 +118,8 @@ async fn write_batches(shared: &Shared) {
         };
         state.waiting.fetch_sub(count, Ordering::Relaxed);
         state.batch_sizes.observe(f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
-        // A batch that took too long says more about the next one than all that did not.
-        if result.is_ok() || deadline.has_passed() {
+        // One that failed soon says nothing about the next.
+        if result.is_ok() || began.elapsed() >= MAX_EXPECTED_WAIT {
             state.record_batch(count, began.elapsed());
         }
         if let Err(failure) = &result {
