@@ -14,7 +14,7 @@ mod message_view;
 mod move_database;
 mod new_site;
 mod open_store;
-mod people;
+pub mod people;
 mod release;
 mod serve;
 mod stats;

@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
 
+pub use self::csv_file::{InvalidRow, Rows};
 use self::erase::erase;
 use self::list::{BATCH_SIZE, PeopleCursor, list};
 use self::purge::PurgeArguments;
@@ -110,7 +111,7 @@ fn address(text: &str) -> Result<EmailAddress, String> {
 
 /// Why a `people` command failed, in one sentence.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum PeopleFailure {
+pub enum PeopleFailure {
     #[error("Nothing is stored about {0}.")]
     Unknown(String),
     #[error("Nothing is stored about {0}, except a hash that records {1}.")]

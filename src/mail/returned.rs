@@ -184,7 +184,8 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(64))]
+        // Each case parses kilobytes.
+        #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 4))]
 
         #[test]
         fn random_bytes_are_no_report(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {

@@ -181,7 +181,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(2000))]
+        #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(2000)))]
         #[test]
         fn notes_change_nothing_of_the_page_around_them(first in notes(), second in notes()) {
             let (nested, other) = (nest_markdown(&first, "v2"), nest_markdown(&second, "v1"));

@@ -1,6 +1,7 @@
 //! Exports people to a CSV file and imports them. `docs/people.md` lists the columns.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -25,7 +26,7 @@ const MAX_BATCH_DOWNLOADS: u32 = 10_000;
 /// A row that cannot be imported.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Line {line}: {why}.")]
-pub(super) struct InvalidRow {
+pub struct InvalidRow {
     line: u64,
     why: String,
 }
@@ -74,7 +75,7 @@ pub(super) async fn export(store: &Store, path: Option<&Path>) -> Result<(), Com
 /// Imports the whole file in one transaction, or nothing if a row is invalid.
 pub(super) async fn import_all(store: &Store, path: &Path, now: Timestamp) -> Result<Imported, PeopleFailure> {
     let (mut rows, mut people, mut invalid) = (Rows::open(path, now)?, Vec::new(), Vec::new());
-    while let Some(row) = rows.next()? {
+    while let Some(row) = rows.next_row()? {
         match row {
             Ok(person) => people.push(person),
             Err(row) => invalid.push(row),
@@ -93,7 +94,7 @@ pub(super) async fn import(store: &Store, path: &Path, now: Timestamp) -> Result
     let mut imported = Imported { added: 0, valid: 0, invalid: Vec::new() };
     let (mut batch, mut downloads) = (Vec::with_capacity(BATCH_SIZE), 0);
     loop {
-        let row = rows.next()?;
+        let row = rows.next_row()?;
         let ended = row.is_none();
         match row {
             Some(Ok(person)) => {
@@ -125,7 +126,7 @@ pub(super) async fn import(store: &Store, path: &Path, now: Timestamp) -> Result
 const END: &str = "\n\u{fdd0}\n";
 
 /// Reads the rows of a file and updates a progress bar.
-struct Rows {
+pub struct Rows {
     reader: Reader<Box<dyn Read>>,
     columns: Columns,
     path: String,
@@ -136,7 +137,11 @@ struct Rows {
 }
 
 impl Rows {
-    fn open(path: &Path, now: Timestamp) -> Result<Self, PeopleFailure> {
+    /// Reads the first line, which names the columns. The path `-` is standard input.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or its first line is not that of a list of people.
+    pub fn open(path: &Path, now: Timestamp) -> Result<Self, PeopleFailure> {
         let name = path.display().to_string();
         let unreadable = |why: String| PeopleFailure::File(name.clone(), why);
         let (file, length): (Box<dyn Read>, _) = if path == Path::new("-") {
@@ -163,7 +168,10 @@ impl Rows {
     }
 
     /// Returns the next row, valid or not, or `None` at the end of the file.
-    fn next(&mut self) -> Result<Option<Result<Person, InvalidRow>>, PeopleFailure> {
+    ///
+    /// # Errors
+    /// If the file cannot be read any further.
+    pub fn next_row(&mut self) -> Result<Option<Result<Person, InvalidRow>>, PeopleFailure> {
         loop {
             let mut record = ByteRecord::new();
             let more = self.reader.read_byte_record(&mut record);
@@ -195,6 +203,13 @@ impl Rows {
         let email = person.email.as_typed();
         eprint_line(&format!("Line {line}: {email} is already in line {first}, so this line is ignored."));
         true
+    }
+}
+
+/// Leaves out what the file contains.
+impl fmt::Debug for Rows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rows").field("path", &self.path).finish_non_exhaustive()
     }
 }
 
