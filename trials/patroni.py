@@ -86,6 +86,12 @@ class Node:
         except (OSError, ValueError):
             return {}
 
+    def restart_patroni(self):
+        """PostgreSQL goes on meanwhile."""
+        self.patroni.process.kill()
+        self.patroni.process.wait()
+        self.start()
+
     def reinitialize(self):
         """Replaces its data by a copy of the primary's."""
         request = urllib.request.Request(f"http://127.0.0.1:{self.rest}/reinitialize", b'{"force": true}', method="POST",
@@ -173,28 +179,38 @@ class Cluster:
 
     def wait_until_whole(self):
         """Waits for a primary with a standby that follows it, as synchronously as it should."""
-        def whole():
+        def streams():
             primary = self.primary()
-            if not primary:
-                return False
-            followers = primary.state().get("replication") or []
-            follower = self.other(primary).name
-            streams = any(one["state"] == "streaming" and one["application_name"] == follower for one in followers)
+            followers = primary.state().get("replication") or [] if primary else []
+            return any(one["state"] == "streaming" and one["application_name"] == self.other(primary).name for one in followers)
+
+        def whole():
             # As etcd has it: only a standby that is named there is promoted.
             wanted = "sync_standby" if self.synchronous else "replica"
-            return streams and any(one["role"] == wanted for one in primary.state("cluster").get("members", []))
+            members = (self.primary() or self.nodes[0]).state("cluster").get("members", [])
+            return streams() and any(one["role"] == wanted for one in members)
         try:
             try:
                 wait_until("a primary with its standby", whole, STAND_LIMIT)
             except Failed:
-                # pg_rewind sometimes leaves WAL that the server then neither reads nor replaces. A maker would do the same.
-                standby = self.other(self.primary())
-                print(f"{standby.name} does not follow the primary, and is made anew")
-                standby.reinitialize()
+                self._repair(streams())
                 wait_until("a primary with its standby", whole, STAND_LIMIT)
         except Failed as failed:
             logs = [f"--- {node.name}\n{node.patroni.log.read_text()[-3000:]}" for node in self.nodes if node.patroni]
             raise Failed("\n".join([str(failed), *logs])) from None
+
+    def _repair(self, streams):
+        """Does what a maker would do by hand, for two faults of Patroni 3.0 and pg_rewind that are none of the service's."""
+        primary = self.primary()
+        expect(primary, "there is no primary")
+        if streams:
+            print(f"Patroni of {primary.name} does not see what is in etcd any more, and is started again")
+            primary.restart_patroni()
+        else:
+            # What pg_rewind left is neither read nor replaced by the server.
+            standby = self.other(primary)
+            print(f"{standby.name} does not follow the primary, and is made anew")
+            standby.reinitialize()
 
     def wait_for_promotion(self, node, limit=60):
         """Returns the time when the node has left recovery."""

@@ -5,7 +5,6 @@
 //! caller is cancelled. The queue is bounded by the expected wait; beyond that a write fails at once.
 
 mod batch;
-mod batch_cost;
 mod state;
 mod task;
 

@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 
 use super::batch::{BatchDeadline, write_batch};
 use super::state::WriterState;
-use super::{Job, MAX_BATCH, MAX_EXPECTED_WAIT, QueuedWrite, Record};
+use super::{Job, MAX_BATCH, QueuedWrite, Record};
 use crate::store::connect::MaintenanceFailure;
 use crate::store::signups::SignupMemory;
 use crate::store::{Store, StoreFailure};
@@ -118,12 +118,9 @@ async fn write_batches(shared: &Shared) {
         };
         state.waiting.fetch_sub(count, Ordering::Relaxed);
         state.batch_sizes.observe(f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
-        // One that failed soon says nothing about the next.
-        if result.is_ok() || began.elapsed() >= MAX_EXPECTED_WAIT {
-            state.record_batch(count, began.elapsed());
-        }
-        if let Err(failure) = &result {
-            shared.fail_queue(failure);
+        match &result {
+            Ok(()) => state.record_batch_duration(began.elapsed()),
+            Err(failure) => shared.fail_queue(failure),
         }
         *state.last_error() = result.err();
         shared.in_flight.fetch_sub(1, Ordering::Relaxed);
@@ -157,13 +154,12 @@ impl Shared {
     /// and fails what it has collected if that batch fails. Returns false if the queue is closed.
     async fn receive(&self, jobs: &mut Vec<Job>) -> bool {
         let mut queue = self.queue.lock().await;
-        let is_enough = |jobs: &Vec<Job>, max: usize| match self.in_flight.load(Ordering::Relaxed) {
+        let is_enough = |jobs: &Vec<Job>| match self.in_flight.load(Ordering::Relaxed) {
             0 => !jobs.is_empty(),
-            _ => jobs.len() >= MIN_SECOND_BATCH.min(max),
+            _ => jobs.len() >= MIN_SECOND_BATCH,
         };
-        let mut max = self.state.max_batch();
-        while !is_enough(jobs, max) {
-            let limit = max - jobs.len();
+        while !is_enough(jobs) {
+            let limit = MAX_BATCH - jobs.len();
             tokio::select! {
                 received = queue.recv_many(jobs, limit) => if received == 0 { break },
                 () = self.landed.notified() => {
@@ -172,7 +168,6 @@ impl Shared {
                     }
                 }
             }
-            max = self.state.max_batch();
         }
         if jobs.is_empty() {
             return false;
