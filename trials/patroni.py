@@ -149,7 +149,10 @@ class Cluster:
         try:
             self.start_etcd()
             self.nodes[0].start()
-            wait_until("the first node is primary", self.primary, STAND_LIMIT)
+            try:
+                wait_until("the first node is primary", self.primary, STAND_LIMIT)
+            except Failed as failed:
+                raise self._with_logs(failed) from None
             self.nodes[1].start()
             self.wait_until_whole()
             self.primary().sql(f"CREATE DATABASE {DATABASE}")
@@ -196,8 +199,11 @@ class Cluster:
                 self._repair(streams())
                 wait_until("a primary with its standby", whole, STAND_LIMIT)
         except Failed as failed:
-            logs = [f"--- {node.name}\n{node.patroni.log.read_text()[-3000:]}" for node in self.nodes if node.patroni]
-            raise Failed("\n".join([str(failed), *logs])) from None
+            raise self._with_logs(failed) from None
+
+    def _with_logs(self, failed):
+        logs = [f"--- {node.name}\n{node.patroni.log.read_text()[-3000:]}" for node in self.nodes if node.patroni]
+        return Failed("\n".join([str(failed), *logs]))
 
     def _repair(self, streams):
         """Does what a maker would do by hand, for two faults of Patroni 3.0 and pg_rewind that are none of the service's."""
