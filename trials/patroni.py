@@ -145,6 +145,15 @@ class Cluster:
                             "--initial-advertise-peer-urls", peer, "--initial-cluster", f"etcd={peer}")
         self.etcd.wait_for(("127.0.0.1", 2500))
 
+        def decided():
+            # Before that, Patroni ends when it starts.
+            try:
+                with urllib.request.urlopen("http://127.0.0.1:2500/version", timeout=2) as answer:
+                    return json.load(answer)["etcdcluster"] != "not_decided"
+            except (OSError, ValueError):
+                return False
+        wait_until("etcd knows the version of its cluster", decided)
+
     def __enter__(self):
         try:
             self.start_etcd()
