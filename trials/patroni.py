@@ -21,6 +21,10 @@ DATABASE = "site"
 STAND_LIMIT = 90
 
 
+class Stuck(Failed):
+    """The cluster does not become whole again after a failover, which is no fault of the service."""
+
+
 class Node:
     """One machine: PostgreSQL, and the Patroni that runs it."""
 
@@ -85,19 +89,6 @@ class Node:
                 return json.load(answer)
         except (OSError, ValueError):
             return {}
-
-    def restart_patroni(self):
-        """PostgreSQL goes on meanwhile."""
-        self.patroni.process.kill()
-        self.patroni.process.wait()
-        self.start()
-
-    def reinitialize(self):
-        """Replaces its data by a copy of the primary's."""
-        request = urllib.request.Request(f"http://127.0.0.1:{self.rest}/reinitialize", b'{"force": true}', method="POST",
-                                         headers={"Content-Type": "application/json"})
-        with urllib.request.urlopen(request, timeout=10):
-            pass
 
     def sql(self, statement, database="postgres", limit=60):
         done = subprocess.run(["psql", "-XAtq", "-h", "127.0.0.1", "-p", str(self.port), "-U", "postgres", "-d", database,
@@ -202,30 +193,13 @@ class Cluster:
             members = (self.primary() or self.nodes[0]).state("cluster").get("members", [])
             return streams() and any(one["role"] == wanted for one in members)
         try:
-            try:
-                wait_until("a primary with its standby", whole, STAND_LIMIT)
-            except Failed:
-                self._repair(streams())
-                wait_until("a primary with its standby", whole, STAND_LIMIT)
+            wait_until("a primary with its standby", whole, STAND_LIMIT)
         except Failed as failed:
-            raise self._with_logs(failed) from None
+            raise Stuck(self._with_logs(failed)) from None
 
     def _with_logs(self, failed):
         logs = [f"--- {node.name}\n{node.patroni.log.read_text()[-3000:]}" for node in self.nodes if node.patroni]
         return Failed("\n".join([str(failed), *logs]))
-
-    def _repair(self, streams):
-        """Does what a maker would do by hand, for two faults of Patroni 3.0 and pg_rewind that are none of the service's."""
-        primary = self.primary()
-        expect(primary, "there is no primary")
-        if streams:
-            print(f"Patroni of {primary.name} does not see what is in etcd any more, and is started again")
-            primary.restart_patroni()
-        else:
-            # What pg_rewind left is neither read nor replaced by the server.
-            standby = self.other(primary)
-            print(f"{standby.name} does not follow the primary, and is made anew")
-            standby.reinitialize()
 
     def wait_for_promotion(self, node, limit=60):
         """Returns the time when the node has left recovery."""
