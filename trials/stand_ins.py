@@ -54,6 +54,18 @@ async def without_timeouts(port):
     await _serve(port, respond)
 
 
+async def unbounded_queue(port, seconds):
+    """Takes every request, and handles one after another in so many seconds each, also those whose client has gone."""
+    loop, free = asyncio.get_running_loop(), 0.0
+
+    async def respond(head):
+        nonlocal free
+        if head.startswith(b"POST"):
+            free = max(free, loop.time()) + seconds
+            await asyncio.sleep(free - loop.time())
+    await _serve(port, respond)
+
+
 async def leaking(port):
     """Keeps some memory and a file for each request."""
     kept = []

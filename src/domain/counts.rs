@@ -84,7 +84,8 @@ impl Counts {
         self.0.is_empty()
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (&CountKey, u64)> {
+    #[must_use]
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&CountKey, u64)> {
         self.0.iter().map(|(key, count)| (key, *count))
     }
 
@@ -165,7 +166,8 @@ impl SourceCounts {
         self.0.entry((day, source.to_owned())).or_default().add(what, 1);
     }
 
-    pub fn iter(&self) -> impl Iterator<Item = (Day, &str, &Totals)> {
+    #[must_use]
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (Day, &str, &Totals)> {
         self.0.iter().map(|((day, source), totals)| (*day, source.as_str(), totals))
     }
 }

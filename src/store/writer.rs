@@ -2,9 +2,10 @@
 //! commit. In PostgreSQL it may write two batches at the same time.
 //!
 //! There is no timer: the next batch collects while the current one is being committed. A write is stored even if its
-//! caller is cancelled. The queue is bounded by the expected wait; beyond that a write fails at once.
+//! caller is cancelled, unless it was still queued when its time was up. The queue is bounded by the expected wait; beyond that a write fails at once.
 
 mod batch;
+mod pace;
 mod state;
 mod task;
 
@@ -16,7 +17,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout_at};
 
 use self::state::WriterState;
 use self::task::Shared;
@@ -24,8 +25,6 @@ use super::{Database, SignupRecord, Store, StoreFailure};
 use crate::domain::contact::ReceivedMessage;
 use crate::domain::signup::KnownBefore;
 
-/// Most writes in one transaction.
-const MAX_BATCH: usize = 1024;
 /// Most queued writes, whatever the expected wait.
 const QUEUE_CAPACITY: usize = 16 * 1024;
 /// A write is accepted only if its expected wait is at most this.
@@ -53,6 +52,8 @@ enum Job {
 struct QueuedWrite<R: Record> {
     record: R,
     reply: Reply<R>,
+    /// When the caller stops waiting.
+    deadline: Instant,
 }
 
 type Reply<R> = oneshot::Sender<Result<<R as Record>::Output, StoreFailure>>;
@@ -179,13 +180,13 @@ impl Writer {
         if self.state.expected_wait() > MAX_EXPECTED_WAIT {
             return Err(overloaded());
         }
-        let (reply, result) = oneshot::channel();
+        let ((reply, result), deadline) = (oneshot::channel(), Instant::now() + WRITE_TIMEOUT);
         self.state.waiting.fetch_add(1, Ordering::Relaxed);
-        if let Err(error) = self.queue.try_send(job(QueuedWrite { record, reply })) {
+        if let Err(error) = self.queue.try_send(job(QueuedWrite { record, reply, deadline })) {
             self.state.waiting.fetch_sub(1, Ordering::Relaxed);
             return Err(if matches!(error, TrySendError::Closed(_)) { stopped() } else { overloaded() });
         }
-        match timeout(WRITE_TIMEOUT, result).await {
+        match timeout_at(deadline, result).await {
             Ok(Ok(result)) => result,
             Ok(Err(_)) => Err(stopped()),
             Err(_) => Err(StoreFailure::Unavailable("the write timed out".to_owned())),

@@ -20,12 +20,13 @@ pub(crate) fn catch_panic<T>(respond: impl FnOnce() -> T, on_panic: impl FnOnce(
     catch_unwind(AssertUnwindSafe(respond)).unwrap_or_else(|_| log_panic(on_panic))
 }
 
-/// As [`catch_panic`], for a handler that waits.
-pub(crate) async fn catch_panic_in(
+/// As [`catch_panic`], for a handler that waits. An `async fn` would have room for the future twice.
+pub(crate) fn catch_panic_in(
     response: impl Future<Output = Response>,
     on_panic: impl FnOnce() -> Response,
-) -> Response {
-    AssertUnwindSafe(response).catch_unwind().await.unwrap_or_else(|_| log_panic(on_panic))
+) -> impl Future<Output = Response> {
+    let response = AssertUnwindSafe(response).catch_unwind();
+    response.map(|response| response.unwrap_or_else(|_| log_panic(on_panic)))
 }
 
 fn log_panic<T>(on_panic: impl FnOnce() -> T) -> T {

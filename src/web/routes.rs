@@ -106,8 +106,8 @@ impl Route {
             Self::ContactForm => forms::contact(app, request).await,
             Self::LatestImage | Self::Image | Self::SecurityTxt if !reads => method_not_allowed("GET, HEAD"),
             Self::LatestImage => releases::latest(app, request).await,
-            Self::Image => releases::image(app, request).await,
             // In boxes of their own: they are several times as large as the others, and each request allocates the largest.
+            Self::Image => Box::pin(releases::image(app, request)).await,
             Self::Unsubscribe => Box::pin(unsubscribe::unsubscribe_page(app, request)).await,
             Self::Confirmation => Box::pin(confirmation::confirmation_page(app, request)).await,
             Self::SecurityTxt => security_txt::security_txt(&app),

@@ -4,8 +4,7 @@
 use std::collections::HashMap;
 
 use sqlx::pool::PoolConnection;
-use sqlx::query::Query;
-use sqlx::sqlite::{Sqlite, SqliteArguments, SqlitePool, SqliteRow};
+use sqlx::sqlite::{Sqlite, SqlitePool, SqliteRow};
 use sqlx::{Connection, Row, SqliteConnection};
 use uuid::Uuid;
 
@@ -16,11 +15,11 @@ use super::{
 };
 use crate::domain::calendar::Day;
 use crate::domain::consent;
-use crate::domain::counts::{CountedEvent, Counts, SourceCounts};
+use crate::domain::counts::{CountKey, CountedEvent, Counts, SourceCounts, Totals};
 use crate::domain::signup::KnownBefore;
 use crate::domain::text::Source;
 use crate::store::confirmations::record_pending_opt_ins;
-use crate::store::rows_statement::RowsStatement;
+use crate::store::rows_statement::{RowsStatement, Script, Value};
 use crate::store::sources::RefusedSources;
 use crate::store::statement::Statement;
 
@@ -49,16 +48,17 @@ static INSERT_CONSENTS: RowsStatement<7> = RowsStatement::new(
     "WHERE batch.column1 IS NOT NULL ON CONFLICT (id) DO NOTHING",
 );
 
-static ADD_COUNTS: RowsStatement<5> = RowsStatement::new(
-    "INSERT INTO counts (day, kind, via, name, times) SELECT *",
-    "WHERE batch.column1 IS NOT NULL ON CONFLICT (day, kind, via, name) DO UPDATE SET times = counts.times + excluded.times",
-);
-
+/// This and the next statement do nothing if the statement before changed nothing.
 static ADD_SOURCES: RowsStatement<6> = RowsStatement::new(
     "INSERT INTO sources (day, source, downloads, people, opt_ins, joins) SELECT *",
-    "WHERE batch.column1 IS NOT NULL ON CONFLICT (day, source) DO UPDATE SET \
+    "WHERE batch.column1 IS NOT NULL AND changes() > 0 ON CONFLICT (day, source) DO UPDATE SET \
          downloads = sources.downloads + excluded.downloads, people = sources.people + excluded.people, \
          opt_ins = sources.opt_ins + excluded.opt_ins, joins = sources.joins + excluded.joins",
+);
+
+static ADD_COUNTS: RowsStatement<5> = RowsStatement::new(
+    "INSERT INTO counts (day, kind, via, name, times) SELECT *",
+    "WHERE batch.column1 IS NOT NULL AND changes() > 0 ON CONFLICT (day, kind, via, name) DO UPDATE SET times = counts.times + excluded.times",
 );
 
 /// The ids in the row of a person.
@@ -68,8 +68,6 @@ struct StoredPerson {
     first_join: Option<String>,
     opt_in: Option<String>,
 }
-
-type RowsQuery<'q> = Query<'q, Sqlite, SqliteArguments>;
 
 pub(super) async fn insert(
     pool: &SqlitePool,
@@ -101,35 +99,21 @@ async fn insert_on(
         return Ok(vec![None; count]);
     }
     let people = group_by_person(&signups);
-    let stored = stored_people(select_people(&people).fetch_all(&mut *tx).await?)?;
-    let changed: Vec<_> = people.iter().filter(|(address, person)| changes(person, stored.get(**address))).collect();
-    if !changed.is_empty() {
-        upsert_people(&changed).execute(&mut *tx).await?;
-    }
-    let inserted = insert_events(&signups).execute(&mut *tx).await?.rows_affected();
-    let opt_ins = opt_ins(&people, &stored);
-    if !opt_ins.is_empty() {
-        insert_consents(&opt_ins).execute(&mut *tx).await?;
-    }
+    let stored = stored_people(select_people(&people)?.query().fetch_all(&mut *tx).await?)?;
+    let known_before = |address: &str, person: &PersonBatch<'_>| known_before(person, stored.get(address));
+    write(&signups, &people, &stored, refused)?.query().execute(&mut *tx).await?;
     let pending = pending_opt_ins(&people);
     if !pending.is_empty() {
         record_pending_opt_ins!(tx, |statement: Statement| statement.sqlite, pending);
-    }
-    let known_before = |address: &str, person: &PersonBatch<'_>| known_before(person, stored.get(address));
-    // A repeated write inserts nothing and must not be counted again.
-    if inserted > 0 {
-        let new = people.iter().filter(|(address, person)| known_before(address, person) == KnownBefore::default());
-        let new = new.filter_map(|(_, person)| person.first());
-        let (counts, sources) = count_events(&signups, new, &opt_ins, refused);
-        add_sources(&sources).execute(&mut *tx).await?;
-        add_counts(&counts).execute(&mut *tx).await?;
     }
     tx.commit().await?;
     Ok(known_before_each(count, &people, known_before))
 }
 
-fn select_people<'q>(people: &People<'_>) -> RowsQuery<'q> {
-    people.keys().fold(SELECT_PEOPLE.query(people.len()), |query, address| query.bind(*address))
+fn select_people(people: &People<'_>) -> Result<Script, sqlx::Error> {
+    let mut script = Script::default();
+    script.append(&SELECT_PEOPLE, people.keys().map(|address| [Value::from(*address)]))?;
+    Ok(script)
 }
 
 fn stored_people(rows: Vec<SqliteRow>) -> Result<HashMap<String, StoredPerson>, sqlx::Error> {
@@ -140,57 +124,68 @@ fn stored_people(rows: Vec<SqliteRow>) -> Result<HashMap<String, StoredPerson>, 
     rows.into_iter().map(read).collect()
 }
 
-fn upsert_people<'q>(people: &[(&&str, &PersonBatch<'_>)]) -> RowsQuery<'q> {
-    let mut query = UPSERT_PEOPLE.query(people.len());
-    for (address, person) in people {
-        let first = person.first();
-        query = query.bind(**address).bind(first.map(|signup| signup.email.as_typed()));
-        query = query.bind(first.map(|signup| signup.at.unix_millis()));
-        for signup in [person.download, person.join, person.opt_in] {
-            query = query.bind(signup.map(|signup| signup.id.to_string()));
-        }
-    }
-    query
+fn write(
+    signups: &Indexed<'_>,
+    people: &People<'_>,
+    stored: &HashMap<String, StoredPerson>,
+    refused: &RefusedSources,
+) -> Result<Script, sqlx::Error> {
+    let changed: Vec<_> = people.iter().filter(|(address, person)| changes(person, stored.get(**address))).collect();
+    let opt_ins = opt_ins(people, stored);
+    let is_new = |(address, person): &(&&str, &PersonBatch<'_>)| {
+        known_before(person, stored.get(**address)) == KnownBefore::default()
+    };
+    let new_people = people.iter().filter(is_new).filter_map(|(_, person)| person.first());
+    let (counts, sources) = count_events(signups, new_people, &opt_ins, refused);
+    let mut script = Script::default();
+    script.append(&UPSERT_PEOPLE, changed.iter().map(|(address, person)| person_row(address, person)))?;
+    script.append(&INSERT_CONSENTS, opt_ins.iter().map(|signup| consent_row(signup)))?;
+    // A repeated write inserts nothing and must not be counted again.
+    script.append(&INSERT_EVENTS, signups.iter().map(|(_, signup)| event_row(signup)))?;
+    script.append(&ADD_SOURCES, sources.iter().map(source_row))?;
+    script.append(&ADD_COUNTS, counts.iter().map(count_row))?;
+    Ok(script)
 }
 
-fn insert_events<'q>(signups: &Indexed<'_>) -> RowsQuery<'q> {
-    let mut query = INSERT_EVENTS.query(signups.len());
-    for (_, signup) in signups {
-        query = query.bind(signup.id.to_string()).bind(signup.email.key()).bind(signup.kind_name());
-        query = query.bind(signup.at.unix_millis()).bind(signup.via.as_str());
-        query = query.bind(signup.source.as_ref().map(Source::as_str));
-    }
-    query
+fn person_row<'a>(address: &'a str, person: &PersonBatch<'a>) -> [Value<'a>; 6] {
+    let first = person.first();
+    let [download, join, opt_in] =
+        [person.download, person.join, person.opt_in].map(|signup| signup.map(|signup| signup.id.to_string()).into());
+    let (email, at) = (first.map(|signup| signup.email.as_typed()), first.map(|signup| signup.at.unix_millis()));
+    [address.into(), email.into(), at.into(), download, join, opt_in]
 }
 
-fn insert_consents<'q>(opt_ins: &[&SignupRecord]) -> RowsQuery<'q> {
-    let mut query = INSERT_CONSENTS.query(opt_ins.len());
-    for signup in opt_ins {
-        query = query.bind(signup.id.to_string()).bind(signup.email.key()).bind(signup.at.unix_millis());
-        query = query.bind(signup.via.as_str()).bind(signup.source.as_ref().map(Source::as_str));
-        query = query.bind(consent::WORDING).bind(signup.via.is_program());
-    }
-    query
+fn event_row(signup: &SignupRecord) -> [Value<'_>; 6] {
+    [
+        signup.id.to_string().into(),
+        signup.email.key().into(),
+        signup.kind_name().into(),
+        signup.at.unix_millis().into(),
+        signup.via.as_str().into(),
+        signup.source.as_ref().map(Source::as_str).into(),
+    ]
 }
 
-fn add_sources<'q>(sources: &SourceCounts) -> RowsQuery<'q> {
-    let mut query = ADD_SOURCES.query(sources.iter().count());
-    for (day, source, totals) in sources.iter() {
-        query = query.bind(day.number()).bind(source);
-        for times in [totals.downloads, totals.new_people, totals.opt_ins, totals.joins] {
-            query = query.bind(integer(times));
-        }
-    }
-    query
+fn consent_row(signup: &SignupRecord) -> [Value<'_>; 7] {
+    [
+        signup.id.to_string().into(),
+        signup.email.key().into(),
+        signup.at.unix_millis().into(),
+        signup.via.as_str().into(),
+        signup.source.as_ref().map(Source::as_str).into(),
+        consent::WORDING.into(),
+        i64::from(signup.via.is_program()).into(),
+    ]
 }
 
-fn add_counts<'q>(counts: &Counts) -> RowsQuery<'q> {
-    let mut query = ADD_COUNTS.query(counts.iter().count());
-    for (key, times) in counts.iter() {
-        query = query.bind(key.day.number()).bind(key.what.as_str()).bind(key.via).bind(&key.name);
-        query = query.bind(integer(times));
-    }
-    query
+fn source_row<'a>((day, source, totals): (Day, &'a str, &Totals)) -> [Value<'a>; 6] {
+    let [downloads, new_people, opt_ins, joins] =
+        [totals.downloads, totals.new_people, totals.opt_ins, totals.joins].map(|times| integer(times).into());
+    [day.number().into(), source.into(), downloads, new_people, opt_ins, joins]
+}
+
+fn count_row((key, times): (&CountKey, u64)) -> [Value<'_>; 5] {
+    [key.day.number().into(), key.what.as_str().into(), key.via.into(), key.name.as_str().into(), integer(times).into()]
 }
 
 /// Counts the signups, the first ones of new people and the opt-ins that took effect.

@@ -178,7 +178,8 @@ mod tests {
         let (writes, replies): (Vec<_>, Vec<_>) = (0..1024)
             .map(|number| {
                 let (reply, result) = oneshot::channel();
-                (QueuedWrite { record: Counted { number, is_poison: is_poison(number) }, reply }, result)
+                let record = Counted { number, is_poison: is_poison(number) };
+                (QueuedWrite { record, reply, deadline: deadline.0 }, result)
             })
             .unzip();
         let written = write_batch(store, &mut (), writes, deadline).await;

@@ -1,13 +1,15 @@
-//! State that the writer task shares with its handles: queue length, batch durations and the last error.
+//! State that the writer task shares with its handles: queue length, pace of the database and the last error.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::metrics::histogram::Histogram;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::{MAX_BATCH, StoreFailure};
+use super::StoreFailure;
+use super::pace::Pace;
 
 #[derive(Debug)]
 pub(super) struct WriterState {
@@ -15,8 +17,7 @@ pub(super) struct WriterState {
     pub waiting: AtomicUsize,
     /// Writes that were refused because too many were queued.
     pub refused: AtomicU64,
-    /// A moving average of the duration of a batch.
-    batch_nanos: AtomicU64,
+    pace: Mutex<Pace>,
     pub batch_sizes: Histogram,
     last_error: Mutex<Option<StoreFailure>>,
     /// Is cancelled when the database file could not be synced, see [`MaintenanceFailure::Unsynced`].
@@ -30,7 +31,7 @@ impl Default for WriterState {
         Self {
             waiting: AtomicUsize::default(),
             refused: AtomicU64::default(),
-            batch_nanos: AtomicU64::default(),
+            pace: Mutex::default(),
             batch_sizes: Histogram::new([1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0]),
             last_error: Mutex::default(),
             unsynced: CancellationToken::new(),
@@ -39,23 +40,18 @@ impl Default for WriterState {
 }
 
 impl WriterState {
-    /// Estimates how long a new write would wait. The estimate counts batches: most of a small batch's time is the
-    /// disk's, so the duration per write says nothing about large ones.
+    /// Estimates how long a new write would wait.
     pub fn expected_wait(&self) -> Duration {
-        let batches = self.waiting.load(Ordering::Relaxed).div_ceil(MAX_BATCH);
-        let batches = u64::try_from(batches).unwrap_or(u64::MAX);
-        Duration::from_nanos(batches.saturating_mul(self.batch_nanos.load(Ordering::Relaxed)))
+        self.pace().expected_duration(self.waiting.load(Ordering::Relaxed), Instant::now())
+    }
+
+    pub fn pace(&self) -> MutexGuard<'_, Pace> {
+        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The error of the last attempt to write, or `None` if it succeeded.
     pub fn last_error(&self) -> MutexGuard<'_, Option<StoreFailure>> {
         self.last_error.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    pub fn record_batch_duration(&self, duration: Duration) {
-        let nanos = u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX);
-        let average = self.batch_nanos.load(Ordering::Relaxed);
-        self.batch_nanos.store(average - average / 8 + nanos / 8, Ordering::Relaxed);
     }
 }
 
@@ -66,19 +62,22 @@ pub(super) mod tests {
 
     pub(in crate::store::writer) fn state(batch_duration: Duration, waiting: usize) -> WriterState {
         let state = WriterState::default();
-        (0..100).for_each(|_| state.record_batch_duration(batch_duration));
+        for _ in 0..100 {
+            let began = Instant::now();
+            state.pace().end(began, began + batch_duration, 1024, true);
+        }
         state.waiting.store(waiting, Ordering::Relaxed);
         state
     }
 
     #[test]
     fn a_burst_on_a_slow_disk_is_no_overload() {
-        assert!(state(Duration::from_millis(50), MAX_BATCH).expected_wait() < MAX_EXPECTED_WAIT);
+        assert!(state(Duration::from_millis(50), 1024).expected_wait() < MAX_EXPECTED_WAIT);
     }
 
     #[test]
     fn more_than_can_be_written_in_time_is_overload() {
-        assert!(state(Duration::from_millis(250), 10 * MAX_BATCH).expected_wait() > MAX_EXPECTED_WAIT);
+        assert!(state(Duration::from_millis(250), 10 * 1024).expected_wait() > MAX_EXPECTED_WAIT);
         assert!(state(Duration::from_secs(3), 1).expected_wait() > MAX_EXPECTED_WAIT);
     }
 }

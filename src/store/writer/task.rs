@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 
 use super::batch::{BatchDeadline, write_batch};
 use super::state::WriterState;
-use super::{Job, MAX_BATCH, QueuedWrite, Record};
+use super::{Job, QueuedWrite, Record};
 use crate::store::connect::MaintenanceFailure;
 use crate::store::signups::SignupMemory;
 use crate::store::{Store, StoreFailure};
@@ -59,7 +59,7 @@ pub(super) async fn run(shared: Shared) {
 /// Writes one batch after another until the queue is closed.
 async fn write_batches(shared: &Shared) {
     let Shared { store, state, .. } = shared;
-    let (mut jobs, mut signup_memory) = (Vec::with_capacity(MAX_BATCH), SignupMemory::default());
+    let (mut jobs, mut signup_memory) = (Vec::new(), SignupMemory::default());
     loop {
         let failing = state.last_error().is_some();
         let received = {
@@ -84,15 +84,18 @@ async fn write_batches(shared: &Shared) {
             }
         }
         let (count, began) = (jobs.len(), Instant::now());
+        state.pace().begin(began);
         let deadline = BatchDeadline::starting_at(began);
         let (mut signups, mut messages) = (Vec::new(), Vec::new());
         for job in jobs.drain(..) {
             match job {
-                Job::Signup(write) => signups.push(write),
-                Job::Message(write) => messages.push(write),
+                // The caller of a write that has timed out may have repeated it already.
+                Job::Signup(write) if write.deadline > began => signups.push(write),
+                Job::Message(write) if write.deadline > began => messages.push(write),
+                Job::Signup(_) | Job::Message(_) => {}
             }
         }
-        let has_messages = !messages.is_empty();
+        let (in_time, has_messages) = (signups.len() + messages.len(), !messages.is_empty());
         let awaits_confirmation = signups.iter().any(|write| write.record.awaits_confirmation());
         let result = match shared.migrate().await {
             Ok(()) => {
@@ -118,9 +121,9 @@ async fn write_batches(shared: &Shared) {
         };
         state.waiting.fetch_sub(count, Ordering::Relaxed);
         state.batch_sizes.observe(f64::from(u32::try_from(count).unwrap_or(u32::MAX)));
-        match &result {
-            Ok(()) => state.record_batch_duration(began.elapsed()),
-            Err(failure) => shared.fail_queue(failure),
+        state.pace().end(began, Instant::now(), in_time, result.is_ok());
+        if let Err(failure) = &result {
+            shared.fail_queue(failure);
         }
         *state.last_error() = result.err();
         shared.in_flight.fetch_sub(1, Ordering::Relaxed);
@@ -154,14 +157,17 @@ impl Shared {
     /// and fails what it has collected if that batch fails. Returns false if the queue is closed.
     async fn receive(&self, jobs: &mut Vec<Job>) -> bool {
         let mut queue = self.queue.lock().await;
-        let is_enough = |jobs: &Vec<Job>| match self.in_flight.load(Ordering::Relaxed) {
+        let is_enough = |jobs: &Vec<Job>, limit: usize| match self.in_flight.load(Ordering::Relaxed) {
             0 => !jobs.is_empty(),
-            _ => jobs.len() >= MIN_SECOND_BATCH,
+            _ => jobs.len() >= MIN_SECOND_BATCH.min(limit),
         };
-        while !is_enough(jobs) {
-            let limit = MAX_BATCH - jobs.len();
+        loop {
+            let limit = self.state.pace().limit();
+            if is_enough(jobs, limit) {
+                break;
+            }
             tokio::select! {
-                received = queue.recv_many(jobs, limit) => if received == 0 { break },
+                received = queue.recv_many(jobs, limit - jobs.len()) => if received == 0 { break },
                 () = self.landed.notified() => {
                     if let Some(failure) = self.state.last_error().clone() {
                         self.fail(jobs.drain(..), &failure);

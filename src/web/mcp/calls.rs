@@ -27,7 +27,8 @@ pub(super) async fn call(app: &App, client: Reader, params: Option<&Members<'_>>
         ToolId::AboutService => no_arguments(fields).map(|()| app.built().tool_results.about_service.clone()),
         ToolId::ReadPage => read_page(app, fields),
         ToolId::GetDownload => no_arguments(fields).map(|()| app.built().tool_results.get_download.clone()),
-        ToolId::JoinWaitlist => join_waitlist(app, fields).await,
+        // In a box: every call would have room for it.
+        ToolId::JoinWaitlist => Box::pin(join_waitlist(app, fields)).await,
     };
     Ok(result.unwrap_or_else(|problem| error_result(&problem)))
 }

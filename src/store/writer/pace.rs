@@ -1,0 +1,189 @@
+//! How many writes a batch may hold, and how long a batch takes. Both are learned from recent batches.
+//!
+//! A single slow batch says little: it may have waited for a lock or for a busy disk. So what counts is the faster one of
+//! the last two.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// Most writes in one batch.
+const MAX_WRITES: usize = 1024;
+/// Fewest writes that a batch may hold. A database that stores fewer in a second is no use.
+const MIN_WRITES: usize = 16;
+/// The first limit. It doubles quickly if the database is fast.
+const FIRST_LIMIT: usize = 64;
+/// Writes that arrive while a batch is written wait for its end and for the next one, in less than their timeout.
+const MAX_BATCH_DURATION: Duration = Duration::from_secs(1);
+
+/// The pace at which the database stores batches.
+#[derive(Debug)]
+pub(super) struct Pace {
+    limit: usize,
+    last: Batch,
+    before_last: Batch,
+    /// When the batches in flight were begun, in their order.
+    begun: Vec<Instant>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Batch {
+    writes: usize,
+    duration: Duration,
+}
+
+impl Batch {
+    fn is_slow(self) -> bool {
+        self.duration > MAX_BATCH_DURATION
+    }
+
+    /// How many writes this batch would have stored in [`MAX_BATCH_DURATION`].
+    fn writes_in_time(self) -> usize {
+        let nanos = self.duration.as_nanos().max(1);
+        usize::try_from(self.writes as u128 * MAX_BATCH_DURATION.as_nanos() / nanos).unwrap_or(MAX_WRITES)
+    }
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self { limit: FIRST_LIMIT, last: Batch::default(), before_last: Batch::default(), begun: Vec::new() }
+    }
+}
+
+impl Pace {
+    /// Most writes that the next batch may hold.
+    pub(super) const fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// A batch begins.
+    pub(super) fn begin(&mut self, now: Instant) {
+        self.begun.push(now);
+    }
+
+    /// A batch was stored or failed.
+    pub(super) fn end(&mut self, began: Instant, now: Instant, writes: usize, is_stored: bool) {
+        self.begun.retain(|other| *other != began);
+        let duration = now - began;
+        if writes == 0 {
+            return;
+        }
+        if is_stored {
+            self.record(writes, duration);
+        } else {
+            self.record_failure(writes, duration);
+        }
+    }
+
+    fn record(&mut self, writes: usize, duration: Duration) {
+        self.before_last = self.last;
+        self.last = Batch { writes, duration };
+        let both = [self.before_last, self.last];
+        if both.iter().all(|batch| batch.is_slow()) {
+            self.lower_to(both.map(Batch::writes_in_time).into_iter().fold(0, usize::max));
+        } else if writes >= self.limit && duration <= MAX_BATCH_DURATION / 2 {
+            self.limit = (2 * self.limit).min(MAX_WRITES);
+        }
+    }
+
+    /// If a batch that failed took long, it may have been too large.
+    fn record_failure(&mut self, writes: usize, duration: Duration) {
+        if (Batch { writes, duration }).is_slow() {
+            self.lower_to(writes / 4);
+        }
+    }
+
+    fn lower_to(&mut self, writes: usize) {
+        self.limit = self.limit.min(writes.max(MIN_WRITES));
+    }
+
+    /// Estimates how long it takes to store so many writes. A batch takes at least as long as the one in flight has taken already.
+    pub(super) fn expected_duration(&self, writes: usize, now: Instant) -> Duration {
+        let batches = u32::try_from(writes.div_ceil(self.limit)).unwrap_or(u32::MAX);
+        let in_flight = self.begun.first().map_or(Duration::ZERO, |began| now - *began);
+        self.last.duration.min(self.before_last.duration).max(in_flight).saturating_mul(batches)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Stores batches that are as large as allowed, and returns the size of the last one.
+    fn store_batches(pace: &mut Pace, count: usize, duration: impl Fn(usize) -> Duration) -> usize {
+        for _ in 0..count {
+            pace.record(pace.limit(), duration(pace.limit()));
+        }
+        pace.limit()
+    }
+
+    fn millis(millis: usize) -> Duration {
+        Duration::from_millis(millis as u64)
+    }
+
+    #[test]
+    fn a_fast_database_soon_gets_the_largest_batches() {
+        assert_eq!(store_batches(&mut Pace::default(), 4, |_| millis(50)), MAX_WRITES);
+    }
+
+    #[test]
+    fn batches_of_a_database_that_is_slow_with_each_row_take_no_longer_than_allowed() {
+        for per_write in [2, 4, 20, 50] {
+            let limit = store_batches(&mut Pace::default(), 10, |writes| millis(per_write * writes));
+            assert!((400..=1000).contains(&(per_write * limit)), "{limit} writes of {per_write} ms");
+        }
+    }
+
+    #[test]
+    fn a_database_that_is_fast_again_gets_larger_batches_again() {
+        let mut pace = Pace::default();
+        store_batches(&mut pace, 10, |writes| millis(20 * writes));
+        assert_eq!(store_batches(&mut pace, 10, |_| millis(5)), MAX_WRITES);
+    }
+
+    #[test]
+    fn a_single_slow_batch_changes_nothing() {
+        let mut pace = Pace::default();
+        store_batches(&mut pace, 10, |_| millis(5));
+        pace.record(3, millis(1500));
+        assert_eq!((pace.limit(), pace.expected_duration(1024, Instant::now())), (MAX_WRITES, millis(5)));
+    }
+
+    #[test]
+    fn a_slow_disk_does_not_make_batches_smaller() {
+        assert_eq!(store_batches(&mut Pace::default(), 10, |_| millis(500)), MAX_WRITES);
+    }
+
+    #[test]
+    fn a_batch_that_failed_late_makes_the_next_ones_smaller_and_one_that_failed_at_once_does_not() {
+        let mut pace = Pace::default();
+        store_batches(&mut pace, 10, |_| millis(5));
+        pace.record_failure(1000, millis(1));
+        assert_eq!(pace.limit(), MAX_WRITES);
+        pace.record_failure(1000, millis(4000));
+        assert_eq!(pace.limit(), 250);
+        pace.record_failure(1, millis(4000));
+        assert_eq!(pace.limit(), MIN_WRITES);
+    }
+
+    #[test]
+    fn the_expected_duration_is_that_of_all_batches() {
+        let mut pace = Pace::default();
+        store_batches(&mut pace, 10, |_| millis(250));
+        let now = Instant::now();
+        assert_eq!(pace.expected_duration(0, now), Duration::ZERO);
+        assert_eq!(pace.expected_duration(1, now), millis(250));
+        assert_eq!(pace.expected_duration(10 * MAX_WRITES, now), millis(2500));
+    }
+
+    #[test]
+    fn a_batch_in_flight_that_takes_longer_than_the_last_ones_is_noticed_before_its_end() {
+        let mut pace = Pace::default();
+        store_batches(&mut pace, 10, |_| millis(5));
+        let began = Instant::now();
+        pace.begin(began);
+        assert_eq!(pace.expected_duration(MAX_WRITES, began + millis(700)), millis(700));
+        pace.end(began, began + millis(900), 1, true);
+        assert_eq!(pace.expected_duration(MAX_WRITES, began + millis(2000)), millis(5));
+    }
+}
