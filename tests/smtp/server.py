@@ -122,9 +122,10 @@ class Behaviour:
                 **parse(envelope.original_content),
             }
         )
+        is_answered = "answer" not in (self.silent_stage, self.dropped_stage)
         if self.silent_stage == "answer":
             await self.silence_ended.wait()
-        if "answer" in (self.silent_stage, self.dropped_stage):
+        if not is_answered:
             server.transport.abort()
         return "250 OK"
 
