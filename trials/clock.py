@@ -10,8 +10,7 @@ LIBRARY = "faketime/libfaketimeMT.so.1"
 
 
 class Clock:
-    """A number of seconds by which the system time is shifted. It applies to what is started with `variables`, and not to times that
-    only measure durations."""
+    """The seconds by which the system time is shifted for what is started with `variables`. Durations are not shifted."""
 
     def __init__(self, folder, seconds=0):
         install({"faketime": "faketime"})

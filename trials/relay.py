@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import pathlib
 import subprocess
 import threading
 

@@ -8,7 +8,7 @@ import threading
 
 
 class SendingFirst:
-    """Answers a POST with 200 once the mail server has taken the message, and else with 503. Runs until the end of a `with` block."""
+    """Answers a POST with 200 once the mail server has taken the message, else with 503, until the end of a `with` block."""
 
     def __init__(self, relay_port, sender, recipient):
         class Handler(http.server.BaseHTTPRequestHandler):
