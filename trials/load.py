@@ -135,11 +135,11 @@ class Connection:
         """Returns the status and the JSON of the answer; None and nothing if there is no answer."""
         return self.post_bytes(path, json.dumps(members).encode())
 
-    def post_bytes(self, path, content):
+    def post_bytes(self, path, content, headers=None):
         try:
             if self.connection is None:
                 self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=ANSWER_LIMIT)
-            self.connection.request("POST", path, content, {"Host": HOST, "Content-Type": "application/json"})
+            self.connection.request("POST", path, content, headers or {"Host": HOST, "Content-Type": "application/json"})
             answer = self.connection.getresponse()
             body = answer.read()
             if answer.will_close:

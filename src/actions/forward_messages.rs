@@ -35,7 +35,7 @@ use crate::domain::limits::{FORWARD_RETRY_PERIOD, MAX_DIGEST_MESSAGES};
 use crate::domain::maker_mail::{MakerMailKind, RecentMails};
 use crate::domain::time::Timestamp;
 use crate::mail::{Mail, MailAddress, Mailer, SendFailure, SmtpConnection};
-use crate::store::{DeliveryFailure, MessageLease, Store};
+use crate::store::{DeliveryFailure, MessageLease, Store, WaitingMail};
 
 /// How long a lease lasts without being renewed.
 const LEASE_DURATION: Duration = Duration::from_mins(1);
@@ -125,13 +125,15 @@ impl Forwarder {
     async fn next(&self) -> Result<Next, Failure> {
         let now = self.clock.now();
         let recent = self.store.recent_maker_mails(now).await?;
-        let earliest = recent.latest.map(|latest| latest.after(mail_interval(recent.count)));
+        // A mail that was sent later than now was sent before the clock was set back.
+        let earliest = recent.latest.map(|latest| latest.min(now).after(mail_interval(recent.count)));
         if let Some(earliest) = earliest.filter(|earliest| *earliest > now) {
             return Ok(Next::WaitUntil(Some(earliest)));
         }
         let due = self.store.due_messages(now, MAX_DIGEST_MESSAGES).await?;
         let Some((mail, mut messages)) = bundle(&due, new_id(now)) else {
-            return Ok(Next::WaitUntil(self.store.next_due().await?));
+            let is_due = self.store.end_impossible_waits(WaitingMail::Messages, now).await?;
+            return Ok(Next::WaitUntil(if is_due { Some(now) } else { self.store.next_due().await? }));
         };
         if !recent.has_room_for(MakerMailKind::Messages, 0) {
             return Ok(limit_reached(&recent));

@@ -18,7 +18,7 @@ use crate::domain::limits::FORWARD_RETRY_PERIOD;
 use crate::domain::time::Timestamp;
 use crate::mail::{ConfirmationMail, Mail, MailAddress, Mailer, SendFailure, SmtpConnection, UnsupportedAddress};
 use crate::site::{ConfirmationRequest, ConfirmationTemplate, SiteFailure};
-use crate::store::{ConfirmationLease, ConfirmationOutcome, LeasedConfirmation, Store};
+use crate::store::{ConfirmationLease, ConfirmationOutcome, LeasedConfirmation, Store, WaitingMail};
 
 /// Longer than it takes to send a mail. If the process dies meanwhile, the mail is sent again after this time.
 const LEASE_DURATION: Duration = Duration::from_mins(10);
@@ -64,6 +64,9 @@ impl ConfirmationSender {
         let now = self.clock.now();
         let due = self.store.next_confirmation(now).await.map_err(Failure::from)?;
         if due.is_none_or(|due| due > now) {
+            if self.store.end_impossible_waits(WaitingMail::Confirmations, now).await.map_err(Failure::from)? {
+                return Ok(ConfirmationStep::Idle(Some(now)));
+            }
             return Ok(ConfirmationStep::Idle(due));
         }
         // Connects before a mail is leased, so that an unavailable server costs nobody an attempt.

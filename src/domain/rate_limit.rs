@@ -29,8 +29,10 @@ impl RateLimit {
     /// Returns how long it takes until there is a token, if there is none. The bucket stays as it is.
     pub fn take(self, full_at: Option<Timestamp>, now: Timestamp) -> Result<Timestamp, Duration> {
         let time_to_fill = self.interval * self.burst;
-        // Later than an empty bucket takes to fill is possible only if the clock was set back.
-        let full_at = full_at.map_or(now, |full_at| full_at.clamp(now, now.after(time_to_fill))).after(self.interval);
+        // Later than an empty bucket takes to fill is possible only if the clock was set back. When it would be full is not
+        // known then, and it must not stay empty until the clock shows that time again.
+        let full_at = full_at.filter(|full_at| *full_at <= now.after(time_to_fill));
+        let full_at = full_at.map_or(now, |full_at| full_at.max(now)).after(self.interval);
         match now.until(full_at).saturating_sub(time_to_fill) {
             Duration::ZERO => Ok(full_at),
             wait => Err(wait),
@@ -89,7 +91,10 @@ mod tests {
 
     #[test]
     fn a_clock_that_is_set_back_delays_nobody_for_longer_than_one_interval() {
-        let bucket = take(3, None, NOW.after(Duration::from_hours(24)));
-        assert_eq!(LIMIT.take(bucket, NOW), Err(Duration::from_secs(10)));
+        for ahead in [Duration::from_secs(1), Duration::from_hours(1), Duration::from_hours(24 * 365)] {
+            let bucket = take(3, None, NOW.after(ahead));
+            let mut waits = (0..=10).map(|seconds| LIMIT.take(bucket, NOW.after(Duration::from_secs(seconds))));
+            assert!(waits.any(|wait| wait.is_ok()), "{ahead:?}");
+        }
     }
 }

@@ -183,24 +183,77 @@ mod tests {
         assert_eq!(read_fields(&"Reporting-MTA: dns; mx.example.com\n".to_owned()), None);
     }
 
+    fn any_code() -> impl Strategy<Value = StatusCode> {
+        let digits = (prop_oneof![Just(2), Just(4), Just(5)], 0..=999, 0..=999);
+        digits.prop_map(|(class, subject, detail)| {
+            StatusCode::at_start_of(&format!("{class}.{subject}.{detail}")).expect("a code")
+        })
+    }
+
+    fn any_report() -> impl Strategy<Value = RecipientReport> {
+        let parts = (any::<bool>(), prop::option::of(any_code()), prop::option::of(any_code()));
+        parts.prop_map(|(has_failed, status, reply)| RecipientReport { has_failed, status, reply })
+    }
+
+    /// The fields of a delivery status about one recipient.
+    fn written(report: &RecipientReport) -> String {
+        let status = report.status.as_ref().map(|code| format!("Status: {}\n", code.as_str()));
+        let reply = report.reply.as_ref().map(|code| format!("Diagnostic-Code: smtp; 550 {} no\n", code.as_str()));
+        let action = if report.has_failed { "failed" } else { "delayed" };
+        format!("Action: {action}\n{}{}", status.unwrap_or_default(), reply.unwrap_or_default())
+    }
+
     proptest! {
         // Each case parses kilobytes.
         #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases / 4))]
 
         #[test]
-        fn random_bytes_are_no_report(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
-            prop_assert_eq!(ReturnedMail::read(&bytes), ReturnedMail::default());
+        fn a_report_is_read_whatever_text_is_around_it_and_not_at_all_if_it_is_cut_off(
+            tag in any::<[u8; BounceTag::BYTES]>(),
+            reports in proptest::collection::vec(any_report(), 1..4),
+            text in "[ -~\\n]{0,200}",
+            line_end in prop_oneof![Just("\n"), Just("\r\n")],
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let tag = BounceTag::from_random(tag);
+            let head = format!(
+                "To: bounces+{}@troupe.example\nContent-Type: multipart/report; boundary=\"b\"\n\n",
+                tag.as_str()
+            );
+            let groups: Vec<_> = reports.iter().map(written).collect();
+            let status = format!("Content-Type: message/delivery-status\n\nReporting-MTA: dns; a\n\n{}", groups.join("\n"));
+            let body = format!("{text}\n--b\n\n{text}\n--b\n{status}\n--b");
+            let lines = |mail: String| mail.replace('\n', line_end).into_bytes();
+            let read = ReturnedMail::read(&lines(head.clone() + &body + "--\n" + &text));
+            prop_assert_eq!(read, ReturnedMail { tag: Some(tag), reports });
+
+            let cut_off = ReturnedMail::read(&lines(head + &body[..cut.index(body.len() - 1)]));
+            prop_assert_eq!(cut_off.reports, []);
         }
 
         #[test]
-        fn a_damaged_report_is_read_without_a_panic(
-            damage in proptest::collection::vec((0..SAMPLE.len(), any::<u8>()), 1..40),
+        fn damage_to_the_text_before_a_report_changes_nothing_that_is_read(
+            damage in proptest::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..40),
         ) {
+            let place_of = |words: &str| SAMPLE.windows(words.len()).position(|part| part == words.as_bytes()).expect("it");
+            let text = place_of("This is the mail system")..place_of("\n--903AE278.1794851993/mail.troupe.example\nContent-Description: Delivery");
             let mut mail = SAMPLE.to_vec();
             for (at, byte) in damage {
-                mail[at] = byte;
+                let place = &mut mail[text.clone()][at.index(text.len())];
+                // Lines stay lines, so that none becomes a boundary.
+                if *place != b'\n' && !matches!(byte, b'\n' | b'-') {
+                    *place = byte;
+                }
             }
-            prop_assert!(ReturnedMail::read(&mail).reports.len() < 5);
+            let code = StatusCode::at_start_of("5.1.1");
+            let report = RecipientReport { has_failed: true, status: code.clone(), reply: code };
+            let tag = BounceTag::parse("0123456789abcdef0123456789abcdef");
+            prop_assert_eq!(ReturnedMail::read(&mail), ReturnedMail { tag, reports: vec![report] });
+        }
+
+        #[test]
+        fn random_bytes_are_read_without_a_panic_and_are_no_report(bytes in proptest::collection::vec(any::<u8>(), 0..2000)) {
+            prop_assert_eq!(ReturnedMail::read(&bytes).reports, []);
         }
     }
 }

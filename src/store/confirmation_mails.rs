@@ -57,8 +57,8 @@ pub enum ConfirmationOutcome {
 const LOCK: Statement =
     Statement { sqlite: "SELECT 1", postgres: "LOCK TABLE asked_addresses IN SHARE ROW EXCLUSIVE MODE" };
 
-/// The mailboxes that were asked after `$1`.
-const SELECT_RECENT: &str = "SELECT COUNT(*), MIN(at) FROM asked_addresses WHERE at > $1";
+/// The mailboxes that were asked after `$1`, except at a time that is far ahead, which was written with a wrong clock.
+const SELECT_RECENT: &str = "SELECT COUNT(*), MIN(at) FROM asked_addresses WHERE at > $1 AND at <= $2";
 
 /// Without the columns of `c` if an older program purged the signup.
 macro_rules! select_due {
@@ -134,6 +134,11 @@ from_row_struct! {
     }
 }
 
+/// The times of mails that count.
+fn period_around(now: Timestamp) -> (i64, i64) {
+    (now.before(CONFIRMATION_MAIL_PERIOD).unix_millis(), now.after(CONFIRMATION_MAIL_PERIOD).unix_millis())
+}
+
 /// When there is room for another mail, if the limit is reached.
 fn room_at((recent, oldest): (i64, Option<i64>)) -> Option<Timestamp> {
     let oldest = oldest.filter(|_| recent >= MAX_CONFIRMATION_MAILS)?;
@@ -153,8 +158,9 @@ impl Store {
             next = [next, at].into_iter().flatten().min();
         }
         let Some(next) = next.map(Timestamp::from_unix_millis) else { return Ok(None) };
-        let since = now.before(CONFIRMATION_MAIL_PERIOD).unix_millis();
-        let recent = on_pool!(self, |pool| sqlx::query_as(SELECT_RECENT).bind(since).fetch_one(pool).await?);
+        let (since, until) = period_around(now);
+        let recent =
+            on_pool!(self, |pool| sqlx::query_as(SELECT_RECENT).bind(since).bind(until).fetch_one(pool).await?);
         Ok(Some(room_at(recent).map_or(next, |room| room.max(next))))
     }
 
@@ -181,10 +187,10 @@ impl Store {
         lease_until: Timestamp,
     ) -> Result<ConfirmationLease, StoreFailure> {
         let at = now.unix_millis();
-        let since = now.before(CONFIRMATION_MAIL_PERIOD).unix_millis();
+        let (since, until) = period_around(now);
         Ok(in_transaction!(self, |tx, sql| {
             sqlx::query(sql(LOCK)).execute(&mut *tx).await?;
-            let recent = sqlx::query_as(SELECT_RECENT).bind(since).fetch_one(&mut *tx).await?;
+            let recent = sqlx::query_as(SELECT_RECENT).bind(since).bind(until).fetch_one(&mut *tx).await?;
             if let Some(room_at) = room_at(recent) {
                 return Ok(ConfirmationLease::LimitReachedUntil(room_at));
             }
@@ -214,7 +220,7 @@ impl Store {
             let skip_reason = if suppressions > 0 {
                 Some("suppressed")
             } else {
-                let asked_before = if is_repeat { at } else { now.before(CONFIRMATION_PERIOD).unix_millis() };
+                let asked_before = if is_repeat { i64::MAX } else { now.before(CONFIRMATION_PERIOD).unix_millis() };
                 let ask = sqlx::query(ASK).bind(key.hash(&email.mailbox())).bind(at).bind(asked_before);
                 (ask.execute(&mut *tx).await?.rows_affected() == 0).then_some("asked less than 30 days ago")
             };

@@ -81,6 +81,10 @@ const UNSUPPRESS_MAILBOX: &str = "DELETE FROM suppressions WHERE hash = $1 AND r
 const TAKE_MONTH: &str =
     "INSERT INTO letter_months (hash, month, letter) VALUES ($1, $2, $3) ON CONFLICT (hash, month) DO NOTHING";
 
+/// The rows in `letter_months` of earlier months are deleted, and a clock that is set back may return to one of them.
+const SELECT_OTHER_LETTERS: &str = "SELECT at FROM letter_recipients \
+     WHERE address = $1 AND letter <> $2 AND state IN ('sent', 'uncertain')";
+
 const RELEASE_MONTH: &str = "DELETE FROM letter_months WHERE hash = $1 AND month = $2 AND letter = $3";
 
 const SET_STATE: &str =
@@ -134,8 +138,12 @@ impl Store {
                     if suppressed > 0 {
                         Some("suppressed")
                     } else {
+                        let others = sqlx::query_scalar(SELECT_OTHER_LETTERS).bind(&address).bind(&id);
+                        let others: Vec<i64> = others.fetch_all(&mut *tx).await?;
                         let take = sqlx::query(TAKE_MONTH).bind(&hash).bind(&month).bind(&id);
-                        (take.execute(&mut *tx).await?.rows_affected() == 0).then_some("had a letter this month")
+                        let had_one = others.into_iter().any(|at| Timestamp::from_unix_millis(at).month() == month)
+                            || take.execute(&mut *tx).await?.rows_affected() == 0;
+                        had_one.then_some("had a letter this month")
                     }
                 }
             };

@@ -8,14 +8,15 @@ use crate::domain::limits::MAKER_MAIL_PERIOD;
 use crate::domain::maker_mail::{MakerMailKind, RecentMails};
 use crate::domain::time::Timestamp;
 
+/// A time that is far ahead was written with a wrong clock. One that is a little ahead was written by another instance.
 const SELECT_RECENT: &str = "SELECT COUNT(*), CAST(COALESCE(SUM(bytes), 0) AS BIGINT), \
-         COUNT(CASE WHEN kind = 'summary' THEN 1 END), MIN(at), MAX(at) FROM maker_mails WHERE at > $1";
+         COUNT(CASE WHEN kind = 'summary' THEN 1 END), MIN(at), MAX(at) FROM maker_mails WHERE at > $1 AND at <= $2";
 
 /// Serializes reservations: in PostgreSQL two transactions could otherwise both find the last place free.
 const LOCK: Statement =
     Statement { sqlite: "SELECT 1", postgres: "LOCK TABLE maker_mails IN SHARE ROW EXCLUSIVE MODE" };
 
-const DELETE_OLD: &str = "DELETE FROM maker_mails WHERE at <= $1";
+const DELETE_OLD: &str = "DELETE FROM maker_mails WHERE at <= $1 OR at > $2";
 
 const INSERT: &str = "INSERT INTO maker_mails (id, kind, at, bytes) VALUES ($1, $2, $3, $4)";
 
@@ -31,8 +32,9 @@ impl Store {
     /// # Errors
     /// When the database is unavailable.
     pub async fn recent_maker_mails(&self, now: Timestamp) -> Result<RecentMails, StoreFailure> {
-        let since = now.before(MAKER_MAIL_PERIOD).unix_millis();
-        let row: RecentRow = on_pool!(self, |pool| sqlx::query_as(SELECT_RECENT).bind(since).fetch_one(pool).await?);
+        let (since, until) = period_around(now);
+        let row: RecentRow =
+            on_pool!(self, |pool| sqlx::query_as(SELECT_RECENT).bind(since).bind(until).fetch_one(pool).await?);
         Ok(recent_mails(row))
     }
 
@@ -47,14 +49,14 @@ impl Store {
         bytes: usize,
         now: Timestamp,
     ) -> Result<bool, StoreFailure> {
-        let since = now.before(MAKER_MAIL_PERIOD).unix_millis();
+        let (since, until) = period_around(now);
         let (id, bytes) = (id.to_string(), i64::try_from(bytes).unwrap_or(i64::MAX));
         Ok(in_transaction!(self, |tx, sql| {
             sqlx::query(sql(LOCK)).execute(&mut *tx).await?;
-            let row: RecentRow = sqlx::query_as(SELECT_RECENT).bind(since).fetch_one(&mut *tx).await?;
+            let row: RecentRow = sqlx::query_as(SELECT_RECENT).bind(since).bind(until).fetch_one(&mut *tx).await?;
             let has_room = recent_mails(row).has_room_for(kind, bytes.unsigned_abs());
             if has_room {
-                sqlx::query(DELETE_OLD).bind(since).execute(&mut *tx).await?;
+                sqlx::query(DELETE_OLD).bind(since).bind(until).execute(&mut *tx).await?;
                 let insert = sqlx::query(INSERT).bind(&id).bind(kind.as_str()).bind(now.unix_millis()).bind(bytes);
                 insert.execute(&mut *tx).await?;
             }
@@ -85,6 +87,11 @@ impl Store {
         });
         Ok(())
     }
+}
+
+/// The times of mails that count.
+fn period_around(now: Timestamp) -> (i64, i64) {
+    (now.before(MAKER_MAIL_PERIOD).unix_millis(), now.after(MAKER_MAIL_PERIOD).unix_millis())
 }
 
 fn recent_mails((count, bytes, summaries, oldest, latest): RecentRow) -> RecentMails {

@@ -51,6 +51,7 @@ mod tables;
 mod tasks;
 mod unsubscribe;
 mod writer;
+mod wrong_clock;
 
 pub use acme::{CertificateKey, OrderClaim, StoredCertificate};
 pub use backlog::Backlog;
@@ -82,3 +83,4 @@ pub use tables::TableSummary;
 pub use tasks::Task;
 pub use unsubscribe::Recipient;
 pub use writer::Writer;
+pub use wrong_clock::WaitingMail;

@@ -8,6 +8,7 @@ mod refusals;
 mod signatures;
 
 use std::process::Command;
+use std::time::Duration;
 
 use porchlight::config::RawSettings;
 use serde_json::{Value, json};
@@ -167,6 +168,30 @@ async fn nobody_gets_two_letters_in_one_month() {
         assert_eq!(listed.as_array().unwrap().len(), 2);
         let (_, text) = fixture.run(&["list"]);
         assert!(text.contains("  1 of 2 sent, 1 skipped  Another\n"), "{text}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn nobody_gets_a_second_letter_in_a_month_that_the_clock_returns_to() {
+    on_each_database(async |fixture| {
+        fixture.download("ada@example.com", true).await;
+        let (day, mut sent) = (Duration::from_hours(24), Vec::new());
+        let end_of_month = fixture.service.clock.now().after(16 * day);
+        for (name, at) in [
+            ("november", end_of_month.before(day)),
+            ("december", end_of_month),
+            ("november again", end_of_month.before(day)),
+            ("december again", end_of_month),
+        ] {
+            let mut command =
+                fixture.command(&["send", &fixture.file(&format!("{name}.md"), &format!("# {name}\n")), "--yes"]);
+            Program::set_clock(&mut command, at);
+            let (code, output) = Program::run(command);
+            assert_eq!(code, 0, "{output}");
+            sent.extend(fixture.server.mails().await.iter().map(|mail| mail.header("subject").to_owned()));
+        }
+        assert_eq!(sent, ["november", "december"]);
     })
     .await;
 }

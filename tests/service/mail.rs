@@ -12,6 +12,7 @@ mod retries;
 mod same_mail;
 mod sharing;
 mod signatures;
+mod wrong_clock;
 
 use std::time::Duration;
 

@@ -11,6 +11,7 @@ import asyncio
 import email
 import email.policy
 import json
+import logging
 import socket
 import ssl
 import sys
@@ -42,17 +43,28 @@ def parse(content):
     }
 
 
+# The stages of a session at which a server can misbehave, by command. The others are `greeting`, `data`, `content` and `answer`.
+STAGES = {"EHLO": "hello", "STARTTLS": "starttls", "MAIL": "sender", "RCPT": "recipient"}
+LONG_LINE = 1 << 20
+
+
 class Behaviour:
     """How a server answers. `accept` takes every other command back."""
 
     def __init__(self, emit):
         self.emit = emit
+        self.silence_ended = asyncio.Event()
         self.accept()
 
     def accept(self):
+        # Connections that got no reply are closed.
+        self.silence_ended.set()
+        self.silence_ended = asyncio.Event()
         self.replies = {}
         self.rejected = {}
         self.dropped_stage = None
+        self.silent_stage = None
+        self.delay = 0
         self.poison = None
         self.resumed = asyncio.Event()
         self.resumed.set()
@@ -65,8 +77,14 @@ class Behaviour:
                 self.replies = {stage: " ".join(reply)}
             case ["reject", word, *reply]:
                 self.rejected[word] = " ".join(reply)
+            case ["long-reply", stage, code]:
+                self.replies = {stage: f"{code} ".ljust(LONG_LINE, "x")}
             case ["drop", stage]:
                 self.dropped_stage = stage
+            case ["silent", stage]:
+                self.silent_stage = stage
+            case ["slow", seconds]:
+                self.delay = float(seconds)
             case ["poison", word]:
                 self.poison = word.encode()
             case ["hold"]:
@@ -78,15 +96,7 @@ class Behaviour:
             case _:
                 raise ValueError(words)
 
-    async def handle_MAIL(self, server, session, envelope, address, options):
-        if "sender" in self.replies:
-            return self.replies["sender"]
-        envelope.mail_from = address
-        return "250 OK"
-
     async def handle_RCPT(self, server, session, envelope, address, options):
-        if "recipient" in self.replies:
-            return self.replies["recipient"]
         for word, reply in self.rejected.items():
             if word in address:
                 return reply
@@ -112,13 +122,26 @@ class Behaviour:
                 **parse(envelope.original_content),
             }
         )
-        if self.dropped_stage == "answer":
+        is_answered = "answer" not in (self.silent_stage, self.dropped_stage)
+        if self.silent_stage == "answer":
+            await self.silence_ended.wait()
+        if not is_answered:
             server.transport.abort()
         return "250 OK"
 
 
+def unless_faulty(command, stage):
+    """A command that the server carries out, unless it was told to misbehave there."""
+
+    async def method(self, arg):
+        if not await self.misbehaves(stage):
+            await getattr(SMTP, f"smtp_{command}")(self, arg)
+
+    return method
+
+
 class Connection(SMTP):
-    """Drops the connection in the middle of a mail, if that was commanded."""
+    """Misbehaves before it answers a command, or in the middle of a mail, if that was commanded."""
 
     def __init__(self, server, **options):
         super().__init__(server.behaviour, **options)
@@ -132,7 +155,40 @@ class Connection(SMTP):
         self.open_connections.discard(self)
         super().connection_lost(error)
 
+    async def push(self, status):
+        await asyncio.sleep(self.event_handler.delay)
+        await super().push(status)
+
+    async def _handle_client(self):
+        if await self.misbehaves("greeting"):
+            self.transport.close()
+        else:
+            await super()._handle_client()
+
+    async def misbehaves(self, stage):
+        """Does what was commanded for this stage, if anything was, and returns whether."""
+        behaviour = self.event_handler
+        if stage in behaviour.replies:
+            behaviour.emit(faulty=stage)
+            await self.push(behaviour.replies[stage])
+        elif stage == behaviour.silent_stage:
+            behaviour.emit(faulty=stage)
+            try:
+                await behaviour.silence_ended.wait()
+            except asyncio.CancelledError:
+                behaviour.emit(gave_up=stage)
+                raise
+            self.transport.abort()
+        elif stage == behaviour.dropped_stage:
+            behaviour.emit(faulty=stage)
+            self.transport.abort()
+        else:
+            return False
+        return True
+
     async def smtp_DATA(self, arg):
+        if await self.misbehaves("data"):
+            return
         if self.event_handler.dropped_stage == "content" and self.envelope.rcpt_tos:
             await self.push("354 go on")
             await self._reader.readline()
@@ -140,6 +196,10 @@ class Connection(SMTP):
             self.transport.abort()
         else:
             await super().smtp_DATA(arg)
+
+
+for command, stage in STAGES.items():
+    setattr(Connection, f"smtp_{command}", unless_faulty(command, stage))
 
 
 class Server:
@@ -197,6 +257,8 @@ class Server:
 
 
 async def run():
+    # It warns of the rest of a mail in which a connection was dropped.
+    logging.getLogger("mail.log").setLevel(logging.ERROR)
     servers = {}
     commands = asyncio.StreamReader()
     await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)

@@ -2,6 +2,7 @@
 
 use futures_util::future::join_all;
 use porchlight::actions::ConfirmationStep;
+use porchlight::clock::Clock;
 use porchlight::domain::limits::MAX_CONFIRMATION_MAILS;
 use serde_json::json;
 
@@ -164,6 +165,24 @@ async fn a_mail_that_fails_is_retried_with_the_same_message_id_and_a_refused_mai
         let (_, checks) = fixture.command(&["check"]);
         assert!(checks.contains("1 such mail failed"), "{checks}");
         assert_eq!(fixture.recipients().await, ["ada@example.com"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_mail_whose_next_try_is_a_year_ahead_because_the_clock_was_is_sent_now() {
+    on_each_database(async |fixture| {
+        fixture.opt_in("ada@example.com").await;
+        fixture.server.command("reply recipient 451 4.3.0 later").await;
+        let mut ahead = sender(&fixture.service, &fixture.server);
+        ahead.clock = Clock::manual(fixture.service.clock.now().after(365 * 24 * HOUR));
+        assert!(matches!(ahead.step().await, Ok(ConfirmationStep::Failed(_))));
+        ahead.store.close().await;
+        fixture.server.command("accept").await;
+        assert!(
+            matches!(fixture.step().await, ConfirmationStep::Idle(Some(due)) if due == fixture.service.clock.now())
+        );
+        assert_eq!(fixture.mails().await.len(), 1);
     })
     .await;
 }
