@@ -1,6 +1,6 @@
 // What a run over https needs: a certificate of the run's own, tools that trust it, and ports that note the version of HTTP.
 import { createServer, connect } from 'node:net';
-import { mkdir, readFile } from 'node:fs/promises';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { tool } from './processes.mjs';
@@ -8,6 +8,15 @@ import { tool } from './processes.mjs';
 /** The hosts that the certificate is for: where tools find the service, and the public address that `observatory` scans. */
 const HOSTS = ['localhost', 'troupe.example'];
 const KEY = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '30'];
+
+/** Firefox looks for certificates in its profile, a new folder each time. */
+const FIREFOX = `#!/bin/sh
+for argument; do
+  [ "$before" = --profile ] && cp DATABASE/* "$argument"
+  before=$argument
+done
+exec firefox-esr "$@"
+`;
 
 export class Https {
   /** Makes a root and a certificate in a folder. This process trusts the root from now on. */
@@ -33,7 +42,9 @@ export class Https {
     const certutil = (...args) => tool('certutil', ['-d', `sql:${database}`, ...args], {});
     await certutil('-N', '--empty-password');
     await certutil('-A', '-t', 'C,,', '-n', 'suites', '-i', this.root);
-    return { NODE_EXTRA_CA_CERTS: this.root, SSL_CERT_FILE: this.root, REQUESTS_CA_BUNDLE: this.root };
+    const firefox = join(this.folder, 'firefox');
+    await writeFile(firefox, FIREFOX.replace('DATABASE', database), { mode: 0o755 });
+    return { NODE_EXTRA_CA_CERTS: this.root, SSL_CERT_FILE: this.root, REQUESTS_CA_BUNDLE: this.root, FIREFOX_PATH: firefox };
   }
 
   /** A port in front of a service; gives its address, the settings of the service, and the connections by version of HTTP. */

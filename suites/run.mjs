@@ -79,7 +79,8 @@ const SUITES = {
   browser: (context) => inBrowser('browser.mjs', context, 'chromium'),
   firefox: (context) => reporting(inBrowser('browser.mjs', context, 'firefox')),
   axe: async (context) => inBrowser('axe.mjs', context, await context.mailed()),
-  'screen-reader': async (context) => reporting(inBrowser('screen-reader.mjs', context, await context.mailed(), ...context.record)),
+  'screen-reader': async ({ base, node, mailed, record }) =>
+    reporting(node(join(HERE, 'screen-reader.mjs'), base, await mailed(), ...record)),
   dashboard: async ({ serve, tmp, node, java }) => {
     const port = await freePort();
     const base = await serve({ PORCHLIGHT_OPS_LISTEN: `127.0.0.1:${port}` });
@@ -274,7 +275,8 @@ async function runAll(binary, names, options, tmp) {
 /** How many connections were made over https, by version of HTTP. */
 function versions(services) {
   const count = (version) => services.reduce((sum, { connections }) => sum + (connections[version] ?? 0), 0);
-  return ['HTTP/2', 'HTTP/1.1'].filter(count).map((version) => `${version} on ${count(version)} connections`).join(', ');
+  const counted = ['HTTP/2', 'HTTP/1.1'].filter(count).map((version) => `${count(version)} ${version}`);
+  return counted.length ? `connections: ${counted.join(', ')}` : '';
 }
 
 process.exitCode = await main(process.argv[2], process.argv.slice(3));

@@ -1,4 +1,4 @@
-// usage: node screen-reader.mjs BASE_URL IMAGE_PORT MAILED [--record]
+// usage: node screen-reader.mjs BASE_URL MAILED [--record]
 // MAILED is what `mailedPages` of mailed.mjs gives, as JSON.
 // Every page and every state of the forms, as a screen reader reads it, is what the files in screen-reader/ say; --record
 // writes them. Names that are missing and headings that skip a level are findings whatever is recorded.
@@ -7,10 +7,9 @@ import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { noteAnnouncements, readAloud } from './aloud.mjs';
 import { launch, open } from './chromium.mjs';
-import { serveImage } from './image.mjs';
 import { mailedStates, PLAIN_STATES, STATES, withoutScript } from './states.mjs';
 
-const [, , base, imagePort, mailed, record] = process.argv;
+const [, , base, mailed, record] = process.argv;
 const RECORDED = join(import.meta.dirname, 'screen-reader');
 const WORKERS = 2;
 const PATIENCE = 10_000;
@@ -35,8 +34,7 @@ async function listen(browser, reach, scripted = true) {
     await frames(page);
     const { text, findings } = await readAloud(page);
     // What differs from run to run.
-    const same = text.replaceAll(base, 'https://troupe.example').replaceAll(`http://127.0.0.1:${imagePort}`, 'https://image.example');
-    return { text: same.replace(/\b20\d\d-\d\d-\d\d\b/g, 'DATE'), findings };
+    return { text: text.replaceAll(base, 'https://troupe.example').replace(/\b20\d\d-\d\d-\d\d\b/g, 'DATE'), findings };
   } finally {
     await context.close();
   }
@@ -52,7 +50,6 @@ const difference = (name, text) => {
   }
 };
 
-const endImage = await serveImage(imagePort);
 const browser = await launch();
 const findings = [];
 const states = [
@@ -89,6 +86,5 @@ if (!unlabelled.findings.some((finding) => finding.includes('textbox without a n
 if (!difference('contact', unlabelled.text).includes('-')) findings.push('a missing label leaves the text as it was');
 
 await browser.close();
-endImage();
 console.log([...findings, `${states.length} states`].join('\n'));
 if (findings.length) process.exitCode = 1;
