@@ -1,11 +1,12 @@
-// usage: node axe.mjs BASE_URL IMAGE_PORT
+// usage: node axe.mjs BASE_URL IMAGE_PORT MAILED
+// MAILED is what `mailedPages` of mailed.mjs gives, as JSON.
 // axe-core over every page and every state of the forms, light and dark, narrow and wide.
 import { launch } from './chromium.mjs';
 import { serveImage } from './image.mjs';
 import { judge } from './judge.mjs';
-import { PLAIN_STATES, STATES, withoutScript } from './states.mjs';
+import { mailedStates, PLAIN_STATES, STATES, withoutScript } from './states.mjs';
 
-const [, , base, imagePort] = process.argv;
+const [, , base, imagePort, mailed] = process.argv;
 const WORKERS = 2;
 const PATIENCE = 10_000;
 
@@ -31,6 +32,7 @@ async function visit([name, reach, scripted]) {
 const waiting = [
   ...Object.entries(STATES).map((state) => [...state, true]),
   ...Object.entries(PLAIN_STATES).map((state) => [...state, false]),
+  ...Object.entries(mailedStates(JSON.parse(mailed))).map((state) => [...state, true]),
 ];
 await Promise.all(
   Array.from({ length: WORKERS }, async () => {

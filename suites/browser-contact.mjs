@@ -1,6 +1,6 @@
 // The contact form.
 import assert from 'node:assert/strict';
-import { expectFault, expectTyped, field, form, panel, refusalOf, submit, type } from './browser-cases.mjs';
+import { expectBody, expectFault, expectTyped, field, form, panel, refusalOf, submit, type } from './browser-cases.mjs';
 
 const LIMIT = 4000;
 const SENT = ({ pathname }) => pathname === '/contact/sent';
@@ -14,7 +14,7 @@ export const contactCases = {
     await type(page, LETTER);
     const asked = page.waitForRequest('**/api/contact');
     await submit(page).click();
-    assert.deepEqual((await asked).postDataJSON(), LETTER);
+    expectBody(await asked, LETTER);
     await panel(page).waitFor();
     assert.equal(await form(page).count(), 0, 'the form is gone');
     assert.equal(new URL(page.url()).pathname, '/contact');

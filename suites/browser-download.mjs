@@ -1,7 +1,7 @@
 // The download form.
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
-import { expectFault, expectTyped, field, form, panel, refusalOf, submit, type } from './browser-cases.mjs';
+import { expectBody, expectFault, expectTyped, field, form, panel, refusalOf, submit, type } from './browser-cases.mjs';
 import { IMAGE } from './image.mjs';
 
 const WRONG = 'nobody@localhost'; // a browser takes it for an address, the service does not
@@ -10,7 +10,7 @@ const KNOWN = /already/i;
 
 async function expectImage(download, image) {
   assert.equal(download.url(), image);
-  assert.equal(download.suggestedFilename(), 'Troupe.dmg');
+  assert.match(download.suggestedFilename(), /^Troupe(\(\d\))?\.dmg$/); // Firefox counts those that are there
   assert.deepEqual(await readFile(await download.path()), IMAGE);
 }
 
@@ -41,7 +41,7 @@ export const downloadCases = {
     const asked = page.waitForRequest('**/api/download');
     const begun = page.waitForEvent('download');
     await submit(page).click();
-    assert.deepEqual((await asked).postDataJSON(), { email: 'in-place@example.com', updates: false, source: 'site' });
+    expectBody(await asked, { email: 'in-place@example.com', updates: false, source: 'site' });
     assert.notEqual(await submit(page).innerText(), idle, 'the button says that it is working');
     release();
     await expectImage(await begun, image);
@@ -81,7 +81,7 @@ export const downloadCases = {
     await tabTo(submit(page));
     const asked = page.waitForRequest('**/api/download');
     await expectImage(await order(page, {}, () => page.keyboard.press('Enter')), image);
-    assert.deepEqual((await asked).postDataJSON(), { email: 'keyboard@example.com', updates: true, source: 'site' });
+    expectBody(await asked, { email: 'keyboard@example.com', updates: true, source: 'site' });
     await panel(page).waitFor();
     assert.ok(await panel(page).evaluate((element) => element.contains(document.activeElement)), 'the focus is where the news is');
   },

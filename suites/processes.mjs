@@ -80,23 +80,29 @@ async function publish(binary, folder, env) {
     await tool(binary, ['release', 'publish', image, '--version', version, '--notes', notes, '--minimum-macos', '14.0'], { cwd: folder, env });
 }
 
-/** The service on a free port, with its data in a folder of its own. */
+/** The service on a free port, with its data in a folder of its own; with `https` it has a certificate and a port in front. */
 export class Service {
   #child;
   #end = null;
   #log;
   up = false;
 
-  static async start(binary, folder, env) {
+  static async start(binary, folder, env, https) {
     const service = new Service();
     const port = await freePort();
-    service.base = `http://127.0.0.1:${port}`;
+    const front = await https?.front(port);
+    service.base = front?.base ?? `http://127.0.0.1:${port}`;
+    /** How many connections the tools made, by version of HTTP. */
+    service.connections = front?.connections ?? {};
     service.#log = join(folder, 'server.log');
     await mkdir(join(folder, 'data'), { recursive: true });
     const settings = {
       PORCHLIGHT_CONFIG: '/dev/null', PORCHLIGHT_LISTEN: `127.0.0.1:${port}`, PORCHLIGHT_OPS_LISTEN: 'off', PORCHLIGHT_DATA_DIR: join(folder, 'data'),
-      RUST_BACKTRACE: '1', ...env,
+      RUST_BACKTRACE: '1', ...front?.settings, ...env,
     };
+    service.folder = folder;
+    /** Runs another command of the program with the same settings. */
+    service.run = (...args) => tool(binary, args, { cwd: folder, env: settings });
     await publish(binary, folder, settings);
     const log = await open(service.#log, 'w');
     service.#child = start(binary, ['serve'], { cwd: folder, stdio: ['ignore', log.fd, log.fd], env: settings });
@@ -106,6 +112,7 @@ export class Service {
       service.up = await fetch(service.base, { signal: AbortSignal.timeout(1000) }).then((answer) => answer.status === 200, () => false);
       if (!service.up) await delay(50);
     }
+    for (const version of Object.keys(service.connections)) delete service.connections[version]; // those were ours
     return service;
   }
 

@@ -2,6 +2,8 @@
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { Https } from './https.mjs';
+import { mailedPages } from './mailed.mjs';
 import { savePages } from './pages.mjs';
 import { Failed, freePort, killAll, Service, tool } from './processes.mjs';
 
@@ -9,17 +11,25 @@ const HERE = import.meta.dirname;
 
 /** How many suites run at once, and which take longest: they start first, so that none is left alone at the end. */
 const LANES = 2;
-const SLOWEST = ['schemathesis', 'axe', 'lighthouse', 'browser', 'dashboard', 'new-site', 'nu'];
+const SLOWEST = ['firefox', 'schemathesis', 'axe', 'lighthouse', 'browser', 'dashboard', 'new-site', 'nu'];
+
+/** Not part of a run that names no suite: its browser is a large package, which trials/firefox installs. */
+const ONLY_BY_NAME = ['firefox'];
 
 const SUITES = {
-  conformance: async ({ base, tmp, node }) => {
+  conformance: async ({ base, tmp, node, overHttps }) => {
     const results = join(tmp, 'conformance');
+    const baseline = join(tmp, 'baseline.yml');
+    // By its description this scenario is about servers without https. It wants `http://` as the origin, and an HTTP answer for
+    // a host that is refused in the handshake.
+    const more = overHttps ? '  - dns-rebinding-protection\n' : '';
+    await writeFile(baseline, (await readFile(join(HERE, 'baseline.yml'), 'utf8')) + more);
     try {
       await node(module('@modelcontextprotocol/conformance/dist/index.js'), 'server', '--url', `${base}/mcp`,
-        '--expected-failures', join(HERE, 'baseline.yml'), '-o', results);
+        '--expected-failures', baseline, '-o', results);
     } catch (error) {
       const summary = error.message.slice(Math.max(0, error.message.indexOf('=== SUMMARY ===')));
-      throw new Failed(`${summary}\n${await conformanceDetails(results)}`);
+      throw new Failed(`${summary}\n${await conformanceDetails(results, await readFile(baseline, 'utf8'))}`);
     }
   },
 
@@ -66,8 +76,11 @@ const SUITES = {
     await java('-jar', jar, '--Werror', '--css', file);
   },
 
-  browser: (context) => inBrowser('browser.mjs', context),
-  axe: (context) => inBrowser('axe.mjs', context),
+  browser: (context) => inBrowser('browser.mjs', context, 'chromium'),
+  firefox: (context) => reporting(inBrowser('browser.mjs', context, 'firefox')),
+  axe: async (context) => inBrowser('axe.mjs', context, await context.mailed()),
+  'screen-reader': async ({ base, node, mailed, record }) =>
+    reporting(node(join(HERE, 'screen-reader.mjs'), base, await mailed(), ...record)),
   dashboard: async ({ serve, tmp, node, java }) => {
     const port = await freePort();
     const base = await serve({ PORCHLIGHT_OPS_LISTEN: `127.0.0.1:${port}` });
@@ -88,16 +101,21 @@ const SUITES = {
   },
   lighthouse: ({ base, node }) => reporting(node(join(HERE, 'lighthouse.mjs'), base)),
   agents: ({ base, node }) => reporting(node(join(HERE, 'agents.mjs'), base)),
-  observatory: async ({ serve, node }) =>
-    reporting(node(join(HERE, 'observatory.mjs'), await serve({ PORCHLIGHT_BASE_URL: 'https://troupe.example' }), 'troupe.example')),
+  observatory: async ({ serve, node, overHttps }) => {
+    const host = 'troupe.example';
+    const plain = overHttps ? [await freePort()] : []; // where the service redirects
+    const settings = plain.map((port) => ['PORCHLIGHT_REDIRECT_LISTEN', `127.0.0.1:${port}`]);
+    const base = await serve({ PORCHLIGHT_BASE_URL: `https://${host}`, ...Object.fromEntries(settings) });
+    return reporting(node(join(HERE, 'observatory.mjs'), base, host, ...plain));
+  },
   weight: ({ base, node }) => reporting(node(join(HERE, 'weight.mjs'), base)),
 };
 
 /** Runs a suite that drives a browser against a service whose disk image the suite itself serves on another port. */
-async function inBrowser(script, { serve, node }) {
+async function inBrowser(script, { serve, node }, ...args) {
   const port = await freePort();
   const base = await serve({ PORCHLIGHT_DOWNLOAD_URL: `http://127.0.0.1:${port}/latest` });
-  return node(join(HERE, script), base, port);
+  return node(join(HERE, script), base, port, ...args);
 }
 
 /** A suite whose output is printed behind its name. */
@@ -106,8 +124,7 @@ const reporting = async (output) => ({ note: (await output).trim() });
 const module = (path) => join(HERE, 'node_modules', path);
 
 /** The messages of all failed checks that are not in the baseline; the tool writes them to its result files only. */
-async function conformanceDetails(results) {
-  const baseline = await readFile(join(HERE, 'baseline.yml'), 'utf8');
+async function conformanceDetails(results, baseline) {
   const expected = new Set([...baseline.matchAll(/^ *- (\S+)/gm)].map(([, name]) => name));
   const lines = [];
   for (const folder of (await readdir(results).catch(() => [])).sort()) {
@@ -134,11 +151,15 @@ async function download(url, file, status, type, change = (text) => text) {
   await writeFile(file, change(await answer.text()));
 }
 
-async function main(binary, names) {
-  const unknown = names.filter((name) => !Object.hasOwn(SUITES, name));
+const OPTIONS = ['--https', '--untrusted', '--record'];
+
+async function main(binary, args) {
+  const options = args.filter((arg) => arg.startsWith('--'));
+  const names = args.filter((arg) => !arg.startsWith('--'));
+  const unknown = [...options.filter((option) => !OPTIONS.includes(option)), ...names.filter((name) => !Object.hasOwn(SUITES, name))];
   if (!binary || unknown.length) {
-    if (unknown.length) console.error(`suites/run: no such suite: ${unknown.join(', ')}`);
-    console.error(`usage: suites/run BINARY [SUITE...]\nsuites: ${Object.keys(SUITES).join(' ')}`);
+    if (unknown.length) console.error(`suites/run: no such suite or option: ${unknown.join(', ')}`);
+    console.error(`usage: suites/run BINARY [--https [--untrusted]] [--record] [SUITE...]\nsuites: ${Object.keys(SUITES).join(' ')}`);
     return 2;
   }
   const tmp = await mkdtemp(join(tmpdir(), 'porchlight-suites-'));
@@ -149,23 +170,24 @@ async function main(binary, names) {
       rm(tmp, { recursive: true, force: true }).finally(() => process.exit(code));
     });
   try {
-    return await runAll(resolve(binary), names.length ? names : Object.keys(SUITES), tmp);
+    const chosen = names.length ? names : Object.keys(SUITES).filter((name) => !ONLY_BY_NAME.includes(name));
+    return await runAll(resolve(binary), chosen, new Set(options), tmp);
   } finally {
     killAll();
     await rm(tmp, { recursive: true, force: true });
   }
 }
 
-async function runAll(binary, names, tmp) {
+async function runAll(binary, names, options, tmp) {
   let passed = 0;
   let failed = 0;
   const judge = async (name, work) => {
     const start = performance.now();
     const seconds = () => `${Math.round((performance.now() - start) / 1000)} s`;
     try {
-      const result = await work();
+      const notes = (await work())?.filter(Boolean) ?? [];
       passed += 1;
-      console.log(`ok  ${name} (${seconds()})${result?.note ? `: ${result.note}` : ''}`);
+      console.log(`ok  ${name} (${seconds()})${notes.length ? `: ${notes.join('; ')}` : ''}`);
     } catch (error) {
       failed += 1;
       console.log(`FAILED ${name} (${seconds()})\n${error instanceof Failed ? error.message : error.stack}`);
@@ -176,58 +198,85 @@ async function runAll(binary, names, tmp) {
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([key]) => !key.startsWith('PORCHLIGHT_')));
   const home = join(tmp, 'home');
   await mkdir(home);
+  const https = options.has('--https') ? await Https.make(join(tmp, 'https')) : undefined;
   const quiet = {
     ...inherited, HOME: home, NO_COLOR: '1', CI: 'true', PYTHONDONTWRITEBYTECODE: '1',
     REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', SCARF_ANALYTICS: 'false', DO_NOT_TRACK: '1',
-    FASTMCP_CHECK_FOR_UPDATES: 'off',
+    FASTMCP_CHECK_FOR_UPDATES: 'off', ...(https && !options.has('--untrusted') ? await https.trustedIn(home) : {}),
   };
   delete quiet.FORCE_COLOR;
 
-  const service = await Service.start(binary, join(tmp, 'service'), inherited);
-  const { base } = service;
-  const others = [];
-  const context = {
-    base,
-    tmp,
-    node: (...args) => tool(process.execPath, args, { cwd: tmp, env: quiet }),
-    python: (...args) => tool(join(HERE, '.venv/bin/python'), args, { cwd: tmp, env: quiet }),
-    porchlight: (...args) => tool(binary, args, { cwd: tmp, env: quiet }),
-    java: (...args) => tool('java', args, { cwd: tmp, env: quiet }),
-    openapi: once(async () => {
-      const file = join(tmp, 'openapi.json');
-      // One member a line, so that the linters' line numbers mean something.
-      await download(`${base}/openapi.json`, file, 200, 'application/', (text) => JSON.stringify(JSON.parse(text), null, 2));
-      return file;
-    }),
-    pages: once(() => savePages(base, join(tmp, 'pages'))),
-    /** Starts another service with settings of its own, which runs until the end; returns its address. */
-    serve: async (settings) => {
-      const folder = await mkdtemp(join(tmp, 'service-'));
-      const other = await Service.start(binary, folder, { ...inherited, ...settings });
-      others.push(other);
-      await other.expectAlive();
-      return other.base;
-    },
+  const services = [];
+  const start = async (settings) => {
+    const service = await Service.start(binary, await mkdtemp(join(tmp, 'service-')), { ...inherited, ...settings }, https);
+    services.push(service);
+    return service;
   };
 
-  if (service.up) {
+  /** What a suite gets to work with; `used` are its services, the first of which may be shared. */
+  const contextOf = async (service) => {
+    const { base } = service;
+    const used = [service];
+    const folder = await mkdtemp(join(tmp, 'suite-'));
+    const another = async (settings) => {
+      const other = await start(settings);
+      used.push(other);
+      await other.expectAlive();
+      return other;
+    };
+    const context = {
+      base,
+      overHttps: Boolean(https),
+      record: options.has('--record') ? ['--record'] : [],
+      tmp: folder,
+      node: (...args) => tool(process.execPath, args, { cwd: folder, env: quiet }),
+      python: (...args) => tool(join(HERE, '.venv/bin/python'), args, { cwd: folder, env: quiet }),
+      porchlight: (...args) => tool(binary, args, { cwd: folder, env: quiet }),
+      java: (...args) => tool('java', args, { cwd: folder, env: quiet }),
+      openapi: once(async () => {
+        const file = join(folder, 'openapi.json');
+        // One member a line, so that the linters' line numbers mean something; and no address of this machine, to which they object.
+        const readable = (text) => JSON.stringify(JSON.parse(text), null, 2).replaceAll(base, 'https://troupe.example');
+        await download(`${base}/openapi.json`, file, 200, 'application/', readable);
+        return file;
+      }),
+      pages: once(() => savePages(base, join(folder, 'pages'))),
+      /** Starts another service with settings of its own, which runs until the end; returns its address. */
+      serve: async (settings) => (await another(settings)).base,
+      mailed: async () => JSON.stringify(await mailedPages(another)),
+    };
+    return { context, used };
+  };
+
+  // Over https each suite has a service of its own, which tells the versions of HTTP that its tool speaks.
+  const shared = https ? undefined : await start({});
+  const sharedContext = shared && (await contextOf(shared));
+  if (!shared || shared.up) {
     const slow = SLOWEST.filter((name) => names.includes(name));
     const queue = [...slow, ...names.filter((name) => !slow.includes(name))];
     const lane = async () => {
       for (let name; (name = queue.shift()); )
         await judge(name, async () => {
+          const { context, used } = sharedContext ?? (await contextOf(await start({})));
           const result = await SUITES[name](context);
-          await service.expectAlive();
-          return result;
+          for (const service of used) await service.expectAlive();
+          return [result?.note, versions(used)];
         });
     };
     await Promise.all(Array.from({ length: LANES }, lane));
   }
   await judge('server', async () => {
-    for (const each of [service, ...others]) await each.end();
+    for (const service of services) await service.end();
   });
   console.log(`${passed} passed, ${failed} failed`);
   return failed ? 1 : 0;
+}
+
+/** How many connections were made over https, by version of HTTP. */
+function versions(services) {
+  const count = (version) => services.reduce((sum, { connections }) => sum + (connections[version] ?? 0), 0);
+  const counted = ['HTTP/2', 'HTTP/1.1'].filter(count).map((version) => `${count(version)} ${version}`);
+  return counted.length ? `connections: ${counted.join(', ')}` : '';
 }
 
 process.exitCode = await main(process.argv[2], process.argv.slice(3));

@@ -57,5 +57,27 @@ export const PLAIN_STATES = {
   },
 };
 
+/** The pages that links in mail lead to, and what their buttons answer with; each with a link of its own. */
+export const mailedStates = ({ base, confirm, unsubscribe }) => {
+  const press = async (page, path, button) => {
+    await open(page, base + path);
+    await page.getByRole('button', { name: button }).click();
+    await settle(page);
+  };
+  return {
+    confirm: (page) => open(page, base + confirm[0]),
+    confirmed: (page) => press(page, confirm[1], 'Send me the monthly email'),
+    'confirm-never-again': (page) => press(page, confirm[2], 'Never mail this address'),
+    unsubscribe: (page) => open(page, base + unsubscribe[0]),
+    unsubscribed: (page) => press(page, unsubscribe[1], 'Unsubscribe'),
+    'unsubscribe-never-again': async (page) => {
+      await open(page, base + unsubscribe[2]);
+      await page.getByRole('checkbox').check();
+      await page.getByRole('button').click();
+      await settle(page);
+    },
+  };
+};
+
 /** Keeps the site's own script away; programs that look at the page may still bring theirs. */
 export const withoutScript = (context) => context.route('**/*.js', (route) => route.abort());

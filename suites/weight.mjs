@@ -1,11 +1,13 @@
 // usage: node weight.mjs BASE_URL
 // What a page weighs on the wire, how its assets are named, kept and pinned, and what it costs an agent to read.
 import { createHash } from 'node:crypto';
-import { get } from 'node:http';
+import * as http from 'node:http';
+import * as https from 'node:https';
 import { countTokens } from 'gpt-tokenizer';
 import { FIVE } from './pages.mjs';
 
 const base = process.argv[2];
+const { get } = base.startsWith('https:') ? https : http;
 const PAGE_BUDGET = 30_000; // bytes of HTML and CSS, compressed with brotli
 const SCRIPT_BUDGET = 10_000; // bytes of JavaScript, not compressed
 const MARKDOWN_SHARE = 0.25; // tokens of the Markdown for one of the HTML

@@ -54,9 +54,11 @@ async function send(form) {
       signal: AbortSignal.timeout(20000),
     });
     const body = await response.json();
+    announce("");
     if (response.ok) return showDone(form, body);
     showProblem(form, body);
   } catch {
+    announce("");
     showSummary(form, UNREACHABLE);
   }
   form.ariaBusy = "false";
@@ -130,7 +132,8 @@ if (message) {
     const left = limit - [...message.value].length;
     counter.hidden = left > limit / 10;
     counter.classList.toggle("over", left < 0);
-    counter.textContent = left < 0
+    // Hidden text would still describe the field.
+    counter.textContent = counter.hidden ? "" : left < 0
       ? `${format.format(-left)} over the limit of ${format.format(limit)}`
       : `${format.format(left)} characters left`;
   };
@@ -163,7 +166,7 @@ if (navigator.clipboard) {
       announce(button.textContent);
       setTimeout(() => { button.textContent = "Copy"; }, 2000);
     });
-    box.prepend(button);
+    box.append(button);
   }
 }
 

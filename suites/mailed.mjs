@@ -1,0 +1,77 @@
+// The pages that links in mail lead to. The links are those of real mails: a service sends them to a mail server of this file.
+import { EventEmitter, once } from 'node:events';
+import { createServer } from 'node:net';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+
+const PATIENCE = 30_000;
+
+/** A mail server that takes everything. */
+class Mailbox {
+  #mails = [];
+  #arrivals = new EventEmitter();
+
+  static async open() {
+    const mailbox = new Mailbox();
+    const server = createServer((socket) => mailbox.#converse(socket)).unref();
+    await new Promise((done) => server.listen(0, '127.0.0.1', done));
+    mailbox.port = server.address().port;
+    return mailbox;
+  }
+
+  #converse(socket) {
+    let received = '';
+    let body = false;
+    socket.on('error', () => {}).setEncoding('utf8').write('220 suites\r\n');
+    socket.on('data', (data) => {
+      received += data;
+      for (let end; (end = received.indexOf(body ? '\r\n.\r\n' : '\r\n')) >= 0; ) {
+        const part = received.slice(0, end);
+        received = received.slice(end + (body ? 5 : 2));
+        if (body) this.#keep(part);
+        body = !body && /^DATA/i.test(part);
+        socket.write(body ? '354 go on\r\n' : '250 taken\r\n');
+        if (/^QUIT/i.test(part)) socket.end();
+      }
+    });
+  }
+
+  #keep(mail) {
+    this.#mails.push(mail.replaceAll('=\r\n', ''));
+    this.#arrivals.emit('mail');
+  }
+
+  /** The path of a link in a mail to this person, once it has arrived. */
+  async link(to, pattern) {
+    const signal = AbortSignal.timeout(PATIENCE);
+    for (;;) {
+      const mail = this.#mails.find((text) => new RegExp(`^To:.*${to}`, 'm').test(text) && pattern.test(text));
+      if (mail) return pattern.exec(mail)[0];
+      await once(this.#arrivals, 'mail', { signal });
+    }
+  }
+}
+
+/** Starts a service that sends mail, and gives its address and links for people who confirm and people who unsubscribe. */
+export async function mailedPages(start) {
+  const mailbox = await Mailbox.open();
+  const service = await start({
+    PORCHLIGHT_BASE_URL: 'https://troupe.example', PORCHLIGHT_SMTP_URL: `smtp://127.0.0.1:${mailbox.port}?tls=off`,
+    PORCHLIGHT_MAIL_FROM: 'hello@troupe.example', PORCHLIGHT_CONTACT_TO: 'makers@troupe.example',
+    PORCHLIGHT_POSTAL_ADDRESS: 'Troupe, 1 Stage Road', PORCHLIGHT_CONFIRM_UPDATES: 'yes',
+  });
+  const confirmation = async (name) => {
+    const headers = { 'Content-Type': 'application/json' };
+    await fetch(`${service.base}/api/download`, { method: 'POST', headers, body: JSON.stringify({ email: `${name}@example.com`, updates: true }) });
+    return mailbox.link(name, /\/confirm\/[\w-]+/);
+  };
+  const confirm = await each(['ada', 'grace', 'joan'], confirmation);
+  const readers = ['mary', 'edith', 'radia'];
+  for (const name of readers) await fetch(service.base + (await confirmation(name)), { method: 'POST' });
+  await writeFile(join(service.folder, 'letter.md'), '# What is new\n\nBots answer sooner.\n');
+  await service.run('letter', 'send', 'letter.md', '--yes');
+  const unsubscribe = await each(readers, (name) => mailbox.link(name, /\/unsubscribe\/[\w-]+/));
+  return { base: service.base, confirm, unsubscribe };
+}
+
+const each = (names, work) => Promise.all(names.map(work));
