@@ -26,8 +26,12 @@ export async function runCases(browser, base, imagePort, cases) {
   const image = `http://127.0.0.1:${imagePort}/latest`;
   const endImage = await serveImage(imagePort);
   const failures = [];
-  // What a failed case still waited for is rejected when its context is closed.
-  process.on('unhandledRejection', () => {});
+  let passed = 0;
+  // What a failed case still waited for is rejected when its context is closed, and must not end the other cases.
+  process.on('unhandledRejection', (error) => {
+    failures.push(`a case that failed still waited for this: ${error.message}`);
+    process.exitCode = 1;
+  });
 
   /** What is wrong with a case, or nothing. */
   async function judge({ run, refused = [], ...settings }) {
@@ -54,9 +58,11 @@ export async function runCases(browser, base, imagePort, cases) {
       for (let next = waiting.shift(); next; next = waiting.shift()) {
         const failure = await judge(typeof next[1] === 'function' ? { run: next[1] } : next[1]);
         if (failure) failures.push(`${next[0]}:\n${failure}`);
+        else passed += 1;
       }
     }),
   );
+  const count = `${passed} of ${Object.keys(cases).length} cases`;
   for (const [name, [spoil, noticed]] of Object.entries(CONTROLS)) {
     const run = async ({ page }) => {
       await page.goto('/');
@@ -68,7 +74,7 @@ export async function runCases(browser, base, imagePort, cases) {
   }
   await browser.close();
   endImage();
-  console.log([...failures, `${Object.keys(cases).length - failures.length} of ${Object.keys(cases).length} cases`].join('\n\n'));
+  console.log([...failures, count].join('\n\n'));
   if (failures.length) process.exitCode = 1;
 }
 
