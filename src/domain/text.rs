@@ -42,6 +42,12 @@ macro_rules! from_stored {
 
 from_stored!(Source, SenderName, MessageText);
 
+macro_rules! not_blank {
+    () => {
+        r"[^\t-\r\u001c-\u0020\u0085\u00a0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]"
+    };
+}
+
 /// Removes the byte order mark, carriage returns and all characters that feeds and emails cannot contain
 /// from the text of a file.
 #[must_use]
@@ -84,6 +90,10 @@ impl SenderName {
     }
 }
 
+/// Two characters that [`is_blank`] is not true of, as a regular expression. The characters are spelled out, because engines
+/// differ in what they take for whitespace.
+pub const TWO_VISIBLE_CHARACTERS: &str = concat!(not_blank!(), r"[\s\S]*", not_blank!());
+
 /// A contact message, stored with its surrounding whitespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageText(Bounded);
@@ -123,6 +133,16 @@ fn is_blank(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_pattern_of_a_message_accepts_what_is_accepted() {
+        let pattern = fancy_regex::Regex::new(TWO_VISIBLE_CHARACTERS).unwrap();
+        for c in ('\0'..='\u{ffff}').filter(|c| c.is_whitespace() || c.is_control() || *c >= '\u{2000}') {
+            for text in [format!("a{c}"), format!("{c}a"), format!("{c}{c}"), format!("a{c}b")] {
+                assert_eq!(pattern.is_match(&text).unwrap(), MessageText::parse(&text).is_ok(), "{text:?}");
+            }
+        }
+    }
 
     #[test]
     fn lengths_count_code_points() {

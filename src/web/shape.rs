@@ -5,7 +5,7 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
-use crate::domain::{email, limits};
+use crate::domain::{email, limits, text};
 
 /// The schema of a JSON object. `Serialize` produces the form that the reference page uses.
 #[derive(Debug, Serialize)]
@@ -109,6 +109,7 @@ impl FieldType {
             Self::BoundedString(max) => json!({ "type": "string", "maxLength": max }),
             Self::ContactMessage => json!({
                 "type": "string", "minLength": limits::MIN_MESSAGE_CHARS, "maxLength": limits::MAX_MESSAGE_CHARS, "pattern": "\\S",
+                "allOf": [{ "pattern": text::TWO_VISIBLE_CHARACTERS }],
             }),
             Self::BoolDefaultFalse => json!({ "type": "boolean", "default": false }),
             Self::Bool => json!({ "type": "boolean" }),
