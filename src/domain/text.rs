@@ -90,7 +90,7 @@ impl SenderName {
     }
 }
 
-/// Two characters that [`is_blank`] is not true of, as a regular expression. The characters are spelled out, because engines
+/// Two characters that `is_blank` is not true of, as a regular expression. The characters are spelled out, because engines
 /// differ in what they take for whitespace.
 pub const TWO_VISIBLE_CHARACTERS: &str = concat!(not_blank!(), r"[\s\S]*", not_blank!());
 
