@@ -45,6 +45,8 @@ pub enum InvalidEmail {
     Dots,
     #[error("the part after the @ is not a domain name such as example.com")]
     Domain,
+    #[error("with its domain in ASCII, as in mail, it has {0} characters, and an address has at most {max}", max = limits::MAX_EMAIL_CHARS)]
+    TooLongInAscii(usize),
 }
 
 impl EmailAddress {
@@ -76,7 +78,11 @@ impl EmailAddress {
             return Err(InvalidEmail::Dots);
         }
         let domain = ascii_domain(domain).ok_or(InvalidEmail::Domain)?;
-        Ok(Self { typed: typed.to_owned(), key: format!("{}@{domain}", local.to_ascii_lowercase()) })
+        let key = format!("{}@{domain}", local.to_ascii_lowercase());
+        if key.len() > limits::MAX_EMAIL_CHARS {
+            return Err(InvalidEmail::TooLongInAscii(key.len()));
+        }
+        Ok(Self { typed: typed.to_owned(), key })
     }
 
     /// Restores an address from the database. It was valid when it was stored, and is not checked again: the rules may
@@ -161,6 +167,13 @@ mod tests {
             assert_eq!(mailbox(typed).key(), "ada@example.com", "{typed}");
         }
         assert_eq!(mailbox("+ada@example.com").key(), "+ada@example.com", "nothing would be left");
+    }
+
+    #[test]
+    fn an_address_that_no_mail_server_takes_because_its_ascii_form_is_too_long_is_refused() {
+        let parse = |local: &str| EmailAddress::parse(&format!("{local}@{}example", "é.".repeat(30)));
+        assert_eq!(parse("ada.lo").unwrap().key().len(), 254);
+        assert_eq!(parse("ada.lov"), Err(InvalidEmail::TooLongInAscii(255)));
     }
 
     #[test]
