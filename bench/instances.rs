@@ -17,6 +17,8 @@ pub async fn run(report: &mut Report) {
         for _ in 0..ROUNDS {
             for (count, rounds) in INSTANCES.into_iter().zip(&mut rounds) {
                 let servers: Vec<_> = (0..count).map(|_| Server::start(&database)).collect();
+                // The first requests of a process wait for connections and for plans of statements.
+                load(&servers, clients, &request).await;
                 rounds.push(load(&servers, clients, &request).await);
             }
         }
