@@ -16,8 +16,8 @@ use crate::store::connect::MaintenanceFailure;
 use crate::store::signups::SignupMemory;
 use crate::store::{Store, StoreFailure};
 
-/// Fewest writes in a batch that is begun while another one is in flight. A batch has a fixed cost, so
-/// smaller ones are not worth it.
+/// Fewest writes in a batch that is begun while another one is in flight. A batch has a fixed cost, so smaller
+/// ones are not worth it.
 const MIN_SECOND_BATCH: usize = 16;
 /// After so long without a write, the connection of the last batch goes back to its pool, which checks it and closes it when it is
 /// old or leads to a host that is no longer used. The database is probed then if the last write failed.
