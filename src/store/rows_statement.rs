@@ -57,6 +57,12 @@ impl<const COLUMNS: usize> RowsStatement<COLUMNS> {
 }
 
 impl Script {
+    /// Appends a statement without parameters.
+    pub(super) fn append_text(&mut self, statement: &'static str) {
+        self.text.push_str(statement);
+        self.text.push(';');
+    }
+
     /// Appends a statement over these rows, unless there are none.
     pub(super) fn append<'a, const COLUMNS: usize>(
         &mut self,

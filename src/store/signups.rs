@@ -166,8 +166,8 @@ impl SignupRecord {
 }
 
 /// The opt-ins of a batch that wait for their confirmation, in the order of addresses.
-fn pending_opt_ins<'a>(people: &People<'a>) -> Vec<&'a SignupRecord> {
-    people.values().filter_map(|person| person.pending).collect()
+fn pending_opt_ins<'p, 'a: 'p>(people: impl Iterator<Item = &'p PersonBatch<'a>>) -> Vec<&'a SignupRecord> {
+    people.filter_map(|person| person.pending).collect()
 }
 
 fn group_by_person<'a>(signups: &Indexed<'a>) -> People<'a> {
@@ -198,14 +198,12 @@ fn group_by_person<'a>(signups: &Indexed<'a>) -> People<'a> {
 
 /// What was known before each of `count` signups, given what was known of people before the batch. An earlier signup of the
 /// same batch counts: the second of two equal addresses is known.
-fn known_before_each(
+fn known_before_each<'p, 'a: 'p>(
     count: usize,
-    people: &People<'_>,
-    known_before: impl Fn(&str, &PersonBatch<'_>) -> KnownBefore,
+    people: impl Iterator<Item = (&'p PersonBatch<'a>, KnownBefore)>,
 ) -> Vec<Option<KnownBefore>> {
     let mut outputs = vec![None; count];
-    for (address, person) in people {
-        let mut known = known_before(address, person);
+    for (person, mut known) in people {
         for (index, signup) in &person.signups {
             outputs[*index] = Some(known);
             match signup.kind {

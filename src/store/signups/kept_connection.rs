@@ -15,8 +15,8 @@ impl<C> KeptConnection<C> {
         self.0.take()
     }
 
-    /// Keeps the connection, unless the statement failed.
-    pub(super) fn keep<T>(&mut self, connection: C, result: &Result<T, sqlx::Error>) {
-        self.0 = result.is_ok().then_some(connection);
+    /// Keeps a connection whose last statement succeeded.
+    pub(super) fn keep(&mut self, connection: C) {
+        self.0 = Some(connection);
     }
 }

@@ -95,10 +95,9 @@ pub(super) async fn insert(
         known = record(pool, kept, &signups, &people, refused, false).await?;
     }
     let [downloaded, joined] = [known.1, known.2].map(|some| HashSet::<String>::from_iter(some.unwrap_or_default()));
-    Ok(known_before_each(count, &people, |address, _| KnownBefore {
-        downloaded: downloaded.contains(address),
-        joined: joined.contains(address),
-    }))
+    let known_before =
+        |address: &str| KnownBefore { downloaded: downloaded.contains(address), joined: joined.contains(address) };
+    Ok(known_before_each(count, people.iter().map(|(address, person)| (person, known_before(address)))))
 }
 
 /// Writes on the connection that was kept. If that one is lost, the write is repeated on another, which has no further effect
@@ -118,16 +117,17 @@ async fn record(
         let LimitedConnection { connection, limit } = &mut kept_before;
         match limit.apply(record_on(connection, signups, people, refused, requires_release)).await {
             Err(error) if StoreFailure::is_lost_session(&error) => {}
-            result => {
-                kept.keep(kept_before, &result);
-                return result;
+            Ok(known) => {
+                kept.keep(kept_before);
+                return Ok(known);
             }
+            Err(error) => return Err(error),
         }
     }
     let LimitedConnection { mut connection, mut limit } = Box::pin(pool.acquire()).await?;
-    let result = limit.apply(record_on(&mut connection, signups, people, refused, requires_release)).await;
-    kept.keep(LimitedConnection { connection, limit }, &result);
-    result
+    let known = limit.apply(record_on(&mut connection, signups, people, refused, requires_release)).await?;
+    kept.keep(LimitedConnection { connection, limit });
+    Ok(known)
 }
 
 /// Behind a pooler no session is kept.
@@ -141,7 +141,7 @@ async fn record_in_transaction(
     Box::pin(async {
         let mut tx = pool.begin().await?;
         let known = record_signups(&mut *tx, signups, people, refused, requires_release).await?;
-        let pending = pending_opt_ins(people);
+        let pending = pending_opt_ins(people.values());
         if known.0 > 0 && !pending.is_empty() {
             record_pending_opt_ins!(tx, |statement: Statement| statement.postgres, pending);
         }
@@ -159,7 +159,7 @@ async fn record_on(
     refused: &RefusedSources,
     requires_release: bool,
 ) -> Result<Known, sqlx::Error> {
-    let pending = pending_opt_ins(people);
+    let pending = pending_opt_ins(people.values());
     if pending.is_empty() {
         return record_signups(connection, signups, people, refused, requires_release).await;
     }

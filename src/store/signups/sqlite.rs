@@ -1,11 +1,14 @@
 //! Stores signups in SQLite. The transaction has the write lock from its beginning, so what it has read of a person is true
 //! until its end.
+//!
+//! A transaction takes two round trips to the thread of the connection: one begins it and reads, the other writes and
+//! commits. Beginning and committing by sqlx takes three more, and each costs as much as storing some rows.
 
 use std::collections::HashMap;
 
 use sqlx::pool::PoolConnection;
 use sqlx::sqlite::{Sqlite, SqlitePool, SqliteRow};
-use sqlx::{Connection, Row, SqliteConnection};
+use sqlx::{Row, SqliteConnection};
 use uuid::Uuid;
 
 use super::kept_connection::KeptConnection;
@@ -28,10 +31,13 @@ static SELECT_PEOPLE: RowsStatement<1> = RowsStatement::new(
     "CROSS JOIN people ON people.address = batch.column1",
 );
 
+// A statement that writes several rows and may be aborted keeps copies of the pages that it changes, so that it can be undone
+// alone. `OR ROLLBACK` needs none: a batch is rolled back as a whole.
+
 /// On conflict, keeps the existing address as typed, first download, first join and opt-in. So `updates` turns the letter
 /// on and never off.
 static UPSERT_PEOPLE: RowsStatement<6> = RowsStatement::new(
-    "INSERT INTO people (address, email, first_seen_at, first_download, first_join, opt_in) SELECT *",
+    "INSERT OR ROLLBACK INTO people (address, email, first_seen_at, first_download, first_join, opt_in) SELECT *",
     "WHERE batch.column1 IS NOT NULL ON CONFLICT (address) DO UPDATE SET \
          first_download = COALESCE(people.first_download, excluded.first_download), \
          first_join = COALESCE(people.first_join, excluded.first_join), \
@@ -39,30 +45,36 @@ static UPSERT_PEOPLE: RowsStatement<6> = RowsStatement::new(
 );
 
 static INSERT_EVENTS: RowsStatement<6> = RowsStatement::new(
-    "INSERT INTO events (id, address, kind, at, via, source) SELECT *",
+    "INSERT OR ROLLBACK INTO events (id, address, kind, at, via, source) SELECT *",
     "WHERE batch.column1 IS NOT NULL ON CONFLICT (id) DO NOTHING",
 );
 
 static INSERT_CONSENTS: RowsStatement<7> = RowsStatement::new(
-    "INSERT INTO consents (id, address, at, via, source, wording, from_program) SELECT *",
+    "INSERT OR ROLLBACK INTO consents (id, address, at, via, source, wording, from_program) SELECT *",
     "WHERE batch.column1 IS NOT NULL ON CONFLICT (id) DO NOTHING",
 );
 
 /// This and the next statement do nothing if the statement before changed nothing.
 static ADD_SOURCES: RowsStatement<6> = RowsStatement::new(
-    "INSERT INTO sources (day, source, downloads, people, opt_ins, joins) SELECT *",
+    "INSERT OR ROLLBACK INTO sources (day, source, downloads, people, opt_ins, joins) SELECT *",
     "WHERE batch.column1 IS NOT NULL AND changes() > 0 ON CONFLICT (day, source) DO UPDATE SET \
          downloads = sources.downloads + excluded.downloads, people = sources.people + excluded.people, \
          opt_ins = sources.opt_ins + excluded.opt_ins, joins = sources.joins + excluded.joins",
 );
 
 static ADD_COUNTS: RowsStatement<5> = RowsStatement::new(
-    "INSERT INTO counts (day, kind, via, name, times) SELECT *",
+    "INSERT OR ROLLBACK INTO counts (day, kind, via, name, times) SELECT *",
     "WHERE batch.column1 IS NOT NULL AND changes() > 0 ON CONFLICT (day, kind, via, name) DO UPDATE SET times = counts.times + excluded.times",
 );
 
+/// A person of the batch.
+struct Person<'p, 'a> {
+    address: &'a str,
+    batch: &'p PersonBatch<'a>,
+    stored: Option<StoredPerson>,
+}
+
 /// The ids in the row of a person.
-#[derive(Default)]
 struct StoredPerson {
     first_download: Option<String>,
     first_join: Option<String>,
@@ -79,66 +91,85 @@ pub(super) async fn insert(
         Some(connection) => connection,
         None => Box::pin(pool.acquire()).await?,
     };
-    let result = insert_on(&mut connection, signups, refused).await;
-    kept.keep(connection, &result);
-    result
+    let mut transaction = Transaction { connection: &mut connection, is_committed: false };
+    let outputs = insert_in(transaction.connection, signups, refused).await?;
+    transaction.is_committed = true;
+    drop(transaction);
+    kept.keep(connection);
+    Ok(outputs)
 }
 
-async fn insert_on(
+/// A transaction that sqlx does not know of. If it fails or is cancelled, its connection will be closed, which rolls back.
+struct Transaction<'a> {
+    connection: &'a mut PoolConnection<Sqlite>,
+    is_committed: bool,
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        if !self.is_committed {
+            self.connection.close_on_drop();
+        }
+    }
+}
+
+async fn insert_in(
     connection: &mut SqliteConnection,
     mut signups: Vec<(usize, &SignupRecord)>,
     refused: &RefusedSources,
 ) -> Result<Vec<Option<KnownBefore>>, sqlx::Error> {
     let count = signups.len();
-    let mut tx = connection.begin_with("BEGIN IMMEDIATE").await?;
-    if signups.iter().any(|(_, signup)| signup.requires_release()) {
-        let is_offered: bool = sqlx::query_scalar(OFFERS_RELEASE).fetch_one(&mut *tx).await?;
-        signups.retain(|(_, signup)| is_offered || !signup.requires_release());
+    let requires_release = signups.iter().any(|(_, signup)| signup.requires_release());
+    let mut people = group_by_person(&signups);
+    let mut rows = begin(&people, requires_release)?.query().fetch_all(&mut *connection).await?.into_iter();
+    if requires_release && !rows.next().ok_or(sqlx::Error::RowNotFound)?.try_get::<bool, _>(0)? {
+        signups.retain(|(_, signup)| !signup.requires_release());
+        people = group_by_person(&signups);
     }
-    if signups.is_empty() {
-        return Ok(vec![None; count]);
-    }
-    let people = group_by_person(&signups);
-    let stored = stored_people(select_people(&people)?.query().fetch_all(&mut *tx).await?)?;
-    let known_before = |address: &str, person: &PersonBatch<'_>| known_before(person, stored.get(address));
-    write(&signups, &people, &stored, refused)?.query().execute(&mut *tx).await?;
-    let pending = pending_opt_ins(&people);
+    let people = with_stored(&people, rows)?;
+    let mut script = write(&signups, &people, refused)?;
+    let pending = pending_opt_ins(people.iter().map(|person| person.batch));
     if !pending.is_empty() {
-        record_pending_opt_ins!(tx, |statement: Statement| statement.sqlite, pending);
+        script.query().execute(&mut *connection).await?;
+        record_pending_opt_ins!(connection, |statement: Statement| statement.sqlite, pending);
+        script = Script::default();
     }
-    tx.commit().await?;
-    Ok(known_before_each(count, &people, known_before))
+    script.append_text("COMMIT");
+    script.query().execute(&mut *connection).await?;
+    Ok(known_before_each(count, people.iter().map(|person| (person.batch, person.known_before()))))
 }
 
-fn select_people(people: &People<'_>) -> Result<Script, sqlx::Error> {
+/// Begins a transaction and selects whether there is a release, if that is asked, and then the people.
+fn begin(people: &People<'_>, requires_release: bool) -> Result<Script, sqlx::Error> {
     let mut script = Script::default();
+    script.append_text("BEGIN IMMEDIATE");
+    if requires_release {
+        script.append_text(OFFERS_RELEASE);
+    }
     script.append(&SELECT_PEOPLE, people.keys().map(|address| [Value::from(*address)]))?;
     Ok(script)
 }
 
-fn stored_people(rows: Vec<SqliteRow>) -> Result<HashMap<String, StoredPerson>, sqlx::Error> {
+/// The people of the batch, each with their row if there is one.
+fn with_stored<'p, 'a>(
+    people: &'p People<'a>,
+    rows: impl Iterator<Item = SqliteRow>,
+) -> Result<Vec<Person<'p, 'a>>, sqlx::Error> {
     let read = |row: SqliteRow| {
         let (first_download, first_join, opt_in) = (row.try_get(1)?, row.try_get(2)?, row.try_get(3)?);
         Ok((row.try_get(0)?, StoredPerson { first_download, first_join, opt_in }))
     };
-    rows.into_iter().map(read).collect()
+    let mut stored = rows.map(read).collect::<Result<HashMap<String, _>, sqlx::Error>>()?;
+    Ok(people.iter().map(|(&address, batch)| Person { address, batch, stored: stored.remove(address) }).collect())
 }
 
-fn write(
-    signups: &Indexed<'_>,
-    people: &People<'_>,
-    stored: &HashMap<String, StoredPerson>,
-    refused: &RefusedSources,
-) -> Result<Script, sqlx::Error> {
-    let changed: Vec<_> = people.iter().filter(|(address, person)| changes(person, stored.get(**address))).collect();
-    let opt_ins = opt_ins(people, stored);
-    let is_new = |(address, person): &(&&str, &PersonBatch<'_>)| {
-        known_before(person, stored.get(**address)) == KnownBefore::default()
-    };
-    let new_people = people.iter().filter(is_new).filter_map(|(_, person)| person.first());
+fn write(signups: &Indexed<'_>, people: &[Person<'_, '_>], refused: &RefusedSources) -> Result<Script, sqlx::Error> {
+    let changed: Vec<_> = people.iter().filter(|person| person.changes()).collect();
+    let opt_ins: Vec<_> = people.iter().filter_map(Person::opt_in).collect();
+    let new_people = people.iter().filter(|person| person.is_new()).filter_map(|person| person.batch.first());
     let (counts, sources) = count_events(signups, new_people, &opt_ins, refused);
     let mut script = Script::default();
-    script.append(&UPSERT_PEOPLE, changed.iter().map(|(address, person)| person_row(address, person)))?;
+    script.append(&UPSERT_PEOPLE, changed.iter().map(|person| person.row()))?;
     script.append(&INSERT_CONSENTS, opt_ins.iter().map(|signup| consent_row(signup)))?;
     // A repeated write inserts nothing and must not be counted again.
     script.append(&INSERT_EVENTS, signups.iter().map(|(_, signup)| event_row(signup)))?;
@@ -147,12 +178,44 @@ fn write(
     Ok(script)
 }
 
-fn person_row<'a>(address: &'a str, person: &PersonBatch<'a>) -> [Value<'a>; 6] {
-    let first = person.first();
-    let [download, join, opt_in] =
-        [person.download, person.join, person.opt_in].map(|signup| signup.map(|signup| signup.id.to_string()).into());
-    let (email, at) = (first.map(|signup| signup.email.as_typed()), first.map(|signup| signup.at.unix_millis()));
-    [address.into(), email.into(), at.into(), download, join, opt_in]
+impl<'a> Person<'_, 'a> {
+    fn row(&self) -> [Value<'a>; 6] {
+        let PersonBatch { download, join, opt_in, .. } = *self.batch;
+        let first = self.batch.first();
+        let [download, join, opt_in] =
+            [download, join, opt_in].map(|signup| signup.map(|signup| signup.id.to_string()).into());
+        let (email, at) = (first.map(|signup| signup.email.as_typed()), first.map(|signup| signup.at.unix_millis()));
+        [self.address.into(), email.into(), at.into(), download, join, opt_in]
+    }
+
+    /// Whether the row would change.
+    fn changes(&self) -> bool {
+        let (Self { batch, .. }, Some(stored)) = (self, &self.stored) else { return true };
+        (stored.first_download.is_none() && batch.download.is_some())
+            || (stored.first_join.is_none() && batch.join.is_some())
+            || (stored.opt_in.is_none() && batch.opt_in.is_some())
+    }
+
+    /// The opt-in, if it takes effect: if there was none.
+    fn opt_in(&self) -> Option<&'a SignupRecord> {
+        let current = self.stored.as_ref().and_then(|stored| stored.opt_in.as_deref());
+        self.batch.opt_in.filter(|signup| current.is_none_or(|id| has_id(signup, id)))
+    }
+
+    fn is_new(&self) -> bool {
+        self.known_before() == KnownBefore::default()
+    }
+
+    /// What was known before this batch, which may be a repeated one.
+    fn known_before(&self) -> KnownBefore {
+        let existed_before = |first: &Option<String>, ours: Option<&SignupRecord>| {
+            first.as_ref().is_some_and(|id| !ours.is_some_and(|signup| has_id(signup, id)))
+        };
+        self.stored.as_ref().map_or_else(KnownBefore::default, |stored| KnownBefore {
+            downloaded: existed_before(&stored.first_download, self.batch.download),
+            joined: existed_before(&stored.first_join, self.batch.join),
+        })
+    }
 }
 
 fn event_row(signup: &SignupRecord) -> [Value<'_>; 6] {
@@ -211,34 +274,6 @@ fn count_events<'a>(
         }
     }
     (counts, sources)
-}
-
-/// Whether the row of a person would change.
-fn changes(person: &PersonBatch<'_>, stored: Option<&StoredPerson>) -> bool {
-    let Some(stored) = stored else { return true };
-    (stored.first_download.is_none() && person.download.is_some())
-        || (stored.first_join.is_none() && person.join.is_some())
-        || (stored.opt_in.is_none() && person.opt_in.is_some())
-}
-
-/// The opt-ins that take effect: those of people without one.
-fn opt_ins<'a>(people: &People<'a>, stored: &HashMap<String, StoredPerson>) -> Vec<&'a SignupRecord> {
-    let opt_in = |(address, person): (&&str, &PersonBatch<'a>)| {
-        let current = stored.get(*address).and_then(|stored| stored.opt_in.as_deref());
-        person.opt_in.filter(|signup| current.is_none_or(|id| has_id(signup, id)))
-    };
-    people.iter().filter_map(opt_in).collect()
-}
-
-/// What was known of a person before this batch, which may be a repeated one.
-fn known_before(person: &PersonBatch<'_>, stored: Option<&StoredPerson>) -> KnownBefore {
-    let existed_before = |first: Option<&String>, ours: Option<&SignupRecord>| {
-        first.is_some_and(|id| !ours.is_some_and(|signup| has_id(signup, id)))
-    };
-    KnownBefore {
-        downloaded: existed_before(stored.and_then(|stored| stored.first_download.as_ref()), person.download),
-        joined: existed_before(stored.and_then(|stored| stored.first_join.as_ref()), person.join),
-    }
 }
 
 fn has_id(signup: &SignupRecord, id: &str) -> bool {
