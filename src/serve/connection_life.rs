@@ -13,11 +13,17 @@ pub(super) struct ConnectionLife {
     opened: Instant,
     requests: AtomicU32,
     unread_body: AtomicBool,
+    ending: AtomicBool,
 }
 
 impl ConnectionLife {
     pub(super) fn begin() -> Self {
-        Self { opened: Instant::now(), requests: AtomicU32::new(0), unread_body: AtomicBool::new(false) }
+        Self {
+            opened: Instant::now(),
+            requests: AtomicU32::new(0),
+            unread_body: AtomicBool::new(false),
+            ending: AtomicBool::new(false),
+        }
     }
 
     pub(super) fn had_requests(&self) -> bool {
@@ -31,6 +37,15 @@ impl ConnectionLife {
 
     pub(super) fn set_unread_body(&self, unread: bool) {
         self.unread_body.store(unread, Ordering::Relaxed);
+    }
+
+    /// The next response is the last one.
+    pub(super) fn end(&self) {
+        self.ending.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn is_ending(&self) -> bool {
+        self.ending.load(Ordering::Relaxed)
     }
 
     /// Counts a request, and returns whether it has to be the last one.

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::response::Response;
+use futures_util::StreamExt;
 use futures_util::future::Either;
+use futures_util::stream::FuturesUnordered;
 use http::Request;
 use hyper::body::Incoming;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
@@ -199,6 +201,16 @@ pub(super) struct Requests {
 
 /// When a connection has to end.
 pub(super) struct End {
-    pub stop: CancellationToken,
+    stop: CancellationToken,
     pub abort: CancellationToken,
+}
+
+impl End {
+    /// Completes when the service stops.
+    ///
+    /// A connection polls this whenever something wakes it. The token takes locks then that all connections share, so it is
+    /// polled only if it was the token that woke the task.
+    pub(super) async fn stopped(&self) {
+        FuturesUnordered::from_iter([self.stop.cancelled()]).next().await;
+    }
 }

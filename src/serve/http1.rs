@@ -30,15 +30,15 @@ where
     let Requests { listener, peer } = requests;
     let life = Arc::new(ConnectionLife::begin());
     let stream = Lingering::new(stream, Arc::clone(&life));
-    let (requests, stop) = (Arc::clone(&life), end.stop.clone());
+    let requests = Arc::clone(&life);
     let service = service_fn(move |request: Request<Incoming>| {
-        let (is_last, stop) = (requests.is_last_request(), stop.clone());
+        let is_last = requests.is_last_request();
         let (has_body, is_post) = (!request.body().is_end_stream(), request.method() == Method::POST);
         let life = Arc::clone(&requests);
         listener.handle(peer, request).map(move |mut response| {
             // Only a POST that succeeds has surely been read to its end.
             life.set_unread_body(has_body && !(is_post && response.status().is_success()));
-            if is_last || stop.is_cancelled() {
+            if is_last || life.is_ending() {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
             Ok::<_, Infallible>(response)
@@ -53,11 +53,10 @@ where
         .half_close(true)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
-    // The connection is polled first, so that a request that has arrived is read before the shutdown.
     tokio::select! {
         biased;
+        () = end.stopped() => life.end(),
         _ = connection.as_mut() => return,
-        () = end.stop.cancelled() => {}
     }
     // A graceful shutdown closes a connection on which no request is being handled, also if one is on its way. So wait for
     // one, whose response then says that it is the last.

@@ -80,7 +80,7 @@ where
             Silence::RequestsNothing => last_answer_timeout = IDLE_END_TIMEOUT,
         },
         () = retired.notified() => {}
-        () = end.stop.cancelled() => {
+        () = end.stopped() => {
             // A shutdown closes a connection on which nothing has arrived yet, so wait for a first request.
             tokio::select! {
                 biased;
