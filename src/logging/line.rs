@@ -15,6 +15,8 @@ use crate::domain::unprintable::{is_control_or_bidi, is_line_break};
 
 /// The name that `tracing` gives to the message of an event.
 const MESSAGE: &str = "message";
+/// Those of the largest `u64`.
+const MAX_DIGITS: usize = 20;
 
 /// The buffers of a line, which are kept between lines so that a line allocates nothing.
 #[derive(Debug, Default)]
@@ -176,11 +178,15 @@ fn append_name(format: LogFormat, line: &mut String, name: &str) {
 }
 
 /// Appends a number with at least this many digits.
-fn append_digits(line: &mut String, number: u64, least: usize) {
-    if number >= 10 || least > 1 {
-        append_digits(line, number / 10, least.saturating_sub(1));
+fn append_digits(line: &mut String, mut number: u64, least: usize) {
+    let mut digits = [0; MAX_DIGITS];
+    let mut start = digits.len();
+    while start > 0 && (number > 0 || digits.len() - start < least) {
+        start -= 1;
+        digits[start] = b'0' + (number % 10) as u8;
+        number /= 10;
     }
-    line.push(char::from(b'0' + (number % 10) as u8));
+    line.push_str(str::from_utf8(&digits[start..]).unwrap_or_default());
 }
 
 fn append_text(format: LogFormat, line: &mut String, name: &str, value: &str) {
@@ -268,7 +274,9 @@ mod tests {
 
     #[test]
     fn numbers_have_all_their_digits() {
-        for (number, least, text) in [(0, 1, "0"), (7, 3, "007"), (100, 1, "100"), (1234, 3, "1234")] {
+        for (number, least, text) in
+            [(0, 1, "0"), (7, 3, "007"), (100, 1, "100"), (1234, 3, "1234"), (u64::MAX, 1, "18446744073709551615")]
+        {
             let mut line = String::new();
             append_digits(&mut line, number, least);
             assert_eq!(line, text);

@@ -123,7 +123,8 @@ impl Exchange {
         let (status, elapsed) = (response.status().as_u16(), started.elapsed());
         app.metrics().record_request(route, status, elapsed);
         let micros = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
-        tracing::info!(method, route, status, micros, "request");
+        // Not as a format string, which would be formatted for every request.
+        tracing::info!(message = "request", method, route, status, micros);
         response
     }
 }

@@ -1,12 +1,15 @@
 //! Small responses that several handlers share.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::LazyLock;
 
 use axum::body::Body;
 use axum::response::Response;
 use futures_util::FutureExt;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
+
+use super::headers::add_security_headers;
 
 pub(crate) fn text_response(status: StatusCode, text: impl Into<Body>) -> Response {
     let mut response = Response::new(text.into());
@@ -36,10 +39,17 @@ fn log_panic<T>(on_panic: impl FnOnce() -> T) -> T {
 
 /// JSON for one caller, never cached.
 pub(crate) fn json_response(status: StatusCode, json: impl Into<Body>) -> Response {
+    // Complete, with the security headers: a map that is cloned costs less than one that grows.
+    static HEADERS: LazyLock<HeaderMap> = LazyLock::new(|| {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        add_security_headers(&mut headers);
+        headers
+    });
     let mut response = Response::new(json.into());
     *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response.headers_mut().clone_from(&HEADERS);
     response
 }
 
