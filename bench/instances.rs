@@ -10,7 +10,7 @@ const INSTANCES: [usize; 4] = [1, 2, 5, 10];
 const ROUNDS: usize = 5;
 
 pub async fn run(report: &mut Report) {
-    for clients in [64, 256] {
+    for clients in [64, 256, 1024] {
         println!("\n## {clients} clients, median of {ROUNDS} alternating rounds");
         let database = Database::postgres().await;
         let (mut rounds, request) = (INSTANCES.map(|_| Vec::new()), numbered(download));
@@ -22,14 +22,13 @@ pub async fn run(report: &mut Report) {
                 rounds.push(load(&servers, clients, &request).await);
             }
         }
-        let medians = rounds.each_ref().map(|rounds| LoadResult::median(rounds));
-        for (count, result) in INSTANCES.iter().zip(&medians) {
-            println!("{count:>2} instances {result}");
+        for (count, rounds) in INSTANCES.iter().zip(&rounds) {
+            println!("{count:>2} instances {}", LoadResult::median(rounds));
         }
-        let one = ("one instance", medians[0].requests_per_second);
-        for (count, result) in INSTANCES.iter().zip(&medians).skip(1) {
+        let rates = rounds.each_ref().map(|rounds| LoadResult::rates_of(rounds));
+        for (count, several) in INSTANCES.iter().zip(&rates).skip(1) {
             let work = format!("downloads, {clients} clients, {count} instances");
-            report.compare(work, Unit::PerSecond, result.requests_per_second, one, None);
+            report.compare(work, Unit::PerSecond, several, ("one instance", &rates[0]), None);
         }
     }
 }

@@ -56,6 +56,16 @@ pub fn numbered(request: impl Fn(u64) -> String) -> impl Fn() -> String {
 }
 
 impl LoadResult {
+    /// The CPU time of a request in each round.
+    pub fn cpu_of(rounds: &[Self]) -> Vec<f64> {
+        rounds.iter().map(|round| round.cpu_per_request).collect()
+    }
+
+    /// The requests per second in each round.
+    pub fn rates_of(rounds: &[Self]) -> Vec<f64> {
+        rounds.iter().map(|round| round.requests_per_second).collect()
+    }
+
     /// The median of each figure by itself.
     pub fn median(rounds: &[Self]) -> Self {
         Self {

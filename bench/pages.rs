@@ -90,10 +90,10 @@ async fn run_over(report: &mut Report, pages: &[Page], link: Link) {
                 rounds.push(load(std::slice::from_ref(peer), CLIENTS, || get(&path, headers)).await);
             }
         }
-        let cpu = LoadResult::median(&rounds).cpu_per_request;
+        let cpu = LoadResult::cpu_of(&rounds);
         for ((peer, _, goal), rounds) in peers.iter().zip(&rounds_of_peers) {
-            let (theirs, work) = (LoadResult::median(rounds).cpu_per_request, format!("{page}, {variant}{suffix}"));
-            report.compare(work, Unit::CpuMicros, cpu, (peer, theirs), Some(Goal::AtMost(*goal)));
+            let (theirs, work) = (LoadResult::cpu_of(rounds), format!("{page}, {variant}{suffix}"));
+            report.compare(work, Unit::CpuMicros, &cpu, (peer, &theirs), Some(Goal::AtMost(*goal)));
         }
     }
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::chart::chart;
 use crate::machine::machine;
+use crate::measure::median;
 
 #[derive(Clone, Copy, PartialEq, Deserialize, Serialize)]
 pub enum Unit {
@@ -39,6 +40,8 @@ pub struct Figure {
     pub ours: Quantity,
     /// What it is compared with: its name and its value.
     pub peer: Option<(String, Quantity)>,
+    /// Our value relative to that of the peer.
+    ratio: Option<f64>,
     pub goal: Option<Goal>,
     /// The size of the database, of figures that are measured at several.
     people: Option<u64>,
@@ -65,9 +68,8 @@ impl Unit {
 }
 
 impl Figure {
-    /// Our value relative to that of the peer.
     pub fn ratio(&self) -> Option<f64> {
-        self.peer.as_ref().map(|(_, theirs)| self.ours.value / theirs.value)
+        self.ratio
     }
 
     pub fn unit(&self) -> Unit {
@@ -84,28 +86,34 @@ impl Report {
     }
 
     pub fn record(&mut self, work: impl Into<String>, unit: Unit, ours: f64, goal: Option<Goal>) {
-        self.add(Figure { work: work.into(), ours: Quantity { value: ours, unit }, peer: None, goal, people: None });
+        let ours = Quantity { value: ours, unit };
+        self.add(Figure { work: work.into(), ours, peer: None, ratio: None, goal, people: None });
     }
 
     /// Records a figure that is measured in databases of several sizes.
     pub fn record_at(&mut self, people: u64, work: String, unit: Unit, ours: f64) {
-        self.add(Figure { work, ours: Quantity { value: ours, unit }, peer: None, goal: None, people: Some(people) });
+        let ours = Quantity { value: ours, unit };
+        self.add(Figure { work, ours, peer: None, ratio: None, goal: None, people: Some(people) });
     }
 
+    /// Records the medians of alternating rounds. The ratio is the median of those of the rounds: two that follow one another
+    /// find the machine equally fast, which the first and the last do not.
     pub fn compare(
         &mut self,
         work: impl Into<String>,
         unit: Unit,
-        ours: f64,
-        (peer, theirs): (&str, f64),
+        ours: &[f64],
+        (peer, theirs): (&str, &[f64]),
         goal: Option<Goal>,
     ) {
-        let peer = Some((peer.to_owned(), Quantity { value: theirs, unit }));
-        self.add(Figure { work: work.into(), ours: Quantity { value: ours, unit }, peer, goal, people: None });
+        let ratio = Some(median(ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect()));
+        let [ours, theirs] = [ours, theirs].map(|values| Quantity { value: median(values.to_vec()), unit });
+        let peer = Some((peer.to_owned(), theirs));
+        self.add(Figure { work: work.into(), ours, peer, ratio, goal, people: None });
     }
 
     fn add(&mut self, figure: Figure) {
-        let Figure { work, ours, peer, goal, people } = &figure;
+        let Figure { work, ours, peer, goal, people, .. } = &figure;
         let people = people.map_or_else(String::new, |people| format!(", {people} people"));
         print!("{:<60} {:>14}", format!("{work}{people}"), ours.to_string());
         if let (Some((peer, theirs)), Some(ratio)) = (peer, figure.ratio()) {

@@ -26,7 +26,8 @@ pub async fn run(report: &mut Report) {
         let service = Server::start_with(&database, &["--ops-listen", &ops_address.to_string()]);
         let start = Instant::now();
         database.execute(RECOUNT).await;
-        let recount = ("counting the events", start.elapsed().as_secs_f64());
+        let recount = [start.elapsed().as_secs_f64()];
+        let recount = ("counting the events", &recount[..]);
 
         for arguments in ["--by day".to_owned(), format!("--by month --since {}", first_date())] {
             let arguments: Vec<_> = ["stats", "--json"].into_iter().chain(arguments.split(' ')).collect();
@@ -38,7 +39,7 @@ pub async fn run(report: &mut Report) {
                 !arguments.contains(&"--since") || counted.iter().sum::<u64>() == EVENTS,
                 "every event is counted: {counted:?}"
             );
-            report.compare(format!("{}, {name}", arguments.join(" ")), Unit::Seconds, duration, recount, None);
+            report.compare(format!("{}, {name}", arguments.join(" ")), Unit::Seconds, &[duration], recount, None);
         }
         let mut durations = Vec::new();
         for _ in 0..RUNS {
@@ -47,7 +48,7 @@ pub async fn run(report: &mut Report) {
             durations.push(start.elapsed());
         }
         let duration = median(durations).as_secs_f64();
-        report.compare(format!("dashboard, {name}"), Unit::Seconds, duration, recount, None);
+        report.compare(format!("dashboard, {name}"), Unit::Seconds, &[duration], recount, None);
         drop(service);
         database.discard().await;
     }

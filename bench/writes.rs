@@ -52,15 +52,13 @@ async fn compare(report: &mut Report, storage: &str, clients: usize, ours: Serve
             rounds.push(load(std::slice::from_ref(&peer.server), clients, request).await);
         }
     }
-    let [result, others @ ..] = rounds.each_ref().map(|results| LoadResult::median(results));
-    println!("{:<40} {result}", ours.name);
-    for (peer, other) in peers.iter().zip(&others) {
-        println!("{:<40} {other}", peer.name);
+    for (peer, rounds) in std::iter::once(&ours).chain(&peers).zip(&rounds) {
+        println!("{:<40} {}", peer.name, LoadResult::median(rounds));
     }
-    for (peer, other) in peers.iter().zip(&others) {
-        let (work, theirs) =
-            (format!("downloads, {storage}, {clients} clients"), (peer.name, other.requests_per_second));
-        report.compare(work, Unit::PerSecond, result.requests_per_second, theirs, peer.goal);
+    let [rates, others @ ..] = rounds.each_ref().map(|rounds| LoadResult::rates_of(rounds));
+    for (peer, theirs) in peers.iter().zip(&others) {
+        let work = format!("downloads, {storage}, {clients} clients");
+        report.compare(work, Unit::PerSecond, &rates, (peer.name, theirs), peer.goal);
     }
 }
 
