@@ -72,7 +72,11 @@ impl<'a> Line<'a> {
     }
 
     pub(super) fn message(&mut self, message: &str) {
-        append_text(self.format, &mut self.buffer.line, MESSAGE, message);
+        self.text(MESSAGE, message);
+    }
+
+    pub(super) fn text(&mut self, name: &str, text: &str) {
+        append_text(self.format, &mut self.buffer.line, name, text);
     }
 
     /// Appends a number, or another value that needs no escaping.
@@ -133,7 +137,7 @@ impl Visit for Line<'_> {
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {
-        append_text(self.format, &mut self.buffer.line, field.name(), value);
+        self.text(field.name(), value);
     }
 
     fn record_error(&mut self, field: &Field, value: &(dyn Error + 'static)) {
@@ -167,13 +171,18 @@ fn padded_name(level: Level) -> &'static str {
 }
 
 fn append_name(format: LogFormat, line: &mut String, name: &str) {
-    let (before, after) = match format {
-        LogFormat::Json => (",\"", "\":"),
-        LogFormat::Text | LogFormat::Logfmt | LogFormat::Off => (" ", "="),
-    };
     let name = if name == MESSAGE { "msg" } else { name };
-    for part in [before, name, after] {
-        line.push_str(part);
+    match format {
+        LogFormat::Json => {
+            line.push_str(",\"");
+            line.push_str(name);
+            line.push_str("\":");
+        }
+        LogFormat::Text | LogFormat::Logfmt | LogFormat::Off => {
+            line.push(' ');
+            line.push_str(name);
+            line.push('=');
+        }
     }
 }
 

@@ -67,6 +67,19 @@ pub fn report(sentence: &str) -> bool {
     true
 }
 
+/// Logs a request. Every one is logged, and as an event of `tracing` this would take a third longer.
+pub fn request(method: &'static str, route: &str, status: u16, micros: u64) {
+    if let Some(log) = LOG.get().filter(|log| log.format != LogFormat::Off) {
+        log.push(Level::INFO, |line| {
+            line.message("request");
+            line.text("method", method);
+            line.text("route", route);
+            line.count("status", status.into());
+            line.count("micros", micros);
+        });
+    }
+}
+
 /// Waits until everything is written, but not longer than `timeout`.
 pub fn flush(timeout: Duration) {
     if let Some(log) = LOG.get() {

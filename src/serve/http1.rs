@@ -10,11 +10,12 @@ use http::{HeaderValue, Method, Request};
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::connection_life::ConnectionLife;
 use super::connections::{End, FIRST_REQUEST_TIMEOUT, Requests};
+use super::head_timer::HeadTimer;
 use super::lingering::Lingering;
 use crate::domain::limits;
 
@@ -45,7 +46,7 @@ where
         })
     });
     let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
+        .timer(HeadTimer::default())
         .header_read_timeout(HEADER_READ_TIMEOUT)
         .max_headers(limits::MAX_HEADERS)
         .max_buf_size(limits::MAX_HEAD_BYTES)

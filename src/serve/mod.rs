@@ -7,6 +7,7 @@ mod connection_activity;
 mod connection_life;
 mod connections;
 mod flush_counts;
+mod head_timer;
 mod http1;
 mod http2;
 mod inherited;

@@ -3,8 +3,8 @@
 //! Every label has a small, fixed set of values: known routes, published versions, known readers.
 //! Nothing that a caller sent becomes a label.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -27,6 +27,11 @@ pub(crate) struct Metrics {
     refused: Arc<[AtomicU64; Refusal::ALL.len()]>,
     task_restarts: Family<TaskLabels, Counter>,
 }
+
+/// The durations of successful requests of one route, looked up when it is first requested: that takes longer than to record
+/// one.
+#[derive(Debug, Default)]
+pub(crate) struct RouteDurations(OnceLock<Histogram>);
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
 struct RequestLabels {
@@ -67,11 +72,19 @@ impl Metrics {
         }
     }
 
-    /// Assets share one label, because their names change with their content.
     pub(crate) fn record_request(&self, route: &str, status: u16, elapsed: Duration) {
+        self.durations(route, status).observe(elapsed.as_secs_f64());
+    }
+
+    /// As [`Self::record_request`] with the status 200.
+    pub(crate) fn record_success(&self, route: &str, durations: &RouteDurations, elapsed: Duration) {
+        durations.0.get_or_init(|| self.durations(route, 200)).observe(elapsed.as_secs_f64());
+    }
+
+    /// Assets share one label, because their names change with their content.
+    fn durations(&self, route: &str, status: u16) -> Histogram {
         let route = if route.starts_with("/assets/") { "/assets/*" } else { route };
-        let labels = RequestLabels { route: route.to_owned(), status };
-        self.requests.get_or_create(&labels).observe(elapsed.as_secs_f64());
+        self.requests.get_or_create(&RequestLabels { route: route.to_owned(), status }).clone()
     }
 
     pub(crate) fn record_tool_call(&self, tool: &'static str, client: Reader) {

@@ -8,6 +8,6 @@ use super::app::App;
 /// Responds 404, or for a page or file that was requested with an unsupported method, 405.
 pub(crate) fn fallback(app: &App, request: &Request) -> Response {
     let built = app.built();
-    let served = built.served.get(request.uri().path()).unwrap_or(&built.not_found);
+    let served = built.served.get(request.uri().path()).map_or(&built.not_found, |path| &path.served);
     served.respond(request.method(), request.headers())
 }

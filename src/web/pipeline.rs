@@ -11,8 +11,10 @@ use http::{HeaderValue, Method, Request, StatusCode};
 use tokio::time::Instant;
 
 use super::app::App;
+use super::built_site::ServedPath;
 use super::headers;
 use super::log::method_name;
+use super::metrics::RouteDurations;
 use super::problem::{ErrorCode, Problem};
 use super::redirect::redirect_host;
 use super::response::{catch_panic, catch_panic_in, text_response};
@@ -20,6 +22,7 @@ use super::routes::Route;
 use crate::config::test_panic;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::client::Peer;
+use crate::logging;
 
 /// Responds to a request of this peer and logs it.
 ///
@@ -36,6 +39,7 @@ where
     if let Some((path, served)) = served
         && (request.method() == Method::GET || request.method() == Method::HEAD)
     {
+        let ServedPath { served, durations } = served;
         let respond = || {
             test_panic("request");
             redirect_or_refuse(app, &request)
@@ -48,7 +52,7 @@ where
         {
             app.count_read(reading, request.headers());
         }
-        return Either::Left(ready(exchange.end(app, path, response)));
+        return Either::Left(ready(exchange.end(app, path, Some(durations), response)));
     }
     let path_served = served.map(|(path, _)| path.clone());
     Either::Right(Box::pin(respond_by_route(app.clone(), peer, request, exchange, path_served)))
@@ -59,7 +63,7 @@ pub fn refuse_in_flight<B: HttpBody>(app: &App, request: &Request<B>) -> Respons
     let exchange = Exchange::begin(request);
     let path = request.uri().path();
     let response = Problem::over_limit(Duration::from_secs(1)).respond(app.base_url(), path);
-    exchange.end(app, Route::of(path).name(), response)
+    exchange.end(app, Route::of(path).name(), None, response)
 }
 
 /// Responds to what is not a read of a page or file. `path_served` is the path if reads of it are.
@@ -84,7 +88,7 @@ where
         route.respond(app.clone(), request.map(Body::new)).await
     };
     let response = catch_panic_in(respond, || server_error(app.base_url(), uri.path())).await;
-    exchange.end(&app, path_served.as_deref().unwrap_or(route.name()), response)
+    exchange.end(&app, path_served.as_deref().unwrap_or(route.name()), None, response)
 }
 
 /// Returns the response if the request names no host, several, another one of the site, or no path.
@@ -112,7 +116,7 @@ impl Exchange {
     }
 
     /// Completes the response and records the request.
-    fn end(self, app: &App, route: &str, mut response: Response) -> Response {
+    fn end(self, app: &App, route: &str, durations: Option<&RouteDurations>, mut response: Response) -> Response {
         let Self { started, method, has_body } = self;
         headers::add_security_headers(response.headers_mut());
         app.hsts().add(response.headers_mut());
@@ -121,10 +125,12 @@ impl Exchange {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         let (status, elapsed) = (response.status().as_u16(), started.elapsed());
-        app.metrics().record_request(route, status, elapsed);
+        match durations {
+            Some(durations) if status == 200 => app.metrics().record_success(route, durations, elapsed),
+            _ => app.metrics().record_request(route, status, elapsed),
+        }
         let micros = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
-        // Not as a format string, which would be formatted for every request.
-        tracing::info!(message = "request", method, route, status, micros);
+        logging::request(method, route, status, micros);
         response
     }
 }
