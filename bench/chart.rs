@@ -46,11 +46,14 @@ pub fn chart<'a>(benchmarks: impl Iterator<Item = (&'a str, &'a [Figure])>) -> S
     }
     y += ROW;
     text(&mut body, (AXIS_START, y), "muted", "The axis is logarithmic. A short line across a bar is the goal.");
-    let height = y + ROW;
+    svg((WIDTH, y + ROW), "Porchlight beside its peers", &body)
+}
+
+pub fn svg((width, height): (f64, f64), label: &str, body: &str) -> String {
     format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
-         aria-label=\"Porchlight beside its peers\">\n<style>{STYLE}\n</style>\n\
-         <rect class=\"paper\" width=\"{WIDTH}\" height=\"{height}\"/>\n{body}</svg>\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" role=\"img\" \
+         aria-label=\"{label}\">\n<style>{STYLE}\n</style>\n\
+         <rect class=\"paper\" width=\"{width}\" height=\"{height}\"/>\n{body}</svg>\n"
     )
 }
 
@@ -109,11 +112,11 @@ impl Axis {
     }
 }
 
-fn line(body: &mut String, class: &str, x: f64, (top, bottom): (f64, f64)) {
+pub fn line(body: &mut String, class: &str, x: f64, (top, bottom): (f64, f64)) {
     writeln!(body, "<line class=\"{class}\" x1=\"{x:.1}\" x2=\"{x:.1}\" y1=\"{top:.1}\" y2=\"{bottom:.1}\"/>")
         .expect("memory");
 }
 
-fn text(body: &mut String, (x, y): (f64, f64), class: &str, text: &str) {
+pub fn text(body: &mut String, (x, y): (f64, f64), class: &str, text: &str) {
     writeln!(body, "<text class=\"{class}\" x=\"{x:.1}\" y=\"{y:.1}\">{text}</text>").expect("memory");
 }

@@ -1,6 +1,6 @@
 //! Signups and commands on databases of 10 thousand to 10 million people.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::fill::{address, fill};
@@ -29,6 +29,8 @@ pub async fn run(report: &mut Report, largest: u64) {
         for (people, database) in &databases {
             commands(report, kind, *people, database);
         }
+        // The backups of millions of people are still being written to disk, and every commit waits for the same disk.
+        assert!(Command::new("sync").status().expect("coreutils").success());
         signups(report, kind, &databases).await;
         for (_, database) in databases {
             database.discard().await;

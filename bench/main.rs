@@ -8,6 +8,7 @@
 mod certificate;
 mod chart;
 mod connection;
+mod curves;
 mod fill;
 mod growth;
 mod import;

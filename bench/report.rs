@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::chart::chart;
+use crate::curves::curves;
 use crate::machine::machine;
 use crate::measure::median;
 
@@ -70,6 +71,12 @@ impl Unit {
 impl Figure {
     pub fn ratio(&self) -> Option<f64> {
         self.ratio
+    }
+
+    /// The size of the database and the value, of a figure that is measured at several sizes.
+    #[expect(clippy::cast_precision_loss, reason = "sizes are far below 2^53")]
+    pub fn at_size(&self) -> Option<(f64, f64)> {
+        self.people.map(|people| (people as f64, self.ours.value))
     }
 
     pub fn unit(&self) -> Unit {
@@ -135,12 +142,15 @@ impl Report {
 
         let in_order = || order.iter().filter_map(|name| Some((*name, recorded.figures.get(*name)?.as_slice())));
         std::fs::write(in_repository("docs/performance.svg"), chart(in_order())).expect("a file");
+        if let Some(curves) = curves(in_order().flat_map(|(_, figures)| figures)) {
+            std::fs::write(in_repository("docs/large-databases.svg"), curves).expect("a file");
+        }
         let text = std::fs::read_to_string(&page).expect("docs/performance.md");
         let text = replace_between_markers(&text, "machine", &recorded.machine);
         let text = replace_between_markers(&text, "figures", &table(in_order()));
         let text = replace_between_markers(&text, "sizes", &table_of_sizes(in_order()));
         std::fs::write(&page, text).expect("a file");
-        println!("\nWritten: {}, {}, docs/performance.svg", file.display(), page.display());
+        println!("\nWritten: {}, {}, docs/performance.svg, docs/large-databases.svg", file.display(), page.display());
     }
 }
 
