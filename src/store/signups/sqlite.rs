@@ -283,3 +283,46 @@ fn has_id(signup: &SignupRecord, id: &str) -> bool {
 fn integer(times: u64) -> i64 {
     i64::try_from(times).unwrap_or(i64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use futures_util::poll;
+    use sqlx::Connection;
+
+    use super::*;
+    use crate::domain::consent::Via;
+    use crate::domain::email::EmailAddress;
+    use crate::domain::time::Timestamp;
+    use crate::store::{Database, Store};
+
+    #[tokio::test]
+    async fn a_batch_whose_caller_has_given_up_leaves_no_transaction_open() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open_for_writer(&Database::Sqlite(folder.path().join("porchlight.db"))).unwrap();
+        store.migrate().await.unwrap();
+        let Store::Sqlite(pool) = &store else { unreachable!("a SQLite database") };
+        let join = SignupRecord {
+            id: Uuid::nil(),
+            kind: SignupKind::Join,
+            email: EmailAddress::parse("ada@example.com").unwrap(),
+            source: None,
+            via: Via::Api,
+            at: Timestamp::from_unix_millis(0),
+        };
+        let (mut kept, refused) = (KeptConnection::default(), RefusedSources::default());
+        kept.keep(pool.acquire().await.unwrap());
+
+        // The batch waits for the lock of another transaction, and begins when its caller has gone.
+        let mut other = pool.acquire().await.unwrap();
+        let lock = other.begin_with("BEGIN IMMEDIATE").await.unwrap();
+        {
+            let mut insert = std::pin::pin!(insert(pool, &mut kept, vec![(0, &join)], &refused));
+            assert!(poll!(&mut insert).is_pending());
+        }
+        lock.rollback().await.unwrap();
+
+        other.begin_with("BEGIN IMMEDIATE").await.unwrap().rollback().await.unwrap();
+        let known = insert(pool, &mut kept, vec![(0, &join)], &refused).await.unwrap();
+        assert_eq!(known, [Some(KnownBefore::default())], "nothing of the first batch was stored");
+    }
+}
