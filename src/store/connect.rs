@@ -39,6 +39,9 @@ const REQUEST_POOL: PoolSize = PoolSize { sqlite: 4, postgres: 8, wal_autocheckp
 const WRITER_POOL: PoolSize = PoolSize { sqlite: 3, postgres: 4, wal_autocheckpoint: 0 };
 const SMALL_POOL: PoolSize = PoolSize { sqlite: 2, postgres: 2, wal_autocheckpoint: 0 };
 
+/// A WAL that a long transaction or reader has made larger than this is truncated to it later.
+const MAX_KEPT_WAL_BYTES: u32 = 256 << 20;
+
 /// Acquiring a connection and waiting for one statement takes at most 4.5 s, with the margin of `StatementLimit`, so that a request gets its response within five.
 const REQUEST_TIMEOUTS: Timeouts = Timeouts {
     connect: Duration::from_millis(1500),
@@ -156,15 +159,17 @@ impl Store {
         self.migration_state().await.map(drop)
     }
 
-    /// Checkpoints the WAL of a SQLite database. A passive checkpoint never blocks the writer; if the WAL has grown
-    /// large, a second one waits for readers and truncates it.
+    /// Checkpoints the WAL of a SQLite database. A passive checkpoint never blocks the writer, but one that never pauses goes on
+    /// appending to the WAL. So if the WAL has grown large, a second checkpoint blocks the writer and waits for readers; the
+    /// next commit then overwrites the WAL from its beginning. To truncate it would take some file systems a tenth of a
+    /// second, and commits to an empty file take longer.
     pub(super) async fn checkpoint(&self) -> Result<(), sqlx::Error> {
         const LARGE_WAL_PAGES: i64 = 16_384;
         if let Self::Sqlite(pool) = self {
             let (_, wal_pages, checkpointed): (i64, i64, i64) =
                 sqlx::query_as("PRAGMA wal_checkpoint(PASSIVE)").fetch_one(pool).await?;
             if wal_pages > LARGE_WAL_PAGES && checkpointed == wal_pages {
-                sqlx::query("PRAGMA wal_checkpoint(TRUNCATE)").execute(pool).await?;
+                sqlx::query("PRAGMA wal_checkpoint(RESTART)").execute(pool).await?;
             }
         }
         Ok(())
@@ -232,6 +237,7 @@ fn open_sqlite(path: &Path, timeouts: Timeouts, size: PoolSize) -> Result<Store,
         // Otherwise a large batch is written to a temporary file, too, so that its statements can be undone.
         .pragma("temp_store", "MEMORY")
         .pragma("wal_autocheckpoint", size.wal_autocheckpoint.to_string())
+        .pragma("journal_size_limit", MAX_KEPT_WAL_BYTES.to_string())
         .pragma("secure_delete", "ON")
         .busy_timeout(timeouts.lock)
         .disable_statement_logging();
@@ -273,4 +279,31 @@ pub(super) async fn check_durability(pool: &SqlitePool) -> Result<(), StoreFailu
         "the database would not be durable (journal_mode {journal}, synchronous {synchronous} instead of wal and {FULL}); \
          put it on a file system that supports WAL"
     )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Database;
+
+    #[tokio::test]
+    async fn a_large_wal_is_overwritten_instead_of_growing_further() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("porchlight.db");
+        let store = Store::open_for_writer(&Database::Sqlite(path.clone())).unwrap();
+        let Store::Sqlite(pool) = &store else { unreachable!("a SQLite database") };
+        sqlx::query("CREATE TABLE pages (content BLOB)").execute(pool).await.unwrap();
+        let write = "INSERT INTO pages SELECT zeroblob(8 * 1024 * 1024)";
+        let wal = || std::fs::metadata(path.with_extension("db-wal")).unwrap().len();
+        for _ in 0..9 {
+            sqlx::query(write).execute(pool).await.unwrap();
+        }
+        let large = wal();
+
+        store.checkpoint().await.unwrap();
+        for _ in 0..2 {
+            sqlx::query(write).execute(pool).await.unwrap();
+        }
+        assert_eq!(wal(), large);
+    }
 }
