@@ -10,6 +10,8 @@ mod chart;
 mod connection;
 mod curves;
 mod fill;
+#[path = "../tests/service/harness/free_port.rs"]
+mod free_port;
 mod growth;
 mod import;
 mod instances;

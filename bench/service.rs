@@ -1,7 +1,7 @@
 //! Starts the real program with either database, without settings from the environment.
 
 use std::fs::File;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -10,6 +10,7 @@ use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, SqliteConnection};
 use tempfile::TempDir;
 
 use crate::connection::{self, Transport};
+use crate::free_port::free_port;
 use crate::postgres;
 
 pub enum Database {
@@ -177,5 +178,5 @@ impl Drop for Server {
 
 /// Returns an address with a free port.
 pub fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port")
+    SocketAddr::from((Ipv4Addr::LOCALHOST, free_port()))
 }

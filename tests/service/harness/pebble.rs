@@ -1,12 +1,13 @@
 //! Pebble, a real ACME authority that validates, and the name server that it asks.
 
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use serde_json::json;
 
 use super::certificates::{Authority, Identity};
+use super::free_port::free_port;
 use super::wait::wait_until;
 
 pub struct Pebble {
@@ -26,12 +27,6 @@ struct Ports {
     /// Where it validates.
     http: u16,
     lifetime_seconds: u32,
-}
-
-/// A port on which nothing listens at the moment.
-pub fn free_port() -> u16 {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("an address").port()
 }
 
 impl Pebble {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use super::database::Database;
-use super::pebble::free_port;
+use super::free_port::free_port;
 use super::wait::wait_until;
 
 pub struct PgBouncer {

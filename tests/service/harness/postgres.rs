@@ -1,13 +1,14 @@
 //! PostgreSQL servers, each on a port of its own. Most tests share one.
 
 use std::io::{BufRead, BufReader};
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection};
+
+use super::free_port::free_port;
 
 /// A server that runs until this is dropped.
 pub struct Server {
@@ -71,7 +72,7 @@ pub fn new_folder() -> PathBuf {
 
 /// Starts a server with its data in this folder and with these options. The files in the folder will belong to the server.
 pub fn start(folder: PathBuf, options: &[String]) -> Server {
-    let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port();
+    let port = free_port();
     let mut supervisor = Command::new("sh")
         .args(["-c", SUPERVISOR, "supervisor"])
         .arg(programs())
