@@ -311,7 +311,9 @@ impl RunningService {
             // The writer task ends when the last handle to it is dropped.
             drop((service, app));
             let _ = writer.await;
-            tokio::join!(store.close(), ops_pool.close());
+            // One after the other: SQLite removes the WAL with the last connection, but not if two are closed at the same time.
+            ops_pool.close().await;
+            store.close().await;
         };
         if timeout_at(start + SHUTDOWN_TIMEOUT, finish).await.is_err() {
             tracing::warn!("the last counts and writes did not finish in time");

@@ -5,8 +5,7 @@ use std::path::Path;
 
 use sqlx::migrate::Migrator;
 
-use crate::harness::{Database, Program, Service, each_database};
-use crate::releases::live;
+use crate::harness::{Database, Program, each_database};
 
 /// Commands that only read.
 const READERS: [&[&str]; 11] = [
@@ -136,16 +135,23 @@ async fn a_command_that_may_write_first_creates_the_database() {
 async fn commands_that_only_read_do_not_change_the_files() {
     let folder = tempfile::tempdir().expect("a folder");
     let (database, target) = (Database::sqlite(), Database::postgres().await);
-    Service::start(live(), database.clone()).await.stop().await;
+    // Made by a command and not by a service in this process, whose tasks may still be connecting when it has stopped.
+    assert_eq!(run(folder.path(), &["people", "suppress", "ada@example.com"], &database).0, 0);
     let file = Path::new(database.url().trim_start_matches("sqlite:"));
-    let before = files(file.parent().unwrap());
+    // An empty WAL and its index are left if two connections are closed at the same time, which SQLite takes for no last one.
+    let contents = || {
+        let mut contents = files(file.parent().unwrap());
+        contents.retain(|name, content| !content.is_empty() && !name.ends_with("-shm"));
+        contents
+    };
+    let before = contents();
     assert_eq!(before.len(), 1, "no WAL next to it");
     // A backup records when it was made.
     let readers = READERS.iter().copied().filter(|arguments| arguments[0] != "backup");
     for arguments in readers.chain([&["check"][..], &["move", "--to", target.url()]]) {
         println!("{arguments:?}");
         run(folder.path(), arguments, &database);
-        assert!(files(file.parent().unwrap()) == before);
+        assert!(contents() == before);
     }
     assert_eq!(target.everything().await, database.everything().await, "everything was copied");
 }
