@@ -30,7 +30,7 @@ pub async fn load(servers: &[Server], clients: usize, request: impl Fn() -> Stri
     let (start, cpu_before) = (Instant::now(), cpu_of_all());
     let client = async |server: &Server| {
         let (mut connection, mut latencies) = (server.connect().await, Vec::new());
-        // At least one response, also if the machine stands still for a whole round.
+        // At least one response, even if the machine stalls for a whole round.
         while start.elapsed() < ROUND || latencies.is_empty() {
             let request = request();
             let sent = Instant::now();

@@ -159,8 +159,8 @@ impl Store {
         self.migration_state().await.map(drop)
     }
 
-    /// Checkpoints the WAL of a SQLite database. A passive checkpoint never blocks the writer, but one that never pauses goes on
-    /// appending to the WAL. So if the WAL has grown large, a second checkpoint blocks the writer and waits for readers; the
+    /// Checkpoints the WAL of a SQLite database. A passive checkpoint never blocks the writer, but under constant
+    /// load the writer goes on appending to the WAL. So if the WAL has grown large, a second checkpoint blocks the writer and waits for readers; the
     /// next commit then overwrites the WAL from its beginning. To truncate it would take some file systems a tenth of a
     /// second, and commits to an empty file take longer.
     pub(super) async fn checkpoint(&self) -> Result<(), sqlx::Error> {
