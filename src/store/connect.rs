@@ -42,7 +42,8 @@ const SMALL_POOL: PoolSize = PoolSize { sqlite: 2, postgres: 2, wal_autocheckpoi
 /// A WAL that a long transaction or reader has made larger than this is truncated to it later.
 const MAX_KEPT_WAL_BYTES: u32 = 256 << 20;
 
-/// Acquiring a connection and waiting for one statement takes at most 4.5 s, with the margin of `StatementLimit`, so that a request gets its response within five.
+/// Acquiring a connection and waiting for one statement takes at most 4.5 s, with the margin of `StatementLimit`, so that a
+/// request gets its response within five.
 const REQUEST_TIMEOUTS: Timeouts = Timeouts {
     connect: Duration::from_millis(1500),
     lock: Duration::from_millis(1500),
@@ -159,10 +160,10 @@ impl Store {
         self.migration_state().await.map(drop)
     }
 
-    /// Checkpoints the WAL of a SQLite database. A passive checkpoint never blocks the writer, but under constant
-    /// load the writer goes on appending to the WAL. So if the WAL has grown large, a second checkpoint blocks the writer and waits for readers; the
-    /// next commit then overwrites the WAL from its beginning. To truncate it would take some file systems a tenth of a
-    /// second, and commits to an empty file take longer.
+    /// Checkpoints the WAL of a SQLite database. A passive checkpoint never blocks the writer, but under constant load the
+    /// writer goes on appending to the WAL. So if the WAL has grown large, a second checkpoint blocks the writer and waits for
+    /// readers; the next commit then overwrites the WAL from its beginning. To truncate it would take some file systems a
+    /// tenth of a second, and commits to an empty file take longer.
     pub(super) async fn checkpoint(&self) -> Result<(), sqlx::Error> {
         const LARGE_WAL_PAGES: i64 = 16_384;
         if let Self::Sqlite(pool) = self {
