@@ -7,11 +7,12 @@ use crate::report::{Report, Unit};
 use crate::service::{Database, Server};
 use crate::writes::download;
 
-const INSTANCES: [usize; 4] = [1, 2, 5, 10];
+const MOST: usize = 10;
+const INSTANCES: [usize; 4] = [1, 2, 5, MOST];
 
 pub async fn run(report: &mut Report) {
     let (database, request) = (Database::postgres().await, numbered(download));
-    let servers: Vec<_> = (0..10).map(|_| Server::start(&database)).collect();
+    let servers: Vec<_> = (0..MOST).map(|_| Server::start(&database)).collect();
     // The first requests of an instance wait for connections and for plans of statements.
     load(&servers, 256, &request).await;
     // Clients are usually on other machines. Here they are one thread, which would wait for dozens of threads of the servers.
