@@ -8,6 +8,7 @@ mod contact;
 mod dkim;
 mod dkim_key;
 mod letter;
+mod line_stream;
 mod returned;
 mod smtp;
 mod troubles;

@@ -11,10 +11,12 @@ use lettre::transport::smtp::authentication::{Credentials, DEFAULT_MECHANISMS};
 use lettre::transport::smtp::client::{AsyncSmtpConnection, TlsParameters};
 use lettre::transport::smtp::commands::{Data, Mail as MailFrom, Rcpt};
 use lettre::transport::smtp::extension::ClientId;
+use tokio::net::TcpStream;
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
 use super::compose::{Mail, Mailer};
+use super::line_stream::LineStream;
 use crate::domain::relay::Security;
 use crate::domain::suppression::is_mailbox_rejection;
 
@@ -95,27 +97,32 @@ impl From<Error> for FailureCause {
         let code = error.status().map(|code| code.to_string());
         // The source of an error with a code is the reply, its lines joined by spaces.
         let reply = code.as_ref().and_then(|_| error.source()).map(ToString::to_string);
-        let detail = if is_certificate_error(&error) {
-            format!("its certificate is not trusted by this system, which `smtp_url` requires ({error})")
-        } else {
-            error.to_string()
+        let detail = match tls_error(&error) {
+            Some(rustls::Error::InvalidCertificate(_)) => {
+                format!("its certificate is not trusted by this system, which `smtp_url` requires ({error})")
+            }
+            Some(rustls::Error::InvalidMessage(_)) => format!(
+                "it sent something that is not TLS where TLS had to begin, as somebody between it and this machine could \
+                 ({error})"
+            ),
+            _ => error.to_string(),
         };
         Self { detail, code, reply }
     }
 }
 
-/// Whether the server's certificate was rejected.
-fn is_certificate_error(error: &Error) -> bool {
+/// Why TLS failed, if it did.
+fn tls_error(error: &Error) -> Option<&rustls::Error> {
     let mut source = error.source();
     while let Some(cause) = source {
         let inner = cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
-        let tls = inner.and_then(|inner| inner.downcast_ref()).or_else(|| cause.downcast_ref::<rustls::Error>());
-        if let Some(rustls::Error::InvalidCertificate(_)) = tls {
-            return true;
+        let tls = inner.and_then(|inner| inner.downcast_ref()).or_else(|| cause.downcast_ref());
+        if tls.is_some() {
+            return tls;
         }
         source = cause.source();
     }
-    false
+    None
 }
 
 impl FailureCause {
@@ -123,6 +130,13 @@ impl FailureCause {
     #[must_use]
     pub fn new(detail: &str) -> Self {
         Self { detail: detail.to_owned(), code: None, reply: None }
+    }
+}
+
+/// The connection could not be opened.
+impl From<io::Error> for FailureCause {
+    fn from(error: io::Error) -> Self {
+        Self::new(&format!("Connection error: {error}"))
     }
 }
 
@@ -170,10 +184,14 @@ impl Mailer {
     async fn open(&self) -> Result<AsyncSmtpConnection, FailureCause> {
         let relay = &self.relay;
         let client_id = ClientId::Domain(self.domain.clone());
-        let implicit_tls = (relay.security() == Security::Tls).then(|| self.tls()).transpose()?;
         let server = (relay.host(), relay.port());
-        let mut smtp =
-            AsyncSmtpConnection::connect_tokio1(server, Some(CONNECT_TIMEOUT), &client_id, implicit_tls, None).await?;
+        let mut smtp = if relay.security() == Security::Tls {
+            let (tls, limit) = (self.tls()?, Some(CONNECT_TIMEOUT));
+            AsyncSmtpConnection::connect_tokio1(server, limit, &client_id, Some(tls), None).await?
+        } else {
+            let stream = LineStream::new(TcpStream::connect(server).await?);
+            AsyncSmtpConnection::connect_with_transport(Box::new(stream), &client_id).await?
+        };
         let use_starttls = match relay.security() {
             Security::Tls | Security::Off => false,
             Security::StartTls if !smtp.can_starttls() => return Err(FailureCause::new(NO_STARTTLS)),

@@ -66,6 +66,7 @@ class Behaviour:
         self.silent_stage = None
         self.delay = 0
         self.poison = None
+        self.injected = ""
         self.resumed = asyncio.Event()
         self.resumed.set()
 
@@ -87,6 +88,8 @@ class Behaviour:
                 self.delay = float(seconds)
             case ["poison", word]:
                 self.poison = word.encode()
+            case ["inject", *codes]:
+                self.injected = "".join(f"{code} injected\r\n" for code in codes)
             case ["hold"]:
                 self.resumed = asyncio.Event()
             case ["resume"]:
@@ -157,6 +160,9 @@ class Connection(SMTP):
 
     async def push(self, status):
         await asyncio.sleep(self.event_handler.delay)
+        if self.event_handler.injected and status.startswith("220 Ready"):
+            # In one segment with the reply to STARTTLS, and unencrypted, as somebody on the path can send it.
+            status = f"{status}\r\n{self.event_handler.injected}".removesuffix("\r\n")
         await super().push(status)
 
     async def _handle_client(self):

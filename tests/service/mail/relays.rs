@@ -133,3 +133,19 @@ async fn a_wrong_or_missing_password_is_reported_and_the_message_waits() {
         assert!(server.mails().await.is_empty());
     }
 }
+
+/// Somebody on the path appends replies of their own to the `220` that answers STARTTLS: to `EHLO`, `MAIL FROM`, `RCPT TO`,
+/// `DATA` and the content. The server itself rejects the recipient.
+#[tokio::test]
+async fn replies_that_were_injected_before_tls_are_never_believed() {
+    let identity = Authority::new().issue("0.0.0.0");
+    for starttls in ["offered", "required"] {
+        let mut server = server(&identity, Some(starttls)).await;
+        server.command("reply recipient 550 5.1.1 no such mailbox").await;
+        server.command("inject 250 250 250 354 250").await;
+        let (step, mut server) = one_step(server, "smtp://127.0.0.1:PORT").await;
+        is_unavailable(&step);
+        assert!(format!("{step:?}").contains("is not TLS where TLS had to begin"), "{step:?}");
+        assert!(server.mails().await.is_empty());
+    }
+}
