@@ -24,17 +24,21 @@ use crate::domain::unsubscribe::UnsubscribeKind;
 
 /// Opt-ins of these people that the new one replaces: those that have expired and are not deleted yet, and those whose mail
 /// was not sent or that were declined. Whether the person may be asked now is decided anew.
+///
+/// The batch is read first, and each of its rows looks up one row by key. A subquery that compares with the table outside of it
+/// would be evaluated for every row of that table.
 pub(super) const DELETE_REPLACED_CONSENTS: Statement = batch_statement!(
-    "DELETE FROM consents WHERE confirmed_at IS NULL AND id IN \
-     (SELECT f.consent FROM confirmations f WHERE f.address IN (SELECT batch.address",
+    "DELETE FROM consents WHERE confirmed_at IS NULL AND id IN (SELECT (SELECT f.consent FROM confirmations f \
+     WHERE f.address = batch.address AND (f.expires_at <= batch.at OR f.state IN ('skipped', 'declined')))",
     (address text, at bigint),
-    "AND (f.expires_at <= batch.at OR f.state IN ('skipped', 'declined'))))"
+    ")"
 );
 
 pub(super) const DELETE_REPLACED: Statement = batch_statement!(
-    "DELETE FROM confirmations WHERE address IN (SELECT batch.address",
+    "DELETE FROM confirmations WHERE address IN (SELECT (SELECT f.address FROM confirmations f \
+     WHERE f.address = batch.address AND (f.expires_at <= batch.at OR f.state IN ('skipped', 'declined')))",
     (address text, at bigint),
-    "AND (confirmations.expires_at <= batch.at OR confirmations.state IN ('skipped', 'declined')))"
+    ")"
 );
 
 /// Only for people without an opt-in. An opt-in that waits already stays, and its mail is not sent again. One whose signup an
@@ -284,5 +288,26 @@ impl Store {
             pending: self.pending_opt_ins().await?,
             unconfirmed_from_programs: u64::try_from(unconfirmed).unwrap_or_default(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::Database;
+
+    #[tokio::test]
+    async fn a_batch_looks_up_its_own_rows_and_scans_no_table() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&Database::Sqlite(folder.path().join("porchlight.db"))).unwrap();
+        store.migrate().await.unwrap();
+        let Store::Sqlite(pool) = &store else { panic!("SQLite") };
+        for statement in [DELETE_REPLACED_CONSENTS, DELETE_REPLACED, INSERT_CONFIRMATIONS, INSERT_PENDING_CONSENTS] {
+            let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", statement.sqlite));
+            let plan: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).bind("[]").fetch_all(pool).await.unwrap();
+            let scans = plan.iter().filter(|(.., step)| step.starts_with("SCAN ") && !step.contains("json_each"));
+            assert_eq!(scans.count(), 0, "{}: {plan:#?}", statement.sqlite);
+        }
+        store.close().await;
     }
 }

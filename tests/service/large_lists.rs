@@ -1,0 +1,104 @@
+//! What must not take longer the more people there are. PostgreSQL counts the rows that statements read; the plans of SQLite are
+//! looked at where its statements are, in `src/store`.
+
+use std::time::Duration;
+
+use porchlight::config::RawSettings;
+use porchlight::domain::limits::CONFIRMATION_PERIOD;
+use porchlight::store::{Database as StoredIn, Store};
+use serde_json::json;
+
+use crate::harness::{Database, Service, wait_until};
+
+/// So many that an index pays, and so few that the tests stay short.
+const PEOPLE: i64 = 50_000;
+
+/// People with an opt-in, of whom `{pending}` have not confirmed it yet.
+const FILL: &str = "
+    INSERT INTO people (address, email, first_seen_at, opt_in)
+        SELECT 'p' || n || '@example.com', 'p' || n || '@example.com', {now}, CASE WHEN {pending} THEN NULL ELSE 'c' || n END
+        FROM generate_series(1, {people}) AS n;
+    INSERT INTO consents (id, address, at, via, wording)
+        SELECT 'c' || n, 'p' || n || '@example.com', {now}, 'api', 1 FROM generate_series(1, {people}) AS n;
+    INSERT INTO confirmations (address, consent, state, at, expires_at, tries)
+        SELECT 'p' || n || '@example.com', 'c' || n, 'sent', {now}, {now} + 1000 * n, 0
+        FROM generate_series(1, {people}) AS n WHERE {pending};
+    ANALYZE";
+
+/// The rows of these tables that all statements so far have read, by an index or without one. Connections report them within a
+/// second after they become idle, and all at once.
+async fn rows_read(database: &Database) -> i64 {
+    let sum = "SELECT CAST(SUM(seq_tup_read + COALESCE(idx_tup_fetch, 0)) AS BIGINT) FROM pg_stat_user_tables \
+               WHERE relname IN ('people', 'consents', 'confirmations')";
+    database.number(sum).await
+}
+
+/// Waits until PostgreSQL has counted so many changes of a table.
+async fn wait_for_changes(database: &Database, table: &str, column: &str, changes: i64) {
+    let counted = format!("SELECT {column} FROM pg_stat_user_tables WHERE relname = '{table}'");
+    wait_until("the statistics", async || database.number(&counted).await >= changes).await;
+}
+
+async fn filled(settings: RawSettings, pending: bool) -> (Service, Store) {
+    let service = Service::start(settings, Database::migrated_postgres().await).await;
+    let fill = FILL
+        .replace("{now}", &service.clock.now().unix_millis().to_string())
+        .replace("{pending}", &pending.to_string())
+        .replace("{people}", &PEOPLE.to_string());
+    service.database.execute(&fill).await;
+    let filled = if pending { "confirmations" } else { "consents" };
+    wait_for_changes(&service.database, filled, "n_tup_ins", PEOPLE).await;
+    let store = Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store");
+    (service, store)
+}
+
+fn confirming() -> RawSettings {
+    RawSettings {
+        confirm_updates: Some("yes".to_owned()),
+        smtp_url: Some("smtp://127.0.0.1:1".to_owned()),
+        mail_from: Some("Troupe <hello@troupe.example>".to_owned()),
+        contact_to: Some("makers@troupe.example".to_owned()),
+        ..RawSettings::default()
+    }
+}
+
+#[tokio::test]
+async fn an_opt_in_reads_as_few_rows_however_many_others_are_pending() {
+    let (service, store) = filled(confirming(), true).await;
+    let before = rows_read(&service.database).await;
+    let order = json!({ "email": "ada@example.com", "updates": true });
+    service.post("/api/download", &order).await.expect_ok();
+    wait_for_changes(&service.database, "confirmations", "n_tup_ins", PEOPLE + 1).await;
+    let read = rows_read(&service.database).await - before;
+    assert!(read < 100, "{read} rows");
+    store.close().await;
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn each_pending_opt_in_that_expires_is_deleted_once_and_read_a_few_times() {
+    let (service, store) = filled(confirming(), true).await;
+    let before = rows_read(&service.database).await;
+    let later = service.clock.now().after(CONFIRMATION_PERIOD).after(Duration::from_hours(24));
+    store.prune_confirmations(later).await.expect("to be deleted");
+    assert_eq!(service.database.count("confirmations").await, 0);
+    assert_eq!(service.database.count("consents").await, 0);
+    wait_for_changes(&service.database, "confirmations", "n_tup_del", PEOPLE).await;
+    let read = rows_read(&service.database).await - before;
+    assert!(read < 20 * PEOPLE, "{read} rows");
+    store.close().await;
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn the_recipients_of_a_letter_are_read_once_each() {
+    let (service, store) = filled(RawSettings::default(), false).await;
+    let before = rows_read(&service.database).await;
+    assert_eq!(store.count_recipients().await.expect("a number"), PEOPLE.unsigned_abs());
+    // The connections report what they did when they end.
+    store.close().await;
+    wait_until("the statistics", async || rows_read(&service.database).await > before + PEOPLE).await;
+    let read = rows_read(&service.database).await - before;
+    assert!(read < 4 * PEOPLE, "{read} rows");
+    service.stop().await;
+}
