@@ -22,7 +22,9 @@ use crate::domain::email::EmailAddress;
 use crate::domain::letter::Letter;
 use crate::domain::limits::MAX_CONSECUTIVE_REFUSALS;
 use crate::domain::time::Timestamp;
-use crate::mail::{LetterMail, Mail, MailAddress, Mailer, SendFailure, SmtpConnection, UnsupportedAddress};
+use crate::mail::{
+    LetterMail, Mail, MailAddress, Mailer, RejectedMailboxesMail, SendFailure, SmtpConnection, UnsupportedAddress,
+};
 use crate::site::{LetterRecipient, LetterTemplate, RenderedLetter, SiteFailure};
 use crate::store::{ClaimedRecipient, LetterClaim, LetterOutcome, Store};
 
@@ -39,6 +41,8 @@ pub struct LetterSender {
     pub letter_template: LetterTemplate,
     pub base_url: BaseUrl,
     pub letter: Letter,
+    /// The makers, who get a mail if the mail server rejects every mailbox.
+    pub contact_to: MailAddress,
     pub clock: Clock,
     connection: Option<SmtpConnection>,
     refusals: Refusals,
@@ -72,6 +76,11 @@ pub enum LetterFailure {
          was: {0}"
     )]
     TooManyRefusals(String),
+    #[error(
+        "The mail server rejected {MAX_CONSECUTIVE_REFUSALS} recipients as unknown mailboxes and a mail to `contact_to` as well, \
+         so the recipients wait again; the last reply was: {0}"
+    )]
+    EverythingRefused(String),
 }
 
 impl LetterSender {
@@ -82,6 +91,7 @@ impl LetterSender {
         letter_template: LetterTemplate,
         base_url: BaseUrl,
         letter: Letter,
+        contact_to: MailAddress,
         clock: Clock,
     ) -> Self {
         Self {
@@ -90,6 +100,7 @@ impl LetterSender {
             letter_template,
             base_url,
             letter,
+            contact_to,
             clock,
             connection: None,
             refusals: Refusals::default(),
@@ -196,29 +207,62 @@ impl LetterSender {
         failure: &SendFailure,
     ) -> Result<LetterStep, LetterFailure> {
         let reason = failure.detail().to_owned();
-        let suppress = self.refusals.refused(email, failure.is_mailbox_rejection());
-        if self.refusals.is_too_many() {
-            self.take_back_refusals(claimed_at).await?;
+        if failure.is_mailbox_rejection() {
+            let suppress = self.refusals.mailbox_rejected(email);
+            let outcome = LetterOutcome::Rejected { reason, suppress };
+            let step = self.record(email, claimed_at, &outcome, LetterStep::Finished).await?;
+            return if self.refusals.need_mail_to_makers() { self.mail_makers().await } else { Ok(step) };
+        }
+        if self.refusals.refused(email) {
+            let refused = self.refusals.take_others();
+            self.take_back(&refused, claimed_at).await?;
             return Err(LetterFailure::TooManyRefusals(reason));
         }
-        let outcome = LetterOutcome::Rejected { reason, suppress };
+        let outcome = LetterOutcome::Rejected { reason, suppress: false };
         self.record(email, claimed_at, &outcome, LetterStep::Finished).await
     }
 
-    /// Marks the recipients that were refused since the last acceptance as waiting again.
-    async fn take_back_refusals(&mut self, at: Timestamp) -> Result<(), LetterFailure> {
-        let (refused, suppressed) = self.refusals.take_back();
-        let taken_back = self.store.take_back_refusals(&self.letter.id, &refused, &suppressed, at).await;
-        Ok(taken_back.map_err(Failure::from)?)
+    /// Sends a mail to the makers, to see whether the mail server rejects all recipients or only those so far.
+    async fn mail_makers(&mut self) -> Result<LetterStep, LetterFailure> {
+        let now = self.clock.now();
+        let notice =
+            RejectedMailboxesMail { id: new_id(now), to: &self.contact_to, letter: &self.letter.subject, at: now };
+        let mail = self.mailer.compose_rejected_mailboxes(&notice);
+        let result = match self.connection().await {
+            Ok(mut connection) => {
+                let result = connection.send(&mail).await;
+                self.connection = result.is_ok().then_some(connection);
+                result
+            }
+            Err(failure) => Err(failure),
+        };
+        match result {
+            Ok(()) => {
+                self.refusals.mail_to_makers_accepted();
+                Ok(LetterStep::Finished)
+            }
+            Err(
+                failure @ (SendFailure::RecipientRejected { permanent: true, .. }
+                | SendFailure::MessageRejected { permanent: true, .. }),
+            ) => Err(LetterFailure::EverythingRefused(failure.detail().to_owned())),
+            // The next rejected mailbox asks again.
+            Err(failure) => Ok(LetterStep::ServerUnavailable(failure.detail().to_owned())),
+        }
+    }
+
+    /// Marks recipients that were refused as waiting again.
+    async fn take_back(&self, refused: &[EmailAddress], at: Timestamp) -> Result<(), LetterFailure> {
+        Ok(self.store.take_back_refusals(&self.letter.id, refused, at).await.map_err(Failure::from)?)
     }
 
     /// Ends a run that stops before all recipients are finished. If the mail server accepted no letter in it, the
-    /// recipients that it refused wait again.
+    /// recipients that it rejected as unknown mailboxes wait again.
     ///
     /// # Errors
     /// When the database is unavailable: those recipients stay refused.
     pub async fn stop(&mut self) -> Result<(), LetterFailure> {
-        if self.refusals.are_unconfirmed() { self.take_back_refusals(self.clock.now()).await } else { Ok(()) }
+        let mailboxes = self.refusals.take_held_mailboxes();
+        if mailboxes.is_empty() { Ok(()) } else { self.take_back(&mailboxes, self.clock.now()).await }
     }
 
     /// Closes the connection to the mail server, if one is open.

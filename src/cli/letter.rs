@@ -20,7 +20,7 @@ use crate::config::{InvalidSettings, Settings};
 use crate::domain::email::EmailAddress;
 use crate::domain::letter::Letter;
 use crate::domain::plural::quantity;
-use crate::mail::Mailer;
+use crate::mail::{MailAddress, Mailer};
 use crate::site::{Content, LetterTemplate};
 use crate::store::StartedLetter;
 
@@ -117,15 +117,17 @@ fn letter_template(settings: &Settings, postal_address: &str) -> Result<LetterTe
     Ok(LetterTemplate::read(&content, base_url(settings), postal_address)?)
 }
 
-/// Returns what all copies of a letter that is sent are made with.
-fn mailer_and_template(settings: &Settings) -> Result<(Mailer, LetterTemplate), CommandFailure> {
+/// Returns what all copies of a letter that is sent are made with, and the address of the makers.
+fn mailer_and_template(settings: &Settings) -> Result<(Mailer, LetterTemplate, MailAddress), CommandFailure> {
     let missing = |name, reason: &str| InvalidSettings::new(name, reason);
     let postal_address = settings
         .postal_address
         .as_deref()
         .ok_or_else(|| missing("postal_address", "it is not set, and every letter must include it"))?;
     let mail = settings.mail.as_ref().ok_or_else(|| missing("smtp_url", "it is not set, and letters need it"))?;
-    Ok((Mailer::from_settings(mail)?, letter_template(settings, postal_address)?))
+    let contact_to =
+        MailAddress::from_mailbox(&mail.contact_to).map_err(|why| InvalidSettings::new("contact_to", why))?;
+    Ok((Mailer::from_settings(mail)?, letter_template(settings, postal_address)?, contact_to))
 }
 
 /// Refuses a `base_url` whose unsubscribe links would not work for the recipients.
@@ -149,9 +151,9 @@ async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), Command
     require_public_base_url(settings)?;
     let id = letter.id;
     let store = open_store(settings, Access::Create).await?;
-    let (mailer, letter_template) = mailer_and_template(settings)?;
-    let mut sender =
-        LetterSender::new(store.clone(), mailer, letter_template, base_url(settings), letter, Clock::System);
+    let (mailer, letter_template, contact_to) = mailer_and_template(settings)?;
+    let (base_url, clock) = (base_url(settings), Clock::System);
+    let mut sender = LetterSender::new(store.clone(), mailer, letter_template, base_url, letter, contact_to, clock);
     let started = store.letter(&id).await?;
     let remaining = match &started {
         Some(letter) => letter.counts.waiting,

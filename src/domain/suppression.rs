@@ -70,6 +70,14 @@ impl AddressHashKey {
         text.as_bytes().try_into().ok().map(Self)
     }
 
+    /// Returns the position of an address among the recipients of a letter. Without the key it cannot be predicted.
+    #[must_use]
+    pub fn position(&self, letter: &super::sha256::Sha256, email: &EmailAddress) -> i64 {
+        let hash =
+            Hmac::<Sha256>::new(&self.0.into()).chain_update(letter.bytes()).chain_update(email.key()).finalize();
+        hash.into_bytes().iter().take(4).fold(0, |position, byte| position << 8 | i64::from(*byte))
+    }
+
     /// Returns the keyed hash, which is equal for all spellings of an address. The address cannot be
     /// guessed from it without the key.
     #[must_use]

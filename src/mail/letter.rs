@@ -1,9 +1,10 @@
-//! The monthly letter as a mail: text and HTML, with the headers for one-click unsubscribe (RFC 8058).
+//! The monthly letter as a mail: text and HTML, with the headers for one-click unsubscribe (RFC 8058). Also the mail that
+//! tells the makers that its first recipients were rejected.
 
 use lettre::message::MultiPart;
 use uuid::Uuid;
 
-use super::compose::{Mail, MailAddress, Mailer, header, normalize_line_endings};
+use super::compose::{Mail, MailAddress, Mailer, PlainMail, header, normalize_line_endings, single_line};
 use crate::domain::bounce::BounceTag;
 use crate::domain::time::Timestamp;
 
@@ -21,7 +22,36 @@ pub struct LetterMail<'a> {
     pub at: Timestamp,
 }
 
+/// Tells the makers that the mail server rejected the first recipients of a letter. Whether it accepts this mail shows whether
+/// it accepts any.
+#[derive(Debug)]
+pub struct RejectedMailboxesMail<'a> {
+    pub id: Uuid,
+    pub to: &'a MailAddress,
+    /// The subject of the letter.
+    pub letter: &'a str,
+    pub at: Timestamp,
+}
+
 impl Mailer {
+    #[must_use]
+    pub fn compose_rejected_mailboxes(&self, mail: &RejectedMailboxesMail<'_>) -> Mail {
+        let letter = single_line(mail.letter);
+        let text = format!(
+            "The mail server rejected the first recipients of “{letter}”: it says that their mailboxes do not exist. This mail \
+             shows that it accepts others, so the letter goes on.\n\nThose addresses get no further letters once it has \
+             accepted this one for somebody. `porchlight letter status` shows how many there are.\n"
+        );
+        self.compose_plain(PlainMail {
+            id: mail.id,
+            to: mail.to,
+            subject: format!("{letter}: the first recipients were rejected"),
+            reply_to: None,
+            at: mail.at,
+            text: &text,
+        })
+    }
+
     #[must_use]
     pub fn compose_letter(&self, mail: &LetterMail<'_>) -> Mail {
         let parts =

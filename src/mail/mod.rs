@@ -17,7 +17,7 @@ pub use compose::{Mail, MailAddress, Mailer, UnsupportedAddress};
 pub use confirmation::ConfirmationMail;
 pub use dkim::DkimSigner;
 pub use dkim_key::{DkimKey, GenerateFailure, InvalidDkimKey, generate_dkim_key};
-pub use letter::LetterMail;
+pub use letter::{LetterMail, RejectedMailboxesMail};
 pub use returned::ReturnedMail;
 pub use smtp::{FailureCause, SendFailure, SmtpConnection};
 pub use troubles::TroubleMail;

@@ -54,11 +54,10 @@ pub enum LetterOutcome {
     },
 }
 
-/// Ordered by `address` only in SQLite, whose index has it: PostgreSQL would sort all that are due for each claim, and
-/// takes them as they were inserted.
+/// In the order of the times that [`start_letter`](Store::start_letter) gave them.
 const SELECT_DUE: Statement = Statement {
     sqlite: "SELECT address, tries, bounce_tag FROM letter_recipients WHERE letter = $1 AND state = 'waiting' AND at <= $2 \
-             ORDER BY at, address LIMIT 1",
+             ORDER BY at LIMIT 1",
     postgres: "SELECT address, tries, bounce_tag FROM letter_recipients WHERE letter = $1 AND state = 'waiting' AND at <= $2 \
                ORDER BY at LIMIT 1 FOR UPDATE SKIP LOCKED",
 };
@@ -74,8 +73,6 @@ const SELECT_OPTED_IN: Statement = Statement {
 };
 
 const COUNT_SUPPRESSIONS: &str = "SELECT COUNT(*) FROM suppressions WHERE hash = $1";
-
-const UNSUPPRESS_MAILBOX: &str = "DELETE FROM suppressions WHERE hash = $1 AND reason = $2";
 
 /// One letter per person and calendar month: inserts nothing if the person has had one.
 const TAKE_MONTH: &str =
@@ -210,8 +207,7 @@ impl Store {
         Ok(())
     }
 
-    /// Makes recipients wait again whom the mail server refused, recorded or just claimed, and lifts the suppression of
-    /// those in `unsuppress`.
+    /// Makes recipients wait again whom the mail server refused, recorded or just claimed.
     ///
     /// # Errors
     /// When the database is unavailable: nothing was changed.
@@ -219,7 +215,6 @@ impl Store {
         &self,
         letter: &Sha256,
         refused: &[EmailAddress],
-        unsuppress: &[EmailAddress],
         at: Timestamp,
     ) -> Result<(), StoreFailure> {
         let (id, month, at) = (letter.hex(), at.month(), at.unix_millis());
@@ -229,10 +224,6 @@ impl Store {
             for email in refused {
                 sqlx::query(WAIT_AGAIN).bind(&id).bind(email.key()).bind(at).execute(&mut *tx).await?;
                 sqlx::query(RELEASE_MONTH).bind(key.hash(email)).bind(&month).bind(&id).execute(&mut *tx).await?;
-            }
-            for email in unsuppress {
-                let reason = SuppressionReason::NoMailbox.as_str();
-                sqlx::query(UNSUPPRESS_MAILBOX).bind(key.hash(email)).bind(reason).execute(&mut *tx).await?;
             }
         });
         Ok(())

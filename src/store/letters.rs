@@ -22,10 +22,13 @@ pub struct StartedLetter {
 const INSERT_LETTER: &str = "INSERT INTO letters (id, subject, started_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
 
 const INSERT_RECIPIENTS: Statement = batch_statement!(
-    "INSERT INTO letter_recipients (letter, address, state, at, tries) SELECT $2, batch.address, 'waiting', $3, 0",
-    (address text),
+    "INSERT INTO letter_recipients (letter, address, state, at, tries) SELECT $2, batch.address, 'waiting', batch.at, 0",
+    (address text, at bigint),
     "AND batch.address IN (SELECT address FROM people) ORDER BY batch.address ON CONFLICT DO NOTHING"
 );
+
+/// How far apart recipients may be in the order of a letter, in milliseconds.
+const ORDER_PERIOD: i64 = 3_600_000;
 
 /// A new run of the command retries deferred recipients at once.
 const END_DEFERRALS: &str =
@@ -49,6 +52,9 @@ impl Store {
     /// Records everyone who gets the letter now and has an unsubscribe token, in one transaction. If the letter was started
     /// before, its recipients stay and deferred ones become due.
     ///
+    /// Each recipient is due since another moment of the hour before, which depends on the letter and a secret key. So nobody
+    /// who signs up with many addresses chooses which of them come first, or one after another.
+    ///
     /// # Errors
     /// When the database is unavailable.
     pub async fn start_letter(&self, letter: &Letter, at: Timestamp) -> Result<(), StoreFailure> {
@@ -59,8 +65,9 @@ impl Store {
             if new.rows_affected() > 0 {
                 let (suppressed, mut after) = (sql(SELECT_SUPPRESSED), String::new());
                 while let Some(page) = read_recipients!(&mut *tx, SELECT_WITH_TOKEN, suppressed, &key, &after) {
-                    let batch = addresses_batch(&page.people);
-                    sqlx::query(sql(INSERT_RECIPIENTS)).bind(&batch).bind(&id).bind(at).execute(&mut *tx).await?;
+                    let batch =
+                        recipients_batch(&page.people, |email| at - key.position(&letter.id, email) % ORDER_PERIOD);
+                    sqlx::query(sql(INSERT_RECIPIENTS)).bind(&batch).bind(&id).execute(&mut *tx).await?;
                     after = page.last;
                 }
             } else {
@@ -122,8 +129,8 @@ impl Store {
 }
 
 /// The parameter of [`INSERT_RECIPIENTS`].
-fn addresses_batch(people: &[EmailAddress]) -> String {
-    people.iter().map(|email| json!({ "address": email.key() })).collect::<Value>().to_string()
+fn recipients_batch(people: &[EmailAddress], due: impl Fn(&EmailAddress) -> i64) -> String {
+    people.iter().map(|email| json!({ "address": email.key(), "at": due(email) })).collect::<Value>().to_string()
 }
 
 impl LetterCounts {

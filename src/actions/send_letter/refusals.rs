@@ -1,11 +1,16 @@
 //! The permanent rejections of one run of `letter send`, and what they mean for the recipients.
 //!
-//! A refused mailbox is suppressed once the mail server has accepted a letter to another recipient in the same run,
-//! before or after it: until then the fault may be ours. [`MAX_CONSECUTIVE_REFUSALS`] in a row stop the run, and those
+//! A mailbox that the server rejects is suppressed once the server has accepted a letter to another recipient in the same run,
+//! before or after it: until then the fault may be ours. Anybody can sign up with addresses that do not exist, so such
+//! rejections do not stop the run, unless the server has accepted nothing in it and rejects a mail to the makers, too.
+//!
+//! Other rejections are about us: [`MAX_CONSECUTIVE_REFUSALS`] of them without an acceptance in between stop the run, and those
 //! recipients wait again as if nothing had been sent to them.
 //!
 //! This is kept in memory. If the program is killed, the recipients that were refused before the first acceptance stay
 //! refused and are not suppressed; they get the next letter.
+
+use std::mem;
 
 use crate::domain::email::EmailAddress;
 use crate::domain::limits::MAX_CONSECUTIVE_REFUSALS;
@@ -14,50 +19,57 @@ use crate::domain::limits::MAX_CONSECUTIVE_REFUSALS;
 pub(super) struct Refusals {
     /// Whether the mail server has accepted a letter in this run.
     any_accepted: bool,
-    /// The refusals since the last acceptance.
-    in_a_row: Vec<Refusal>,
-}
-
-#[derive(Debug)]
-struct Refusal {
-    email: EmailAddress,
-    is_about_mailbox: bool,
-    suppressed: bool,
+    /// Whether it has accepted a mail to the makers, which shows that it accepts our mail.
+    makers_accepted: bool,
+    /// The mailboxes that it rejected before it accepted a letter.
+    held_mailboxes: Vec<EmailAddress>,
+    /// The recipients that it refused for other reasons since it accepted a letter.
+    others: Vec<EmailAddress>,
 }
 
 impl Refusals {
-    /// Notes a refusal. Returns whether the address is to be suppressed now.
-    pub(super) fn refused(&mut self, email: &EmailAddress, is_about_mailbox: bool) -> bool {
-        let suppressed = is_about_mailbox && self.any_accepted;
-        self.in_a_row.push(Refusal { email: email.clone(), is_about_mailbox, suppressed });
-        suppressed
+    /// Notes a rejected mailbox. Returns whether the address is to be suppressed now.
+    pub(super) fn mailbox_rejected(&mut self, email: &EmailAddress) -> bool {
+        if !self.any_accepted {
+            self.held_mailboxes.push(email.clone());
+        }
+        self.any_accepted
     }
 
-    /// Returns the addresses that an acceptance suppresses.
+    /// Notes a refusal for another reason. Returns whether there were too many.
+    pub(super) fn refused(&mut self, email: &EmailAddress) -> bool {
+        self.others.push(email.clone());
+        self.others.len() >= MAX_CONSECUTIVE_REFUSALS
+    }
+
+    /// The addresses that an acceptance suppresses.
     pub(super) fn to_suppress_if_accepted(&self) -> Vec<EmailAddress> {
-        let held = self.in_a_row.iter().filter(|refusal| refusal.is_about_mailbox && !refusal.suppressed);
-        held.map(|refusal| refusal.email.clone()).collect()
+        self.held_mailboxes.clone()
     }
 
     pub(super) fn accepted(&mut self) {
         self.any_accepted = true;
-        self.in_a_row.clear();
+        self.held_mailboxes.clear();
+        self.others.clear();
     }
 
-    pub(super) fn is_too_many(&self) -> bool {
-        self.in_a_row.len() >= MAX_CONSECUTIVE_REFUSALS
+    /// Whether so many mailboxes were rejected, and nothing else accepted, that a mail to the makers has to show whether the
+    /// mail server rejects all of them.
+    pub(super) fn need_mail_to_makers(&self) -> bool {
+        !self.makers_accepted && self.held_mailboxes.len() >= MAX_CONSECUTIVE_REFUSALS
     }
 
-    /// Whether there are refusals, and no acceptance shows that the mail server works.
-    pub(super) fn are_unconfirmed(&self) -> bool {
-        !self.any_accepted && !self.in_a_row.is_empty()
+    pub(super) fn mail_to_makers_accepted(&mut self) {
+        self.makers_accepted = true;
     }
 
-    /// Forgets the refusals in a row. Returns their addresses, and those among them that were suppressed.
-    pub(super) fn take_back(&mut self) -> (Vec<EmailAddress>, Vec<EmailAddress>) {
-        let refusals = std::mem::take(&mut self.in_a_row);
-        let suppressed = refusals.iter().filter(|refusal| refusal.suppressed).map(|refusal| refusal.email.clone());
-        let suppressed = suppressed.collect();
-        (refusals.into_iter().map(|refusal| refusal.email).collect(), suppressed)
+    /// Forgets those who were refused for other reasons, and returns them.
+    pub(super) fn take_others(&mut self) -> Vec<EmailAddress> {
+        mem::take(&mut self.others)
+    }
+
+    /// Forgets the rejected mailboxes that no acceptance has confirmed, and returns them.
+    pub(super) fn take_held_mailboxes(&mut self) -> Vec<EmailAddress> {
+        mem::take(&mut self.held_mailboxes)
     }
 }

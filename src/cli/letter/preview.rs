@@ -65,7 +65,7 @@ pub(super) fn preview(settings: &Settings, file: &Path) -> Result<(), CommandFai
 
 pub(super) async fn test(settings: &Settings, file: &Path, to: &EmailAddress) -> Result<(), CommandFailure> {
     let letter = read(file)?;
-    let (mailer, letter_template) = mailer_and_template(settings)?;
+    let (mailer, letter_template, _) = mailer_and_template(settings)?;
     let recipient = placeholder(settings);
     let rendered = letter_template.render(&letter, &recipient)?;
     let not_sent = |reason: &str| LetterCommandFailure::Test(sanitize_line(reason));

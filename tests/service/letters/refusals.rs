@@ -7,7 +7,7 @@ use porchlight::domain::base_url::BaseUrl;
 use porchlight::domain::letter::Letter;
 use porchlight::domain::mailbox::Mailbox;
 use porchlight::domain::relay::Relay;
-use porchlight::mail::Mailer;
+use porchlight::mail::{MailAddress, Mailer};
 use porchlight::site::{Content, LetterTemplate};
 use porchlight::store::{Database as StoredIn, Store};
 use serde_json::{Value, json};
@@ -23,9 +23,22 @@ pub(super) async fn sender(fixture: &LetterFixture) -> LetterSender {
     let base_url = BaseUrl::parse(fixture.service.base_url()).unwrap();
     let letter_template = LetterTemplate::read(&Content::default(), base_url.clone(), "1 Lamp Street").unwrap();
     let letter = Letter::parse(LETTER).unwrap();
-    let sender = LetterSender::new(store, mailer, letter_template, base_url, letter, fixture.service.clock.clone());
+    let (contact_to, clock) = (MailAddress::from_mailbox(&from).unwrap(), fixture.service.clock.clone());
+    let sender = LetterSender::new(store, mailer, letter_template, base_url, letter, contact_to, clock);
     sender.start().await.unwrap();
     sender
+}
+
+/// Starts [`LETTER`], so that the command goes on with it and mails these people in this order.
+async fn start_in_order(fixture: &LetterFixture, names: &[&str]) {
+    for name in names {
+        fixture.download(&format!("{name}@example.com"), true).await;
+    }
+    sender(fixture).await.store.close().await;
+    for (at, name) in names.iter().enumerate() {
+        let due = format!("UPDATE letter_recipients SET at = {at} WHERE address = '{name}@example.com'");
+        fixture.service.database.execute(&due).await;
+    }
 }
 
 #[tokio::test]
@@ -76,32 +89,87 @@ async fn five_refusals_in_a_row_stop_the_run() {
 }
 
 #[tokio::test]
-async fn a_server_that_refuses_every_mailbox_suppresses_nobody() {
+async fn a_server_that_rejects_every_mailbox_suppresses_nobody() {
     on_each_database(async |fixture| {
         for number in 0..9 {
             fixture.download(&format!("p{number}@example.com"), true).await;
         }
         let file = fixture.file("a.md", LETTER);
         fixture.server.command("reply recipient 550 5.1.1 no such user").await;
-        assert_eq!(fixture.send(&file).0, 1);
-        assert_eq!(fixture.service.database.count("suppressions").await, 0);
-        assert_eq!(fixture.status()["waiting"], 9);
-
-        // It broke after the first letter, which was accepted.
-        fixture.server.command("accept").await;
-        for number in 0..8 {
-            fixture.server.command(&format!("reject p{number} 550 5.1.1 no such user")).await;
-        }
-        fixture.service.database.execute("UPDATE letter_recipients SET at = 0 WHERE address = 'p8@example.com'").await;
         let (code, output) = fixture.send(&file);
         assert_eq!(code, 1, "{output}");
-        assert_eq!(fixture.recipients().await, ["p8@example.com"]);
+        assert!(output.contains("a mail to `contact_to` as well"), "{output}");
         assert_eq!(fixture.service.database.count("suppressions").await, 0);
-        assert_eq!(fixture.status()["waiting"], 8);
+        assert_eq!(fixture.service.database.count("letter_months").await, 0);
+        assert_eq!(fixture.status()["waiting"], 9);
 
         fixture.server.command("accept").await;
         assert_eq!(fixture.send(&file).0, 0);
-        assert_eq!(fixture.recipients().await.len(), 8);
+        assert_eq!(fixture.recipients().await.len(), 9);
+    })
+    .await;
+}
+
+/// Somebody signed up with sixty addresses that do not exist, and they happen to come first.
+#[tokio::test]
+async fn invented_addresses_do_not_keep_the_letter_from_others() {
+    on_each_database(async |fixture| {
+        let invented: Vec<_> = (0..60).map(|number| format!("invented{number}")).collect();
+        let names: Vec<_> = invented.iter().map(String::as_str).chain(["ada", "bob"]).collect();
+        start_in_order(fixture, &names).await;
+        fixture.server.command("reject invented 550 5.1.1 no such user").await;
+        let (code, output) = fixture.send(&fixture.file("a.md", LETTER));
+        assert_eq!(code, 0, "{output}");
+        let mails = fixture.server.mails().await;
+        let to: Vec<_> = mails.iter().flat_map(|mail| mail.recipients.clone()).collect();
+        assert_eq!(to, ["makers@troupe.example", "ada@example.com", "bob@example.com"]);
+        assert!(mails[0].header("subject").contains("the first recipients were rejected"), "{:#?}", mails[0]);
+        let status = fixture.status();
+        assert_eq!((&status["sent"], &status["refused"]), (&json!(2), &json!(60)), "{status:#}");
+        assert_eq!(fixture.service.database.count("suppressions").await, 60);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn rejected_mailboxes_do_not_count_among_the_refusals_that_stop_a_run() {
+    on_each_database(async |fixture| {
+        let names = ["ada", "odd0", "gone0", "odd1", "gone1", "odd2", "gone2", "odd3", "gone3", "odd4", "bob"];
+        start_in_order(fixture, &names).await;
+        fixture.server.command("reject gone 550 5.1.1 no such user").await;
+        fixture.server.command("reject odd 554 5.7.1 we do not like you").await;
+        let file = fixture.file("a.md", LETTER);
+        let (code, output) = fixture.send(&file);
+        assert_eq!(code, 1, "{output}");
+        let status = fixture.status();
+        let counts = ["sent", "refused", "waiting"].map(|name| status[name].as_u64().unwrap());
+        assert_eq!(counts, [1, 4, 6], "the mailboxes stay refused, the others wait again");
+        assert_eq!(fixture.service.database.count("suppressions").await, 4);
+
+        // Those who were refused come last, so that the next run reaches the others.
+        fixture.send(&file);
+        assert_eq!(fixture.recipients().await, ["ada@example.com", "bob@example.com"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn no_recipient_chooses_their_place_in_the_order() {
+    on_each_database(async |fixture| {
+        let addresses: Vec<_> = (0..20).map(|number| format!("p{number:02}@example.com")).collect();
+        for address in &addresses {
+            fixture.download(address, true).await;
+        }
+        sender(fixture).await.store.close().await;
+        let order = "SELECT address FROM letter_recipients ORDER BY at";
+        let first = fixture.service.database.texts(order).await;
+        assert_eq!(fixture.send(&fixture.file("a.md", LETTER)).0, 0);
+        let sent: Vec<_> = fixture.server.mails().await.into_iter().flat_map(|mail| mail.recipients).collect();
+        assert_eq!(sent, first);
+        assert_ne!(sent, addresses);
+        assert_eq!(fixture.send(&fixture.file("b.md", "# Another\n\nMore.\n")).0, 0);
+        let second = "SELECT address FROM letter_recipients WHERE state = 'skipped' ORDER BY at";
+        assert_ne!(fixture.service.database.texts(second).await, first, "another letter has another order");
     })
     .await;
 }
@@ -122,13 +190,11 @@ async fn only_a_code_of_the_mailbox_at_the_start_of_the_reply_suppresses() {
             ("c4", "<c4@example.com>: 5.1.1 no such user", false),
         ];
         for (name, reply, _) in replies {
-            fixture.download(&format!("{name}@example.com"), true).await;
             fixture.server.command(&format!("reject {name} 550 {reply}")).await;
         }
         // Accepted between them, so that no five are in a row; the first three come before anybody is accepted.
-        for name in ["a9", "b9", "c5"] {
-            fixture.download(&format!("{name}@example.com"), true).await;
-        }
+        let names = ["a1", "a2", "a3", "a9", "b1", "b2", "b3", "b9", "c1", "c2", "c3", "c4", "c5"];
+        start_in_order(fixture, &names).await;
         let (code, output) = fixture.send(&fixture.file("a.md", LETTER));
         assert_eq!(code, 0, "{output}");
         assert_eq!(fixture.recipients().await.len(), 3);

@@ -9,7 +9,7 @@ use porchlight::domain::letter::Letter;
 use porchlight::domain::mailbox::Mailbox;
 use porchlight::domain::relay::Relay;
 use porchlight::domain::suppression::SuppressionReason;
-use porchlight::mail::Mailer;
+use porchlight::mail::{MailAddress, Mailer};
 use porchlight::site::{Content, LetterTemplate};
 use porchlight::store::Store;
 use proptest::prelude::*;
@@ -117,6 +117,7 @@ async fn send_letter(service: &Service, store: &Store, server: &mut MailServer, 
         LetterTemplate::read(&Content::default(), base_url.clone(), "1 Lamp Street").expect("letter_template"),
         base_url,
         Letter::parse(&format!("# Letter {number}\n\nNews.\n")).expect("a letter"),
+        MailAddress::from_mailbox(&from).expect("an address"),
         service.clock.clone(),
     );
     sender.start().await.expect("to be started");
