@@ -39,7 +39,7 @@ use self::connections::{ConnectionContext, Listener};
 pub use self::inherited::notify_service_manager;
 use self::listeners::{Listeners, ops_listener};
 use self::mailing::{MailTask, OutgoingMail};
-use self::open_files::ConnectionCaps;
+use self::open_files::OpenFileCaps;
 use self::supervisor::Supervisor;
 use crate::acme::check_ca_file;
 use crate::actions::{
@@ -159,11 +159,11 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         forwards_messages: settings.mail.is_some(),
         unconfigured_proxy: UnconfiguredProxy::default(),
     };
-    let app = App::new(&settings, base_url.clone(), service, &content)?;
+    let caps = OpenFileCaps::of_process();
+    let app = App::new(&settings, base_url.clone(), service, &content, caps.images)?;
 
     let supervisor = Supervisor::new(stop.clone(), tasks.clone());
     let writer = supervisor.watch("writer", writer_task);
-    let caps = ConnectionCaps::of_process();
     notes.extend(caps.hint());
     let context_of = |listener, tls| ConnectionContext {
         listener,

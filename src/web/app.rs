@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use http::HeaderMap;
 use http::request::Parts;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::built_site::BuiltSite;
 use super::headers::Hsts;
@@ -36,10 +37,11 @@ struct Inner {
     built: RwLock<Arc<BuiltSite>>,
     metrics: Metrics,
     limits: ClientLimits,
+    images: Arc<Semaphore>,
 }
 
 impl App {
-    /// Builds every page and file.
+    /// Builds every page and file. At most `max_open_images` disk images are sent at once.
     ///
     /// # Errors
     /// Returns an error if a file of the site is missing or invalid.
@@ -48,6 +50,7 @@ impl App {
         base_url: BaseUrl,
         service: Service,
         content: &Content,
+        max_open_images: usize,
     ) -> Result<Self, SiteFailure> {
         let releases = service.catalog.cached();
         let policies = Policies::from_settings(settings);
@@ -65,6 +68,7 @@ impl App {
             built: RwLock::new(Arc::new(built)),
             limits: ClientLimits::new(settings.clients.clone(), metrics.clone()),
             metrics,
+            images: Arc::new(Semaphore::new(max_open_images)),
         })))
     }
 
@@ -102,6 +106,15 @@ impl App {
     #[must_use]
     pub fn open_request(&self, peer: Peer) -> Option<ClientSlot> {
         self.0.limits.open_request(peer, self.0.service.clock.now())
+    }
+
+    /// Allows a disk image to be open until the permit is dropped. Returns `None` if too many are.
+    pub(crate) fn open_image(&self) -> Option<OwnedSemaphorePermit> {
+        let permit = Arc::clone(&self.0.images).try_acquire_owned().ok();
+        if permit.is_none() {
+            self.0.limits.record(Refusal::OpenImages, self.0.service.clock.now());
+        }
+        permit
     }
 
     /// Notes a request that came through a proxy which no setting names.

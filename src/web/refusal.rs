@@ -10,18 +10,21 @@ pub(crate) enum Refusal {
     ConnectionsPerClient,
     /// Over HTTP/2.
     RequestsInFlight,
+    /// As many images are being sent as files may be open for them.
+    OpenImages,
     /// More writes are queued than can be stored in time.
     WriterOverload,
 }
 
 impl Refusal {
-    pub(crate) const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 8] = [
         Self::Signups,
         Self::Messages,
         Self::UnknownTokens,
         Self::McpRequests,
         Self::ConnectionsPerClient,
         Self::RequestsInFlight,
+        Self::OpenImages,
         Self::WriterOverload,
     ];
 
@@ -34,6 +37,7 @@ impl Refusal {
             Self::McpRequests => "mcp_requests",
             Self::ConnectionsPerClient => "connections_per_client",
             Self::RequestsInFlight => "requests_in_flight",
+            Self::OpenImages => "open_images",
             Self::WriterOverload => "writer_overload",
         }
     }
@@ -47,6 +51,7 @@ impl Refusal {
             Self::McpRequests => "MCP requests of one client",
             Self::ConnectionsPerClient => "Connections of one client",
             Self::RequestsInFlight => "Requests in flight of one client",
+            Self::OpenImages => "Disk images of all clients",
             Self::WriterOverload => "Writes of all clients",
         }
     }

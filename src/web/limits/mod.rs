@@ -114,9 +114,19 @@ impl ClientLimits {
         named.or_else(|| Some(peer.address()).filter(|_| !peer.is_local())).map(Client::of)
     }
 
-    fn record(&self, refusal: Refusal, now: Timestamp) {
+    /// Counts a refusal, and logs it once an hour.
+    pub(crate) fn record(&self, refusal: Refusal, now: Timestamp) {
         self.metrics.record_refusal(refusal);
-        if self.log[refusal as usize].is_due(now) {
+        if !self.log[refusal as usize].is_due(now) {
+            return;
+        }
+        if refusal == Refusal::OpenImages {
+            tracing::warn!(
+                reason = refusal.as_str(),
+                "as many disk images are being sent as files may be open for them; this is logged once an hour. Raise the \
+                 limit on open files of the process if these are visitors"
+            );
+        } else {
             tracing::warn!(
                 reason = refusal.as_str(),
                 "a client exceeded a limit; this is logged once an hour. If a proxy forwards the requests of many \

@@ -4,11 +4,13 @@ use std::time::{Duration, SystemTime};
 
 use axum::body::Body;
 use axum::response::{IntoResponse, Response};
+use futures_util::StreamExt as _;
 use http::header::{
     ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderName,
     IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, LAST_MODIFIED, RANGE,
 };
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use tokio::sync::OwnedSemaphorePermit;
 
 use crate::actions::{ImageFailure, ImageStore};
 use crate::domain::disk_image::{MEDIA_TYPE, attachment};
@@ -20,6 +22,8 @@ use crate::web::representation::etag_matches;
 /// The last second that an HTTP date can express: the end of the year 9999.
 const MAX_HTTP_DATE: u64 = 253_402_300_799;
 
+/// `permit` is held for as long as the image is open.
+///
 /// # Errors
 /// Returns an error if the image cannot be read from the requested position.
 pub(super) async fn respond(
@@ -27,6 +31,7 @@ pub(super) async fn respond(
     release: &Release,
     method: &Method,
     headers: &HeaderMap,
+    permit: OwnedSemaphorePermit,
 ) -> Result<Response, ImageFailure> {
     let total = release.length;
     let modified = http_time(release.published);
@@ -62,7 +67,10 @@ pub(super) async fn respond(
         images.check(release).await?;
         Body::empty()
     } else {
-        Body::from_stream(images.read(release, first, length).await?)
+        let chunks = images.read(release, first, length).await?;
+        Body::from_stream(chunks.inspect(move |_| {
+            let _held_until_the_stream_is_dropped = &permit;
+        }))
     };
     let content = [
         (CONTENT_DISPOSITION, attachment(release.file.as_str())),

@@ -13,6 +13,7 @@ use axum::extract::Request;
 use axum::response::Response;
 use http::header::{CACHE_CONTROL, CONTENT_RANGE, LOCATION, RANGE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use tokio::sync::OwnedSemaphorePermit;
 
 use super::app::App;
 use super::pages;
@@ -56,7 +57,11 @@ pub(crate) async fn image(app: App, request: Request) -> Response {
     if let Some(url) = &release.external_url {
         return redirect(url);
     }
-    let response = respond(app.service().catalog.images(), release, request.method(), request.headers()).await;
+    let Some(permit) = app.open_image() else {
+        return unavailable("Too many people are downloading just now. Please try again in a moment.\n");
+    };
+    let images = app.service().catalog.images();
+    let response = respond(images, release, request.method(), request.headers(), permit).await;
     match response {
         Ok(response) => {
             if request.method() == Method::GET && starts_download(&response, request.headers()) {
@@ -78,6 +83,7 @@ async fn respond(
     release: &Release,
     method: &Method,
     headers: &HeaderMap,
+    permit: OwnedSemaphorePermit,
 ) -> Result<Response, ImageFailure> {
     let redirect_url = images.redirect_url(release);
     let mut response = match &redirect_url {
@@ -86,7 +92,7 @@ async fn respond(
             images.check_for_visitor(release).await?;
             redirect(url)
         }
-        _ => image::respond(images, release, method, headers).await?,
+        _ => image::respond(images, release, method, headers, permit).await?,
     };
     if redirect_url.is_some() {
         response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -7,10 +7,10 @@ use std::process::Command;
 
 use super::wire::{
     CONTINUATION, Connection, DATA, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM, SETTINGS, connect, frame,
-    header_block, preface, request,
+    header_block, header_block_for, preface, read_frame, request,
 };
 use super::{HOST, curl, identity};
-use crate::harness::{Authority, Program};
+use crate::harness::{Authority, Program, disk_image, wait_until};
 
 /// By how much the memory of the process may grow under all attacks.
 const MAX_GROWTH_KIB: u64 = 48 * 1024;
@@ -85,11 +85,11 @@ fn memory_kib(pid: u32) -> u64 {
     line.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
-fn start(folder: &Path, certificate: &Path, key: &Path) -> Program {
+fn serve(folder: &Path, certificate: &Path, key: &Path) -> Command {
     let mut command: Command = Program::command(folder, &["serve", "--listen", "127.0.0.1:0", "--ops-listen", "off"]);
     command.args(["--base-url", &format!("https://{HOST}"), "--log-format", "logfmt"]);
     command.arg("--tls-cert").arg(certificate).arg("--tls-key").arg(key);
-    Program::start(command, "Porchlight is serving")
+    command
 }
 
 #[test]
@@ -97,7 +97,8 @@ fn attacks_over_http2_leave_memory_flat_and_others_served() {
     let folder = tempfile::tempdir().expect("a folder");
     let authority = Authority::new();
     let identity = identity(&authority);
-    let program = start(folder.path(), &identity.certificate(), &identity.key());
+    let program =
+        Program::start(serve(folder.path(), &identity.certificate(), &identity.key()), "Porchlight is serving");
     let address: SocketAddr = program.address();
     let served = || curl(address.port(), &authority.path(), &["--http2", "https://troupe.example/about"]).0 == 0;
     assert!(served());
@@ -117,4 +118,61 @@ fn attacks_over_http2_leave_memory_flat_and_others_served() {
     program.signal(rustix::process::Signal::TERM);
     let (status, log) = program.end();
     assert!(status.success() && !log.contains("panicked"), "{log}");
+}
+
+/// The disk images that a process has open.
+fn open_images(pid: u32) -> usize {
+    let files = std::fs::read_dir(format!("/proc/{pid}/fd")).expect("a process");
+    let targets = files.filter_map(|file| std::fs::read_link(file.ok()?.path()).ok());
+    targets.filter(|target| target.extension().is_some_and(|extension| extension == "dmg")).count()
+}
+
+/// A client that allows no byte of any response body, and asks for an image on each of 64 streams.
+fn hold_images(address: SocketAddr, authority: &Authority) -> Connection {
+    let no_window = [0, 4, 0, 0, 0, 0];
+    let streams = (0..64).map(|number| number * 2 + 1);
+    let image = header_block_for("/releases/Troupe-1.4.0.dmg");
+    let requests = streams.flat_map(|stream| frame(HEADERS, END_STREAM | END_HEADERS, stream, &image));
+    let mut connection = connect(address, authority, "h2");
+    connection.write_all(&[preface(&no_window), requests.collect()].concat()).expect("to be sent");
+    connection.flush().expect("to be sent");
+    let mut answered = 0;
+    while answered < 64 {
+        answered += usize::from(read_frame(&mut connection) == HEADERS);
+    }
+    connection
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn images_that_nobody_takes_over_http2_leave_files_for_everybody_else() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let authority = Authority::new();
+    let identity = identity(&authority);
+    let image = folder.path().join("image.dmg");
+    std::fs::write(&image, disk_image(20_000, 1)).expect("an image");
+    let serve = serve(folder.path(), &identity.certificate(), &identity.key());
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -n 256 && exec \"$@\"", "sh"]).arg(serve.get_program()).args(serve.get_args());
+    limited.current_dir(folder.path());
+    let program = Program::start(limited, "Porchlight is serving");
+    let publish = ["release", "publish", image.to_str().expect("UTF-8"), "--version", "1.4.0"];
+    let (code, output) = Program::run(Program::command(folder.path(), &publish));
+    assert_eq!(code, 0, "{output}");
+    let port = program.address().port();
+    let status = |url: &str| {
+        let shown = ["--http2", "-o", "/dev/null", "-w", "%{http_code} %header{retry-after}"];
+        curl(port, &authority.path(), &[&shown[..], &[&format!("https://{HOST}{url}")]].concat()).1
+    };
+    wait_until("the image", async || status("/releases/Troupe-1.4.0.dmg") == "200 ").await;
+
+    let held: Vec<_> = (0..4).map(|_| hold_images(program.address(), &authority)).collect();
+    // A third of the files that the process may open.
+    assert_eq!(open_images(program.id()), 84);
+    assert_eq!(status("/about"), "200 ");
+    assert_eq!(status("/releases/Troupe-1.4.0.dmg"), "503 60");
+    drop(held);
+    wait_until("room for a download", async || status("/releases/Troupe-1.4.0.dmg") == "200 ").await;
+    program.signal(rustix::process::Signal::TERM);
+    let (_, log) = program.end();
+    assert!(log.contains("reason=open_images") && !log.contains("failed to accept"), "{log}");
 }

@@ -65,11 +65,28 @@ pub fn preface(settings: &[u8]) -> Vec<u8> {
     [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(), frame(SETTINGS, 0, 0, settings)].concat()
 }
 
-/// The header block of `GET /`: by the static table, with `:authority` as a literal.
+/// The header block of `GET /`.
 pub fn header_block() -> Vec<u8> {
-    let mut block = vec![0x82, 0x84, 0x87, 0x01, u8::try_from(HOST.len()).expect("a short name")];
-    block.extend(HOST.as_bytes());
+    header_block_for("/")
+}
+
+/// The header block of a `GET`: by the static table, with `:path` and `:authority` as literals.
+pub fn header_block_for(path: &str) -> Vec<u8> {
+    let mut block = vec![0x82, 0x87];
+    for (name, value) in [(0x04, path), (0x01, HOST)] {
+        block.extend([name, u8::try_from(value.len()).expect("a short value")]);
+        block.extend(value.as_bytes());
+    }
     block
+}
+
+/// Reads a frame, and returns its kind.
+pub fn read_frame(connection: &mut impl Read) -> u8 {
+    let mut head = [0; 9];
+    connection.read_exact(&mut head).expect("a frame");
+    let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+    connection.read_exact(&mut vec![0; length]).expect("its payload");
+    head[3]
 }
 
 /// `GET /` on this stream.
