@@ -138,7 +138,11 @@ pub const MAX_BUILD_CHARS: usize = 32;
 /// Largest release notes.
 pub const MAX_RELEASE_NOTES_BYTES: usize = 64 * 1024;
 
-/// Wrong tokens that the ops listener answers with 401, of all clients together: 10 a minute, 10 at once.
+/// Most connections of one peer to the ops listener, loopback aside.
+pub const MAX_OPS_CONNECTIONS_PER_PEER: usize = 16;
+/// Wrong tokens that the ops listener answers at once, of all peers together: 10 a minute, 10 at once.
 pub const WRONG_OPS_TOKENS: RateLimit = RateLimit { burst: 10, interval: Duration::from_secs(6) };
+/// How late any further wrong token is answered.
+pub const WRONG_OPS_TOKEN_DELAY: Duration = Duration::from_secs(1);
 /// Shortest value of the setting `ops_token`.
 pub const MIN_OPS_TOKEN_CHARS: usize = 16;

@@ -25,7 +25,7 @@ use super::{http1, http2};
 use crate::domain::client::Peer;
 use crate::domain::limits;
 use crate::web::ops::{self, OpsAuth};
-use crate::web::{self, App};
+use crate::web::{self, App, ClientSlot};
 
 /// How long a TLS handshake may take.
 const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
@@ -65,6 +65,14 @@ impl Listener {
     pub(super) const fn app(&self) -> &App {
         match self {
             Self::Public(app) | Self::Redirect(app) | Self::Ops(app, _) => app,
+        }
+    }
+
+    /// Returns `None` if the peer has as many connections as it may have.
+    fn open_connection(&self, peer: Peer) -> Option<ClientSlot> {
+        match self {
+            Self::Public(app) | Self::Redirect(app) => app.open_connection(peer),
+            Self::Ops(app, _) => app.open_ops_connection(peer),
         }
     }
 
@@ -163,7 +171,7 @@ async fn drain_backlog(listener: TcpListener, connections: &Arc<Semaphore>, cont
 fn spawn_connection<P: Send + 'static>(stream: TcpStream, address: SocketAddr, permit: P, context: &ConnectionContext) {
     let peer = Peer::new(address.ip());
     // Over the limit per client, the connection is closed at once.
-    let Some(slot) = context.listener.app().open_connection(peer) else { return };
+    let Some(slot) = context.listener.open_connection(peer) else { return };
     context.tasks.spawn(serve_connection(stream, peer, context.clone(), (permit, slot)));
 }
 

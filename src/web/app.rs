@@ -102,6 +102,12 @@ impl App {
         self.0.limits.open_connection(peer, self.0.service.clock.now())
     }
 
+    /// Counts a connection of this peer to the ops listener until the slot is dropped. Returns `None` if it has too many.
+    #[must_use]
+    pub fn open_ops_connection(&self, peer: Peer) -> Option<ClientSlot> {
+        self.0.limits.open_ops_connection(peer, self.0.service.clock.now())
+    }
+
     /// Counts a request of this peer over HTTP/2 until the slot is dropped. Returns `None` if it has too many in flight.
     #[must_use]
     pub fn open_request(&self, peer: Peer) -> Option<ClientSlot> {

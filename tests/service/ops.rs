@@ -3,11 +3,13 @@
 mod dashboard;
 mod metrics;
 
+use std::net::IpAddr;
+
 use porchlight::config::RawSettings;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-use crate::harness::{Service, wait_until};
+use crate::harness::{Connection, PUBLIC_ADDRESSES, Service, connect_from, in_network_namespace, wait_until};
 
 pub(super) fn watched() -> RawSettings {
     RawSettings { ops_listen: Some("127.0.0.1:0".to_owned()), ..RawSettings::default() }
@@ -130,4 +132,48 @@ async fn without_the_database_nothing_is_claimed_that_only_it_knows() {
     service.database.accept_connections().await;
     becomes_ready(&service).await;
     service.stop().await;
+}
+
+/// A stranger who reaches the ops listener takes as many connections as they can, and guesses.
+#[tokio::test]
+async fn a_stranger_cannot_lock_the_makers_out() {
+    if !in_network_namespace("ops::a_stranger_cannot_lock_the_makers_out").await {
+        return;
+    }
+    let token = "a token that nobody guesses";
+    let reachable = RawSettings {
+        ops_listen: Some("0.0.0.0:0".to_owned()),
+        ops_token: Some(token.to_owned()),
+        ..RawSettings::default()
+    };
+    let [stranger, maker] = PUBLIC_ADDRESSES;
+    crate::harness::on_one_database_with(reachable, async |service| {
+        let address = (stranger.parse::<IpAddr>().expect("an address"), service.ops_address().port()).into();
+        let open = async |from: &str| Connection::new(connect_from(from, address).await);
+        let request = |credential: &str, more: &str| {
+            format!("GET /healthz HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {credential}\r\n{more}\r\n")
+        };
+        let mut idle = Vec::new();
+        for _ in 0..16 {
+            idle.push(open(stranger).await);
+        }
+        for _ in 0..100 {
+            assert_eq!(open(stranger).await.read_to_end().await, "", "one too many is closed");
+        }
+        for _ in 0..11 {
+            let mut connection = open(maker).await;
+            connection.send(request("a guess", "")).await;
+            let answer = connection.read_to_end().await;
+            assert!(answer.starts_with("HTTP/1.1 401"), "the connection is closed after a wrong token: {answer}");
+        }
+        let mut connection = open(maker).await;
+        connection.send(request(token, "Connection: close\r\n")).await;
+        assert!(connection.read_to_end().await.starts_with("HTTP/1.1 200"));
+        let mut connection = open(maker).await;
+        let metrics = request(token, "Connection: close\r\n").replace("/healthz", "/metrics");
+        connection.send(metrics).await;
+        let metrics = connection.read_to_end().await;
+        assert!(metrics.contains("porchlight_refused_total{reason=\"ops_connections\"} 100"), "{metrics}");
+    })
+    .await;
 }

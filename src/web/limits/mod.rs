@@ -22,7 +22,9 @@ use super::refusal::Refusal;
 use crate::config::ClientSettings;
 use crate::domain::client::{Client, Peer};
 use crate::domain::hourly::Hourly;
-use crate::domain::limits::{MAX_CONNECTIONS_PER_CLIENT, MAX_REQUESTS_IN_FLIGHT_PER_CLIENT};
+use crate::domain::limits::{
+    MAX_CONNECTIONS_PER_CLIENT, MAX_OPS_CONNECTIONS_PER_PEER, MAX_REQUESTS_IN_FLIGHT_PER_CLIENT,
+};
 use crate::domain::time::Timestamp;
 
 pub(crate) use self::client_limit::ClientLimit;
@@ -42,6 +44,8 @@ pub(crate) struct ClientLimits {
     settings: ClientSettings,
     buckets: Buckets,
     connections: Arc<OpenCounts>,
+    /// To the ops listener.
+    ops_connections: Arc<OpenCounts>,
     /// Over HTTP/2, where one connection has many.
     requests: Arc<OpenCounts>,
     metrics: Metrics,
@@ -54,6 +58,7 @@ impl ClientLimits {
             settings,
             buckets: Buckets::default(),
             connections: OpenCounts::new(MAX_CONNECTIONS_PER_CLIENT),
+            ops_connections: OpenCounts::new(MAX_OPS_CONNECTIONS_PER_PEER),
             requests: OpenCounts::new(MAX_REQUESTS_IN_FLIGHT_PER_CLIENT),
             metrics,
             log: Default::default(),
@@ -77,6 +82,15 @@ impl ClientLimits {
         self.open(&self.connections, Refusal::ConnectionsPerClient, peer, now)
     }
 
+    /// As [`Self::open_connection`], for the ops listener. Whatever the settings, peers on other machines are limited, in
+    /// local networks, too: anybody who reaches it could otherwise take all of its connections.
+    pub(crate) fn open_ops_connection(&self, peer: Peer, now: Timestamp) -> Option<ClientSlot> {
+        if peer.address().is_loopback() {
+            return Some(ClientSlot::UNLIMITED);
+        }
+        self.count_open(&self.ops_connections, Refusal::OpsConnections, peer, now)
+    }
+
     /// Returns `None` if the peer has as many requests in flight as it may have.
     pub(crate) fn open_request(&self, peer: Peer, now: Timestamp) -> Option<ClientSlot> {
         self.open(&self.requests, Refusal::RequestsInFlight, peer, now)
@@ -88,6 +102,10 @@ impl ClientLimits {
         if !limits || is_proxy || peer.is_local() {
             return Some(ClientSlot::UNLIMITED);
         }
+        self.count_open(counts, refusal, peer, now)
+    }
+
+    fn count_open(&self, counts: &Arc<OpenCounts>, refusal: Refusal, peer: Peer, now: Timestamp) -> Option<ClientSlot> {
         let slot = counts.open(Client::of(peer.address()));
         if slot.is_none() {
             self.record(refusal, now);
@@ -117,21 +135,9 @@ impl ClientLimits {
     /// Counts a refusal, and logs it once an hour.
     pub(crate) fn record(&self, refusal: Refusal, now: Timestamp) {
         self.metrics.record_refusal(refusal);
-        if !self.log[refusal as usize].is_due(now) {
-            return;
-        }
-        if refusal == Refusal::OpenImages {
-            tracing::warn!(
-                reason = refusal.as_str(),
-                "as many disk images are being sent as files may be open for them; this is logged once an hour. Raise the \
-                 limit on open files of the process if these are visitors"
-            );
-        } else {
-            tracing::warn!(
-                reason = refusal.as_str(),
-                "a client exceeded a limit; this is logged once an hour. If a proxy forwards the requests of many \
-                 clients, set `client_ip_header` and `trusted_proxies`"
-            );
+        if self.log[refusal as usize].is_due(now) {
+            let reason = refusal.as_str();
+            tracing::warn!(reason, "{}. This is logged once an hour", refusal.explanation());
         }
     }
 }

@@ -7,12 +7,11 @@ use std::time::Duration;
 use axum::response::Response;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::header::{AUTHORIZATION, CONNECTION, HOST, RETRY_AFTER, WWW_AUTHENTICATE};
+use http::header::{AUTHORIZATION, CONNECTION, HOST, WWW_AUTHENTICATE};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, StatusCode};
 
-use crate::domain::limits::WRONG_OPS_TOKENS;
-use crate::domain::rate_limit::retry_after_seconds;
+use crate::domain::limits::{WRONG_OPS_TOKEN_DELAY, WRONG_OPS_TOKENS};
 use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
 use crate::web::response::text_response;
@@ -20,9 +19,9 @@ use crate::web::response::text_response;
 /// With a token, every request must carry it. Without one, the host of every request must be an IP address
 /// or `localhost`, which protects against DNS rebinding.
 ///
-/// Wrong tokens are slowed down: beyond [`WRONG_OPS_TOKENS`] each gets 429 and the connection is closed. All clients
-/// are counted together, so that it takes no memory. The right token is never refused, so that an attacker cannot
-/// lock the makers out.
+/// A wrong token ends the connection. Beyond [`WRONG_OPS_TOKENS`] it is also answered late, so that each connection tries one
+/// token in [`WRONG_OPS_TOKEN_DELAY`]. All peers are counted together, so that it takes no memory. The right token is never
+/// refused or delayed, so that an attacker cannot lock the makers out.
 #[derive(Clone, Debug)]
 pub struct OpsAuth {
     token: Option<Sha256>,
@@ -36,36 +35,45 @@ impl OpsAuth {
         Self { token: token.map(|token| Sha256::of(token.as_bytes())), wrong_tokens: Arc::default() }
     }
 
-    /// Returns the error response if the request is not allowed.
-    pub(super) fn rejection(&self, headers: &HeaderMap, now: Timestamp) -> Option<Response> {
+    /// Returns why the request is not allowed, if it is not.
+    pub(super) fn rejection(&self, headers: &HeaderMap, now: Timestamp) -> Option<Rejection> {
+        let at_once = |response| Some(Rejection { response, delay: Duration::ZERO });
         match &self.token {
             Some(token) => match credential(headers) {
                 Some(sent) if is_equal(&Sha256::of(&sent), token) => None,
-                Some(_) => Some(self.count_wrong_token(now).map_or_else(too_many, |()| unauthorized())),
-                None => Some(unauthorized()),
+                Some(_) => {
+                    let mut response = unauthorized();
+                    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                    Some(Rejection { response, delay: self.count_wrong_token(now) })
+                }
+                None => at_once(unauthorized()),
             },
             None if names_local_host(headers) => None,
-            None => Some(text_response(
+            None => at_once(text_response(
                 StatusCode::MISDIRECTED_REQUEST,
                 "Use an IP address such as 127.0.0.1, or localhost, as the host.\n",
             )),
         }
     }
 
-    /// # Errors
-    /// Returns how long it takes until another one is allowed, if there were too many.
-    fn count_wrong_token(&self, now: Timestamp) -> Result<(), Duration> {
+    /// Returns how late the wrong token is to be answered.
+    fn count_wrong_token(&self, now: Timestamp) -> Duration {
         let mut full_at = self.wrong_tokens.lock().unwrap_or_else(PoisonError::into_inner);
-        *full_at = Some(WRONG_OPS_TOKENS.take(*full_at, now)?);
-        Ok(())
+        match WRONG_OPS_TOKENS.take(*full_at, now) {
+            Ok(next) => {
+                *full_at = Some(next);
+                Duration::ZERO
+            }
+            Err(_) => WRONG_OPS_TOKEN_DELAY,
+        }
     }
 }
 
-fn too_many(wait: Duration) -> Response {
-    let mut response = text_response(StatusCode::TOO_MANY_REQUESTS, "Too many wrong tokens. Send the right one.\n");
-    response.headers_mut().insert(RETRY_AFTER, retry_after_seconds(wait).into());
-    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-    response
+/// The response to a request that is not allowed, and how late it is sent.
+#[derive(Debug)]
+pub(super) struct Rejection {
+    pub response: Response,
+    pub delay: Duration,
 }
 
 /// Compares in constant time, so that the duration does not reveal where the hashes differ.
@@ -151,19 +159,21 @@ mod tests {
     }
 
     #[test]
-    fn wrong_tokens_are_slowed_down_and_the_right_one_never_is() {
+    fn wrong_tokens_are_answered_late_and_the_right_one_never_is() {
         let guarded = OpsAuth::new(Some("a token that is long"));
-        let status = |value: &'static str, now| {
-            guarded.rejection(&headers(&[("authorization", value)]), now).map(|response| response.status().as_u16())
-        };
+        let wrong = |now| guarded.rejection(&headers(&[("authorization", "Bearer a wrong token")]), now).unwrap();
         for _ in 0..WRONG_OPS_TOKENS.burst {
-            assert_eq!(status("Bearer a wrong token", NOW), Some(401));
+            let Rejection { response, delay } = wrong(NOW);
+            assert_eq!((response.status().as_u16(), delay), (401, Duration::ZERO));
+            assert_eq!(response.headers()[CONNECTION], "close");
         }
-        let refused = guarded.rejection(&headers(&[("authorization", "Bearer a wrong token")]), NOW).unwrap();
-        assert_eq!((refused.status().as_u16(), &refused.headers()[RETRY_AFTER]), (429, &HeaderValue::from_static("6")));
-        assert_eq!(refused.headers()[CONNECTION], "close");
-        assert_eq!(status("Bearer a token that is long", NOW), None);
-        assert_eq!(guarded.rejection(&HeaderMap::new(), NOW).unwrap().status(), 401, "a browser that asks for it");
-        assert_eq!(status("Bearer a wrong token", NOW.after(WRONG_OPS_TOKENS.interval)), Some(401));
+        let Rejection { response, delay } = wrong(NOW);
+        assert_eq!((response.status().as_u16(), delay), (401, WRONG_OPS_TOKEN_DELAY));
+        assert_eq!(response.headers()[CONNECTION], "close");
+        assert!(guarded.rejection(&headers(&[("authorization", "Bearer a token that is long")]), NOW).is_none());
+        let asks_for_it = guarded.rejection(&HeaderMap::new(), NOW).unwrap();
+        assert_eq!((asks_for_it.response.status().as_u16(), asks_for_it.delay), (401, Duration::ZERO));
+        assert!(!asks_for_it.response.headers().contains_key(CONNECTION), "a browser asks its user");
+        assert_eq!(wrong(NOW.after(WRONG_OPS_TOKENS.interval)).delay, Duration::ZERO);
     }
 }
