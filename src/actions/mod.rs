@@ -5,6 +5,7 @@
 //! statement enforces a rule, the doc comment of the action names it.
 
 mod backup_folder;
+mod certificate_copy;
 mod certificate_status;
 mod confirm_opt_in;
 mod count_buffer;
@@ -61,6 +62,7 @@ pub use join_waitlist::join_waitlist;
 pub use last_backup::{LastBackup, MAKE_A_BACKUP};
 pub use newest_image::{NewestImage, latest_path};
 pub use ops_summary::{CachedSummary, OpsSummary, ops_summary, recent_summary};
+pub use certificate_copy::delete_certificate_copy;
 pub use order_certificate::{CertificateOrders, CertificateState};
 pub use prune::Pruner;
 pub use publish_release::{ImageSource, NewRelease, PublishFailure, ReleaseStore, publish_release};

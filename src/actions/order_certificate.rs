@@ -2,13 +2,18 @@
 //!
 //! Of several instances one orders at a time, and all of them use what it got: accounts, certificates and the answers to
 //! challenges are in the database.
+//!
+//! Where the hosts or the authority have changed, a certificate that was ordered before is used until there is a new one, if it
+//! is still valid for the host of the site.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::certificate_copy::CertificateCopy;
 use crate::acme::{AcmeAccount, AcmeFailure, IssuedCertificate, PublishChallenge};
 use crate::clock::Clock;
 use crate::config::AcmeSettings;
@@ -51,9 +56,13 @@ pub struct CertificateOrders {
     ca_file: Option<PathBuf>,
     hosts: Vec<String>,
     key: CertificateKey,
+    copy: Option<Arc<CertificateCopy>>,
 }
 
-/// The certificate in the database, and why there is no newer one.
+/// Why the certificate in use is not the one that the settings ask for.
+const ORDERED_BEFORE: &str = "it was ordered for other host names or by another authority, and there is no new one yet";
+
+/// The certificate to use, and why there is no newer one.
 #[derive(Debug)]
 pub struct CertificateState {
     pub certificate: Option<SiteCertificate>,
@@ -66,7 +75,27 @@ impl CertificateOrders {
     #[must_use]
     pub fn new(settings: &AcmeSettings, hosts: Vec<String>, store: Store, clock: Clock) -> Self {
         let key = CertificateKey { directory: settings.directory.clone(), hosts: hosts.join(",") };
-        Self { store, clock, email: settings.email.clone(), ca_file: settings.ca_file.clone(), hosts, key }
+        let (email, ca_file) = (settings.email.clone(), settings.ca_file.clone());
+        Self { store, clock, email, ca_file, hosts, key, copy: None }
+    }
+
+    /// Keeps a copy of the certificate in this folder, and starts with it while the database is unavailable.
+    #[must_use]
+    pub fn with_copy_in(self, folder: &Path) -> Self {
+        let copy = CertificateCopy::open(folder, &self.email, &self.key.directory, &self.key.hosts);
+        Self { copy: Some(Arc::new(copy)), ..self }
+    }
+
+    /// Returns what the service starts with, and orders nothing.
+    pub async fn initial_state(&self) -> CertificateState {
+        match self.state().await {
+            Ok(state) => state,
+            Err(failure) => CertificateState {
+                certificate: self.copy.as_ref().and_then(|copy| copy.read()),
+                failure: Some(failure.to_string()),
+                renewal: None,
+            },
+        }
     }
 
     /// Returns the certificate in the database, after ordering one if it is due and nobody else does. An order that `stop`
@@ -76,7 +105,7 @@ impl CertificateOrders {
     /// When the database is unavailable. A failed order is not an error, but part of the state.
     pub async fn step(&self, stop: &CancellationToken) -> Result<CertificateState, StoreFailure> {
         let stored = self.store.acme_certificate(&self.key).await?;
-        let state = state_of(stored.as_ref());
+        let state = self.state_of(stored.as_ref()).await?;
         let now = self.clock.now();
         if state.renewal.is_some_and(|renewal| now < renewal) {
             return Ok(state);
@@ -126,7 +155,38 @@ impl CertificateOrders {
     /// # Errors
     /// When the database is unavailable.
     pub async fn state(&self) -> Result<CertificateState, StoreFailure> {
-        Ok(state_of(self.store.acme_certificate(&self.key).await?.as_ref()))
+        let stored = self.store.acme_certificate(&self.key).await?;
+        self.state_of(stored.as_ref()).await
+    }
+
+    async fn state_of(&self, stored: Option<&StoredCertificate>) -> Result<CertificateState, StoreFailure> {
+        let failure = stored.and_then(|stored| {
+            let failure = stored.failure.as_ref()?;
+            Some(format!("{failure}; the next attempt is at {}", stored.next_attempt().rfc3339()))
+        });
+        if let Some(certificate) = stored.and_then(read) {
+            self.keep_copy(stored);
+            return Ok(CertificateState {
+                renewal: Some(renewal_time(&certificate)),
+                certificate: Some(certificate),
+                failure,
+            });
+        }
+        let now = self.clock.now();
+        let before = self.store.acme_certificates().await?;
+        let before = before.iter().filter_map(read);
+        let usable = before.filter(|certificate| certificate.covers(&self.hosts[0]) && now < certificate.expires());
+        let certificate = usable.max_by_key(SiteCertificate::expires);
+        let failure = failure.or_else(|| certificate.as_ref().map(|_| ORDERED_BEFORE.to_owned()));
+        Ok(CertificateState { certificate, failure, renewal: None })
+    }
+
+    fn keep_copy(&self, stored: Option<&StoredCertificate>) {
+        if let Some(copy) = &self.copy
+            && let Some(StoredCertificate { chain: Some(chain), private_key: Some(private_key), .. }) = stored
+        {
+            copy.write(chain, private_key, self.clock.now());
+        }
     }
 
     /// Orders with the stored account, or with a new one if there is none, if the authority no longer knows it, or if it is
@@ -165,15 +225,6 @@ impl PublishChallenge for CertificateOrders {
         let saved = self.store.save_acme_challenge(token, answer, self.clock.now()).await;
         saved.map_err(|failure| failure.to_string())
     }
-}
-
-fn state_of(stored: Option<&StoredCertificate>) -> CertificateState {
-    let certificate = stored.and_then(read);
-    let failure = stored.and_then(|stored| {
-        let failure = stored.failure.as_ref()?;
-        Some(format!("{failure}; the next attempt is at {}", stored.next_attempt().rfc3339()))
-    });
-    CertificateState { renewal: certificate.as_ref().map(renewal_time), certificate, failure }
 }
 
 /// Two thirds of the lifetime.

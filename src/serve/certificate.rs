@@ -52,12 +52,10 @@ impl ServedCertificate {
 
     /// Begins with what is in the database, if there is something, so that a restart orders nothing.
     pub(super) async fn from_orders(orders: CertificateOrders) -> Self {
-        let stored = orders.state().await;
+        let initial = orders.initial_state().await;
         let clock = orders.clock.clone();
         let served = Self::new(Source::Orders(orders), clock);
-        if let Ok(state) = stored {
-            served.show(state);
-        }
+        served.show(initial);
         served
     }
 

@@ -44,7 +44,7 @@ use self::supervisor::Supervisor;
 use crate::acme::check_ca_file;
 use crate::actions::{
     CachedSummary, CertificateOrders, CountBuffer, ImageStore, MakerTeller, NewestImage, Pruner, ReleaseCatalog,
-    Service, UnconfiguredProxy, setup_steps,
+    Service, UnconfiguredProxy, delete_certificate_copy, setup_steps,
 };
 use crate::clock::Clock;
 use crate::config::{CertificateSource, InvalidSettings, Secret, Settings};
@@ -127,7 +127,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let (address, redirect_addresses) = (listeners.address, listeners.redirect_addresses());
     let base_url = settings.base_url.clone().unwrap_or_else(|| BaseUrl::from_listen_address(address));
 
-    let certificate = served_certificate(&settings, &base_url, &store, &clock).await?;
+    let certificate = served_certificate(&settings, &base_url, &database, &store, &clock).await?;
     let tls = certificate.as_ref().map(ServedCertificate::acceptor).transpose()?;
     let content = Content::from_settings(&settings)?;
     let facts = SiteFacts::read(&content)?;
@@ -369,9 +369,15 @@ async fn open_database(settings: &Settings) -> Result<(Database, Store, Option<S
 async fn served_certificate(
     settings: &Settings,
     base_url: &BaseUrl,
+    database: &Database,
     store: &Store,
     clock: &Clock,
 ) -> Result<Option<ServedCertificate>, InvalidSettings> {
+    // An embedded database is never unavailable at a start.
+    let keeps_copy = settings.uses_acme() && matches!(database, Database::Postgres(_));
+    if !keeps_copy {
+        delete_certificate_copy(&settings.data_dir);
+    }
     let Some(tls) = &settings.tls else { return Ok(None) };
     let hosts = settings.host_names(base_url);
     Ok(Some(match &tls.certificate {
@@ -381,6 +387,7 @@ async fn served_certificate(
                 check_ca_file(ca_file).map_err(|why| InvalidSettings::new("acme_ca_file", why))?;
             }
             let orders = CertificateOrders::new(acme, hosts, store.clone(), clock.clone());
+            let orders = if keeps_copy { orders.with_copy_in(&settings.data_dir) } else { orders };
             ServedCertificate::from_orders(orders).await
         }
     }))

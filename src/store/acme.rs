@@ -15,6 +15,10 @@ const SAVE_ACCOUNT: &str = "INSERT INTO acme_accounts (directory, credentials) V
 const SELECT_CERTIFICATE: &str = "SELECT chain, private_key, failures, failure, next_attempt FROM acme_certificates \
      WHERE directory = $1 AND hosts = $2";
 
+/// Whatever authority and hosts they are from.
+const SELECT_CERTIFICATES: &str =
+    "SELECT chain, private_key, failures, failure, next_attempt FROM acme_certificates WHERE chain IS NOT NULL";
+
 const ENSURE_CERTIFICATE: &str = "INSERT INTO acme_certificates (directory, hosts, failures, next_attempt, lease_until) \
      VALUES ($1, $2, 0, 0, 0) ON CONFLICT (directory, hosts) DO NOTHING";
 
@@ -114,6 +118,14 @@ impl Store {
         Ok(on_pool!(self, |pool| {
             sqlx::query_as(SELECT_CERTIFICATE).bind(&key.directory).bind(&key.hosts).fetch_optional(pool).await?
         }))
+    }
+
+    /// Returns every certificate, whatever settings it was ordered with.
+    ///
+    /// # Errors
+    /// When the database is unavailable.
+    pub async fn acme_certificates(&self) -> Result<Vec<StoredCertificate>, StoreFailure> {
+        Ok(on_pool!(self, |pool| sqlx::query_as(SELECT_CERTIFICATES).fetch_all(pool).await?))
     }
 
     /// Takes the right to order. Returns `false` if another instance has it, if it is too early, or if there is another

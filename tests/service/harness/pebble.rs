@@ -73,7 +73,9 @@ impl Pebble {
         command.arg("-config").arg(configuration).args(["-dnsserver", &format!("127.0.0.1:{dns}")]);
         command.env("PEBBLE_VA_NOSLEEP", "1");
         self.server = Some(silent(&mut command));
-        wait_until("pebble", async || tokio::net::TcpStream::connect(("127.0.0.1", directory)).await.is_ok()).await;
+        for port in [directory, management] {
+            wait_until("pebble", async || tokio::net::TcpStream::connect(("127.0.0.1", port)).await.is_ok()).await;
+        }
     }
 
     /// The authority goes away.

@@ -1,6 +1,7 @@
 //! Certificates from a real ACME authority, which validates over HTTP.
 
 use std::net::Ipv4Addr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
@@ -29,16 +30,26 @@ impl Instance {
         Self::start_at(folder, database, (&pebble.directory(), &pebble.ca_file()), redirect)
     }
 
+    fn start_at(folder: &Path, database: &Database, authority: (&str, &Path), redirect: u16) -> Self {
+        Self::start_with(folder, database, authority, redirect, (FURTHER, "me@troupe.example"))
+    }
+
     /// Starts the program by the system's clock, since pebble has no other. An authority is its directory and the root by
     /// which it is trusted.
-    fn start_at(folder: &Path, database: &Database, (directory, ca_file): (&str, &Path), redirect: u16) -> Self {
+    fn start_with(
+        folder: &Path,
+        database: &Database,
+        (directory, ca_file): (&str, &Path),
+        redirect: u16,
+        (also_hosts, email): (&str, &str),
+    ) -> Self {
         let (https, ops) = (free_port(), free_port());
         let mut command = Program::command(folder, &["serve", "--database-url", database.url()]);
-        command.args(["--base-url", &format!("https://{HOST}"), "--also-hosts", FURTHER]);
+        command.args(["--base-url", &format!("https://{HOST}"), "--also-hosts", also_hosts]);
         command.args(["--listen", &format!("127.0.0.1:{https}")]);
         command.args(["--redirect-listen", &format!("127.0.0.1:{redirect}")]);
         command.args(["--ops-listen", &format!("127.0.0.1:{ops}")]);
-        command.args(["--acme-email", "me@troupe.example", "--acme-directory", directory, "--acme-ca-file"]);
+        command.args(["--acme-email", email, "--acme-directory", directory, "--acme-ca-file"]);
         command.arg(ca_file).env_remove("PORCHLIGHT_TEST_NOW");
         Self { program: Program::start(command, "Porchlight is serving"), https, ops }
     }
@@ -238,4 +249,71 @@ async fn no_order_is_repeated_before_the_time_that_the_authority_asked_for() {
         let log = instance.stop();
         assert!(!log.contains("ordering a certificate"), "{log}");
     }
+}
+
+#[tokio::test]
+async fn a_certificate_from_before_serves_until_there_is_one_for_the_changed_hosts() {
+    for database in each_database().await {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (redirect, root) = (free_port(), folder.path().join("root.pem"));
+        let mut pebble = Pebble::start(Ipv4Addr::LOCALHOST, redirect, LONG).await;
+        pebble.save_root(&root);
+        let instance = Instance::start(folder.path(), &database, &pebble, redirect);
+        instance.wait_for_certificate().await;
+        let serial_number = instance.serial_number();
+        instance.stop();
+
+        pebble.stop();
+        let (directory, ca_file) = (pebble.directory(), pebble.ca_file());
+        let changed = ("shop.troupe.example", "me@troupe.example");
+        let instance = Instance::start_with(folder.path(), &database, (&directory, &ca_file), redirect, changed);
+        assert_eq!(instance.serial_number(), serial_number, "from the first moment");
+        assert!(instance.is_trusted_by(&root));
+        wait_until("a reason", async || instance.readiness().await.1.contains("cannot be reached")).await;
+        assert_eq!(instance.readiness().await.0, 200);
+        assert_eq!(instance.serial_number(), serial_number);
+
+        pebble.restart().await;
+        pebble.save_root(&root);
+        database.execute("UPDATE acme_certificates SET next_attempt = 0 WHERE chain IS NULL").await;
+        wait_until("the new certificate", async || instance.is_trusted_by(&root)).await;
+        let (code, _) = curl(instance.https, &root, &["-I", "https://shop.troupe.example/about"]);
+        assert_eq!(code, 0, "the new host is in it");
+        instance.wait_for_certificate().await;
+        instance.stop();
+    }
+}
+
+#[tokio::test]
+async fn an_instance_starts_with_https_while_the_database_server_is_away() {
+    let [_, database] = each_database().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let (redirect, root) = (free_port(), folder.path().join("root.pem"));
+    let pebble = Pebble::start(Ipv4Addr::LOCALHOST, redirect, LONG).await;
+    pebble.save_root(&root);
+    let instance = Instance::start(folder.path(), &database, &pebble, redirect);
+    instance.wait_for_certificate().await;
+    let copy = folder.path().join("data/certificate.pem");
+    wait_until("a copy", async || copy.exists()).await;
+    let mode = std::fs::metadata(&copy).expect("a copy").permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let serial_number = instance.serial_number();
+    instance.stop();
+
+    database.refuse_connections().await;
+    let instance = Instance::start(folder.path(), &database, &pebble, redirect);
+    assert!(instance.is_trusted_by(&root), "pages come over https");
+    assert_eq!(instance.serial_number(), serial_number);
+    instance.stop();
+
+    // The copy belongs to the settings that it was ordered with.
+    let (directory, ca_file) = (pebble.directory(), pebble.ca_file());
+    let changed = (FURTHER, "somebody.else@troupe.example");
+    let instance = Instance::start_with(folder.path(), &database, (&directory, &ca_file), redirect, changed);
+    assert!(!copy.exists());
+    assert!(!instance.is_trusted_by(&root));
+    database.accept_connections().await;
+    wait_until("the certificate in the database", async || instance.is_trusted_by(&root)).await;
+    wait_until("a copy", async || copy.exists()).await;
+    instance.stop();
 }
