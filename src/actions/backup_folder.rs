@@ -98,7 +98,7 @@ impl Manifest {
         file.sync_all()
     }
 
-    /// Returns `None` if there is no manifest: backups of the first versions have none.
+    /// Returns `None` if there is no manifest.
     pub fn read(path: &Path) -> io::Result<Option<Self>> {
         match fs::read(path) {
             Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
@@ -108,10 +108,20 @@ impl Manifest {
     }
 }
 
+/// How images come from one folder to another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum CopyMode {
+    /// As hard links on the same disk, which take no space: for a backup.
+    Link,
+    /// As files of their own: whoever owns the file of a backup could otherwise change what is served.
+    Copy,
+}
+
 /// Copies images from one folder to another and verifies them.
 pub(super) struct ImageCopier<'a, P> {
     from: &'a Path,
     to: &'a Path,
+    mode: CopyMode,
     total_bytes: u64,
     copied: u64,
     verified: u64,
@@ -119,12 +129,13 @@ pub(super) struct ImageCopier<'a, P> {
 }
 
 impl<'a, P: FnMut(Progress)> ImageCopier<'a, P> {
-    pub fn new(releases: &Releases, from: &'a Path, to: &'a Path, progress: P) -> Self {
+    pub fn new(releases: &Releases, from: &'a Path, to: &'a Path, mode: CopyMode, progress: P) -> Self {
         let local = releases.iter().filter(|release| release.external_url.is_none());
-        Self { from, to, total_bytes: local.map(|release| release.length).sum(), copied: 0, verified: 0, progress }
+        let total_bytes = local.map(|release| release.length).sum();
+        Self { from, to, mode, total_bytes, copied: 0, verified: 0, progress }
     }
 
-    /// Hard-links or copies an image, verifies it, and gives it its name last. An existing image is only verified.
+    /// Links or copies an image, verifies it, and gives it its name last. An existing image is only verified.
     /// Of a symbolic link the file behind it is copied, so that the copy depends on nothing else.
     pub fn copy(&mut self, release: &Release) -> io::Result<()> {
         let (from, to) = (self.from.join(&release.file), self.to.join(&release.file));
@@ -135,7 +146,8 @@ impl<'a, P: FnMut(Progress)> ImageCopier<'a, P> {
         let partial = to.with_extension("partial");
         remove_if_exists(&partial)?;
         let partial = TempPath::try_from_path(partial)?;
-        if file_type(&from)?.is_some_and(|kind| kind.is_symlink()) || fs::hard_link(&from, &partial).is_err() {
+        let may_link = self.mode == CopyMode::Link && !file_type(&from)?.is_some_and(|kind| kind.is_symlink());
+        if !may_link || fs::hard_link(&from, &partial).is_err() {
             let mut copy = File::create_new(&partial)?;
             read_chunks(&from, |chunk| {
                 self.copied += chunk.len() as u64;

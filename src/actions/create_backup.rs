@@ -8,7 +8,9 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::backup_folder::{BackupFolder, ImageCopier, Manifest, Progress, remove_if_exists, unreadable_images};
+use super::backup_folder::{
+    BackupFolder, CopyMode, ImageCopier, Manifest, Progress, remove_if_exists, unreadable_images,
+};
 use super::image_store::ImageStore;
 use crate::domain::time::Timestamp;
 use crate::store::{
@@ -94,7 +96,7 @@ pub async fn create_backup(
     let own = releases.iter().filter(|release| release.external_url.is_none());
     match images {
         ImageStore::Folder(folder) => {
-            let mut image_copier = ImageCopier::new(&releases, folder, &backup.images, progress);
+            let mut image_copier = ImageCopier::new(&releases, folder, &backup.images, CopyMode::Link, progress);
             for release in own {
                 let image = release.file.to_string();
                 match image_copier.copy(release) {

@@ -8,8 +8,10 @@ use bytes::Bytes;
 use futures_util::stream::{BoxStream, StreamExt as _};
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
+use tokio::task::spawn_blocking;
 use tokio_util::io::ReaderStream;
 
+use super::backup_folder::verify;
 use crate::bucket::{Bucket, BucketFailure};
 use crate::clock::Clock;
 use crate::config::{ImagePlace, InvalidSettings};
@@ -63,6 +65,21 @@ impl ImageStore {
         match self {
             Self::Folder(_) => self.check(release).await,
             Self::Bucket(bucket) => bucket.check_for_visitor(release).await.map_err(Into::into),
+        }
+    }
+
+    /// As [`Self::check`], and compares every byte with the SHA-256 of the release. A bucket has computed it at the upload.
+    ///
+    /// # Errors
+    /// When it is missing or another one, or that is unknown.
+    pub async fn verify(&self, release: &Release) -> Result<(), ImageFailure> {
+        match self {
+            Self::Folder(folder) => {
+                let (path, release) = (folder.join(&release.file), release.clone());
+                let verified = spawn_blocking(move || verify(&path, &release, |_| {})).await;
+                Ok(verified.map_err(io::Error::other)??)
+            }
+            Self::Bucket(_) => self.check(release).await,
         }
     }
 

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::backup_folder::{BackupFolder, ImageCopier, Manifest, Progress, unreadable_images, verify};
+use super::backup_folder::{BackupFolder, CopyMode, ImageCopier, Manifest, Progress, unreadable_images, verify};
 use super::image_store::ImageStore;
 use crate::bucket::Bucket;
 use crate::domain::release::{Release, Releases};
@@ -43,10 +43,16 @@ pub enum RestoreFailure {
     Damaged { path: PathBuf, why: String },
     #[error(
         "Nothing was restored: the backup was changed after it was written ({}: {what}). Use another one; \
-         if you changed it yourself, delete manifest.json and run the command again.",
+         if you changed it yourself, run the command again with --unverified.",
         .path.display()
     )]
     Changed { path: PathBuf, what: String },
+    #[error(
+        "Nothing was restored: {} is missing, so nobody can tell whether the backup was changed. Use another one; \
+         if you trust this one, run the command again with --unverified.",
+        .0.display()
+    )]
+    NoManifest(PathBuf),
     #[error("Nothing was restored: {} cannot be read: {why}.", .path.display())]
     Unreadable { path: PathBuf, why: String },
     #[error("{}", .0.sentence("Nothing was restored"))]
@@ -74,6 +80,14 @@ pub struct RestoreTarget<'a> {
     pub images: &'a ImageStore,
 }
 
+/// Whether a backup has to be as its manifest describes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ManifestCheck {
+    Required,
+    /// The makers changed the backup themselves, or trust one without a manifest.
+    Skipped,
+}
+
 /// Restores the backup in `folder`, which stays unchanged. A backup of an older version is migrated on the way.
 ///
 /// # Errors
@@ -81,6 +95,7 @@ pub struct RestoreTarget<'a> {
 pub async fn restore(
     folder: &Path,
     target: &RestoreTarget<'_>,
+    manifest_check: ManifestCheck,
     mut progress: impl FnMut(Progress),
 ) -> Result<Restored, RestoreFailure> {
     let backup = BackupFolder::new(folder);
@@ -97,7 +112,7 @@ pub async fn restore(
         }
         _ => return Err(RestoreFailure::Incomplete(folder.to_owned())),
     }
-    let source = open(&backup, &mut progress).await?;
+    let source = open(&backup, manifest_check, &mut progress).await?;
     let database = Store::open(target.database)?;
     let restored = restore_database(&source, &database, target, &mut progress).await;
     if let (Ok(_), Some(made)) = (&restored, backup.made()) {
@@ -112,7 +127,7 @@ pub async fn restore(
     let own: Vec<_> = releases.iter().filter(|release| release.external_url.is_none()).collect();
     match target.images {
         ImageStore::Folder(folder) => {
-            let mut image_copier = ImageCopier::new(&releases, &backup.images, folder, progress);
+            let mut image_copier = ImageCopier::new(&releases, &backup.images, folder, CopyMode::Copy, progress);
             for release in own {
                 let copied = if backup.images.join(&release.file).exists() {
                     fs::create_dir_all(folder).and_then(|()| image_copier.copy(release)).map_err(|why| why.to_string())
@@ -156,7 +171,11 @@ async fn upload(path: &Path, bucket: &Bucket, release: &Release) -> Result<(), S
 }
 
 /// Opens the database of the backup after comparing it with the manifest, and migrates a copy of an older one.
-async fn open(backup: &BackupFolder, mut progress: impl FnMut(Progress)) -> Result<Store, RestoreFailure> {
+async fn open(
+    backup: &BackupFolder,
+    manifest_check: ManifestCheck,
+    mut progress: impl FnMut(Progress),
+) -> Result<Store, RestoreFailure> {
     let path = || backup.database.clone();
     let unreadable = |failure: CopyFailure| match failure {
         CopyFailure::Store(StoreFailure::Damaged(why)) => RestoreFailure::Damaged { path: path(), why },
@@ -166,14 +185,16 @@ async fn open(backup: &BackupFolder, mut progress: impl FnMut(Progress)) -> Resu
         CopyFailure::Store(failure @ StoreFailure::Unusable(_)) => RestoreFailure::Unusable(failure),
         other => RestoreFailure::Unreadable { path: path(), why: other.to_string() },
     };
-    let manifest = Manifest::read(&backup.manifest)
-        .map_err(|why| RestoreFailure::Changed { path: backup.manifest.clone(), what: why.to_string() })?;
     let file = Store::open_backup_file(&backup.database);
     let schema = file.migration_state().await.map_err(|failure| unreadable(failure.into()))?;
     let version = match schema {
         MigrationState::None => return Err(RestoreFailure::NotPorchlight(path())),
         MigrationState::Newer(version) => return Err(RestoreFailure::Unusable(StoreFailure::incomplete_copy(version))),
         MigrationState::Older(version) | MigrationState::Current(version) => version,
+    };
+    let manifest = match manifest_check {
+        ManifestCheck::Required => Some(read_manifest(&backup.manifest)?),
+        ManifestCheck::Skipped => None,
     };
     let contents = file
         .table_summaries(version, |done, total| progress(Progress::Rows { phase: "verifying backup", done, total }));
@@ -190,6 +211,13 @@ async fn open(backup: &BackupFolder, mut progress: impl FnMut(Progress)) -> Resu
         .map_err(unreadable);
     file.close().await;
     migrated
+}
+
+fn read_manifest(path: &Path) -> Result<Manifest, RestoreFailure> {
+    let path = || path.to_owned();
+    let manifest = Manifest::read(&path());
+    let manifest = manifest.map_err(|why| RestoreFailure::Changed { path: path(), what: why.to_string() })?;
+    manifest.ok_or_else(|| RestoreFailure::NoManifest(path()))
 }
 
 /// Describes the first table that differs.

@@ -10,8 +10,8 @@ use super::open_store::check_owner;
 use super::terminal::{exit_on_interrupt, sanitize_line};
 use super::{Access, CommandFailure, block_on, eprint_line, open_store, print_line};
 use crate::actions::{
-    BackupFailure, CreatedBackup, DeletedBackups, ImageStore, Progress, RestoreFailure, RestoreTarget, Restored,
-    create_backup, delete_old_backups, restore, rotated_backup_folder,
+    BackupFailure, CreatedBackup, DeletedBackups, ImageStore, ManifestCheck, Progress, RestoreFailure, RestoreTarget,
+    Restored, create_backup, delete_old_backups, restore, rotated_backup_folder,
 };
 use crate::clock::Clock;
 use crate::config::{ImagePlace, Settings};
@@ -93,14 +93,15 @@ pub(super) fn run_rotation(settings: &Settings, parent: &Path, keep: u32) -> Res
     first.map_or(Ok(()), |failure| Err(failure.into()))
 }
 
-pub(super) fn run_restore(settings: &Settings, folder: &Path) -> Result<(), CommandFailure> {
+pub(super) fn run_restore(settings: &Settings, folder: &Path, unverified: bool) -> Result<(), CommandFailure> {
+    let manifest_check = if unverified { ManifestCheck::Skipped } else { ManifestCheck::Required };
     block_on(async {
         let database = Database::from_settings(settings)?;
         check_owner(settings, &database)?;
         let images = ImageStore::open(&settings.images, Clock::System)?;
         let target = RestoreTarget { database: &database, images: &images };
         let (bar, progress) = progress_bar();
-        let restored = restore(folder, &target, progress).await;
+        let restored = restore(folder, &target, manifest_check, progress).await;
         bar.finish_and_clear();
         let Restored { tables, images, missing } = restored.map_err(BackupCommandFailure::from)?;
         print_contents(&tables, &images);

@@ -20,7 +20,7 @@ use self::mail::check_mail;
 use self::opt_ins::check_opt_ins;
 pub(super) use self::opt_ins::opt_in_sentences;
 use self::proxy::check_proxy;
-use self::site::{check_release, check_site};
+use self::site::{check_images, check_release, check_site};
 use self::storage::{check_backup, check_bucket, check_database, check_disks};
 use super::{CommandFailure, base_url, block_on, print_json, print_line};
 use crate::actions::{address_step, setup_steps};
@@ -34,7 +34,8 @@ use crate::probe::NameServers;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   porchlight check --config /etc/porchlight.toml
-  porchlight check --name-server 9.9.9.9";
+  porchlight check --name-server 9.9.9.9
+  porchlight check --deep";
 
 /// How long the check of the site's certificate and of the sender's DNS records may take each.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -44,6 +45,10 @@ pub(super) struct CheckArguments {
     /// Name server to query for the domain of `mail_from` [default: those in /etc/resolv.conf]
     #[arg(long, value_name = "IP[:PORT]", value_parser = NameServers::parse)]
     name_server: Option<NameServers>,
+
+    /// Also read every published disk image and compare its SHA-256
+    #[arg(long)]
+    deep: bool,
 
     /// Print JSON, for programs
     #[arg(long)]
@@ -62,7 +67,7 @@ pub(super) fn run(
     let name_servers = arguments.name_server.unwrap_or_else(NameServers::from_system);
     block_on(async {
         let (findings, next_step) = match settings {
-            Ok(settings) => run_checks(&settings, &name_servers).await,
+            Ok(settings) => run_checks(&settings, &name_servers, arguments.deep).await,
             Err(failure) => (vec![Finding::failed("settings", failure.to_string())], None),
         };
         if arguments.json {
@@ -83,7 +88,7 @@ pub(super) fn run(
 }
 
 /// Returns the findings, and what to do next to complete the setup.
-async fn run_checks(settings: &Settings, name_servers: &NameServers) -> (Vec<Finding>, Option<String>) {
+async fn run_checks(settings: &Settings, name_servers: &NameServers, deep: bool) -> (Vec<Finding>, Option<String>) {
     let (mut next_step, base_url) = (None, base_url(settings));
     let mut findings = vec![check_settings(settings)];
     if !settings.exposed_secrets.is_empty() {
@@ -105,6 +110,9 @@ async fn run_checks(settings: &Settings, name_servers: &NameServers) -> (Vec<Fin
             findings.push(check_release(settings, store.clone(), &newest_image).await);
         }
         Err(failure) => findings.push(Finding::failed("site", failure.to_string())),
+    }
+    if deep {
+        findings.push(check_images(settings, &releases).await);
     }
     findings.extend(check_certificate(settings, store.as_ref(), Clock::System.now()).await);
     if let Some(store) = store {

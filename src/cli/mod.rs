@@ -116,6 +116,9 @@ enum Command {
     Restore {
         /// Folder that `porchlight backup` wrote
         folder: PathBuf,
+        /// Restore a backup that has no manifest.json or was changed since: only if you changed it yourself
+        #[arg(long)]
+        unverified: bool,
     },
     /// Copy the embedded database to PostgreSQL; the original is not changed
     #[command(before_help = "Example:\n  porchlight move --to postgres://porchlight@db.example/porchlight")]
@@ -283,7 +286,7 @@ fn run(cli: Cli) -> Result<(), CommandFailure> {
         Command::Health { ready } => health::run(&settings?, ready),
         Command::Backup { folder, keep: None } => backup::run_backup(&settings?, &folder),
         Command::Backup { folder, keep: Some(number) } => backup::run_rotation(&settings?, &folder, number),
-        Command::Restore { folder } => backup::run_restore(&settings?, &folder),
+        Command::Restore { folder, unverified } => backup::run_restore(&settings?, &folder, unverified),
         Command::Move { to } => move_database::run(&settings?, &to),
         Command::Release(command) => release::run(command, &settings?),
         Command::Letter(command) => letter::run(command, &settings?),

@@ -7,6 +7,7 @@ use crate::domain::release::{Notes, Release, Releases, Signature};
 use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
 use crate::domain::version::{BuildNumber, MacosVersion, Version};
+use crate::domain::web_url::parse_web_url;
 
 /// Changes whenever the releases change: rows are never deleted, and are updated only once, when withdrawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,12 +103,12 @@ impl Store {
 }
 
 impl ReleaseRow {
-    /// Returns `None` if the version has no order, the file name is unsafe, or the image cannot be checked.
+    /// Returns `None` if the version has no order, the file name or the URL is unsafe, or the image cannot be checked.
     fn parse(self) -> Option<Release> {
         Some(Release {
             version: Version::parse(&self.version).ok()?,
             file: ImageName::parse(&self.file).ok()?,
-            external_url: self.elsewhere,
+            external_url: self.elsewhere.map(|url| parse_web_url(&url)).transpose().ok()?,
             length: u64::try_from(self.length).ok()?,
             sha256: Sha256::from_hex(&self.sha256)?,
             notes: Notes::from_stored(&self.notes),

@@ -6,6 +6,7 @@ use crate::cli::base_url;
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::calendar::Day;
+use crate::domain::plural::quantity;
 use crate::domain::release::{Release, Releases};
 use crate::site::{Content, LetterTemplate, Policies, SiteFacts, SiteFailure};
 use crate::store::Store;
@@ -81,6 +82,28 @@ pub(super) async fn check_release(settings: &Settings, store: Option<Store>, new
         }
         (None, None) => Finding::note(NAME, format!("Downloads get a sample disk image. {PUBLISH}")),
     }
+}
+
+/// Reads all images that are offered, and compares them with what was published.
+pub(super) async fn check_images(settings: &Settings, releases: &Releases) -> Finding {
+    const NAME: &str = "images";
+    let images = match ImageStore::open(&settings.images, Clock::System) {
+        Ok(images) => images,
+        Err(error) => return Finding::failed(NAME, error.to_string()),
+    };
+    let mut verified = 0_u64;
+    for release in releases.available().filter(|release| release.external_url.is_none()) {
+        if let Err(failure) = images.verify(release).await {
+            let detail = format!(
+                "{} cannot be trusted: {failure}. Withdraw {}, or put back the file that was published.",
+                release.file, release.version
+            );
+            return Finding::failed(NAME, detail);
+        }
+        verified += 1;
+    }
+    let images = quantity(verified, "image has", "images have");
+    Finding::ok(NAME, format!("{images} the SHA-256 of what was published"))
 }
 
 fn place(catalog: &ReleaseCatalog, release: &Release) -> String {

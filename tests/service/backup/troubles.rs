@@ -5,9 +5,10 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
+use porchlight::config::RawSettings;
 use serde_json::{Value, json};
 
-use super::{back_up, files, lived_in, restore};
+use super::{back_up, files, lived_in, restore, restore_unverified};
 use crate::harness::{Database, Program, Service, each_database};
 use crate::moving::wait_for_a_blocked_lock;
 use crate::opening::{make_older, refused};
@@ -90,8 +91,63 @@ async fn a_backup_that_was_cut_short_damaged_or_changed_is_not_restored() {
     Database::sqlite_at(&file).execute("DELETE FROM people WHERE address = 'person7@example.com'").await;
     refused(restore(&backup, &target, folder.path()), "the table people has 299 rows instead of 300");
     fs::remove_file(&manifest).unwrap();
-    let (code, output) = restore(&backup, &target, folder.path());
-    assert_eq!((code, target.count("people").await), (0, 299), "as in older backups: {output}");
+    refused(restore(&backup, &target, folder.path()), "manifest.json is missing");
+    assert!(!Path::new(target.url().trim_start_matches("sqlite:")).exists(), "nothing was made");
+    let (code, output) = restore_unverified(&backup, &target, folder.path());
+    assert_eq!((code, target.count("people").await), (0, 299), "{output}");
+}
+
+#[tokio::test]
+async fn a_release_that_leads_to_a_script_is_never_offered() {
+    let (folder, backup) = some_backup().await;
+    let set = "UPDATE releases SET elsewhere = 'javascript:alert(1)' WHERE version = '1.6.0'";
+    Database::sqlite_at(&backup.join("porchlight.db")).execute(set).await;
+    for target in each_database().await {
+        refused(restore(&backup, &target, folder.path()), "rows of the table releases were changed");
+        let (code, output) = restore_unverified(&backup, &target, folder.path());
+        assert_eq!(code, 1, "{output}");
+        assert!(output.contains("the image of 1.6.0 (its row in the database is damaged)"), "{output}");
+        let service = Service::start(RawSettings::default(), target).await;
+        let releases = service.get("/releases.json").await.text();
+        assert!(releases.contains("1.5.0") && !releases.contains("1.6.0"), "{releases}");
+        for path in ["/", "/releases", "/appcast.xml", "/llms.txt"] {
+            assert!(!service.get(path).await.text().contains("javascript:"), "{path}");
+        }
+        service.stop().await;
+    }
+}
+
+/// Whoever owns the file of a backup goes on writing to it.
+#[tokio::test]
+async fn a_restored_image_is_a_file_of_its_own() {
+    let (folder, backup) = some_backup().await;
+    let target = Database::sqlite();
+    assert_eq!(restore(&backup, &target, folder.path()).0, 0);
+    let name = "Troupe-1.6.0.dmg";
+    let restored = folder.path().join("data/releases").join(name);
+    let published = fs::read(&restored).unwrap();
+    fs::write(backup.join("releases").join(name), "something else").unwrap();
+    assert_eq!(fs::read(&restored).unwrap(), published);
+}
+
+#[tokio::test]
+async fn a_deep_check_finds_an_image_that_was_changed() {
+    let (folder, backup) = some_backup().await;
+    let target = Database::sqlite();
+    assert_eq!(restore(&backup, &target, folder.path()).0, 0);
+    let check = |more: &[&str]| {
+        let mut command = Program::command(folder.path(), &["check", "--database-url", target.url()]);
+        command.args(more);
+        Program::run(command).1
+    };
+    assert!(check(&["--deep"]).contains("✓ images    3 images have the SHA-256 of what was published"));
+    edit(&folder.path().join("data/releases/Troupe-1.5.0.dmg"), |bytes| bytes[100] ^= 1);
+    assert!(check(&[]).contains("✓ release"), "the length is the same");
+    let output = check(&["--deep"]);
+    assert!(
+        output.contains("✗ images    Troupe-1.5.0.dmg cannot be trusted: its length or SHA-256 differs"),
+        "{output}"
+    );
 }
 
 #[tokio::test]
@@ -161,7 +217,7 @@ async fn an_image_whose_name_is_a_path_is_not_restored_and_everything_else_is() 
         }
         let planted = images_below(folder.path());
         for target in each_database().await {
-            let (code, output) = restore(&backup, &target, &home);
+            let (code, output) = restore_unverified(&backup, &target, &home);
             assert_eq!((code, target.count("people").await), (1, 300), "{output}");
             assert!(output.contains("the image of 1.4.0 (its row in the database is damaged)"), "{output}");
             let restored = files(&home.join("data/releases")).into_keys().collect::<Vec<_>>();
@@ -244,11 +300,11 @@ async fn a_backup_of_an_older_version_comes_back_up_to_date() {
     assert!(!renewed["counts"].is_empty(), "a newer version counted what was there");
     for target in each_database().await {
         println!("to {target:?}");
-        let (code, output) = restore(folder.path(), &target, folder.path());
+        let (code, output) = restore_unverified(folder.path(), &target, folder.path());
         assert_eq!(code, 0, "{output}");
         assert_eq!(target.everything().await, renewed);
         assert!(files(folder.path()) == before, "the backup is as it was");
-        let (code, output) = restore(folder.path(), &target, folder.path());
+        let (code, output) = restore_unverified(folder.path(), &target, folder.path());
         assert_eq!(code, 0, "again, and harmless: {output}");
     }
 }
@@ -264,7 +320,7 @@ async fn a_killed_restore_leaves_no_personal_data_behind() {
     Service::start(live(), target.clone()).await.stop().await;
     let lock = target.lock_for_writing("people").await;
 
-    let mut command = Program::command(home.path(), &["restore", backup.path().to_str().unwrap()]);
+    let mut command = Program::command(home.path(), &["restore", backup.path().to_str().unwrap(), "--unverified"]);
     command.args(["--database-url", target.url()]).env("SQLITE_TMPDIR", &temporary).env("TMPDIR", &temporary);
     let mut restoring = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     wait_for_a_blocked_lock(&target).await;
@@ -275,7 +331,7 @@ async fn a_killed_restore_leaves_no_personal_data_behind() {
     assert!(!home.path().join("data").exists());
     assert!(files(backup.path()) == before);
 
-    let (code, output) = restore(backup.path(), &target, home.path());
+    let (code, output) = restore_unverified(backup.path(), &target, home.path());
     assert_eq!((code, target.count("people").await), (0, 3000), "{output}");
 }
 
