@@ -119,6 +119,6 @@ async fn start() -> (App, (String, Vec<u8>)) {
         forwards_messages: false,
         unconfigured_proxy: UnconfiguredProxy::default(),
     };
-    let app = App::new(&settings, base_url, service, &content).expect("the site builds");
+    let app = App::new(&settings, base_url, service, &content, 16).expect("the site builds");
     (app, (format!("/releases/{}", release.file), image))
 }

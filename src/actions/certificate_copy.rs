@@ -22,25 +22,28 @@ pub(super) struct CertificateCopy {
     failure: Hourly,
 }
 
+/// The beginning of the first line, by which the file is recognized before it is deleted.
+const MARK: &str = "# Porchlight's copy of the certificate";
+
 fn path_in(folder: &Path) -> PathBuf {
-    folder.join("certificate.pem")
+    folder.join("acme-certificate.pem")
 }
 
 /// Deletes the copy of a certificate that is no longer ordered.
 pub fn delete_certificate_copy(folder: &Path) {
     let path = path_in(folder);
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            tracing::warn!(%error, path = %path.display(), "cannot delete the copy of a certificate");
-        }
-        _ => {}
+    if !fs::read(&path).is_ok_and(|text| text.starts_with(MARK.as_bytes())) {
+        return;
+    }
+    if let Err(error) = fs::remove_file(&path) {
+        tracing::warn!(%error, path = %path.display(), "cannot delete the copy of a certificate");
     }
 }
 
 impl CertificateCopy {
     /// Deletes a copy that was made for other settings.
     pub(super) fn open(folder: &Path, email: &str, directory: &str, hosts: &str) -> Self {
-        let settings = format!("# {hosts} from {directory} for {email}");
+        let settings = format!("{MARK} of {hosts}, from {directory}, for {email}");
         let copy = Self { path: path_in(folder), settings, failure: Hourly::default() };
         if copy.read().is_none() {
             delete_certificate_copy(folder);

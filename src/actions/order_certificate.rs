@@ -164,21 +164,33 @@ impl CertificateOrders {
             let failure = stored.failure.as_ref()?;
             Some(format!("{failure}; the next attempt is at {}", stored.next_attempt().rfc3339()))
         });
-        if let Some(certificate) = stored.and_then(read) {
+        let ordered = stored.and_then(read);
+        if ordered.is_some() {
             self.keep_copy(stored);
-            return Ok(CertificateState {
-                renewal: Some(renewal_time(&certificate)),
-                certificate: Some(certificate),
-                failure,
-            });
         }
-        let now = self.clock.now();
-        let before = self.store.acme_certificates().await?;
-        let before = before.iter().filter_map(read);
-        let usable = before.filter(|certificate| certificate.covers(&self.hosts[0]) && now < certificate.expires());
-        let certificate = usable.max_by_key(SiteCertificate::expires);
-        let failure = failure.or_else(|| certificate.as_ref().map(|_| ORDERED_BEFORE.to_owned()));
-        Ok(CertificateState { certificate, failure, renewal: None })
+        let renewal = ordered.as_ref().map(renewal_time);
+        if ordered.as_ref().is_some_and(|certificate| self.is_usable(certificate)) {
+            return Ok(CertificateState { certificate: ordered, failure, renewal });
+        }
+        let from_before = self.from_before().await?;
+        let failure = failure.or_else(|| from_before.as_ref().map(|_| ORDERED_BEFORE.to_owned()));
+        Ok(CertificateState { certificate: from_before.or(ordered), failure, renewal })
+    }
+
+    fn is_usable(&self, certificate: &SiteCertificate) -> bool {
+        certificate.covers(&self.hosts[0]) && self.clock.now() < certificate.expires()
+    }
+
+    /// Returns the best certificate that was ordered for other hosts, or by another authority, which browsers may not trust.
+    async fn from_before(&self) -> Result<Option<SiteCertificate>, StoreFailure> {
+        let stored = self.store.acme_certificates().await?;
+        let certificates = stored.iter().filter_map(|(directory, chain, private_key)| {
+            let certificate = SiteCertificate::from_pem(chain.as_bytes(), private_key.as_bytes()).ok()?;
+            Some((*directory == self.key.directory, certificate))
+        });
+        let usable = certificates.filter(|(_, certificate)| self.is_usable(certificate));
+        let best = usable.max_by_key(|(same_authority, certificate)| (*same_authority, certificate.expires()));
+        Ok(best.map(|(_, certificate)| certificate))
     }
 
     fn keep_copy(&self, stored: Option<&StoredCertificate>) {

@@ -77,8 +77,8 @@ pub enum LetterFailure {
     )]
     TooManyRefusals(String),
     #[error(
-        "The mail server rejected {MAX_CONSECUTIVE_REFUSALS} recipients as unknown mailboxes and a mail to `contact_to` as well, \
-         so the recipients wait again; the last reply was: {0}"
+        "The mail server rejected every recipient as an unknown mailbox and a mail to `contact_to` as well, so the recipients \
+         wait again; the last reply was: {0}"
     )]
     EverythingRefused(String),
 }
@@ -245,8 +245,11 @@ impl LetterSender {
                 failure @ (SendFailure::RecipientRejected { permanent: true, .. }
                 | SendFailure::MessageRejected { permanent: true, .. }),
             ) => Err(LetterFailure::EverythingRefused(failure.detail().to_owned())),
-            // The next rejected mailbox asks again.
-            Err(failure) => Ok(LetterStep::ServerUnavailable(failure.detail().to_owned())),
+            Err(SendFailure::Unavailable(cause)) => Ok(LetterStep::ServerUnavailable(cause.detail)),
+            Err(_) => {
+                self.refusals.mail_to_makers_unknown();
+                Ok(LetterStep::Finished)
+            }
         }
     }
 
@@ -256,13 +259,13 @@ impl LetterSender {
     }
 
     /// Ends a run that stops before all recipients are finished. If the mail server accepted no letter in it, the
-    /// recipients that it rejected as unknown mailboxes wait again.
+    /// recipients that it refused wait again.
     ///
     /// # Errors
     /// When the database is unavailable: those recipients stay refused.
     pub async fn stop(&mut self) -> Result<(), LetterFailure> {
-        let mailboxes = self.refusals.take_held_mailboxes();
-        if mailboxes.is_empty() { Ok(()) } else { self.take_back(&mailboxes, self.clock.now()).await }
+        let refused = self.refusals.take_unconfirmed();
+        if refused.is_empty() { Ok(()) } else { self.take_back(&refused, self.clock.now()).await }
     }
 
     /// Closes the connection to the mail server, if one is open.

@@ -111,7 +111,7 @@ async fn run_checks(settings: &Settings, name_servers: &NameServers, deep: bool)
         }
         Err(failure) => findings.push(Finding::failed("site", failure.to_string())),
     }
-    if deep {
+    if deep && store.is_some() {
         findings.push(check_images(settings, &releases).await);
     }
     findings.extend(check_certificate(settings, store.as_ref(), Clock::System.now()).await);

@@ -116,7 +116,7 @@ enum Command {
     Restore {
         /// Folder that `porchlight backup` wrote
         folder: PathBuf,
-        /// Restore a backup that has no manifest.json or was changed since: only if you changed it yourself
+        /// Restore a backup that has no manifest.json, or was changed since; only if you trust it
         #[arg(long)]
         unverified: bool,
     },

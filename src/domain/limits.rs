@@ -121,7 +121,7 @@ pub const CERTIFICATE_NOTICE: Duration = Duration::from_hours(10 * 24);
 pub const MAX_LETTER_SUBJECT_CHARS: usize = 150;
 /// Largest file of the monthly letter.
 pub const MAX_LETTER_BYTES: usize = 64 * 1024;
-/// So many permanent rejections of letters in a row are about the sender and not about the recipients.
+/// So many permanent rejections of letters may be about the sender and not about the recipients.
 pub const MAX_CONSECUTIVE_REFUSALS: usize = 5;
 /// How much of a returned mail is read. What it reports comes before the copy of the letter.
 pub const MAX_RETURNED_MAIL_BYTES: usize = 1024 * 1024;
@@ -138,11 +138,13 @@ pub const MAX_BUILD_CHARS: usize = 32;
 /// Largest release notes.
 pub const MAX_RELEASE_NOTES_BYTES: usize = 64 * 1024;
 
-/// Most connections of one peer to the ops listener, loopback aside.
+/// Most connections of one peer to the ops listener, loopback and trusted proxies aside.
 pub const MAX_OPS_CONNECTIONS_PER_PEER: usize = 16;
 /// Wrong tokens that the ops listener answers at once, of all peers together: 10 a minute, 10 at once.
 pub const WRONG_OPS_TOKENS: RateLimit = RateLimit { burst: 10, interval: Duration::from_secs(6) };
 /// How late any further wrong token is answered.
 pub const WRONG_OPS_TOKEN_DELAY: Duration = Duration::from_secs(1);
+/// How many wrong tokens may wait for their answer at once: half of the connections.
+pub const MAX_LATE_OPS_ANSWERS: usize = MAX_OPS_CONNECTIONS / 2;
 /// Shortest value of the setting `ops_token`.
 pub const MIN_OPS_TOKEN_CHARS: usize = 16;

@@ -102,8 +102,8 @@ impl From<Error> for FailureCause {
                 format!("its certificate is not trusted by this system, which `smtp_url` requires ({error})")
             }
             Some(rustls::Error::InvalidMessage(_)) => format!(
-                "it sent something that is not TLS where TLS had to begin, as somebody between it and this machine could \
-                 ({error})"
+                "it sent something that is not TLS where TLS had to begin: the port may be one for smtp:// instead of smtps://, or \
+                 somebody on the path interferes ({error})"
             ),
             _ => error.to_string(),
         };

@@ -15,9 +15,8 @@ const SAVE_ACCOUNT: &str = "INSERT INTO acme_accounts (directory, credentials) V
 const SELECT_CERTIFICATE: &str = "SELECT chain, private_key, failures, failure, next_attempt FROM acme_certificates \
      WHERE directory = $1 AND hosts = $2";
 
-/// Whatever authority and hosts they are from.
 const SELECT_CERTIFICATES: &str =
-    "SELECT chain, private_key, failures, failure, next_attempt FROM acme_certificates WHERE chain IS NOT NULL";
+    "SELECT directory, chain, private_key FROM acme_certificates WHERE chain IS NOT NULL AND private_key IS NOT NULL";
 
 const ENSURE_CERTIFICATE: &str = "INSERT INTO acme_certificates (directory, hosts, failures, next_attempt, lease_until) \
      VALUES ($1, $2, 0, 0, 0) ON CONFLICT (directory, hosts) DO NOTHING";
@@ -120,11 +119,11 @@ impl Store {
         }))
     }
 
-    /// Returns every certificate, whatever settings it was ordered with.
+    /// Returns every certificate, whatever hosts it was ordered for: its authority, its chain and its key.
     ///
     /// # Errors
     /// When the database is unavailable.
-    pub async fn acme_certificates(&self) -> Result<Vec<StoredCertificate>, StoreFailure> {
+    pub async fn acme_certificates(&self) -> Result<Vec<(String, String, String)>, StoreFailure> {
         Ok(on_pool!(self, |pool| sqlx::query_as(SELECT_CERTIFICATES).fetch_all(pool).await?))
     }
 

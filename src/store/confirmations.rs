@@ -130,11 +130,12 @@ pub(super) const DELETE_CONFIRMATION: &str = "DELETE FROM confirmations WHERE ad
 /// The link answers as before until it expires.
 const DECLINE: &str = "UPDATE confirmations SET state = 'declined', at = $2 WHERE address = $1";
 
-/// Locks people before confirmations, as signups do.
+/// Locks people before confirmations, as signups do. Begins where the step before ended, so that PostgreSQL does not pass the
+/// index entries of deleted rows again.
 const SELECT_EXPIRED: Statement = Statement {
-    sqlite: "SELECT address FROM confirmations WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2",
-    postgres: "SELECT p.address FROM confirmations f JOIN people p ON p.address = f.address \
-               WHERE f.expires_at <= $1 ORDER BY f.expires_at LIMIT $2 FOR UPDATE OF p SKIP LOCKED",
+    sqlite: "SELECT address, expires_at FROM confirmations WHERE expires_at BETWEEN $1 AND $2 ORDER BY expires_at LIMIT $3",
+    postgres: "SELECT p.address, f.expires_at FROM confirmations f JOIN people p ON p.address = f.address \
+               WHERE f.expires_at BETWEEN $1 AND $2 ORDER BY f.expires_at LIMIT $3 FOR UPDATE OF p SKIP LOCKED",
 };
 
 const DELETE_OLD_HASHES: &str = "DELETE FROM asked_addresses WHERE hash IN \
@@ -244,22 +245,26 @@ impl Store {
     /// # Errors
     /// When the database is unavailable. Rows that were deleted before stay deleted.
     pub async fn prune_confirmations(&self, now: Timestamp) -> Result<(), StoreFailure> {
-        let mut steps = Steps::default();
-        while steps.should_repeat(self.delete_expired(now.unix_millis()).await)? {}
+        let (mut steps, mut from) = (Steps::default(), i64::MIN);
+        while steps.should_repeat(self.delete_expired(&mut from, now.unix_millis()).await)? {}
         let oldest = now.before(CONFIRMATION_PERIOD).unix_millis();
         while steps.should_repeat(self.delete_old_hashes(oldest).await)? {}
         Ok(())
     }
 
-    async fn delete_expired(&self, now: i64) -> Result<u64, StepFailure> {
-        Ok(in_transaction!(self, |tx, sql| {
-            let select = sqlx::query_scalar(sql(SELECT_EXPIRED)).bind(now).bind(limits::MAX_ROWS_PER_STEP);
-            let expired: Vec<String> = select.fetch_all(&mut *tx).await?;
-            let batch = expired.iter().map(|address| json!({ "address": address, "at": now }));
+    /// Deletes some that expired at `from` or later, and sets it to when the last of them did.
+    async fn delete_expired(&self, from: &mut i64, now: i64) -> Result<u64, StepFailure> {
+        let (deleted, last) = in_transaction!(self, |tx, sql| {
+            let select = sqlx::query_as(sql(SELECT_EXPIRED)).bind(*from).bind(now).bind(limits::MAX_ROWS_PER_STEP);
+            let expired: Vec<(String, i64)> = select.fetch_all(&mut *tx).await?;
+            let batch = expired.iter().map(|(address, _)| json!({ "address": address, "at": now }));
             let batch = batch.collect::<Value>().to_string();
             sqlx::query(sql(DELETE_REPLACED_CONSENTS)).bind(&batch).execute(&mut *tx).await?;
-            sqlx::query(sql(DELETE_REPLACED)).bind(&batch).execute(&mut *tx).await?.rows_affected()
-        }))
+            let deleted = sqlx::query(sql(DELETE_REPLACED)).bind(&batch).execute(&mut *tx).await?.rows_affected();
+            (deleted, expired.last().map(|(_, expires_at)| *expires_at))
+        });
+        *from = last.unwrap_or(*from);
+        Ok(deleted)
     }
 
     async fn delete_old_hashes(&self, oldest: i64) -> Result<u64, StepFailure> {

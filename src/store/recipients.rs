@@ -26,7 +26,7 @@ macro_rules! select_opted_in {
         concat!(
             "SELECT p.address, p.email FROM people p JOIN consents c ON c.id = p.opt_in ",
             $join,
-            "WHERE p.address > $1 ORDER BY p.address LIMIT $2"
+            " WHERE p.address > $1 ORDER BY p.address LIMIT $2"
         )
     };
 }
@@ -34,7 +34,8 @@ macro_rules! select_opted_in {
 const SELECT_OPTED_IN: &str = select_opted_in!("");
 
 /// Only those who have an unsubscribe token.
-pub(super) const SELECT_WITH_TOKEN: &str = select_opted_in!("JOIN unsubscribe_tokens t ON t.address = p.address ");
+pub(super) const SELECT_WITH_TOKEN: &str =
+    select_opted_in!("JOIN unsubscribe_tokens t ON t.address = p.address AND t.address > $1");
 
 /// Those of the hashes that are suppressed.
 pub(super) const SELECT_SUPPRESSED: Statement =

@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use porchlight::config::RawSettings;
+use porchlight::domain::letter::Letter;
 use porchlight::domain::limits::CONFIRMATION_PERIOD;
 use porchlight::store::{Database as StoredIn, Store};
 use serde_json::json;
@@ -23,13 +24,16 @@ const FILL: &str = "
     INSERT INTO confirmations (address, consent, state, at, expires_at, tries)
         SELECT 'p' || n || '@example.com', 'c' || n, 'sent', {now}, {now} + 1000 * n, 0
         FROM generate_series(1, {people}) AS n WHERE {pending};
+    INSERT INTO unsubscribe_tokens (token, address, at)
+        SELECT LPAD(CAST(n AS TEXT), 32, 'A'), 'p' || n || '@example.com', {now} FROM generate_series(1, {people}) AS n;
     ANALYZE";
 
 /// The rows of these tables that all statements so far have read, by an index or without one. Connections report them within a
-/// second after they become idle, and all at once.
+/// second after they become idle, and all at once. An index alone may have what a join needs, so its entries count, too.
 async fn rows_read(database: &Database) -> i64 {
-    let sum = "SELECT CAST(SUM(seq_tup_read + COALESCE(idx_tup_fetch, 0)) AS BIGINT) FROM pg_stat_user_tables \
-               WHERE relname IN ('people', 'consents', 'confirmations')";
+    let sum = "SELECT CAST(SUM(seq_tup_read) + (SELECT SUM(idx_tup_read) FROM pg_stat_user_indexes) AS BIGINT) \
+               FROM pg_stat_user_tables \
+               WHERE relname IN ('people', 'consents', 'confirmations', 'unsubscribe_tokens', 'letter_recipients', 'suppressions')";
     database.number(sum).await
 }
 
@@ -91,14 +95,19 @@ async fn each_pending_opt_in_that_expires_is_deleted_once_and_read_a_few_times()
 }
 
 #[tokio::test]
-async fn the_recipients_of_a_letter_are_read_once_each() {
+async fn starting_a_letter_reads_each_recipient_a_few_times() {
     let (service, store) = filled(RawSettings::default(), false).await;
     let before = rows_read(&service.database).await;
     assert_eq!(store.count_recipients().await.expect("a number"), PEOPLE.unsigned_abs());
-    // The connections report what they did when they end.
+    store
+        .start_letter(&Letter::parse("# News\n\nMore.\n").expect("a letter"), service.clock.now())
+        .await
+        .expect("a start");
+    wait_for_changes(&service.database, "letter_recipients", "n_tup_ins", PEOPLE).await;
+    // The connections report the rest when they end.
     store.close().await;
-    wait_until("the statistics", async || rows_read(&service.database).await > before + PEOPLE).await;
+    wait_until("the statistics", async || rows_read(&service.database).await > before + 4 * PEOPLE).await;
     let read = rows_read(&service.database).await - before;
-    assert!(read < 4 * PEOPLE, "{read} rows");
+    assert!(read < 20 * PEOPLE, "{read} rows");
     service.stop().await;
 }

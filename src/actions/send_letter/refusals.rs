@@ -23,6 +23,8 @@ pub(super) struct Refusals {
     makers_accepted: bool,
     /// The mailboxes that it rejected before it accepted a letter.
     held_mailboxes: Vec<EmailAddress>,
+    /// How many there were when a mail to the makers was last neither accepted nor refused.
+    held_when_unknown: usize,
     /// The recipients that it refused for other reasons since it accepted a letter.
     others: Vec<EmailAddress>,
 }
@@ -56,11 +58,16 @@ impl Refusals {
     /// Whether so many mailboxes were rejected, and nothing else accepted, that a mail to the makers has to show whether the
     /// mail server rejects all of them.
     pub(super) fn need_mail_to_makers(&self) -> bool {
-        !self.makers_accepted && self.held_mailboxes.len() >= MAX_CONSECUTIVE_REFUSALS
+        !self.makers_accepted && self.held_mailboxes.len() >= self.held_when_unknown + MAX_CONSECUTIVE_REFUSALS
     }
 
     pub(super) fn mail_to_makers_accepted(&mut self) {
         self.makers_accepted = true;
+    }
+
+    /// The mail to the makers was neither accepted nor refused. Another one is due after as many rejected mailboxes.
+    pub(super) fn mail_to_makers_unknown(&mut self) {
+        self.held_when_unknown = self.held_mailboxes.len();
     }
 
     /// Forgets those who were refused for other reasons, and returns them.
@@ -68,8 +75,8 @@ impl Refusals {
         mem::take(&mut self.others)
     }
 
-    /// Forgets the rejected mailboxes that no acceptance has confirmed, and returns them.
-    pub(super) fn take_held_mailboxes(&mut self) -> Vec<EmailAddress> {
-        mem::take(&mut self.held_mailboxes)
+    /// Forgets the refusals of a run in which nothing was accepted, and returns them.
+    pub(super) fn take_unconfirmed(&mut self) -> Vec<EmailAddress> {
+        if self.any_accepted { Vec::new() } else { [self.take_others(), mem::take(&mut self.held_mailboxes)].concat() }
     }
 }

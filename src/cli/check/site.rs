@@ -91,19 +91,22 @@ pub(super) async fn check_images(settings: &Settings, releases: &Releases) -> Fi
         Ok(images) => images,
         Err(error) => return Finding::failed(NAME, error.to_string()),
     };
-    let mut verified = 0_u64;
+    let (mut verified, mut failures) = (0_u64, Vec::new());
     for release in releases.available().filter(|release| release.external_url.is_none()) {
-        if let Err(failure) = images.verify(release).await {
-            let detail = format!(
-                "{} cannot be trusted: {failure}. Withdraw {}, or put back the file that was published.",
-                release.file, release.version
-            );
-            return Finding::failed(NAME, detail);
+        match images.verify(release).await {
+            Ok(()) => verified += 1,
+            Err(failure) => failures.push(format!("{} ({failure})", release.file)),
         }
-        verified += 1;
     }
-    let images = quantity(verified, "image has", "images have");
-    Finding::ok(NAME, format!("{images} the SHA-256 of what was published"))
+    if failures.is_empty() {
+        let images = quantity(verified, "image has", "images have");
+        return Finding::ok(NAME, format!("{images} the SHA-256 of what was published"));
+    }
+    let detail = format!(
+        "Not what was published: {}. Put back the published file, or withdraw the release.",
+        failures.join(", ")
+    );
+    Finding::failed(NAME, detail)
 }
 
 fn place(catalog: &ReleaseCatalog, release: &Release) -> String {

@@ -1,6 +1,7 @@
 //! Limits per client: which client sent a request, and how many requests and connections it may have.
 //!
-//! Peers in local networks are not limited, because they are proxies or colleagues, unless a trusted proxy names them.
+//! Peers in local networks are not limited, because they are proxies or colleagues, unless a trusted proxy names them. Only
+//! on the ops listener they are.
 //! An address is used for this alone. It is neither stored nor logged.
 
 mod buckets;
@@ -82,10 +83,10 @@ impl ClientLimits {
         self.open(&self.connections, Refusal::ConnectionsPerClient, peer, now)
     }
 
-    /// As [`Self::open_connection`], for the ops listener. Whatever the settings, peers on other machines are limited, in
-    /// local networks, too: anybody who reaches it could otherwise take all of its connections.
+    /// As [`Self::open_connection`], for the ops listener. Peers on other machines are limited in local networks, too, and with
+    /// `client_limits = off`: anybody who reaches it could otherwise take all of its connections.
     pub(crate) fn open_ops_connection(&self, peer: Peer, now: Timestamp) -> Option<ClientSlot> {
-        if peer.address().is_loopback() {
+        if peer.address().is_loopback() || self.is_trusted_proxy(peer) {
             return Some(ClientSlot::UNLIMITED);
         }
         self.count_open(&self.ops_connections, Refusal::OpsConnections, peer, now)
@@ -97,12 +98,14 @@ impl ClientLimits {
     }
 
     fn open(&self, counts: &Arc<OpenCounts>, refusal: Refusal, peer: Peer, now: Timestamp) -> Option<ClientSlot> {
-        let ClientSettings { proxies, limits } = &self.settings;
-        let is_proxy = proxies.as_ref().is_some_and(|proxies| proxies.contains(peer.address()));
-        if !limits || is_proxy || peer.is_local() {
+        if !self.settings.limits || self.is_trusted_proxy(peer) || peer.is_local() {
             return Some(ClientSlot::UNLIMITED);
         }
         self.count_open(counts, refusal, peer, now)
+    }
+
+    fn is_trusted_proxy(&self, peer: Peer) -> bool {
+        self.settings.proxies.as_ref().is_some_and(|proxies| proxies.contains(peer.address()))
     }
 
     fn count_open(&self, counts: &Arc<OpenCounts>, refusal: Refusal, peer: Peer, now: Timestamp) -> Option<ClientSlot> {

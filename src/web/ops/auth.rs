@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
 use axum::response::Response;
 use base64::Engine as _;
@@ -10,8 +9,10 @@ use base64::engine::general_purpose::STANDARD;
 use http::header::{AUTHORIZATION, CONNECTION, HOST, WWW_AUTHENTICATE};
 use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, StatusCode};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::sleep;
 
-use crate::domain::limits::{WRONG_OPS_TOKEN_DELAY, WRONG_OPS_TOKENS};
+use crate::domain::limits::{MAX_LATE_OPS_ANSWERS, WRONG_OPS_TOKEN_DELAY, WRONG_OPS_TOKENS};
 use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
 use crate::web::response::text_response;
@@ -21,30 +22,41 @@ use crate::web::response::text_response;
 ///
 /// A wrong token ends the connection. Beyond [`WRONG_OPS_TOKENS`] it is also answered late, so that each connection tries one
 /// token in [`WRONG_OPS_TOKEN_DELAY`]. All peers are counted together, so that it takes no memory. The right token is never
-/// refused or delayed, so that an attacker cannot lock the makers out.
+/// refused or delayed. At most [`MAX_LATE_OPS_ANSWERS`] wait at once: whoever guesses through the makers' own proxy leaves
+/// connections for them.
 #[derive(Clone, Debug)]
 pub struct OpsAuth {
     token: Option<Sha256>,
     /// When the bucket of wrong tokens is full again.
     wrong_tokens: Arc<Mutex<Option<Timestamp>>>,
+    late_answers: Arc<Semaphore>,
 }
 
 impl OpsAuth {
     #[must_use]
     pub fn new(token: Option<&str>) -> Self {
-        Self { token: token.map(|token| Sha256::of(token.as_bytes())), wrong_tokens: Arc::default() }
+        Self {
+            token: token.map(|token| Sha256::of(token.as_bytes())),
+            wrong_tokens: Arc::default(),
+            late_answers: Arc::new(Semaphore::new(MAX_LATE_OPS_ANSWERS)),
+        }
     }
 
     /// Returns why the request is not allowed, if it is not.
     pub(super) fn rejection(&self, headers: &HeaderMap, now: Timestamp) -> Option<Rejection> {
-        let at_once = |response| Some(Rejection { response, delay: Duration::ZERO });
+        let at_once = |response| Some(Rejection { response, late: None });
         match &self.token {
             Some(token) => match credential(headers) {
                 Some(sent) if is_equal(&Sha256::of(&sent), token) => None,
                 Some(_) => {
                     let mut response = unauthorized();
                     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-                    Some(Rejection { response, delay: self.count_wrong_token(now) })
+                    let late = if self.is_one_of_many(now) {
+                        self.late_answers.clone().try_acquire_owned().ok()
+                    } else {
+                        None
+                    };
+                    Some(Rejection { response, late })
                 }
                 None => at_once(unauthorized()),
             },
@@ -56,24 +68,31 @@ impl OpsAuth {
         }
     }
 
-    /// Returns how late the wrong token is to be answered.
-    fn count_wrong_token(&self, now: Timestamp) -> Duration {
+    /// Counts a wrong token. Returns whether there were too many.
+    fn is_one_of_many(&self, now: Timestamp) -> bool {
         let mut full_at = self.wrong_tokens.lock().unwrap_or_else(PoisonError::into_inner);
-        match WRONG_OPS_TOKENS.take(*full_at, now) {
-            Ok(next) => {
-                *full_at = Some(next);
-                Duration::ZERO
-            }
-            Err(_) => WRONG_OPS_TOKEN_DELAY,
-        }
+        let taken = WRONG_OPS_TOKENS.take(*full_at, now);
+        *full_at = taken.ok().or(*full_at);
+        taken.is_err()
     }
 }
 
-/// The response to a request that is not allowed, and how late it is sent.
+/// A request that is not allowed.
 #[derive(Debug)]
 pub(super) struct Rejection {
-    pub response: Response,
-    pub delay: Duration,
+    response: Response,
+    /// The right to answer late, if that has to be.
+    late: Option<OwnedSemaphorePermit>,
+}
+
+impl Rejection {
+    /// Returns the response when it is time to send it.
+    pub(super) async fn respond(self) -> Response {
+        if self.late.is_some() {
+            sleep(WRONG_OPS_TOKEN_DELAY).await;
+        }
+        self.response
+    }
 }
 
 /// Compares in constant time, so that the duration does not reveal where the hashes differ.
@@ -120,6 +139,7 @@ fn unauthorized() -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::limits::MAX_OPS_CONNECTIONS;
 
     const NOW: Timestamp = Timestamp::from_unix_millis(1_794_744_000_000);
 
@@ -162,18 +182,37 @@ mod tests {
     fn wrong_tokens_are_answered_late_and_the_right_one_never_is() {
         let guarded = OpsAuth::new(Some("a token that is long"));
         let wrong = |now| guarded.rejection(&headers(&[("authorization", "Bearer a wrong token")]), now).unwrap();
-        for _ in 0..WRONG_OPS_TOKENS.burst {
-            let Rejection { response, delay } = wrong(NOW);
-            assert_eq!((response.status().as_u16(), delay), (401, Duration::ZERO));
+        for is_late in [vec![false; WRONG_OPS_TOKENS.burst as usize], vec![true]].concat() {
+            let Rejection { response, late } = wrong(NOW);
+            assert_eq!((response.status().as_u16(), late.is_some()), (401, is_late));
             assert_eq!(response.headers()[CONNECTION], "close");
         }
-        let Rejection { response, delay } = wrong(NOW);
-        assert_eq!((response.status().as_u16(), delay), (401, WRONG_OPS_TOKEN_DELAY));
-        assert_eq!(response.headers()[CONNECTION], "close");
         assert!(guarded.rejection(&headers(&[("authorization", "Bearer a token that is long")]), NOW).is_none());
         let asks_for_it = guarded.rejection(&HeaderMap::new(), NOW).unwrap();
-        assert_eq!((asks_for_it.response.status().as_u16(), asks_for_it.delay), (401, Duration::ZERO));
+        assert_eq!((asks_for_it.response.status().as_u16(), asks_for_it.late.is_some()), (401, false));
         assert!(!asks_for_it.response.headers().contains_key(CONNECTION), "a browser asks its user");
-        assert_eq!(wrong(NOW.after(WRONG_OPS_TOKENS.interval)).delay, Duration::ZERO);
+        assert!(wrong(NOW.after(WRONG_OPS_TOKENS.interval)).late.is_none());
+    }
+
+    #[test]
+    fn late_answers_leave_connections_for_the_makers() {
+        let guarded = OpsAuth::new(Some("a token that is long"));
+        let wrong = || guarded.rejection(&headers(&[("authorization", "Bearer a wrong token")]), NOW).unwrap();
+        let rejections: Vec<_> = (0..10 * MAX_OPS_CONNECTIONS).map(|_| wrong()).collect();
+        assert_eq!(rejections.iter().filter(|rejection| rejection.late.is_some()).count(), MAX_LATE_OPS_ANSWERS);
+        assert!(MAX_LATE_OPS_ANSWERS < MAX_OPS_CONNECTIONS);
+        drop(rejections);
+        assert!(wrong().late.is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_late_answer_takes_a_second() {
+        let guarded = OpsAuth::new(Some("a token that is long"));
+        let wrong = || guarded.rejection(&headers(&[("authorization", "Bearer a wrong token")]), NOW).unwrap();
+        for seconds in [vec![0; WRONG_OPS_TOKENS.burst as usize], vec![1]].concat() {
+            let started = tokio::time::Instant::now();
+            assert_eq!(wrong().respond().await.status().as_u16(), 401);
+            assert_eq!(started.elapsed().as_secs(), seconds);
+        }
     }
 }

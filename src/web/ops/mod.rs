@@ -11,7 +11,7 @@ use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
 use serde_json::{Map, Value, json};
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 use super::app::App;
 use super::headers;
@@ -21,7 +21,6 @@ use crate::actions::{CertificateStatus, readiness};
 use crate::config::test_panic;
 use crate::site::Content;
 
-use self::auth::Rejection;
 pub use auth::OpsAuth;
 
 /// No scripts, no forms, nothing from other origins.
@@ -43,12 +42,7 @@ pub async fn handle(app: App, auth: OpsAuth, request: Request) -> Response {
         }
         match auth.rejection(&head.headers, app.service().clock.now()) {
             None => respond(&app, &head).await,
-            Some(Rejection { response, delay }) => {
-                if !delay.is_zero() {
-                    sleep(delay).await;
-                }
-                response
-            }
+            Some(rejection) => rejection.respond().await,
         }
     };
     let mut response = catch_panic_in(respond, || {

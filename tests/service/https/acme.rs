@@ -7,14 +7,19 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use porchlight::actions::CertificateOrders;
 use porchlight::clock::Clock;
+use porchlight::config::AcmeSettings;
 use porchlight::domain::time::Timestamp;
+use porchlight::store::{Database as StoredIn, Store};
 use rustix::process::Signal;
 use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 
 use super::{FURTHER, HOST, curl};
-use crate::harness::{Authority, Database, Pebble, Program, Site, each_database, free_port, wait_until};
+use crate::harness::{
+    Authority, Database, Pebble, Program, Site, each_database, each_migrated_database, free_port, wait_until,
+};
 
 /// How many seconds a certificate is valid that is not renewed during a test.
 const LONG: u32 = 24 * 3600;
@@ -293,7 +298,7 @@ async fn an_instance_starts_with_https_while_the_database_server_is_away() {
     pebble.save_root(&root);
     let instance = Instance::start(folder.path(), &database, &pebble, redirect);
     instance.wait_for_certificate().await;
-    let copy = folder.path().join("data/certificate.pem");
+    let copy = folder.path().join("data/acme-certificate.pem");
     wait_until("a copy", async || copy.exists()).await;
     let mode = std::fs::metadata(&copy).expect("a copy").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
@@ -316,4 +321,47 @@ async fn an_instance_starts_with_https_while_the_database_server_is_away() {
     wait_until("the certificate in the database", async || instance.is_trusted_by(&root)).await;
     wait_until("a copy", async || copy.exists()).await;
     instance.stop();
+}
+
+/// A certificate that is valid until the end of that year, and its key.
+fn issued(year: i32) -> (String, String) {
+    let mut params = rcgen::CertificateParams::new(vec![HOST.to_owned()]).expect("a host");
+    (params.not_before, params.not_after) = (rcgen::date_time_ymd(2020, 1, 1), rcgen::date_time_ymd(year, 12, 31));
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let chain = params.self_signed(&key).expect("a certificate").pem();
+    (chain, key.serialize_pem())
+}
+
+#[tokio::test]
+async fn of_the_certificates_from_before_a_valid_one_of_the_same_authority_is_served() {
+    let settings = AcmeSettings {
+        email: "me@troupe.example".to_owned(),
+        directory: "https://production.example/dir".to_owned(),
+        ca_file: None,
+    };
+    for database in each_migrated_database().await {
+        let store = Store::open(&StoredIn::parse(database.url()).expect("a database")).expect("a store");
+        let orders = CertificateOrders::new(&settings, vec![HOST.to_owned()], store.clone(), Clock::System);
+        let served = async || {
+            let certificate = orders.state().await.expect("a database").certificate;
+            certificate.map(|certificate| certificate.expires().date()).unwrap_or_default()
+        };
+        assert_eq!(served().await, "");
+        for (year, directory, hosts, expected) in [
+            (2021, "https://staging.example/dir", "a", ""),
+            (2060, "https://staging.example/dir", "b", "2060-12-31"),
+            (2050, &settings.directory, "c", "2050-12-31"),
+            (2055, &settings.directory, "d", "2055-12-31"),
+            (2021, &settings.directory, HOST, "2055-12-31"),
+        ] {
+            let (chain, key) = issued(year);
+            let insert = format!(
+                "INSERT INTO acme_certificates (directory, hosts, chain, private_key, failures, next_attempt, lease_until) \
+                 VALUES ('{directory}', '{hosts}', '{chain}', '{key}', 0, 0, 0)"
+            );
+            database.execute(&insert).await;
+            assert_eq!(served().await, expected, "{year} from {directory} for {hosts}");
+        }
+        store.close().await;
+    }
 }

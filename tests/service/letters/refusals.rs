@@ -132,6 +132,22 @@ async fn invented_addresses_do_not_keep_the_letter_from_others() {
 }
 
 #[tokio::test]
+async fn a_letter_goes_on_while_a_mail_to_the_makers_is_neither_accepted_nor_refused() {
+    on_each_database(async |fixture| {
+        let invented: Vec<_> = (0..12).map(|number| format!("invented{number}")).collect();
+        let names: Vec<_> = invented.iter().map(String::as_str).chain(["ada"]).collect();
+        start_in_order(fixture, &names).await;
+        fixture.server.command("reject invented 550 5.1.1 no such user").await;
+        fixture.server.command("reject makers 451 4.7.1 greylisted").await;
+        let (code, output) = fixture.send(&fixture.file("a.md", LETTER));
+        assert_eq!(code, 0, "{output}");
+        assert_eq!(fixture.recipients().await, ["ada@example.com"]);
+        assert_eq!(fixture.status()["refused"], 12);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn rejected_mailboxes_do_not_count_among_the_refusals_that_stop_a_run() {
     on_each_database(async |fixture| {
         let names = ["ada", "odd0", "gone0", "odd1", "gone1", "odd2", "gone2", "odd3", "gone3", "odd4", "bob"];
@@ -228,10 +244,9 @@ async fn nobody_is_suppressed_in_a_run_without_an_accepted_letter() {
 #[tokio::test]
 async fn a_run_that_stops_before_anybody_is_accepted_lets_the_refused_wait_again() {
     on_each_database(async |fixture| {
-        for number in 0..3 {
-            fixture.download(&format!("p{number}@example.com"), true).await;
-        }
-        fixture.server.command("reply recipient 550 5.1.1 no such user").await;
+        start_in_order(fixture, &["p0", "p1", "p2"]).await;
+        fixture.server.command("reject p0 550 5.1.1 no such user").await;
+        fixture.server.command("reject p1 554 5.7.1 we do not like you").await;
         let mut sender = sender(fixture).await;
         for _ in 0..2 {
             assert!(matches!(sender.step().await.unwrap(), LetterStep::Finished));
