@@ -258,35 +258,34 @@ async fn no_order_is_repeated_before_the_time_that_the_authority_asked_for() {
 
 #[tokio::test]
 async fn a_certificate_from_before_serves_until_there_is_one_for_the_changed_hosts() {
-    for database in each_database().await {
-        let folder = tempfile::tempdir().expect("a folder");
-        let (redirect, root) = (free_port(), folder.path().join("root.pem"));
-        let mut pebble = Pebble::start(Ipv4Addr::LOCALHOST, redirect, LONG).await;
-        pebble.save_root(&root);
-        let instance = Instance::start(folder.path(), &database, &pebble, redirect);
-        instance.wait_for_certificate().await;
-        let serial_number = instance.serial_number();
-        instance.stop();
+    let [database, _] = each_database().await;
+    let folder = tempfile::tempdir().expect("a folder");
+    let (redirect, root) = (free_port(), folder.path().join("root.pem"));
+    let mut pebble = Pebble::start(Ipv4Addr::LOCALHOST, redirect, LONG).await;
+    pebble.save_root(&root);
+    let instance = Instance::start(folder.path(), &database, &pebble, redirect);
+    instance.wait_for_certificate().await;
+    let serial_number = instance.serial_number();
+    instance.stop();
 
-        pebble.stop();
-        let (directory, ca_file) = (pebble.directory(), pebble.ca_file());
-        let changed = ("shop.troupe.example", "me@troupe.example");
-        let instance = Instance::start_with(folder.path(), &database, (&directory, &ca_file), redirect, changed);
-        assert_eq!(instance.serial_number(), serial_number, "from the first moment");
-        assert!(instance.is_trusted_by(&root));
-        wait_until("a reason", async || instance.readiness().await.1.contains("cannot be reached")).await;
-        assert_eq!(instance.readiness().await.0, 200);
-        assert_eq!(instance.serial_number(), serial_number);
+    pebble.stop();
+    let (directory, ca_file) = (pebble.directory(), pebble.ca_file());
+    let changed = ("shop.troupe.example", "me@troupe.example");
+    let instance = Instance::start_with(folder.path(), &database, (&directory, &ca_file), redirect, changed);
+    assert_eq!(instance.serial_number(), serial_number, "from the first moment");
+    assert!(instance.is_trusted_by(&root));
+    wait_until("a reason", async || instance.readiness().await.1.contains("cannot be reached")).await;
+    assert_eq!(instance.readiness().await.0, 200);
+    assert_eq!(instance.serial_number(), serial_number);
 
-        pebble.restart().await;
-        pebble.save_root(&root);
-        database.execute("UPDATE acme_certificates SET next_attempt = 0 WHERE chain IS NULL").await;
-        wait_until("the new certificate", async || instance.is_trusted_by(&root)).await;
-        let (code, _) = curl(instance.https, &root, &["-I", "https://shop.troupe.example/about"]);
-        assert_eq!(code, 0, "the new host is in it");
-        instance.wait_for_certificate().await;
-        instance.stop();
-    }
+    pebble.restart().await;
+    pebble.save_root(&root);
+    database.execute("UPDATE acme_certificates SET next_attempt = 0 WHERE chain IS NULL").await;
+    wait_until("the new certificate", async || instance.is_trusted_by(&root)).await;
+    let (code, _) = curl(instance.https, &root, &["-I", "https://shop.troupe.example/about"]);
+    assert_eq!(code, 0, "the new host is in it");
+    instance.wait_for_certificate().await;
+    instance.stop();
 }
 
 #[tokio::test]
