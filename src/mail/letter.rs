@@ -39,8 +39,8 @@ impl Mailer {
         let letter = single_line(mail.letter);
         let text = format!(
             "The mail server rejected the first recipients of “{letter}”: it says that their mailboxes do not exist. This mail \
-             shows that it accepts others, so the letter goes on.\n\nThose addresses get no further letters once it has \
-             accepted this one for somebody. `porchlight letter status` shows how many there are.\n"
+             shows that it accepts others, so the letter goes on.\n\nThe rejected addresses get no further letters as soon as the \
+             mail server has accepted the letter for anybody else. `porchlight letter status` shows how many were refused.\n"
         );
         self.compose_plain(PlainMail {
             id: mail.id,
