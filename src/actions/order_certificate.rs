@@ -172,9 +172,9 @@ impl CertificateOrders {
         if ordered.as_ref().is_some_and(|certificate| self.is_usable(certificate)) {
             return Ok(CertificateState { certificate: ordered, failure, renewal });
         }
-        let from_before = self.from_before().await?;
-        let failure = failure.or_else(|| from_before.as_ref().map(|_| ORDERED_BEFORE.to_owned()));
-        Ok(CertificateState { certificate: from_before.or(ordered), failure, renewal })
+        let earlier = self.earlier_certificate().await?;
+        let failure = failure.or_else(|| earlier.as_ref().map(|_| ORDERED_BEFORE.to_owned()));
+        Ok(CertificateState { certificate: earlier.or(ordered), failure, renewal })
     }
 
     fn is_usable(&self, certificate: &SiteCertificate) -> bool {
@@ -182,7 +182,7 @@ impl CertificateOrders {
     }
 
     /// Returns the best certificate that was ordered for other hosts, or by another authority, which browsers may not trust.
-    async fn from_before(&self) -> Result<Option<SiteCertificate>, StoreFailure> {
+    async fn earlier_certificate(&self) -> Result<Option<SiteCertificate>, StoreFailure> {
         let stored = self.store.acme_certificates().await?;
         let certificates = stored.iter().filter_map(|(directory, chain, private_key)| {
             let certificate = SiteCertificate::from_pem(chain.as_bytes(), private_key.as_bytes()).ok()?;

@@ -26,7 +26,7 @@ const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded")
 const HOUR: Duration = Duration::from_hours(1);
 
 /// The mail server of the service does not exist, so that the test runs the steps of the sender itself.
-fn confirming() -> RawSettings {
+pub(super) fn confirming() -> RawSettings {
     RawSettings {
         confirm_updates: Some("yes".to_owned()),
         smtp_url: Some("smtp://127.0.0.1:1".to_owned()),

@@ -8,6 +8,7 @@ use porchlight::domain::letter::Letter;
 use porchlight::store::{Database as StoredIn, Store};
 use serde_json::json;
 
+use crate::confirmations::confirming;
 use crate::harness::{Database, Service, wait_until};
 
 /// So many that PostgreSQL never reads a whole table where an index would do: it does with half as many.
@@ -55,16 +56,6 @@ async fn filled(settings: RawSettings, pending: bool) -> (Service, Store) {
     wait_for_changes(&service.database, filled, "n_tup_ins", PEOPLE).await;
     let store = Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store");
     (service, store)
-}
-
-fn confirming() -> RawSettings {
-    RawSettings {
-        confirm_updates: Some("yes".to_owned()),
-        smtp_url: Some("smtp://127.0.0.1:1".to_owned()),
-        mail_from: Some("Troupe <hello@troupe.example>".to_owned()),
-        contact_to: Some("makers@troupe.example".to_owned()),
-        ..RawSettings::default()
-    }
 }
 
 #[tokio::test]

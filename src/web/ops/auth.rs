@@ -200,7 +200,6 @@ mod tests {
         let wrong = || guarded.rejection(&headers(&[("authorization", "Bearer a wrong token")]), NOW).unwrap();
         let rejections: Vec<_> = (0..10 * MAX_OPS_CONNECTIONS).map(|_| wrong()).collect();
         assert_eq!(rejections.iter().filter(|rejection| rejection.late.is_some()).count(), MAX_LATE_OPS_ANSWERS);
-        assert!(MAX_LATE_OPS_ANSWERS < MAX_OPS_CONNECTIONS);
         drop(rejections);
         assert!(wrong().late.is_some());
     }
