@@ -35,10 +35,11 @@ async fn start_in_order(fixture: &LetterFixture, names: &[&str]) {
         fixture.download(&format!("{name}@example.com"), true).await;
     }
     sender(fixture).await.store.close().await;
-    for (at, name) in names.iter().enumerate() {
-        let due = format!("UPDATE letter_recipients SET at = {at} WHERE address = '{name}@example.com'");
-        fixture.service.database.execute(&due).await;
-    }
+    let due = names
+        .iter()
+        .enumerate()
+        .map(|(at, name)| format!("UPDATE letter_recipients SET at = {at} WHERE address = '{name}@example.com';"));
+    fixture.service.database.execute(&due.collect::<String>()).await;
 }
 
 #[tokio::test]
