@@ -1,7 +1,7 @@
 //! Limits per client: which client sent a request, and how many requests and connections it may have.
 //!
-//! Peers in local networks are not limited, because they are proxies or colleagues, unless a trusted proxy names them. Only
-//! on the ops listener they are.
+//! Peers in local networks are not limited, because they are proxies or colleagues, unless a trusted proxy names them. The
+//! ops listener limits them, too.
 //! An address is used for this alone. It is neither stored nor logged.
 
 mod buckets;

@@ -51,7 +51,7 @@ impl OpsAuth {
                 Some(_) => {
                     let mut response = unauthorized();
                     response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-                    let late = if self.is_one_of_many(now) {
+                    let late = if self.exceeds_wrong_tokens(now) {
                         self.late_answers.clone().try_acquire_owned().ok()
                     } else {
                         None
@@ -68,8 +68,8 @@ impl OpsAuth {
         }
     }
 
-    /// Counts a wrong token. Returns whether there were too many.
-    fn is_one_of_many(&self, now: Timestamp) -> bool {
+    /// Counts a wrong token. Returns whether it exceeds [`WRONG_OPS_TOKENS`].
+    fn exceeds_wrong_tokens(&self, now: Timestamp) -> bool {
         let mut full_at = self.wrong_tokens.lock().unwrap_or_else(PoisonError::into_inner);
         let taken = WRONG_OPS_TOKENS.take(*full_at, now);
         *full_at = taken.ok().or(*full_at);
@@ -81,7 +81,7 @@ impl OpsAuth {
 #[derive(Debug)]
 pub(super) struct Rejection {
     response: Response,
-    /// The right to answer late, if that has to be.
+    /// Held while the response is delayed. `None`: it is sent at once.
     late: Option<OwnedSemaphorePermit>,
 }
 
