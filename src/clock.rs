@@ -14,12 +14,10 @@ pub enum Clock {
 }
 
 impl Clock {
-    #[must_use]
     pub fn manual(start: Timestamp) -> Self {
         Self::Manual(Arc::new(AtomicI64::new(start.unix_millis())))
     }
 
-    #[must_use]
     pub fn now(&self) -> Timestamp {
         match self {
             Self::System => system_now(),

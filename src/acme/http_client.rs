@@ -40,9 +40,6 @@ pub(super) struct AuthorityClient {
 
 impl AuthorityClient {
     /// Trusts the certificates in the file, or those that the system trusts.
-    ///
-    /// # Errors
-    /// When there is none.
     pub(super) fn new(ca_file: Option<&Path>) -> Result<Self, AcmeFailure> {
         let mut roots = RootCertStore::empty();
         match ca_file {

@@ -78,7 +78,6 @@ impl AcmeFailure {
     }
 
     /// How long the authority asked to wait; zero if it did not.
-    #[must_use]
     pub const fn wait(&self) -> Duration {
         match self {
             Self::Wait(wait, _) => *wait,
@@ -97,9 +96,6 @@ impl From<Error> for AcmeFailure {
 }
 
 /// Checks that there is a root by which the authority's https can be trusted.
-///
-/// # Errors
-/// When the file cannot be used.
 pub fn check_ca_file(ca_file: &Path) -> Result<(), AcmeFailure> {
     AuthorityClient::new(Some(ca_file)).map(drop)
 }
@@ -108,9 +104,6 @@ const UNKNOWN_ACCOUNT: &str = "urn:ietf:params:acme:error:accountDoesNotExist";
 
 impl AcmeAccount {
     /// Opens an account. Returns it with the credentials to keep.
-    ///
-    /// # Errors
-    /// When the authority cannot be reached or refuses.
     pub async fn create(directory: &str, ca_file: Option<&Path>, email: &str) -> Result<(Self, String), AcmeFailure> {
         let contact = format!("mailto:{email}");
         let account = NewAccount { contact: &[&contact], terms_of_service_agreed: true, only_return_existing: false };
@@ -123,8 +116,6 @@ impl AcmeAccount {
         Ok((Self { account, client }, credentials))
     }
 
-    /// # Errors
-    /// When the credentials are not what [`Self::create`] returned, or the authority cannot be reached.
     pub async fn restore(credentials: &str, ca_file: Option<&Path>) -> Result<Self, AcmeFailure> {
         let credentials: AccountCredentials =
             serde_json::from_str(credentials).map_err(|error| AcmeFailure::Credentials(error.to_string()))?;
@@ -138,9 +129,6 @@ impl AcmeAccount {
     }
 
     /// Orders a certificate for the hosts.
-    ///
-    /// # Errors
-    /// When the authority cannot be reached, does not validate a host, or issues nothing.
     pub async fn order(
         &self,
         hosts: &[String],

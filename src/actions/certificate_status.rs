@@ -13,7 +13,6 @@ pub struct CertificateStatus(Arc<RwLock<Known>>);
 const RENEWAL_FRACTION: u32 = 4;
 
 /// Whether a certificate that is valid from `begins` until `expires` should have been renewed.
-#[must_use]
 pub fn is_renewal_overdue(begins: Timestamp, expires: Timestamp, now: Timestamp) -> bool {
     expires.before(begins.until(expires) / RENEWAL_FRACTION) < now
 }
@@ -36,13 +35,11 @@ impl CertificateStatus {
         self.change(|known| known.failure = Some(failure));
     }
 
-    #[must_use]
     pub fn expires(&self) -> Option<Timestamp> {
         self.known().validity.map(|[_, expires]| expires)
     }
 
     /// Returns what is wrong with it now.
-    #[must_use]
     pub fn problem(&self, now: Timestamp) -> Option<String> {
         let known = self.known();
         match known.validity {
@@ -58,7 +55,6 @@ impl CertificateStatus {
 
     /// Returns what is wrong with it, if it needs a person: there is none because of a failure, or it is not
     /// valid now, or it expires within [`CERTIFICATE_NOTICE`] and should have been renewed.
-    #[must_use]
     pub fn lasting_problem(&self, now: Timestamp) -> Option<String> {
         let known = self.known();
         let Some([begins, expires]) = known.validity else { return known.failure };

@@ -47,9 +47,6 @@ impl CountBuffer {
     }
 
     /// Adds the buffered counts to the database.
-    ///
-    /// # Errors
-    /// When the database is unavailable: what was not added stays in the buffer.
     pub async fn flush(&self, store: &Store) -> Result<(), StoreFailure> {
         let Buffered { counts, reads } = std::mem::take(&mut *self.buffered());
         if !counts.is_empty()

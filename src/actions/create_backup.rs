@@ -51,9 +51,6 @@ impl From<StoreFailure> for BackupFailure {
 }
 
 /// Writes a backup to `folder`. If it is complete, the database records that there is one.
-///
-/// # Errors
-/// When there is no usable backup.
 pub async fn create_backup(
     store: &Store,
     images: &ImageStore,

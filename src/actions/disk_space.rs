@@ -22,7 +22,6 @@ pub struct DiskSpace {
 
 impl DiskSpace {
     /// Returns the disk of `data_dir`, and that of `releases_dir` if there is one and it is on another disk.
-    #[must_use]
     pub fn of(data_dir: &Path, releases_dir: Option<&Path>) -> Vec<Self> {
         let (data, releases) = (nearest_folder(data_dir), releases_dir.map(nearest_folder));
         let device = |folder: &Path| folder.metadata().map(|metadata| metadata.dev()).ok();
@@ -36,18 +35,15 @@ impl DiskSpace {
         Self { setting, folder, free: free.map_err(|error| error.to_string()) }
     }
 
-    #[must_use]
     pub fn is_known(&self) -> bool {
         self.free.is_ok()
     }
 
-    #[must_use]
     pub fn is_low(&self) -> bool {
         self.free.as_ref().is_ok_and(|free| *free < LOW_DISK_BYTES)
     }
 
     /// A sentence without its full stop.
-    #[must_use]
     #[expect(clippy::cast_precision_loss, reason = "one decimal is printed")]
     pub fn in_words(&self) -> String {
         let folder = self.folder.display();
@@ -59,7 +55,6 @@ impl DiskSpace {
 }
 
 /// Returns the folder itself, or its closest parent that exists.
-#[must_use]
 pub fn nearest_folder(path: &Path) -> PathBuf {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     absolute.ancestors().find(|folder| folder.is_dir()).unwrap_or(Path::new("/")).to_owned()

@@ -13,9 +13,6 @@ use crate::store::{Erased, ScrubOutcome, Store};
 /// too: they contain no personal data.
 ///
 /// A contact message that is being forwarded at this moment arrives, and is not forwarded again.
-///
-/// # Errors
-/// `Unavailable` when the database is. Something may have been erased; repeating it erases the rest.
 pub async fn erase_person(
     store: &Store,
     email: &EmailAddress,

@@ -82,10 +82,6 @@ struct LeasedMail {
 
 impl Forwarder {
     /// Sends what is due over one connection, at most `MAX_MAILS_PER_STEP` emails.
-    ///
-    /// # Errors
-    /// `Unavailable` when the database is. If a mail was sent and that could not be recorded, the same mail is sent
-    /// again.
     pub async fn step(&self) -> Result<ForwardStep, Failure> {
         let mut connection = None;
         let step = self.send_due(&mut connection).await;

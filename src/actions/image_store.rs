@@ -37,8 +37,6 @@ pub enum ImageFailure {
 }
 
 impl ImageStore {
-    /// # Errors
-    /// When images are in a bucket and the environment lacks something, such as its key.
     pub fn open(place: &ImagePlace, clock: Clock) -> Result<Self, InvalidSettings> {
         Ok(match place {
             ImagePlace::Folder(folder) => Self::Folder(folder.as_path().into()),
@@ -47,9 +45,6 @@ impl ImageStore {
     }
 
     /// Checks that the image of a release is there, as it was published.
-    ///
-    /// # Errors
-    /// When it is missing or another one, or that is unknown.
     pub async fn check(&self, release: &Release) -> Result<(), ImageFailure> {
         match self {
             Self::Folder(folder) => open_file(folder, release).await.map(drop).map_err(Into::into),
@@ -58,9 +53,6 @@ impl ImageStore {
     }
 
     /// As [`Self::check`], before a visitor is redirected to the image.
-    ///
-    /// # Errors
-    /// As [`Self::check`].
     pub async fn check_for_visitor(&self, release: &Release) -> Result<(), ImageFailure> {
         match self {
             Self::Folder(_) => self.check(release).await,
@@ -69,9 +61,6 @@ impl ImageStore {
     }
 
     /// As [`Self::check`], and compares every byte with the SHA-256 of the release. A bucket has computed it at the upload.
-    ///
-    /// # Errors
-    /// When it is missing or another one, or that is unknown.
     pub async fn verify(&self, release: &Release) -> Result<(), ImageFailure> {
         match self {
             Self::Folder(folder) => {
@@ -84,9 +73,6 @@ impl ImageStore {
     }
 
     /// Reads so many bytes of the image from the position `first`.
-    ///
-    /// # Errors
-    /// When it is missing, or has another length than when it was published.
     pub async fn read(
         &self,
         release: &Release,
@@ -104,7 +90,6 @@ impl ImageStore {
     }
 
     /// The URL that a download of the image is redirected to, if it is not sent by this service.
-    #[must_use]
     pub fn redirect_url(&self, release: &Release) -> Option<String> {
         match self {
             Self::Bucket(bucket) if !bucket.is_proxied() => Some(bucket.signed_url(release)),

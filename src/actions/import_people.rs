@@ -7,9 +7,6 @@ use crate::store::{ImportedPerson, Store};
 
 /// Adds the people who are not stored yet, all or none, and returns their number. People who are stored already stay
 /// unchanged, except that those suppressed in the list become suppressed.
-///
-/// # Errors
-/// `Unavailable` when they cannot be recorded.
 pub async fn import_people(store: &Store, people: &[Person], at: Timestamp) -> Result<u64, Failure> {
     let with_ids: Vec<_> = people.iter().map(with_ids).collect();
     Ok(store.import(&with_ids, at).await?)

@@ -9,9 +9,6 @@ use crate::store::{SignupKind, SignupRecord};
 ///
 /// `already` is exact even across instances, because the row of a person keeps the id of the first join; see
 /// `store/signups/`.
-///
-/// # Errors
-/// `Unavailable` when it cannot be recorded.
 pub async fn join_waitlist(service: &Service, order: WaitlistOrder) -> Result<bool, Failure> {
     let at = service.clock.now();
     let known = service

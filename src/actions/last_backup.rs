@@ -17,20 +17,15 @@ pub struct LastBackup {
 
 impl LastBackup {
     /// Returns `None` if no backup was ever made: nobody expects one then.
-    ///
-    /// # Errors
-    /// When the database is unavailable, or has an older schema.
     pub async fn of(store: &Store, now: Timestamp) -> Result<Option<Self>, StoreFailure> {
         Ok(store.last_time(Task::Backup).await?.map(|at| Self { at, now }))
     }
 
-    #[must_use]
     pub fn is_overdue(&self) -> bool {
         self.at.until(self.now) > MAX_BACKUP_AGE
     }
 
     /// A sentence without its full stop.
-    #[must_use]
     pub fn in_words(&self) -> String {
         let days = self.at.until(self.now).as_secs() / (24 * 60 * 60);
         format!("The last backup was made on {}, {} ago", self.at.date(), quantity(days, "day", "days"))

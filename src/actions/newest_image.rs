@@ -16,7 +16,6 @@ pub enum NewestImage {
 }
 
 impl NewestImage {
-    #[must_use]
     pub fn choose(download_url: Option<&str>, base_url: &BaseUrl, app: &str) -> Self {
         let latest = || base_url.to(&latest_path(app));
         match download_url {
@@ -26,7 +25,6 @@ impl NewestImage {
         }
     }
 
-    #[must_use]
     pub fn url(&self) -> &str {
         match self {
             Self::External(url) | Self::Preview(url) | Self::Published(url) => url,
@@ -34,20 +32,17 @@ impl NewestImage {
     }
 
     /// Whether the URL leads to an image.
-    #[must_use]
     pub fn is_available(&self, releases: &Releases) -> bool {
         !self.requires_release() || releases.newest().is_some()
     }
 
     /// Whether the URL leads to an image only if there is a release.
-    #[must_use]
     pub const fn requires_release(&self) -> bool {
         matches!(self, Self::Published(_))
     }
 }
 
 /// The path that redirects to the newest release.
-#[must_use]
 pub fn latest_path(app: &str) -> String {
     format!("/releases/latest/{}.dmg", file_stem(app))
 }

@@ -23,9 +23,6 @@ pub struct OpsSummary {
 }
 
 /// Reads the summary through the ops pool.
-///
-/// # Errors
-/// When the database is unavailable.
 pub async fn ops_summary(service: &Service) -> Result<OpsSummary, StoreFailure> {
     let backlog = service.ops_pool.backlog().await?;
     let now = service.clock.now();
@@ -42,9 +39,6 @@ pub async fn ops_summary(service: &Service) -> Result<OpsSummary, StoreFailure> 
 pub struct CachedSummary(Arc<Mutex<Option<(Timestamp, OpsSummary)>>>);
 
 /// Returns a summary of the last seconds for the metrics. Concurrent callers share one query.
-///
-/// # Errors
-/// When the database is unavailable.
 pub async fn recent_summary(service: &Service) -> Result<OpsSummary, StoreFailure> {
     let mut cached = service.cached_summary.0.lock().await;
     let now = service.clock.now();

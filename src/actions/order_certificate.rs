@@ -72,7 +72,6 @@ pub struct CertificateState {
 }
 
 impl CertificateOrders {
-    #[must_use]
     pub fn new(settings: &AcmeSettings, hosts: Vec<String>, store: Store, clock: Clock) -> Self {
         let key = CertificateKey { directory: settings.directory.clone(), hosts: hosts.join(",") };
         let (email, ca_file) = (settings.email.clone(), settings.ca_file.clone());
@@ -80,7 +79,6 @@ impl CertificateOrders {
     }
 
     /// Keeps a copy of the certificate in this folder, and starts with it while the database is unavailable.
-    #[must_use]
     pub fn with_copy_in(self, folder: &Path) -> Self {
         let copy = CertificateCopy::open(folder, &self.email, &self.key.directory, &self.key.hosts);
         Self { copy: Some(Arc::new(copy)), ..self }
@@ -100,9 +98,6 @@ impl CertificateOrders {
 
     /// Returns the certificate in the database, after ordering one if it is due and nobody else does. An order that `stop`
     /// interrupts counts as an attempt, and another instance may try after the pause.
-    ///
-    /// # Errors
-    /// When the database is unavailable. A failed order is not an error, but part of the state.
     pub async fn step(&self, stop: &CancellationToken) -> Result<CertificateState, StoreFailure> {
         let stored = self.store.acme_certificate(&self.key).await?;
         let state = self.state_of(stored.as_ref()).await?;
@@ -151,9 +146,6 @@ impl CertificateOrders {
     }
 
     /// Returns the certificate in the database, and orders none.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn state(&self) -> Result<CertificateState, StoreFailure> {
         let stored = self.store.acme_certificate(&self.key).await?;
         self.state_of(stored.as_ref()).await

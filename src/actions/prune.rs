@@ -22,17 +22,11 @@ pub struct Pruner {
 impl Pruner {
     /// Deletes expired rows, whatever other instances did: the hashes of letters of earlier months are gone after the first
     /// start of a month.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn start(&self) -> Result<(), StoreFailure> {
         self.store.prune(self.clock.now()).await
     }
 
     /// Deletes what has expired, unless an instance did within the period. Returns the number of deleted messages.
-    ///
-    /// # Errors
-    /// When the database is unavailable. What was not deleted is deleted in a later step.
     pub async fn step(&self) -> Result<u64, StoreFailure> {
         let now = self.clock.now();
         if self.store.take_turn(Task::Prune, now, PRUNE_PERIOD).await? {

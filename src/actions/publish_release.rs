@@ -82,9 +82,6 @@ pub struct ReleaseStore<'a> {
 /// The newest release is the highest version that is neither withdrawn nor a prerelease ([`Releases::newest`]). A
 /// version or file name is never reused, not even after a withdrawal ([`Releases::check_publishable`]); of two
 /// concurrent publications of one version, [`Store::add_release`] records one.
-///
-/// # Errors
-/// When nothing was published.
 pub async fn publish_release(
     release_store: &ReleaseStore<'_>,
     new_release: NewRelease,

@@ -33,9 +33,6 @@ pub enum UnchangedReason {
 }
 
 /// Records a returned mail. `recipient` is the address that it was sent to, if the mail server names it.
-///
-/// # Errors
-/// `Unavailable` when it cannot be recorded. The mail may be read again later.
 pub async fn record_bounce(
     store: &Store,
     mail: &ReturnedMail,

@@ -49,13 +49,11 @@ impl CatalogWatcher {
 
 impl ReleaseCatalog {
     /// Creates an empty cache.
-    #[must_use]
     pub fn new(store: Store, images: ImageStore) -> Self {
         Self { store, images, cache: Arc::default(), refreshes: Arc::default() }
     }
 
     /// Returns the releases as last read.
-    #[must_use]
     pub fn cached(&self) -> Arc<Releases> {
         Arc::clone(&self.cache.borrow().releases)
     }
@@ -69,9 +67,6 @@ impl ReleaseCatalog {
     }
 
     /// Reads the releases again if they have changed.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn refresh(&self) -> Result<(), StoreFailure> {
         let timed_out = |_| Err(StoreFailure::timed_out());
         let refresh = async { timeout(REFRESH_TIMEOUT, self.read_if_changed()).await.unwrap_or_else(timed_out) };
@@ -87,13 +82,11 @@ impl ReleaseCatalog {
         Ok(())
     }
 
-    #[must_use]
     pub fn watch(&self) -> CatalogWatcher {
         CatalogWatcher(self.cache.subscribe())
     }
 
     /// Where the images of the releases are.
-    #[must_use]
     pub const fn images(&self) -> &ImageStore {
         &self.images
     }

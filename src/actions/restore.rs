@@ -89,9 +89,6 @@ pub enum ManifestCheck {
 }
 
 /// Restores the backup in `folder`, which stays unchanged. A backup of an older version is migrated on the way.
-///
-/// # Errors
-/// When nothing was restored.
 pub async fn restore(
     folder: &Path,
     target: &RestoreTarget<'_>,

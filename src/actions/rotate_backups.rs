@@ -11,7 +11,6 @@ use crate::domain::time::Timestamp;
 const INTERRUPTED_AFTER: Duration = Duration::from_hours(24);
 
 /// Returns the folder for a backup that is made now: `2026-11-15T12-00-00Z` inside of `parent`.
-#[must_use]
 pub fn rotated_backup_folder(parent: &Path, now: Timestamp) -> PathBuf {
     parent.join(name(now))
 }
@@ -25,9 +24,6 @@ pub struct DeletedBackups {
 
 /// Deletes all but the newest `keep` backups in the folder, and what interrupted ones left. Leaves alone whatever has another
 /// name than [`rotated_backup_folder`] gives, or one of the future, which a wrong clock gave it.
-///
-/// # Errors
-/// When the folder cannot be read.
 pub fn delete_old_backups(parent: &Path, keep: usize, now: Timestamp) -> io::Result<DeletedBackups> {
     let (mut complete, mut old) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(parent)? {

@@ -56,9 +56,6 @@ pub enum ConfirmationFailure {
 
 impl ConfirmationSender {
     /// Sends what is due over one connection, at most `MAX_MAILS_PER_STEP` mails.
-    ///
-    /// # Errors
-    /// When the database is unavailable, or a template cannot be rendered.
     pub async fn step(&self) -> Result<ConfirmationStep, ConfirmationFailure> {
         // Without a look first, every step would connect to the mail server.
         let now = self.clock.now();

@@ -7,11 +7,6 @@ use crate::domain::contact::{ContactMessage, ReceivedMessage};
 ///
 /// The same message from the same sender within 24 hours ([`DUPLICATE_MESSAGE_WINDOW`]) is stored once, so a client
 /// that got no response may repeat the request. `CLAIM_DIGESTS` in `store/messages.rs` enforces it.
-///
-/// # Errors
-/// `Unavailable` when it cannot be stored.
-///
-/// [`DUPLICATE_MESSAGE_WINDOW`]: crate::domain::limits::DUPLICATE_MESSAGE_WINDOW
 pub async fn send_contact(service: &Service, contact: ContactMessage) -> Result<(), Failure> {
     let at = service.clock.now();
     Ok(service.writer.record_message(ReceivedMessage { id: new_id(at), contact, at }).await?)

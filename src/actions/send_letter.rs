@@ -84,7 +84,6 @@ pub enum LetterFailure {
 }
 
 impl LetterSender {
-    #[must_use]
     pub fn new(
         store: Store,
         mailer: Mailer,
@@ -109,9 +108,6 @@ impl LetterSender {
 
     /// Ensures that everyone who gets the letter has an unsubscribe token, and records the recipients, unless this letter was
     /// started before.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn start(&self) -> Result<(), LetterFailure> {
         let now = self.clock.now();
         self.store.prune(now).await.map_err(Failure::from)?;
@@ -127,9 +123,6 @@ impl LetterSender {
     }
 
     /// Claims the next recipient and sends the letter to them.
-    ///
-    /// # Errors
-    /// When sending has to stop. The outcome for the claimed recipient is recorded, or they are uncertain.
     pub async fn step(&mut self) -> Result<LetterStep, LetterFailure> {
         let claimed_at = self.clock.now();
         // Connects before claiming, so that an unavailable server leaves no recipient uncertain.
@@ -260,9 +253,6 @@ impl LetterSender {
 
     /// Ends a run that stops before all recipients are finished. If the mail server accepted no letter in it, the
     /// recipients that it refused wait again.
-    ///
-    /// # Errors
-    /// When the database is unavailable: those recipients stay refused.
     pub async fn stop(&mut self) -> Result<(), LetterFailure> {
         let refused = self.refusals.take_unconfirmed();
         if refused.is_empty() { Ok(()) } else { self.take_back(&refused, self.clock.now()).await }
@@ -296,16 +286,12 @@ impl LetterSender {
 }
 
 /// Returns a tag for a copy that has none yet, or `None` if letters have no tags.
-///
-/// # Errors
-/// `Unavailable` when the system's random generator failed.
 pub fn new_bounce_tag(mailer: &Mailer) -> Result<Option<BounceTag>, Failure> {
     mailer.tags_letters().then(|| random_bytes().map(BounceTag::from_random)).transpose()
 }
 
 /// Composes one copy of a letter, whether it is for a recipient, a test or a preview. Returns `None` if SMTP cannot
 /// transport the address.
-#[must_use]
 pub fn compose_copy(
     mailer: &Mailer,
     subject: &str,

@@ -6,7 +6,6 @@ use crate::domain::release::Releases;
 use crate::site::{SiteFacts, starter_texts};
 
 /// Returns one sentence for each step.
-#[must_use]
 pub fn setup_steps(
     facts: &SiteFacts,
     newest_image: &NewestImage,
@@ -38,7 +37,6 @@ pub fn setup_steps(
 }
 
 /// What to do about the public URL.
-#[must_use]
 pub fn address_step(base_url: &BaseUrl) -> Option<&'static str> {
     if base_url.is_loopback() {
         Some("This is a local preview. To go live, set `base_url` to the public URL, and `acme_email` for https.")

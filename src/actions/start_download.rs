@@ -19,10 +19,6 @@ pub struct StartedDownload {
 /// `confirm_updates` the opt-in is pending until the person confirms it ([`confirm_opt_in`](super::confirm_opt_in())). `already` is
 /// exact even across instances, because the row of a person keeps the ids of the first download and the first join. Both
 /// rules are in the statements of `store/signups/sqlite.rs` and `store/signups/postgres.rs`.
-///
-/// # Errors
-/// `NothingPublished` if there is no release, in which case nothing is recorded; `Unavailable` when the download cannot
-/// be recorded.
 pub async fn start_download(service: &Service, order: DownloadOrder) -> Result<StartedDownload, Failure> {
     let at = service.clock.now();
     let opt_in = match (order.updates, service.confirm_updates) {

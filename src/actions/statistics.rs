@@ -20,9 +20,6 @@ pub enum StatisticsRange {
 }
 
 /// Reads the counts up to and including today.
-///
-/// # Errors
-/// When the database is unavailable.
 pub async fn statistics(
     store: &Store,
     by: Period,

@@ -12,9 +12,6 @@ use crate::domain::time::Timestamp;
 use crate::store::Store;
 
 /// Suppresses an address, known or not. An earlier suppression keeps its reason.
-///
-/// # Errors
-/// `Unavailable` when it cannot be recorded.
 pub async fn suppress(
     store: &Store,
     email: &EmailAddress,
@@ -25,9 +22,6 @@ pub async fn suppress(
 }
 
 /// Lifts the suppression and returns `false` if there was none. It does not opt the person in.
-///
-/// # Errors
-/// `Unavailable` when it cannot be recorded.
 pub async fn unsuppress(store: &Store, email: &EmailAddress) -> Result<bool, Failure> {
     Ok(store.unsuppress(email).await?)
 }

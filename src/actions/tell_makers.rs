@@ -61,9 +61,6 @@ pub enum TellStep {
 
 impl MakerTeller {
     /// Looks what needs a hand, and mails it unless there was such a mail within the last day.
-    ///
-    /// # Errors
-    /// `Unavailable` when the database is.
     pub async fn step(&self) -> Result<TellStep, Failure> {
         let now = self.clock.now();
         let troubles = self.troubles(now).await?;

@@ -43,7 +43,6 @@ impl UnconfiguredProxy {
     }
 
     /// Whether this instance has seen one.
-    #[must_use]
     pub fn was_seen(&self) -> bool {
         self.0.was_seen.load(Ordering::Relaxed)
     }
@@ -58,17 +57,11 @@ impl UnconfiguredProxy {
     }
 
     /// Records it in the database, for `check`.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn record(store: &Store, now: Timestamp) -> Result<(), StoreFailure> {
         store.record_notice(NOTICE, now).await
     }
 
     /// Returns when an instance saw one, if that was recently.
-    ///
-    /// # Errors
-    /// When the database is unavailable, or has an older schema.
     pub async fn last_seen(store: &Store, now: Timestamp) -> Result<Option<Timestamp>, StoreFailure> {
         let last = store.notice(NOTICE).await?;
         Ok(last.filter(|last| last.until(now) < NOTICE_LIFETIME))

@@ -12,9 +12,6 @@ use crate::store::Store;
 /// Returns whether the token belongs to a person.
 ///
 /// The confirmation page calls this on `GET`, so it changes nothing: mail scanners follow links.
-///
-/// # Errors
-/// `Unavailable` when the database is.
 pub async fn can_unsubscribe(service: &Service, token: &UnsubscribeToken) -> Result<bool, Failure> {
     Ok(service.store.token_exists(token).await?)
 }
@@ -23,17 +20,11 @@ pub async fn can_unsubscribe(service: &Service, token: &UnsubscribeToken) -> Res
 ///
 /// [`UnsubscribeKind::NotMe`] also suppresses the address, which no later signup undoes. After any other kind the next
 /// download with `updates` turns the email on again. Both are one transaction: [`Store::unsubscribe`].
-///
-/// # Errors
-/// `Unavailable` when it cannot be recorded.
 pub async fn unsubscribe(service: &Service, token: &UnsubscribeToken, kind: UnsubscribeKind) -> Result<bool, Failure> {
     Ok(service.store.unsubscribe(token, kind, service.clock.now()).await?)
 }
 
 /// Returns the token of each of these people by the normalized address, and creates missing ones.
-///
-/// # Errors
-/// `Unavailable` when the tokens cannot be recorded, or the system's random generator failed.
 pub async fn ensure_unsubscribe_tokens(
     store: &Store,
     people: &[EmailAddress],
@@ -44,8 +35,6 @@ pub async fn ensure_unsubscribe_tokens(
     Ok(store.ensure_unsubscribe_tokens(&new, at).await?)
 }
 
-/// # Errors
-/// `Unavailable` when the system's random generator failed.
 pub(super) fn random_token() -> Result<LinkToken, Failure> {
     Ok(LinkToken::from_random(random_bytes()?))
 }

@@ -14,9 +14,6 @@ pub enum WithdrawFailure {
 
 /// Withdraws a release: it is no longer offered, and the next highest version becomes the newest. Its row and its file
 /// stay, so that the version is never reused.
-///
-/// # Errors
-/// When there is no such release or it was withdrawn before, or the database is unavailable.
 pub async fn withdraw_release(store: &Store, version: &Version, at: Timestamp) -> Result<(), WithdrawFailure> {
     if store.withdraw_release(version, at).await? {
         Ok(())

@@ -81,9 +81,6 @@ struct Found {
 
 impl Bucket {
     /// Connects to nothing yet.
-    ///
-    /// # Errors
-    /// When the environment lacks something, such as the key.
     pub fn open(settings: &BucketSettings, clock: Clock) -> Result<Self, InvalidSettings> {
         let access = settings.access.clone()?;
         let client = Client::new().map_err(|error| InvalidSettings::new("releases_url", error))?;
@@ -99,33 +96,26 @@ impl Bucket {
     }
 
     /// Whether images are sent by this service. Otherwise downloads are redirected to the bucket.
-    #[must_use]
     pub fn is_proxied(&self) -> bool {
         self.0.proxy
     }
 
     /// The setting `releases_url` without its options.
-    #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
     /// The name of the object with the image of a release, such as `s3://bucket/prefix/0123456789abcdef/Troupe-1.4.0.dmg`.
-    #[must_use]
     pub fn object_name(&self, release: &Release) -> String {
         format!("{}/{}", self.0.name, object_key(release))
     }
 
     /// A URL that leads everybody to the image for a short time.
-    #[must_use]
     pub fn signed_url(&self, release: &Release) -> String {
         self.0.signer.signed_url(&self.object_url(release), SIGNED_URL_LIFE, self.0.clock.now())
     }
 
     /// Checks that the bucket exists and that the key may read it.
-    ///
-    /// # Errors
-    /// When it does not, or that is unknown.
     pub async fn probe(&self) -> Result<(), BucketFailure> {
         // Only the answer to a GET request tells a missing bucket from a missing object.
         match self.send(Method::GET, &self.0.url, &[], ANSWER_TIMEOUT).await {
@@ -135,18 +125,12 @@ impl Bucket {
     }
 
     /// Checks that the object is there, with the length and, if the service knows it, the SHA-256 of the release.
-    ///
-    /// # Errors
-    /// When it is not, or that is unknown.
     pub async fn check(&self, release: &Release) -> Result<(), BucketFailure> {
         self.check_object(release).await.map(drop)
     }
 
     /// As [`Self::check`], but an object that was found moments ago is not looked for again: many visitors download the newest
     /// release.
-    ///
-    /// # Errors
-    /// As [`Self::check`].
     pub async fn check_for_visitor(&self, release: &Release) -> Result<(), BucketFailure> {
         let last = || self.0.found.lock().unwrap_or_else(PoisonError::into_inner);
         if last().as_ref().is_some_and(|found| found.sha256 == release.sha256 && found.at.elapsed() < FOUND_FOR) {
@@ -166,9 +150,6 @@ impl Bucket {
     }
 
     /// Reads so many bytes of the image from the position `first`.
-    ///
-    /// # Errors
-    /// When the object cannot be read, or is not that of the release.
     pub async fn read(
         &self,
         release: &Release,

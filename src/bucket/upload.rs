@@ -29,9 +29,6 @@ const CHECKSUM_ALGORITHM: HeaderName = HeaderName::from_static("x-amz-sdk-checks
 
 impl Bucket {
     /// Uploads an image, unless it is there already, and verifies it. `progress` gets the number of bytes sent.
-    ///
-    /// # Errors
-    /// When the bucket may not have it.
     pub async fn upload(
         &self,
         file: &Path,

@@ -245,7 +245,6 @@ impl CommandFailure {
 }
 
 /// Parses the arguments and runs the command.
-#[must_use]
 pub fn main() -> ExitCode {
     let arguments = help::program().try_get_matches();
     let cli = match arguments.and_then(|arguments| Cli::from_arg_matches(&arguments)) {

@@ -64,7 +64,6 @@ impl ImagePlace {
     }
 
     /// The folder, if images are in one.
-    #[must_use]
     pub fn folder(&self) -> Option<&Path> {
         match self {
             Self::Folder(folder) => Some(folder),
@@ -73,7 +72,6 @@ impl ImagePlace {
     }
 
     /// The host of the bucket, if downloads are redirected there.
-    #[must_use]
     pub fn redirect_host(&self) -> Option<String> {
         match self {
             Self::Bucket(bucket) if !bucket.proxy => Some(bucket.access.as_ref().ok()?.url.host_str()?.to_owned()),

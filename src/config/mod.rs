@@ -88,13 +88,11 @@ pub struct Settings {
 pub struct InvalidSettings(String);
 
 impl InvalidSettings {
-    #[must_use]
     pub fn new(setting: &str, reason: impl fmt::Display) -> Self {
         Self(format!("The setting `{setting}` cannot be used: {reason}."))
     }
 
     /// The error of a flag that is not a setting.
-    #[must_use]
     pub fn flag(flag: &str, reason: impl fmt::Display) -> Self {
         Self(format!("The value of `{flag}` is invalid: {reason}."))
     }
@@ -103,9 +101,6 @@ impl InvalidSettings {
 impl Settings {
     /// Merges and validates the settings. `arguments`, which `clap` has read from flags and the
     /// environment, override the file.
-    ///
-    /// # Errors
-    /// Fails with the first invalid setting.
     pub fn load(file: Option<&Path>, arguments: &RawSettings) -> Result<Self, InvalidSettings> {
         let mut resolved = ResolvedSetting::resolve(file, arguments)?;
         let exposed_secrets = secret::exposed_secrets(&resolved);
@@ -115,12 +110,10 @@ impl Settings {
     }
 
     /// The host names of the site, which a certificate has to be for. The first one is that of its URL.
-    #[must_use]
     pub fn host_names(&self, base_url: &BaseUrl) -> Vec<String> {
         std::iter::once(base_url.host()).chain(self.also_hosts.iter().map(ToString::to_string)).collect()
     }
 
-    #[must_use]
     pub fn uses_acme(&self) -> bool {
         self.tls.as_ref().is_some_and(|tls| matches!(tls.certificate, CertificateSource::Acme(_)))
     }

@@ -11,7 +11,6 @@ const HIDDEN: &str = "***";
 
 /// Returns the value of a setting without its secret part: passwords in URLs are replaced, and tokens are
 /// hidden completely.
-#[must_use]
 pub fn redacted(name: &str, value: &str) -> String {
     let is_file = value.starts_with("sqlite:");
     if !is_secret(name) || is_file {

@@ -54,9 +54,6 @@ impl fmt::Debug for ResolvedSetting {
 impl ResolvedSetting {
     /// Merges the settings. `arguments`, which `clap` has read from flags and the environment, override
     /// the file.
-    ///
-    /// # Errors
-    /// Fails if the file is invalid, or if a secret is set both directly and by a file of its own.
     pub fn resolve(file: Option<&Path>, arguments: &RawSettings) -> Result<BTreeMap<String, Self>, InvalidSettings> {
         let file = file.or_else(|| DEFAULT_FILES.iter().map(Path::new).find(|file| file.exists()));
         let mut settings = BTreeMap::new();
@@ -98,7 +95,6 @@ impl ResolvedSetting {
 }
 
 /// Whether a setting may contain a secret.
-#[must_use]
 pub fn is_secret(name: &str) -> bool {
     SECRETS.contains(&name)
 }

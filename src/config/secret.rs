@@ -17,13 +17,11 @@ const KEY_FILES: [&str; 2] = ["dkim_key", "tls_key"];
 pub struct Secret(String);
 
 impl Secret {
-    #[must_use]
     pub const fn new(text: String) -> Self {
         Self(text)
     }
 
     /// Returns the text itself.
-    #[must_use]
     pub fn expose(&self) -> &str {
         &self.0
     }

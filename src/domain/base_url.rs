@@ -28,8 +28,6 @@ pub enum InvalidBaseUrl {
 }
 
 impl BaseUrl {
-    /// # Errors
-    /// Fails if `text` is not an http or https URL that ends after the host.
     pub fn parse(text: &str) -> Result<Self, InvalidBaseUrl> {
         let url = Url::parse(text).map_err(|_| InvalidBaseUrl::Syntax)?;
         if !matches!(url.scheme(), "http" | "https") {
@@ -52,7 +50,6 @@ impl BaseUrl {
     }
 
     /// The URL of a site that is reached at its listener.
-    #[must_use]
     pub fn from_listen_address(address: SocketAddr) -> Self {
         let host = match local_address(address).ip() {
             IpAddr::V4(ip) => Host::Ipv4(ip),
@@ -66,41 +63,34 @@ impl BaseUrl {
     }
 
     /// The origin: scheme, host and port.
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.origin
     }
 
     /// The host without a port.
-    #[must_use]
     pub fn host(&self) -> String {
         self.host.to_string()
     }
 
     /// The host and port to connect to. An IPv6 address has no brackets.
-    #[must_use]
     pub fn host_and_port(&self) -> (String, u16) {
         (dial_host(&self.host), self.port)
     }
 
     /// Returns the absolute URL of a path that starts with a slash.
-    #[must_use]
     pub fn to(&self, path: &str) -> String {
         format!("{}{path}", self.origin)
     }
 
-    #[must_use]
     pub const fn is_https(&self) -> bool {
         self.https
     }
 
-    #[must_use]
     pub const fn is_ip_address(&self) -> bool {
         !matches!(self.host, Host::Domain(_))
     }
 
     /// Whether only this machine can reach the URL, so that the service is a local preview.
-    #[must_use]
     pub fn is_loopback(&self) -> bool {
         is_loopback(&self.host)
     }

@@ -22,26 +22,22 @@ impl BounceTag {
     pub const BYTES: usize = 16;
     const CHARS: usize = 2 * Self::BYTES;
 
-    #[must_use]
     pub fn from_random(bytes: [u8; Self::BYTES]) -> Self {
         Self(hex(&bytes))
     }
 
     /// Parses a tag. Returns `None` if `text` does not have the form of one.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         (text.len() == Self::CHARS && text.bytes().all(is_digit)).then(|| Self(text.to_owned()))
     }
 
     /// Finds the first address with a tag in a text, such as the value of a header.
-    #[must_use]
     pub fn find_in(text: &str) -> Option<Self> {
         let is_delimiter = |c: char| c.is_whitespace() || matches!(c, '<' | '>' | ',' | ';' | ':' | '"' | '(' | ')');
         text.split(is_delimiter).find_map(|word| Self::parse(word.split_once('@')?.0.rsplit_once(SEPARATOR)?.1))
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -74,8 +70,6 @@ pub enum InvalidBounceAddress {
 }
 
 impl BounceAddress {
-    /// # Errors
-    /// Fails if `text` is not an address, or has no room for a tag.
     pub fn parse(text: &str) -> Result<Self, InvalidBounceAddress> {
         let address = Self(EmailAddress::parse(text)?);
         if address.local_part().contains(SEPARATOR) {
@@ -89,13 +83,11 @@ impl BounceAddress {
         }
     }
 
-    #[must_use]
     pub const fn email(&self) -> &EmailAddress {
         &self.0
     }
 
     /// The envelope sender of the copy with this tag, with the domain in ASCII.
-    #[must_use]
     pub fn tagged(&self, tag: &BounceTag) -> EmailAddress {
         let (local, domain) = (self.local_part(), self.0.domain());
         let tagged = format!("{local}{SEPARATOR}{}@{domain}", tag.as_str());
@@ -114,7 +106,6 @@ pub struct StatusCode(String);
 
 impl StatusCode {
     /// Parses the code at the start of a text. Returns `None` if there is none.
-    #[must_use]
     pub fn at_start_of(text: &str) -> Option<Self> {
         let text = text.trim_start();
         let code = text.split(|c: char| !c.is_ascii_digit() && c != '.').next().unwrap_or_default();
@@ -125,7 +116,6 @@ impl StatusCode {
     }
 
     /// Parses the code of an SMTP reply, such as `550 5.1.1 no such user`.
-    #[must_use]
     pub fn of_reply(reply: &str) -> Option<Self> {
         let reply = reply.trim_start();
         let text = match reply.split_at_checked(3) {
@@ -137,7 +127,6 @@ impl StatusCode {
         Self::at_start_of(text)
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -174,7 +163,6 @@ pub enum Bounce {
 impl Bounce {
     /// Judges a returned mail. A copy of the letter has one recipient, but their mail server may have forwarded it to
     /// several: then the mildest report counts, and none if one of them is no failure.
-    #[must_use]
     pub fn from_reports(reports: &[RecipientReport]) -> Option<Self> {
         reports.iter().map(Self::from_report).min().flatten()
     }
@@ -189,21 +177,18 @@ impl Bounce {
         }
     }
 
-    #[must_use]
     pub const fn code(&self) -> &StatusCode {
         let (Self::Transient(code) | Self::NoMailbox(code)) = self;
         code
     }
 
     /// Whether the address is never mailed again.
-    #[must_use]
     pub const fn suppresses(&self) -> bool {
         matches!(self, Self::NoMailbox(_))
     }
 
     /// Whether it adds to what is stored already, given as a code. Only a mailbox that turns out not to exist replaces
     /// an earlier failure.
-    #[must_use]
     pub fn adds_to(&self, stored: Option<&str>) -> bool {
         stored.is_none_or(|code| code.starts_with('4') && self.suppresses())
     }

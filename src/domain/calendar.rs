@@ -12,55 +12,44 @@ const MILLIS_PER_DAY: i64 = 24 * 60 * 60 * 1000;
 pub struct Day(i64);
 
 impl Day {
-    #[must_use]
     pub const fn of(timestamp: Timestamp) -> Self {
         Self(timestamp.unix_millis().div_euclid(MILLIS_PER_DAY))
     }
 
-    #[must_use]
     pub const fn from_number(days: i64) -> Self {
         Self(days)
     }
 
-    #[must_use]
     pub const fn number(self) -> i64 {
         self.0
     }
 
     /// Parses `2026-11-15`.
-    ///
-    /// # Errors
-    /// Fails with a hint at the format.
     pub fn parse(text: &str) -> Result<Self, String> {
         let date = Date::strptime("%Y-%m-%d", text).map_err(|_| "write a day as 2026-11-15".to_owned())?;
         Ok(Self::from_civil(date))
     }
 
     /// The day as `2026-11-15`.
-    #[must_use]
     pub fn date(self) -> String {
         self.civil().to_string()
     }
 
     /// The day as `15 Nov`.
-    #[must_use]
     pub fn short(self) -> String {
         self.civil().strftime("%-d %b").to_string()
     }
 
     /// The day as `15 Nov 2026`.
-    #[must_use]
     pub fn long(self) -> String {
         self.civil().strftime("%-d %b %Y").to_string()
     }
 
     /// The month of the day, as `Nov 2026`.
-    #[must_use]
     pub fn month_and_year(self) -> String {
         self.civil().strftime("%b %Y").to_string()
     }
 
-    #[must_use]
     pub const fn before(self, days: i64) -> Self {
         Self(self.0.saturating_sub(days))
     }
@@ -89,7 +78,6 @@ pub enum Period {
 }
 
 impl Period {
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Day => "day",
@@ -99,7 +87,6 @@ impl Period {
     }
 
     /// The first day of the period that contains `day`.
-    #[must_use]
     pub fn start(self, day: Day) -> Day {
         match self {
             Self::Day => day,
@@ -109,7 +96,6 @@ impl Period {
     }
 
     /// The first day of the period after the one that contains `day`.
-    #[must_use]
     pub fn next(self, day: Day) -> Day {
         match self {
             Self::Day => Day(day.0 + 1),
@@ -119,7 +105,6 @@ impl Period {
     }
 
     /// The first day of the default range that ends today: 30 days, 13 weeks or 12 months.
-    #[must_use]
     pub fn default_start(self, today: Day) -> Day {
         match self {
             Self::Day => today.before(29),
@@ -130,7 +115,6 @@ impl Period {
 
     /// The first day of a chart that ends today. It starts with the first day that has data, but shows at
     /// least seven periods and at most the default range.
-    #[must_use]
     pub fn chart_start(self, first: Option<Day>, today: Day) -> Day {
         const MIN_PERIODS: usize = 7;
         let latest = (1..MIN_PERIODS).fold(self.start(today), |day, _| self.start(day.before(1)));
@@ -138,7 +122,6 @@ impl Period {
     }
 
     /// The first days of all periods that overlap the range from `from` to `to`.
-    #[must_use]
     pub fn starts(self, from: Day, to: Day) -> Vec<Day> {
         let first = Some(self.start(from));
         std::iter::successors(first, |day| Some(self.next(*day))).take_while(|day| *day <= to).collect()

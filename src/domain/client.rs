@@ -9,18 +9,15 @@ pub struct Peer(IpAddr);
 
 impl Peer {
     /// An IPv4-mapped IPv6 address becomes the IPv4 address.
-    #[must_use]
     pub fn new(address: IpAddr) -> Self {
         Self(address.to_canonical())
     }
 
-    #[must_use]
     pub const fn address(self) -> IpAddr {
         self.0
     }
 
     /// Whether the address is loopback, private or link-local. Such peers are proxies or colleagues.
-    #[must_use]
     pub const fn is_local(self) -> bool {
         match self.0 {
             IpAddr::V4(address) => {
@@ -41,7 +38,6 @@ impl Peer {
 pub struct Client(IpAddr);
 
 impl Client {
-    #[must_use]
     pub fn of(address: IpAddr) -> Self {
         match address.to_canonical() {
             IpAddr::V6(address) => Self(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into()),

@@ -12,24 +12,20 @@ pub const CONFIRMATION_PATH: &str = "/confirm/";
 pub struct ConfirmationToken(LinkToken);
 
 impl ConfirmationToken {
-    #[must_use]
     pub const fn new(token: LinkToken) -> Self {
         Self(token)
     }
 
     /// Parses a token. Returns `None` if `text` does not have the form of one.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         LinkToken::parse(text).map(Self)
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
 
     /// The path of the confirmation page.
-    #[must_use]
     pub fn path(&self) -> String {
         format!("{CONFIRMATION_PATH}{}", self.as_str())
     }

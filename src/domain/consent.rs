@@ -21,18 +21,15 @@ impl Via {
     pub const ALL: [Self; 5] = [Self::Site, Self::Api, Self::Mcp, Self::Import, Self::Unknown];
 
     /// Restores an interface from the database. A name that is not known does not make the row unreadable.
-    #[must_use]
     pub fn from_stored(text: &str) -> Self {
         Self::parse(text).unwrap_or(Self::Unknown)
     }
 
     /// Parses the stored form.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|via| via.as_str() == text)
     }
 
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Site => "site",
@@ -44,7 +41,6 @@ impl Via {
     }
 
     /// Whether a program sent the request, not a person on the site.
-    #[must_use]
     pub const fn is_program(self) -> bool {
         matches!(self, Self::Api | Self::Mcp)
     }
@@ -63,7 +59,6 @@ pub enum OptInOrigin {
 
 impl OptInOrigin {
     /// `from_program` is what [`Via::is_program`] was when the opt-in was recorded; older rows have none.
-    #[must_use]
     pub fn of(via: &str, from_program: Option<bool>) -> Self {
         match (Via::from_stored(via), from_program) {
             (Via::Site, _) => Self::Site,
@@ -74,7 +69,6 @@ impl OptInOrigin {
     }
 
     /// Completes "you asked for one email a month through …".
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Site => "the site",

@@ -26,7 +26,6 @@ pub struct ReceivedMessage {
 
 /// Returns the reference, a short id to show to people: the last 8 hexadecimal digits, because the first
 /// ones are a timestamp.
-#[must_use]
 pub fn reference(id: Uuid) -> String {
     let id = id.simple().to_string();
     id[id.len() - 8..].to_owned()
@@ -34,7 +33,6 @@ pub fn reference(id: Uuid) -> String {
 
 /// Returns the delay after this many failed attempts: half a minute, doubled each time, up to three
 /// hours.
-#[must_use]
 pub fn retry_delay(attempts: u32) -> Duration {
     const FIRST: Duration = Duration::from_secs(30);
     const MAX: Duration = Duration::from_hours(3);
@@ -45,7 +43,6 @@ pub fn retry_delay(attempts: u32) -> Duration {
 /// Returns the minimum interval between two emails to the makers, given the number of emails in the
 /// last hour: 0 for up to 10 emails, then 1 s per additional email. Messages that arrive meanwhile are
 /// collected in a digest, so that under a flood the limit of `maker_mail.rs` is reached later.
-#[must_use]
 pub fn mail_interval(sent_in_last_hour: u32) -> Duration {
     Duration::from_secs(u64::from(sent_in_last_hour.saturating_sub(10)))
 }

@@ -34,12 +34,10 @@ impl CountedEvent {
         Self::ImageDownload,
     ];
 
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|event| event.as_str() == text)
     }
 
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Download => "download",
@@ -79,12 +77,10 @@ impl Counts {
         *self.0.entry(key).or_default() += 1;
     }
 
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&CountKey, u64)> {
         self.0.iter().map(|(key, count)| (key, *count))
     }
@@ -124,7 +120,6 @@ impl Totals {
     }
 
     /// Subtracts what sources are counted by: downloads, people, opt-ins and joins.
-    #[must_use]
     pub const fn without(self, part: Self) -> Self {
         Self {
             downloads: self.downloads.saturating_sub(part.downloads),
@@ -137,7 +132,6 @@ impl Totals {
 
     /// Each total with its name in JSON and its label in metrics. The columns of `stats` and of the dashboard
     /// are in this order.
-    #[must_use]
     pub const fn named(&self) -> [(&'static str, u64); 6] {
         [
             ("downloads", self.downloads),
@@ -152,7 +146,6 @@ impl Totals {
 
 /// The source that an event is counted by. One that contains an @ may be an email address, so the event is counted without a
 /// source.
-#[must_use]
 pub fn counted_source(source: Option<&Source>) -> &str {
     source.map(Source::as_str).filter(|source| !source.contains('@')).unwrap_or_default()
 }
@@ -166,7 +159,6 @@ impl SourceCounts {
         self.0.entry((day, source.to_owned())).or_default().add(what, 1);
     }
 
-    #[must_use]
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (Day, &str, &Totals)> {
         self.0.iter().map(|((day, source), totals)| (*day, source.as_str(), totals))
     }

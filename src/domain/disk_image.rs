@@ -9,7 +9,6 @@ pub const TRAILER_SIZE: usize = 512;
 pub const MEDIA_TYPE: &str = "application/x-apple-diskimage";
 
 /// Tells a browser to save the file under this name, which has no quotation mark.
-#[must_use]
 pub fn attachment(file: &str) -> String {
     format!("attachment; filename=\"{file}\"")
 }
@@ -33,9 +32,6 @@ const PARTS: [(&str, usize, usize); 3] =
 
 /// Checks the last bytes of a file of `file_length` bytes. `trailer` is ignored if the file is
 /// shorter than a trailer.
-///
-/// # Errors
-/// Fails if the file is not a complete disk image.
 pub fn check(trailer: &[u8; TRAILER_SIZE], file_length: u64) -> Result<(), NotADiskImage> {
     let trailer_start = match file_length.checked_sub(TRAILER_SIZE as u64) {
         None | Some(0) => return Err(NotADiskImage::TooShort(file_length)),

@@ -10,7 +10,6 @@ const BLANK: &str = "(blank)";
 
 /// Returns `text` as one line without invisible or direction characters: each is replaced by
 /// U+FFFD. If nothing visible is left, returns `(blank)`.
-#[must_use]
 pub fn sanitize_label(text: &str) -> String {
     let mut label = String::with_capacity(text.len());
     // The character that a following combining mark or joiner applies to.
@@ -33,7 +32,6 @@ pub fn sanitize_label(text: &str) -> String {
 
 /// Returns the first `max_chars` characters of `text`, with U+FFFD for each control or direction
 /// character. For what an error response repeats of a request.
-#[must_use]
 pub fn excerpt(text: &str, max_chars: usize) -> String {
     text.chars().take(max_chars).map(|c| if is_control_or_bidi(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }

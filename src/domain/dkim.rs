@@ -11,8 +11,6 @@ pub struct DkimSelector(String);
 pub struct InvalidSelector;
 
 impl DkimSelector {
-    /// # Errors
-    /// Fails if `text` cannot be a part of a domain name.
     pub fn parse(text: &str) -> Result<Self, InvalidSelector> {
         let is_label = |label: &str| {
             (1..=63).contains(&label.len())
@@ -27,19 +25,16 @@ impl DkimSelector {
         }
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// The DNS name of the record with the public key.
-    #[must_use]
     pub fn record_name(&self, domain: &str) -> String {
         format!("{}.{domain}", self.relative_record_name())
     }
 
     /// The same name relative to the domain.
-    #[must_use]
     pub fn relative_record_name(&self) -> String {
         format!("{self}._domainkey")
     }

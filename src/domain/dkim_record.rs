@@ -19,7 +19,6 @@ pub enum KeyKind {
 
 impl KeyKind {
     /// The name in records and signatures.
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Rsa => "rsa",
@@ -51,13 +50,11 @@ pub enum Published {
 
 impl DkimRecord {
     /// `public_key` is the `SubjectPublicKeyInfo` of an RSA key, or the 32 bytes of an Ed25519 key.
-    #[must_use]
     pub const fn new(kind: KeyKind, public_key: Vec<u8>) -> Self {
         Self { kind, public_key }
     }
 
     /// The record for a zone file, in strings that are not too long. `name` may be relative to the zone.
-    #[must_use]
     pub fn zone_file_lines(&self, name: &str) -> String {
         let text = self.to_string();
         let strings = text.as_bytes().chunks(MAX_STRING_BYTES).map(|string| String::from_utf8_lossy(string));
@@ -66,7 +63,6 @@ impl DkimRecord {
     }
 
     /// Compares the record with the TXT records that DNS has at its name.
-    #[must_use]
     pub fn compare(&self, texts: &[String]) -> Published {
         let text = match texts {
             [] => return Published::Missing,

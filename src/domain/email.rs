@@ -50,8 +50,6 @@ pub enum InvalidEmail {
 }
 
 impl EmailAddress {
-    /// # Errors
-    /// Fails if `typed` is not a valid address.
     pub fn parse(typed: &str) -> Result<Self, InvalidEmail> {
         let length = typed.chars().count();
         if length > limits::MAX_EMAIL_CHARS {
@@ -87,24 +85,20 @@ impl EmailAddress {
 
     /// Restores an address from the database. It was valid when it was stored, and is not checked again: the rules may
     /// have changed since, and a row must not become unreadable. `key` is its normalized form as stored.
-    #[must_use]
     pub fn from_stored(typed: impl Into<String>, key: impl Into<String>) -> Self {
         Self { typed: typed.into(), key: key.into() }
     }
 
-    #[must_use]
     pub fn as_typed(&self) -> &str {
         &self.typed
     }
 
     /// The normalized address, which is equal for all spellings: lower case, domain in ASCII.
-    #[must_use]
     pub fn key(&self) -> &str {
         &self.key
     }
 
     /// The address as typed, but with the domain in ASCII, which every mail server accepts.
-    #[must_use]
     pub fn in_ascii(&self) -> String {
         match self.typed.split_once('@') {
             Some((local, domain)) if !domain.is_ascii() => format!("{local}@{}", self.domain()),
@@ -113,7 +107,6 @@ impl EmailAddress {
     }
 
     /// The address without what follows a `+` before the @: most mail servers deliver both to the same mailbox.
-    #[must_use]
     pub fn mailbox(&self) -> Self {
         let without_tag = |address: &str| match address.split_once('@') {
             Some((local, domain)) => match local.split_once('+') {
@@ -126,7 +119,6 @@ impl EmailAddress {
     }
 
     /// The domain, in lower case and ASCII.
-    #[must_use]
     pub fn domain(&self) -> &str {
         self.key.split_once('@').map_or("", |(_, domain)| domain)
     }

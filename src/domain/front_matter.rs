@@ -15,9 +15,6 @@ pub struct UnclosedFrontMatter;
 impl FrontMatter {
     /// Splits a file into its front matter and its body. Returns `None` and the whole text if the
     /// first line is not `---`.
-    ///
-    /// # Errors
-    /// Fails if no second line of `---` follows.
     pub fn split(text: &str) -> Result<(Option<Self>, String), UnclosedFrontMatter> {
         let mut lines = text.lines();
         if lines.next().map(str::trim_end) != Some("---") {
@@ -37,7 +34,6 @@ impl FrontMatter {
         Err(UnclosedFrontMatter)
     }
 
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&str> {
         self.fields.iter().find_map(|(field, value)| (field == name).then_some(value.as_str()))
     }
@@ -48,7 +44,6 @@ impl FrontMatter {
     }
 
     /// The number of the first line that is not of the form `name: value`. Lines count from 1.
-    #[must_use]
     pub const fn invalid_line(&self) -> Option<usize> {
         self.invalid_line
     }

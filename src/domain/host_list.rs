@@ -12,7 +12,6 @@ pub struct HostList<'a> {
 
 impl<'a> HostList<'a> {
     /// Returns `None` if the text has no host part.
-    #[must_use]
     pub fn split(url: &'a str) -> Option<Self> {
         let start = url.find("://")? + "://".len();
         let end = url[start..].find(['/', '?', '#']).map_or(url.len(), |length| start + length);
@@ -27,19 +26,16 @@ impl<'a> HostList<'a> {
     }
 
     /// Whether there are several hosts.
-    #[must_use]
     pub fn is_several(self) -> bool {
         self.hosts.contains(',')
     }
 
     /// Whether a comma is at the beginning, at the end, or next to another one.
-    #[must_use]
     pub fn has_gap(self) -> bool {
         self.is_several() && self.hosts.split(',').any(str::is_empty)
     }
 
     /// This URL with the hosts of `other`.
-    #[must_use]
     pub fn with_hosts_of(self, other: HostList<'_>) -> String {
         format!("{}{}{}", self.before, other.hosts, self.after)
     }

@@ -13,8 +13,6 @@ pub struct HostName(String);
 pub struct InvalidHostName(String);
 
 impl HostName {
-    /// # Errors
-    /// Fails if `text` is not a domain name with a dot. IP addresses, ports and wildcards are none.
     pub fn parse(text: &str) -> Result<Self, InvalidHostName> {
         match Host::parse(text) {
             Ok(Host::Domain(name)) if name.contains('.') && !name.ends_with('.') && !name.contains('*') => {
@@ -24,13 +22,11 @@ impl HostName {
         }
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
     /// Whether an authority such as `WWW.troupe.example:443` names this host, at any port.
-    #[must_use]
     pub fn is_host_of(&self, authority: &str) -> bool {
         let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
         host.strip_suffix('.').unwrap_or(host).eq_ignore_ascii_case(&self.0)

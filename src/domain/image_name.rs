@@ -17,16 +17,10 @@ pub struct InvalidImageName;
 
 impl ImageName {
     /// The name under which this version is published.
-    ///
-    /// # Errors
-    /// Fails if it is too long for a file system.
     pub fn new(app: &str, version: &Version) -> Result<Self, InvalidImageName> {
         Self::parse(&format!("{}-{version}.dmg", file_stem(app)))
     }
 
-    /// # Errors
-    /// Fails if `text` has a character that is not safe in URLs and file names, starts with a dot, does not end in
-    /// `.dmg`, or is too long.
     pub fn parse(text: &str) -> Result<Self, InvalidImageName> {
         let is_valid = |stem: &str| !stem.starts_with('.') && stem.chars().all(|c| is_safe(c) || c == '.');
         match text.strip_suffix(".dmg") {
@@ -37,7 +31,6 @@ impl ImageName {
         }
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -56,7 +49,6 @@ impl AsRef<Path> for ImageName {
 }
 
 /// Returns the app's name with only the characters that are safe in URLs and file names.
-#[must_use]
 pub fn file_stem(app: &str) -> String {
     let words = app.split_whitespace().collect::<Vec<_>>().join("-");
     let stem: String = words.chars().filter(|c| is_safe(*c)).collect();

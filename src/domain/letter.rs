@@ -38,9 +38,6 @@ pub enum InvalidLetter {
 
 impl Letter {
     /// Parses a Markdown file. The subject is `subject` of the front matter, else the first heading.
-    ///
-    /// # Errors
-    /// Fails if the letter cannot be sent.
     pub fn parse(text: &str) -> Result<Self, InvalidLetter> {
         if text.len() > limits::MAX_LETTER_BYTES {
             return Err(InvalidLetter::TooLong);

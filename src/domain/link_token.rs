@@ -12,19 +12,16 @@ impl LinkToken {
     /// Length of the random part: 160 bits.
     pub const BYTES: usize = 20;
 
-    #[must_use]
     pub fn from_random(bytes: [u8; Self::BYTES]) -> Self {
         Self(hex(&bytes))
     }
 
     /// Parses a token. Returns `None` if `text` does not have the form of one.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
         (text.len() == 2 * Self::BYTES && text.bytes().all(is_digit)).then(|| Self(text.to_owned()))
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

@@ -22,8 +22,6 @@ pub enum InvalidMailbox {
 }
 
 impl Mailbox {
-    /// # Errors
-    /// Fails if `text` is not one valid mailbox.
     pub fn parse(text: &str) -> Result<Self, InvalidMailbox> {
         let text = text.trim();
         let Some(inner) = text.strip_suffix('>') else {
@@ -39,12 +37,10 @@ impl Mailbox {
         Ok(Self { name, email: EmailAddress::parse(email)? })
     }
 
-    #[must_use]
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
 
-    #[must_use]
     pub const fn email(&self) -> &EmailAddress {
         &self.email
     }

@@ -13,7 +13,6 @@ pub enum MakerMailKind {
 }
 
 impl MakerMailKind {
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Messages => "messages",
@@ -35,7 +34,6 @@ pub struct RecentMails {
 
 impl RecentMails {
     /// Whether an email of this kind and size may be sent now.
-    #[must_use]
     pub fn has_room_for(&self, kind: MakerMailKind, bytes: u64) -> bool {
         let (kept_count, kept_bytes) = match (kind, self.has_summary) {
             (MakerMailKind::Messages, false) => (1, SUMMARY_MAIL_BYTES),
@@ -47,7 +45,6 @@ impl RecentMails {
     }
 
     /// When there is more room than now.
-    #[must_use]
     pub fn room_at(&self) -> Option<Timestamp> {
         self.oldest.map(|oldest| oldest.after(MAKER_MAIL_PERIOD))
     }

@@ -21,7 +21,6 @@ pub struct Person {
 
 impl Person {
     /// Whether the person receives the monthly letter.
-    #[must_use]
     pub const fn receives_letter(&self) -> bool {
         self.opt_in.is_some() && self.suppressed.is_none()
     }

@@ -1,13 +1,11 @@
 //! Chooses between singular and plural forms.
 
 /// Returns `singular` if `number` is 1, otherwise `plural`.
-#[must_use]
 pub const fn plural_form<'a>(number: u64, singular: &'a str, plural: &'a str) -> &'a str {
     if number == 1 { singular } else { plural }
 }
 
 /// Returns the number followed by the matching form, as in `1 person` or `2 people`.
-#[must_use]
 pub fn quantity(number: impl Into<u64>, singular: &str, plural: &str) -> String {
     let number = number.into();
     format!("{number} {}", plural_form(number, singular, plural))

@@ -13,7 +13,6 @@ pub struct RateLimit {
 
 impl RateLimit {
     /// The rate in words: `10 a second`, or `6 a minute` if that is less than one a second.
-    #[must_use]
     pub fn per_period(self) -> String {
         let (period, name) = match self.interval {
             interval if interval <= Duration::from_secs(1) => (Duration::from_secs(1), "second"),
@@ -24,9 +23,6 @@ impl RateLimit {
 
     /// Takes a token from a bucket that is full again at `full_at`, and returns when it is full again after that.
     /// `None` is a full bucket.
-    ///
-    /// # Errors
-    /// Returns how long it takes until there is a token, if there is none. The bucket stays as it is.
     pub fn take(self, full_at: Option<Timestamp>, now: Timestamp) -> Result<Timestamp, Duration> {
         let time_to_fill = self.interval * self.burst;
         // Later than an empty bucket takes to fill is possible only if the clock was set back. When it would be full is not
@@ -41,7 +37,6 @@ impl RateLimit {
 }
 
 /// Returns a time to wait for `Retry-After`: in whole seconds, rounded up.
-#[must_use]
 pub fn retry_after_seconds(wait: Duration) -> u64 {
     wait.as_secs() + u64::from(wait.subsec_nanos() > 0)
 }

@@ -32,7 +32,6 @@ impl ReaderKind {
     /// In the order of the columns of `stats` and of the dashboard.
     pub const ALL: [Self; 4] = [Self::Person, Self::Agent, Self::Crawler, Self::Program];
 
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Agent => "agent",
@@ -116,7 +115,6 @@ impl Reader {
 
     /// Identifies the reader by the value of `User-Agent`. Browsers do not ask for Markdown, so a program that does and calls
     /// itself one is another program.
-    #[must_use]
     pub fn of_user_agent(user_agent: Option<&str>, asks_for_markdown: bool) -> Self {
         let user_agent = user_agent.unwrap_or_default();
         let mut is_browser = user_agent.starts_with("Mozilla/") && !asks_for_markdown;
@@ -130,7 +128,6 @@ impl Reader {
     }
 
     /// Identifies the reader by the name that an MCP client gives itself.
-    #[must_use]
     pub fn of_client_name(name: Option<&str>) -> Self {
         let name = name.unwrap_or_default();
         let known = |name: &str| words(name).find_map(Self::of_product);
@@ -138,22 +135,18 @@ impl Reader {
     }
 
     /// The reader that is stored under this name. One that only a newer version knows is another program.
-    #[must_use]
     pub fn of_stored_name(name: &str) -> Self {
         READERS.iter().position(|(stored, ..)| *stored == name).map_or(Self::OTHER_PROGRAMS, Self)
     }
 
-    #[must_use]
     pub const fn name(self) -> &'static str {
         READERS[self.0].0
     }
 
-    #[must_use]
     pub const fn kind(self) -> ReaderKind {
         READERS[self.0].1
     }
 
-    #[must_use]
     pub const fn index(self) -> usize {
         self.0
     }

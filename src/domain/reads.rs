@@ -45,13 +45,11 @@ impl ReadTotals {
         self.tools += other.tools;
     }
 
-    #[must_use]
     pub const fn sum(&self) -> u64 {
         self.pages + self.markdown + self.briefings + self.tools
     }
 
     /// Each total with its name in JSON. The columns of `stats` and of the dashboard are in this order.
-    #[must_use]
     pub const fn named(&self) -> [(&'static str, u64); 4] {
         [("pages", self.pages), ("markdown", self.markdown), ("briefings", self.briefings), ("tools", self.tools)]
     }
@@ -78,7 +76,6 @@ impl ReadsByReader {
 
     /// The readers that read something: those known by name first, the most frequent before the others; then people, and
     /// other programs.
-    #[must_use]
     pub fn rows(&self) -> Vec<(Reader, ReadTotals)> {
         let mut rows: Vec<_> = self.iter().collect();
         let is_unnamed = |reader| reader >= Reader::PEOPLE;
@@ -89,7 +86,6 @@ impl ReadsByReader {
     }
 
     /// The reads of all readers of this kind.
-    #[must_use]
     pub fn sum_of(&self, kind: ReaderKind) -> u64 {
         self.iter().filter(|(reader, _)| reader.kind() == kind).map(|(_, totals)| totals.sum()).sum()
     }
@@ -109,7 +105,6 @@ impl DailyReads {
         self.0.entry(day).or_default().add(reader, reading);
     }
 
-    #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -59,8 +59,6 @@ pub enum InvalidRelay {
 }
 
 impl Relay {
-    /// # Errors
-    /// Fails if `text` is not an SMTP URL. The error does not quote the text, which may hold a password.
     pub fn parse(text: &str) -> Result<Self, InvalidRelay> {
         let url = Url::parse(text).map_err(|_| InvalidRelay::Syntax)?;
         let tls = match url.scheme() {
@@ -101,28 +99,23 @@ impl Relay {
     }
 
     /// The host to connect to. An IPv6 address has no brackets.
-    #[must_use]
     pub fn host(&self) -> String {
         dial_host(&self.host)
     }
 
-    #[must_use]
     pub const fn port(&self) -> u16 {
         self.port
     }
 
-    #[must_use]
     pub const fn security(&self) -> Security {
         self.security
     }
 
-    #[must_use]
     pub const fn login(&self) -> Option<&Login> {
         self.login.as_ref()
     }
 
     /// Describes how the connection is secured, for `check`.
-    #[must_use]
     pub fn security_in_words(&self) -> &'static str {
         match (self.security, self.is_trusted_local()) {
             (Security::Tls, false) => "verified TLS",
@@ -134,7 +127,6 @@ impl Relay {
     }
 
     /// Whether the connection stays on this machine, so that any certificate is accepted.
-    #[must_use]
     pub fn is_trusted_local(&self) -> bool {
         is_trusted_local(&self.host)
     }
@@ -142,7 +134,6 @@ impl Relay {
 
 /// Whether a connection to `host` stays on this machine. Names below `localhost` are not trusted: some
 /// resolvers look them up in DNS, and the password could leave the machine.
-#[must_use]
 pub fn is_trusted_local(host: &Host) -> bool {
     is_loopback(host) && !matches!(host, Host::Domain(name) if name != "localhost")
 }

@@ -57,13 +57,11 @@ pub struct Releases {
 }
 
 impl Releases {
-    #[must_use]
     pub fn new(releases: Vec<Release>) -> Self {
         Self::with_unreadable(releases, Vec::new())
     }
 
     /// `unreadable` are the versions of stored releases that this program cannot read, and leaves out.
-    #[must_use]
     pub fn with_unreadable(mut releases: Vec<Release>, unreadable: Vec<String>) -> Self {
         releases.sort_by(|a, b| b.version.cmp(&a.version));
         Self { releases, unreadable }
@@ -75,7 +73,6 @@ impl Releases {
     }
 
     /// The versions of releases that cannot be read and are not offered.
-    #[must_use]
     pub fn unreadable(&self) -> &[String] {
         &self.unreadable
     }
@@ -86,25 +83,19 @@ impl Releases {
     }
 
     /// The release that the public gets.
-    #[must_use]
     pub fn newest(&self) -> Option<&Release> {
         self.available().find(|release| !release.prerelease)
     }
 
-    #[must_use]
     pub fn find_version(&self, version: &Version) -> Option<&Release> {
         self.releases.iter().find(|release| release.version == *version)
     }
 
-    #[must_use]
     pub fn find_file(&self, file: &str) -> Option<&Release> {
         self.releases.iter().find(|release| release.file.as_str() == file)
     }
 
     /// Checks whether a release of this version may be published.
-    ///
-    /// # Errors
-    /// Fails with the reason why not.
     pub fn check_publishable(
         &self,
         version: &Version,
@@ -143,8 +134,6 @@ pub struct Notes(String);
 pub struct NotesTooLong;
 
 impl Notes {
-    /// # Errors
-    /// Fails if the text is too long.
     pub fn parse(text: &str) -> Result<Self, NotesTooLong> {
         if text.len() > limits::MAX_RELEASE_NOTES_BYTES {
             return Err(NotesTooLong);
@@ -153,7 +142,6 @@ impl Notes {
     }
 
     /// Restores notes from the database, however long they are.
-    #[must_use]
     pub fn from_stored(text: &str) -> Self {
         // The first line may be indented, which makes it code.
         let text = clean_text(text);
@@ -162,7 +150,6 @@ impl Notes {
         Self(text[start..].trim_end().to_owned())
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -181,8 +168,6 @@ pub struct Signature(String);
 pub struct InvalidSignature;
 
 impl Signature {
-    /// # Errors
-    /// Fails if `text` is not 64 bytes in base64.
     pub fn parse(text: &str) -> Result<Self, InvalidSignature> {
         match BASE64.decode(text) {
             Ok(signature) if signature.len() == 64 => Ok(Self(text.to_owned())),
@@ -191,12 +176,10 @@ impl Signature {
     }
 
     /// Restores a signature from the database, without checking it again.
-    #[must_use]
     pub fn from_stored(text: &str) -> Self {
         Self(clean_text(text))
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

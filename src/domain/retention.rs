@@ -33,9 +33,6 @@ const MAX_COUNT: u32 = 40_000;
 
 impl Retention {
     /// Parses `24 months`, or `forever` as `None`.
-    ///
-    /// # Errors
-    /// Fails if `text` is neither.
     pub fn parse(text: &str) -> Result<Option<Self>, InvalidRetention> {
         if text.trim() == "forever" {
             return Ok(None);
@@ -54,7 +51,6 @@ impl Retention {
     }
 
     /// What is older than this is not kept any more.
-    #[must_use]
     pub fn oldest_kept(self, now: Timestamp) -> Timestamp {
         let count = i64::from(self.count);
         let span: Span = match self.unit {

@@ -10,13 +10,11 @@ use sha2::Digest as _;
 pub struct Sha256([u8; 32]);
 
 impl Sha256 {
-    #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         Self(sha2::Sha256::digest(bytes).into())
     }
 
     /// Parses 64 hexadecimal digits.
-    #[must_use]
     pub fn from_hex(hex: &str) -> Option<Self> {
         let digits = hex.as_bytes();
         if digits.len() != 64 || !digits.iter().all(u8::is_ascii_hexdigit) {
@@ -29,23 +27,19 @@ impl Sha256 {
         Some(Self(bytes))
     }
 
-    #[must_use]
     pub const fn bytes(&self) -> &[u8; 32] {
         &self.0
     }
 
-    #[must_use]
     pub fn hex(&self) -> String {
         hex(&self.0)
     }
 
     /// The first `length` hexadecimal digits, to distinguish the files of one site.
-    #[must_use]
     pub fn short(&self, length: usize) -> String {
         self.hex().chars().take(length).collect()
     }
 
-    #[must_use]
     pub fn base64(&self) -> String {
         STANDARD.encode(self.0)
     }
@@ -60,14 +54,12 @@ impl Sha256Hasher {
         self.0.update(bytes);
     }
 
-    #[must_use]
     pub fn finish(self) -> Sha256 {
         Sha256(self.0.finalize().into())
     }
 }
 
 /// Two hexadecimal digits for each byte.
-#[must_use]
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut hex, byte| {
         let _ = write!(hex, "{byte:02x}");

@@ -32,7 +32,6 @@ pub struct Statistics {
 impl Statistics {
     /// The totals of all sources but the first `listed`: less frequent ones, and those beyond the number that a day admits.
     /// Returns `None` if there are none. With it, the rows of the sources add up to the total.
-    #[must_use]
     pub fn other_sources(&self, listed: usize) -> Option<Totals> {
         let mut rest = Totals { messages: 0, unsubscribes: 0, ..self.total };
         for (_, totals) in self.sources.iter().take(listed) {

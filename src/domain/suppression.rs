@@ -26,18 +26,15 @@ impl SuppressionReason {
     pub const ALL: [Self; 3] = [Self::NotMe, Self::NoMailbox, Self::Makers];
 
     /// Restores a reason from the database. A name that is not known does not make the row unreadable.
-    #[must_use]
     pub fn from_stored(text: &str) -> Self {
         Self::parse(text).unwrap_or(Self::Unknown)
     }
 
     /// Parses the stored form. Returns `None` if `text` is none of the reasons.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|reason| reason.as_str() == text)
     }
 
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::NotMe => "not-me",
@@ -54,7 +51,6 @@ const MAILBOX_CODES: [&str; 5] = ["5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10"];
 
 /// Whether a mail server's permanent rejection is about the mailbox itself, by the code at the start of the reply's
 /// first line. Codes elsewhere in the text do not count.
-#[must_use]
 pub fn is_mailbox_rejection(reply: &str) -> bool {
     reply.split([' ', '\t', '\r', '\n']).next().is_some_and(|code| MAILBOX_CODES.contains(&code))
 }
@@ -65,13 +61,11 @@ pub struct AddressHashKey([u8; 64]);
 
 impl AddressHashKey {
     /// Parses a key as stored in the database. Returns `None` if its length is wrong.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         text.as_bytes().try_into().ok().map(Self)
     }
 
     /// Returns the position of an address among the recipients of a letter. Without the key it cannot be predicted.
-    #[must_use]
     pub fn position(&self, letter: &super::sha256::Sha256, email: &EmailAddress) -> i64 {
         let hash =
             Hmac::<Sha256>::new(&self.0.into()).chain_update(letter.bytes()).chain_update(email.key()).finalize();
@@ -80,7 +74,6 @@ impl AddressHashKey {
 
     /// Returns the keyed hash, which is equal for all spellings of an address. The address cannot be
     /// guessed from it without the key.
-    #[must_use]
     pub fn hash(&self, email: &EmailAddress) -> String {
         hex(&Hmac::<Sha256>::new(&self.0.into()).chain_update(email.key()).finalize().into_bytes())
     }

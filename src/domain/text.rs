@@ -32,7 +32,6 @@ macro_rules! from_stored {
     ($($type:ident),+) => {
         $(impl $type {
             #[doc = "Restores a text from the database, without checking it again."]
-            #[must_use]
             pub fn from_stored(text: impl Into<String>) -> Self {
                 Self(Bounded(text.into()))
             }
@@ -50,7 +49,6 @@ macro_rules! not_blank {
 
 /// Removes the byte order mark, carriage returns and all characters that feeds and emails cannot contain
 /// from the text of a file.
-#[must_use]
 pub fn clean_text(text: &str) -> String {
     let is_allowed = |c: &char| ['\n', '\t'].contains(c) || !(c.is_control() || is_noncharacter(*c));
     text.trim_start_matches('\u{feff}').chars().filter(is_allowed).collect()
@@ -61,13 +59,10 @@ pub fn clean_text(text: &str) -> String {
 pub struct Source(Bounded);
 
 impl Source {
-    /// # Errors
-    /// Fails if the text is longer than the limit.
     pub fn parse(text: &str) -> Result<Self, TooLong> {
         Bounded::parse(text, limits::MAX_SOURCE_CHARS).map(Self)
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0.0
     }
@@ -78,13 +73,10 @@ impl Source {
 pub struct SenderName(Bounded);
 
 impl SenderName {
-    /// # Errors
-    /// Fails if the text is longer than the limit.
     pub fn parse(text: &str) -> Result<Self, TooLong> {
         Bounded::parse(text, limits::MAX_NAME_CHARS).map(Self)
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0.0
     }
@@ -108,8 +100,6 @@ pub enum InvalidMessage {
 }
 
 impl MessageText {
-    /// # Errors
-    /// Fails if the message has fewer characters than `MIN_MESSAGE_CHARS` after trimming, or is longer than the limit.
     pub fn parse(text: &str) -> Result<Self, InvalidMessage> {
         if text.trim_matches(is_blank).chars().count() < limits::MIN_MESSAGE_CHARS {
             return Err(InvalidMessage::Empty);
@@ -119,7 +109,6 @@ impl MessageText {
             .map_err(|too_long| InvalidMessage::TooLong(too_long.length))
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0.0
     }

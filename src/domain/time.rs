@@ -7,67 +7,56 @@ use std::time::Duration;
 pub struct Timestamp(i64);
 
 impl Timestamp {
-    #[must_use]
     pub const fn from_unix_millis(millis: i64) -> Self {
         Self(millis)
     }
 
     /// Parses an RFC 3339 timestamp, or a day such as `2026-11-15` as its start in UTC.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let timestamp = text.parse::<jiff::Timestamp>().or_else(|_| format!("{text}T00:00:00Z").parse()).ok()?;
         Some(Self(timestamp.as_millisecond()))
     }
 
-    #[must_use]
     pub const fn unix_millis(self) -> i64 {
         self.0
     }
 
-    #[must_use]
     pub const fn unix_seconds(self) -> i64 {
         self.0.div_euclid(1000)
     }
 
-    #[must_use]
     pub fn after(self, duration: Duration) -> Self {
         let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         Self(self.0.saturating_add(millis))
     }
 
-    #[must_use]
     pub fn before(self, duration: Duration) -> Self {
         let millis = i64::try_from(duration.as_millis()).unwrap_or(i64::MAX);
         Self(self.0.saturating_sub(millis))
     }
 
     /// The duration until `later`, or zero if that is in the past.
-    #[must_use]
     pub fn until(self, later: Self) -> Duration {
         Duration::from_millis(u64::try_from(later.0.saturating_sub(self.0)).unwrap_or_default())
     }
 
     /// The calendar month in UTC, as `2026-11`.
-    #[must_use]
     pub fn month(self) -> String {
         self.date().rsplit_once('-').map(|(month, _)| month.to_owned()).unwrap_or_default()
     }
 
     /// The day in UTC, as `2026-11-15`.
-    #[must_use]
     pub fn date(self) -> String {
         self.rfc3339().split('T').next().unwrap_or_default().to_owned()
     }
 
     /// The timestamp as in RFC 2822: `Sun, 15 Nov 2026 12:00:00 +0000`.
-    #[must_use]
     pub fn rfc2822(self) -> String {
         let timestamp = jiff::Timestamp::from_second(self.unix_seconds()).unwrap_or(jiff::Timestamp::MAX);
         jiff::fmt::rfc2822::to_string(&timestamp.to_zoned(jiff::tz::TimeZone::UTC)).unwrap_or_default()
     }
 
     /// The timestamp as in RFC 3339, with a precision of one second.
-    #[must_use]
     pub fn rfc3339(self) -> String {
         jiff::Timestamp::from_second(self.unix_seconds()).unwrap_or(jiff::Timestamp::MAX).to_string()
     }

@@ -25,18 +25,15 @@ pub enum InvalidNetworks {
 }
 
 impl TrustedProxies {
-    #[must_use]
     pub const fn new(header: String, networks: Vec<IpNet>) -> Self {
         Self { header, networks }
     }
 
     /// The name of the header that names the client, in lower case.
-    #[must_use]
     pub fn header(&self) -> &str {
         &self.header
     }
 
-    #[must_use]
     pub fn contains(&self, address: IpAddr) -> bool {
         self.networks.iter().any(|network| network.contains(&address.to_canonical()))
     }
@@ -60,9 +57,6 @@ impl TrustedProxies {
 }
 
 /// Returns the name in lower case.
-///
-/// # Errors
-/// When it cannot be the name of a header.
 pub fn parse_header_name(text: &str) -> Result<String, InvalidHeaderName> {
     let is_token = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     let name = text.trim();
@@ -73,9 +67,6 @@ pub fn parse_header_name(text: &str) -> Result<String, InvalidHeaderName> {
 }
 
 /// Parses networks in CIDR notation, separated by commas. A single address is a network of one.
-///
-/// # Errors
-/// When one of them is not a network, or there is none.
 pub fn parse_networks(text: &str) -> Result<Vec<IpNet>, InvalidNetworks> {
     let parse = |text: &str| {
         let network = text.parse().ok().or_else(|| text.parse::<IpAddr>().ok().map(IpNet::from));

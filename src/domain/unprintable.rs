@@ -1,38 +1,32 @@
 //! Classes of characters that cannot be seen or that change how the text around them is displayed.
 
 /// Whether `c` changes the direction of the text around it (Unicode property `Bidi_Control`).
-#[must_use]
 pub const fn is_bidi_control(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Whether a terminal or mail client acts on `c` instead of displaying it.
-#[must_use]
 pub fn is_control_or_bidi(c: char) -> bool {
     c.is_control() || is_bidi_control(c)
 }
 
 /// Whether some mail client or terminal starts a new line at `c`.
-#[must_use]
 pub const fn is_line_break(c: char) -> bool {
     matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
 /// Whether Unicode reserves `c` and never assigns it a character.
-#[must_use]
 pub const fn is_noncharacter(c: char) -> bool {
     c as u32 & 0xfffe == 0xfffe || matches!(c, '\u{fdd0}'..='\u{fdef}')
 }
 
 /// Whether `c` joins or varies the characters around it, as in emoji and some scripts.
-#[must_use]
 pub const fn is_joiner(c: char) -> bool {
     matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
 }
 
 /// Whether `c` has no visible form of its own: controls, line breaks, fillers, tags, private use and
 /// noncharacters. Joiners are not included.
-#[must_use]
 pub fn is_invisible(c: char) -> bool {
     is_control_or_bidi(c)
         || is_line_break(c)

@@ -10,24 +10,20 @@ pub const UNSUBSCRIBE_PATH: &str = "/unsubscribe/";
 pub struct UnsubscribeToken(LinkToken);
 
 impl UnsubscribeToken {
-    #[must_use]
     pub const fn new(token: LinkToken) -> Self {
         Self(token)
     }
 
     /// Parses a token. Returns `None` if `text` does not have the form of one.
-    #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         LinkToken::parse(text).map(Self)
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         self.0.as_str()
     }
 
     /// The path of the unsubscribe page.
-    #[must_use]
     pub fn path(&self) -> String {
         format!("{UNSUBSCRIBE_PATH}{}", self.as_str())
     }
@@ -43,7 +39,6 @@ pub enum UnsubscribeKind {
 }
 
 impl UnsubscribeKind {
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Unsubscribe => "unsubscribe",

@@ -18,15 +18,12 @@ pub enum InvalidVersion {
 }
 
 impl Version {
-    /// # Errors
-    /// Fails if `text` is not a semantic version without build metadata.
     pub fn parse(text: &str) -> Result<Self, InvalidVersion> {
         let version = semver::Version::parse(text).map_err(|_| InvalidVersion::Syntax)?;
         if version.build.is_empty() { Ok(Self(version)) } else { Err(InvalidVersion::Build) }
     }
 
     /// Whether the version has a pre-release part, such as `-beta.1`.
-    #[must_use]
     pub fn is_prerelease(&self) -> bool {
         !self.0.pre.is_empty()
     }
@@ -47,8 +44,6 @@ pub struct MacosVersion(String);
 pub struct InvalidMacosVersion;
 
 impl MacosVersion {
-    /// # Errors
-    /// Fails if `text` is not one to three numbers separated by dots.
     pub fn parse(text: &str) -> Result<Self, InvalidMacosVersion> {
         let numbers: Vec<_> = text.split('.').collect();
         let fits = numbers.len() <= 3
@@ -59,12 +54,10 @@ impl MacosVersion {
     }
 
     /// Restores a version from the database, without checking it again.
-    #[must_use]
     pub fn from_stored(text: &str) -> Self {
         Self(clean_text(text))
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -79,8 +72,6 @@ pub struct BuildNumber(String);
 pub struct InvalidBuildNumber;
 
 impl BuildNumber {
-    /// # Errors
-    /// Fails if `text` is not made of digits, letters and dots, or is too long.
     pub fn parse(text: &str) -> Result<Self, InvalidBuildNumber> {
         let fits = (1..=limits::MAX_BUILD_CHARS).contains(&text.len())
             && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.');
@@ -88,12 +79,10 @@ impl BuildNumber {
     }
 
     /// Restores a build number from the database, without checking it again.
-    #[must_use]
     pub fn from_stored(text: &str) -> Self {
         Self(clean_text(text))
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }

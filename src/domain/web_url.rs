@@ -7,9 +7,6 @@ use url::Url;
 pub struct InvalidWebUrl;
 
 /// Returns the normalized URL.
-///
-/// # Errors
-/// Fails if `text` is not an http or https URL with a host.
 pub fn parse_web_url(text: &str) -> Result<String, InvalidWebUrl> {
     let url = Url::parse(text).map_err(|_| InvalidWebUrl)?;
     let is_web_url = matches!(url.scheme(), "http" | "https") && url.has_host();
@@ -17,7 +14,6 @@ pub fn parse_web_url(text: &str) -> Result<String, InvalidWebUrl> {
 }
 
 /// Returns the host of a URL.
-#[must_use]
 pub fn host_of(url: &str) -> Option<String> {
     Some(Url::parse(url).ok()?.host_str()?.to_owned())
 }

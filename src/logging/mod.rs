@@ -34,9 +34,6 @@ struct Log {
 
 /// Sends everything that this process logs from now on to standard error, in this format. Only the first call of a
 /// process has an effect.
-///
-/// # Errors
-/// When the thread that writes cannot be started.
 pub fn start(format: LogFormat, clock: Clock) -> io::Result<()> {
     // A separate descriptor: a write to `io::stderr` holds a lock that all threads share.
     let stderr = File::from(io::stderr().as_fd().try_clone_to_owned()?);
@@ -57,7 +54,6 @@ pub fn start(format: LogFormat, clock: Clock) -> io::Result<()> {
 }
 
 /// Logs a sentence as an error, as it is in the formats for people. Returns `false` if there is no log.
-#[must_use]
 pub fn report(sentence: &str) -> bool {
     let Some(log) = LOG.get() else { return false };
     match log.format {
@@ -88,7 +84,6 @@ pub fn flush(timeout: Duration) {
 }
 
 /// The number of lines that this process has dropped, because the log was not read fast enough or failed.
-#[must_use]
 pub fn dropped_lines() -> u64 {
     LOG.get().map_or(0, |log| log.queue.dropped())
 }

@@ -51,21 +51,17 @@ pub struct Mail {
 
 impl Mail {
     /// The number of bytes, without the envelope.
-    #[must_use]
     pub const fn size(&self) -> usize {
         self.bytes.len()
     }
 
     /// The mail as it arrives, without the envelope.
-    #[must_use]
     pub fn source(&self) -> Vec<u8> {
         [&self.bytes, LINE_ENDING].concat()
     }
 }
 
 impl MailAddress {
-    /// # Errors
-    /// When SMTP cannot transport the address.
     pub fn from_email(email: &EmailAddress) -> Result<Self, UnsupportedAddress> {
         let address = email.in_ascii();
         if address.contains(char::is_control) {
@@ -74,8 +70,6 @@ impl MailAddress {
         Ok(Self(message::Mailbox::new(None, address.parse().map_err(|_| UnsupportedAddress)?)))
     }
 
-    /// # Errors
-    /// When SMTP cannot transport the address.
     pub fn from_mailbox(mailbox: &Mailbox) -> Result<Self, UnsupportedAddress> {
         let address = mailbox.email().in_ascii().parse().map_err(|_| UnsupportedAddress)?;
         Ok(Self(message::Mailbox::new(mailbox.name().map(str::to_owned), address)))
@@ -84,9 +78,6 @@ impl MailAddress {
 
 impl Mailer {
     /// Reads the key of DKIM, if there is one.
-    ///
-    /// # Errors
-    /// With the setting that cannot be used.
     pub fn from_settings(mail: &MailSettings) -> Result<Self, InvalidSettings> {
         let mailer = Self::new(mail.relay.clone(), &mail.from).map_err(|why| InvalidSettings::new("mail_from", why))?;
         let dkim = mail.dkim.as_ref().map(|dkim| DkimSigner::from_settings(dkim, &mailer.domain)).transpose()?;
@@ -98,15 +89,11 @@ impl Mailer {
     }
 
     /// A mailer that neither signs nor tags.
-    ///
-    /// # Errors
-    /// When SMTP cannot transport the address of `from`.
     pub fn new(relay: Relay, from: &Mailbox) -> Result<Self, UnsupportedAddress> {
         let domain = from.email().domain().to_owned();
         Ok(Self { relay, from: MailAddress::from_mailbox(from)?, domain, dkim: None, bounce_address: None })
     }
 
-    #[must_use]
     pub fn dkim(&self) -> Option<&DkimSigner> {
         self.dkim.as_deref()
     }

@@ -18,7 +18,6 @@ pub struct ConfirmationMail<'a> {
 }
 
 impl Mailer {
-    #[must_use]
     pub fn compose_confirmation(&self, mail: &ConfirmationMail<'_>) -> Mail {
         let parts =
             MultiPart::alternative_plain_html(normalize_line_endings(mail.text), normalize_line_endings(mail.html));

@@ -15,7 +15,6 @@ use crate::domain::unprintable::is_line_break;
 
 impl Mailer {
     /// Composes a mail with one message. Replies go to its sender.
-    #[must_use]
     pub fn compose_contact(&self, received: &ReceivedMessage, to: &MailAddress) -> Mail {
         self.compose_plain(PlainMail {
             id: received.id,
@@ -28,7 +27,6 @@ impl Mailer {
     }
 
     /// Composes one mail with many messages. It has no Reply-To, as it has no single sender.
-    #[must_use]
     pub fn compose_digest(&self, id: Uuid, received: &[ReceivedMessage], to: &MailAddress) -> Mail {
         self.compose_plain(PlainMail {
             id,
@@ -41,7 +39,6 @@ impl Mailer {
     }
 
     /// Composes a mail that says how many messages wait because the limit of mail to the makers is reached.
-    #[must_use]
     pub fn compose_summary(&self, id: Uuid, waiting: u64, to: &MailAddress, at: Timestamp) -> Mail {
         self.compose_plain(PlainMail {
             id,

@@ -40,20 +40,15 @@ pub struct DkimSigner {
 
 impl DkimSigner {
     /// Reads the key.
-    ///
-    /// # Errors
-    /// When the key cannot be used, with the setting.
     pub fn from_settings(dkim: &DkimSettings, domain: &str) -> Result<Self, InvalidSettings> {
         Ok(Self { selector: dkim.selector.clone(), domain: domain.to_owned(), key: DkimKey::read(&dkim.key)? })
     }
 
     /// The DNS name of the record with the public key.
-    #[must_use]
     pub fn record_name(&self) -> String {
         self.selector.record_name(&self.domain)
     }
 
-    #[must_use]
     pub const fn record(&self) -> &DkimRecord {
         self.key.record()
     }

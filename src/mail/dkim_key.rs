@@ -71,8 +71,6 @@ pub enum GenerateFailure {
 }
 
 impl DkimKey {
-    /// # Errors
-    /// With the setting `dkim_key`.
     pub fn read(path: &Path) -> Result<Self, InvalidSettings> {
         let invalid = |reason| InvalidSettings::new("dkim_key", reason);
         let pem = std::fs::read(path).map_err(|error| {
@@ -81,8 +79,6 @@ impl DkimKey {
         Self::from_pem(&pem).map_err(|why| invalid(format!("{}: {why}", path.display())))
     }
 
-    /// # Errors
-    /// When it is not a usable key in PKCS#8 PEM format.
     pub fn from_pem(pem: &[u8]) -> Result<Self, InvalidDkimKey> {
         let der = PrivatePkcs8KeyDer::from_pem_slice(pem).map_err(|_| InvalidDkimKey::Format)?;
         let der = der.secret_pkcs8_der();
@@ -101,7 +97,6 @@ impl DkimKey {
         }
     }
 
-    #[must_use]
     pub const fn record(&self) -> &DkimRecord {
         &self.record
     }
@@ -122,9 +117,6 @@ impl DkimKey {
 }
 
 /// Generates a key, as PEM.
-///
-/// # Errors
-/// When the system's random generator fails.
 pub fn generate_dkim_key(kind: KeyKind) -> Result<String, GenerateFailure> {
     let document = match kind {
         KeyKind::Rsa => RsaPrivateKey::new(&mut OsRng, DKIM_RSA_BITS)?.to_pkcs8_der()?,

@@ -34,7 +34,6 @@ pub struct RejectedMailboxesMail<'a> {
 }
 
 impl Mailer {
-    #[must_use]
     pub fn compose_rejected_mailboxes(&self, mail: &RejectedMailboxesMail<'_>) -> Mail {
         let letter = single_line(mail.letter);
         let text = format!(
@@ -52,7 +51,6 @@ impl Mailer {
         })
     }
 
-    #[must_use]
     pub fn compose_letter(&self, mail: &LetterMail<'_>) -> Mail {
         let parts =
             MultiPart::alternative_plain_html(normalize_line_endings(mail.text), normalize_line_endings(mail.html));
@@ -68,7 +66,6 @@ impl Mailer {
     }
 
     /// Whether each letter has an envelope sender of its own, which needs a tag.
-    #[must_use]
     pub const fn tags_letters(&self) -> bool {
         self.bounce_address.is_some()
     }

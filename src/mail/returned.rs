@@ -22,7 +22,6 @@ const RECIPIENT_HEADERS: [&str; 6] =
 
 impl ReturnedMail {
     /// Reads a mail, or as much of its beginning as there is. What is broken is left out.
-    #[must_use]
     pub fn read(mail: &[u8]) -> Self {
         let mail = without_mbox_line(mail);
         let Some(headers) = MessageParser::default().parse_headers(mail) else { return Self::default() };

@@ -61,7 +61,6 @@ pub struct FailureCause {
 
 impl SendFailure {
     /// Whether the mailbox itself is permanently rejected, see [`is_mailbox_rejection`].
-    #[must_use]
     pub fn is_mailbox_rejection(&self) -> bool {
         let (Self::RecipientRejected { permanent: true, cause } | Self::MessageRejected { permanent: true, cause }) =
             self
@@ -72,7 +71,6 @@ impl SendFailure {
     }
 
     /// The full text, for the makers only.
-    #[must_use]
     pub fn detail(&self) -> &str {
         match self {
             Self::Unavailable(cause)
@@ -127,7 +125,6 @@ fn tls_error(error: &Error) -> Option<&rustls::Error> {
 
 impl FailureCause {
     /// A cause that is not a reply of the server.
-    #[must_use]
     pub fn new(detail: &str) -> Self {
         Self { detail: detail.to_owned(), code: None, reply: None }
     }
@@ -170,9 +167,6 @@ impl fmt::Debug for SmtpConnection {
 
 impl Mailer {
     /// Connects to the mail server and authenticates if the settings have credentials.
-    ///
-    /// # Errors
-    /// [`SendFailure::Unavailable`]
     pub async fn connect(&self) -> Result<SmtpConnection, SendFailure> {
         match timeout(CONNECT_TIMEOUT, self.open()).await {
             Ok(Ok(opened)) => Ok(SmtpConnection(opened)),
@@ -220,9 +214,6 @@ impl Mailer {
 
 impl SmtpConnection {
     /// Sends a mail. After a failure the connection must not be used again.
-    ///
-    /// # Errors
-    /// See [`SendFailure`].
     pub async fn send(&mut self, mail: &Mail) -> Result<(), SendFailure> {
         match timeout(ENVELOPE_TIMEOUT, self.send_envelope(mail)).await {
             Ok(result) => result?,

@@ -23,7 +23,6 @@ pub struct TroubleMail<'a> {
 }
 
 impl Mailer {
-    #[must_use]
     pub fn compose_troubles(&self, mail: &TroubleMail<'_>) -> Mail {
         self.compose_plain(PlainMail {
             id: mail.id,

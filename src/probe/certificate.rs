@@ -55,9 +55,6 @@ pub enum CertificateFault {
 impl Certificate {
     /// Connects once, and verifies with the authorities that this system trusts that the certificate
     /// is valid now and for the given period.
-    ///
-    /// # Errors
-    /// Fails if the site cannot be reached or has no valid certificate now.
     pub async fn probe(host: &str, port: u16, now: Timestamp, period: Duration) -> Result<Self, CertificateFailure> {
         let name = ServerName::try_from(host.to_owned())
             .map_err(|_| CertificateFailure::Invalid(CertificateFault::WrongName))?;

@@ -65,7 +65,6 @@ enum Response {
 
 impl NameServers {
     /// Returns the servers in `/etc/resolv.conf`, or a server on this machine if there are none.
-    #[must_use]
     pub fn from_system() -> Self {
         Self::from_resolv_conf(&std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default())
     }
@@ -84,9 +83,6 @@ impl NameServers {
     }
 
     /// Parses the IP address of one server, with an optional port.
-    ///
-    /// # Errors
-    /// Fails if `text` is not an IP address.
     pub fn parse(text: &str) -> Result<Self, InvalidNameServer> {
         let server = text.parse().or_else(|_| text.parse().map(|address| SocketAddr::new(address, PORT)));
         server.map(|server| Self(vec![server])).map_err(|_| InvalidNameServer)
@@ -94,18 +90,12 @@ impl NameServers {
 
     /// Returns the TXT records of a name, each as one string. There are none if the name does not
     /// exist.
-    ///
-    /// # Errors
-    /// Fails if no server gives a usable response.
     pub async fn txt_records(&self, name: &str) -> Result<Vec<String>, DnsFailure> {
         let records = self.lookup(name, TYPE::TXT).await?.unwrap_or_default();
         Ok(records.into_iter().filter_map(text).collect())
     }
 
     /// Finds out whether mail to a domain can be delivered.
-    ///
-    /// # Errors
-    /// Fails if no server gives a usable response.
     pub async fn mx_status(&self, domain: &str) -> Result<MxStatus, DnsFailure> {
         let Some(servers) = self.lookup(domain, TYPE::MX).await? else { return Ok(MxStatus::NoSuchDomain) };
         if !servers.is_empty() {

@@ -17,9 +17,6 @@ use crate::config::Secret;
 const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 
 /// Requests a path, with the token if there is one. Waits as long as the server takes.
-///
-/// # Errors
-/// When there is no response of text.
 pub async fn get(address: SocketAddr, path: &str, token: Option<&Secret>) -> io::Result<Response<String>> {
     let mut request = Request::get(path).header(HOST, address.to_string());
     if let Some(token) = token {

@@ -36,8 +36,6 @@ enum Source {
 }
 
 impl ServedCertificate {
-    /// # Errors
-    /// When the files cannot be used.
     pub(super) fn from_files(
         files: CertificateFiles,
         hosts: Vec<String>,
@@ -63,8 +61,6 @@ impl ServedCertificate {
         Self { source, slot: Arc::default(), clock, status: CertificateStatus::default() }
     }
 
-    /// # Errors
-    /// When the system has no random numbers.
     pub(super) fn acceptor(&self) -> Result<TlsAcceptor, InvalidSettings> {
         let config = server_config(Arc::clone(&self.slot)).map_err(|why| InvalidSettings::new("tls_cert", why))?;
         Ok(TlsAcceptor::from(config))

@@ -94,9 +94,6 @@ impl Listener {
 
 /// Listens on an address. The backlog is larger than that of [`TcpListener::bind`], which is full after 128 connections and
 /// delays a burst. With `only_v6`, an IPv6 address leaves IPv4 on the same port to another listener.
-///
-/// # Errors
-/// When the address cannot be used.
 pub(super) fn listen(address: SocketAddr, only_v6: bool) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }?;
     // A restarted service may listen while connections of the previous one are still being closed.
@@ -109,9 +106,6 @@ pub(super) fn listen(address: SocketAddr, only_v6: bool) -> io::Result<TcpListen
 }
 
 /// Uses a socket that another process opened.
-///
-/// # Errors
-/// When it cannot be made non-blocking.
 pub(super) fn adopt(socket: std::net::TcpListener) -> io::Result<TcpListener> {
     socket.set_nonblocking(true)?;
     TcpListener::from_std(socket)

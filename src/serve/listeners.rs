@@ -19,8 +19,6 @@ pub(super) struct Listeners {
 }
 
 impl Listeners {
-    /// # Errors
-    /// With the setting and the address that cannot be used.
     pub(super) fn open(settings: &Settings) -> Result<Self, ServeFailure> {
         let mut inherited = InheritedListeners::take();
         let public = open_listeners(&mut inherited, "listen", &settings.listen)?;

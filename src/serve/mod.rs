@@ -117,10 +117,6 @@ pub struct RunningService {
 }
 
 /// Opens the database, builds the site and starts listening.
-///
-/// # Errors
-/// When the service cannot start. An unavailable PostgreSQL server is not an error: pages are served without it, and
-/// writes are accepted as soon as it is back.
 pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, ServeFailure> {
     let (database, store, migration_error) = open_database(&settings).await?;
     let listeners = Listeners::open(&settings)?;
@@ -224,52 +220,43 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
 }
 
 impl RunningService {
-    #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// The addresses that redirect to https.
-    #[must_use]
     pub fn redirect_addresses(&self) -> &[SocketAddr] {
         &self.redirect_addresses
     }
 
     /// The address of the ops listener, if there is one.
-    #[must_use]
     pub const fn ops_address(&self) -> Option<SocketAddr> {
         self.ops_address
     }
 
-    #[must_use]
     pub const fn base_url(&self) -> &BaseUrl {
         &self.base_url
     }
 
-    #[must_use]
     pub fn data_dir(&self) -> &Path {
         &self.data_dir
     }
 
-    #[must_use]
     pub const fn database(&self) -> &Database {
         &self.database
     }
 
     /// The configured mail server.
-    #[must_use]
     pub const fn relay(&self) -> Option<&Relay> {
         self.relay.as_ref()
     }
 
     /// What does not work as it could, one sentence each.
-    #[must_use]
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
     /// What makers still have to do, in order, one sentence each.
-    #[must_use]
     pub fn setup_steps(&self) -> &[String] {
         &self.setup_steps
     }

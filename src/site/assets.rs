@@ -40,7 +40,6 @@ impl Assets {
         Ok(assets)
     }
 
-    #[must_use]
     pub fn get(&self, name: &str) -> Option<&Asset> {
         self.0.get(name)
     }
@@ -80,7 +79,6 @@ impl Asset {
     }
 
     /// For the attribute `integrity` of a script.
-    #[must_use]
     pub fn integrity(&self) -> &str {
         &self.integrity
     }

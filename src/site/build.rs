@@ -54,9 +54,6 @@ pub struct Skill {
 impl Site {
     /// `reference` describes the interface (endpoints, tools, errors, limits, releases). Its members
     /// are variables of every template, beside `app`, `policies`, `base_url` and `pages`.
-    ///
-    /// # Errors
-    /// With the file and line that is at fault.
     pub fn build(
         content: &Content,
         facts: SiteFacts,
@@ -107,16 +104,12 @@ impl Site {
         })
     }
 
-    #[must_use]
     pub fn page(&self, name: PageName) -> &Page {
         &self.pages[name as usize]
     }
 
     /// Renders a page whose form was refused: with the values that the visitor entered, and the
     /// errors.
-    ///
-    /// # Errors
-    /// If the template cannot be rendered.
     pub fn render_with_form(&self, name: PageName, form: &Form) -> Result<String, SiteFailure> {
         let page = self.page(name);
         let mut context = page.context.clone();
@@ -125,9 +118,6 @@ impl Site {
     }
 
     /// Renders a template that is not one of the site's files, but may use the site's assets.
-    ///
-    /// # Errors
-    /// With the line that is at fault.
     pub fn render_str(&self, file: &str, text: &str, context: &impl Serialize) -> Result<String, SiteFailure> {
         self.templates.render_str(file, text, context)
     }

@@ -37,15 +37,11 @@ pub struct RenderedConfirmation {
 }
 
 impl ConfirmationTemplate {
-    /// # Errors
-    /// With the file and line that is at fault.
     pub fn read(content: &Content, base_url: BaseUrl) -> Result<Self, SiteFailure> {
         let assets = Arc::new(Assets::read(content)?);
         Ok(Self { facts: SiteFacts::read(content)?, templates: Templates::read(content, &assets)?, base_url })
     }
 
-    /// # Errors
-    /// If a template cannot be rendered.
     pub fn render(&self, request: &ConfirmationRequest) -> Result<RenderedConfirmation, SiteFailure> {
         let subject = format!("{}: one email a month?", self.facts.name);
         let context = json!({

@@ -22,25 +22,17 @@ pub struct Content {
 
 impl Content {
     /// The embedded site, with the setting `site_dir` laid over it if it is set.
-    ///
-    /// # Errors
-    /// If that folder cannot be read.
     pub fn from_settings(settings: &Settings) -> Result<Self, SiteFailure> {
         settings.site_dir.as_deref().map_or_else(|| Ok(Self::default()), Self::with_folder)
     }
 
     /// The embedded site with a folder laid over it.
-    ///
-    /// # Errors
-    /// If the folder cannot be read.
     pub fn with_folder(folder: &Path) -> Result<Self, SiteFailure> {
         let resolved = folder.canonicalize().ok().filter(|folder| folder.is_dir());
         let folder = resolved.ok_or_else(|| SiteFailure::NoFolder(folder.display().to_string()))?;
         Ok(Self { folder: Some(folder) })
     }
 
-    /// # Errors
-    /// If there is no such file, or it is a link to a file outside `site_dir`.
     pub fn bytes(&self, name: &str) -> Result<Cow<'static, [u8]>, SiteFailure> {
         if let Some(path) = self.overriding(name)? {
             return std::fs::read(&path)
@@ -50,19 +42,15 @@ impl Content {
         Embedded::get(name).map(|file| file.data).ok_or_else(|| SiteFailure::Missing(name.to_owned()))
     }
 
-    /// # Errors
-    /// As [`Self::bytes`], or if it is not UTF-8.
     pub fn text(&self, name: &str) -> Result<String, SiteFailure> {
         String::from_utf8(self.bytes(name)?.into_owned()).map_err(|_| SiteFailure::fault(name, 1, "it is not UTF-8"))
     }
 
-    #[must_use]
     pub fn has(&self, name: &str) -> bool {
         matches!(self.overriding(name), Ok(Some(_))) || Embedded::get(name).is_some()
     }
 
     /// The names of all files that start with `prefix`, such as `assets/`.
-    #[must_use]
     pub fn names(&self, prefix: &str) -> BTreeSet<String> {
         let embedded = Embedded::iter().map(Cow::into_owned);
         let overriding = self.folder.iter().flat_map(|folder| files_below(folder, folder));
@@ -70,7 +58,6 @@ impl Content {
     }
 
     /// A hash that changes when a file in `site_dir` does.
-    #[must_use]
     pub fn fingerprint(&self) -> u64 {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let mut hasher = DefaultHasher::new();

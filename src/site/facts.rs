@@ -58,8 +58,6 @@ pub enum AppleSignature {
 }
 
 impl SiteFacts {
-    /// # Errors
-    /// With the line that is at fault.
     pub fn read(content: &Content) -> Result<Self, SiteFailure> {
         let text = content.text(FILE)?;
         toml::from_str(&text).map_err(|error| {
@@ -69,24 +67,20 @@ impl SiteFacts {
     }
 
     /// Whether these are the facts of the app whose site is built in.
-    #[must_use]
     pub fn is_built_in(&self) -> bool {
         Self::read(&Content::default()).is_ok_and(|built_in| built_in.name == self.name)
     }
 
-    #[must_use]
     pub fn price_words(&self) -> String {
         if self.price == "0" { "Free".to_owned() } else { format!("{} {}", self.price, self.currency) }
     }
 
     /// The name of the licence, if it is set, and what it allows.
-    #[must_use]
     pub fn licence_words(&self) -> String {
         let name = self.licence_name.as_ref().map(|name| format!("{name}. ")).unwrap_or_default();
         name + &self.licence
     }
 
-    #[must_use]
     pub const fn signature_words(&self) -> &'static str {
         match self.signature {
             None => "Builds may not be signed with Apple yet, so macOS may refuse the first open.",

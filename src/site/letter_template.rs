@@ -38,8 +38,6 @@ pub struct RenderedLetter {
 }
 
 impl LetterTemplate {
-    /// # Errors
-    /// With the file and line that is at fault.
     pub fn read(content: &Content, base_url: BaseUrl, postal_address: &str) -> Result<Self, SiteFailure> {
         let assets = Arc::new(Assets::read(content)?);
         Ok(Self {
@@ -50,8 +48,6 @@ impl LetterTemplate {
         })
     }
 
-    /// # Errors
-    /// If a template cannot be rendered.
     pub fn render(&self, letter: &Letter, to: &LetterRecipient) -> Result<RenderedLetter, SiteFailure> {
         let absolute = Document::parse(&letter.body).with_absolute_links(self.base_url.as_str());
         let context = json!({

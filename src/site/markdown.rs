@@ -154,7 +154,6 @@ impl Document {
 }
 
 /// Renders Markdown as HTML for other programs: feed readers and mail programs.
-#[must_use]
 pub fn markdown_to_html(markdown: &str) -> String {
     let (arena, mut html) = (Arena::new(), String::new());
     // Writing to a `String` cannot fail.

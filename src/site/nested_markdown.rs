@@ -15,7 +15,6 @@ const LAST_LEVEL: u8 = 6;
 /// It is written anew from the syntax tree, so every fence is closed, links are inline instead of references, and raw
 /// HTML is left out. Headings start at the third level. Their anchors start with `scope` and an underscore, so that
 /// they are unique if `scope` is.
-#[must_use]
 pub fn nest_markdown(markdown: &str, scope: &str) -> String {
     let mut options = options();
     // The page is parsed again, and then quotes and dashes become typographic.

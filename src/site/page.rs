@@ -18,7 +18,6 @@ impl PageName {
     /// The pages that are in the navigation and that agents can read by name.
     pub const MAIN: [Self; 5] = [Self::Home, Self::About, Self::Privacy, Self::Developers, Self::Contact];
 
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Home => "home",
@@ -31,13 +30,11 @@ impl PageName {
     }
 
     /// Returns the main page of that name.
-    #[must_use]
     pub fn parse(name: &str) -> Option<Self> {
         Self::MAIN.into_iter().find(|page| page.as_str() == name)
     }
 
     /// The URL path of the page.
-    #[must_use]
     pub const fn path(self) -> &'static str {
         match self {
             Self::Home => "/",
@@ -50,7 +47,6 @@ impl PageName {
     }
 
     /// The URL path that serves Markdown regardless of `Accept`.
-    #[must_use]
     pub const fn markdown_path(self) -> &'static str {
         match self {
             Self::Home => "/index.md",

@@ -23,7 +23,6 @@ pub struct Policies {
 }
 
 impl Policies {
-    #[must_use]
     pub fn from_settings(settings: &Settings) -> Self {
         Self {
             ai_train: settings.ai_train,

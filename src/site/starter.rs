@@ -44,8 +44,6 @@ pub enum StarterFailure {
 }
 
 impl AppName {
-    /// # Errors
-    /// If the text cannot be the name of an app.
     pub fn parse(text: &str) -> Result<Self, InvalidAppName> {
         let name = text.trim();
         if name.is_empty() {
@@ -60,16 +58,12 @@ impl AppName {
         Ok(Self(name.to_owned()))
     }
 
-    #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 /// Writes a site for an app of this name. Returns the names of the files.
-///
-/// # Errors
-/// If the folder is not empty or cannot be written.
 pub fn write_starter(folder: &Path, name: &AppName, today: Day) -> Result<Vec<String>, StarterFailure> {
     let unwritable = |why| StarterFailure::Unwritable { path: folder.to_owned(), why };
     match fs::read_dir(folder).map(Iterator::count) {
@@ -92,7 +86,6 @@ pub fn write_starter(folder: &Path, name: &AppName, today: Day) -> Result<Vec<St
 }
 
 /// Returns the names of facts in `site.toml` that still have the text of a new site.
-#[must_use]
 pub fn starter_texts(facts: &SiteFacts) -> Vec<&'static str> {
     let starter = render("site.toml", &placeholders(&facts.name, ""));
     let Ok(starter) = toml::from_slice::<SiteFacts>(&starter) else { return Vec::new() };

@@ -20,8 +20,6 @@ const FOLDER: &str = "templates/";
 pub(super) struct Templates(Environment<'static>);
 
 impl Templates {
-    /// # Errors
-    /// With the file and line of a syntax error.
     pub(super) fn read(content: &Content, assets: &Arc<Assets>) -> Result<Self, SiteFailure> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);

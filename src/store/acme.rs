@@ -85,7 +85,6 @@ impl fmt::Debug for StoredCertificate {
 }
 
 impl StoredCertificate {
-    #[must_use]
     pub const fn next_attempt(&self) -> Timestamp {
         Timestamp::from_unix_millis(self.next_attempt)
     }
@@ -93,17 +92,12 @@ impl StoredCertificate {
 
 impl Store {
     /// Returns the credentials of the account at this authority.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn acme_account(&self, directory: &str) -> Result<Option<String>, StoreFailure> {
         let row: Option<(String,)> =
             on_pool!(self, |pool| sqlx::query_as(SELECT_ACCOUNT).bind(directory).fetch_optional(pool).await?);
         Ok(row.map(|(credentials,)| credentials))
     }
 
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn save_acme_account(&self, directory: &str, credentials: &str) -> Result<(), StoreFailure> {
         on_pool!(self, |pool| {
             sqlx::query(SAVE_ACCOUNT).bind(directory).bind(credentials).execute(pool).await?;
@@ -111,8 +105,6 @@ impl Store {
         Ok(())
     }
 
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn acme_certificate(&self, key: &CertificateKey) -> Result<Option<StoredCertificate>, StoreFailure> {
         Ok(on_pool!(self, |pool| {
             sqlx::query_as(SELECT_CERTIFICATE).bind(&key.directory).bind(&key.hosts).fetch_optional(pool).await?
@@ -120,18 +112,12 @@ impl Store {
     }
 
     /// Returns every certificate, whatever hosts it was ordered for: its authority, its chain and its key.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn acme_certificates(&self) -> Result<Vec<(String, String, String)>, StoreFailure> {
         Ok(on_pool!(self, |pool| sqlx::query_as(SELECT_CERTIFICATES).fetch_all(pool).await?))
     }
 
     /// Takes the right to order. Returns `false` if another instance has it, if it is too early, or if there is another
     /// certificate than `known`.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn claim_acme_order(
         &self,
         key: &CertificateKey,
@@ -157,9 +143,6 @@ impl Store {
     }
 
     /// Gives up the right to order.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn release_acme_order(&self, key: &CertificateKey, claim: &OrderClaim) -> Result<(), StoreFailure> {
         on_pool!(self, |pool| {
             let release = sqlx::query(RELEASE_ORDER).bind(&key.directory).bind(&key.hosts);
@@ -169,9 +152,6 @@ impl Store {
     }
 
     /// Records an order that succeeded.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn save_acme_certificate(
         &self,
         key: &CertificateKey,
@@ -187,9 +167,6 @@ impl Store {
     }
 
     /// Records why an order failed and when the next one may begin, unless another instance has taken over.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn record_acme_failure(
         &self,
         key: &CertificateKey,
@@ -204,8 +181,6 @@ impl Store {
         Ok(())
     }
 
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn save_acme_challenge(&self, token: &str, answer: &str, now: Timestamp) -> Result<(), StoreFailure> {
         on_pool!(self, |pool| {
             let save = sqlx::query(SAVE_CHALLENGE).bind(token).bind(answer).bind(now.unix_millis());
@@ -215,17 +190,12 @@ impl Store {
     }
 
     /// Returns the answer to a challenge.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn acme_challenge(&self, token: &str) -> Result<Option<String>, StoreFailure> {
         let row: Option<(String,)> =
             on_pool!(self, |pool| sqlx::query_as(SELECT_CHALLENGE).bind(token).fetch_optional(pool).await?);
         Ok(row.map(|(answer,)| answer))
     }
 
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn delete_acme_challenges(&self, before: Timestamp) -> Result<(), StoreFailure> {
         on_pool!(self, |pool| {
             sqlx::query(DELETE_CHALLENGES).bind(before.unix_millis()).execute(pool).await?;

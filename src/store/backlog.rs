@@ -35,8 +35,6 @@ const SUM_COUNTS: &str = concat!(
 type StateRow = (String, i64);
 
 impl Store {
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn backlog(&self) -> Result<Backlog, StoreFailure> {
         let rows: Vec<StateRow> = on_pool!(self, |pool| sqlx::query_as(COUNT_UNSENT).fetch_all(pool).await?);
         let oldest: Option<(i64,)> = on_pool!(self, |pool| sqlx::query_as(SELECT_OLDEST).fetch_optional(pool).await?);
@@ -54,9 +52,6 @@ impl Store {
     }
 
     /// Returns the sum of all counts.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn total_counts(&self) -> Result<Totals, StoreFailure> {
         let rows: Vec<(String, i64)> = on_pool!(self, |pool| sqlx::query_as(SUM_COUNTS).fetch_all(pool).await?);
         let mut totals = Totals::default();

@@ -10,9 +10,6 @@ use super::{Store, StoreFailure};
 impl Store {
     /// Switches the closed SQLite database at `path` out of WAL mode, so that it can be read without creating files
     /// next to it, and checks its integrity.
-    ///
-    /// # Errors
-    /// When that fails, or the file is damaged.
     pub async fn finalize_backup_file(path: &Path) -> Result<(), StoreFailure> {
         let options = SqliteConnectOptions::new()
             .filename(path)
@@ -25,7 +22,6 @@ impl Store {
     }
 
     /// Opens the database file of a backup for reading.
-    #[must_use]
     pub fn open_backup_file(path: &Path) -> Self {
         let options = SqliteConnectOptions::new().filename(path).read_only(true).immutable(true);
         Self::Sqlite(SqlitePoolOptions::new().max_connections(1).connect_lazy_with(options))

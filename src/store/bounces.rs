@@ -33,9 +33,6 @@ const SET_BOUNCE: &str = "UPDATE letter_recipients SET bounce = $2, bounced_at =
 
 impl Store {
     /// Records that the letter with this tag was returned, and suppresses its recipient if the mailbox does not exist.
-    ///
-    /// # Errors
-    /// When the database is unavailable: nothing was changed.
     pub async fn record_bounce(
         &self,
         tag: &BounceTag,

@@ -111,7 +111,6 @@ pub struct ConfirmationMails {
 
 impl ConfirmationMails {
     /// As a part of a sentence.
-    #[must_use]
     pub fn in_words(&self) -> String {
         let waiting = quantity(self.waiting, "person still waits", "people still wait");
         let failed = quantity(self.failed, "such mail failed", "such mails failed");
@@ -147,9 +146,6 @@ fn room_at((recent, oldest): (i64, Option<i64>)) -> Option<Timestamp> {
 
 impl Store {
     /// Returns when the next mail may be sent.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn next_confirmation(&self, now: Timestamp) -> Result<Option<Timestamp>, StoreFailure> {
         let mut next: Option<i64> = None;
         for state in ["leased", "waiting"] {
@@ -165,9 +161,6 @@ impl Store {
     }
 
     /// Returns how many mails wait or failed.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn confirmation_mails(&self) -> Result<ConfirmationMails, StoreFailure> {
         let (waiting, failed, oldest): (i64, i64, Option<i64>) =
             on_pool!(self, |pool| sqlx::query_as(COUNT_UNSENT).fetch_one(pool).await?);
@@ -177,9 +170,6 @@ impl Store {
     }
 
     /// Leases the next mail until `lease_until`. `new_token` is used for a person who has none.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn lease_confirmation(
         &self,
         new_token: &ConfirmationToken,
@@ -261,9 +251,6 @@ impl Store {
     }
 
     /// Records the outcome for a leased mail. It has no effect if the person confirmed, or was erased, meanwhile.
-    ///
-    /// # Errors
-    /// When the database is unavailable: the lease expires, and the mail is sent again.
     pub async fn record_confirmation_mail(
         &self,
         leased: &LeasedConfirmation,

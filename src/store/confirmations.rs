@@ -158,9 +158,6 @@ pub struct OptInCounts {
 
 impl Store {
     /// Returns `None` if the token is unknown or has expired.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn confirmation_link(
         &self,
         token: &ConfirmationToken,
@@ -180,9 +177,6 @@ impl Store {
     /// the link leads to then, or `None` if the token is unknown or has expired.
     ///
     /// The opt-in is counted on the day of its signup, like the signup itself.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn confirm_opt_in(
         &self,
         token: &ConfirmationToken,
@@ -218,9 +212,6 @@ impl Store {
 
     /// Records that the token's owner did not ask for the letter: deletes the opt-in that waits, withdraws one that is
     /// confirmed, and suppresses the address. Returns `false` if the token is unknown or has expired.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn decline_opt_in(&self, token: &ConfirmationToken, now: Timestamp) -> Result<bool, StoreFailure> {
         match self.confirmation_link(token, now).await? {
             None => return Ok(false),
@@ -241,9 +232,6 @@ impl Store {
 
     /// Deletes opt-ins that were not confirmed in time, and the hashes of addresses that may be asked again. Each
     /// transaction deletes a bounded number of rows.
-    ///
-    /// # Errors
-    /// When the database is unavailable. Rows that were deleted before stay deleted.
     pub async fn prune_confirmations(&self, now: Timestamp) -> Result<(), StoreFailure> {
         let (mut steps, mut from) = (Steps::default(), i64::MIN);
         while steps.should_repeat(self.delete_expired(&mut from, now.unix_millis()).await)? {}
@@ -277,16 +265,11 @@ impl Store {
     }
 
     /// The number of opt-ins that wait for their confirmation. Expired ones count until they are deleted.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn pending_opt_ins(&self) -> Result<u64, StoreFailure> {
         let pending: i64 = on_pool!(self, |pool| sqlx::query_scalar(COUNT_PENDING).fetch_one(pool).await?);
         Ok(u64::try_from(pending).unwrap_or_default())
     }
 
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn opt_in_counts(&self) -> Result<OptInCounts, StoreFailure> {
         let unconfirmed: i64 = on_pool!(self, |pool| sqlx::query_scalar(COUNT_UNCONFIRMED).fetch_one(pool).await?);
         Ok(OptInCounts {

@@ -81,33 +81,21 @@ pub enum Store {
 
 impl Store {
     /// Creates a pool for a command. Connections are opened on first use.
-    ///
-    /// # Errors
-    /// When the folder of a SQLite database cannot be created.
     pub fn open(database: &Database) -> Result<Self, StoreFailure> {
         Self::open_with(database, COMMAND_TIMEOUTS, COMMAND_POOL)
     }
 
     /// Creates a pool for requests, with short timeouts.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
     pub fn open_for_requests(database: &Database) -> Result<Self, StoreFailure> {
         Self::open_with(database, REQUEST_TIMEOUTS, REQUEST_POOL)
     }
 
     /// Creates the pool of the writer, so that requests that read never take its connection.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
     pub(super) fn open_for_writer(database: &Database) -> Result<Self, StoreFailure> {
         Self::open_with(database, REQUEST_TIMEOUTS, WRITER_POOL)
     }
 
     /// Creates a small pool for the dashboard and the metrics.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
     pub fn open_for_ops(database: &Database) -> Result<Self, StoreFailure> {
         Self::open_with(database, OPS_TIMEOUTS, SMALL_POOL)
     }
@@ -130,9 +118,6 @@ impl Store {
 
     /// Runs pending migrations and verifies the durability settings. Idempotent. A database that a newer program has
     /// migrated is used as it is, if its migrations allow that.
-    ///
-    /// # Errors
-    /// `Unavailable` if a retry may succeed, `Unusable` if the settings or the schema have to be changed first.
     pub async fn migrate(&self) -> Result<(), StoreFailure> {
         let Self::Sqlite(pool) = self else { return self.run_migrations().await };
         let _lock = lock_folder(pool).await;
@@ -195,7 +180,6 @@ impl Store {
     }
 
     /// The host that takes writes and is used, such as `db2.example:5432`, if `database_url` names several.
-    #[must_use]
     pub fn host_in_use(&self) -> Option<String> {
         match self {
             Self::Sqlite(_) => None,

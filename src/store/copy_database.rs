@@ -47,7 +47,6 @@ pub enum CopyFailure {
 
 impl CopyFailure {
     /// As [`StoreFailure::sentence`].
-    #[must_use]
     pub fn sentence(&self, outcome: &str) -> String {
         match self {
             Self::Store(failure) => failure.sentence(outcome),
@@ -199,9 +198,6 @@ impl CopyTransaction {
 impl Store {
     /// Copies all rows to `target`, which has to be empty, and compares them before the commit. `progress` gets the
     /// phase, the number of rows done, and the number of all rows.
-    ///
-    /// # Errors
-    /// When nothing was copied. The target is unchanged, except that it may have been migrated.
     pub async fn copy_to(
         &self,
         target: &Self,
@@ -219,9 +215,6 @@ impl Store {
     }
 
     /// Copies a SQLite database whose newest migration is `version` to a temporary database and migrates that.
-    ///
-    /// # Errors
-    /// When it cannot be read, or there is no space for temporary files.
     pub async fn migrated_copy(
         &self,
         version: i64,
@@ -245,9 +238,6 @@ impl Store {
     }
 
     /// Summarizes each table of a database whose newest migration is `version`, from one snapshot.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn table_summaries(
         &self,
         version: i64,

@@ -48,9 +48,6 @@ pub struct DailyCount {
 
 impl Store {
     /// Adds counts of events that are not stored themselves.
-    ///
-    /// # Errors
-    /// When the database is unavailable; then nothing was added, or all of it.
     pub async fn add_counts(&self, counts: &Counts) -> Result<(), StoreFailure> {
         let batch = counts_batch(counts);
         in_transaction!(self, |tx, sql| {
@@ -59,15 +56,11 @@ impl Store {
         Ok(())
     }
 
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn first_counted_day(&self) -> Result<Option<Day>, StoreFailure> {
         let (day,): (Option<i64>,) = on_pool!(self, |pool| sqlx::query_as(SELECT_FIRST_DAY).fetch_one(pool).await?);
         Ok(day.map(Day::from_number))
     }
 
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn counts_by_day(&self, since: Day) -> Result<Vec<DailyCount>, StoreFailure> {
         type Row = (i64, String, String, i64);
         let rows: Vec<Row> =
@@ -84,9 +77,6 @@ impl Store {
     }
 
     /// Returns the most frequent sources first.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn counts_by_source(&self, since: Day) -> Result<Vec<(String, Totals)>, StoreFailure> {
         type Row = (String, i64, i64, i64, i64);
         let rows: Vec<Row> =
@@ -105,9 +95,6 @@ impl Store {
     }
 
     /// Returns the counts of one event by name, most frequent first.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn counts_by_name(&self, what: CountedEvent, since: Day) -> Result<Vec<(String, u64)>, StoreFailure> {
         let rows: Vec<(String, i64)> = on_pool!(self, |pool| {
             sqlx::query_as(SELECT_OF_KIND).bind(since.number()).bind(what.as_str()).fetch_all(pool).await?

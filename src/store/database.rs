@@ -17,9 +17,6 @@ pub enum Database {
 
 impl Database {
     /// Returns the database of `database_url`, or SQLite in `data_dir`.
-    ///
-    /// # Errors
-    /// When `database_url` is invalid.
     pub fn from_settings(settings: &Settings) -> Result<Self, InvalidSettings> {
         match &settings.database_url {
             Some(url) => Self::parse(url.expose()).map_err(|why| InvalidSettings::new("database_url", why)),
@@ -27,8 +24,6 @@ impl Database {
         }
     }
 
-    /// # Errors
-    /// With the reason why the URL is invalid.
     pub fn parse(url: &str) -> Result<Self, String> {
         if let Some(path) = url.strip_prefix("sqlite:") {
             let path = path.strip_prefix("//").unwrap_or(path);
@@ -46,13 +41,11 @@ impl Database {
         Err("it has to start with sqlite: or postgres://".to_owned())
     }
 
-    #[must_use]
     pub fn has_several_hosts(&self) -> bool {
         matches!(self, Self::Postgres(hosts) if hosts.is_several())
     }
 
     /// What protects the connections. SQLite has none.
-    #[must_use]
     pub fn tls(&self) -> Option<PostgresTls> {
         match self {
             Self::Sqlite(_) => None,

@@ -52,9 +52,6 @@ const DELETE_PERSON: &str = "DELETE FROM people WHERE address = $1 RETURNING ema
 
 impl Store {
     /// Deletes everything stored about an address, except what is stored under its hash.
-    ///
-    /// # Errors
-    /// When the database is unavailable. Something may have been erased, and the erasure may be repeated.
     pub async fn erase(&self, email: &EmailAddress, at: Timestamp) -> Result<Erased, StoreFailure> {
         self.prune(at).await?;
         let (mut erased, mut steps) = (Erased::default(), Steps::default());

@@ -29,7 +29,6 @@ pub enum StoreFailure {
 
 impl StoreFailure {
     /// Returns one sentence for people; `outcome` says what the failure led to, such as "Nothing was done".
-    #[must_use]
     pub fn sentence(&self, outcome: &str) -> String {
         match self {
             damaged @ Self::Damaged(_) => {
@@ -42,7 +41,6 @@ impl StoreFailure {
     }
 
     /// The database did not respond within a time limit.
-    #[must_use]
     pub fn timed_out() -> Self {
         Self::Unavailable(NO_RESPONSE.to_owned())
     }
@@ -53,7 +51,6 @@ impl StoreFailure {
     }
 
     /// A copy of a database whose newest migration is `version`, unknown to this program, would lack data.
-    #[must_use]
     pub fn incomplete_copy(version: i64) -> Self {
         Self::Unusable(format!(
             "the data was written by a newer porchlight (it has migration {version}), and a copy by this version would lack \

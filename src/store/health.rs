@@ -36,9 +36,6 @@ const DURABILITY_SETTINGS: [(&str, &str); 2] = [("SHOW fsync", "fsync"), ("SHOW 
 
 impl Store {
     /// Checks that the database can be read and, if it has a schema, written.
-    ///
-    /// # Errors
-    /// When it cannot, or this program may not run on its schema.
     pub async fn health(&self) -> Result<Health, StoreFailure> {
         let migrations = self.migration_state().await?;
         if migrations != MigrationState::None {
@@ -47,17 +44,12 @@ impl Store {
         Ok(Health { migrations, durability_risk: self.durability_risk().await? })
     }
 
-    /// # Errors
-    /// When the database cannot be read.
     pub async fn ping(&self) -> Result<(), StoreFailure> {
         on_pool!(self, |pool| sqlx::query("SELECT 1").execute(pool).await.map(drop))?;
         Ok(())
     }
 
     /// Runs a transaction that inserts what the writer inserts, and changes nothing.
-    ///
-    /// # Errors
-    /// When the database accepts no writes at the moment.
     pub(super) async fn probe_write(&self) -> Result<(), StoreFailure> {
         in_transaction!(self, |tx, _sql| {
             sqlx::query("SAVEPOINT probe").execute(&mut *tx).await?;

@@ -24,8 +24,6 @@ pub struct Hosts {
 }
 
 impl Hosts {
-    /// # Errors
-    /// With the reason why the URL is invalid.
     pub(super) fn parse(url: &str) -> Result<Self, String> {
         const FORM: &str = "it is not of the form postgres://user:password@host:5432/database";
         let (url, pooler) = without_pooler(url)?;

@@ -58,9 +58,6 @@ const SUPPRESS: Statement = batch_statement!(
 impl Store {
     /// Inserts the people who do not exist yet and returns their number. All people who are suppressed in the list are
     /// suppressed, new or not.
-    ///
-    /// # Errors
-    /// When the database is unavailable: nothing was inserted.
     pub async fn import(&self, people: &[ImportedPerson], at: Timestamp) -> Result<u64, StoreFailure> {
         // Sorted by address, so that concurrent transactions lock rows in the same order.
         let mut by_address = BTreeMap::new();

@@ -30,7 +30,6 @@ pub enum DeliveryState {
 }
 
 impl DeliveryState {
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -96,9 +95,6 @@ from_row_struct! {
 
 impl Store {
     /// Returns up to `limit` messages that follow `after`, oldest first.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn inbox_page(
         &self,
         filter: InboxFilter,
@@ -118,9 +114,6 @@ impl Store {
     }
 
     /// Returns messages whose id ends with `reference`, at most two: two mean that it is ambiguous.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn messages_by_reference(&self, reference: &str) -> Result<Vec<InboxEntry>, StoreFailure> {
         let query = if Uuid::parse_str(reference).is_ok() { SELECT_BY_ID } else { SELECT_BY_REFERENCE };
         let rows: Vec<InboxRow> = on_pool!(self, |pool| sqlx::query_as(query).bind(reference).fetch_all(pool).await?);

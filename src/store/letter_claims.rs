@@ -99,9 +99,6 @@ type OptedIn = (String, i64, String, Option<i64>, String);
 
 impl Store {
     /// Claims the next recipient for the calendar month of `now`. `new_tag` is for one that has no tag yet.
-    ///
-    /// # Errors
-    /// When the database is unavailable. If the commit failed, a recipient may be uncertain.
     pub async fn claim_recipient(
         &self,
         letter: &Sha256,
@@ -162,9 +159,6 @@ impl Store {
 
     /// Records the outcome of a claim that was made at `claimed_at`, and suppresses the addresses that it names. A
     /// recipient who was certainly not mailed may get another letter this month.
-    ///
-    /// # Errors
-    /// When the database is unavailable: the recipient stays uncertain, and no address is suppressed.
     pub async fn record_letter_outcome(
         &self,
         letter: &Sha256,
@@ -208,9 +202,6 @@ impl Store {
     }
 
     /// Makes recipients wait again whom the mail server refused, recorded or just claimed.
-    ///
-    /// # Errors
-    /// When the database is unavailable: nothing was changed.
     pub async fn take_back_refusals(
         &self,
         letter: &Sha256,

@@ -54,9 +54,6 @@ impl Store {
     ///
     /// Each recipient is due since another moment of the hour before, which depends on the letter and a secret key. So nobody
     /// who signs up with many addresses chooses which of them come first, or one after another.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn start_letter(&self, letter: &Letter, at: Timestamp) -> Result<(), StoreFailure> {
         let (id, at) = (letter.id.hex(), at.unix_millis());
         let key = self.address_hash_key().await?;
@@ -78,9 +75,6 @@ impl Store {
     }
 
     /// Returns a letter, if it has been started. Counts its own recipients alone.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn letter(&self, id: &Sha256) -> Result<Option<StartedLetter>, StoreFailure> {
         let id = id.hex();
         let letter: Option<LetterRow> =
@@ -89,9 +83,6 @@ impl Store {
     }
 
     /// Returns the letter that was started last.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn latest_letter(&self) -> Result<Option<StartedLetter>, StoreFailure> {
         let letter: Option<LetterRow> =
             on_pool!(self, |pool| sqlx::query_as(SELECT_LATEST_LETTER).fetch_optional(pool).await?);
@@ -110,9 +101,6 @@ impl Store {
     }
 
     /// Returns every letter that has been started, newest first.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn letters(&self) -> Result<Vec<StartedLetter>, StoreFailure> {
         let letters: Vec<LetterRow> = on_pool!(self, |pool| sqlx::query_as(SELECT_LETTERS).fetch_all(pool).await?);
         let rows: Vec<(String, String, i64, i64)> =

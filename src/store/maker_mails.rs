@@ -28,9 +28,6 @@ type RecentRow = (i64, i64, i64, Option<i64>, Option<i64>);
 
 impl Store {
     /// Returns the mails of the period that ends now.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn recent_maker_mails(&self, now: Timestamp) -> Result<RecentMails, StoreFailure> {
         let (since, until) = period_around(now);
         let row: RecentRow =
@@ -39,9 +36,6 @@ impl Store {
     }
 
     /// Reserves a place for a mail that is sent next. Returns `false` if the limit does not allow it.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn reserve_maker_mail(
         &self,
         id: Uuid,
@@ -65,9 +59,6 @@ impl Store {
     }
 
     /// Records that a reserved mail was accepted at this time.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn confirm_maker_mail(&self, id: Uuid, at: Timestamp) -> Result<(), StoreFailure> {
         let id = id.to_string();
         on_pool!(self, |pool| {
@@ -77,9 +68,6 @@ impl Store {
     }
 
     /// Frees the place of a mail that certainly did not arrive.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn cancel_maker_mail(&self, id: Uuid) -> Result<(), StoreFailure> {
         let id = id.to_string();
         on_pool!(self, |pool| {

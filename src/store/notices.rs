@@ -6,9 +6,6 @@ use crate::domain::time::Timestamp;
 
 impl Store {
     /// Records when something was noticed last.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn record_notice(&self, name: &'static str, at: Timestamp) -> Result<(), StoreFailure> {
         const UPSERT: &str =
             "INSERT INTO notices (name, at) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET at = excluded.at";
@@ -17,9 +14,6 @@ impl Store {
     }
 
     /// Returns when something was noticed last.
-    ///
-    /// # Errors
-    /// When the database is unavailable, or has an older schema.
     pub async fn notice(&self, name: &'static str) -> Result<Option<Timestamp>, StoreFailure> {
         const SELECT: &str = "SELECT at FROM notices WHERE name = $1";
         let at: Option<i64> = on_pool!(self, |pool| sqlx::query_scalar(SELECT).bind(name).fetch_optional(pool).await?);

@@ -124,9 +124,6 @@ from_row_struct! {
 
 impl Store {
     /// Returns messages that may be sent now, first those that must be repeated in the same mail.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn due_messages(&self, now: Timestamp, limit: usize) -> Result<Vec<DueMessage>, StoreFailure> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let rows: Vec<DueRow> = on_pool!(self, |pool| {
@@ -136,9 +133,6 @@ impl Store {
     }
 
     /// Returns all messages of a mail that may have arrived, due or not.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn messages_of_mail(&self, mail: Uuid) -> Result<Vec<DueMessage>, StoreFailure> {
         let mail = mail.to_string();
         let rows: Vec<DueRow> =
@@ -147,18 +141,12 @@ impl Store {
     }
 
     /// Returns when the next message becomes due.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn next_due(&self) -> Result<Option<Timestamp>, StoreFailure> {
         let (at,): (Option<i64>,) = on_pool!(self, |pool| sqlx::query_as(SELECT_NEXT_DUE).fetch_one(pool).await?);
         Ok(at.map(Timestamp::from_unix_millis))
     }
 
     /// Leases the messages, all or none. Returns `None` if another instance has leased one of them.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn lease_messages(&self, lease: &MessageLease) -> Result<Option<Vec<ReceivedMessage>>, StoreFailure> {
         let batch = lease.messages.iter().map(|id| json!({ "id": id })).collect::<Value>().to_string();
         let (lease_id, mail) = (lease.id.to_string(), lease.mail.to_string());
@@ -180,9 +168,6 @@ impl Store {
     }
 
     /// Extends the lease.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn renew_lease(&self, lease: Uuid, until: Timestamp) -> Result<(), StoreFailure> {
         let lease = lease.to_string();
         on_pool!(self, |pool| {
@@ -192,9 +177,6 @@ impl Store {
     }
 
     /// Ends a lease whose messages were not tried. `mail` is kept only if it may have arrived before.
-    ///
-    /// # Errors
-    /// When the database is unavailable: the lease expires.
     pub async fn release_lease(&self, lease: Uuid, may_have_arrived: bool, due: Timestamp) -> Result<(), StoreFailure> {
         let lease = lease.to_string();
         on_pool!(self, |pool| {
@@ -205,9 +187,6 @@ impl Store {
     }
 
     /// Records that the mail server accepted the mail.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn record_sent(&self, lease: Uuid, at: Timestamp) -> Result<(), StoreFailure> {
         let (lease, at) = (lease.to_string(), at.unix_millis());
         in_transaction!(self, |tx, _sql| {
@@ -219,9 +198,6 @@ impl Store {
 
     /// Ends the backoff of other messages, because the mail server is available: of as many as one digest can hold, so
     /// that a huge backlog is worked off in short transactions.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn end_backoff(&self, now: Timestamp) -> Result<(), StoreFailure> {
         on_pool!(self, |pool| {
             sqlx::query(END_BACKOFF).bind(now.unix_millis()).bind(limits::MAX_ROWS_PER_STEP).execute(pool).await?;
@@ -230,9 +206,6 @@ impl Store {
     }
 
     /// Records a failed or uncertain attempt.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn record_failed_attempt(&self, lease: Uuid, failure: &DeliveryFailure) -> Result<(), StoreFailure> {
         let lease = lease.to_string();
         let max_digest = failure.max_digest.and_then(|size| i64::try_from(size).ok());

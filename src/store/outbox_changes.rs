@@ -32,9 +32,6 @@ const LOCK_UNLEASED: Statement = batch_statement!(
 impl Store {
     /// Makes a message due that is waiting or has failed, and all others of the same mail if that may have arrived.
     /// Returns their number: zero if it is being sent.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn retry_message(&self, message: Uuid, now: Timestamp) -> Result<u64, StoreFailure> {
         let message = message.to_string();
         Ok(on_pool!(self, |pool| {
@@ -43,9 +40,6 @@ impl Store {
     }
 
     /// Makes all messages due that are waiting or have failed. Returns their number.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn retry_all_messages(&self, now: Timestamp) -> Result<u64, StoreFailure> {
         let mut retried = 0;
         for statement in [RETRY_WAITING, RETRY_FAILED] {
@@ -69,9 +63,6 @@ impl Store {
 
     /// Deletes messages, whether they were mailed or not. Counts stay. Returns the number of deleted messages: one that is
     /// being mailed stays.
-    ///
-    /// # Errors
-    /// When the database is unavailable: some may have been deleted.
     pub async fn discard_messages(&self, messages: &[Uuid]) -> Result<u64, StoreFailure> {
         let chunk_size = usize::try_from(limits::MAX_ROWS_PER_STEP).unwrap_or(1);
         let mut discarded = 0;

@@ -162,9 +162,6 @@ from_row_struct! {
 
 impl Store {
     /// Returns everything stored about an address, which may be nothing.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn person_record(&self, email: &EmailAddress) -> Result<PersonRecord, StoreFailure> {
         type EventRow = (String, i64, String, Option<String>);
         let (address, key) = (email.key(), self.address_hash_key().await?);
@@ -212,9 +209,6 @@ impl Store {
     }
 
     /// Returns up to `limit` people that follow `after` in the order of addresses: all, or those with a current opt-in.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn people_page(
         &self,
         opted_in_only: bool,

@@ -31,7 +31,6 @@ impl PostgresTls {
         }
     }
 
-    #[must_use]
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Local => "on this machine",
@@ -43,7 +42,6 @@ impl PostgresTls {
     }
 
     /// Returns what an attacker on the network path could do, and how to prevent it.
-    #[must_use]
     pub const fn risk(self) -> Option<&'static str> {
         match self {
             Self::Local | Self::Verified => None,
@@ -64,9 +62,6 @@ impl PostgresTls {
 }
 
 /// Verifies certificates of servers on other machines, unless `sslmode` in the URL says otherwise.
-///
-/// # Errors
-/// With the reason why the URL cannot be used.
 pub(super) fn protect(options: PgConnectOptions, url: &str) -> Result<PgConnectOptions, String> {
     // TLS needs an IPv6 address without the brackets of a URL.
     let host = options.get_host().trim_matches(['[', ']']).to_owned();

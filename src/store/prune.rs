@@ -20,9 +20,6 @@ const SELECT_FORWARDED: &str = "SELECT message FROM outbox WHERE state = 'sent' 
 impl Store {
     /// Deletes the hashes of messages that are older than [`limits::DUPLICATE_MESSAGE_WINDOW`], and the hashes of the
     /// recipients of earlier months. Each transaction deletes a bounded number of rows.
-    ///
-    /// # Errors
-    /// When the database is unavailable. Rows that were deleted before stay deleted.
     pub async fn prune(&self, at: Timestamp) -> Result<(), StoreFailure> {
         let (oldest, month) = (at.before(limits::DUPLICATE_MESSAGE_WINDOW).unix_millis(), at.month());
         let mut steps = Steps::default();
@@ -33,9 +30,6 @@ impl Store {
 
     /// Deletes the messages that were forwarded before `oldest`, as if each was discarded. Returns their number. Messages
     /// that wait or failed stay. Each transaction deletes a bounded number of messages.
-    ///
-    /// # Errors
-    /// When the database is unavailable. Messages that were deleted before stay deleted.
     pub async fn delete_forwarded_messages(&self, oldest: Timestamp) -> Result<u64, StoreFailure> {
         let (mut deleted, mut steps) = (0, Steps::default());
         while steps.should_repeat(self.delete_some_forwarded(oldest, &mut deleted).await)? {}

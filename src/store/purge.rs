@@ -127,9 +127,6 @@ impl SignupFilter {
 
 impl Store {
     /// Counts what [`Self::purge_signups`] would remove.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn matching_signups(&self, filter: &SignupFilter) -> Result<MatchingSignups, StoreFailure> {
         let (since, until) = filter.bounds();
         let source = filter.source.as_deref();
@@ -156,9 +153,6 @@ impl Store {
 
     /// Removes the signups that match, with the opt-ins that came with them, in bounded steps. A person is removed if
     /// nothing else is left: no other signup, opt-in, message or letter.
-    ///
-    /// # Errors
-    /// When the database is unavailable. What was removed until then stays removed, and the purge may be repeated.
     pub async fn purge_signups(&self, filter: &SignupFilter) -> Result<Purged, StoreFailure> {
         let (since, until) = filter.bounds();
         let (mut last, mut purged, mut steps) = (String::new(), Purged::default(), Steps::default());

@@ -21,8 +21,6 @@ const SELECT_READS: &str =
     "SELECT day, reader, pages, markdown, briefings, tools FROM reads WHERE day >= $1 ORDER BY day, reader";
 
 impl Store {
-    /// # Errors
-    /// When the database is unavailable; then nothing was added, or all of it.
     pub async fn add_reads(&self, reads: &DailyReads) -> Result<(), StoreFailure> {
         let batch = reads_batch(reads);
         in_transaction!(self, |tx, sql| {
@@ -31,8 +29,6 @@ impl Store {
         Ok(())
     }
 
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn reads_by_day(&self, since: Day) -> Result<Vec<(Day, Reader, ReadTotals)>, StoreFailure> {
         type Row = (i64, String, i64, i64, i64, i64);
         let rows: Vec<Row> =

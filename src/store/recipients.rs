@@ -58,9 +58,6 @@ pub(super) use read_recipients;
 impl Store {
     /// Returns the recipients that follow a normalized address, the first ones after `""`. A page may have none. Returns `None`
     /// after the last page.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn recipients_page(&self, after: &str) -> Result<Option<RecipientsPage>, StoreFailure> {
         let key = self.address_hash_key().await?;
         let select_suppressed = match self {
@@ -70,8 +67,6 @@ impl Store {
         Ok(on_pool!(self, |pool| read_recipients!(pool, SELECT_OPTED_IN, select_suppressed, &key, after)))
     }
 
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn count_recipients(&self) -> Result<u64, StoreFailure> {
         let (mut count, mut after) = (0, String::new());
         while let Some(page) = self.recipients_page(&after).await? {

@@ -34,8 +34,6 @@ from_row_struct! {
 }
 
 impl Store {
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn releases_revision(&self) -> Result<ReleasesRevision, StoreFailure> {
         const COUNT: &str = "SELECT count(*), count(withdrawn) FROM releases";
         let (published, withdrawn) = on_pool!(self, |pool| sqlx::query_as(COUNT).fetch_one(pool).await?);
@@ -43,9 +41,6 @@ impl Store {
     }
 
     /// Returns all releases. A row that cannot be read does not hide the others.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn releases(&self) -> Result<Releases, StoreFailure> {
         const ALL: &str = "SELECT * FROM releases";
         let rows: Vec<ReleaseRow> = on_pool!(self, |pool| sqlx::query_as(ALL).fetch_all(pool).await?);
@@ -61,9 +56,6 @@ impl Store {
     }
 
     /// Inserts a release. Returns `false` if its version or file name exists already, withdrawn or not.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn add_release(&self, release: &Release) -> Result<bool, StoreFailure> {
         const INSERT: &str = "INSERT INTO releases (version, file, elsewhere, length, sha256, notes, build, signature, \
                               minimum_macos, prerelease, published) \
@@ -87,9 +79,6 @@ impl Store {
     }
 
     /// Withdraws a release. Returns `false` if there is none, or it is withdrawn already.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn withdraw_release(&self, version: &Version, at: Timestamp) -> Result<bool, StoreFailure> {
         const WITHDRAW: &str = "UPDATE releases SET withdrawn = $2 WHERE version = $1 AND withdrawn IS NULL";
         let rows = on_pool!(self, |pool| sqlx::query(WITHDRAW)

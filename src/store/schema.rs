@@ -43,8 +43,6 @@ const SELECT_MIGRATIONS: &str = "SELECT version FROM _sqlx_migrations WHERE succ
 const SELECT_OLDEST_COMPATIBLE: &str = "SELECT oldest_compatible FROM schema_versions WHERE version = $1";
 
 impl Store {
-    /// # Errors
-    /// When the database is unavailable, or a newer program has migrated it and does not allow this one to run.
     pub async fn migration_state(&self) -> Result<MigrationState, StoreFailure> {
         match self.read_migration_state().await {
             Err(StoreFailure::Unavailable(_)) if self.is_standby().await => Err(StoreFailure::standby()),
@@ -87,9 +85,6 @@ impl Store {
     }
 
     /// Fails if the database has tables or columns that this program does not know: a copy would lack them.
-    ///
-    /// # Errors
-    /// As [`Self::migration_state`], and when the schema is newer.
     pub(super) async fn require_known_schema(&self) -> Result<(), StoreFailure> {
         match self.migration_state().await? {
             MigrationState::Newer(version) => Err(StoreFailure::incomplete_copy(version)),

@@ -41,9 +41,6 @@ const SELECT: &str = "SELECT at FROM tasks WHERE name = $1";
 
 impl Store {
     /// Returns whether the task is due, and if so records that it begins now: for one `period`, no instance gets another turn.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn take_turn(&self, task: Task, now: Timestamp, period: Duration) -> Result<bool, StoreFailure> {
         let taken = on_pool!(self, |pool| {
             sqlx::query(TAKE_TURN)
@@ -59,9 +56,6 @@ impl Store {
     }
 
     /// Makes a task due again whose turn was taken at this time, because it was not done.
-    ///
-    /// # Errors
-    /// When the database is unavailable: the task is due after its period.
     pub async fn return_turn(&self, task: Task, taken: Timestamp) -> Result<(), StoreFailure> {
         on_pool!(self, |pool| {
             sqlx::query(RETURN_TURN).bind(task.as_str()).bind(taken.unix_millis()).execute(pool).await?;
@@ -70,9 +64,6 @@ impl Store {
     }
 
     /// Records that a command did something.
-    ///
-    /// # Errors
-    /// When the database is unavailable, or the role may not write.
     pub async fn record_task(&self, task: Task, at: Timestamp) -> Result<(), StoreFailure> {
         on_pool!(self, |pool| {
             sqlx::query(RECORD).bind(task.as_str()).bind(at.unix_millis()).execute(pool).await?;
@@ -81,9 +72,6 @@ impl Store {
     }
 
     /// Returns when it was done last, if it ever was.
-    ///
-    /// # Errors
-    /// When the database is unavailable, or has an older schema.
     pub async fn last_time(&self, task: Task) -> Result<Option<Timestamp>, StoreFailure> {
         let at: Option<i64> =
             on_pool!(self, |pool| sqlx::query_scalar(SELECT).bind(task.as_str()).fetch_optional(pool).await?);

@@ -97,9 +97,6 @@ pub(super) fn unsubscribe_counts(at: Timestamp) -> Counts {
 impl Store {
     /// Returns the token of each of these people by normalized address. A person without a token gets the given new
     /// one; one who was erased meanwhile gets none.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn ensure_unsubscribe_tokens(
         &self,
         new: &[(EmailAddress, UnsubscribeToken)],
@@ -115,8 +112,6 @@ impl Store {
         Ok(rows.into_iter().filter_map(read).collect())
     }
 
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn token_exists(&self, token: &UnsubscribeToken) -> Result<bool, StoreFailure> {
         let (tokens,): (i64,) =
             on_pool!(self, |pool| sqlx::query_as(COUNT_TOKENS).bind(token.as_str()).fetch_one(pool).await?);
@@ -126,9 +121,6 @@ impl Store {
     /// Withdraws the current opt-in of the token's owner, if there is one, and forgets one that waits for its
     /// confirmation. [`UnsubscribeKind::NotMe`] also suppresses
     /// the address. Returns `false` if the token is unknown.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn unsubscribe(
         &self,
         token: &UnsubscribeToken,
@@ -152,9 +144,6 @@ impl Store {
     }
 
     /// Suppresses an address, known or not. An earlier suppression keeps its reason.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn suppress(
         &self,
         email: &EmailAddress,
@@ -169,9 +158,6 @@ impl Store {
     }
 
     /// Lifts a suppression. Returns `false` if there was none.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn unsuppress(&self, email: &EmailAddress) -> Result<bool, StoreFailure> {
         let hash = self.address_hash_key().await?.hash(email);
         let lifted = on_pool!(self, |pool| sqlx::query(UNSUPPRESS).bind(&hash).execute(pool).await?.rows_affected());

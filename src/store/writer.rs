@@ -76,9 +76,6 @@ impl Writer {
     /// Starts the writer task, which has its own connections. If [`Store::migrate`] failed at startup with
     /// `migration_error`, the task retries it before the first write. The task ends once the last handle is dropped and
     /// everything is written.
-    ///
-    /// # Errors
-    /// As [`Store::open`].
     pub fn start(
         database: &Database,
         migration_error: Option<StoreFailure>,
@@ -103,25 +100,21 @@ impl Writer {
     }
 
     /// The number of writes that are queued or being written.
-    #[must_use]
     pub fn waiting(&self) -> usize {
         self.state.waiting.load(Ordering::Relaxed)
     }
 
     /// How many writes were refused because too many were queued.
-    #[must_use]
     pub fn refused(&self) -> u64 {
         self.state.refused.load(Ordering::Relaxed)
     }
 
     /// A histogram of the number of writes per transaction.
-    #[must_use]
     pub fn batch_sizes(&self) -> Histogram {
         self.state.batch_sizes.clone()
     }
 
     /// Returns why a write would fail now, if it would.
-    #[must_use]
     pub fn unavailable_reason(&self) -> Option<String> {
         if self.queue.is_closed() {
             return Some("the writer has stopped".to_owned());
@@ -139,30 +132,22 @@ impl Writer {
     }
 
     /// Is notified after contact messages were stored.
-    #[must_use]
     pub fn new_messages(&self) -> Arc<Notify> {
         Arc::clone(&self.new_messages)
     }
 
     /// Is notified after opt-ins were stored that wait for their confirmation.
-    #[must_use]
     pub fn new_confirmations(&self) -> Arc<Notify> {
         Arc::clone(&self.new_confirmations)
     }
 
     /// Records a download or a join and returns what was known of the address before. Returns `None` if there is no
     /// release to download; then nothing was recorded.
-    ///
-    /// # Errors
-    /// When it may or may not have been stored, and may be repeated. `Rejected`: it was not stored.
     pub async fn record_signup(&self, record: SignupRecord) -> Result<Option<KnownBefore>, StoreFailure> {
         self.write(record, Job::Signup).await
     }
 
     /// Stores a contact message.
-    ///
-    /// # Errors
-    /// As [`Self::record_signup`].
     pub async fn record_message(&self, record: ReceivedMessage) -> Result<(), StoreFailure> {
         self.write(record, Job::Message).await
     }

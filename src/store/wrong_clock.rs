@@ -47,9 +47,6 @@ impl WaitingMail {
 
 impl Store {
     /// Makes mails due that wait for longer than any mail may, a bounded number at a time. Returns whether there were any.
-    ///
-    /// # Errors
-    /// When the database is unavailable.
     pub async fn end_impossible_waits(&self, kind: WaitingMail, now: Timestamp) -> Result<bool, StoreFailure> {
         let [count, make_due] = kind.statements();
         let far_ahead = now.after(MAX_WAIT).unix_millis();

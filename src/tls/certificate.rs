@@ -38,9 +38,6 @@ pub enum InvalidCertificate {
 
 impl SiteCertificate {
     /// Reads the files and checks that certificate and key belong together, and that they are for these hosts.
-    ///
-    /// # Errors
-    /// With the setting that names the file at fault.
     pub fn read(files: &CertificateFiles, hosts: &[String]) -> Result<Self, InvalidSettings> {
         let read = |setting, path: &Path| {
             std::fs::read(path).map_err(|error| {
@@ -61,8 +58,6 @@ impl SiteCertificate {
         Ok(certificate)
     }
 
-    /// # Errors
-    /// When they are not in PEM format or do not belong together.
     pub fn from_pem(chain: &[u8], key: &[u8]) -> Result<Self, InvalidCertificate> {
         let chain = CertificateDer::pem_slice_iter(chain).collect::<Result<Vec<_>, _>>();
         let chain = chain.map_err(|error| InvalidCertificate::Unreadable(error.to_string()))?;
@@ -79,7 +74,6 @@ impl SiteCertificate {
     }
 
     /// Whether the certificate is for this host name or IP address.
-    #[must_use]
     pub fn covers(&self, host: &str) -> bool {
         let certificate = self.key.end_entity_cert().and_then(ParsedCertificate::try_from);
         match (certificate, ServerName::try_from(host)) {
@@ -88,19 +82,16 @@ impl SiteCertificate {
         }
     }
 
-    #[must_use]
     pub fn is_same_as(&self, other: &Self) -> bool {
         self.key.cert == other.key.cert
     }
 
     /// The last moment at which it is valid.
-    #[must_use]
     pub const fn expires(&self) -> Timestamp {
         self.validity.not_after
     }
 
     /// The first moment at which it is valid.
-    #[must_use]
     pub const fn begins(&self) -> Timestamp {
         self.validity.not_before
     }

@@ -17,7 +17,6 @@ impl CertificateSlot {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(certificate));
     }
 
-    #[must_use]
     pub fn current(&self) -> Option<Arc<SiteCertificate>> {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -33,9 +32,6 @@ impl ResolvesServerCert for CertificateSlot {
 }
 
 /// TLS 1.2 and 1.3, and HTTP/2 before HTTP/1.1.
-///
-/// # Errors
-/// If the system has no random numbers for session tickets.
 pub fn server_config(slot: Arc<CertificateSlot>) -> Result<Arc<ServerConfig>, Error> {
     let mut config = ServerConfig::builder_with_provider(ring::default_provider().into())
         .with_safe_default_protocol_versions()?

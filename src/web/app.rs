@@ -42,9 +42,6 @@ struct Inner {
 
 impl App {
     /// Builds every page and file. At most `max_open_images` disk images are sent at once.
-    ///
-    /// # Errors
-    /// Returns an error if a file of the site is missing or invalid.
     pub fn new(
         settings: &Settings,
         base_url: BaseUrl,
@@ -73,9 +70,6 @@ impl App {
     }
 
     /// Builds every page and file again. On failure the present ones stay.
-    ///
-    /// # Errors
-    /// Returns an error if a file of the site is missing or invalid.
     pub fn rebuild(&self, content: &Content) -> Result<(), SiteFailure> {
         let Inner { service, base_url, policies, .. } = &*self.0;
         let built = BuiltSite::new(content, base_url, &service.newest_image, &service.catalog.cached(), policies)?;
@@ -83,7 +77,6 @@ impl App {
         Ok(())
     }
 
-    #[must_use]
     pub fn catalog(&self) -> &ReleaseCatalog {
         &self.0.service.catalog
     }
@@ -97,19 +90,16 @@ impl App {
     }
 
     /// Counts a connection of this peer until the slot is dropped. Returns `None` if it has too many.
-    #[must_use]
     pub fn open_connection(&self, peer: Peer) -> Option<ClientSlot> {
         self.0.limits.open_connection(peer, self.0.service.clock.now())
     }
 
     /// Counts a connection of this peer to the ops listener until the slot is dropped. Returns `None` if it has too many.
-    #[must_use]
     pub fn open_ops_connection(&self, peer: Peer) -> Option<ClientSlot> {
         self.0.limits.open_ops_connection(peer, self.0.service.clock.now())
     }
 
     /// Counts a request of this peer over HTTP/2 until the slot is dropped. Returns `None` if it has too many in flight.
-    #[must_use]
     pub fn open_request(&self, peer: Peer) -> Option<ClientSlot> {
         self.0.limits.open_request(peer, self.0.service.clock.now())
     }

@@ -99,9 +99,6 @@ fn pages(site: &Site, base_url: &BaseUrl) -> HashMap<String, Served> {
 }
 
 /// Builds every page and file to check that the site is complete, and returns how many there are.
-///
-/// # Errors
-/// Returns an error if a file of the site is missing or invalid.
 pub fn try_build(
     content: &Content,
     base_url: &BaseUrl,

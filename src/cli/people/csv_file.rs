@@ -138,9 +138,6 @@ pub struct Rows {
 
 impl Rows {
     /// Reads the first line, which names the columns. The path `-` is standard input.
-    ///
-    /// # Errors
-    /// If the file cannot be read, or its first line is not that of a list of people.
     pub fn open(path: &Path, now: Timestamp) -> Result<Self, PeopleFailure> {
         let name = path.display().to_string();
         let unreadable = |why: String| PeopleFailure::File(name.clone(), why);
@@ -168,9 +165,6 @@ impl Rows {
     }
 
     /// Returns the next row, valid or not, or `None` at the end of the file.
-    ///
-    /// # Errors
-    /// If the file cannot be read any further.
     pub fn next_row(&mut self) -> Result<Option<Result<Person, InvalidRow>>, PeopleFailure> {
         loop {
             let mut record = ByteRecord::new();

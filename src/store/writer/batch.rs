@@ -61,9 +61,6 @@ impl<R: Record> Batch<R> {
 ///
 /// If the database rejects the batch, but accepts other writes, the batch is split in halves until the rejected writes are
 /// alone: one of 1024 takes about twenty transactions. Writes that are not finished at the deadline fail.
-///
-/// # Errors
-/// When the database accepts no writes at all. The callers have got that as their reply.
 pub(super) async fn write_batch<R: Record>(
     store: &Store,
     memory: &mut R::Memory,

@@ -17,9 +17,6 @@ use crate::domain::base_url::BaseUrl;
 use crate::site::{Policies, Site, SiteFailure};
 
 /// Every static file, with its path.
-///
-/// # Errors
-/// Returns an error if a template and its context do not match.
 pub(crate) fn files(
     site: &Site,
     base_url: &BaseUrl,

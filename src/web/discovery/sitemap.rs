@@ -19,8 +19,6 @@ struct SitemapPage<'a> {
     last_updated: &'a str,
 }
 
-/// # Errors
-/// Returns an error if the template and its context do not match.
 pub(super) fn sitemap(site: &Site, base_url: &BaseUrl) -> Result<String, SiteFailure> {
     let pages = PageName::ALL
         .map(|name| SitemapPage { url: base_url.to(name.path()), last_updated: &site.page(name).last_updated });

@@ -25,9 +25,6 @@ struct State {
 
 impl Buckets {
     /// Takes a token.
-    ///
-    /// # Errors
-    /// Returns how long it takes until there is a token, if there is none.
     pub(super) fn take(&self, client: Client, limit: ClientLimit, now: Timestamp) -> Result<(), Duration> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if state.purged_at.is_none_or(|purged_at| purged_at.until(now) >= PURGE_INTERVAL) {

@@ -33,7 +33,6 @@ pub use self::open_counts::ClientSlot;
 
 /// A client that has exceeded a limit. The handler decides whether that or an earlier check decides the response.
 #[derive(Debug)]
-#[must_use]
 pub(crate) struct OverLimit {
     limit: ClientLimit,
     /// How long until the client may send the next request.

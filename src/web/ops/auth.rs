@@ -33,7 +33,6 @@ pub struct OpsAuth {
 }
 
 impl OpsAuth {
-    #[must_use]
     pub fn new(token: Option<&str>) -> Self {
         Self {
             token: token.map(|token| Sha256::of(token.as_bytes())),

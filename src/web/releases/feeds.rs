@@ -55,15 +55,10 @@ impl<'a> Feed<'a> {
 
     /// Renders what Sparkle 2 reads to find updates. Prereleases are in the channel `beta`, which an
     /// app must ask for.
-    ///
-    /// # Errors
-    /// Returns an error if the template and its context do not match.
     pub(super) fn appcast(&self, site: &Site) -> Result<String, SiteFailure> {
         site.render_str("appcast.xml", include_str!("appcast.xml"), self)
     }
 
-    /// # Errors
-    /// Returns an error if the template and its context do not match.
     pub(super) fn atom(&self, site: &Site) -> Result<String, SiteFailure> {
         site.render_str("releases.atom", include_str!("releases.atom"), self)
     }

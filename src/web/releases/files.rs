@@ -15,9 +15,6 @@ use crate::site::{Site, SiteFailure};
 use crate::web::representation::UnencodedResponse;
 
 /// The lists of releases, and in a preview without releases the sample image, with their paths.
-///
-/// # Errors
-/// Returns an error if a template and its context do not match.
 pub(crate) fn release_files(
     site: &Site,
     base_url: &BaseUrl,

@@ -23,9 +23,6 @@ use crate::web::representation::etag_matches;
 const MAX_HTTP_DATE: u64 = 253_402_300_799;
 
 /// `permit` is held for as long as the image is open.
-///
-/// # Errors
-/// Returns an error if the image cannot be read from the requested position.
 pub(super) async fn respond(
     images: &ImageStore,
     release: &Release,

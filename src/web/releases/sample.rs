@@ -32,9 +32,6 @@ impl Sample {
         "This is a local preview, and nothing is published yet: the download is a sample disk image without the app.";
 
     /// Reads the sample if downloads get it.
-    ///
-    /// # Errors
-    /// Returns an error if the site has no sample.
     pub(crate) fn if_offered(
         content: &Content,
         app_name: &str,
