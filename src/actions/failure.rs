@@ -20,6 +20,7 @@ impl From<StoreFailure> for Failure {
         match failure {
             // Whatever the database refuses, it may accept once the makers have corrected it.
             StoreFailure::Unavailable(_)
+            | StoreFailure::Conflict(_)
             | StoreFailure::Unusable(_)
             | StoreFailure::Rejected(_)
             | StoreFailure::Damaged(_) => Self::Unavailable(failure.to_string()),

@@ -8,7 +8,7 @@ use crate::store::{SignupKind, SignupRecord};
 /// count as joining.
 ///
 /// `already` is exact even across instances, because the row of a person keeps the id of the first join; see
-/// `store/signups/`.
+/// `store/signups.rs`.
 pub async fn join_waitlist(service: &Service, order: WaitlistOrder) -> Result<bool, Failure> {
     let at = service.clock.now();
     let known = service
@@ -22,5 +22,5 @@ pub async fn join_waitlist(service: &Service, order: WaitlistOrder) -> Result<bo
             at,
         })
         .await?;
-    Ok(known.unwrap_or_default().joined)
+    Ok(known.joined)
 }

@@ -9,7 +9,7 @@ use super::Service;
 use crate::domain::counts::Totals;
 use crate::domain::limits;
 use crate::domain::time::Timestamp;
-use crate::store::{Backlog, StartedLetter, StoreFailure};
+use crate::store::{Backlog, MailKind, StartedLetter, StoreFailure};
 
 #[derive(Clone, Debug)]
 pub struct OpsSummary {
@@ -24,7 +24,7 @@ pub struct OpsSummary {
 
 /// Reads the summary through the ops pool.
 pub async fn ops_summary(service: &Service) -> Result<OpsSummary, StoreFailure> {
-    let backlog = service.ops_pool.backlog().await?;
+    let backlog = service.ops_pool.backlog(MailKind::Message).await?;
     let now = service.clock.now();
     Ok(OpsSummary {
         backlog,

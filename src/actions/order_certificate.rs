@@ -154,7 +154,7 @@ impl CertificateOrders {
     async fn state_of(&self, stored: Option<&StoredCertificate>) -> Result<CertificateState, StoreFailure> {
         let failure = stored.and_then(|stored| {
             let failure = stored.failure.as_ref()?;
-            Some(format!("{failure}; the next attempt is at {}", stored.next_attempt().rfc3339()))
+            Some(format!("{failure}; the next attempt is at {}", stored.next_attempt.rfc3339()))
         });
         let ordered = stored.and_then(read);
         if ordered.is_some() {

@@ -8,8 +8,8 @@ use crate::store::{Store, StoreFailure, Task};
 
 /// How often expired rows are deleted, which are kept for a day, a month or so.
 const PRUNE_PERIOD: Duration = Duration::from_hours(1);
-/// How often messages are deleted that were forwarded long ago.
-const MESSAGES_PERIOD: Duration = Duration::from_hours(24);
+/// How often messages are deleted that were forwarded long ago, and sources beyond the largest ones of a day.
+const DAILY: Duration = Duration::from_hours(24);
 
 #[derive(Clone, Debug)]
 pub struct Pruner {
@@ -33,13 +33,16 @@ impl Pruner {
             self.store.prune(now).await?;
             self.store.prune_confirmations(now).await?;
         }
+        if self.store.take_turn(Task::PruneSources, now, DAILY).await? {
+            self.store.prune_sources().await?;
+        }
         self.delete_messages().await
     }
 
     async fn delete_messages(&self) -> Result<u64, StoreFailure> {
         let now = self.clock.now();
         let Some(keep) = self.keep_messages else { return Ok(0) };
-        if !self.store.take_turn(Task::DeleteMessages, now, MESSAGES_PERIOD).await? {
+        if !self.store.take_turn(Task::DeleteMessages, now, DAILY).await? {
             return Ok(0);
         }
         let deleted = self.store.delete_forwarded_messages(keep.oldest_kept(now)).await;

@@ -7,7 +7,7 @@ use tokio::time::timeout;
 use super::{ImageStore, NewestImage, ReleaseCatalog, Service};
 use crate::domain::plural::quantity;
 use crate::domain::time::Timestamp;
-use crate::store::Store;
+use crate::store::{MailKind, Store};
 
 /// How long a message may wait for the mail server before that is reported.
 const MAX_OUTBOX_AGE: Duration = Duration::from_hours(1);
@@ -61,7 +61,7 @@ pub async fn readiness(service: &Service) -> Vec<ReadinessCheck> {
 
 /// Returns that messages wait for too long.
 pub(super) async fn outbox_problem(store: &Store, now: Timestamp) -> Option<String> {
-    let backlog = match store.backlog().await {
+    let backlog = match store.backlog(MailKind::Message).await {
         Ok(backlog) => backlog,
         Err(failure) => return Some(failure.to_string()),
     };

@@ -1,7 +1,8 @@
-//! A cache of the published releases, one per instance.
+//! The published releases as this instance last read them.
 //!
-//! The database is the source of truth. Concurrent requests share one query, which began after each of them arrived. The
-//! releases are read again only when they have changed, and while the database is unavailable the last known ones are used.
+//! The database is the source of truth. A running service compares its revision twice a second (`serve/rebuild_site.rs`) and
+//! reads the releases again when it has changed. No request waits for that, and while the database is unavailable the last
+//! known ones are used.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,15 +10,13 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use super::Failure;
 use super::image_store::ImageStore;
-use super::single_flight::SingleFlight;
 use crate::domain::release::Releases;
-use crate::store::{ReleasesRevision, Store, StoreFailure};
+use crate::store::{Store, StoreFailure};
 
 /// How long a refresh may wait for the database.
 const REFRESH_TIMEOUT: Duration = Duration::from_secs(2);
-/// How long a caller waits for a refresh, which may have to wait for an earlier one to end.
-const CALLER_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// Cheap to clone; clones share one cache.
 #[derive(Clone, Debug)]
@@ -25,12 +24,12 @@ pub struct ReleaseCatalog {
     store: Store,
     images: ImageStore,
     cache: Arc<watch::Sender<CachedReleases>>,
-    refreshes: Arc<SingleFlight<Result<(), StoreFailure>>>,
 }
 
 #[derive(Clone, Debug, Default)]
 struct CachedReleases {
-    revision: Option<ReleasesRevision>,
+    /// `None` until the releases were read.
+    revision: Option<i64>,
     releases: Arc<Releases>,
 }
 
@@ -50,7 +49,7 @@ impl CatalogWatcher {
 impl ReleaseCatalog {
     /// Creates an empty cache.
     pub fn new(store: Store, images: ImageStore) -> Self {
-        Self { store, images, cache: Arc::default(), refreshes: Arc::default() }
+        Self { store, images, cache: Arc::default() }
     }
 
     /// Returns the releases as last read.
@@ -58,19 +57,17 @@ impl ReleaseCatalog {
         Arc::clone(&self.cache.borrow().releases)
     }
 
-    /// Refreshes the cache and returns the releases; if that fails, returns them as last read.
-    pub async fn current(&self) -> Arc<Releases> {
-        if let Err(failure) = self.refresh().await {
-            tracing::warn!(%failure, "using the last known releases");
+    /// Returns the releases as last read, or a failure if the database was unavailable since the start.
+    pub fn known(&self) -> Result<Arc<Releases>, Failure> {
+        match self.cache.borrow().revision {
+            Some(_) => Ok(self.cached()),
+            None => Err(StoreFailure::timed_out().into()),
         }
-        self.cached()
     }
 
     /// Reads the releases again if they have changed.
     pub async fn refresh(&self) -> Result<(), StoreFailure> {
-        let timed_out = |_| Err(StoreFailure::timed_out());
-        let refresh = async { timeout(REFRESH_TIMEOUT, self.read_if_changed()).await.unwrap_or_else(timed_out) };
-        timeout(CALLER_TIMEOUT, self.refreshes.run(refresh)).await.unwrap_or_else(timed_out)
+        timeout(REFRESH_TIMEOUT, self.read_if_changed()).await.unwrap_or_else(|_| Err(StoreFailure::timed_out()))
     }
 
     async fn read_if_changed(&self) -> Result<(), StoreFailure> {

@@ -134,9 +134,10 @@ async fn check_existing(database: &Database, setting: &'static str, access: Acce
 
 fn unusable(database: Database, failure: StoreFailure) -> CommandFailure {
     match failure {
-        StoreFailure::Unavailable(why) | StoreFailure::Rejected(why) | StoreFailure::InvalidData(why) => {
-            OpenFailure::Unusable(database, why).into()
-        }
+        StoreFailure::Unavailable(why)
+        | StoreFailure::Conflict(why)
+        | StoreFailure::Rejected(why)
+        | StoreFailure::InvalidData(why) => OpenFailure::Unusable(database, why).into(),
         damaged @ StoreFailure::Damaged(_) => OpenFailure::Damaged(database, damaged).into(),
         failure @ StoreFailure::Unusable(_) => failure.into(),
     }

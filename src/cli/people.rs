@@ -74,12 +74,18 @@ pub(super) enum PeopleCommand {
     /// Erase everything stored about a person
     ///
     /// Only keyed hashes are kept: that the address is suppressed, that it got this month's letter, and for 30 days that it
-    /// was asked to confirm an opt-in.
-    #[command(before_help = "Example:\n  porchlight people erase ada@example.com")]
+    /// was asked to confirm an opt-in. Unused parts of the database files may hold old bytes until they are overwritten;
+    /// `--vacuum` clears them.
+    #[command(
+        before_help = "Examples:\n  porchlight people erase ada@example.com\n  porchlight people erase ada@example.com --vacuum"
+    )]
     Erase {
         /// Address of the person
         #[arg(value_parser = address)]
         email: EmailAddress,
+        /// Also rewrite the database files without unused parts; writes are refused meanwhile
+        #[arg(long)]
+        vacuum: bool,
         /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
@@ -124,6 +130,10 @@ pub enum PeopleFailure {
     Action(#[from] Failure),
     #[error("Perhaps not everything was removed: {0}. Run the same command again; it removes the rest.")]
     Incomplete(Failure),
+    #[error(
+        "The person was erased, but the database files were not rewritten: {0}. Run the command with `--vacuum` again later."
+    )]
+    NotVacuumed(crate::store::StoreFailure),
     #[error("The list is incomplete: {0}.")]
     Read(Failure),
     #[error("The list cannot be written to {0}: {1}.")]
@@ -167,7 +177,7 @@ pub(super) fn run(command: PeopleCommand, settings: &Settings) -> Result<(), Com
             }
             PeopleCommand::Export { file } => export(&store, file.as_deref()).await,
             PeopleCommand::Import { file, all_or_nothing } => import(&store, &file, all_or_nothing).await,
-            PeopleCommand::Erase { email, yes } => erase(&store, &email, yes).await,
+            PeopleCommand::Erase { email, vacuum, yes } => erase(&store, &email, vacuum, yes).await,
             PeopleCommand::Purge(arguments) => arguments.run(&store).await,
             PeopleCommand::Suppress { email } => suppress(&store, &email).await,
             PeopleCommand::Unsuppress { email } => unsuppress(&store, &email).await,

@@ -75,9 +75,10 @@ pub const MAX_HEADER_NAME_BYTES: usize = 64;
 /// Most buckets that are kept for the limits above, a few megabytes. Beyond that, the fullest ones are forgotten.
 pub const MAX_CLIENT_BUCKETS: usize = 64 * 1024;
 
-/// Sources that are new on one day: not seen in the seven days before. Those beyond are counted together.
-/// Anyone can invent sources, so their number must be bounded.
-pub const MAX_NEW_SOURCES_PER_DAY: i64 = 500;
+/// Sources of one day that are kept. Anyone can invent sources, so once a day the smaller ones are added up.
+pub const MAX_KEPT_SOURCES_PER_DAY: i64 = 500;
+/// Sources that `stats` lists. The others are one row.
+pub const MAX_LISTED_SOURCES: i64 = 50;
 
 /// Most downloads of one person in a list to import: each becomes a row.
 pub const MAX_IMPORTED_DOWNLOADS: u32 = 10_000_000;

@@ -2,6 +2,7 @@
 //!
 //! Knows nothing of databases, and decides neither who is mailed nor when to retry.
 
+mod alert;
 mod compose;
 mod confirmation;
 mod contact;
@@ -11,8 +12,8 @@ mod letter;
 mod line_stream;
 mod returned;
 mod smtp;
-mod troubles;
 
+pub use alert::Alert;
 pub use compose::{Mail, MailAddress, Mailer, UnsupportedAddress};
 pub use confirmation::ConfirmationMail;
 pub use dkim::DkimSigner;
@@ -20,4 +21,3 @@ pub use dkim_key::{DkimKey, GenerateFailure, InvalidDkimKey, generate_dkim_key};
 pub use letter::{LetterMail, RejectedMailboxesMail};
 pub use returned::ReturnedMail;
 pub use smtp::{FailureCause, SendFailure, SmtpConnection};
-pub use troubles::TroubleMail;

@@ -2,6 +2,7 @@
 //!
 //! It starts everything and stops everything; what a request or a task does is decided in the layers below.
 
+mod alerts;
 mod certificate;
 mod connection_activity;
 mod connection_life;
@@ -20,7 +21,6 @@ mod prune;
 mod rebuild_site;
 mod record_notices;
 mod supervisor;
-mod tell_makers;
 
 use std::io;
 use std::net::SocketAddr;
@@ -38,19 +38,19 @@ use self::certificate::ServedCertificate;
 use self::connections::{ConnectionContext, Listener};
 pub use self::inherited::notify_service_manager;
 use self::listeners::{Listeners, ops_listener};
-use self::mailing::{MailTask, OutgoingMail};
+use self::mailing::OutgoingMail;
 use self::open_files::OpenFileCaps;
 use self::supervisor::Supervisor;
 use crate::acme::check_ca_file;
 use crate::actions::{
-    CachedSummary, CertificateOrders, CountBuffer, ImageStore, MakerTeller, NewestImage, Pruner, ReleaseCatalog,
-    Service, UnconfiguredProxy, delete_certificate_copy, setup_steps,
+    Alerts, CachedSummary, CertificateOrders, ConfirmationTexts, CountBuffer, ImageStore, NewestImage, OutboxSender,
+    Pruner, ReleaseCatalog, Service, UnconfiguredProxy, delete_certificate_copy, setup_steps,
 };
 use crate::clock::Clock;
 use crate::config::{CertificateSource, InvalidSettings, Secret, Settings};
 use crate::domain::base_url::BaseUrl;
 use crate::domain::relay::Relay;
-use crate::site::{Content, SiteFacts, SiteFailure};
+use crate::site::{ConfirmationTemplate, Content, SiteFacts, SiteFailure};
 use crate::store::{Database, Store, StoreFailure, Writer};
 use crate::web::App;
 use crate::web::ops::OpsAuth;
@@ -129,16 +129,28 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let facts = SiteFacts::read(&content)?;
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &facts.name);
     let catalog = ReleaseCatalog::new(store.clone(), ImageStore::open(&settings.images, clock.clone())?);
-    let releases = catalog.current().await;
+    if let Err(failure) = catalog.refresh().await {
+        tracing::warn!(%failure, "the releases are unknown until the database is available");
+    }
+    let releases = catalog.cached();
     let setup_steps = setup_steps(&facts, &newest_image, &releases, &base_url, settings.mail.is_some());
     let mut notes = settings.exposed_secrets.clone();
     let (stop, abort, tasks) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
     let (writer, writer_task) = Writer::start(&database, migration_error)?;
     let outgoing = settings.mail.as_ref().map(OutgoingMail::from_settings).transpose()?;
-    let mail_tasks = match &outgoing {
-        Some(outgoing) => outgoing.tasks(&settings, &content, &base_url, &store, &writer, &clock)?,
-        None => Vec::new(),
+    let confirmations = match settings.confirm_updates {
+        true => Some(ConfirmationTexts {
+            template: ConfirmationTemplate::read(&content, base_url.clone())?,
+            base_url: base_url.clone(),
+        }),
+        false => None,
     };
+    let (new_mail, sender) = (
+        writer.new_mail(),
+        outgoing.map(|OutgoingMail { mailer, to }| {
+            Arc::new(OutboxSender { store: store.clone(), mailer, to, confirmations, clock: clock.clone() })
+        }),
+    );
     let ops_pool = Store::open_for_ops(&database)?;
     let pruner = Pruner { store: store.clone(), clock: clock.clone(), keep_messages: settings.keep_messages };
     let service = Service {
@@ -194,11 +206,15 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     }
     let followed = content.clone();
     restarting.spawn("releases", move |app, stop| rebuild_site::follow_releases(followed.clone(), app, stop));
-    if let Some(outgoing) = outgoing {
-        let (teller, abort) = (maker_teller(&settings, outgoing, &app, &facts), abort.clone());
-        restarting.spawn("tell_makers", move |_, stop| tell_makers::run(teller.clone(), stop, abort.clone()));
+    if let Some(sender) = sender {
+        let (alerts, new) = (alerts(&settings, &app, &facts), Arc::clone(&new_mail));
+        restarting.spawn("alerts", move |_, stop| alerts::run(alerts.clone(), Arc::clone(&new), stop));
+        let abort = abort.clone();
+        restarting.spawn("outbox", move |_, stop| {
+            let (sender, new_mail, abort) = (Arc::clone(&sender), Arc::clone(&new_mail), abort.clone());
+            async move { mailing::run(&sender, &new_mail, stop, abort).await }
+        });
     }
-    restarting.spawn_mail_tasks(mail_tasks, &abort);
     Ok(RunningService {
         address,
         redirect_addresses,
@@ -316,13 +332,6 @@ struct Restarting<'a> {
 }
 
 impl Restarting<'_> {
-    fn spawn_mail_tasks(&self, tasks: Vec<MailTask>, abort: &CancellationToken) {
-        for task in tasks {
-            let abort = abort.clone();
-            self.spawn(task.name(), move |_, stop| mailing::run(task.clone(), stop, abort.clone()));
-        }
-    }
-
     fn spawn<T>(&self, name: &'static str, task: impl Fn(App, CancellationToken) -> T + Send + 'static)
     where
         T: Future<Output = ()> + Send + 'static,
@@ -380,10 +389,9 @@ async fn served_certificate(
     }))
 }
 
-/// It mails as the forwarder does.
-fn maker_teller(settings: &Settings, outgoing: OutgoingMail, app: &App, facts: &SiteFacts) -> MakerTeller {
+fn alerts(settings: &Settings, app: &App, facts: &SiteFacts) -> Alerts {
     let service = app.service();
-    MakerTeller {
+    Alerts {
         store: service.store.clone(),
         catalog: service.catalog.clone(),
         newest_image: service.newest_image.clone(),
@@ -393,8 +401,6 @@ fn maker_teller(settings: &Settings, outgoing: OutgoingMail, app: &App, facts: &
         base_url: app.base_url().clone(),
         app: facts.name.clone(),
         machine: rustix::system::uname().nodename().to_string_lossy().into_owned(),
-        mailer: outgoing.mailer,
-        to: outgoing.to,
         clock: service.clock.clone(),
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use super::statement::{from_row_struct, on_pool};
+use super::statement::{from_row_struct, values};
 use super::{Store, StoreFailure};
 use crate::domain::time::Timestamp;
 
@@ -36,12 +36,12 @@ const SAVE_CERTIFICATE: &str = "UPDATE acme_certificates SET chain = $3, private
 const RECORD_FAILURE: &str = "UPDATE acme_certificates SET failure = $3, next_attempt = $5, lease_until = 0 \
      WHERE directory = $1 AND hosts = $2 AND lease_until = $4";
 
-const SAVE_CHALLENGE: &str = "INSERT INTO acme_challenges (token, answer, created) VALUES ($1, $2, $3) \
-     ON CONFLICT (token) DO UPDATE SET answer = excluded.answer, created = excluded.created";
+const SAVE_CHALLENGE: &str = "INSERT INTO acme_challenges (token, answer, created_at) VALUES ($1, $2, $3) \
+     ON CONFLICT (token) DO UPDATE SET answer = excluded.answer, created_at = excluded.created_at";
 
 const SELECT_CHALLENGE: &str = "SELECT answer FROM acme_challenges WHERE token = $1";
 
-const DELETE_CHALLENGES: &str = "DELETE FROM acme_challenges WHERE created < $1";
+const DELETE_CHALLENGES: &str = "DELETE FROM acme_challenges WHERE created_at < $1";
 
 /// No order takes longer.
 const MAX_LEASE: Duration = Duration::from_hours(1);
@@ -73,7 +73,7 @@ from_row_struct! {
         pub private_key: Option<String>,
         pub failures: i64,
         pub failure: Option<String>,
-        next_attempt: i64,
+        pub next_attempt: Timestamp,
     }
 }
 
@@ -84,36 +84,23 @@ impl fmt::Debug for StoredCertificate {
     }
 }
 
-impl StoredCertificate {
-    pub const fn next_attempt(&self) -> Timestamp {
-        Timestamp::from_unix_millis(self.next_attempt)
-    }
-}
-
 impl Store {
     /// Returns the credentials of the account at this authority.
     pub async fn acme_account(&self, directory: &str) -> Result<Option<String>, StoreFailure> {
-        let row: Option<(String,)> =
-            on_pool!(self, |pool| sqlx::query_as(SELECT_ACCOUNT).bind(directory).fetch_optional(pool).await?);
-        Ok(row.map(|(credentials,)| credentials))
+        Ok(self.run(SELECT_ACCOUNT, values![directory]).await?.column()?.pop())
     }
 
     pub async fn save_acme_account(&self, directory: &str, credentials: &str) -> Result<(), StoreFailure> {
-        on_pool!(self, |pool| {
-            sqlx::query(SAVE_ACCOUNT).bind(directory).bind(credentials).execute(pool).await?;
-        });
-        Ok(())
+        self.run(SAVE_ACCOUNT, values![directory, credentials]).await.map(drop)
     }
 
     pub async fn acme_certificate(&self, key: &CertificateKey) -> Result<Option<StoredCertificate>, StoreFailure> {
-        Ok(on_pool!(self, |pool| {
-            sqlx::query_as(SELECT_CERTIFICATE).bind(&key.directory).bind(&key.hosts).fetch_optional(pool).await?
-        }))
+        self.run(SELECT_CERTIFICATE, values![&key.directory, &key.hosts]).await?.first()
     }
 
     /// Returns every certificate, whatever hosts it was ordered for: its authority, its chain and its key.
     pub async fn acme_certificates(&self) -> Result<Vec<(String, String, String)>, StoreFailure> {
-        Ok(on_pool!(self, |pool| sqlx::query_as(SELECT_CERTIFICATES).fetch_all(pool).await?))
+        self.run(SELECT_CERTIFICATES, &[]).await?.all()
     }
 
     /// Takes the right to order. Returns `false` if another instance has it, if it is too early, or if there is another
@@ -125,30 +112,17 @@ impl Store {
         known: Option<&StoredCertificate>,
     ) -> Result<bool, StoreFailure> {
         let CertificateKey { directory, hosts } = key;
-        let OrderClaim { now, lease_until, next_attempt } = claim;
+        let OrderClaim { now, lease_until, next_attempt } = *claim;
         let chain = known.and_then(|known| known.chain.as_deref()).unwrap_or_default();
-        Ok(on_pool!(self, |pool| {
-            sqlx::query(ENSURE_CERTIFICATE).bind(directory).bind(hosts).execute(pool).await?;
-            let claim = sqlx::query(CLAIM_ORDER)
-                .bind(directory)
-                .bind(hosts)
-                .bind(now.unix_millis())
-                .bind(lease_until.unix_millis())
-                .bind(next_attempt.unix_millis())
-                .bind(chain)
-                .bind(now.after(MAX_LEASE).unix_millis())
-                .bind(now.after(MAX_PAUSE).unix_millis());
-            claim.execute(pool).await?.rows_affected() == 1
-        }))
+        self.run(ENSURE_CERTIFICATE, values![directory, hosts]).await?;
+        let (latest_lease, latest_attempt) = (now.after(MAX_LEASE), now.after(MAX_PAUSE));
+        let values = values![directory, hosts, now, lease_until, next_attempt, chain, latest_lease, latest_attempt];
+        Ok(self.run(CLAIM_ORDER, values).await?.affected == 1)
     }
 
     /// Gives up the right to order.
     pub async fn release_acme_order(&self, key: &CertificateKey, claim: &OrderClaim) -> Result<(), StoreFailure> {
-        on_pool!(self, |pool| {
-            let release = sqlx::query(RELEASE_ORDER).bind(&key.directory).bind(&key.hosts);
-            release.bind(claim.lease_until.unix_millis()).execute(pool).await?;
-        });
-        Ok(())
+        self.run(RELEASE_ORDER, values![&key.directory, &key.hosts, claim.lease_until]).await.map(drop)
     }
 
     /// Records an order that succeeded.
@@ -158,12 +132,7 @@ impl Store {
         chain: &str,
         private_key: &str,
     ) -> Result<(), StoreFailure> {
-        let CertificateKey { directory, hosts } = key;
-        on_pool!(self, |pool| {
-            let save = sqlx::query(SAVE_CERTIFICATE).bind(directory).bind(hosts).bind(chain).bind(private_key);
-            save.execute(pool).await?;
-        });
-        Ok(())
+        self.run(SAVE_CERTIFICATE, values![&key.directory, &key.hosts, chain, private_key]).await.map(drop)
     }
 
     /// Records why an order failed and when the next one may begin, unless another instance has taken over.
@@ -173,33 +142,20 @@ impl Store {
         claim: &OrderClaim,
         failure: &str,
     ) -> Result<(), StoreFailure> {
-        on_pool!(self, |pool| {
-            let record = sqlx::query(RECORD_FAILURE).bind(&key.directory).bind(&key.hosts).bind(failure);
-            let record = record.bind(claim.lease_until.unix_millis()).bind(claim.next_attempt.unix_millis());
-            record.execute(pool).await?;
-        });
-        Ok(())
+        let values = values![&key.directory, &key.hosts, failure, claim.lease_until, claim.next_attempt];
+        self.run(RECORD_FAILURE, values).await.map(drop)
     }
 
     pub async fn save_acme_challenge(&self, token: &str, answer: &str, now: Timestamp) -> Result<(), StoreFailure> {
-        on_pool!(self, |pool| {
-            let save = sqlx::query(SAVE_CHALLENGE).bind(token).bind(answer).bind(now.unix_millis());
-            save.execute(pool).await?;
-        });
-        Ok(())
+        self.run(SAVE_CHALLENGE, values![token, answer, now]).await.map(drop)
     }
 
     /// Returns the answer to a challenge.
     pub async fn acme_challenge(&self, token: &str) -> Result<Option<String>, StoreFailure> {
-        let row: Option<(String,)> =
-            on_pool!(self, |pool| sqlx::query_as(SELECT_CHALLENGE).bind(token).fetch_optional(pool).await?);
-        Ok(row.map(|(answer,)| answer))
+        Ok(self.run(SELECT_CHALLENGE, values![token]).await?.column()?.pop())
     }
 
     pub async fn delete_acme_challenges(&self, before: Timestamp) -> Result<(), StoreFailure> {
-        on_pool!(self, |pool| {
-            sqlx::query(DELETE_CHALLENGES).bind(before.unix_millis()).execute(pool).await?;
-        });
-        Ok(())
+        self.run(DELETE_CHALLENGES, values![before]).await.map(drop)
     }
 }

@@ -1,7 +1,6 @@
 //! Letters that were returned as undeliverable.
 
-use super::statement::{Statement, in_transaction, on_pool};
-use super::unsubscribe::{SELECT_HASH_KEY, SUPPRESS, parse_hash_key};
+use super::statement::{Statement, values};
 use super::{Store, StoreFailure};
 use crate::domain::bounce::{Bounce, BounceTag};
 use crate::domain::email::EmailAddress;
@@ -40,29 +39,24 @@ impl Store {
         at: Timestamp,
     ) -> Result<RecordedBounce, StoreFailure> {
         // Anybody can invent tags. An unknown one must not take the write lock.
-        let (known,): (i64,) =
-            on_pool!(self, |pool| sqlx::query_as(COUNT_TAGS).bind(tag.as_str()).fetch_one(pool).await?);
+        let (known,): (i64,) = self.run(COUNT_TAGS, values![tag.as_str()]).await?.one()?;
         if known == 0 {
             return Ok(RecordedBounce::UnknownTag);
         }
-        let at = at.unix_millis();
-        let recorded = in_transaction!(self, |tx, sql| {
-            let returned: Option<(String, String, Option<String>)> =
-                sqlx::query_as(sql(SELECT_RETURNED)).bind(tag.as_str()).fetch_optional(&mut *tx).await?;
-            let Some((address, email, stored)) = returned else { return Ok(RecordedBounce::UnknownTag) };
-            if !bounce.adds_to(stored.as_deref()) {
-                return Ok(RecordedBounce::Repeated);
-            }
-            let set = sqlx::query(SET_BOUNCE).bind(tag.as_str()).bind(bounce.code().as_str()).bind(at);
-            set.execute(&mut *tx).await?;
-            let email = EmailAddress::from_stored(email, address);
-            if bounce.suppresses() {
-                let (key,): (String,) = sqlx::query_as(SELECT_HASH_KEY).fetch_one(&mut *tx).await?;
-                let (hash, reason) = (parse_hash_key(&key)?.hash(&email), SuppressionReason::NoMailbox.as_str());
-                sqlx::query(SUPPRESS).bind(hash).bind(at).bind(reason).execute(&mut *tx).await?;
-            }
-            RecordedBounce::Recorded(email)
-        });
-        Ok(recorded)
+        let mut tx = self.begin().await?;
+        let returned = tx.run(SELECT_RETURNED, values![tag.as_str()]).await?;
+        let Some((address, email, stored)) = returned.first::<(String, String, Option<String>)>()? else {
+            return Ok(RecordedBounce::UnknownTag);
+        };
+        if !bounce.adds_to(stored.as_deref()) {
+            return Ok(RecordedBounce::Repeated);
+        }
+        tx.run(SET_BOUNCE, values![tag.as_str(), bounce.code().as_str(), at]).await?;
+        let email = EmailAddress::from_stored(email, address);
+        if bounce.suppresses() {
+            tx.suppress(&email, SuppressionReason::NoMailbox, at).await?;
+        }
+        tx.commit().await?;
+        Ok(RecordedBounce::Recorded(email))
     }
 }

@@ -1,112 +1,118 @@
-//! Opt-ins that count once they are confirmed: recorded with the signup, confirmed or declined by the link in the mail, and
-//! deleted when they expire. `store/confirmation_mails.rs` has the mails.
+//! Opt-ins that count once they are confirmed: recorded with the signup, asked for by mail, confirmed or declined by the link
+//! in it, and deleted when they expire.
 //!
 //! A person has at most one row in `confirmations`. While it waits, further signups do not change it. It is deleted when the
-//! person unsubscribes. A version that does not know of confirmations leaves it there, even if it opts the person in or
-//! purges the signup; then a later opt-in takes its place.
+//! person unsubscribes. Its mail waits in the outbox under the id of the opt-in.
+//!
+//! One transaction leases the next mail. It checks again that the address may be mailed, and records a hash of the mailbox,
+//! so that nobody is asked twice within [`CONFIRMATION_PERIOD`]. A table lock serializes these transactions, so that all
+//! instances together keep the limit on such mails.
 
-use serde_json::{Value, json};
+use uuid::Uuid;
 
-use super::counts::{ADD_COUNTS, counts_batch};
+use super::outbox::{MailKind, parse_id};
 use super::signups::SignupRecord;
-use super::statement::{Statement, batch_statement, in_transaction, on_pool};
-use super::steps::{StepFailure, Steps};
-use super::unsubscribe::withdraw_opt_in;
+use super::statement::{BatchStatement, Statement, Transaction, Value, count, from_row_struct, values};
+use super::steps::Steps;
 use super::{Store, StoreFailure};
 use crate::domain::calendar::Day;
 use crate::domain::confirmation::{ConfirmationToken, LinkState};
-use crate::domain::consent::Via;
+use crate::domain::consent::{OptInOrigin, Via};
 use crate::domain::counts::{CountedEvent, Counts};
-use crate::domain::limits::{self, CONFIRMATION_PERIOD};
-use crate::domain::text::Source;
+use crate::domain::email::EmailAddress;
+use crate::domain::limits::{CONFIRMATION_MAIL_PERIOD, CONFIRMATION_PERIOD, MAX_CONFIRMATION_MAILS, MAX_ROWS_PER_STEP};
 use crate::domain::time::Timestamp;
 use crate::domain::unsubscribe::UnsubscribeKind;
 
-/// Opt-ins of these people that the new one replaces: those that have expired and are not deleted yet, and those whose mail
-/// was not sent or that were declined. Whether the person may be asked now is decided anew.
-///
-/// The batch is read first, and each of its rows looks up one row by key. A subquery that compares with the table outside of it
-/// would be evaluated for every row of that table.
-pub(super) const DELETE_REPLACED_CONSENTS: Statement = batch_statement!(
-    "DELETE FROM consents WHERE confirmed_at IS NULL AND id IN (SELECT (SELECT f.consent FROM confirmations f \
-     WHERE f.address = batch.address AND (f.expires_at <= batch.at OR f.state IN ('skipped', 'declined')))",
-    (address text, at bigint),
-    ")"
-);
-
-pub(super) const DELETE_REPLACED: Statement = batch_statement!(
-    "DELETE FROM confirmations WHERE address IN (SELECT (SELECT f.address FROM confirmations f \
-     WHERE f.address = batch.address AND (f.expires_at <= batch.at OR f.state IN ('skipped', 'declined')))",
-    (address text, at bigint),
-    ")"
-);
-
-/// Only for people without an opt-in. An opt-in that waits already stays, and its mail is not sent again. One whose signup an
-/// older program purged does not wait.
-pub(super) const INSERT_CONFIRMATIONS: Statement = batch_statement!(
-    "INSERT INTO confirmations (address, consent, state, at, expires_at, tries) \
-     SELECT batch.address, batch.id, 'waiting', batch.at, batch.expires_at, 0",
-    (address text, id text, at bigint, expires_at bigint),
-    "AND EXISTS (SELECT 1 FROM people p WHERE p.address = batch.address AND p.opt_in IS NULL) ORDER BY batch.address \
-     ON CONFLICT (address) DO UPDATE SET consent = excluded.consent, state = 'waiting', at = excluded.at, \
-         expires_at = excluded.expires_at, tries = 0, trouble = NULL \
-     WHERE (confirmations.state = 'confirmed' AND confirmations.consent <> excluded.consent) \
-         OR NOT EXISTS (SELECT 1 FROM consents c WHERE c.id = confirmations.consent)"
-);
-
-/// The consents that [`INSERT_CONFIRMATIONS`] refers to.
-pub(super) const INSERT_PENDING_CONSENTS: Statement = batch_statement!(
-    "INSERT INTO consents (id, address, at, via, source, wording, from_program) \
-     SELECT batch.id, batch.address, batch.at, batch.via, batch.source, batch.wording, batch.from_program",
-    (address text, id text, at bigint, via text, source text, wording bigint, from_program bigint),
-    "AND EXISTS (SELECT 1 FROM confirmations f WHERE f.address = batch.address AND f.consent = batch.id) \
-     ON CONFLICT (id) DO NOTHING"
-);
-
-/// Records opt-ins that wait for their confirmation, in the transaction of their signups. Repeating it has no effect.
-macro_rules! record_pending_opt_ins {
-    ($tx:ident, $sql:expr, $signups:expr) => {{
-        use $crate::store::confirmations::{
-            DELETE_REPLACED, DELETE_REPLACED_CONSENTS, INSERT_CONFIRMATIONS, INSERT_PENDING_CONSENTS, pending_batch,
-        };
-        let (sql, batch) = ($sql, pending_batch($signups));
-        for statement in
-            [DELETE_REPLACED_CONSENTS, DELETE_REPLACED, INSERT_CONFIRMATIONS, INSERT_PENDING_CONSENTS].map(sql)
-        {
-            sqlx::query(statement).bind(&batch).execute(&mut *$tx).await?;
-        }
-    }};
+/// The result of leasing the next mail.
+#[derive(Debug)]
+pub enum ConfirmationLease {
+    Leased(Box<LeasedConfirmation>),
+    /// The address must not be mailed, or its opt-in no longer waits. There may be further mails.
+    Skipped,
+    /// Nothing is due, or the limit is reached.
+    NoneDue,
 }
 
-pub(super) use record_pending_opt_ins;
-
-/// The parameter of the statements of [`record_pending_opt_ins`].
-pub(super) fn pending_batch<'a>(signups: impl IntoIterator<Item = &'a SignupRecord>) -> String {
-    let rows = signups.into_iter().map(|signup| {
-        json!({
-            "address": signup.email.key(),
-            "id": signup.id,
-            "at": signup.at.unix_millis(),
-            "expires_at": signup.at.after(CONFIRMATION_PERIOD).unix_millis(),
-            "via": signup.via.as_str(),
-            "source": signup.source.as_ref().map(Source::as_str),
-            "wording": crate::domain::consent::WORDING,
-            "from_program": i64::from(signup.via.is_program()),
-        })
-    });
-    rows.collect::<Value>().to_string()
+/// A mail that is leased to us.
+#[derive(Clone, Debug)]
+pub struct LeasedConfirmation {
+    pub email: EmailAddress,
+    pub token: ConfirmationToken,
+    /// The id of the opt-in, and of the mail: a repeated mail has the same.
+    pub id: Uuid,
+    pub requested_at: Timestamp,
+    pub origin: OptInOrigin,
+    /// The number of attempts before this one that failed.
+    pub tries: u32,
+    /// Whether an earlier attempt may have arrived.
+    pub is_repeat: bool,
 }
 
-/// Finds nothing if an older program purged the signup.
-const SELECT_STATE: &str = "SELECT f.state FROM confirmations f LEFT JOIN consents c ON c.id = f.consent \
-     WHERE f.token = $1 AND f.expires_at > $2 AND (c.id IS NOT NULL OR f.state = 'declined')";
+/// How many opt-ins are of a kind that makers should know about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OptInCounts {
+    /// They wait for their confirmation, and do not count yet.
+    pub pending: u64,
+    /// They count, a program sent them, and nobody confirmed them by mail.
+    pub unconfirmed_from_programs: u64,
+}
+
+/// Opt-ins of these people that the new one replaces: those that have expired and are not deleted yet, and those that must not
+/// be asked or were declined. Whether the person may be asked now is decided anew.
+const SELECT_REPLACED: BatchStatement = BatchStatement::new(
+    "address text, at bigint",
+    "SELECT f.address FROM batch JOIN confirmations f ON f.address = batch.address \
+     WHERE f.expires_at <= batch.at OR f.state IN ('skipped', 'declined')",
+);
+
+const DELETE_MAILS: BatchStatement = BatchStatement::new(
+    "address text",
+    "DELETE FROM outbox WHERE id IN (SELECT f.consent FROM batch JOIN confirmations f ON f.address = batch.address)",
+);
+
+/// Only those that were never confirmed.
+const DELETE_CONSENTS: BatchStatement = BatchStatement::new(
+    "address text",
+    "DELETE FROM consents WHERE confirmed_at IS NULL AND id IN \
+     (SELECT f.consent FROM batch JOIN confirmations f ON f.address = batch.address)",
+);
+
+const DELETE_CONFIRMATIONS: BatchStatement =
+    BatchStatement::new("address text", "DELETE FROM confirmations WHERE address IN (SELECT address FROM batch)");
+
+/// Only for people without an opt-in. An opt-in that waits already stays, and its mail is not sent again.
+const INSERT_CONFIRMATIONS: BatchStatement = BatchStatement::new(
+    "address text, id text, at bigint, expires_at bigint",
+    "INSERT INTO confirmations (address, consent, state, at, expires_at) \
+     SELECT batch.address, batch.id, 'pending', batch.at, batch.expires_at \
+     FROM batch JOIN people p ON p.address = batch.address WHERE p.opt_in IS NULL \
+     ON CONFLICT (address) DO UPDATE SET consent = excluded.consent, state = 'pending', at = excluded.at, \
+         expires_at = excluded.expires_at \
+     WHERE confirmations.state = 'confirmed' AND confirmations.consent <> excluded.consent \
+     RETURNING consent",
+);
+
+const INSERT_CONSENTS: BatchStatement = BatchStatement::new(
+    "id text, address text, at bigint, via text, source text, wording bigint, from_program bigint",
+    "INSERT INTO consents (id, address, at, via, source, wording, from_program) SELECT * FROM batch WHERE true \
+     ON CONFLICT (id) DO NOTHING",
+);
+
+const ENQUEUE: BatchStatement = BatchStatement::new(
+    "id text, at bigint",
+    "INSERT INTO outbox (id, kind, state, at) SELECT id, 'confirmation', 'waiting', at FROM batch WHERE true \
+     ON CONFLICT (id) DO NOTHING",
+);
+
+const SELECT_STATE: &str = "SELECT state FROM confirmations WHERE token = $1 AND expires_at > $2";
 
 /// Locks the person until the commit. People are locked before confirmations, as signups do.
 const LOCK_OWNER: Statement = Statement {
     sqlite: "SELECT p.address, p.email FROM confirmations f JOIN people p ON p.address = f.address \
-                 JOIN consents c ON c.id = f.consent WHERE f.token = $1 AND f.expires_at > $2",
+             WHERE f.token = $1 AND f.expires_at > $2",
     postgres: "SELECT p.address, p.email FROM confirmations f JOIN people p ON p.address = f.address \
-                   JOIN consents c ON c.id = f.consent WHERE f.token = $1 AND f.expires_at > $2 FOR UPDATE OF p",
+               WHERE f.token = $1 AND f.expires_at > $2 FOR UPDATE OF p",
 };
 
 /// Marks the opt-in as confirmed, if it waits. Returns its row of `consents`.
@@ -119,13 +125,8 @@ const CONFIRM_CONSENT: &str =
 /// The makers may have imported the person meanwhile.
 const SET_OPT_IN: &str = "UPDATE people SET opt_in = COALESCE(opt_in, $2) WHERE address = $1";
 
-/// The row exists if the source of the signup was counted by name.
+/// The row exists, unless the source is not among the largest of its day.
 const COUNT_SOURCE: &str = "UPDATE sources SET opt_ins = opt_ins + 1 WHERE day = $1 AND source = $2";
-
-pub(super) const DELETE_PENDING_CONSENT: &str = "DELETE FROM consents WHERE confirmed_at IS NULL AND id IN \
-     (SELECT consent FROM confirmations WHERE address = $1)";
-
-pub(super) const DELETE_CONFIRMATION: &str = "DELETE FROM confirmations WHERE address = $1";
 
 /// The link answers as before until it expires.
 const DECLINE: &str = "UPDATE confirmations SET state = 'declined', at = $2 WHERE address = $1";
@@ -138,22 +139,103 @@ const SELECT_EXPIRED: Statement = Statement {
                WHERE f.expires_at BETWEEN $1 AND $2 ORDER BY f.expires_at LIMIT $3 FOR UPDATE OF p SKIP LOCKED",
 };
 
-const DELETE_OLD_HASHES: &str = "DELETE FROM asked_addresses WHERE hash IN \
-     (SELECT hash FROM asked_addresses WHERE at <= $1 LIMIT $2)";
+const DELETE_OLD_HASHES: &str = "DELETE FROM asked_mailboxes WHERE hash IN \
+     (SELECT hash FROM asked_mailboxes WHERE at <= $1 LIMIT $2)";
 
-const COUNT_PENDING: &str = "SELECT COUNT(*) FROM confirmations WHERE state NOT IN ('confirmed', 'declined')";
+const COUNT_PENDING: &str = "SELECT COUNT(*) FROM confirmations WHERE state IN ('pending', 'skipped')";
 
-/// `via` and `from_program` as in [`OptInOrigin::of`](crate::domain::consent::OptInOrigin::of).
+/// `via` and `from_program` as in [`OptInOrigin::of`].
 const COUNT_UNCONFIRMED: &str = "SELECT COUNT(*) FROM people p JOIN consents c ON c.id = p.opt_in \
      WHERE c.confirmed_at IS NULL AND (c.via = 'mcp' OR c.from_program = 1)";
 
-/// How many opt-ins are of a kind that makers should know about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OptInCounts {
-    /// They wait for their confirmation, and do not count yet.
-    pub pending: u64,
-    /// They count, a program sent them, and nobody confirmed them by mail.
-    pub unconfirmed_from_programs: u64,
+/// Serializes leases: in PostgreSQL two transactions could otherwise both find the last place free.
+const LOCK: Statement =
+    Statement { sqlite: "SELECT 1", postgres: "LOCK TABLE asked_mailboxes IN SHARE ROW EXCLUSIVE MODE" };
+
+/// The mailboxes that were asked after `$1`, except at a time that is far ahead, which was written with a wrong clock.
+const SELECT_RECENT: &str = "SELECT COUNT(*), MIN(at) FROM asked_mailboxes WHERE at > $1 AND at <= $2";
+
+macro_rules! select_due {
+    ($lock:literal) => {
+        concat!(
+            "SELECT o.id, o.tries, o.first_tried_at, f.address, f.token, f.asked_at, p.email, p.opt_in, c.at AS requested_at, \
+                 c.via, c.from_program \
+             FROM outbox o JOIN confirmations f ON f.consent = o.id JOIN people p ON p.address = f.address \
+                 JOIN consents c ON c.id = o.id \
+             WHERE o.kind = 'confirmation' AND o.state = $1 AND o.at <= $2 ORDER BY o.at LIMIT 1",
+            $lock
+        )
+    };
+}
+
+/// Locks the person until the commit, so that they cannot be suppressed in between.
+const SELECT_DUE: Statement = Statement { sqlite: select_due!(""), postgres: select_due!(" FOR UPDATE OF p") };
+
+/// Records that the mailbox is asked, unless it was asked after `$3`.
+const ASK: &str = "INSERT INTO asked_mailboxes (hash, at) VALUES ($1, $2) \
+     ON CONFLICT (hash) DO UPDATE SET at = excluded.at WHERE asked_mailboxes.at <= $3";
+
+const SKIP: &str = "UPDATE confirmations SET state = 'skipped', at = $2 WHERE address = $1 AND state = 'pending'";
+
+const DELETE_MAIL: &str = "DELETE FROM outbox WHERE id = $1";
+
+/// The person may have confirmed before they were locked.
+const SET_TOKEN: &str = "UPDATE confirmations SET asked_at = $2, token = $3, expires_at = $4 \
+     WHERE address = $1 AND state = 'pending'";
+
+const LEASE: &str = "UPDATE outbox SET state = 'leased', lease = $2, at = $3, first_tried_at = COALESCE(first_tried_at, $4) \
+     WHERE id = $1";
+
+from_row_struct! {
+    struct DueRow {
+        id: String,
+        tries: i64,
+        first_tried_at: Option<Timestamp>,
+        address: String,
+        token: Option<String>,
+        asked_at: Option<Timestamp>,
+        email: String,
+        opt_in: Option<String>,
+        requested_at: Timestamp,
+        via: String,
+        from_program: Option<i64>,
+    }
+}
+
+/// The times of mails that count.
+fn period_around(now: Timestamp) -> [Value<'static>; 2] {
+    [now.before(CONFIRMATION_MAIL_PERIOD).into(), now.after(CONFIRMATION_MAIL_PERIOD).into()]
+}
+
+/// When there is room for another mail, if the limit is reached.
+fn room_at((recent, oldest): (i64, Option<Timestamp>)) -> Option<Timestamp> {
+    Some(oldest.filter(|_| recent >= MAX_CONFIRMATION_MAILS)?.after(CONFIRMATION_MAIL_PERIOD))
+}
+
+impl Transaction {
+    /// Records opt-ins that wait for their confirmation, in the transaction of their signups. Repeating it has no effect.
+    pub(super) async fn record_pending_opt_ins(&mut self, signups: &[&SignupRecord]) -> Result<(), StoreFailure> {
+        let rows = signups.iter().map(|signup| [signup.email.key().into(), signup.at.into()]).collect();
+        let replaced = self.run_batch(SELECT_REPLACED, &[], rows).await?.column()?;
+        self.delete_confirmations(&replaced).await?;
+        let rows = signups.iter().map(|signup| {
+            let expires_at = signup.at.after(CONFIRMATION_PERIOD);
+            [signup.email.key().into(), signup.id.into(), signup.at.into(), expires_at.into()]
+        });
+        let new = self.run_batch(INSERT_CONFIRMATIONS, &[], rows.collect()).await?.column::<String>()?;
+        let new = || signups.iter().filter(|signup| new.contains(&signup.id.to_string()));
+        self.run_batch(INSERT_CONSENTS, &[], new().map(|signup| signup.consent_row()).collect()).await?;
+        self.run_batch(ENQUEUE, &[], new().map(|signup| [signup.id.into(), signup.at.into()]).collect()).await?;
+        Ok(())
+    }
+
+    /// Deletes the confirmations of these people, with their mails and the opt-ins that were never confirmed.
+    pub(super) async fn delete_confirmations(&mut self, addresses: &[String]) -> Result<u64, StoreFailure> {
+        let rows = || addresses.iter().map(|address| [address.into()]).collect();
+        self.run_batch(DELETE_MAILS, &[], rows()).await?;
+        self.run_batch(DELETE_CONSENTS, &[], rows()).await?;
+        Ok(self.run_batch(DELETE_CONFIRMATIONS, &[], rows()).await?.affected)
+    }
 }
 
 impl Store {
@@ -163,9 +245,7 @@ impl Store {
         token: &ConfirmationToken,
         now: Timestamp,
     ) -> Result<Option<LinkState>, StoreFailure> {
-        let state: Option<String> = on_pool!(self, |pool| {
-            sqlx::query_scalar(SELECT_STATE).bind(token.as_str()).bind(now.unix_millis()).fetch_optional(pool).await?
-        });
+        let state = self.run(SELECT_STATE, values![token.as_str(), now]).await?.column::<String>()?.pop();
         Ok(state.map(|state| match state.as_str() {
             "confirmed" => LinkState::Confirmed,
             "declined" => LinkState::Declined,
@@ -187,26 +267,21 @@ impl Store {
         if link != Some(LinkState::Pending) {
             return Ok(link);
         }
-        let at = now.unix_millis();
-        in_transaction!(self, |tx, sql| {
-            let owner: Option<(String, String)> =
-                sqlx::query_as(sql(LOCK_OWNER)).bind(token.as_str()).bind(at).fetch_optional(&mut *tx).await?;
-            let Some((address, _)) = owner else { return Ok(None) };
-            let consent: Option<String> =
-                sqlx::query_scalar(CONFIRM).bind(&address).bind(at).fetch_optional(&mut *tx).await?;
-            let Some(consent) = consent else { return Ok(Some(LinkState::Confirmed)) };
-            sqlx::query(SET_OPT_IN).bind(&address).bind(&consent).execute(&mut *tx).await?;
-            let confirmed: Option<(i64, String, Option<String>)> =
-                sqlx::query_as(CONFIRM_CONSENT).bind(&consent).bind(at).fetch_optional(&mut *tx).await?;
-            if let Some((requested_at, via, source)) = confirmed {
-                let day = Day::of(Timestamp::from_unix_millis(requested_at));
-                let mut counts = Counts::default();
-                counts.add_unnamed(day, CountedEvent::OptIn, Some(Via::from_stored(&via)));
-                let source = source.unwrap_or_default();
-                sqlx::query(COUNT_SOURCE).bind(day.number()).bind(source).execute(&mut *tx).await?;
-                sqlx::query(sql(ADD_COUNTS)).bind(counts_batch(&counts)).execute(&mut *tx).await?;
-            }
-        });
+        let mut tx = self.begin().await?;
+        let owner = tx.run(LOCK_OWNER, values![token.as_str(), now]).await?;
+        let Some((address, _)) = owner.first::<(String, String)>()? else { return Ok(None) };
+        let Some(consent) = tx.run(CONFIRM, values![&address, now]).await?.column::<String>()?.pop() else {
+            return Ok(Some(LinkState::Confirmed));
+        };
+        tx.run(SET_OPT_IN, values![&address, &consent]).await?;
+        let confirmed = tx.run(CONFIRM_CONSENT, values![&consent, now]).await?;
+        if let Some((requested_at, via, source)) = confirmed.first::<(Timestamp, String, Option<String>)>()? {
+            let (day, mut counts) = (Day::of(requested_at), Counts::default());
+            counts.add_unnamed(day, CountedEvent::OptIn, Some(Via::from_stored(&via)));
+            tx.run(COUNT_SOURCE, values![day.number(), source.unwrap_or_default()]).await?;
+            tx.add_counts(&counts).await?;
+        }
+        tx.commit().await?;
         Ok(Some(LinkState::Confirmed))
     }
 
@@ -218,15 +293,15 @@ impl Store {
             Some(LinkState::Declined) => return Ok(true),
             Some(LinkState::Pending | LinkState::Confirmed) => {}
         }
-        let at = now.unix_millis();
-        in_transaction!(self, |tx, sql| {
-            let owner: Option<(String, String)> =
-                sqlx::query_as(sql(LOCK_OWNER)).bind(token.as_str()).bind(at).fetch_optional(&mut *tx).await?;
-            let Some((address, email)) = owner else { return Ok(false) };
-            sqlx::query(DELETE_PENDING_CONSENT).bind(&address).execute(&mut *tx).await?;
-            sqlx::query(DECLINE).bind(&address).bind(at).execute(&mut *tx).await?;
-            withdraw_opt_in!(tx, sql, address, email, UnsubscribeKind::NotMe, now);
-        });
+        let mut tx = self.begin().await?;
+        let owner = tx.run(LOCK_OWNER, values![token.as_str(), now]).await?;
+        let Some((address, email)) = owner.first::<(String, String)>()? else { return Ok(false) };
+        for statement in [DELETE_MAILS, DELETE_CONSENTS] {
+            tx.run_batch(statement, &[], vec![[(&address).into()]]).await?;
+        }
+        tx.run(DECLINE, values![&address, now]).await?;
+        tx.withdraw_opt_in(&EmailAddress::from_stored(email, address), UnsubscribeKind::NotMe, now).await?;
+        tx.commit().await?;
         Ok(true)
     }
 
@@ -234,68 +309,94 @@ impl Store {
     /// transaction deletes a bounded number of rows.
     pub async fn prune_confirmations(&self, now: Timestamp) -> Result<(), StoreFailure> {
         let (mut steps, mut from) = (Steps::default(), i64::MIN);
-        while steps.should_repeat(self.delete_expired(&mut from, now.unix_millis()).await)? {}
-        let oldest = now.before(CONFIRMATION_PERIOD).unix_millis();
-        while steps.should_repeat(self.delete_old_hashes(oldest).await)? {}
+        while steps.should_repeat(self.delete_expired(&mut from, now).await)? {}
+        let oldest = values![now.before(CONFIRMATION_PERIOD), MAX_ROWS_PER_STEP];
+        while steps.should_repeat(self.run(DELETE_OLD_HASHES, oldest).await.map(|rows| rows.affected))? {}
         Ok(())
     }
 
     /// Deletes some that expired at `from` or later, and sets it to when the last of them did.
-    async fn delete_expired(&self, from: &mut i64, now: i64) -> Result<u64, StepFailure> {
-        let (deleted, last) = in_transaction!(self, |tx, sql| {
-            let select = sqlx::query_as(sql(SELECT_EXPIRED)).bind(*from).bind(now).bind(limits::MAX_ROWS_PER_STEP);
-            let expired: Vec<(String, i64)> = select.fetch_all(&mut *tx).await?;
-            let batch = expired.iter().map(|(address, _)| json!({ "address": address, "at": now }));
-            let batch = batch.collect::<Value>().to_string();
-            sqlx::query(sql(DELETE_REPLACED_CONSENTS)).bind(&batch).execute(&mut *tx).await?;
-            let deleted = sqlx::query(sql(DELETE_REPLACED)).bind(&batch).execute(&mut *tx).await?.rows_affected();
-            (deleted, expired.last().map(|(_, expires_at)| *expires_at))
-        });
-        *from = last.unwrap_or(*from);
+    async fn delete_expired(&self, from: &mut i64, now: Timestamp) -> Result<u64, StoreFailure> {
+        let mut tx = self.begin().await?;
+        let expired = tx.run(SELECT_EXPIRED, values![*from, now, MAX_ROWS_PER_STEP]).await?;
+        let (addresses, times): (Vec<_>, Vec<_>) = expired.all::<(String, i64)>()?.into_iter().unzip();
+        let deleted = tx.delete_confirmations(&addresses).await?;
+        tx.commit().await?;
+        *from = times.last().copied().unwrap_or(*from);
         Ok(deleted)
-    }
-
-    async fn delete_old_hashes(&self, oldest: i64) -> Result<u64, StepFailure> {
-        Ok(on_pool!(self, |pool| sqlx::query(DELETE_OLD_HASHES)
-            .bind(oldest)
-            .bind(limits::MAX_ROWS_PER_STEP)
-            .execute(pool)
-            .await?
-            .rows_affected()))
     }
 
     /// The number of opt-ins that wait for their confirmation. Expired ones count until they are deleted.
     pub async fn pending_opt_ins(&self) -> Result<u64, StoreFailure> {
-        let pending: i64 = on_pool!(self, |pool| sqlx::query_scalar(COUNT_PENDING).fetch_one(pool).await?);
-        Ok(u64::try_from(pending).unwrap_or_default())
+        Ok(count(self.run(COUNT_PENDING, &[]).await?.one::<(i64,)>()?.0))
     }
 
     pub async fn opt_in_counts(&self) -> Result<OptInCounts, StoreFailure> {
-        let unconfirmed: i64 = on_pool!(self, |pool| sqlx::query_scalar(COUNT_UNCONFIRMED).fetch_one(pool).await?);
-        Ok(OptInCounts {
-            pending: self.pending_opt_ins().await?,
-            unconfirmed_from_programs: u64::try_from(unconfirmed).unwrap_or_default(),
-        })
+        let (unconfirmed,) = self.run(COUNT_UNCONFIRMED, &[]).await?.one()?;
+        Ok(OptInCounts { pending: self.pending_opt_ins().await?, unconfirmed_from_programs: count(unconfirmed) })
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::store::Database;
+    /// Returns when the next mail may be sent.
+    pub async fn next_confirmation(&self, now: Timestamp) -> Result<Option<Timestamp>, StoreFailure> {
+        let Some(next) = self.next_due(MailKind::Confirmation, now).await? else { return Ok(None) };
+        let recent = self.run(SELECT_RECENT, &period_around(now)).await?.one()?;
+        Ok(Some(room_at(recent).map_or(next, |room| room.max(next))))
+    }
 
-    #[tokio::test]
-    async fn a_batch_looks_up_its_own_rows_and_scans_no_table() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = Store::open(&Database::Sqlite(folder.path().join("porchlight.db"))).unwrap();
-        store.migrate().await.unwrap();
-        let Store::Sqlite(pool) = &store else { panic!("SQLite") };
-        for statement in [DELETE_REPLACED_CONSENTS, DELETE_REPLACED, INSERT_CONFIRMATIONS, INSERT_PENDING_CONSENTS] {
-            let explain = sqlx::AssertSqlSafe(format!("EXPLAIN QUERY PLAN {}", statement.sqlite));
-            let plan: Vec<(i64, i64, i64, String)> = sqlx::query_as(explain).bind("[]").fetch_all(pool).await.unwrap();
-            let scans = plan.iter().filter(|(.., step)| step.starts_with("SCAN ") && !step.contains("json_each"));
-            assert_eq!(scans.count(), 0, "{}: {plan:#?}", statement.sqlite);
+    /// Leases the next mail until `until`. `new_token` is used for a person who has none.
+    pub async fn lease_confirmation(
+        &self,
+        lease: Uuid,
+        new_token: &ConfirmationToken,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Result<ConfirmationLease, StoreFailure> {
+        let mut tx = self.begin().await?;
+        tx.run(LOCK, &[]).await?;
+        if room_at(tx.run(SELECT_RECENT, &period_around(now)).await?.one()?).is_some() {
+            return Ok(ConfirmationLease::NoneDue);
         }
-        store.close().await;
+        // A lease that has expired comes first. Its mail may have been sent.
+        let mut due = tx.run(SELECT_DUE, values!["leased", now]).await?.first::<DueRow>()?;
+        if due.is_none() {
+            due = tx.run(SELECT_DUE, values!["waiting", now]).await?.first()?;
+        }
+        let Some(due) = due else { return Ok(ConfirmationLease::NoneDue) };
+        if due.opt_in.is_some() {
+            // It was confirmed, or the makers imported the person. A later opt-in must not wait behind this row.
+            tx.run(DELETE_MAIL, values![&due.id]).await?;
+            tx.commit().await?;
+            return Ok(ConfirmationLease::Skipped);
+        }
+        let is_repeat = due.first_tried_at.is_some();
+        let email = EmailAddress::from_stored(due.email, due.address.as_str());
+        let key = tx.address_hash_key().await?;
+        let asked_before = if is_repeat { i64::MAX } else { now.before(CONFIRMATION_PERIOD).unix_millis() };
+        let may_ask = !tx.is_suppressed(&key.hash(&email)).await?
+            && tx.run(ASK, values![key.hash(&email.mailbox()), now, asked_before]).await?.affected > 0;
+        if !may_ask {
+            tx.run(SKIP, values![&due.address, now]).await?;
+            tx.run(DELETE_MAIL, values![&due.id]).await?;
+            tx.commit().await?;
+            return Ok(ConfirmationLease::Skipped);
+        }
+        let asked_at = due.asked_at.filter(|_| is_repeat).unwrap_or(now);
+        let token = due.token.as_deref().and_then(ConfirmationToken::parse).unwrap_or_else(|| new_token.clone());
+        let expires_at = asked_at.after(CONFIRMATION_PERIOD);
+        if tx.run(SET_TOKEN, values![&due.address, asked_at, token.as_str(), expires_at]).await?.affected == 0 {
+            // Rolls back that the mailbox was asked.
+            return Ok(ConfirmationLease::Skipped);
+        }
+        tx.run(LEASE, values![&due.id, lease, until, now]).await?;
+        tx.commit().await?;
+        Ok(ConfirmationLease::Leased(Box::new(LeasedConfirmation {
+            email,
+            token,
+            id: parse_id(&due.id)?,
+            requested_at: due.requested_at,
+            origin: OptInOrigin::of(&due.via, due.from_program.map(|program| program != 0)),
+            tries: u32::try_from(due.tries).unwrap_or(u32::MAX),
+            is_repeat,
+        })))
     }
 }

@@ -10,16 +10,8 @@ use sqlx::{ConnectOptions, Connection};
 
 use super::migrations::SQLITE_MIGRATIONS;
 use super::postgres_pool::PostgresPool;
+use super::timeouts::{COMMAND_TIMEOUTS, OPS_TIMEOUTS, REQUEST_TIMEOUTS, Timeouts};
 use super::{Database, MigrationState, StoreFailure};
-
-/// How long a statement may wait for a connection, for a lock, or run. SQLite has no `statement` timeout; PostgreSQL
-/// counts lock waits towards it.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Timeouts {
-    pub connect: Duration,
-    pub lock: Duration,
-    pub statement: Duration,
-}
 
 /// The largest number of connections of a pool. SQLite has one writer at a time anyway.
 #[derive(Clone, Copy)]
@@ -34,29 +26,12 @@ struct PoolSize {
 const COMMAND_POOL: PoolSize = PoolSize { sqlite: 4, postgres: 8, wal_autocheckpoint: 1000 };
 /// In a service, the writer runs [`Store::maintain`], so that no request waits for it.
 const REQUEST_POOL: PoolSize = PoolSize { sqlite: 4, postgres: 8, wal_autocheckpoint: 0 };
-/// One for each batch of signups that is written at the same time, which is kept, one for other writes and one for
-/// [`Store::maintain`].
-const WRITER_POOL: PoolSize = PoolSize { sqlite: 3, postgres: 4, wal_autocheckpoint: 0 };
+/// One for batches, one for probes and one for [`Store::maintain`].
+const WRITER_POOL: PoolSize = PoolSize { sqlite: 3, postgres: 3, wal_autocheckpoint: 0 };
 const SMALL_POOL: PoolSize = PoolSize { sqlite: 2, postgres: 2, wal_autocheckpoint: 0 };
 
 /// A WAL that a long transaction or reader has made larger than this is truncated to it later.
 const MAX_KEPT_WAL_BYTES: u32 = 256 << 20;
-
-/// Acquiring a connection and waiting for one statement takes at most 4.5 s, with the margin of `StatementLimit`, so that a
-/// request gets its response within five.
-const REQUEST_TIMEOUTS: Timeouts = Timeouts {
-    connect: Duration::from_millis(1500),
-    lock: Duration::from_millis(1500),
-    statement: Duration::from_millis(2500),
-};
-
-/// A command may wait, and statements over long lists take time.
-pub(super) const COMMAND_TIMEOUTS: Timeouts =
-    Timeouts { connect: Duration::from_secs(10), lock: Duration::from_secs(30), statement: Duration::from_mins(10) };
-
-/// Charts over years take seconds.
-const OPS_TIMEOUTS: Timeouts =
-    Timeouts { connect: Duration::from_secs(5), lock: Duration::from_millis(1500), statement: Duration::from_secs(20) };
 
 /// For the connection that migrates a SQLite database: creating the file may take a slow disk a while.
 const MIGRATION_CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -161,22 +136,13 @@ impl Store {
         Ok(())
     }
 
-    /// Runs a checkpoint in SQLite, and settles counts in PostgreSQL. Called from time to time after writes.
+    /// Runs a checkpoint in SQLite. Called from time to time after writes.
     pub(super) async fn maintain(&self) -> Result<(), MaintenanceFailure> {
         self.checkpoint().await.map_err(|error| {
             let is_failed_sync = StoreFailure::is_failed_sync(&error);
             let failure = StoreFailure::from(error);
             if is_failed_sync { MaintenanceFailure::Unsynced(failure) } else { MaintenanceFailure::Other(failure) }
-        })?;
-        self.settle_counts().await.map_err(MaintenanceFailure::Other)
-    }
-
-    /// How many batches the writer writes at the same time.
-    pub(super) const fn concurrent_batches(&self) -> usize {
-        match self {
-            Self::Sqlite(_) => 1,
-            Self::Postgres(_) => 2,
-        }
+        })
     }
 
     /// The host that takes writes and is used, such as `db2.example:5432`, if `database_url` names several.

@@ -6,11 +6,11 @@
 
 use futures_util::TryStreamExt;
 use futures_util::stream::BoxStream;
+use sqlx::AssertSqlSafe;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePool, SqlitePoolOptions};
-use sqlx::{AssertSqlSafe, Executor, Sqlite, Transaction};
 
 use super::migrations::{SQLITE_MIGRATIONS, migrations_up_to};
-use super::postgres_transaction::PostgresTransaction;
+use super::statement::{Statement, Transaction, count, values};
 use super::tables::{TableSchema, TableSummary, tables};
 use super::{Store, StoreFailure};
 
@@ -61,62 +61,41 @@ impl From<sqlx::Error> for CopyFailure {
     }
 }
 
-/// A transaction on either database.
-enum CopyTransaction {
-    Sqlite(Transaction<'static, Sqlite>),
-    Postgres(PostgresTransaction),
-}
+/// A transaction that reads or writes whole tables.
+struct CopyTransaction(Transaction);
 
 impl CopyTransaction {
     /// Begins a transaction that reads one snapshot.
-    async fn begin_read(store: &Store, writes: SourceWrites) -> Result<Self, sqlx::Error> {
-        Ok(match store {
-            Store::Sqlite(pool) => Self::Sqlite(match writes {
-                SourceWrites::Allowed => pool.begin().await?,
-                SourceWrites::Blocked => pool.begin_with("BEGIN IMMEDIATE").await?,
-            }),
-            Store::Postgres(pool) => {
+    async fn begin_read(store: &Store, writes: SourceWrites) -> Result<Self, StoreFailure> {
+        Ok(Self(match (store, writes) {
+            (Store::Sqlite(pool), SourceWrites::Allowed) => Transaction::Sqlite(pool.begin().await?),
+            (Store::Sqlite(_), SourceWrites::Blocked) => store.begin().await?,
+            (Store::Postgres(pool), _) => {
                 let tx = pool.begin_with("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY").await?;
                 let mut tx = tx.for_long_statements();
                 tx.execute("SET LOCAL statement_timeout = 0").await?;
-                Self::Postgres(tx)
+                Transaction::Postgres(tx)
             }
-        })
+        }))
     }
 
     /// Begins a transaction that writes. A second copy to the same database waits for the first one.
-    async fn begin_write(store: &Store) -> Result<Self, sqlx::Error> {
-        Ok(match store {
-            Store::Sqlite(pool) => Self::Sqlite(pool.begin_with("BEGIN IMMEDIATE").await?),
-            Store::Postgres(pool) => {
-                let mut tx = pool.begin().await?.for_long_statements();
+    async fn begin_write(store: &Store) -> Result<Self, StoreFailure> {
+        Ok(Self(match store.begin().await? {
+            Transaction::Postgres(tx) => {
+                let mut tx = tx.for_long_statements();
                 tx.execute(
                     "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = '30s'; \
                      SELECT pg_advisory_xact_lock(hashtext('porchlight copy'))",
                 )
                 .await?;
-                Self::Postgres(tx)
+                Transaction::Postgres(tx)
             }
-        })
+            tx @ Transaction::Sqlite(_) => tx,
+        }))
     }
 
-    async fn execute(&mut self, statement: String) -> Result<(), sqlx::Error> {
-        match self {
-            Self::Sqlite(tx) => tx.execute(AssertSqlSafe(statement)).await.map(drop),
-            Self::Postgres(tx) => tx.execute(AssertSqlSafe(statement)).await.map(drop),
-        }
-    }
-
-    async fn count(&mut self, table: &TableSchema) -> Result<u64, sqlx::Error> {
-        let count = AssertSqlSafe(format!("SELECT COUNT(*) FROM \"{}\"", table.name));
-        let rows: i64 = match self {
-            Self::Sqlite(tx) => sqlx::query_scalar(count).fetch_one(&mut **tx).await?,
-            Self::Postgres(tx) => sqlx::query_scalar(count).fetch_one(&mut **tx).await?,
-        };
-        Ok(u64::try_from(rows).unwrap_or_default())
-    }
-
-    async fn count_all(&mut self, tables: &[TableSchema]) -> Result<u64, sqlx::Error> {
+    async fn count_all(&mut self, tables: &[TableSchema]) -> Result<u64, StoreFailure> {
         let mut total = 0;
         for table in tables {
             total += self.count(table).await?;
@@ -124,37 +103,38 @@ impl CopyTransaction {
         Ok(total)
     }
 
+    async fn count(&mut self, table: &TableSchema) -> Result<u64, StoreFailure> {
+        let rows = self.0.run_text(format!("SELECT COUNT(*) FROM \"{}\"", table.name), &[]).await?;
+        Ok(count(rows.one::<(i64,)>()?.0))
+    }
+
     /// Streams the rows of a table, each as a JSON object.
     fn rows<'a>(&'a mut self, table: &TableSchema) -> BoxStream<'a, Result<String, sqlx::Error>> {
         let name = &table.name;
-        match self {
-            Self::Sqlite(tx) => {
+        match &mut self.0 {
+            Transaction::Sqlite(tx) => {
                 let members = table.join_columns(|column| format!("'{column}', \"{column}\""));
                 sqlx::query_scalar(AssertSqlSafe(format!("SELECT json_object({members}) FROM \"{name}\"")))
                     .fetch(&mut **tx)
             }
-            Self::Postgres(tx) => {
-                sqlx::query_scalar(AssertSqlSafe(format!("SELECT row_to_json(t)::text FROM \"{name}\" t")))
-                    .fetch(&mut **tx)
-            }
+            Transaction::Postgres(tx) => tx.texts(format!("SELECT row_to_json(t)::text FROM \"{name}\" t")),
         }
     }
 
     /// Inserts rows, given as a JSON array of objects.
-    async fn insert(&mut self, table: &TableSchema, rows: String) -> Result<(), sqlx::Error> {
+    async fn insert(&mut self, table: &TableSchema, rows: String) -> Result<(), StoreFailure> {
         let (name, columns) = (&table.name, table.join_columns(|column| format!("\"{column}\"")));
-        match self {
-            Self::Sqlite(tx) => {
+        let selection = match &self.0 {
+            Transaction::Sqlite(_) => {
                 let values = table.join_columns(|column| format!("value ->> '{column}'"));
-                let insert = format!("INSERT INTO \"{name}\" ({columns}) SELECT {values} FROM json_each($1)");
-                sqlx::query(AssertSqlSafe(insert)).bind(rows).execute(&mut **tx).await.map(drop)
+                format!("SELECT {values} FROM json_each($1)")
             }
-            Self::Postgres(tx) => {
-                let rows_of = format!("json_populate_recordset(NULL::\"{name}\", $1::json)");
-                let insert = format!("INSERT INTO \"{name}\" ({columns}) SELECT {columns} FROM {rows_of}");
-                sqlx::query(AssertSqlSafe(insert)).bind(rows).execute(&mut **tx).await.map(drop)
+            Transaction::Postgres(_) => {
+                format!("SELECT {columns} FROM json_populate_recordset(NULL::\"{name}\", $1::json)")
             }
-        }
+        };
+        let insert = format!("INSERT INTO \"{name}\" ({columns}) {selection}");
+        self.0.run_text(insert, values![rows]).await.map(drop)
     }
 
     async fn summaries(
@@ -178,20 +158,13 @@ impl CopyTransaction {
     }
 
     /// Whether there are no rows but those that the migrations insert.
-    async fn is_empty(&mut self, tables: &[TableSchema]) -> Result<bool, sqlx::Error> {
+    async fn is_empty(&mut self, tables: &[TableSchema]) -> Result<bool, StoreFailure> {
         for table in tables {
             if self.count(table).await? != table.seed_rows {
                 return Ok(false);
             }
         }
         Ok(true)
-    }
-
-    async fn commit(self) -> Result<(), sqlx::Error> {
-        match self {
-            Self::Sqlite(tx) => tx.commit().await,
-            Self::Postgres(tx) => tx.commit().await,
-        }
     }
 }
 
@@ -251,13 +224,13 @@ impl Store {
 
     /// Whether the database has tables, but not that of our migrations.
     async fn belongs_to_another_program(&self) -> Result<bool, StoreFailure> {
-        const IN_SQLITE: &str = "SELECT COUNT(*), COUNT(CASE name WHEN '_sqlx_migrations' THEN 1 END) FROM sqlite_schema WHERE type = 'table'";
-        const IN_POSTGRES: &str = "SELECT COUNT(*), COUNT(CASE tablename WHEN '_sqlx_migrations' THEN 1 END) \
-                                   FROM pg_tables WHERE schemaname = current_schema()";
-        let (tables, ours): (i64, i64) = match self {
-            Self::Sqlite(pool) => sqlx::query_as(IN_SQLITE).fetch_one(pool).await?,
-            Self::Postgres(pool) => sqlx::query_as(IN_POSTGRES).fetch_one(pool).await?,
+        const COUNT_TABLES: Statement = Statement {
+            sqlite: "SELECT COUNT(*), COUNT(CASE name WHEN '_sqlx_migrations' THEN 1 END) FROM sqlite_schema \
+                     WHERE type = 'table'",
+            postgres: "SELECT COUNT(*), COUNT(CASE tablename WHEN '_sqlx_migrations' THEN 1 END) \
+                       FROM pg_tables WHERE schemaname = current_schema()",
         };
+        let (tables, ours): (i64, i64) = self.run(COUNT_TABLES, &[]).await?.one()?;
         Ok(tables > 0 && ours == 0)
     }
 }
@@ -282,7 +255,7 @@ async fn copy(
         };
     }
     for table in tables.iter().rev().filter(|table| table.seed_rows > 0) {
-        target.execute(format!("DELETE FROM \"{}\"", table.name)).await?;
+        target.0.run_text(format!("DELETE FROM \"{}\"", table.name), &[]).await?;
     }
     let (mut read, mut done) = (Vec::new(), 0);
     for table in tables {
@@ -296,7 +269,7 @@ async fn copy(
     if let Some((summary, _)) = read.iter().zip(&written).find(|(read, written)| read != written) {
         return Err(CopyFailure::VerificationFailed(summary.table.clone()));
     }
-    target.commit().await?;
+    target.0.commit().await?;
     Ok(CopyOutcome::Copied(read))
 }
 

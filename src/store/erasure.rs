@@ -5,24 +5,30 @@
 //! creates it if there is none: a concurrent signup waits for the commit and then creates a new person, so that nothing is
 //! left half-erased. Three tables keep keyed hashes of the address: suppressions, the letter of the current month, and that
 //! the address was asked to confirm an opt-in.
+//!
+//! Deleted rows are overwritten in SQLite (`secure_delete`), but unused parts of pages may hold older copies of them, and so
+//! do the files of PostgreSQL. [`Store::vacuum`] clears those.
 
-use super::delete_messages::{DeletedMessage, delete_messages};
-use super::statement::{in_transaction, on_pool};
-use super::steps::{StepFailure, Steps};
+use std::time::Duration;
+
+use sqlx::{Executor, SqlitePool};
+
+use super::statement::values;
+use super::steps::Steps;
 use super::{Store, StoreFailure};
 use crate::domain::email::EmailAddress;
 use crate::domain::limits;
 use crate::domain::time::Timestamp;
 
 /// The number of erased rows.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Erased {
-    pub events: u64,
+    pub signups: u64,
     pub consents: u64,
     pub messages: u64,
     pub letters: u64,
-    /// The forms of the address that were stored.
-    pub spellings: Vec<String>,
+    /// Whether the WAL of SQLite may still hold the erased data, because another process is reading it.
+    pub is_left_in_wal: bool,
 }
 
 /// Runs before [`LOCK_PERSON`]: `claim_recipient` also locks the recipient row before the person, so the two cannot
@@ -33,89 +39,125 @@ const DELETE_LETTERS: &str = "DELETE FROM letter_recipients WHERE address = $1";
 const LOCK_PERSON: &str = "INSERT INTO people (address, email, first_seen_at) VALUES ($1, $1, 0) \
      ON CONFLICT (address) DO UPDATE SET email = people.email";
 
-const DELETE_EVENTS: &str = "DELETE FROM events WHERE address = $1";
+const DELETE_SIGNUPS: &str = "DELETE FROM signups WHERE address = $1";
 
 const DELETE_WITHDRAWALS: &str = "DELETE FROM withdrawals WHERE address = $1";
 
 const DELETE_CONSENTS: &str = "DELETE FROM consents WHERE address = $1";
 
-/// At most `$2` of the events, but not those that the person's row refers to.
-const DELETE_SOME_EVENTS: &str = "DELETE FROM events WHERE id IN \
-     (SELECT e.id FROM events e JOIN people p ON p.address = e.address WHERE e.address = $1 \
-          AND e.id <> COALESCE(p.first_download, '') AND e.id <> COALESCE(p.first_join, '') LIMIT $2)";
+/// At most `$2` of the signups, but not those that the person's row refers to.
+const DELETE_SOME_SIGNUPS: &str = "DELETE FROM signups WHERE id IN \
+     (SELECT s.id FROM signups s JOIN people p ON p.address = s.address WHERE s.address = $1 \
+          AND s.id <> COALESCE(p.first_download, '') AND s.id <> COALESCE(p.first_join, '') LIMIT $2)";
 
 /// At most `$2` of the messages.
 const SELECT_SOME_MESSAGES: &str = "SELECT id FROM messages WHERE address = $1 LIMIT $2";
 
+/// The mail of an opt-in that waits for its confirmation.
+const DELETE_CONFIRMATION_MAIL: &str =
+    "DELETE FROM outbox WHERE id IN (SELECT consent FROM confirmations WHERE address = $1)";
+
 /// Cascades to the unsubscribe token, to a confirmation, and to the recipient row of a letter that was started concurrently.
-const DELETE_PERSON: &str = "DELETE FROM people WHERE address = $1 RETURNING email";
+const DELETE_PERSON: &str = "DELETE FROM people WHERE address = $1";
+
+/// Truncating the WAL has to wait for readers and blocks writers, so each attempt is short.
+const MAX_TRUNCATIONS: usize = 20;
+const RETRY_DELAY: Duration = Duration::from_millis(150);
+
+/// The tables with rows about people. A plain `VACUUM` would leave bytes in tables and indexes.
+const VACUUM_TABLES: &str = "VACUUM (FULL, ANALYZE) people, signups, consents, withdrawals, confirmations, messages, \
+     message_hashes, outbox, unsubscribe_tokens, letter_recipients, letter_months, asked_mailboxes";
+
+/// The owner of a table or of the database may vacuum it. For others PostgreSQL only logs a warning.
+const MAY_VACUUM: &str = "SELECT pg_has_role(relowner, 'USAGE') OR \
+         (SELECT pg_has_role(datdba, 'USAGE') FROM pg_database WHERE datname = current_database()) \
+     FROM pg_class WHERE oid = 'people'::regclass";
 
 impl Store {
     /// Deletes everything stored about an address, except what is stored under its hash.
     pub async fn erase(&self, email: &EmailAddress, at: Timestamp) -> Result<Erased, StoreFailure> {
         self.prune(at).await?;
         let (mut erased, mut steps) = (Erased::default(), Steps::default());
-        while steps.should_repeat(self.erase_events(email, &mut erased).await)? {}
+        while steps.should_repeat(self.erase_signups(email, &mut erased).await)? {}
         while steps.should_repeat(self.erase_messages(email, &mut erased).await)? {}
         while steps.should_repeat(self.erase_rest(email, &mut erased).await)? {}
+        erased.is_left_in_wal = !self.truncate_wal().await?;
         Ok(erased)
     }
 
-    async fn erase_events(&self, email: &EmailAddress, erased: &mut Erased) -> Result<u64, StepFailure> {
-        let events = on_pool!(self, |pool| sqlx::query(DELETE_SOME_EVENTS)
-            .bind(email.key())
-            .bind(limits::MAX_ROWS_PER_STEP)
-            .execute(pool)
-            .await?
-            .rows_affected());
-        erased.events += events;
-        Ok(events)
+    async fn erase_signups(&self, email: &EmailAddress, erased: &mut Erased) -> Result<u64, StoreFailure> {
+        let deleted = self.run(DELETE_SOME_SIGNUPS, values![email.key(), limits::MAX_ROWS_PER_STEP]).await?.affected;
+        erased.signups += deleted;
+        Ok(deleted)
     }
 
-    async fn erase_messages(&self, email: &EmailAddress, erased: &mut Erased) -> Result<u64, StepFailure> {
-        let deleted = in_transaction!(self, |tx, sql| {
-            let ids: Vec<String> = sqlx::query_scalar(SELECT_SOME_MESSAGES)
-                .bind(email.key())
-                .bind(limits::MAX_ROWS_PER_STEP)
-                .fetch_all(&mut *tx)
-                .await?;
-            delete_messages!(tx, sql, ids)
-        });
-        Ok(erased.add_messages(deleted))
+    async fn erase_messages(&self, email: &EmailAddress, erased: &mut Erased) -> Result<u64, StoreFailure> {
+        let mut tx = self.begin().await?;
+        let some = tx.run(SELECT_SOME_MESSAGES, values![email.key(), limits::MAX_ROWS_PER_STEP]).await?;
+        let deleted = tx.delete_messages(&some.column()?).await?;
+        tx.commit().await?;
+        erased.messages += deleted;
+        Ok(deleted)
     }
 
     /// Deletes everything that is left, in one transaction.
-    async fn erase_rest(&self, email: &EmailAddress, erased: &mut Erased) -> Result<u64, StepFailure> {
-        let address = email.key();
-        let (rest, messages, spelling) = in_transaction!(self, |tx, sql| {
-            let letters = sqlx::query(DELETE_LETTERS).bind(address).execute(&mut *tx).await?.rows_affected();
-            sqlx::query(LOCK_PERSON).bind(address).execute(&mut *tx).await?;
-            let events = sqlx::query(DELETE_EVENTS).bind(address).execute(&mut *tx).await?.rows_affected();
-            sqlx::query(DELETE_WITHDRAWALS).bind(address).execute(&mut *tx).await?;
-            let consents = sqlx::query(DELETE_CONSENTS).bind(address).execute(&mut *tx).await?.rows_affected();
-            let ids: Vec<String> =
-                sqlx::query_scalar(SELECT_SOME_MESSAGES).bind(address).bind(i64::MAX).fetch_all(&mut *tx).await?;
-            let messages = delete_messages!(tx, sql, ids);
-            let spelling: Vec<(String,)> = sqlx::query_as(DELETE_PERSON).bind(address).fetch_all(&mut *tx).await?;
-            (Erased { events, consents, letters, ..Erased::default() }, messages, spelling)
-        });
-        erased.events += rest.events;
-        erased.consents += rest.consents;
-        erased.letters += rest.letters;
-        erased.add_messages(messages);
-        erased.spellings.extend(spelling.into_iter().map(|(email,)| email));
+    async fn erase_rest(&self, email: &EmailAddress, erased: &mut Erased) -> Result<u64, StoreFailure> {
+        let address = values![email.key()];
+        let mut tx = self.begin().await?;
+        let letters = tx.run(DELETE_LETTERS, address).await?.affected;
+        tx.run(LOCK_PERSON, address).await?;
+        let signups = tx.run(DELETE_SIGNUPS, address).await?.affected;
+        tx.run(DELETE_WITHDRAWALS, address).await?;
+        let consents = tx.run(DELETE_CONSENTS, address).await?.affected;
+        let rest = tx.run(SELECT_SOME_MESSAGES, values![email.key(), i64::MAX]).await?;
+        let messages = tx.delete_messages(&rest.column()?).await?;
+        tx.run(DELETE_CONFIRMATION_MAIL, address).await?;
+        tx.run(DELETE_PERSON, address).await?;
+        tx.commit().await?;
+        erased.letters += letters;
+        erased.signups += signups;
+        erased.consents += consents;
+        erased.messages += messages;
         Ok(0)
+    }
+
+    /// Copies what is stored to new files, without what deleted rows left in the old ones. Writes have to wait meanwhile.
+    pub async fn vacuum(&self) -> Result<(), StoreFailure> {
+        match self {
+            Self::Sqlite(pool) => {
+                pool.execute("VACUUM").await?;
+                self.truncate_wal().await?;
+            }
+            Self::Postgres(pool) => {
+                if !self.run(MAY_VACUUM, &[]).await?.one::<(bool,)>()?.0 {
+                    let why = "the role of `database_url` owns neither the tables nor the database";
+                    return Err(StoreFailure::Unusable(why.to_owned()));
+                }
+                pool.execute_long(VACUUM_TABLES).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Truncates the WAL of SQLite. Returns `false` if readers prevented it.
+    async fn truncate_wal(&self) -> Result<bool, StoreFailure> {
+        let Self::Sqlite(pool) = self else { return Ok(true) };
+        Ok(truncate_wal(pool).await?)
     }
 }
 
-impl Erased {
-    /// Returns the number of messages.
-    fn add_messages(&mut self, deleted: Vec<DeletedMessage>) -> u64 {
-        let count = deleted.len() as u64;
-        self.messages += count;
-        self.spellings.extend(deleted.into_iter().map(|(_, _, email, ..)| email));
-        self.spellings.sort_unstable();
-        self.spellings.dedup();
-        count
+async fn truncate_wal(pool: &SqlitePool) -> Result<bool, sqlx::Error> {
+    let mut connection = pool.acquire().await?.detach();
+    connection.execute("PRAGMA busy_timeout = 100").await?;
+    for _ in 0..MAX_TRUNCATIONS {
+        // Does most of the work without blocking writers.
+        connection.execute("PRAGMA wal_checkpoint(PASSIVE)").await?;
+        let (busy, _, _): (i64, i64, i64) =
+            sqlx::query_as("PRAGMA wal_checkpoint(TRUNCATE)").fetch_one(&mut connection).await?;
+        if busy == 0 {
+            return Ok(true);
+        }
+        tokio::time::sleep(RETRY_DELAY).await;
     }
+    Ok(false)
 }

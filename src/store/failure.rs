@@ -2,7 +2,7 @@
 
 use sqlx::migrate::MigrateError;
 
-/// Attempts at a transaction that conflicts with another one, see [`StoreFailure::is_conflict`].
+/// Attempts at a transaction that conflicts with another one, see [`StoreFailure::Conflict`].
 pub(super) const MAX_ATTEMPTS: usize = 5;
 
 /// The reason of [`StoreFailure::timed_out`].
@@ -13,6 +13,9 @@ pub enum StoreFailure {
     /// The database is unreachable, locked, full or slow. A retry may succeed.
     #[error("the database is unavailable: {0}")]
     Unavailable(String),
+    /// The transaction conflicted with another one. It may succeed if repeated at once.
+    #[error("the database is unavailable: {0}")]
+    Conflict(String),
     /// The database rejected the statement. A retry will not help.
     #[error("the database rejected a statement: {0}")]
     Rejected(String),
@@ -58,26 +61,11 @@ impl StoreFailure {
         ))
     }
 
-    /// Whether the transaction conflicted with another one, and may succeed if repeated at once.
-    pub(super) fn is_conflict(error: &sqlx::Error) -> bool {
-        const SERIALIZATION_FAILURE: &str = "40001";
-        const DEADLOCK_DETECTED: &str = "40P01";
-        matches!(code(error).as_deref(), Some(SERIALIZATION_FAILURE | DEADLOCK_DETECTED))
-    }
-
     /// Whether SQLite called fsync, and it failed.
     pub(super) fn is_failed_sync(error: &sqlx::Error) -> bool {
         const IOERR_FSYNC: &str = "1034";
         const IOERR_DIR_FSYNC: &str = "1290";
         matches!(code(error).as_deref(), Some(IOERR_FSYNC | IOERR_DIR_FSYNC))
-    }
-
-    /// Whether the session has ended or takes no writes any more, and another one may.
-    pub(super) fn is_lost_session(error: &sqlx::Error) -> bool {
-        const READ_ONLY: &str = "25006";
-        const SHUTDOWN: &str = "57P";
-        matches!(error, sqlx::Error::Io(_))
-            || code(error).is_some_and(|code| code == READ_ONLY || code.starts_with(SHUTDOWN))
     }
 }
 
@@ -85,6 +73,7 @@ impl From<sqlx::Error> for StoreFailure {
     fn from(error: sqlx::Error) -> Self {
         match (&error, code(&error)) {
             (sqlx::Error::Migrate(migration), _) => Self::from_migration(migration),
+            (sqlx::Error::Database(_), Some(code)) if is_conflict(&code) => Self::Conflict(message(&error)),
             (sqlx::Error::Database(_), Some(code)) if is_transient(&code) => Self::Unavailable(message(&error)),
             (sqlx::Error::Database(_), Some(code)) if is_denied(&code) => {
                 Self::Unusable(format!("the database denied access: {}; check `database_url`", message(&error)))
@@ -139,6 +128,11 @@ fn message(error: &sqlx::Error) -> String {
 
 fn code(error: &sqlx::Error) -> Option<String> {
     error.as_database_error()?.code().map(Into::into)
+}
+
+/// Serialization failure, or deadlock detected.
+fn is_conflict(code: &str) -> bool {
+    matches!(code, "40001" | "40P01")
 }
 
 /// Whether the condition may pass.

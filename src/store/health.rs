@@ -1,7 +1,6 @@
 //! Checks the state of the database without changing its contents.
 
 use super::connect::check_durability;
-use super::statement::{in_transaction, on_pool};
 use super::{MigrationState, Store, StoreFailure};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,19 +11,17 @@ pub struct Health {
 }
 
 /// What the writer inserts, so that missing permissions and triggers are noticed. No address, id or day is like these.
-const INSERT_PROBE_ROWS: [&str; 10] = [
+const INSERT_PROBE_ROWS: [&str; 8] = [
     "INSERT INTO people (address, email, first_seen_at) VALUES ('', '', 0) \
      ON CONFLICT (address) DO UPDATE SET email = excluded.email",
-    "INSERT INTO events (id, address, kind, at, via) VALUES ('', '', 'download', 0, '')",
+    "INSERT INTO signups (id, address, kind, at, via) VALUES ('', '', 'download', 0, '')",
     "INSERT INTO consents (id, address, at, via, wording) VALUES ('', '', 0, '', 0)",
-    "INSERT INTO message_digests (digest, message, at) VALUES ('', '', 0) \
-     ON CONFLICT (digest) DO UPDATE SET at = excluded.at",
+    "INSERT INTO message_hashes (hash, message, at) VALUES ('', '', 0) \
+     ON CONFLICT (hash) DO UPDATE SET at = excluded.at",
     "INSERT INTO messages (id, address, email, body, at) VALUES ('', '', '', '', 0)",
-    "INSERT INTO outbox (message, state, at, tries) VALUES ('', 'waiting', 0, 0)",
-    "INSERT INTO sources (day, source, downloads, people, opt_ins, joins) VALUES (-1, '', 0, 0, 0, 0) \
+    "INSERT INTO outbox (id, kind, state, at) VALUES ('', 'message', 'waiting', 0)",
+    "INSERT INTO sources (day, source, downloads, new_people, opt_ins, joins) VALUES (-1, '', 0, 0, 0, 0) \
      ON CONFLICT (day, source) DO UPDATE SET downloads = excluded.downloads",
-    "INSERT INTO new_sources (day, names) VALUES (-1, 0) ON CONFLICT (day) DO UPDATE SET names = excluded.names",
-    "INSERT INTO pending_counts (day, via, downloads, people, opt_ins, joins) VALUES (-1, '', 0, 0, 0, 0)",
     "INSERT INTO counts (day, kind, via, name, times) VALUES (-1, 'download', '', '', 0) \
      ON CONFLICT (day, kind, via, name) DO UPDATE SET times = excluded.times",
 ];
@@ -45,29 +42,27 @@ impl Store {
     }
 
     pub async fn ping(&self) -> Result<(), StoreFailure> {
-        on_pool!(self, |pool| sqlx::query("SELECT 1").execute(pool).await.map(drop))?;
-        Ok(())
+        self.run("SELECT 1", &[]).await.map(drop)
     }
 
     /// Runs a transaction that inserts what the writer inserts, and changes nothing.
     pub(super) async fn probe_write(&self) -> Result<(), StoreFailure> {
-        in_transaction!(self, |tx, _sql| {
-            sqlx::query("SAVEPOINT probe").execute(&mut *tx).await?;
-            for statement in INSERT_PROBE_ROWS {
-                sqlx::query(statement).execute(&mut *tx).await?;
-            }
-            sqlx::query("ROLLBACK TO SAVEPOINT probe").execute(&mut *tx).await?;
-            sqlx::query(REWRITE_ROW).execute(&mut *tx).await?;
-        });
-        Ok(())
+        let mut tx = self.begin().await?;
+        tx.run("SAVEPOINT probe", &[]).await?;
+        for statement in INSERT_PROBE_ROWS {
+            tx.run(statement, &[]).await?;
+        }
+        tx.run("ROLLBACK TO SAVEPOINT probe", &[]).await?;
+        tx.run(REWRITE_ROW, &[]).await?;
+        tx.commit().await
     }
 
     async fn durability_risk(&self) -> Result<Option<&'static str>, StoreFailure> {
         match self {
             Self::Sqlite(pool) => check_durability(pool).await.map(|()| None),
-            Self::Postgres(pool) => {
+            Self::Postgres(_) => {
                 for (show, name) in DURABILITY_SETTINGS {
-                    let (value,): (String,) = sqlx::query_as(show).fetch_one(pool).await?;
+                    let (value,): (String,) = self.run(show, &[]).await?.one()?;
                     if value != "on" {
                         return Ok(Some(name));
                     }

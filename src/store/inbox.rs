@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::outbox::{MessageRow, parse_message};
-use super::statement::{from_row_struct, on_pool};
+use super::statement::{from_row_struct, values};
 use super::{Store, StoreFailure};
 use crate::domain::contact::ReceivedMessage;
 use crate::domain::time::Timestamp;
@@ -58,8 +58,8 @@ pub enum InboxFilter {
 macro_rules! select_inbox {
     ($rest:literal) => {
         concat!(
-            "SELECT m.id, m.address, m.email, m.name, m.body, m.at, o.state, o.at AS since, o.tries, o.trouble \
-             FROM messages m JOIN outbox o ON o.message = m.id ",
+            "SELECT m.id, m.address, m.email, m.name, m.body, m.at, o.state, o.at AS since, o.tries, o.last_error \
+             FROM messages m JOIN outbox o ON o.id = m.id ",
             $rest
         )
     };
@@ -85,11 +85,11 @@ from_row_struct! {
         email: String,
         name: Option<String>,
         body: String,
-        at: i64,
+        at: Timestamp,
         state: String,
-        since: i64,
+        since: Timestamp,
         tries: i64,
-        trouble: Option<String>,
+        last_error: Option<String>,
     }
 }
 
@@ -107,23 +107,20 @@ impl Store {
             InboxFilter::Failed => SELECT_FAILED,
         };
         let after = after.map(|id| id.to_string()).unwrap_or_default();
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let rows: Vec<InboxRow> =
-            on_pool!(self, |pool| sqlx::query_as(page).bind(&after).bind(limit).fetch_all(pool).await?);
+        let rows: Vec<InboxRow> = self.run(page, values![after, limit]).await?.all()?;
         rows.into_iter().map(entry).collect()
     }
 
     /// Returns messages whose id ends with `reference`, at most two: two mean that it is ambiguous.
     pub async fn messages_by_reference(&self, reference: &str) -> Result<Vec<InboxEntry>, StoreFailure> {
         let query = if Uuid::parse_str(reference).is_ok() { SELECT_BY_ID } else { SELECT_BY_REFERENCE };
-        let rows: Vec<InboxRow> = on_pool!(self, |pool| sqlx::query_as(query).bind(reference).fetch_all(pool).await?);
+        let rows: Vec<InboxRow> = self.run(query, values![reference]).await?.all()?;
         rows.into_iter().map(entry).collect()
     }
 
     /// Returns all messages of a normalized address, oldest first.
     pub(super) async fn messages_of(&self, address: &str) -> Result<Vec<InboxEntry>, StoreFailure> {
-        let rows: Vec<InboxRow> =
-            on_pool!(self, |pool| sqlx::query_as(SELECT_OF_PERSON).bind(address).fetch_all(pool).await?);
+        let rows: Vec<InboxRow> = self.run(SELECT_OF_PERSON, values![address]).await?.all()?;
         rows.into_iter().map(entry).collect()
     }
 }
@@ -133,8 +130,8 @@ fn entry(row: InboxRow) -> Result<InboxEntry, StoreFailure> {
     Ok(InboxEntry {
         received: parse_message(MessageRow { id, address, email, name, body, at })?,
         state: DeliveryState::parse(&row.state),
-        state_at: Timestamp::from_unix_millis(row.since),
+        state_at: row.since,
         tries: u32::try_from(row.tries).unwrap_or(u32::MAX),
-        last_error: row.trouble,
+        last_error: row.last_error,
     })
 }

@@ -4,10 +4,11 @@
 //! `letter_months` for this month, and marks the recipient as `uncertain`. The mail is sent after the commit, so
 //! no recipient is claimed twice, even if the process is killed.
 
-use super::statement::{Statement, in_transaction};
-use super::unsubscribe::{Recipient, SELECT_HASH_KEY, SUPPRESS, parse_hash_key, parse_origin};
+use super::statement::{Statement, Transaction, values};
+use super::unsubscribe::Recipient;
 use super::{Store, StoreFailure};
 use crate::domain::bounce::BounceTag;
+use crate::domain::consent::OptInOrigin;
 use crate::domain::email::EmailAddress;
 use crate::domain::sha256::Sha256;
 use crate::domain::suppression::SuppressionReason;
@@ -72,8 +73,6 @@ const SELECT_OPTED_IN: Statement = Statement {
                JOIN unsubscribe_tokens t ON t.address = p.address WHERE p.address = $1 FOR UPDATE OF p",
 };
 
-const COUNT_SUPPRESSIONS: &str = "SELECT COUNT(*) FROM suppressions WHERE hash = $1";
-
 /// One letter per person and calendar month: inserts nothing if the person has had one.
 const TAKE_MONTH: &str =
     "INSERT INTO letter_months (hash, month, letter) VALUES ($1, $2, $3) ON CONFLICT (hash, month) DO NOTHING";
@@ -85,17 +84,17 @@ const SELECT_OTHER_LETTERS: &str = "SELECT at FROM letter_recipients \
 const RELEASE_MONTH: &str = "DELETE FROM letter_months WHERE hash = $1 AND month = $2 AND letter = $3";
 
 const SET_STATE: &str =
-    "UPDATE letter_recipients SET state = $3, at = $4, trouble = $5 WHERE letter = $1 AND address = $2";
+    "UPDATE letter_recipients SET state = $3, at = $4, last_error = $5 WHERE letter = $1 AND address = $2";
 
 const SET_TAG: &str = "UPDATE letter_recipients SET bounce_tag = $3 WHERE letter = $1 AND address = $2";
 
-const DEFER: &str = "UPDATE letter_recipients SET state = 'waiting', at = $3, trouble = $4, tries = tries + 1 \
+const DEFER: &str = "UPDATE letter_recipients SET state = 'waiting', at = $3, last_error = $4, tries = tries + 1 \
                        WHERE letter = $1 AND address = $2";
 
 const WAIT_AGAIN: &str = "UPDATE letter_recipients SET state = 'waiting', at = $3 \
                             WHERE letter = $1 AND address = $2 AND state IN ('refused', 'uncertain')";
 
-type OptedIn = (String, i64, String, Option<i64>, String);
+type OptedIn = (String, Timestamp, String, Option<i64>, String);
 
 impl Store {
     /// Claims the next recipient for the calendar month of `now`. `new_tag` is for one that has no tag yet.
@@ -105,55 +104,34 @@ impl Store {
         new_tag: Option<&BounceTag>,
         now: Timestamp,
     ) -> Result<LetterClaim, StoreFailure> {
-        let (id, month, at) = (letter.hex(), now.month(), now.unix_millis());
-        let claim = in_transaction!(self, |tx, sql| {
-            let due: Option<(String, i64, Option<String>)> =
-                sqlx::query_as(sql(SELECT_DUE)).bind(&id).bind(at).fetch_optional(&mut *tx).await?;
-            let Some((address, tries, tag)) = due else {
-                let (next,): (Option<i64>,) = sqlx::query_as(SELECT_NEXT).bind(&id).fetch_one(&mut *tx).await?;
-                return Ok(next.map_or(LetterClaim::NoneLeft, |next| {
-                    LetterClaim::NotDueUntil(Timestamp::from_unix_millis(next))
-                }));
-            };
-            let opted_in: Option<OptedIn> =
-                sqlx::query_as(sql(SELECT_OPTED_IN)).bind(&address).fetch_optional(&mut *tx).await?;
-            let (key,): (String,) = sqlx::query_as(SELECT_HASH_KEY).fetch_one(&mut *tx).await?;
-            let key = parse_hash_key(&key)?;
-            // Kept from an earlier attempt, so that a returned mail is recognized whichever attempt it is about.
-            let tag = tag.as_deref().and_then(BounceTag::parse).or_else(|| new_tag.cloned());
-            let claimed = opted_in.map(|row| claimed_recipient(&address, row, tries, tag));
-            let skip_reason = match &claimed {
-                None => Some("opted out since"),
-                Some(None) => Some("the unsubscribe link is damaged"),
-                Some(Some(claimed)) => {
-                    let hash = key.hash(&claimed.recipient.email);
-                    let (suppressed,): (i64,) =
-                        sqlx::query_as(COUNT_SUPPRESSIONS).bind(&hash).fetch_one(&mut *tx).await?;
-                    if suppressed > 0 {
-                        Some("suppressed")
-                    } else {
-                        let others = sqlx::query_scalar(SELECT_OTHER_LETTERS).bind(&address).bind(&id);
-                        let others: Vec<i64> = others.fetch_all(&mut *tx).await?;
-                        let take = sqlx::query(TAKE_MONTH).bind(&hash).bind(&month).bind(&id);
-                        let had_one = others.into_iter().any(|at| Timestamp::from_unix_millis(at).month() == month)
-                            || take.execute(&mut *tx).await?.rows_affected() == 0;
-                        had_one.then_some("had a letter this month")
-                    }
+        let id = letter.hex();
+        let mut tx = self.begin().await?;
+        let due = tx.run(SELECT_DUE, values![&id, now]).await?;
+        let Some((address, tries, tag)) = due.first::<(String, i64, Option<String>)>()? else {
+            let (next,): (Option<Timestamp>,) = tx.run(SELECT_NEXT, values![&id]).await?.one()?;
+            return Ok(next.map_or(LetterClaim::NoneLeft, LetterClaim::NotDueUntil));
+        };
+        // Kept from an earlier attempt, so that a returned mail is recognized whichever attempt it is about.
+        let tag = tag.as_deref().and_then(BounceTag::parse).or_else(|| new_tag.cloned());
+        let opted_in = tx.run(SELECT_OPTED_IN, values![&address]).await?.first()?;
+        let claimed = opted_in.map(|row| claimed_recipient(&address, row, tries, tag));
+        let skip_reason = match &claimed {
+            None => Some("opted out since"),
+            Some(None) => Some("the unsubscribe link is damaged"),
+            Some(Some(claimed)) => tx.skip_reason(&id, &claimed.recipient.email, now).await?,
+        };
+        let state = if skip_reason.is_some() { "skipped" } else { "uncertain" };
+        tx.run(SET_STATE, values![&id, &address, state, now, skip_reason]).await?;
+        let claim = match claimed.flatten().filter(|_| skip_reason.is_none()) {
+            Some(claimed) => {
+                if let Some(tag) = &claimed.bounce_tag {
+                    tx.run(SET_TAG, values![&id, &address, tag.as_str()]).await?;
                 }
-            };
-            let state = if skip_reason.is_some() { "skipped" } else { "uncertain" };
-            let mark = sqlx::query(SET_STATE).bind(&id).bind(&address).bind(state).bind(at).bind(skip_reason);
-            mark.execute(&mut *tx).await?;
-            match claimed.flatten().filter(|_| skip_reason.is_none()) {
-                Some(claimed) => {
-                    if let Some(tag) = &claimed.bounce_tag {
-                        sqlx::query(SET_TAG).bind(&id).bind(&address).bind(tag.as_str()).execute(&mut *tx).await?;
-                    }
-                    LetterClaim::Claimed(Box::new(claimed))
-                }
-                None => LetterClaim::Skipped,
+                LetterClaim::Claimed(Box::new(claimed))
             }
-        });
+            None => LetterClaim::Skipped,
+        };
+        tx.commit().await?;
         Ok(claim)
     }
 
@@ -167,38 +145,27 @@ impl Store {
         outcome: &LetterOutcome,
         at: Timestamp,
     ) -> Result<(), StoreFailure> {
-        let (id, address, month) = (letter.hex(), email.key(), claimed_at.month());
+        let (id, address) = (letter.hex(), email.key());
         let suppress = match outcome {
             LetterOutcome::Sent { suppress } => suppress.as_slice(),
             LetterOutcome::Rejected { suppress: true, .. } => std::slice::from_ref(email),
             LetterOutcome::Rejected { .. } | LetterOutcome::Deferred { .. } => &[],
         };
-        let at = at.unix_millis();
-        in_transaction!(self, |tx, _sql| {
-            let (key,): (String,) = sqlx::query_as(SELECT_HASH_KEY).fetch_one(&mut *tx).await?;
-            let key = parse_hash_key(&key)?;
-            if !matches!(outcome, LetterOutcome::Sent { .. }) {
-                sqlx::query(RELEASE_MONTH).bind(key.hash(email)).bind(&month).bind(&id).execute(&mut *tx).await?;
+        let mut tx = self.begin().await?;
+        match outcome {
+            LetterOutcome::Sent { .. } => tx.run(SET_STATE, values![&id, address, "sent", at, None::<&str>]).await?,
+            LetterOutcome::Rejected { reason, .. } => {
+                tx.run(SET_STATE, values![&id, address, "refused", at, reason]).await?
             }
-            match outcome {
-                LetterOutcome::Sent { .. } => {
-                    sqlx::query(SET_STATE).bind(&id).bind(address).bind("sent").bind(at).bind(None::<&str>)
-                }
-                LetterOutcome::Rejected { reason, .. } => {
-                    sqlx::query(SET_STATE).bind(&id).bind(address).bind("refused").bind(at).bind(Some(reason.as_str()))
-                }
-                LetterOutcome::Deferred { until, reason } => {
-                    sqlx::query(DEFER).bind(&id).bind(address).bind(until.unix_millis()).bind(reason)
-                }
-            }
-            .execute(&mut *tx)
-            .await?;
-            for email in suppress {
-                let reason = SuppressionReason::NoMailbox.as_str();
-                sqlx::query(SUPPRESS).bind(key.hash(email)).bind(at).bind(reason).execute(&mut *tx).await?;
-            }
-        });
-        Ok(())
+            LetterOutcome::Deferred { until, reason } => tx.run(DEFER, values![&id, address, *until, reason]).await?,
+        };
+        if !matches!(outcome, LetterOutcome::Sent { .. }) {
+            tx.release_month(&id, email, claimed_at).await?;
+        }
+        for email in suppress {
+            tx.suppress(email, SuppressionReason::NoMailbox, at).await?;
+        }
+        tx.commit().await
     }
 
     /// Makes recipients wait again whom the mail server refused, recorded or just claimed.
@@ -208,16 +175,38 @@ impl Store {
         refused: &[EmailAddress],
         at: Timestamp,
     ) -> Result<(), StoreFailure> {
-        let (id, month, at) = (letter.hex(), at.month(), at.unix_millis());
-        in_transaction!(self, |tx, _sql| {
-            let (key,): (String,) = sqlx::query_as(SELECT_HASH_KEY).fetch_one(&mut *tx).await?;
-            let key = parse_hash_key(&key)?;
-            for email in refused {
-                sqlx::query(WAIT_AGAIN).bind(&id).bind(email.key()).bind(at).execute(&mut *tx).await?;
-                sqlx::query(RELEASE_MONTH).bind(key.hash(email)).bind(&month).bind(&id).execute(&mut *tx).await?;
-            }
-        });
-        Ok(())
+        let id = letter.hex();
+        let mut tx = self.begin().await?;
+        for email in refused {
+            tx.run(WAIT_AGAIN, values![&id, email.key(), at]).await?;
+            tx.release_month(&id, email, at).await?;
+        }
+        tx.commit().await
+    }
+}
+
+impl Transaction {
+    /// Returns why a person must not get the letter. Otherwise it is their letter of this month.
+    async fn skip_reason(
+        &mut self,
+        letter: &str,
+        email: &EmailAddress,
+        now: Timestamp,
+    ) -> Result<Option<&'static str>, StoreFailure> {
+        let (hash, month) = (self.address_hash_key().await?.hash(email), now.month());
+        if self.is_suppressed(&hash).await? {
+            return Ok(Some("suppressed"));
+        }
+        let others = self.run(SELECT_OTHER_LETTERS, values![email.key(), letter]).await?.column::<Timestamp>()?;
+        let had_one = others.into_iter().any(|at| at.month() == month)
+            || self.run(TAKE_MONTH, values![&hash, &month, letter]).await?.affected == 0;
+        Ok(had_one.then_some("had a letter this month"))
+    }
+
+    /// Allows another letter in the month of `at`.
+    async fn release_month(&mut self, letter: &str, email: &EmailAddress, at: Timestamp) -> Result<(), StoreFailure> {
+        let hash = self.address_hash_key().await?.hash(email);
+        self.run(RELEASE_MONTH, values![hash, at.month(), letter]).await.map(drop)
     }
 }
 
@@ -231,8 +220,8 @@ fn claimed_recipient(
     Some(ClaimedRecipient {
         recipient: Recipient {
             email: EmailAddress::from_stored(email, address),
-            opted_in_at: Timestamp::from_unix_millis(opted_in_at),
-            origin: parse_origin(&via, from_program),
+            opted_in_at,
+            origin: OptInOrigin::of(&via, from_program.map(|program| program != 0)),
         },
         token: UnsubscribeToken::parse(&token)?,
         bounce_tag,

@@ -1,109 +1,122 @@
-//! Stores contact messages with their outbox entries. The same message from the same sender within a day is stored
-//! once.
+//! Stores contact messages and enqueues their mails, and deletes messages. The same message from the same sender within a
+//! day is stored once.
 
 use std::collections::BTreeMap;
 
-use super::Store;
-use super::counts::{ADD_COUNTS, counts_batch};
-use super::statement::{Statement, batch_statement, in_transaction};
+use super::statement::{BatchStatement, Transaction, Value, values};
 use super::writer::Record;
+use super::{Store, StoreFailure};
 use crate::domain::calendar::Day;
 use crate::domain::contact::{ContactMessage, ReceivedMessage};
 use crate::domain::counts::{CountedEvent, Counts};
 use crate::domain::limits;
 use crate::domain::sha256::Sha256;
 use crate::domain::text::SenderName;
-use serde_json::{Value, json};
 
-/// Returns the hashes of messages that are no duplicates. An existing hash is claimed again if it is older than `$2`
+/// Returns the hashes of messages that are no duplicates. An existing hash is claimed again if it is older than `$1`
 /// milliseconds, or if this same write is being repeated. The upsert is atomic, so two instances that
 /// receive the same message at once store it once.
-const CLAIM_CONTENT_HASHES: Statement = batch_statement!(
-    "INSERT INTO message_digests (digest, message, at) SELECT batch.digest, batch.id, batch.at",
-    (digest text, id text, at bigint),
-    "ON CONFLICT (digest) DO UPDATE SET message = excluded.message, at = excluded.at \
-         WHERE message_digests.at <= excluded.at - $2 OR message_digests.message = excluded.message \
-     RETURNING digest"
+const CLAIM_CONTENT_HASHES: BatchStatement = BatchStatement::new(
+    "hash text, id text, at bigint",
+    "INSERT INTO message_hashes (hash, message, at) SELECT * FROM batch WHERE true \
+     ON CONFLICT (hash) DO UPDATE SET message = excluded.message, at = excluded.at \
+         WHERE message_hashes.at <= excluded.at - $1 OR message_hashes.message = excluded.message \
+     RETURNING hash",
 );
 
-const INSERT_MESSAGES: Statement = batch_statement!(
-    "INSERT INTO messages (id, address, email, name, body, at) \
-     SELECT batch.id, batch.address, batch.email, batch.name, batch.body, batch.at",
-    (id text, address text, email text, name text, body text, at bigint),
-    "ON CONFLICT (id) DO NOTHING"
+const INSERT_MESSAGES: BatchStatement = BatchStatement::new(
+    "id text, address text, email text, name text, body text, at bigint",
+    "INSERT INTO messages (id, address, email, name, body, at) SELECT * FROM batch WHERE true \
+     ON CONFLICT (id) DO NOTHING",
 );
 
-const ENQUEUE_MESSAGES: Statement = batch_statement!(
-    "INSERT INTO outbox (message, state, at, tries) SELECT batch.id, 'waiting', batch.at, 0",
-    (id text, at bigint),
-    "ON CONFLICT (message) DO NOTHING"
+const ENQUEUE_MESSAGES: BatchStatement = BatchStatement::new(
+    "id text, at bigint",
+    "INSERT INTO outbox (id, kind, state, at) SELECT id, 'message', 'waiting', at FROM batch WHERE true \
+     ON CONFLICT (id) DO NOTHING",
+);
+
+/// Takes the other messages out of mails that may have arrived, so that they go in other mails: without a deleted message,
+/// a repeated mail would have different content under the same Message-ID.
+const LEAVE_MAILS: BatchStatement = BatchStatement::new(
+    "id text",
+    "UPDATE outbox SET mail = NULL WHERE state <> 'sent' AND mail IN \
+     (SELECT o.mail FROM outbox o WHERE o.id IN (SELECT id FROM batch))",
+);
+
+const DELETE_FROM_OUTBOX: BatchStatement =
+    BatchStatement::new("id text", "DELETE FROM outbox WHERE id IN (SELECT id FROM batch)");
+
+const DELETE_MESSAGES: BatchStatement = BatchStatement::new(
+    "id text",
+    "DELETE FROM messages WHERE id IN (SELECT id FROM batch) RETURNING id, address, name, body",
+);
+
+/// Only of the deleted messages: a message that arrives concurrently keeps its hash.
+const DELETE_CONTENT_HASHES: BatchStatement = BatchStatement::new(
+    "hash text, id text",
+    "DELETE FROM message_hashes WHERE (hash, message) IN (SELECT hash, id FROM batch)",
 );
 
 impl Record for ReceivedMessage {
     type Output = ();
-    type Memory = ();
 
-    async fn insert(store: &Store, (): &mut (), messages: &[Self]) -> Result<Vec<()>, sqlx::Error> {
+    async fn insert(store: &Store, messages: &[Self]) -> Result<Vec<()>, StoreFailure> {
         let mut by_content_hash = BTreeMap::new();
         for message in messages {
             let ContactMessage { email, name, text } = &message.contact;
             let hash = content_hash(email.key(), name.as_ref().map(SenderName::as_str), text.as_str());
             by_content_hash.entry(hash).or_insert(message);
         }
-        let hashes = hashes_batch(&by_content_hash);
         let window = i64::try_from(limits::DUPLICATE_MESSAGE_WINDOW.as_millis()).unwrap_or(i64::MAX);
-
-        in_transaction!(store, |tx, sql| {
-            let new: Vec<(String,)> =
-                sqlx::query_as(sql(CLAIM_CONTENT_HASHES)).bind(&hashes).bind(window).fetch_all(&mut *tx).await?;
-            if !new.is_empty() {
-                let messages = messages_batch(&by_content_hash, &new);
-                let inserted =
-                    sqlx::query(sql(INSERT_MESSAGES)).bind(&messages).execute(&mut *tx).await?.rows_affected();
-                sqlx::query(sql(ENQUEUE_MESSAGES)).bind(&messages).execute(&mut *tx).await?;
-                // A repeated write inserts nothing and must not be counted again.
-                if inserted > 0 {
-                    let counts = counts_batch(&count(&by_content_hash, &new));
-                    sqlx::query(sql(ADD_COUNTS)).bind(&counts).execute(&mut *tx).await?;
-                }
+        let mut tx = store.begin().await?;
+        let hashes = by_content_hash.iter().map(|(hash, message)| [hash.into(), message.id.into(), message.at.into()]);
+        let new = tx.run_batch(CLAIM_CONTENT_HASHES, values![window], hashes.collect()).await?;
+        let new = new.column::<String>()?;
+        let new: Vec<_> = new.iter().filter_map(|hash| by_content_hash.get(hash).copied()).collect();
+        let inserted = tx.run_batch(INSERT_MESSAGES, &[], new.iter().map(|message| row(message)).collect()).await?;
+        let entries = new.iter().map(|message| [message.id.into(), message.at.into()]).collect();
+        tx.run_batch(ENQUEUE_MESSAGES, &[], entries).await?;
+        // A repeated write inserts nothing and must not be counted again.
+        if inserted.affected > 0 {
+            let mut counts = Counts::default();
+            for message in &new {
+                counts.add_unnamed(Day::of(message.at), CountedEvent::Message, None);
             }
-        });
+            tx.add_counts(&counts).await?;
+        }
+        tx.commit().await?;
         Ok(vec![(); messages.len()])
+    }
+}
+
+impl Transaction {
+    /// Deletes the messages with these ids and everything about their mails, and returns their number. The same messages can
+    /// then be sent again.
+    pub(super) async fn delete_messages(&mut self, ids: &[String]) -> Result<u64, StoreFailure> {
+        type Deleted = (String, String, Option<String>, String);
+        let ids = || ids.iter().map(|id| [id.into()]).collect();
+        self.run_batch(LEAVE_MAILS, &[], ids()).await?;
+        self.run_batch(DELETE_FROM_OUTBOX, &[], ids()).await?;
+        let deleted: Vec<Deleted> = self.run_batch(DELETE_MESSAGES, &[], ids()).await?.all()?;
+        let hashes = deleted
+            .iter()
+            .map(|(id, address, name, text)| [content_hash(address, name.as_deref(), text).into(), id.into()]);
+        self.run_batch(DELETE_CONTENT_HASHES, &[], hashes.collect()).await?;
+        Ok(deleted.len() as u64)
     }
 }
 
 /// A hash of sender, name and text, as they are stored. None of them contains a zero byte, so it is an unambiguous
 /// separator.
-pub(super) fn content_hash(address: &str, name: Option<&str>, text: &str) -> String {
+fn content_hash(address: &str, name: Option<&str>, text: &str) -> String {
     let name = name.map_or_else(String::new, |name| format!("{name}\0"));
     Sha256::of(format!("{address}\0{name}\0{text}").as_bytes()).hex()
 }
 
-fn hashes_batch(by_content_hash: &BTreeMap<String, &ReceivedMessage>) -> String {
-    let rows = by_content_hash
-        .iter()
-        .map(|(hash, record)| json!({ "digest": hash, "id": record.id, "at": record.at.unix_millis() }));
-    rows.collect::<Value>().to_string()
-}
-
-fn messages_batch(by_content_hash: &BTreeMap<String, &ReceivedMessage>, new: &[(String,)]) -> String {
-    let rows = new.iter().filter_map(|(hash,)| by_content_hash.get(hash)).map(|record| {
-        json!({
-            "id": record.id,
-            "address": record.contact.email.key(),
-            "email": record.contact.email.as_typed(),
-            "name": record.contact.name.as_ref().map(SenderName::as_str),
-            "body": record.contact.text.as_str(),
-            "at": record.at.unix_millis(),
-        })
-    });
-    rows.collect::<Value>().to_string()
-}
-
-fn count(by_content_hash: &BTreeMap<String, &ReceivedMessage>, new: &[(String,)]) -> Counts {
-    let mut counts = Counts::default();
-    for message in new.iter().filter_map(|(hash,)| by_content_hash.get(hash)) {
-        counts.add_unnamed(Day::of(message.at), CountedEvent::Message, None);
-    }
-    counts
+fn row(message: &ReceivedMessage) -> [Value<'_>; 6] {
+    let ContactMessage { email, name, text } = &message.contact;
+    let name = name.as_ref().map(SenderName::as_str);
+    let (id, at) = (message.id, message.at);
+    [id.into(), email.key().into(), email.as_typed().into(), name.into(), text.as_str().into(), at.into()]
 }

@@ -1,6 +1,6 @@
 //! The migrations of both databases, embedded in the program.
 //!
-//! `migrations/sqlite/0002_releases.sql` is version 2 of the SQLite schema, "releases". `sqlx::migrate!` would read the
+//! `migrations/sqlite/0001_tables.sql` is version 1 of the SQLite schema, "tables". `sqlx::migrate!` would read the
 //! same files, but it compiles the whole of sqlx a second time for the macro.
 
 use std::sync::LazyLock;
@@ -10,10 +10,9 @@ use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::{AssertSqlSafe, SqlSafeStr};
 
 pub(super) static SQLITE_MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| embedded("sqlite/"));
-pub(super) static POSTGRES_MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| embedded("postgres/"));
-/// For a transaction that holds a lock already: the migrator would lock the session.
-pub(super) static POSTGRES_MIGRATIONS_WITHOUT_LOCK: LazyLock<Migrator> = LazyLock::new(|| {
+pub(super) static POSTGRES_MIGRATIONS: LazyLock<Migrator> = LazyLock::new(|| {
     let mut migrator = embedded("postgres/");
+    // `PostgresPool::migrate` holds a lock already.
     migrator.set_locking(false);
     migrator
 });
@@ -50,7 +49,6 @@ fn migration(folder: &str, path: &str) -> Option<Migration> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::schema::FIRST_RECORDED;
     use super::*;
 
     #[test]
@@ -91,15 +89,14 @@ mod tests {
         statement.starts_with("CREATE TABLE ") || statement.starts_with("CREATE INDEX ")
     }
 
-    fn since_recorded(migrator: &Migrator) -> impl Iterator<Item = (&Migration, Vec<String>)> {
-        let recorded = migrator.iter().filter(|migration| migration.version >= FIRST_RECORDED);
-        recorded.map(|migration| (migration, statements(migration)))
+    fn with_statements(migrator: &Migrator) -> impl Iterator<Item = (&Migration, Vec<String>)> {
+        migrator.iter().map(|migration| (migration, statements(migration)))
     }
 
     #[test]
     fn a_migration_only_adds_so_that_older_programs_keep_working() {
         for (migration, statements) in
-            [&SQLITE_MIGRATIONS, &POSTGRES_MIGRATIONS].into_iter().flat_map(|all| since_recorded(all))
+            [&SQLITE_MIGRATIONS, &POSTGRES_MIGRATIONS].into_iter().flat_map(|all| with_statements(all))
         {
             for statement in &statements {
                 assert!(only_adds(statement, &statements), "{}: {statement}", migration.version);
@@ -135,12 +132,12 @@ mod tests {
                 let own = values.and_then(|values| values.strip_prefix(&format!("{}, ", migration.version)));
                 (migration.version, own.and_then(|oldest| oldest.parse().ok()))
             };
-            since_recorded(migrator).map(read).collect()
+            with_statements(migrator).map(read).collect()
         };
         let (sqlite, postgres) = (recorded(&SQLITE_MIGRATIONS), recorded(&POSTGRES_MIGRATIONS));
         assert_eq!(sqlite, postgres);
         for (version, oldest) in sqlite {
-            let allowed = oldest.is_some_and(|oldest| (FIRST_RECORDED..=version).contains(&oldest));
+            let allowed = oldest.is_some_and(|oldest| (1..=version).contains(&oldest));
             assert!(allowed, "migration {version} records {oldest:?}");
         }
     }

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
 
-use super::connect::COMMAND_TIMEOUTS;
 use super::postgres_pool::PostgresPool;
+use super::timeouts::COMMAND_TIMEOUTS;
 use super::{Database, Store, StoreFailure};
 
 /// For a connection and for locks: a command may wait.

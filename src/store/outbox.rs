@@ -1,19 +1,40 @@
-//! The outbox of contact messages: which are due, leases on them, and the outcome of each attempt.
+//! The outbox: all mail that waits, leases on it, and the outcome of each attempt.
 //!
-//! A lease expires on its own, so no transaction is open during SMTP, and the messages of a worker that died become due
-//! again. `actions/forward_messages.rs` decides what goes in a mail and when to retry.
+//! A lease expires on its own, so no transaction is open during SMTP, and the mail of a worker that died becomes due again.
+//! `actions/send_outbox.rs` decides what goes in a mail and when to retry.
 
-use serde_json::{Value, json};
+use std::time::Duration;
+
 use uuid::Uuid;
 
-use super::maker_mails::{CANCEL, CONFIRM};
-use super::statement::{Statement, batch_statement, from_row_struct, in_transaction, on_pool};
+use super::statement::{BatchStatement, count, from_row_struct, values};
 use super::{Store, StoreFailure};
 use crate::domain::contact::{ContactMessage, ReceivedMessage};
 use crate::domain::email::EmailAddress;
-use crate::domain::limits;
+use crate::domain::limits::MAX_ROWS_PER_STEP;
 use crate::domain::text::{MessageText, SenderName};
 use crate::domain::time::Timestamp;
+
+/// What waits in the outbox.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MailKind {
+    /// A contact message, to the makers.
+    Message,
+    /// Asks a person to confirm their opt-in.
+    Confirmation,
+    /// Tells the makers what needs attention.
+    Alert,
+}
+
+impl MailKind {
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Message => "message",
+            Self::Confirmation => "confirmation",
+            Self::Alert => "alert",
+        }
+    }
+}
 
 /// A message that may be sent now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,12 +57,22 @@ pub struct MessageLease {
     pub until: Timestamp,
 }
 
+/// An alert that is leased to us.
+#[derive(Clone, Debug)]
+pub struct LeasedAlert {
+    pub id: Uuid,
+    pub at: Timestamp,
+    pub subject: String,
+    pub text: String,
+    pub tries: u32,
+}
+
 /// The outcome of a failed attempt.
 #[derive(Clone, Debug)]
 pub struct DeliveryFailure {
     pub at: Timestamp,
     pub retry_at: Timestamp,
-    /// Messages whose first attempt was no later than this are marked as failed.
+    /// What was first tried no later than this is given up.
     pub give_up_if_first_tried_by: Timestamp,
     /// Whether this attempt may have reached the mailbox, so that it counts as a mail to the makers.
     pub may_have_been_sent: bool,
@@ -52,37 +83,59 @@ pub struct DeliveryFailure {
     pub reason: String,
 }
 
+/// The mails of one kind that were not sent, by state.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    pub waiting: u64,
+    pub leased: u64,
+    /// Not retried automatically any more.
+    pub failed: u64,
+    /// When the oldest waiting or leased one was stored.
+    pub oldest: Option<Timestamp>,
+}
+
 /// Messages that belong to a mail come first.
-const SELECT_DUE: &str = "SELECT message, mail, most_together, tries FROM outbox \
-     WHERE state IN ('waiting', 'leased') AND at <= $1 \
-     ORDER BY CASE WHEN mail IS NULL THEN 1 ELSE 0 END, mail, message LIMIT $2";
+const SELECT_DUE: &str = "SELECT id, mail, max_digest, tries FROM outbox \
+     WHERE kind = 'message' AND state IN ('waiting', 'leased') AND at <= $1 \
+     ORDER BY CASE WHEN mail IS NULL THEN 1 ELSE 0 END, mail, id LIMIT $2";
 
 /// All messages of a mail, due or not: they are never sent apart under its Message-ID.
-const SELECT_OF_MAIL: &str = "SELECT message, mail, most_together, tries FROM outbox \
-     WHERE mail = $1 AND state <> 'sent' ORDER BY message";
+const SELECT_OF_MAIL: &str =
+    "SELECT id, mail, max_digest, tries FROM outbox WHERE mail = $1 AND state <> 'sent' ORDER BY id";
 
-const SELECT_NEXT_DUE: &str = "SELECT MIN(at) FROM outbox WHERE state IN ('waiting', 'leased')";
+const SELECT_NEXT_DUE: &str = "SELECT MIN(at) FROM (SELECT MIN(at) AS at FROM outbox WHERE kind = $1 AND state = 'waiting' \
+     UNION ALL SELECT MIN(at) FROM outbox WHERE kind = $1 AND state = 'leased') AS next";
 
-const LEASE: Statement = batch_statement!(
-    "UPDATE outbox SET state = 'leased', lease = $2, mail = $3, at = $5, \
-         first_tried_at = COALESCE(first_tried_at, $4) \
-     WHERE (state IN ('waiting', 'leased') AND at <= $4 OR state IN ('waiting', 'failed') AND mail = $3) \
-         AND message IN (SELECT batch.id",
-    (id text),
-    ")"
+/// Longer than any lease and any pause between two attempts, by so much that the clocks of instances may differ. What waits
+/// for longer was written with a wrong clock.
+const MAX_WAIT: Duration = Duration::from_hours(4);
+
+const REQUEUE: &str = "UPDATE outbox SET at = $2 WHERE id IN (SELECT id FROM outbox \
+     WHERE kind = $1 AND state IN ('waiting', 'leased') AND at > $3 LIMIT $4)";
+
+const LEASE: BatchStatement = BatchStatement::new(
+    "id text",
+    "UPDATE outbox SET state = 'leased', lease = $1, mail = $2, at = $4, first_tried_at = COALESCE(first_tried_at, $3) \
+     WHERE (state IN ('waiting', 'leased') AND at <= $3 OR state IN ('waiting', 'failed') AND mail = $2) \
+         AND id IN (SELECT id FROM batch)",
 );
 
 const SELECT_LEASED: &str = "SELECT m.id, m.address, m.email, m.name, m.body, m.at FROM messages m \
-     JOIN outbox o ON o.message = m.id WHERE o.lease = $1 ORDER BY m.id";
+     JOIN outbox o ON o.id = m.id WHERE o.lease = $1 ORDER BY m.id";
+
+const LEASE_ALERT: &str = "UPDATE outbox SET state = 'leased', lease = $1, at = $3, \
+         first_tried_at = COALESCE(first_tried_at, $2) \
+     WHERE id = (SELECT id FROM outbox WHERE kind = 'alert' AND state IN ('waiting', 'leased') AND at <= $2 LIMIT 1) \
+         AND state IN ('waiting', 'leased') AND at <= $2 RETURNING id, subject, body, tries";
 
 const RENEW: &str = "UPDATE outbox SET at = $2 WHERE lease = $1";
 
-const RECORD_SENT: &str = "UPDATE outbox SET state = 'sent', at = $2, tries = tries + 1, lease = NULL, trouble = NULL \
-     WHERE lease = $1";
+const RECORD_SENT: &str =
+    "UPDATE outbox SET state = 'sent', at = $2, tries = tries + 1, lease = NULL, last_error = NULL WHERE lease = $1";
 
-/// Makes messages due that are waiting only because the mail server was unavailable, at most `$2` of them.
-const END_BACKOFF: &str = "UPDATE outbox SET at = $1 WHERE message IN (SELECT message FROM outbox \
-     WHERE state = 'waiting' AND at > $1 AND most_together IS NULL ORDER BY at LIMIT $2)";
+/// Makes mails due that are waiting only because the mail server was unavailable, at most `$3` of them.
+const END_BACKOFF: &str = "UPDATE outbox SET at = $2 WHERE id IN (SELECT id FROM outbox \
+     WHERE kind = $1 AND state = 'waiting' AND at > $2 AND max_digest IS NULL ORDER BY at LIMIT $3)";
 
 /// The messages were not tried: their retry period has not begun.
 const RELEASE: &str = "UPDATE outbox SET state = 'waiting', at = $2, lease = NULL, \
@@ -106,9 +159,37 @@ const RECORD_FAILED_ATTEMPT: &str = concat!(
     first_tried_at!(),
     " <= $3 THEN $2 ELSE $4 END, \
          mail = CASE WHEN $5 = 1 THEN mail END, \
-         most_together = COALESCE($6, most_together), \
-         tries = tries + 1, lease = NULL, trouble = $7 \
+         max_digest = COALESCE($6, max_digest), \
+         tries = tries + 1, lease = NULL, last_error = $7 \
      WHERE lease = $1"
+);
+
+/// An earlier one that was not sent yet says less.
+const DELETE_ALERTS: &str = "DELETE FROM outbox WHERE kind = 'alert' AND state <> 'leased'";
+
+const ENQUEUE_ALERT: &str =
+    "INSERT INTO outbox (id, kind, state, at, subject, body) VALUES ($1, 'alert', 'waiting', $2, $3, $4)";
+
+const COUNT_UNSENT: &str = "SELECT state, COUNT(*), MIN(id) FROM outbox \
+     WHERE kind = $1 AND state IN ('waiting', 'leased', 'failed') GROUP BY state";
+
+/// One message, and all others of a mail that may have arrived with it: they stay together under its Message-ID.
+const RETRY_ONE: &str = "UPDATE outbox SET at = $1, state = 'waiting', \
+         tries = CASE state WHEN 'failed' THEN 0 ELSE tries END, \
+         first_tried_at = CASE state WHEN 'failed' THEN NULL ELSE first_tried_at END \
+     WHERE state IN ('waiting', 'failed') \
+         AND (id = $2 OR mail = (SELECT o.mail FROM outbox o WHERE o.id = $2))";
+
+const RETRY_FAILED: &str = "UPDATE outbox SET state = 'waiting', at = $1, tries = 0, first_tried_at = NULL \
+     WHERE id IN (SELECT id FROM outbox WHERE kind = 'message' AND state = 'failed' ORDER BY at LIMIT $2)";
+
+const RETRY_WAITING: &str = "UPDATE outbox SET at = $1 WHERE id IN (SELECT id FROM outbox \
+     WHERE kind = 'message' AND state = 'waiting' AND at > $1 ORDER BY at LIMIT $2)";
+
+/// Locks those of the messages that are not being sent, so that none of them is leased before it is deleted.
+const LOCK_UNLEASED: BatchStatement = BatchStatement::new(
+    "id text",
+    "UPDATE outbox SET state = state WHERE state <> 'leased' AND id IN (SELECT id FROM batch) RETURNING id",
 );
 
 from_row_struct! {
@@ -118,126 +199,195 @@ from_row_struct! {
         pub email: String,
         pub name: Option<String>,
         pub body: String,
-        pub at: i64,
+        pub at: Timestamp,
     }
-}
-
-impl Store {
-    /// Returns messages that may be sent now, first those that must be repeated in the same mail.
-    pub async fn due_messages(&self, now: Timestamp, limit: usize) -> Result<Vec<DueMessage>, StoreFailure> {
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let rows: Vec<DueRow> = on_pool!(self, |pool| {
-            sqlx::query_as(SELECT_DUE).bind(now.unix_millis()).bind(limit).fetch_all(pool).await?
-        });
-        rows.into_iter().map(due_message).collect()
-    }
-
-    /// Returns all messages of a mail that may have arrived, due or not.
-    pub async fn messages_of_mail(&self, mail: Uuid) -> Result<Vec<DueMessage>, StoreFailure> {
-        let mail = mail.to_string();
-        let rows: Vec<DueRow> =
-            on_pool!(self, |pool| sqlx::query_as(SELECT_OF_MAIL).bind(&mail).fetch_all(pool).await?);
-        rows.into_iter().map(due_message).collect()
-    }
-
-    /// Returns when the next message becomes due.
-    pub async fn next_due(&self) -> Result<Option<Timestamp>, StoreFailure> {
-        let (at,): (Option<i64>,) = on_pool!(self, |pool| sqlx::query_as(SELECT_NEXT_DUE).fetch_one(pool).await?);
-        Ok(at.map(Timestamp::from_unix_millis))
-    }
-
-    /// Leases the messages, all or none. Returns `None` if another instance has leased one of them.
-    pub async fn lease_messages(&self, lease: &MessageLease) -> Result<Option<Vec<ReceivedMessage>>, StoreFailure> {
-        let batch = lease.messages.iter().map(|id| json!({ "id": id })).collect::<Value>().to_string();
-        let (lease_id, mail) = (lease.id.to_string(), lease.mail.to_string());
-        let rows: Vec<MessageRow> = in_transaction!(self, |tx, sql| {
-            let leased = sqlx::query(sql(LEASE))
-                .bind(&batch)
-                .bind(&lease_id)
-                .bind(&mail)
-                .bind(lease.at.unix_millis())
-                .bind(lease.until.unix_millis())
-                .execute(&mut *tx)
-                .await?;
-            if usize::try_from(leased.rows_affected()) != Ok(lease.messages.len()) {
-                return Ok(None);
-            }
-            sqlx::query_as(SELECT_LEASED).bind(&lease_id).fetch_all(&mut *tx).await?
-        });
-        rows.into_iter().map(parse_message).collect::<Result<_, _>>().map(Some)
-    }
-
-    /// Extends the lease.
-    pub async fn renew_lease(&self, lease: Uuid, until: Timestamp) -> Result<(), StoreFailure> {
-        let lease = lease.to_string();
-        on_pool!(self, |pool| {
-            sqlx::query(RENEW).bind(&lease).bind(until.unix_millis()).execute(pool).await?;
-        });
-        Ok(())
-    }
-
-    /// Ends a lease whose messages were not tried. `mail` is kept only if it may have arrived before.
-    pub async fn release_lease(&self, lease: Uuid, may_have_arrived: bool, due: Timestamp) -> Result<(), StoreFailure> {
-        let lease = lease.to_string();
-        on_pool!(self, |pool| {
-            let release = sqlx::query(RELEASE).bind(&lease).bind(due.unix_millis()).bind(i64::from(may_have_arrived));
-            release.execute(pool).await?;
-        });
-        Ok(())
-    }
-
-    /// Records that the mail server accepted the mail.
-    pub async fn record_sent(&self, lease: Uuid, at: Timestamp) -> Result<(), StoreFailure> {
-        let (lease, at) = (lease.to_string(), at.unix_millis());
-        in_transaction!(self, |tx, _sql| {
-            sqlx::query(RECORD_SENT).bind(&lease).bind(at).execute(&mut *tx).await?;
-            sqlx::query(CONFIRM).bind(&lease).bind(at).execute(&mut *tx).await?;
-        });
-        Ok(())
-    }
-
-    /// Ends the backoff of other messages, because the mail server is available: of as many as one digest can hold, so
-    /// that a huge backlog is worked off in short transactions.
-    pub async fn end_backoff(&self, now: Timestamp) -> Result<(), StoreFailure> {
-        on_pool!(self, |pool| {
-            sqlx::query(END_BACKOFF).bind(now.unix_millis()).bind(limits::MAX_ROWS_PER_STEP).execute(pool).await?;
-        });
-        Ok(())
-    }
-
-    /// Records a failed or uncertain attempt.
-    pub async fn record_failed_attempt(&self, lease: Uuid, failure: &DeliveryFailure) -> Result<(), StoreFailure> {
-        let lease = lease.to_string();
-        let max_digest = failure.max_digest.and_then(|size| i64::try_from(size).ok());
-        in_transaction!(self, |tx, _sql| {
-            sqlx::query(RECORD_FAILED_ATTEMPT)
-                .bind(&lease)
-                .bind(failure.at.unix_millis())
-                .bind(failure.give_up_if_first_tried_by.unix_millis())
-                .bind(failure.retry_at.unix_millis())
-                .bind(i64::from(failure.may_have_arrived))
-                .bind(max_digest)
-                .bind(&failure.reason)
-                .execute(&mut *tx)
-                .await?;
-            if !failure.may_have_been_sent {
-                sqlx::query(CANCEL).bind(&lease).execute(&mut *tx).await?;
-            }
-        });
-        Ok(())
-    }
-}
-
-fn parse_id(text: &str) -> Result<Uuid, StoreFailure> {
-    Uuid::parse_str(text).map_err(|_| invalid("the id of a message"))
 }
 
 /// Message, mail, largest digest, tries.
 type DueRow = (String, Option<String>, Option<i64>, i64);
 
-fn due_message((message, mail, max_digest, tries): DueRow) -> Result<DueMessage, StoreFailure> {
+impl Store {
+    /// Returns messages that may be sent now, first those that must be repeated in the same mail.
+    pub async fn due_messages(&self, now: Timestamp, limit: usize) -> Result<Vec<DueMessage>, StoreFailure> {
+        self.run(SELECT_DUE, values![now, limit]).await?.all()?.into_iter().map(due_message).collect()
+    }
+
+    /// Returns all messages of a mail that may have arrived, due or not.
+    pub async fn messages_of_mail(&self, mail: Uuid) -> Result<Vec<DueMessage>, StoreFailure> {
+        self.run(SELECT_OF_MAIL, values![mail]).await?.all()?.into_iter().map(due_message).collect()
+    }
+
+    /// Returns when the next mail of this kind becomes due.
+    pub async fn next_due(&self, kind: MailKind, now: Timestamp) -> Result<Option<Timestamp>, StoreFailure> {
+        let (next,): (Option<Timestamp>,) = self.run(SELECT_NEXT_DUE, values![kind.as_str()]).await?.one()?;
+        if next.is_none_or(|next| next <= now.after(MAX_WAIT)) {
+            return Ok(next);
+        }
+        self.run(REQUEUE, values![kind.as_str(), now, now.after(MAX_WAIT), MAX_ROWS_PER_STEP]).await?;
+        Ok(Some(now))
+    }
+
+    /// Leases the messages, all or none. Returns `None` if another instance has leased one of them.
+    pub async fn lease_messages(&self, lease: &MessageLease) -> Result<Option<Vec<ReceivedMessage>>, StoreFailure> {
+        let ids = lease.messages.iter().map(|id| [(*id).into()]).collect();
+        let mut tx = self.begin().await?;
+        let leased = tx.run_batch(LEASE, values![lease.id, lease.mail, lease.at, lease.until], ids).await?;
+        if usize::try_from(leased.affected) != Ok(lease.messages.len()) {
+            return Ok(None);
+        }
+        let rows = tx.run(SELECT_LEASED, values![lease.id]).await?.all()?;
+        tx.commit().await?;
+        rows.into_iter().map(parse_message).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// Leases an alert that is due.
+    pub async fn lease_alert(
+        &self,
+        lease: Uuid,
+        now: Timestamp,
+        until: Timestamp,
+    ) -> Result<Option<LeasedAlert>, StoreFailure> {
+        type Row = (String, Option<String>, Option<String>, i64);
+        let Some((id, subject, text, tries)) =
+            self.run(LEASE_ALERT, values![lease, now, until]).await?.first::<Row>()?
+        else {
+            return Ok(None);
+        };
+        let id = parse_id(&id)?;
+        Ok(Some(LeasedAlert {
+            id,
+            at: time_of(id).unwrap_or(now),
+            subject: subject.unwrap_or_default(),
+            text: text.unwrap_or_default(),
+            tries: u32::try_from(tries).unwrap_or(u32::MAX),
+        }))
+    }
+
+    /// Enqueues an alert, unless there was one within this period.
+    pub async fn enqueue_alert(
+        &self,
+        id: Uuid,
+        (subject, text): (&str, &str),
+        now: Timestamp,
+        period: Duration,
+    ) -> Result<bool, StoreFailure> {
+        let mut tx = self.begin().await?;
+        if !tx.take_turn(super::Task::Alert, now, period).await? {
+            return Ok(false);
+        }
+        tx.run(DELETE_ALERTS, &[]).await?;
+        tx.run(ENQUEUE_ALERT, values![id, now, subject, text]).await?;
+        tx.commit().await?;
+        Ok(true)
+    }
+
+    /// Extends the lease.
+    pub async fn renew_lease(&self, lease: Uuid, until: Timestamp) -> Result<(), StoreFailure> {
+        self.run(RENEW, values![lease, until]).await.map(drop)
+    }
+
+    /// Ends a lease whose messages were not tried. `mail` is kept only if it may have arrived before.
+    pub async fn release_lease(&self, lease: Uuid, may_have_arrived: bool, due: Timestamp) -> Result<(), StoreFailure> {
+        self.run(RELEASE, values![lease, due, may_have_arrived]).await.map(drop)
+    }
+
+    /// Records that the mail server accepted the mail.
+    pub async fn record_sent(&self, lease: Uuid, at: Timestamp) -> Result<(), StoreFailure> {
+        let mut tx = self.begin().await?;
+        tx.run(RECORD_SENT, values![lease, at]).await?;
+        tx.confirm_maker_mail(lease, at).await?;
+        tx.commit().await
+    }
+
+    /// Ends the backoff of other mails, because the mail server is available: of as many as one digest can hold, so
+    /// that a huge backlog is worked off in short transactions.
+    pub async fn end_backoff(&self, kind: MailKind, now: Timestamp) -> Result<(), StoreFailure> {
+        self.run(END_BACKOFF, values![kind.as_str(), now, MAX_ROWS_PER_STEP]).await.map(drop)
+    }
+
+    /// Records a failed or uncertain attempt.
+    pub async fn record_failed_attempt(&self, lease: Uuid, failure: &DeliveryFailure) -> Result<(), StoreFailure> {
+        let DeliveryFailure { at, retry_at, give_up_if_first_tried_by, may_have_arrived, .. } = *failure;
+        let max_digest = failure.max_digest.and_then(|size| i64::try_from(size).ok());
+        let (give_up, reason) = (give_up_if_first_tried_by, &failure.reason);
+        let mut tx = self.begin().await?;
+        let values = values![lease, at, give_up, retry_at, may_have_arrived, max_digest, reason];
+        tx.run(RECORD_FAILED_ATTEMPT, values).await?;
+        if !failure.may_have_been_sent {
+            tx.cancel_maker_mail(lease).await?;
+        }
+        tx.commit().await
+    }
+
+    /// Returns how many mails of this kind wait or failed. Ids sort by time: the smallest is the oldest.
+    pub async fn backlog(&self, kind: MailKind) -> Result<Backlog, StoreFailure> {
+        let (mut backlog, mut oldest) = (Backlog::default(), None::<String>);
+        for (state, mails, first) in
+            self.run(COUNT_UNSENT, values![kind.as_str()]).await?.all::<(String, i64, String)>()?
+        {
+            match state.as_str() {
+                "waiting" => backlog.waiting = count(mails),
+                "leased" => backlog.leased = count(mails),
+                _ => {
+                    backlog.failed = count(mails);
+                    continue;
+                }
+            }
+            oldest = oldest.into_iter().chain([first]).min();
+        }
+        backlog.oldest = oldest.and_then(|id| Uuid::parse_str(&id).ok()).and_then(time_of);
+        Ok(backlog)
+    }
+
+    /// Makes a message due that is waiting or has failed, and all others of the same mail if that may have arrived.
+    /// Returns their number: zero if it is being sent.
+    pub async fn retry_message(&self, message: Uuid, now: Timestamp) -> Result<u64, StoreFailure> {
+        Ok(self.run(RETRY_ONE, values![now, message]).await?.affected)
+    }
+
+    /// Makes all messages due that are waiting or have failed, in bounded steps. Returns their number.
+    pub async fn retry_all_messages(&self, now: Timestamp) -> Result<u64, StoreFailure> {
+        let mut retried = 0;
+        for statement in [RETRY_WAITING, RETRY_FAILED] {
+            loop {
+                let rows = self.run(statement, values![now, MAX_ROWS_PER_STEP]).await?.affected;
+                retried += rows;
+                if rows == 0 {
+                    break;
+                }
+            }
+        }
+        Ok(retried)
+    }
+
+    /// Deletes messages, whether they were mailed or not, in bounded steps. Counts stay. Returns the number of deleted
+    /// messages: one that is being mailed stays.
+    pub async fn discard_messages(&self, messages: &[Uuid]) -> Result<u64, StoreFailure> {
+        let mut discarded = 0;
+        for chunk in messages.chunks(usize::try_from(MAX_ROWS_PER_STEP).unwrap_or(1)) {
+            let mut tx = self.begin().await?;
+            let ids = chunk.iter().map(|id| [(*id).into()]).collect();
+            let unleased = tx.run_batch(LOCK_UNLEASED, &[], ids).await?.column()?;
+            discarded += tx.delete_messages(&unleased).await?;
+            tx.commit().await?;
+        }
+        Ok(discarded)
+    }
+}
+
+/// When an id of version 7 was made.
+fn time_of(id: Uuid) -> Option<Timestamp> {
+    let (seconds, nanos) = id.get_timestamp()?.to_unix();
+    i64::try_from(seconds * 1000 + u64::from(nanos / 1_000_000)).ok().map(Timestamp::from_unix_millis)
+}
+
+pub(super) fn parse_id(text: &str) -> Result<Uuid, StoreFailure> {
+    Uuid::parse_str(text).map_err(|_| invalid("an id"))
+}
+
+fn due_message((id, mail, max_digest, tries): DueRow) -> Result<DueMessage, StoreFailure> {
     Ok(DueMessage {
-        id: parse_id(&message)?,
+        id: parse_id(&id)?,
         mail: mail.as_deref().map(parse_id).transpose()?,
         max_digest: max_digest.and_then(|size| usize::try_from(size).ok()),
         tries: u32::try_from(tries).unwrap_or(u32::MAX),
@@ -252,7 +402,7 @@ pub(super) fn parse_message(row: MessageRow) -> Result<ReceivedMessage, StoreFai
             email: EmailAddress::from_stored(row.email, row.address),
             text: MessageText::from_stored(row.body),
         },
-        at: Timestamp::from_unix_millis(row.at),
+        at: row.at,
     })
 }
 

@@ -2,9 +2,7 @@
 
 use std::collections::HashMap;
 
-use serde_json::{Value, json};
-
-use super::statement::{Statement, batch_statement, from_row_struct, on_pool};
+use super::statement::{BatchStatement, from_row_struct, values};
 use super::{InboxEntry, Store, StoreFailure};
 use crate::domain::confirmation::PendingOptIn;
 use crate::domain::consent::{OptIn, Via};
@@ -71,21 +69,21 @@ pub struct LetterRecord {
 
 const SELECT_PERSON: &str = "SELECT email, first_seen_at, opt_in FROM people WHERE address = $1";
 
-const SELECT_EVENTS: &str = "SELECT kind, at, via, source FROM events WHERE address = $1 ORDER BY at, id";
+const SELECT_SIGNUPS: &str = "SELECT kind, at, via, source FROM signups WHERE address = $1 ORDER BY at, id";
 
 const SELECT_CONSENTS: &str = "SELECT c.id, c.at, c.via, c.source, c.wording, c.confirmed_at, \
          w.at AS withdrawn_at, w.how, f.state AS confirmation \
      FROM consents c LEFT JOIN withdrawals w ON w.consent = c.id LEFT JOIN confirmations f ON f.consent = c.id \
          AND f.address = c.address WHERE c.address = $1 ORDER BY c.at, c.id";
 
-const SELECT_LETTERS: &str = "SELECT r.letter, l.subject, r.state, r.at, r.tries, r.trouble, r.bounce_tag, r.bounce, r.bounced_at \
+const SELECT_LETTERS: &str = "SELECT r.letter, l.subject, r.state, r.at, r.tries, r.last_error, r.bounce_tag, r.bounce, r.bounced_at \
      FROM letter_recipients r JOIN letters l ON l.id = r.letter WHERE r.address = $1 ORDER BY l.started_at, l.id";
 
 const SELECT_TOKEN: &str = "SELECT token FROM unsubscribe_tokens WHERE address = $1";
 
 const SELECT_SUPPRESSION: &str = "SELECT at, reason FROM suppressions WHERE hash = $1";
 
-const SELECT_ASKED: &str = "SELECT at FROM asked_addresses WHERE hash = $1";
+const SELECT_ASKED: &str = "SELECT at FROM asked_mailboxes WHERE hash = $1";
 
 const SELECT_MONTHS: &str = "SELECT month FROM letter_months WHERE hash = $1 ORDER BY month";
 
@@ -94,7 +92,7 @@ macro_rules! select_page {
         concat!(
             "SELECT p.address, p.email, p.first_seen_at, p.first_join, c.at, c.via, c.source, c.wording, c.confirmed_at, \
                  w.at AS pending_since, f.asked_at, \
-                 (SELECT COUNT(*) FROM events e WHERE e.address = p.address AND e.kind = 'download') AS downloads \
+                 (SELECT COUNT(*) FROM signups s WHERE s.address = p.address AND s.kind = 'download') AS downloads \
              FROM people p LEFT JOIN consents c ON c.id = p.opt_in \
                  LEFT JOIN confirmations f ON f.address = p.address AND f.state NOT IN ('confirmed', 'declined') \
                  LEFT JOIN consents w ON w.id = f.consent \
@@ -109,25 +107,22 @@ const SELECT_ALL: &str = select_page!("");
 
 const SELECT_OPTED_IN: &str = select_page!("AND p.opt_in IS NOT NULL ");
 
-const SELECT_SUPPRESSED: Statement = batch_statement!(
-    "SELECT hash, reason FROM suppressions WHERE hash IN (SELECT batch.hash",
-    (hash text),
-    ")"
-);
+const SELECT_SUPPRESSED: BatchStatement =
+    BatchStatement::new("hash text", "SELECT hash, reason FROM suppressions WHERE hash IN (SELECT hash FROM batch)");
 
 from_row_struct! {
     struct PersonRow {
         address: String,
         email: String,
-        first_seen_at: i64,
+        first_seen_at: Timestamp,
         first_join: Option<String>,
-        at: Option<i64>,
+        at: Option<Timestamp>,
         via: Option<String>,
         source: Option<String>,
         wording: Option<i64>,
-        confirmed_at: Option<i64>,
-        pending_since: Option<i64>,
-        asked_at: Option<i64>,
+        confirmed_at: Option<Timestamp>,
+        pending_since: Option<Timestamp>,
+        asked_at: Option<Timestamp>,
         downloads: i64,
     }
 }
@@ -135,13 +130,13 @@ from_row_struct! {
 from_row_struct! {
     struct ConsentRow {
         id: String,
-        at: i64,
+        at: Timestamp,
         via: String,
         source: Option<String>,
         wording: i64,
-        confirmed_at: Option<i64>,
+        confirmed_at: Option<Timestamp>,
         confirmation: Option<String>,
-        withdrawn_at: Option<i64>,
+        withdrawn_at: Option<Timestamp>,
         how: Option<String>,
     }
 }
@@ -151,38 +146,30 @@ from_row_struct! {
         letter: String,
         subject: String,
         state: String,
-        at: i64,
+        at: Timestamp,
         tries: i64,
-        trouble: Option<String>,
+        last_error: Option<String>,
         bounce_tag: Option<String>,
         bounce: Option<String>,
-        bounced_at: Option<i64>,
+        bounced_at: Option<Timestamp>,
     }
 }
 
 impl Store {
     /// Returns everything stored about an address, which may be nothing.
     pub async fn person_record(&self, email: &EmailAddress) -> Result<PersonRecord, StoreFailure> {
-        type EventRow = (String, i64, String, Option<String>);
+        type SignupRow = (String, Timestamp, String, Option<String>);
         let (address, key) = (email.key(), self.address_hash_key().await?);
         let (hash, mailbox_hash) = (key.hash(email), key.hash(&email.mailbox()));
-        let person: Option<(String, i64, Option<String>)> =
-            on_pool!(self, |pool| sqlx::query_as(SELECT_PERSON).bind(address).fetch_optional(pool).await?);
-        let events: Vec<EventRow> =
-            on_pool!(self, |pool| sqlx::query_as(SELECT_EVENTS).bind(address).fetch_all(pool).await?);
-        let consents: Vec<ConsentRow> =
-            on_pool!(self, |pool| sqlx::query_as(SELECT_CONSENTS).bind(address).fetch_all(pool).await?);
+        let person = self.run(SELECT_PERSON, values![address]).await?;
+        let person: Option<(String, Timestamp, Option<String>)> = person.first()?;
+        let signups: Vec<SignupRow> = self.run(SELECT_SIGNUPS, values![address]).await?.all()?;
+        let consents: Vec<ConsentRow> = self.run(SELECT_CONSENTS, values![address]).await?.all()?;
         let messages = self.messages_of(address).await?;
-        let letters: Vec<LetterRow> =
-            on_pool!(self, |pool| sqlx::query_as(SELECT_LETTERS).bind(address).fetch_all(pool).await?);
-        let token: Option<(String,)> =
-            on_pool!(self, |pool| sqlx::query_as(SELECT_TOKEN).bind(address).fetch_optional(pool).await?);
-        let suppression: Option<(i64, String)> =
-            on_pool!(self, |pool| sqlx::query_as(SELECT_SUPPRESSION).bind(&hash).fetch_optional(pool).await?);
-        let months: Vec<(String,)> =
-            on_pool!(self, |pool| sqlx::query_as(SELECT_MONTHS).bind(&hash).fetch_all(pool).await?);
-        let asked_at: Option<i64> =
-            on_pool!(self, |pool| sqlx::query_scalar(SELECT_ASKED).bind(&mailbox_hash).fetch_optional(pool).await?);
+        let letters: Vec<LetterRow> = self.run(SELECT_LETTERS, values![address]).await?.all()?;
+        let token = self.run(SELECT_TOKEN, values![address]).await?.column::<String>()?.pop();
+        let suppression = self.run(SELECT_SUPPRESSION, values![&hash]).await?;
+        let suppression: Option<(Timestamp, String)> = suppression.first()?;
 
         let current = person.as_ref().and_then(|(_, _, opt_in)| opt_in.as_deref());
         let typed = match (&person, messages.first()) {
@@ -192,19 +179,15 @@ impl Store {
         };
         Ok(PersonRecord {
             email: typed,
-            first_seen: person.as_ref().map(|(_, at, _)| Timestamp::from_unix_millis(*at)),
-            events: events
-                .into_iter()
-                .map(|(kind, at, via, source)| EventRecord { kind, at: Timestamp::from_unix_millis(at), via, source })
-                .collect(),
+            first_seen: person.as_ref().map(|(_, at, _)| *at),
+            events: signups.into_iter().map(|(kind, at, via, source)| EventRecord { kind, at, via, source }).collect(),
             consents: consents.into_iter().map(|row| consent_record(row, current)).collect(),
             messages,
             letters: letters.into_iter().map(letter_record).collect(),
-            token: token.and_then(|(token,)| UnsubscribeToken::parse(&token)),
-            suppression: suppression
-                .map(|(at, reason)| (Timestamp::from_unix_millis(at), SuppressionReason::from_stored(&reason))),
-            months: months.into_iter().map(|(month,)| month).collect(),
-            asked_at: asked_at.map(Timestamp::from_unix_millis),
+            token: token.and_then(|token| UnsubscribeToken::parse(&token)),
+            suppression: suppression.map(|(at, reason)| (at, SuppressionReason::from_stored(&reason))),
+            months: self.run(SELECT_MONTHS, values![&hash]).await?.column()?,
+            asked_at: self.run(SELECT_ASKED, values![&mailbox_hash]).await?.column()?.pop(),
         })
     }
 
@@ -217,18 +200,13 @@ impl Store {
     ) -> Result<Vec<Person>, StoreFailure> {
         let page = if opted_in_only { SELECT_OPTED_IN } else { SELECT_ALL };
         let after = after.map_or("", EmailAddress::key);
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-        let rows: Vec<PersonRow> =
-            on_pool!(self, |pool| sqlx::query_as(page).bind(after).bind(limit).fetch_all(pool).await?);
+        let rows: Vec<PersonRow> = self.run(page, values![after, limit]).await?.all()?;
         let mut people: Vec<_> = rows.into_iter().map(parse_person).collect();
 
         let key = self.address_hash_key().await?;
         let hashes: Vec<String> = people.iter().map(|person| key.hash(&person.email)).collect();
-        let batch = hashes.iter().map(|hash| json!({ "hash": hash })).collect::<Value>().to_string();
-        let suppressed: Vec<(String, String)> = match self {
-            Self::Sqlite(pool) => sqlx::query_as(SELECT_SUPPRESSED.sqlite).bind(&batch).fetch_all(pool).await?,
-            Self::Postgres(pool) => sqlx::query_as(SELECT_SUPPRESSED.postgres).bind(&batch).fetch_all(pool).await?,
-        };
+        let rows = hashes.iter().map(|hash| [hash.into()]).collect();
+        let suppressed: Vec<(String, String)> = self.run_batch(SELECT_SUPPRESSED, &[], rows).await?.all()?;
         let suppressed: HashMap<String, String> = suppressed.into_iter().collect();
         for (person, hash) in people.iter_mut().zip(&hashes) {
             person.suppressed = suppressed.get(hash).map(|reason| SuppressionReason::from_stored(reason));
@@ -242,11 +220,11 @@ fn letter_record(row: LetterRow) -> LetterRecord {
         letter: row.letter,
         subject: row.subject,
         state: row.state,
-        at: Timestamp::from_unix_millis(row.at),
+        at: row.at,
         tries: row.tries,
-        last_error: row.trouble,
+        last_error: row.last_error,
         bounce_tag: row.bounce_tag,
-        bounce: row.bounce.zip(row.bounced_at.map(Timestamp::from_unix_millis)),
+        bounce: row.bounce.zip(row.bounced_at),
     }
 }
 
@@ -255,7 +233,7 @@ fn consent_record(row: ConsentRow, current: Option<&str>) -> ConsentRecord {
         is_current: current == Some(row.id.as_str()),
         is_pending: row.confirmation.is_some_and(|state| state != "confirmed" && state != "declined"),
         opt_in: parse_opt_in(row.at, &row.via, row.source, row.wording, row.confirmed_at),
-        withdrawn: row.withdrawn_at.map(Timestamp::from_unix_millis).zip(row.how),
+        withdrawn: row.withdrawn_at.zip(row.how),
     }
 }
 
@@ -266,24 +244,21 @@ fn parse_person(row: PersonRow) -> Person {
     };
     Person {
         email: EmailAddress::from_stored(row.email, row.address),
-        first_seen: Timestamp::from_unix_millis(row.first_seen_at),
+        first_seen: row.first_seen_at,
         downloads: u32::try_from(row.downloads).unwrap_or(u32::MAX),
         waitlist: row.first_join.is_some(),
         opt_in: opted_in,
-        pending: row.pending_since.map(|since| PendingOptIn {
-            since: Timestamp::from_unix_millis(since),
-            asked_at: row.asked_at.map(Timestamp::from_unix_millis),
-        }),
+        pending: row.pending_since.map(|since| PendingOptIn { since, asked_at: row.asked_at }),
         suppressed: None,
     }
 }
 
-fn parse_opt_in(at: i64, via: &str, source: Option<String>, wording: i64, confirmed_at: Option<i64>) -> OptIn {
-    OptIn {
-        at: Timestamp::from_unix_millis(at),
-        via: Via::from_stored(via),
-        source: source.map(Source::from_stored),
-        wording,
-        confirmed_at: confirmed_at.map(Timestamp::from_unix_millis),
-    }
+fn parse_opt_in(
+    at: Timestamp,
+    via: &str,
+    source: Option<String>,
+    wording: i64,
+    confirmed_at: Option<Timestamp>,
+) -> OptIn {
+    OptIn { at, via: Via::from_stored(via), source: source.map(Source::from_stored), wording, confirmed_at }
 }

@@ -8,28 +8,24 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use sqlx::pool::PoolConnection;
-use sqlx::postgres::{
-    PgConnectOptions, PgConnection, PgPool, PgPoolOptions, PgQueryResult, PgRow, PgStatement, PgTypeInfo,
-};
-use sqlx::{
-    AssertSqlSafe, ConnectOptions, Connection, Either, Execute, Executor, Postgres, Row, SqlSafeStr, SqlStr,
-    Transaction,
-};
+use sqlx::postgres::{PgArguments, PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
+use sqlx::{AssertSqlSafe, Executor, Postgres, Row, SqlSafeStr, SqlStr, Transaction};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::StoreFailure;
-use super::connect::Timeouts;
 use super::hosts::{Choice, Hosts, takes_writes};
-use super::migrations::{POSTGRES_MIGRATIONS, POSTGRES_MIGRATIONS_WITHOUT_LOCK};
-use super::postgres_transaction::PostgresTransaction;
+use super::migrations::POSTGRES_MIGRATIONS;
+use super::statement::{Rows, run_postgres};
 use super::statement_limit::StatementLimit;
+use super::timeouts::Timeouts;
 
-/// The key of the lock that migrations hold, with a pooler or without.
-const MIGRATION_LOCK: &str = "hashtext('porchlight migrations')";
+/// Migrations of several instances run one after another. Without `client_min_messages` every start logs the notice that the
+/// table of migrations exists.
+const PREPARE_MIGRATION: &str = "DEALLOCATE ALL; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; \
+     SET LOCAL client_min_messages = warning; SELECT pg_advisory_xact_lock(hashtext('porchlight migrations'))";
 /// How long a connection may take to finish what was under way when its user gave it back.
 const RETURN_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -157,67 +153,35 @@ impl PostgresPool {
         };
         let LimitedConnection { connection, mut limit } = self.acquire().await?;
         let transaction = limit.apply(Transaction::begin(connection, Some(statement))).await?;
-        Ok(PostgresTransaction::new(transaction, limit, !self.has_pooler()))
+        Ok(PostgresTransaction { transaction, limit, is_named: !self.has_pooler() })
     }
 
-    /// Runs the migrations, which may take long.
+    /// Runs the migrations, which may take long. One transaction for all, because it holds the lock. The driver names its
+    /// statements here, so names that an earlier user of the session left are removed first, and its own ones afterwards.
     pub(super) async fn migrate(&self) -> Result<(), StoreFailure> {
-        let choice = self.choice().await?;
-        let mut limit = StatementLimit::new(self.0.timeouts, choice, self.0.hosts.choice()).for_long_statements();
-        // In a box, because the future is large. Its error has no room in that of the driver.
-        let migrate = Box::pin(async {
-            Ok(if self.has_pooler() { self.migrate_in_transaction().await } else { self.migrate_on(choice).await })
-        });
-        limit.apply(migrate).await?
-    }
-
-    async fn migrate_on(&self, host: Choice) -> Result<(), StoreFailure> {
-        let connect = timeout(self.0.timeouts.connect, self.0.hosts.options(host).connect());
-        let mut connection = connect.await.map_err(|_| StoreFailure::timed_out())??;
-        // Without the last one every start logs the notice that the table of migrations exists.
-        connection
-            .execute("SET statement_timeout = 0; SET lock_timeout = 0; SET client_min_messages = warning")
-            .await?;
-        // Held until the connection is closed. The migrator also takes a lock of its own, the only one that 0.1.0 knows.
-        connection.execute(AssertSqlSafe(format!("SELECT pg_advisory_lock({MIGRATION_LOCK})"))).await?;
-        POSTGRES_MIGRATIONS.run_direct(None, &mut connection, false).await?;
-        connection.close().await?;
-        Ok(())
-    }
-
-    /// One transaction for all, because it holds the lock. The driver names its statements here, so that names which an earlier
-    /// user of the session left are removed first, and its own ones afterwards.
-    async fn migrate_in_transaction(&self) -> Result<(), StoreFailure> {
         let mut transaction = self.begin().await?.for_long_statements();
-        let prepare = format!(
-            "DEALLOCATE ALL; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; \
-             SET LOCAL client_min_messages = warning; SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"
-        );
-        transaction.execute(AssertSqlSafe(prepare)).await?;
-        POSTGRES_MIGRATIONS_WITHOUT_LOCK.run_direct(None, transaction.connection(), false).await?;
+        transaction.execute(PREPARE_MIGRATION).await?;
+        POSTGRES_MIGRATIONS.run_direct(None, &mut *transaction.transaction, false).await?;
         transaction.execute("DEALLOCATE ALL").await?;
-        transaction.commit().await?;
-        Ok(())
+        Ok(transaction.commit().await?)
     }
 
     /// Runs one statement on a connection of its own.
-    async fn run<'q, E: Execute<'q, Postgres> + 'q>(
-        &self,
-        mut query: E,
-    ) -> Result<Vec<Either<PgQueryResult, PgRow>>, sqlx::Error> {
-        if !self.has_pooler() {
-            let LimitedConnection { mut connection, mut limit } = self.acquire().await?;
-            return limit.apply(connection.fetch_many(query).try_collect()).await;
+    pub(super) async fn run(&self, sql: SqlStr, arguments: PgArguments) -> Result<Rows, sqlx::Error> {
+        if self.has_pooler() {
+            let mut transaction = self.begin().await?;
+            let rows = transaction.run(sql, arguments).await?;
+            transaction.commit().await?;
+            return Ok(rows);
         }
-        // Without arguments it is one message, so it needs no transaction. `VACUUM` must not be in one.
-        let Some(arguments) = query.take_arguments().map_err(sqlx::Error::Encode)? else {
-            let LimitedConnection { mut connection, mut limit } = self.acquire().await?;
-            return limit.apply(connection.fetch_many(query.sql()).try_collect()).await;
-        };
-        let mut transaction = self.begin().await?;
-        let parts = transaction.fetch_many((query.sql(), Some(arguments))).try_collect().await?;
-        transaction.commit().await?;
-        Ok(parts)
+        let LimitedConnection { mut connection, mut limit } = self.acquire().await?;
+        limit.apply(run_postgres(&mut *connection, sql, arguments, true)).await
+    }
+
+    /// Runs statements without parameters outside of a transaction, such as `VACUUM`, which may take long.
+    pub(super) async fn execute_long(&self, sql: &'static str) -> Result<(), sqlx::Error> {
+        let LimitedConnection { mut connection, limit } = self.acquire().await?;
+        limit.for_long_statements().apply(connection.execute(sql)).await.map(drop)
     }
 
     /// Closes the connections, and opens no others.
@@ -321,41 +285,41 @@ async fn is_outside_transaction(connection: &mut PgConnection) -> Result<bool, s
     connection.fetch_one("SELECT now() = statement_timestamp()").await?.try_get(0)
 }
 
-/// Runs each statement on a connection of its own.
-impl<'p> Executor<'p> for &PostgresPool {
-    type Database = Postgres;
+/// A transaction, with the limit for each statement. Is rolled back if it is dropped. Behind a pooler its statements have no
+/// names: between transactions the pooler hands the server's sessions to others, who would have statements of the same names.
+#[derive(Debug)]
+pub(super) struct PostgresTransaction {
+    pub transaction: Transaction<'static, Postgres>,
+    pub limit: StatementLimit,
+    pub is_named: bool,
+}
 
-    fn fetch_many<'e, 'q: 'e, E>(self, query: E) -> BoxStream<'e, Result<Either<PgQueryResult, PgRow>, sqlx::Error>>
-    where
-        'p: 'e,
-        E: 'q + Execute<'q, Postgres>,
-    {
-        let pool = self.clone();
-        let fetched = async move { pool.run(query).await };
-        stream::once(fetched).map_ok(|parts| stream::iter(parts).map(Ok)).try_flatten().boxed()
+impl PostgresTransaction {
+    /// For statements that may take long.
+    pub(super) fn for_long_statements(self) -> Self {
+        Self { limit: self.limit.for_long_statements(), ..self }
     }
 
-    fn fetch_optional<'e, 'q: 'e, E>(self, query: E) -> BoxFuture<'e, Result<Option<PgRow>, sqlx::Error>>
-    where
-        'p: 'e,
-        E: 'q + Execute<'q, Postgres>,
-    {
-        let pool = self.clone();
-        Box::pin(async move { Ok(pool.run(query).await?.into_iter().find_map(Either::right)) })
+    pub(super) async fn run(&mut self, sql: SqlStr, arguments: PgArguments) -> Result<Rows, sqlx::Error> {
+        self.limit.apply(run_postgres(&mut *self.transaction, sql, arguments, self.is_named)).await
     }
 
-    fn prepare_with<'e>(
-        self,
-        sql: SqlStr,
-        parameters: &'e [PgTypeInfo],
-    ) -> BoxFuture<'e, Result<PgStatement, sqlx::Error>>
-    where
-        'p: 'e,
-    {
-        let pool = self.clone();
-        Box::pin(async move {
-            let LimitedConnection { mut connection, mut limit } = pool.acquire().await?;
-            limit.apply(connection.prepare_with(sql, parameters)).await
+    /// Streams the only column of a query without parameters. Each row has the limit of a statement.
+    pub(super) fn texts(&mut self, sql: String) -> BoxStream<'_, Result<String, sqlx::Error>> {
+        let rows = sqlx::query_scalar(AssertSqlSafe(sql)).persistent(self.is_named).fetch(&mut *self.transaction);
+        stream::try_unfold((rows, &mut self.limit), async |(mut rows, limit)| {
+            let next = limit.apply(rows.try_next()).await?;
+            Ok(next.map(|row| (row, (rows, limit))))
         })
+        .boxed()
+    }
+
+    /// Runs statements without parameters.
+    pub(super) async fn execute(&mut self, sql: &'static str) -> Result<(), sqlx::Error> {
+        self.limit.apply(self.transaction.execute(sql)).await.map(drop)
+    }
+
+    pub(super) async fn commit(mut self) -> Result<(), sqlx::Error> {
+        self.limit.apply(self.transaction.commit()).await
     }
 }

@@ -1,9 +1,7 @@
 //! Removes signups that were invented, and people of whom nothing else is stored. Counts are not changed.
 
-use serde_json::{Value, json};
-
-use super::statement::{Statement, batch_statement, in_transaction, on_pool};
-use super::steps::{StepFailure, Steps};
+use super::statement::{BatchStatement, Transaction, count, values};
+use super::steps::Steps;
 use super::{Store, StoreFailure};
 use crate::domain::limits;
 use crate::domain::time::Timestamp;
@@ -36,15 +34,15 @@ pub struct Purged {
 }
 
 macro_rules! matching {
-    ($before:literal, $events:literal, $after:literal) => {
+    ($before:literal, $signups:literal, $after:literal) => {
         concat!(
             $before,
             "(CAST($1 AS TEXT) IS NULL OR COALESCE(",
-            $events,
+            $signups,
             ".source, '') = $1) AND ",
-            $events,
+            $signups,
             ".at >= $2 AND ",
-            $events,
+            $signups,
             ".at < $3",
             $after
         )
@@ -53,70 +51,71 @@ macro_rules! matching {
 
 const COUNT_MATCHING: &str = matching!(
     "SELECT COUNT(CASE kind WHEN 'download' THEN 1 END), COUNT(CASE kind WHEN 'join' THEN 1 END), \
-         COUNT(DISTINCT address) FROM events e WHERE ",
-    "e",
+         COUNT(DISTINCT address) FROM signups s WHERE ",
+    "s",
     ""
 );
 
 /// A consent has the id of the signup that it came with.
 const COUNT_REMOVABLE_PEOPLE: &str = matching!(
-    "SELECT COUNT(*) FROM people p WHERE EXISTS (SELECT 1 FROM events e WHERE e.address = p.address) \
-     AND NOT EXISTS (SELECT 1 FROM events e WHERE e.address = p.address AND NOT (",
-    "e",
+    "SELECT COUNT(*) FROM people p WHERE EXISTS (SELECT 1 FROM signups s WHERE s.address = p.address) \
+     AND NOT EXISTS (SELECT 1 FROM signups s WHERE s.address = p.address AND NOT (",
+    "s",
     ")) \
      AND NOT EXISTS (SELECT 1 FROM consents c WHERE c.address = p.address \
-         AND NOT EXISTS (SELECT 1 FROM events e WHERE e.id = c.id)) \
+         AND NOT EXISTS (SELECT 1 FROM signups s WHERE s.id = c.id)) \
      AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.address = p.address) \
      AND NOT EXISTS (SELECT 1 FROM letter_recipients r WHERE r.address = p.address)"
 );
 
 const SELECT_MATCHING: &str =
-    matching!("SELECT id, address FROM events e WHERE id > $4 AND ", "e", " ORDER BY id LIMIT $5");
+    matching!("SELECT id, address FROM signups s WHERE id > $4 AND ", "s", " ORDER BY id LIMIT $5");
 
-/// In the order of addresses, as signups do.
-const LOCK_PEOPLE: Statement = Statement {
-    sqlite: "SELECT COUNT(*) FROM json_each($1)",
-    postgres: "SELECT COUNT(*) FROM (SELECT 1 FROM people WHERE address IN \
-                   (SELECT parsed.address FROM json_to_recordset($1::json) AS parsed(address text)) \
-               ORDER BY address FOR UPDATE) AS locked",
-};
+/// In the order of addresses, as signups do. SQLite needs no lock.
+const LOCK_PEOPLE: BatchStatement = BatchStatement::new(
+    "address text",
+    "SELECT address FROM people WHERE address IN (SELECT address FROM batch) ORDER BY address FOR UPDATE",
+);
 
-const DELETE_EVENTS: Statement = batch_statement!("DELETE FROM events WHERE id IN (SELECT batch.id", (id text), ")");
+const DELETE_SIGNUPS: BatchStatement =
+    BatchStatement::new("id text", "DELETE FROM signups WHERE id IN (SELECT id FROM batch)");
 
-const DELETE_WITHDRAWALS: Statement =
-    batch_statement!("DELETE FROM withdrawals WHERE consent IN (SELECT batch.id", (id text), ")");
+const DELETE_WITHDRAWALS: BatchStatement =
+    BatchStatement::new("id text", "DELETE FROM withdrawals WHERE consent IN (SELECT id FROM batch)");
 
-const DELETE_CONSENTS: Statement =
-    batch_statement!("DELETE FROM consents WHERE id IN (SELECT batch.id", (id text), ")");
+const DELETE_CONSENTS: BatchStatement =
+    BatchStatement::new("id text", "DELETE FROM consents WHERE id IN (SELECT id FROM batch)");
 
-/// An opt-in that waits for its confirmation goes with its signup.
-const DELETE_CONFIRMATIONS: Statement = batch_statement!("DELETE FROM confirmations WHERE (address, consent) IN (SELECT batch.address, batch.id", (address text, id text), ")");
+/// An opt-in that waits for its confirmation goes with its signup, and so does its mail.
+const DELETE_CONFIRMATIONS: BatchStatement =
+    BatchStatement::new("id text", "DELETE FROM confirmations WHERE consent IN (SELECT id FROM batch)");
+
+const DELETE_CONFIRMATION_MAILS: BatchStatement =
+    BatchStatement::new("id text", "DELETE FROM outbox WHERE id IN (SELECT id FROM batch)");
 
 /// Ids sort by time: the smallest is the oldest.
-const UPDATE_PEOPLE: Statement = batch_statement!(
+const UPDATE_PEOPLE: BatchStatement = BatchStatement::new(
+    "address text",
     "UPDATE people SET \
-         first_download = CASE WHEN EXISTS (SELECT 1 FROM events e WHERE e.id = people.first_download) \
+         first_download = CASE WHEN EXISTS (SELECT 1 FROM signups s WHERE s.id = people.first_download) \
              THEN first_download \
-             ELSE (SELECT MIN(e.id) FROM events e WHERE e.address = people.address AND e.kind = 'download') END, \
-         first_join = CASE WHEN EXISTS (SELECT 1 FROM events e WHERE e.id = people.first_join) \
+             ELSE (SELECT MIN(s.id) FROM signups s WHERE s.address = people.address AND s.kind = 'download') END, \
+         first_join = CASE WHEN EXISTS (SELECT 1 FROM signups s WHERE s.id = people.first_join) \
              THEN first_join \
-             ELSE (SELECT MIN(e.id) FROM events e WHERE e.address = people.address AND e.kind = 'join') END, \
+             ELSE (SELECT MIN(s.id) FROM signups s WHERE s.address = people.address AND s.kind = 'join') END, \
          opt_in = CASE WHEN EXISTS (SELECT 1 FROM consents c WHERE c.id = people.opt_in) THEN opt_in END, \
-         first_seen_at = COALESCE((SELECT MIN(e.at) FROM events e WHERE e.address = people.address), first_seen_at) \
-     WHERE address IN (SELECT batch.address",
-    (address text),
-    ")"
+         first_seen_at = COALESCE((SELECT MIN(s.at) FROM signups s WHERE s.address = people.address), first_seen_at) \
+     WHERE address IN (SELECT address FROM batch)",
 );
 
 /// Cascades to the unsubscribe token and to a confirmation.
-const DELETE_PEOPLE: Statement = batch_statement!(
-    "DELETE FROM people WHERE NOT EXISTS (SELECT 1 FROM events e WHERE e.address = people.address) \
+const DELETE_PEOPLE: BatchStatement = BatchStatement::new(
+    "address text",
+    "DELETE FROM people WHERE NOT EXISTS (SELECT 1 FROM signups s WHERE s.address = people.address) \
      AND NOT EXISTS (SELECT 1 FROM consents c WHERE c.address = people.address) \
      AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.address = people.address) \
      AND NOT EXISTS (SELECT 1 FROM letter_recipients r WHERE r.address = people.address) \
-     AND address IN (SELECT batch.address",
-    (address text),
-    ")"
+     AND address IN (SELECT address FROM batch)",
 );
 
 impl SignupFilter {
@@ -129,26 +128,11 @@ impl Store {
     /// Counts what [`Self::purge_signups`] would remove.
     pub async fn matching_signups(&self, filter: &SignupFilter) -> Result<MatchingSignups, StoreFailure> {
         let (since, until) = filter.bounds();
-        let source = filter.source.as_deref();
-        let (downloads, joins, people): (i64, i64, i64) = on_pool!(self, |pool| sqlx::query_as(COUNT_MATCHING)
-            .bind(source)
-            .bind(since)
-            .bind(until)
-            .fetch_one(pool)
-            .await?);
-        let removable: i64 = on_pool!(self, |pool| sqlx::query_scalar(COUNT_REMOVABLE_PEOPLE)
-            .bind(source)
-            .bind(since)
-            .bind(until)
-            .fetch_one(pool)
-            .await?);
-        let number = |count: i64| u64::try_from(count).unwrap_or_default();
-        Ok(MatchingSignups {
-            downloads: number(downloads),
-            joins: number(joins),
-            people: number(people),
-            removable_people: number(removable),
-        })
+        let filter = values![filter.source.as_deref(), since, until];
+        let (downloads, joins, people) = self.run(COUNT_MATCHING, filter).await?.one()?;
+        let (removable,) = self.run(COUNT_REMOVABLE_PEOPLE, filter).await?.one()?;
+        let [downloads, joins, people, removable_people] = [downloads, joins, people, removable].map(count);
+        Ok(MatchingSignups { downloads, joins, people, removable_people })
     }
 
     /// Removes the signups that match, with the opt-ins that came with them, in bounded steps. A person is removed if
@@ -157,14 +141,8 @@ impl Store {
         let (since, until) = filter.bounds();
         let (mut last, mut purged, mut steps) = (String::new(), Purged::default(), Steps::default());
         loop {
-            let signups: Vec<(String, String)> = on_pool!(self, |pool| sqlx::query_as(SELECT_MATCHING)
-                .bind(filter.source.as_deref())
-                .bind(since)
-                .bind(until)
-                .bind(&last)
-                .bind(limits::MAX_ROWS_PER_STEP)
-                .fetch_all(pool)
-                .await?);
+            let values = values![filter.source.as_deref(), since, until, &last, limits::MAX_ROWS_PER_STEP];
+            let signups: Vec<(String, String)> = self.run(SELECT_MATCHING, values).await?.all()?;
             let Some((newest, _)) = signups.last() else { return Ok(purged) };
             let removed = self.remove_signups(&signups).await;
             if let Ok(step) = &removed {
@@ -177,19 +155,20 @@ impl Store {
         }
     }
 
-    async fn remove_signups(&self, signups: &[(String, String)]) -> Result<Purged, StepFailure> {
-        let rows = signups.iter().map(|(id, address)| json!({ "id": id, "address": address }));
-        let batch = rows.collect::<Value>().to_string();
-        let purged = in_transaction!(self, |tx, sql| {
-            let _: (i64,) = sqlx::query_as(sql(LOCK_PEOPLE)).bind(&batch).fetch_one(&mut *tx).await?;
-            let signups = sqlx::query(sql(DELETE_EVENTS)).bind(&batch).execute(&mut *tx).await?.rows_affected();
-            sqlx::query(sql(DELETE_WITHDRAWALS)).bind(&batch).execute(&mut *tx).await?;
-            sqlx::query(sql(DELETE_CONSENTS)).bind(&batch).execute(&mut *tx).await?;
-            sqlx::query(sql(DELETE_CONFIRMATIONS)).bind(&batch).execute(&mut *tx).await?;
-            sqlx::query(sql(UPDATE_PEOPLE)).bind(&batch).execute(&mut *tx).await?;
-            let people = sqlx::query(sql(DELETE_PEOPLE)).bind(&batch).execute(&mut *tx).await?.rows_affected();
-            Purged { signups, people }
-        });
-        Ok(purged)
+    async fn remove_signups(&self, signups: &[(String, String)]) -> Result<Purged, StoreFailure> {
+        let ids = || signups.iter().map(|(id, _)| [id.into()]).collect();
+        let addresses = || signups.iter().map(|(_, address)| [address.into()]).collect();
+        let mut tx = self.begin().await?;
+        if let Transaction::Postgres(_) = tx {
+            tx.run_batch(LOCK_PEOPLE, &[], addresses()).await?;
+        }
+        let signups = tx.run_batch(DELETE_SIGNUPS, &[], ids()).await?.affected;
+        for statement in [DELETE_WITHDRAWALS, DELETE_CONSENTS, DELETE_CONFIRMATIONS, DELETE_CONFIRMATION_MAILS] {
+            tx.run_batch(statement, &[], ids()).await?;
+        }
+        tx.run_batch(UPDATE_PEOPLE, &[], addresses()).await?;
+        let people = tx.run_batch(DELETE_PEOPLE, &[], addresses()).await?.affected;
+        tx.commit().await?;
+        Ok(Purged { signups, people })
     }
 }

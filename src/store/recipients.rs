@@ -1,15 +1,13 @@
 //! Who gets the monthly letter now: people with a current opt-in who are not suppressed. They are read in pages, so that the
 //! memory that this takes does not depend on their number.
 
-use serde_json::{Value, json};
-
-use super::statement::{Statement, batch_statement, on_pool};
+use super::statement::{BatchStatement, Rows, Transaction, Value, values};
 use super::{Store, StoreFailure};
 use crate::domain::email::EmailAddress;
 use crate::domain::suppression::AddressHashKey;
 
 /// People per page.
-pub(super) const PAGE_SIZE: i64 = 1000;
+const PAGE_SIZE: i64 = 1000;
 
 /// Some of the recipients, in the order of their normalized addresses.
 #[derive(Debug)]
@@ -34,37 +32,62 @@ macro_rules! select_opted_in {
 const SELECT_OPTED_IN: &str = select_opted_in!("");
 
 /// Only those who have an unsubscribe token.
-pub(super) const SELECT_WITH_TOKEN: &str =
+const SELECT_WITH_TOKEN: &str =
     select_opted_in!("JOIN unsubscribe_tokens t ON t.address = p.address AND t.address > $1");
 
 /// Those of the hashes that are suppressed.
-pub(super) const SELECT_SUPPRESSED: Statement =
-    batch_statement!("SELECT hash FROM suppressions WHERE hash IN (SELECT batch.hash", (hash text), ")");
+const SELECT_SUPPRESSED: BatchStatement =
+    BatchStatement::new("hash text", "SELECT hash FROM suppressions WHERE hash IN (SELECT hash FROM batch)");
 
-/// Reads the page after `$after`, or `None` if nobody is left.
-macro_rules! read_recipients {
-    ($executor:expr, $select:expr, $select_suppressed:expr, $key:expr, $after:expr) => {{
-        use $crate::store::recipients::{PAGE_SIZE, hashes_batch, without};
-        let rows: Vec<(String, String)> =
-            sqlx::query_as($select).bind($after).bind(PAGE_SIZE).fetch_all($executor).await?;
-        let hashes = hashes_batch(&rows, $key);
-        let suppressed: Vec<String> = sqlx::query_scalar($select_suppressed).bind(&hashes).fetch_all($executor).await?;
-        without(rows, &suppressed, $key)
-    }};
+/// A page before suppressed people are left out.
+struct OptedIn {
+    people: Vec<EmailAddress>,
+    hashes: Vec<String>,
 }
 
-pub(super) use read_recipients;
+impl OptedIn {
+    fn read(rows: Rows, key: &AddressHashKey) -> Result<Self, StoreFailure> {
+        let rows: Vec<(String, String)> = rows.all()?;
+        let people: Vec<_> =
+            rows.into_iter().map(|(address, email)| EmailAddress::from_stored(email, address)).collect();
+        let hashes = people.iter().map(|email| key.hash(email)).collect();
+        Ok(Self { people, hashes })
+    }
+
+    fn hash_rows(&self) -> Vec<[Value<'_>; 1]> {
+        self.hashes.iter().map(|hash| [hash.into()]).collect()
+    }
+
+    /// Returns `None` if nobody is left.
+    fn without(self, suppressed: &[String]) -> Option<RecipientsPage> {
+        let last = self.people.last()?.key().to_owned();
+        let people = self.people.into_iter().zip(self.hashes);
+        let people = people.filter(|(_, hash)| !suppressed.contains(hash)).map(|(email, _)| email).collect();
+        Some(RecipientsPage { people, last })
+    }
+}
+
+impl Transaction {
+    /// As [`Store::recipients_page`], of those who have an unsubscribe token.
+    pub(super) async fn recipients_page(
+        &mut self,
+        after: &str,
+        key: &AddressHashKey,
+    ) -> Result<Option<RecipientsPage>, StoreFailure> {
+        let page = OptedIn::read(self.run(SELECT_WITH_TOKEN, values![after, PAGE_SIZE]).await?, key)?;
+        let suppressed = self.run_batch(SELECT_SUPPRESSED, &[], page.hash_rows()).await?.column::<String>()?;
+        Ok(page.without(&suppressed))
+    }
+}
 
 impl Store {
     /// Returns the recipients that follow a normalized address, the first ones after `""`. A page may have none. Returns `None`
     /// after the last page.
     pub async fn recipients_page(&self, after: &str) -> Result<Option<RecipientsPage>, StoreFailure> {
         let key = self.address_hash_key().await?;
-        let select_suppressed = match self {
-            Self::Sqlite(_) => SELECT_SUPPRESSED.sqlite,
-            Self::Postgres(_) => SELECT_SUPPRESSED.postgres,
-        };
-        Ok(on_pool!(self, |pool| read_recipients!(pool, SELECT_OPTED_IN, select_suppressed, &key, after)))
+        let page = OptedIn::read(self.run(SELECT_OPTED_IN, values![after, PAGE_SIZE]).await?, &key)?;
+        let suppressed = self.run_batch(SELECT_SUPPRESSED, &[], page.hash_rows()).await?.column::<String>()?;
+        Ok(page.without(&suppressed))
     }
 
     pub async fn count_recipients(&self) -> Result<u64, StoreFailure> {
@@ -75,24 +98,4 @@ impl Store {
         }
         Ok(count)
     }
-}
-
-/// The parameter of [`SELECT_SUPPRESSED`].
-pub(super) fn hashes_batch(rows: &[(String, String)], key: &AddressHashKey) -> String {
-    let hashes = rows.iter().map(|(address, email)| {
-        let email = EmailAddress::from_stored(email.clone(), address.clone());
-        json!({ "hash": key.hash(&email) })
-    });
-    hashes.collect::<Value>().to_string()
-}
-
-pub(super) fn without(
-    rows: Vec<(String, String)>,
-    suppressed: &[String],
-    key: &AddressHashKey,
-) -> Option<RecipientsPage> {
-    let last = rows.last()?.0.clone();
-    let people = rows.into_iter().map(|(address, email)| EmailAddress::from_stored(email, address));
-    let people = people.filter(|email| suppressed.is_empty() || !suppressed.contains(&key.hash(email))).collect();
-    Some(RecipientsPage { people, last })
 }

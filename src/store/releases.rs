@@ -1,6 +1,6 @@
-//! The table of releases.
+//! The table of releases. Every change also changes their revision, which all instances read.
 
-use super::statement::{from_row_struct, on_pool};
+use super::statement::{Value, from_row_struct, values};
 use super::{Store, StoreFailure};
 use crate::domain::image_name::ImageName;
 use crate::domain::release::{Notes, Release, Releases, Signature};
@@ -9,18 +9,22 @@ use crate::domain::time::Timestamp;
 use crate::domain::version::{BuildNumber, MacosVersion, Version};
 use crate::domain::web_url::parse_web_url;
 
-/// Changes whenever the releases change: rows are never deleted, and are updated only once, when withdrawn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReleasesRevision {
-    published: i64,
-    withdrawn: i64,
-}
+const SELECT_REVISION: &str = "SELECT number FROM revisions WHERE name = 'releases'";
+
+const NEXT_REVISION: &str = "INSERT INTO revisions (name, number) VALUES ('releases', 1) \
+     ON CONFLICT (name) DO UPDATE SET number = revisions.number + 1";
+
+const INSERT: &str = "INSERT INTO releases (version, file, external_url, length, sha256, notes, build, signature, \
+         minimum_macos, prerelease, published_at) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING";
+
+const WITHDRAW: &str = "UPDATE releases SET withdrawn_at = $2 WHERE version = $1 AND withdrawn_at IS NULL";
 
 from_row_struct! {
     struct ReleaseRow {
         version: String,
         file: String,
-        elsewhere: Option<String>,
+        external_url: Option<String>,
         length: i64,
         sha256: String,
         notes: String,
@@ -28,22 +32,20 @@ from_row_struct! {
         signature: Option<String>,
         minimum_macos: Option<String>,
         prerelease: i64,
-        published: i64,
-        withdrawn: Option<i64>,
+        published_at: Timestamp,
+        withdrawn_at: Option<Timestamp>,
     }
 }
 
 impl Store {
-    pub async fn releases_revision(&self) -> Result<ReleasesRevision, StoreFailure> {
-        const COUNT: &str = "SELECT count(*), count(withdrawn) FROM releases";
-        let (published, withdrawn) = on_pool!(self, |pool| sqlx::query_as(COUNT).fetch_one(pool).await?);
-        Ok(ReleasesRevision { published, withdrawn })
+    /// Returns a number that differs whenever the releases do.
+    pub async fn releases_revision(&self) -> Result<i64, StoreFailure> {
+        Ok(self.run(SELECT_REVISION, &[]).await?.column()?.pop().unwrap_or_default())
     }
 
     /// Returns all releases. A row that cannot be read does not hide the others.
     pub async fn releases(&self) -> Result<Releases, StoreFailure> {
-        const ALL: &str = "SELECT * FROM releases";
-        let rows: Vec<ReleaseRow> = on_pool!(self, |pool| sqlx::query_as(ALL).fetch_all(pool).await?);
+        let rows: Vec<ReleaseRow> = self.run("SELECT * FROM releases", &[]).await?.all()?;
         let (mut releases, mut unreadable) = (Vec::with_capacity(rows.len()), Vec::new());
         for row in rows {
             let version = row.version.clone();
@@ -57,37 +59,36 @@ impl Store {
 
     /// Inserts a release. Returns `false` if its version or file name exists already, withdrawn or not.
     pub async fn add_release(&self, release: &Release) -> Result<bool, StoreFailure> {
-        const INSERT: &str = "INSERT INTO releases (version, file, elsewhere, length, sha256, notes, build, signature, \
-                              minimum_macos, prerelease, published) \
-                              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING";
-        let rows = on_pool!(self, |pool| sqlx::query(INSERT)
-            .bind(release.version.to_string())
-            .bind(release.file.as_str())
-            .bind(&release.external_url)
-            .bind(i64::try_from(release.length).unwrap_or(i64::MAX))
-            .bind(release.sha256.hex())
-            .bind(release.notes.as_str())
-            .bind(release.build.as_ref().map(BuildNumber::as_str))
-            .bind(release.signature.as_ref().map(Signature::as_str))
-            .bind(release.minimum_macos.as_ref().map(MacosVersion::as_str))
-            .bind(i64::from(release.prerelease))
-            .bind(release.published.unix_millis())
-            .execute(pool)
-            .await?
-            .rows_affected());
-        Ok(rows > 0)
+        let values = values![
+            release.version.to_string(),
+            release.file.as_str(),
+            release.external_url.as_deref(),
+            release.length,
+            release.sha256.hex(),
+            release.notes.as_str(),
+            release.build.as_ref().map(BuildNumber::as_str),
+            release.signature.as_ref().map(Signature::as_str),
+            release.minimum_macos.as_ref().map(MacosVersion::as_str),
+            release.prerelease,
+            release.published,
+        ];
+        self.change_releases(INSERT, values).await
     }
 
     /// Withdraws a release. Returns `false` if there is none, or it is withdrawn already.
     pub async fn withdraw_release(&self, version: &Version, at: Timestamp) -> Result<bool, StoreFailure> {
-        const WITHDRAW: &str = "UPDATE releases SET withdrawn = $2 WHERE version = $1 AND withdrawn IS NULL";
-        let rows = on_pool!(self, |pool| sqlx::query(WITHDRAW)
-            .bind(version.to_string())
-            .bind(at.unix_millis())
-            .execute(pool)
-            .await?
-            .rows_affected());
-        Ok(rows > 0)
+        self.change_releases(WITHDRAW, values![version.to_string(), at]).await
+    }
+
+    /// Returns whether the statement changed anything.
+    async fn change_releases(&self, statement: &'static str, values: &[Value<'_>]) -> Result<bool, StoreFailure> {
+        let mut tx = self.begin().await?;
+        let is_changed = tx.run(statement, values).await?.affected > 0;
+        if is_changed {
+            tx.run(NEXT_REVISION, &[]).await?;
+            tx.commit().await?;
+        }
+        Ok(is_changed)
     }
 }
 
@@ -97,7 +98,7 @@ impl ReleaseRow {
         Some(Release {
             version: Version::parse(&self.version).ok()?,
             file: ImageName::parse(&self.file).ok()?,
-            external_url: self.elsewhere.map(|url| parse_web_url(&url)).transpose().ok()?,
+            external_url: self.external_url.map(|url| parse_web_url(&url)).transpose().ok()?,
             length: u64::try_from(self.length).ok()?,
             sha256: Sha256::from_hex(&self.sha256)?,
             notes: Notes::from_stored(&self.notes),
@@ -105,8 +106,8 @@ impl ReleaseRow {
             signature: self.signature.as_deref().map(Signature::from_stored),
             minimum_macos: self.minimum_macos.as_deref().map(MacosVersion::from_stored),
             prerelease: self.prerelease != 0,
-            published: Timestamp::from_unix_millis(self.published),
-            withdrawn: self.withdrawn.map(Timestamp::from_unix_millis),
+            published: self.published_at,
+            withdrawn: self.withdrawn_at,
         })
     }
 }

@@ -1,8 +1,7 @@
 //! Which migrations a database has, and whether this program may run on it.
 //!
-//! A program is identified by the newest migration that it knows. Each migration from [`FIRST_RECORDED`] on inserts a row
-//! into `schema_versions` with the oldest program that may still run on its schema. So a newer program can migrate a
-//! database while older ones use it.
+//! A program is identified by the newest migration that it knows. Each migration inserts a row into `schema_versions` with the
+//! oldest program that may still run on its schema. So a newer program can migrate a database while older ones use it.
 
 use std::time::Duration;
 
@@ -11,14 +10,11 @@ use sqlx::{ConnectOptions, Executor, Row};
 use tokio::time::timeout;
 
 use super::migrations::{POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS};
-use super::statement::{Statement, on_pool};
+use super::statement::{Statement, values};
 use super::{Store, StoreFailure};
 
 /// For the question whether a server is a standby.
 const STANDBY_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// The first migration that records the oldest compatible program.
-pub(super) const FIRST_RECORDED: i64 = 9;
 
 /// Which migrations have been applied to a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +58,7 @@ impl Store {
             Some(last) => MigrationState::Current(*last),
         };
         for version in unknown {
-            let oldest = self.oldest_compatible(version, &applied).await?;
+            let oldest = self.oldest_compatible(version).await?;
             if pending || oldest.is_none_or(|oldest| oldest > newest_known) {
                 return Err(StoreFailure::Unusable(format!(
                     "the database belongs to a newer porchlight (it has migration {version}, and this version knows \
@@ -101,24 +97,12 @@ impl Store {
 
     /// Returns the versions of the applied migrations in ascending order.
     async fn applied_migrations(&self) -> Result<Vec<i64>, StoreFailure> {
-        let tables: i64 = match self {
-            Self::Sqlite(pool) => sqlx::query_scalar(COUNT_MIGRATION_TABLES.sqlite).fetch_one(pool).await?,
-            Self::Postgres(pool) => sqlx::query_scalar(COUNT_MIGRATION_TABLES.postgres).fetch_one(pool).await?,
-        };
-        if tables == 0 {
-            return Ok(Vec::new());
-        }
-        Ok(on_pool!(self, |pool| sqlx::query_scalar(SELECT_MIGRATIONS).fetch_all(pool).await?))
+        let (tables,): (i64,) = self.run(COUNT_MIGRATION_TABLES, &[]).await?.one()?;
+        if tables == 0 { Ok(Vec::new()) } else { self.run(SELECT_MIGRATIONS, &[]).await?.column() }
     }
 
-    /// Returns what a migration recorded, or `None` if it recorded nothing.
-    async fn oldest_compatible(&self, version: i64, applied: &[i64]) -> Result<Option<i64>, StoreFailure> {
-        if !applied.contains(&FIRST_RECORDED) {
-            return Ok(None);
-        }
-        Ok(on_pool!(self, |pool| sqlx::query_scalar(SELECT_OLDEST_COMPATIBLE)
-            .bind(version)
-            .fetch_optional(pool)
-            .await?))
+    /// Returns what a migration recorded.
+    async fn oldest_compatible(&self, version: i64) -> Result<Option<i64>, StoreFailure> {
+        Ok(self.run(SELECT_OLDEST_COMPATIBLE, values![version]).await?.column()?.pop())
     }
 }

@@ -1,29 +1,19 @@
 //! Stores downloads and joins in batches, and returns for each what was known of the address before.
 //!
-//! The two databases take different ways. SQLite has one writer at a time, so a transaction can look at the people first
-//! and then insert what is new. In PostgreSQL other instances write at the same time, and every statement is a round trip:
-//! one statement does everything.
+//! The row of a person keeps the ids of the first download, the first join and the current opt-in. So the answer is exact
+//! even across instances, and a write that is repeated recognizes its own ids.
 
-mod kept_connection;
-mod postgres;
-mod sqlite;
+use std::collections::{BTreeMap, HashMap};
 
-use std::collections::BTreeMap;
-
-use sqlx::Sqlite;
-use sqlx::pool::PoolConnection;
 use uuid::Uuid;
 
-use self::kept_connection::KeptConnection;
-use super::Store;
-use super::postgres_pool::LimitedConnection;
-use super::sources::{AdmittedSources, RefusedSources};
-use super::statement::on_pool;
+use super::statement::{BatchStatement, Value};
 use super::writer::Record;
+use super::{Store, StoreFailure};
 use crate::domain::calendar::Day;
 use crate::domain::confirmation::OptInRequest;
-use crate::domain::consent::Via;
-use crate::domain::counts::counted_source;
+use crate::domain::consent::{self, Via};
+use crate::domain::counts::{CountedEvent, Counts, SourceCounts, counted_source};
 use crate::domain::email::EmailAddress;
 use crate::domain::signup::KnownBefore;
 use crate::domain::text::Source;
@@ -31,11 +21,7 @@ use crate::domain::time::Timestamp;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SignupKind {
-    /// With `requires_release`, it is recorded only if there is a release to download.
-    Download {
-        opt_in: OptInRequest,
-        requires_release: bool,
-    },
+    Download { opt_in: OptInRequest },
     Join,
 }
 
@@ -50,22 +36,29 @@ pub struct SignupRecord {
     pub at: Timestamp,
 }
 
-const OFFERS_RELEASE: &str = "SELECT EXISTS (SELECT 1 FROM releases WHERE withdrawn IS NULL AND prerelease = 0)";
+/// On conflict, keeps the existing address as typed, first download, first join and opt-in. So `updates` turns the letter
+/// on and never off.
+const UPSERT_PEOPLE: BatchStatement = BatchStatement::new(
+    "address text, email text, at bigint, download text, joined text, opt_in text",
+    "INSERT INTO people (address, email, first_seen_at, first_download, first_join, opt_in) \
+     SELECT * FROM batch WHERE true ON CONFLICT (address) DO UPDATE SET \
+         first_download = COALESCE(people.first_download, excluded.first_download), \
+         first_join = COALESCE(people.first_join, excluded.first_join), \
+         opt_in = COALESCE(people.opt_in, excluded.opt_in) \
+     RETURNING address, first_download, first_join, opt_in",
+);
 
-/// What is remembered from batch to batch.
-#[derive(Debug, Default)]
-pub(super) struct SignupMemory {
-    sources: AdmittedSources,
-    sqlite: KeptConnection<PoolConnection<Sqlite>>,
-    postgres: KeptConnection<LimitedConnection>,
-}
+const INSERT_SIGNUPS: BatchStatement = BatchStatement::new(
+    "id text, address text, kind text, at bigint, via text, source text",
+    "INSERT INTO signups (id, address, kind, at, via, source) SELECT * FROM batch WHERE true \
+     ON CONFLICT (id) DO NOTHING",
+);
 
-impl SignupMemory {
-    /// Gives the connection of the last batch back to its pool.
-    pub(super) fn release_connection(&mut self) {
-        (self.sqlite, self.postgres) = Default::default();
-    }
-}
+const INSERT_CONSENTS: BatchStatement = BatchStatement::new(
+    "id text, address text, at bigint, via text, source text, wording bigint, from_program bigint",
+    "INSERT INTO consents (id, address, at, via, source, wording, from_program) SELECT * FROM batch WHERE true \
+     ON CONFLICT (id) DO NOTHING",
+);
 
 /// The signups of one person in a batch, in their order, and the first of each kind.
 #[derive(Default)]
@@ -79,133 +72,139 @@ struct PersonBatch<'a> {
     pending: Option<&'a SignupRecord>,
 }
 
+/// The ids in the row of a person, after the batch was stored.
+#[derive(Default)]
+struct StoredPerson {
+    download: Option<String>,
+    join: Option<String>,
+    opt_in: Option<String>,
+}
+
+impl Record for SignupRecord {
+    type Output = KnownBefore;
+
+    async fn insert(store: &Store, signups: &[Self]) -> Result<Vec<KnownBefore>, StoreFailure> {
+        let people = group_by_person(signups);
+        let mut tx = store.begin().await?;
+        let rows = people.iter().map(|(address, person)| person.row(address)).collect();
+        let stored: HashMap<String, StoredPerson> = tx
+            .run_batch(UPSERT_PEOPLE, &[], rows)
+            .await?
+            .all::<(String, Option<String>, Option<String>, Option<String>)>()?
+            .into_iter()
+            .map(|(address, download, join, opt_in)| (address, StoredPerson { download, join, opt_in }))
+            .collect();
+        let none = StoredPerson::default();
+        let people: Vec<_> =
+            people.iter().map(|(address, person)| (person, stored.get(*address).unwrap_or(&none))).collect();
+
+        let inserted = tx.run_batch(INSERT_SIGNUPS, &[], signups.iter().map(Self::row).collect()).await?.affected;
+        let opt_ins: Vec<_> = people
+            .iter()
+            .filter_map(|(person, stored)| person.opt_in.filter(|signup| signup.is(stored.opt_in.as_ref())))
+            .collect();
+        tx.run_batch(INSERT_CONSENTS, &[], opt_ins.iter().map(|signup| signup.consent_row()).collect()).await?;
+        let pending: Vec<_> = people.iter().filter_map(|(person, _)| person.pending).collect();
+        if !pending.is_empty() {
+            tx.record_pending_opt_ins(&pending).await?;
+        }
+        // A repeated write inserts nothing and must not be counted again.
+        if inserted > 0 {
+            let new_people =
+                people.iter().filter(|(person, stored)| person.known_before(stored) == KnownBefore::default());
+            let new_people = new_people.filter_map(|(person, _)| person.first());
+            let (counts, sources) = count_events(signups, new_people, &opt_ins);
+            tx.add_sources(&sources).await?;
+            tx.add_counts(&counts).await?;
+        }
+        tx.commit().await?;
+        Ok(known_before_each(signups.len(), &people))
+    }
+}
+
+impl SignupRecord {
+    /// Whether a mail has to be sent that asks for the confirmation.
+    pub(super) const fn awaits_confirmation(&self) -> bool {
+        matches!(self.kind, SignupKind::Download { opt_in: OptInRequest::Pending })
+    }
+
+    /// Whether a stored id is that of this signup.
+    fn is(&self, id: Option<&String>) -> bool {
+        id.is_some_and(|id| Uuid::parse_str(id) == Ok(self.id))
+    }
+
+    const fn event(&self) -> CountedEvent {
+        match self.kind {
+            SignupKind::Download { .. } => CountedEvent::Download,
+            SignupKind::Join => CountedEvent::Join,
+        }
+    }
+
+    fn row(&self) -> [Value<'_>; 6] {
+        let source = self.source.as_ref().map(Source::as_str);
+        let (kind, via) = (self.event().as_str(), self.via.as_str());
+        [self.id.into(), self.email.key().into(), kind.into(), self.at.into(), via.into(), source.into()]
+    }
+
+    pub(super) fn consent_row(&self) -> [Value<'_>; 7] {
+        let (source, via) = (self.source.as_ref().map(Source::as_str), self.via.as_str());
+        let (wording, from_program) = (consent::WORDING, self.via.is_program());
+        let (id, address, at) = (self.id, self.email.key(), self.at);
+        [id.into(), address.into(), at.into(), via.into(), source.into(), wording.into(), from_program.into()]
+    }
+}
+
 impl<'a> PersonBatch<'a> {
     fn first(&self) -> Option<&'a SignupRecord> {
         self.signups.first().map(|(_, signup)| *signup)
     }
-}
 
-/// Signups, each with its index in the batch.
-type Indexed<'a> = [(usize, &'a SignupRecord)];
+    fn row(&self, address: &'a str) -> [Value<'a>; 6] {
+        let id = |signup: Option<&SignupRecord>| Value::from(signup.map(|signup| signup.id));
+        let (email, at) = (self.first().map(|signup| signup.email.as_typed()), self.first().map(|signup| signup.at));
+        [address.into(), email.into(), at.into(), id(self.download), id(self.join), id(self.opt_in)]
+    }
+
+    /// What was known before this batch, which may be a repeated one.
+    fn known_before(&self, stored: &StoredPerson) -> KnownBefore {
+        let existed_before = |first: &Option<String>, ours: Option<&SignupRecord>| {
+            first.is_some() && !ours.is_some_and(|signup| signup.is(first.as_ref()))
+        };
+        KnownBefore {
+            downloaded: existed_before(&stored.download, self.download),
+            joined: existed_before(&stored.join, self.join),
+        }
+    }
+}
 
 /// Sorted by address, so that concurrent transactions lock rows in the same order.
-type People<'a> = BTreeMap<&'a str, PersonBatch<'a>>;
-
-impl Record for SignupRecord {
-    /// What was known of the address before, or `None` if there is no release to download and nothing was recorded.
-    type Output = Option<KnownBefore>;
-    type Memory = SignupMemory;
-
-    async fn insert(
-        store: &Store,
-        memory: &mut SignupMemory,
-        signups: &[Self],
-    ) -> Result<Vec<Option<KnownBefore>>, sqlx::Error> {
-        let refused = admit_sources(store, &mut memory.sources, signups).await?;
-        let signups: Vec<_> = signups.iter().enumerate().collect();
-        match store {
-            Store::Sqlite(pool) => sqlite::insert(pool, &mut memory.sqlite, signups, &refused).await,
-            Store::Postgres(pool) => postgres::insert(pool, &mut memory.postgres, signups, &refused).await,
-        }
-    }
-}
-
-/// Admits the sources that are new, except those of signups that will not be recorded because there is no release.
-async fn admit_sources(
-    store: &Store,
-    admitted: &mut AdmittedSources,
-    signups: &[SignupRecord],
-) -> Result<RefusedSources, sqlx::Error> {
-    let unknown = admitted.unknown(signups.iter().map(SignupRecord::named_source));
-    if unknown.is_empty() {
-        return Ok(RefusedSources::default());
-    }
-    // The futures are in boxes here and below: they are large and rarely needed, and room for the largest is copied with
-    // every batch.
-    if !signups.iter().any(SignupRecord::requires_release) || offers_release(store).await? {
-        return Box::pin(admitted.admit(store, &unknown)).await;
-    }
-    let recorded = signups.iter().filter(|signup| !signup.requires_release());
-    let recorded = admitted.unknown(recorded.map(SignupRecord::named_source));
-    let mut refused = Box::pin(admitted.admit(store, &recorded)).await?;
-    refused.extend(unknown.difference(&recorded).copied());
-    Ok(refused)
-}
-
-async fn offers_release(store: &Store) -> Result<bool, sqlx::Error> {
-    Ok(on_pool!(store, |pool| sqlx::query_scalar(OFFERS_RELEASE).fetch_one(pool).await?))
-}
-
-impl SignupRecord {
-    const fn requires_release(&self) -> bool {
-        matches!(self.kind, SignupKind::Download { requires_release: true, .. })
-    }
-
-    /// Whether a mail has to be sent that asks for the confirmation.
-    pub(super) const fn awaits_confirmation(&self) -> bool {
-        matches!(self.kind, SignupKind::Download { opt_in: OptInRequest::Pending, .. })
-    }
-
-    const fn kind_name(&self) -> &'static str {
-        match self.kind {
-            SignupKind::Download { .. } => "download",
-            SignupKind::Join => "join",
-        }
-    }
-
-    /// The day and the source, which is empty if there is none.
-    fn named_source(&self) -> (Day, &str) {
-        (Day::of(self.at), counted_source(self.source.as_ref()))
-    }
-
-    /// The source that the signup is counted by, or `None` if the sources of its day are too many.
-    fn counted_source(&self, refused: &RefusedSources) -> Option<&str> {
-        let (day, source) = self.named_source();
-        (!refused.contains(day, source)).then_some(source)
-    }
-}
-
-/// The opt-ins of a batch that wait for their confirmation, in the order of addresses.
-fn pending_opt_ins<'p, 'a: 'p>(people: impl Iterator<Item = &'p PersonBatch<'a>>) -> Vec<&'a SignupRecord> {
-    people.filter_map(|person| person.pending).collect()
-}
-
-fn group_by_person<'a>(signups: &Indexed<'a>) -> People<'a> {
-    let mut people = People::new();
-    for &(index, signup) in signups {
+fn group_by_person(signups: &[SignupRecord]) -> BTreeMap<&str, PersonBatch<'_>> {
+    let mut people = BTreeMap::<_, PersonBatch<'_>>::new();
+    for (index, signup) in signups.iter().enumerate() {
         let person = people.entry(signup.email.key()).or_default();
         person.signups.push((index, signup));
+        let first_of_kind = match signup.kind {
+            SignupKind::Download { .. } => &mut person.download,
+            SignupKind::Join => &mut person.join,
+        };
+        first_of_kind.get_or_insert(signup);
         match signup.kind {
-            SignupKind::Download { opt_in, .. } => {
-                person.download.get_or_insert(signup);
-                match opt_in {
-                    OptInRequest::None => {}
-                    OptInRequest::Immediate => {
-                        person.opt_in.get_or_insert(signup);
-                    }
-                    OptInRequest::Pending => {
-                        person.pending.get_or_insert(signup);
-                    }
-                }
-            }
-            SignupKind::Join => {
-                person.join.get_or_insert(signup);
-            }
-        }
+            SignupKind::Download { opt_in: OptInRequest::Immediate } => person.opt_in.get_or_insert(signup),
+            SignupKind::Download { opt_in: OptInRequest::Pending } => person.pending.get_or_insert(signup),
+            SignupKind::Download { opt_in: OptInRequest::None } | SignupKind::Join => continue,
+        };
     }
     people
 }
 
-/// What was known before each of `count` signups, given what was known of people before the batch. An earlier signup of the
-/// same batch counts: the second of two equal addresses is known.
-fn known_before_each<'p, 'a: 'p>(
-    count: usize,
-    people: impl Iterator<Item = (&'p PersonBatch<'a>, KnownBefore)>,
-) -> Vec<Option<KnownBefore>> {
-    let mut outputs = vec![None; count];
-    for (person, mut known) in people {
+/// What was known before each of `count` signups. An earlier signup of the same batch counts: the second of two equal
+/// addresses is known.
+fn known_before_each(count: usize, people: &[(&PersonBatch<'_>, &StoredPerson)]) -> Vec<KnownBefore> {
+    let mut outputs = vec![KnownBefore::default(); count];
+    for (person, stored) in people {
+        let mut known = person.known_before(stored);
         for (index, signup) in &person.signups {
-            outputs[*index] = Some(known);
+            outputs[*index] = known;
             match signup.kind {
                 SignupKind::Download { .. } => known.downloaded = true,
                 SignupKind::Join => known.joined = true,
@@ -213,4 +212,22 @@ fn known_before_each<'p, 'a: 'p>(
         }
     }
     outputs
+}
+
+/// Counts the signups, the first ones of new people and the opt-ins that took effect.
+fn count_events<'a>(
+    signups: &'a [SignupRecord],
+    new_people: impl Iterator<Item = &'a SignupRecord>,
+    opt_ins: &[&'a SignupRecord],
+) -> (Counts, SourceCounts) {
+    let signups = signups.iter().map(|signup| (signup.event(), signup));
+    let new_people = new_people.map(|signup| (CountedEvent::NewPerson, signup));
+    let opt_ins = opt_ins.iter().map(|signup| (CountedEvent::OptIn, *signup));
+    let (mut counts, mut sources) = (Counts::default(), SourceCounts::default());
+    for (event, signup) in signups.chain(new_people).chain(opt_ins) {
+        let day = Day::of(signup.at);
+        counts.add_unnamed(day, event, Some(signup.via));
+        sources.add(day, event, counted_source(signup.source.as_ref()));
+    }
+    (counts, sources)
 }

@@ -8,11 +8,9 @@ use sqlx::Error;
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::connect::Timeouts;
 use super::hosts::Choice;
+use super::timeouts::{MARGIN, Timeouts};
 
-/// So that the server's own limit, whose error says more, comes first.
-const MARGIN: Duration = Duration::from_millis(500);
 /// For a migration, or a part of a backup. It only ends what waits on a dead connection.
 const LONG: Duration = Duration::from_hours(24);
 
@@ -34,11 +32,6 @@ impl StatementLimit {
     /// For statements that may take long. Their connection may be intact although the host did not answer others.
     pub(super) fn for_long_statements(self) -> Self {
         Self { time: LONG, needs_same_choice: false, ..self }
-    }
-
-    /// Whether no later choice was made.
-    pub(super) fn is_current(&self) -> bool {
-        *self.choices.borrow() == Some(self.choice)
     }
 
     /// Runs what waits for one answer of the host.

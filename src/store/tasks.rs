@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::statement::on_pool;
+use super::statement::{Transaction, values};
 use super::{Store, StoreFailure};
 use crate::domain::time::Timestamp;
 
@@ -10,10 +10,12 @@ use crate::domain::time::Timestamp;
 pub enum Task {
     /// Expired rows are deleted.
     Prune,
+    /// Sources are deleted that are beyond the largest ones of a day.
+    PruneSources,
     /// Messages are deleted that were forwarded long ago.
     DeleteMessages,
-    /// The makers are mailed what needs a hand.
-    TellMakers,
+    /// The makers are told by mail what needs attention.
+    Alert,
     /// A complete backup was made.
     Backup,
 }
@@ -22,8 +24,9 @@ impl Task {
     const fn as_str(self) -> &'static str {
         match self {
             Self::Prune => "prune",
+            Self::PruneSources => "prune_sources",
             Self::DeleteMessages => "delete_messages",
-            Self::TellMakers => "tell_makers",
+            Self::Alert => "alert",
             Self::Backup => "backup",
         }
     }
@@ -39,42 +42,38 @@ const RECORD: &str = "INSERT INTO tasks (name, at) VALUES ($1, $2) ON CONFLICT (
 
 const SELECT: &str = "SELECT at FROM tasks WHERE name = $1";
 
+impl Transaction {
+    /// As [`Store::take_turn`], in a transaction with what the task does.
+    pub(super) async fn take_turn(
+        &mut self,
+        task: Task,
+        now: Timestamp,
+        period: Duration,
+    ) -> Result<bool, StoreFailure> {
+        let values = values![task.as_str(), now, now.before(period), now.after(period)];
+        Ok(self.run(TAKE_TURN, values).await?.affected > 0)
+    }
+}
+
 impl Store {
     /// Returns whether the task is due, and if so records that it begins now: for one `period`, no instance gets another turn.
     pub async fn take_turn(&self, task: Task, now: Timestamp, period: Duration) -> Result<bool, StoreFailure> {
-        let taken = on_pool!(self, |pool| {
-            sqlx::query(TAKE_TURN)
-                .bind(task.as_str())
-                .bind(now.unix_millis())
-                .bind(now.before(period).unix_millis())
-                .bind(now.after(period).unix_millis())
-                .execute(pool)
-                .await?
-                .rows_affected()
-        });
-        Ok(taken > 0)
+        let values = values![task.as_str(), now, now.before(period), now.after(period)];
+        Ok(self.run(TAKE_TURN, values).await?.affected > 0)
     }
 
     /// Makes a task due again whose turn was taken at this time, because it was not done.
     pub async fn return_turn(&self, task: Task, taken: Timestamp) -> Result<(), StoreFailure> {
-        on_pool!(self, |pool| {
-            sqlx::query(RETURN_TURN).bind(task.as_str()).bind(taken.unix_millis()).execute(pool).await?;
-        });
-        Ok(())
+        self.run(RETURN_TURN, values![task.as_str(), taken]).await.map(drop)
     }
 
     /// Records that a command did something.
     pub async fn record_task(&self, task: Task, at: Timestamp) -> Result<(), StoreFailure> {
-        on_pool!(self, |pool| {
-            sqlx::query(RECORD).bind(task.as_str()).bind(at.unix_millis()).execute(pool).await?;
-        });
-        Ok(())
+        self.run(RECORD, values![task.as_str(), at]).await.map(drop)
     }
 
     /// Returns when it was done last, if it ever was.
     pub async fn last_time(&self, task: Task) -> Result<Option<Timestamp>, StoreFailure> {
-        let at: Option<i64> =
-            on_pool!(self, |pool| sqlx::query_scalar(SELECT).bind(task.as_str()).fetch_optional(pool).await?);
-        Ok(at.map(Timestamp::from_unix_millis))
+        Ok(self.run(SELECT, values![task.as_str()]).await?.column()?.pop())
     }
 }

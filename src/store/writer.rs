@@ -1,16 +1,16 @@
 //! Group commit: one task takes all queued writes, stores them in one transaction, and replies to each caller after the
-//! commit. In PostgreSQL it may write two batches at the same time.
+//! commit.
 //!
 //! There is no timer: the next batch collects while the current one is being committed. A write is stored even if its
-//! caller is cancelled, unless it was still queued when its time was up. The queue is bounded by the expected wait; beyond that a write fails at once.
+//! caller is cancelled, unless it was still queued when its time was up. The queue is bounded by the expected wait; beyond
+//! that a write fails at once.
 
 mod batch;
 mod pace;
-mod state;
 mod task;
 
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::metrics::histogram::Histogram;
@@ -18,27 +18,40 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
 
-use self::state::WriterState;
-use self::task::Shared;
+use self::pace::Pace;
+use super::timeouts::{MAX_EXPECTED_WAIT, WRITE_TIMEOUT};
 use super::{Database, SignupRecord, Store, StoreFailure};
 use crate::domain::contact::ReceivedMessage;
 use crate::domain::signup::KnownBefore;
 
 /// Most queued writes, whatever the expected wait.
 const QUEUE_CAPACITY: usize = 16 * 1024;
-/// A write is accepted only if its expected wait is at most this.
-const MAX_EXPECTED_WAIT: Duration = Duration::from_secs(2);
-/// For one write. A request gets its response within five seconds.
-const WRITE_TIMEOUT: Duration = Duration::from_millis(4500);
 
 /// A handle to the writer task. Cheap to clone; the task ends when the last handle is dropped.
 #[derive(Clone, Debug)]
 pub struct Writer {
     queue: mpsc::Sender<Job>,
     state: Arc<WriterState>,
-    new_messages: Arc<Notify>,
-    new_confirmations: Arc<Notify>,
+}
+
+/// What the task shares with its handles.
+#[derive(Debug)]
+struct WriterState {
+    /// Writes that are queued or being written.
+    waiting: AtomicUsize,
+    /// Writes that were refused because too many were queued.
+    refused: AtomicU64,
+    pace: Mutex<Pace>,
+    batch_sizes: Histogram,
+    last_error: Mutex<Option<StoreFailure>>,
+    /// Is cancelled when the database file could not be synced, see [`MaintenanceFailure::Unsynced`].
+    ///
+    /// [`MaintenanceFailure::Unsynced`]: crate::store::connect::MaintenanceFailure::Unsynced
+    unsynced: CancellationToken,
+    new_mail: Arc<Notify>,
+    written: Notify,
 }
 
 #[derive(Debug)]
@@ -61,15 +74,40 @@ type Reply<R> = oneshot::Sender<Result<<R as Record>::Output, StoreFailure>>;
 /// A kind of write that can be stored in batches.
 pub(super) trait Record: Sized {
     type Output: std::fmt::Debug + Send;
-    /// What is remembered from batch to batch.
-    type Memory: Default + Send;
 
     /// Stores the whole batch in one transaction and returns one output per record, in the same order. Idempotent.
-    fn insert(
-        store: &Store,
-        memory: &mut Self::Memory,
-        batch: &[Self],
-    ) -> impl Future<Output = Result<Vec<Self::Output>, sqlx::Error>> + Send;
+    fn insert(store: &Store, batch: &[Self]) -> impl Future<Output = Result<Vec<Self::Output>, StoreFailure>> + Send;
+}
+
+impl Default for WriterState {
+    fn default() -> Self {
+        Self {
+            waiting: AtomicUsize::default(),
+            refused: AtomicU64::default(),
+            pace: Mutex::default(),
+            batch_sizes: Histogram::new((0..=10).map(|power| f64::from(1 << power))),
+            last_error: Mutex::default(),
+            unsynced: CancellationToken::new(),
+            new_mail: Arc::default(),
+            written: Notify::new(),
+        }
+    }
+}
+
+impl WriterState {
+    /// Estimates how long a new write would wait.
+    fn expected_wait(&self) -> Duration {
+        self.pace().expected_duration(self.waiting.load(Ordering::Relaxed), Instant::now())
+    }
+
+    fn pace(&self) -> MutexGuard<'_, Pace> {
+        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The error of the last attempt to write, or `None` if it succeeded.
+    fn last_error(&self) -> MutexGuard<'_, Option<StoreFailure>> {
+        self.last_error.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Writer {
@@ -85,18 +123,8 @@ impl Writer {
         let state = Arc::new(WriterState::default());
         let migrated = migration_error.is_none();
         *state.last_error() = migration_error;
-        let shared = Shared::new(store, jobs, state, migrated);
-        let writer = Self::new(queue, &shared);
-        Ok((writer, tokio::spawn(task::run(shared))))
-    }
-
-    fn new(queue: mpsc::Sender<Job>, shared: &Shared) -> Self {
-        Self {
-            queue,
-            state: Arc::clone(&shared.state),
-            new_messages: Arc::clone(&shared.new_messages),
-            new_confirmations: Arc::clone(&shared.new_confirmations),
-        }
+        let task = tokio::spawn(task::run(store, jobs, Arc::clone(&state), migrated));
+        Ok((Self { queue, state }, task))
     }
 
     /// The number of writes that are queued or being written.
@@ -131,19 +159,13 @@ impl Writer {
         self.state.unsynced.cancelled().await;
     }
 
-    /// Is notified after contact messages were stored.
-    pub fn new_messages(&self) -> Arc<Notify> {
-        Arc::clone(&self.new_messages)
+    /// Is notified after something was stored that needs a mail.
+    pub fn new_mail(&self) -> Arc<Notify> {
+        Arc::clone(&self.state.new_mail)
     }
 
-    /// Is notified after opt-ins were stored that wait for their confirmation.
-    pub fn new_confirmations(&self) -> Arc<Notify> {
-        Arc::clone(&self.new_confirmations)
-    }
-
-    /// Records a download or a join and returns what was known of the address before. Returns `None` if there is no
-    /// release to download; then nothing was recorded.
-    pub async fn record_signup(&self, record: SignupRecord) -> Result<Option<KnownBefore>, StoreFailure> {
+    /// Records a download or a join and returns what was known of the address before.
+    pub async fn record_signup(&self, record: SignupRecord) -> Result<KnownBefore, StoreFailure> {
         self.write(record, Job::Signup).await
     }
 
@@ -180,7 +202,7 @@ impl Writer {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use uuid::Uuid;
 
     use super::*;
@@ -189,7 +211,7 @@ pub(super) mod tests {
     use crate::domain::text::MessageText;
     use crate::domain::time::Timestamp;
 
-    pub(in crate::store::writer) fn message() -> ReceivedMessage {
+    fn message() -> ReceivedMessage {
         let contact = ContactMessage {
             name: None,
             email: EmailAddress::parse("ada@example.com").unwrap(),
@@ -198,12 +220,32 @@ pub(super) mod tests {
         ReceivedMessage { id: Uuid::nil(), contact, at: Timestamp::from_unix_millis(0) }
     }
 
+    fn state(batch_duration: Duration, waiting: usize) -> WriterState {
+        let state = WriterState::default();
+        for _ in 0..100 {
+            let began = Instant::now();
+            state.pace().end(began, began + batch_duration, 1024, true);
+        }
+        state.waiting.store(waiting, Ordering::Relaxed);
+        state
+    }
+
     #[tokio::test]
     async fn a_write_that_would_wait_too_long_is_refused_and_counted() {
         let (queue, _jobs) = mpsc::channel(1);
-        let state = Arc::new(state::tests::state(Duration::from_secs(3), 1));
-        let writer = Writer { queue, state, new_messages: Arc::default(), new_confirmations: Arc::default() };
+        let writer = Writer { queue, state: Arc::new(state(Duration::from_secs(3), 1)) };
         assert!(matches!(writer.record_message(message()).await, Err(StoreFailure::Unavailable(_))));
         assert_eq!((writer.refused(), writer.waiting()), (1, 1));
+    }
+
+    #[test]
+    fn a_burst_on_a_slow_disk_is_no_overload() {
+        assert!(state(Duration::from_millis(50), 1024).expected_wait() < MAX_EXPECTED_WAIT);
+    }
+
+    #[test]
+    fn more_than_can_be_written_in_time_is_overload() {
+        assert!(state(Duration::from_millis(250), 10 * 1024).expected_wait() > MAX_EXPECTED_WAIT);
+        assert!(state(Duration::from_secs(3), 1).expected_wait() > MAX_EXPECTED_WAIT);
     }
 }

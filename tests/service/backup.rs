@@ -36,7 +36,7 @@ pub(super) async fn lived_in(database: Database) -> (Service, MailServer) {
     service.post("/api/contact", &letter).await.expect_ok();
     let events: Vec<_> =
         (0..2500).map(|n| format!("('e{n}', 'bob@example.com', 'download', {n}, 'api', NULL)")).collect();
-    service.database.execute(&format!("INSERT INTO events VALUES {}", events.join(", "))).await;
+    service.database.execute(&format!("INSERT INTO signups VALUES {}", events.join(", "))).await;
 
     let (code, output) = send_letter(&service, &server, "november.md");
     assert_eq!(code, 0, "{output}");
@@ -194,9 +194,9 @@ async fn a_backup_made_during_writes_is_a_consistent_snapshot() {
         assert!((before..=before + written).contains(&target.count("people").await));
         // A person, the event and the opt-in are written in one transaction.
         for halves in [
-            "SELECT COUNT(*) FROM people WHERE first_download NOT IN (SELECT id FROM events)",
+            "SELECT COUNT(*) FROM people WHERE first_download NOT IN (SELECT id FROM signups)",
             "SELECT COUNT(*) FROM people WHERE opt_in NOT IN (SELECT id FROM consents)",
-            "SELECT COUNT(*) FROM events WHERE address NOT IN (SELECT address FROM people)",
+            "SELECT COUNT(*) FROM signups WHERE address NOT IN (SELECT address FROM people)",
             "SELECT COUNT(*) FROM consents WHERE address NOT IN (SELECT address FROM people)",
         ] {
             assert_eq!(target.number(halves).await, 0, "{halves}");

@@ -240,7 +240,7 @@ async fn lengths_count_code_points() {
             service.post(path, &json!({ "email": "ada@example.com", "source": source })).await.expect_ok();
         }
         service.post("/api/contact", &json!({ "email": "a@b.co", "name": name, "message": "Hi" })).await.expect_ok();
-        assert_eq!(service.database.texts("SELECT source FROM events").await, [source.clone(), source]);
+        assert_eq!(service.database.texts("SELECT source FROM signups").await, [source.clone(), source]);
         assert_eq!(service.database.texts("SELECT name FROM messages").await, [name]);
     })
     .await;
@@ -311,7 +311,7 @@ async fn a_nul_is_stored_as_the_replacement_character() {
     on_each_database(async |service| {
         service.post("/api/download", &json!({ "email": "a@b.co", "source": "a\0b" })).await.expect_ok();
         service.post("/api/contact", &json!({ "email": "a@b.co", "name": "\0", "message": "a\0\0" })).await.expect_ok();
-        assert_eq!(service.database.texts("SELECT source FROM events").await, ["a\u{fffd}b"]);
+        assert_eq!(service.database.texts("SELECT source FROM signups").await, ["a\u{fffd}b"]);
         assert_eq!(service.database.texts("SELECT name FROM messages").await, ["\u{fffd}"]);
         assert_eq!(service.database.texts("SELECT body FROM messages").await, ["a\u{fffd}\u{fffd}"]);
 

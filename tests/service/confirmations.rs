@@ -4,13 +4,13 @@ mod asking;
 
 use std::time::Duration;
 
-use porchlight::actions::{ConfirmationSender, ConfirmationStep};
+use porchlight::actions::{ConfirmationTexts, OutboxSender, SendStep};
 use porchlight::config::RawSettings;
 use porchlight::domain::base_url::BaseUrl;
 use porchlight::domain::limits::CONFIRMATION_PERIOD;
 use porchlight::domain::mailbox::Mailbox;
 use porchlight::domain::relay::Relay;
-use porchlight::mail::Mailer;
+use porchlight::mail::{MailAddress, Mailer};
 use porchlight::site::{ConfirmationTemplate, Content};
 use porchlight::store::{Database as StoredIn, Store};
 use reqwest::Method;
@@ -39,7 +39,7 @@ pub(super) fn confirming() -> RawSettings {
 struct Fixture {
     service: Service,
     server: MailServer,
-    sender: ConfirmationSender,
+    sender: OutboxSender,
 }
 
 async fn on_each_database(test: impl AsyncFn(&mut Fixture)) {
@@ -52,14 +52,17 @@ async fn on_each_database(test: impl AsyncFn(&mut Fixture)) {
     }
 }
 
-fn sender(service: &Service, server: &MailServer) -> ConfirmationSender {
+fn sender(service: &Service, server: &MailServer) -> OutboxSender {
     let base_url = BaseUrl::parse(BASE_URL).expect("a URL");
     let from = Mailbox::parse("Troupe <hello@troupe.example>").expect("a sender");
-    ConfirmationSender {
+    OutboxSender {
         store: Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store"),
         mailer: Mailer::new(Relay::parse(&server.url()).expect("a mail server"), &from).expect("a sender"),
-        template: ConfirmationTemplate::read(&Content::default(), base_url.clone()).expect("a template"),
-        base_url,
+        to: MailAddress::from_mailbox(&from).expect("a recipient"),
+        confirmations: Some(ConfirmationTexts {
+            template: ConfirmationTemplate::read(&Content::default(), base_url.clone()).expect("a template"),
+            base_url,
+        }),
         clock: service.clock.clone(),
     }
 }
@@ -83,13 +86,13 @@ impl Fixture {
         self.service.post("/api/download", &order).await.expect_ok();
     }
 
-    async fn step(&self) -> ConfirmationStep {
+    async fn step(&self) -> SendStep {
         self.sender.step().await.expect("a database that answers")
     }
 
     /// Steps for as long as mails go, and returns those that arrived.
     async fn mails(&mut self) -> Vec<ReceivedMail> {
-        while let ConfirmationStep::Sent = self.step().await {}
+        while let SendStep::Sent = self.step().await {}
         self.server.mails().await
     }
 
@@ -191,7 +194,7 @@ async fn an_opt_in_that_nobody_confirms_is_forgotten_after_thirty_days() {
         let bob = fixture.person("bob@example.com");
         assert_eq!((&bob["pending"], &bob["consents"], &bob["downloads"]), (&json!(false), &json!([]), &json!(1)));
         assert_eq!(fixture.recipients().await, ["ada@example.com"], "what was confirmed stays");
-        for table in ["confirmations", "asked_addresses"] {
+        for table in ["confirmations", "asked_mailboxes"] {
             assert_eq!(fixture.service.database.count(table).await, 0, "{table}");
         }
     })
@@ -283,7 +286,7 @@ async fn an_opt_in_whose_signup_an_older_version_purged_waits_no_longer() {
         fixture.opt_in("ada@example.com").await;
         fixture.service.database.execute("DELETE FROM consents").await;
         assert!(fixture.mails().await.is_empty());
-        assert!(matches!(fixture.step().await, ConfirmationStep::Idle(None)), "the sender has nothing to do");
+        assert!(matches!(fixture.step().await, SendStep::Idle(None)), "the sender has nothing to do");
 
         let link = fixture.asked("ada@example.com").await;
         fixture.service.database.execute("DELETE FROM consents").await;

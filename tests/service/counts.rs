@@ -112,7 +112,7 @@ async fn what_was_counted_as_it_happened_is_what_a_recount_gives() {
         assert_eq!(total(&database, "opt-in").await, database.count("consents").await);
         assert_eq!(total(&database, "message").await, database.count("messages").await);
         assert_eq!(total(&database, "download").await + total(&database, "join").await, database.count("events").await);
-        let imported = "INSERT INTO events (id, address, kind, at, via) VALUES ('1', 'z@example.com', 'download', 0, 'import'); \
+        let imported = "INSERT INTO signups (id, address, kind, at, via) VALUES ('1', 'z@example.com', 'download', 0, 'import'); \
                         INSERT INTO people (address, email, first_seen_at, first_download) \
                         VALUES ('z@example.com', 'z@example.com', 0, '1')";
         database.execute(imported).await;
@@ -181,7 +181,7 @@ async fn a_write_repeated_after_an_ambiguous_commit_is_counted_once() {
         let database = StoredIn::parse(service.database.url()).expect("a database");
         let (writer, written) = Writer::start(&database, None).expect("a writer");
         let (at, email) = (service.clock.now(), EmailAddress::parse("ada@example.com").expect("an address"));
-        let kind = SignupKind::Download { opt_in: OptInRequest::Immediate, requires_release: false };
+        let kind = SignupKind::Download { opt_in: OptInRequest::Immediate };
         let signup = SignupRecord { id: Uuid::max(), kind, email: email.clone(), source: None, via: Via::Site, at };
         let text = MessageText::parse("Hello").expect("a message");
         let message = ReceivedMessage { id: Uuid::max(), contact: ContactMessage { name: None, email, text }, at };

@@ -69,7 +69,7 @@ async fn an_opt_in_is_kept_with_what_it_was_given_through() {
             "the opt-in that turned the email on"
         );
         assert_eq!(
-            service.database.texts("SELECT kind || ' ' || source FROM events ORDER BY source").await,
+            service.database.texts("SELECT kind || ' ' || source FROM signups ORDER BY source").await,
             ["download another", "download my-agent"]
         );
     })
@@ -81,7 +81,7 @@ async fn only_the_address_is_required_and_nothing_is_invented() {
     on_each_database(async |service| {
         service.post(PATH, &json!({ "email": "ada@example.com" })).await.expect_ok();
         assert!(!service.database.has_updates_on("ada@example.com").await);
-        assert_eq!(service.database.number("SELECT COUNT(*) FROM events WHERE source IS NULL").await, 1);
+        assert_eq!(service.database.number("SELECT COUNT(*) FROM signups WHERE source IS NULL").await, 1);
         assert_eq!(service.database.traces().await, 5, "one person and one event, each counted, and from where");
     })
     .await;

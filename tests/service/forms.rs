@@ -16,7 +16,7 @@ async fn the_download_form_leads_to_the_page_that_helps_on() {
         let answer = submit(service, "/download", "email=ada%40example.com&website_confirm=").await;
         assert_eq!((answer.status.as_u16(), answer.header("location")), (303, "/download/started"));
         assert_eq!(answer.header("cache-control"), "no-store");
-        assert_eq!(service.database.texts("SELECT source FROM events WHERE via = 'site'").await, ["site"]);
+        assert_eq!(service.database.texts("SELECT source FROM signups WHERE via = 'site'").await, ["site"]);
         assert!(!service.database.has_updates_on("ada@example.com").await);
 
         submit(service, "/download", "email=ada%40example.com&updates=on").await;

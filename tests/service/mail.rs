@@ -16,7 +16,7 @@ mod wrong_clock;
 
 use std::time::Duration;
 
-use porchlight::actions::{ForwardStep, Forwarder};
+use porchlight::actions::{OutboxSender, SendStep};
 use porchlight::config::RawSettings;
 use porchlight::domain::mailbox::Mailbox;
 use porchlight::domain::relay::Relay;
@@ -33,7 +33,7 @@ const TO: &str = "makers@troupe.example";
 struct MailFixture {
     service: Service,
     server: MailServer,
-    forwarder: Forwarder,
+    forwarder: OutboxSender,
 }
 
 /// Runs the same test on SQLite and on PostgreSQL, with a mail server that accepts everything.
@@ -59,13 +59,14 @@ async fn on(database: Database, test: &impl AsyncFn(&mut MailFixture)) {
     fixture.service.stop().await;
 }
 
-fn forwarder(service: &Service, smtp_url: &str) -> Forwarder {
+fn forwarder(service: &Service, smtp_url: &str) -> OutboxSender {
     let database = StoredIn::parse(service.database.url()).expect("a database");
     let relay = Relay::parse(smtp_url).expect("a mail server");
-    Forwarder {
+    OutboxSender {
         store: Store::open(&database).expect("a store"),
         mailer: Mailer::new(relay, &Mailbox::parse(FROM).expect("a sender")).expect("a sender"),
         to: MailAddress::from_mailbox(&Mailbox::parse(TO).expect("a recipient")).expect("a recipient"),
+        confirmations: None,
         clock: service.clock.clone(),
     }
 }
@@ -86,18 +87,18 @@ impl MailFixture {
         }
     }
 
-    async fn step(&self) -> ForwardStep {
+    async fn step(&self) -> SendStep {
         self.forwarder.step().await.expect("a database that answers")
     }
 
     /// Steps for as long as mails go.
     async fn run(&self) {
-        while let ForwardStep::Sent = self.step().await {}
+        while let SendStep::Sent = self.step().await {}
     }
 
     async fn failed_step(&self) -> SendFailure {
         match self.step().await {
-            ForwardStep::Failed(trouble) => trouble,
+            SendStep::Failed(trouble) => trouble,
             other => panic!("{other:?}"),
         }
     }
@@ -105,14 +106,14 @@ impl MailFixture {
     /// Advances the clock to the next try; returns by how much.
     async fn advance_to_next_try(&self) -> Duration {
         let now = self.service.clock.now();
-        let ForwardStep::Idle(Some(then)) = self.step().await else { panic!("there is something to do already") };
+        let SendStep::Idle(Some(then)) = self.step().await else { panic!("there is something to do already") };
         let pause = now.until(then);
         self.service.clock.advance(pause);
         pause
     }
 
     async fn states(&self) -> Vec<String> {
-        self.service.database.texts("SELECT state FROM outbox ORDER BY message").await
+        self.service.database.texts("SELECT state FROM outbox ORDER BY id").await
     }
 }
 

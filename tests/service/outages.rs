@@ -32,7 +32,7 @@ async fn writes_work(service: &Service) {
         service.post(path, &example).await.expect_ok();
     }
     assert_eq!(service.database.texts("SELECT address FROM people").await, ["ada@example.com"]);
-    assert_eq!(service.database.texts("SELECT kind FROM events ORDER BY kind").await, ["download", "join"]);
+    assert_eq!(service.database.texts("SELECT kind FROM signups ORDER BY kind").await, ["download", "join"]);
     assert_eq!(service.database.texts("SELECT body FROM messages").await, ["Hello"]);
 }
 

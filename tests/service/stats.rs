@@ -62,7 +62,7 @@ async fn statistics_use_only_the_counts_and_stay_when_people_are_erased() {
         add_events(service).await;
         let before = stats(service, &["--since", "2026-11-15"]);
         let rows =
-            "DELETE FROM outbox; DELETE FROM messages; DELETE FROM consents; DELETE FROM events; DELETE FROM people";
+            "DELETE FROM outbox; DELETE FROM messages; DELETE FROM consents; DELETE FROM signups; DELETE FROM people";
         service.database.execute(rows).await;
         assert_eq!(stats(service, &["--since", "2026-11-15"]), before);
     })

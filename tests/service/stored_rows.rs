@@ -106,7 +106,7 @@ async fn a_release_that_could_not_be_published_today_hides_no_other() {
     on_each_database(async |service| {
         for (version, notes) in [("1.0.0", "n".repeat(70 * 1024)), ("1.1.0", "Fine".to_owned())] {
             let insert = format!(
-                "INSERT INTO releases (version, file, elsewhere, length, sha256, notes, build, minimum_macos, prerelease, \
+                "INSERT INTO releases (version, file, external_url, length, sha256, notes, build, minimum_macos, prerelease, \
                  published) VALUES ('{version}', 'T-{version}.dmg', 'https://dl.example/{version}.dmg', 1, '{}', '{notes}', \
                  'build one', 'fourteen', 0, 0)",
                 "0".repeat(64)

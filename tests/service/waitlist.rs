@@ -17,8 +17,8 @@ async fn a_join_is_answered_and_kept_with_its_source() {
 
         let database = &service.database;
         assert_eq!(database.texts("SELECT email FROM people").await, ["Ada@example.com"]);
-        assert_eq!(database.texts("SELECT kind FROM events").await, ["join"]);
-        assert_eq!(database.texts("SELECT source FROM events").await, ["my-agent"]);
+        assert_eq!(database.texts("SELECT kind FROM signups").await, ["join"]);
+        assert_eq!(database.texts("SELECT source FROM signups").await, ["my-agent"]);
     })
     .await;
 }

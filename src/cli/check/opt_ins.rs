@@ -1,18 +1,19 @@
 //! Checks how the opt-ins to the monthly letter came about.
 
 use super::finding::Finding;
+use crate::actions::confirmations_in_words;
 use crate::config::Settings;
 use crate::domain::plural::quantity;
-use crate::store::{OptInCounts, Store};
+use crate::store::{MailKind, OptInCounts, Store};
 
 /// Returns nothing if there is nothing to say.
 pub(super) async fn check_opt_ins(settings: &Settings, store: &Store) -> Option<Finding> {
     const NAME: &str = "opt-ins";
     let counts = store.opt_in_counts().await.ok()?;
-    let mails = store.confirmation_mails().await.ok()?;
+    let mails = store.backlog(MailKind::Confirmation).await.ok()?;
     let mut sentences = opt_in_sentences(counts, settings.confirm_updates);
-    if mails.waiting + mails.failed > 0 {
-        sentences.push(format!("{}.", mails.in_words()));
+    if mails.waiting + mails.leased + mails.failed > 0 {
+        sentences.push(format!("{}.", confirmations_in_words(&mails)));
     }
     match (sentences.is_empty(), counts.unconfirmed_from_programs + mails.failed > 0) {
         (true, _) => None,

@@ -63,9 +63,12 @@ pub(super) async fn check_database(settings: &Settings) -> (Finding, Option<Stor
             (finding, Some(store))
         }
         Err(StoreFailure::Unusable(why)) => (Finding::failed(NAME, format!("{database}: {why}.")), None),
-        Err(StoreFailure::Unavailable(why) | StoreFailure::Rejected(why) | StoreFailure::InvalidData(why)) => {
-            (Finding::failed(NAME, format!("{database} cannot be used: {why}.")), None)
-        }
+        Err(
+            StoreFailure::Unavailable(why)
+            | StoreFailure::Conflict(why)
+            | StoreFailure::Rejected(why)
+            | StoreFailure::InvalidData(why),
+        ) => (Finding::failed(NAME, format!("{database} cannot be used: {why}.")), None),
         Err(damaged @ StoreFailure::Damaged(_)) => {
             (Finding::failed(NAME, damaged.sentence(&format!("{database} cannot be used"))), None)
         }

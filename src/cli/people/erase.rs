@@ -1,24 +1,34 @@
 //! `porchlight people erase`
 
 use super::{PeopleFailure, find_person};
-use crate::actions::erase_person;
 use crate::cli::{CommandFailure, confirm, eprint_line};
 use crate::clock::Clock;
 use crate::domain::email::EmailAddress;
-use crate::store::{ScrubOutcome, Store};
+use crate::store::Store;
 
-pub(super) async fn erase(store: &Store, email: &EmailAddress, yes: bool) -> Result<(), CommandFailure> {
+pub(super) async fn erase(store: &Store, email: &EmailAddress, vacuum: bool, yes: bool) -> Result<(), CommandFailure> {
     let typed = email.as_typed();
-    find_person(store, email).await?;
-    if !confirm(&format!("Erase everything stored about {typed}?"), yes)? {
+    let found = find_person(store, email).await;
+    if !vacuum {
+        found?;
+    }
+    let question = if vacuum {
+        format!(
+            "Erase everything stored about {typed}, and rewrite the database files? The service refuses signups and messages \
+             meanwhile."
+        )
+    } else {
+        format!("Erase everything stored about {typed}?")
+    };
+    if !confirm(&question, yes)? {
         eprint_line("Nothing was erased.");
         return Ok(());
     }
-    let erased = erase_person(store, email, Clock::System.now()).await;
-    let (erased, scrubbed) = erased.map_err(PeopleFailure::Incomplete)?;
+    let erased = store.erase(email, Clock::System.now()).await;
+    let erased = erased.map_err(|failure| PeopleFailure::Incomplete(failure.into()))?;
     eprint_line(&format!(
         "{typed} was erased (downloads and joins: {}, opt-ins: {}, messages: {}, letters: {}).",
-        erased.events, erased.consents, erased.messages, erased.letters
+        erased.signups, erased.consents, erased.messages, erased.letters
     ));
     let kept = store.person_record(email).await?;
     if kept.suppression.is_some() {
@@ -30,32 +40,20 @@ pub(super) async fn erase(store: &Store, email: &EmailAddress, yes: bool) -> Res
     if kept.asked_at.is_some() {
         eprint_line("Kept as a hash for 30 days: the address was asked to confirm an opt-in.");
     }
-    eprint_line(&scrub_report(&scrubbed));
-    eprint_line("Backups, exported lists and messages in your mailbox are not changed.");
-    Ok(())
-}
-
-/// Says what is left of deleted rows.
-fn scrub_report(outcome: &ScrubOutcome) -> String {
-    match outcome {
-        ScrubOutcome::Clean => "Nothing is left in the database file and its WAL.".to_owned(),
-        ScrubOutcome::LeftInWal => {
-            "Another process is reading the database, perhaps a backup. The WAL (*-wal) still holds the erased data \
-             until it is overwritten or the service stops."
-                .to_owned()
-        }
-        ScrubOutcome::LeftInFile(error) => format!(
-            "Older copies of the erased data may remain in unused parts of the database file: they could not be \
-             overwritten ({error}). Stop the service and run `sqlite3 FILE VACUUM` to remove them."
-        ),
-        ScrubOutcome::Vacuumed => {
-            "The tables were vacuumed. The WAL of PostgreSQL, its archives and older backups keep the erased data until \
-             they are rotated."
-                .to_owned()
-        }
-        ScrubOutcome::NotVacuumed(error) => format!(
-            "The tables could not be vacuumed ({error}): PostgreSQL keeps the erased data in them until its next vacuum, \
-             and in the WAL, its archives and older backups until they are rotated."
-        ),
+    if vacuum {
+        store.vacuum().await.map_err(PeopleFailure::NotVacuumed)?;
+        eprint_line("The database files were rewritten, so nothing is left in them.");
+    } else {
+        eprint_line(
+            "Unused parts of the database files may hold old bytes until they are overwritten; `--vacuum` clears them.",
+        );
     }
+    if erased.is_left_in_wal && !vacuum {
+        eprint_line(
+            "Another process is reading the database, perhaps a backup. The WAL (*-wal) still holds the erased data until \
+             it is overwritten or the service stops.",
+        );
+    }
+    eprint_line("Backups, archives of the WAL, exported lists and messages in your mailbox are not changed.");
+    Ok(())
 }

@@ -1,30 +1,10 @@
 //! Writes one batch, and finds the writes in it that the database rejects.
 
-use std::time::Duration;
-
 use tokio::time::{Instant, timeout_at};
 
 use super::{QueuedWrite, Record, Reply};
 use crate::store::failure::MAX_ATTEMPTS;
 use crate::store::{Store, StoreFailure};
-
-/// For everything that was taken from the queue at once, including retries and smaller batches: less than the time that a
-/// caller waits for its reply.
-const BATCH_TIMEOUT: Duration = Duration::from_secs(4);
-
-/// When the callers of a batch need their replies.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct BatchDeadline(Instant);
-
-impl BatchDeadline {
-    pub(super) fn starting_at(began: Instant) -> Self {
-        Self(began + BATCH_TIMEOUT)
-    }
-
-    fn has_passed(self) -> bool {
-        Instant::now() >= self.0
-    }
-}
 
 /// Writes and the channels for their results, in the same order.
 struct Batch<R: Record> {
@@ -63,13 +43,12 @@ impl<R: Record> Batch<R> {
 /// alone: one of 1024 takes about twenty transactions. Writes that are not finished at the deadline fail.
 pub(super) async fn write_batch<R: Record>(
     store: &Store,
-    memory: &mut R::Memory,
     writes: Vec<QueuedWrite<R>>,
-    deadline: BatchDeadline,
+    deadline: Instant,
 ) -> Result<(), StoreFailure> {
     let (mut batches, mut accepts_writes) = (vec![Batch::new(writes)], false);
     while let Some(batch) = batches.pop() {
-        let rejection = match insert_with_retries(store, memory, &batch.records, deadline).await {
+        let rejection = match insert_with_retries(store, &batch.records, deadline).await {
             Ok(outputs) => {
                 batch.succeed(outputs);
                 accepts_writes = true;
@@ -86,7 +65,7 @@ pub(super) async fn write_batch<R: Record>(
             for batch in batches.into_iter().chain([batch]) {
                 batch.fail(&failure);
             }
-            return if accepts_writes && deadline.has_passed() { Ok(()) } else { Err(failure) };
+            return if accepts_writes && Instant::now() >= deadline { Ok(()) } else { Err(failure) };
         }
         accepts_writes = true;
         match batch.records.len() {
@@ -98,33 +77,29 @@ pub(super) async fn write_batch<R: Record>(
 }
 
 /// Checks whether the database accepts other writes.
-async fn probe(store: &Store, deadline: BatchDeadline) -> Result<(), StoreFailure> {
-    timeout_at(deadline.0, store.probe_write()).await.unwrap_or_else(|_| Err(StoreFailure::timed_out()))
+async fn probe(store: &Store, deadline: Instant) -> Result<(), StoreFailure> {
+    timeout_at(deadline, store.probe_write()).await.unwrap_or_else(|_| Err(StoreFailure::timed_out()))
 }
 
 async fn insert_with_retries<R: Record>(
     store: &Store,
-    memory: &mut R::Memory,
     records: &[R],
-    deadline: BatchDeadline,
+    deadline: Instant,
 ) -> Result<Vec<R::Output>, StoreFailure> {
     let attempts = async {
         for _ in 1..MAX_ATTEMPTS {
-            match R::insert(store, memory, records).await {
-                Err(error) if StoreFailure::is_conflict(&error) => {}
+            match R::insert(store, records).await {
+                Err(StoreFailure::Conflict(_)) => {}
                 result => return result,
             }
         }
-        R::insert(store, memory, records).await
+        R::insert(store, records).await
     };
     // `timeout_at` alone would begin another transaction after the deadline.
-    if deadline.has_passed() {
+    if Instant::now() >= deadline {
         return Err(StoreFailure::timed_out());
     }
-    match timeout_at(deadline.0, attempts).await {
-        Ok(result) => result.map_err(StoreFailure::from),
-        Err(_) => Err(StoreFailure::timed_out()),
-    }
+    timeout_at(deadline, attempts).await.unwrap_or_else(|_| Err(StoreFailure::timed_out()))
 }
 
 #[cfg(test)]
@@ -146,13 +121,11 @@ mod tests {
 
     impl Record for Counted {
         type Output = usize;
-        type Memory = ();
 
-        async fn insert(store: &Store, (): &mut (), batch: &[Self]) -> Result<Vec<usize>, sqlx::Error> {
+        async fn insert(store: &Store, batch: &[Self]) -> Result<Vec<usize>, StoreFailure> {
             TRANSACTIONS.fetch_add(1, Ordering::Relaxed);
-            let Store::Sqlite(pool) = store else { unreachable!("the tests use SQLite") };
             if batch.iter().any(|record| record.is_poison) {
-                sqlx::query("INSERT INTO people (address) VALUES (NULL)").execute(pool).await?;
+                store.run("INSERT INTO people (address) VALUES (NULL)", &[]).await?;
             }
             Ok(batch.iter().map(|record| record.number).collect())
         }
@@ -169,17 +142,17 @@ mod tests {
     async fn write(
         store: &Store,
         is_poison: impl Fn(usize) -> bool,
-        deadline: BatchDeadline,
+        deadline: Instant,
     ) -> (Result<(), StoreFailure>, Vec<Result<usize, StoreFailure>>, usize) {
         let before = TRANSACTIONS.load(Ordering::Relaxed);
         let (writes, replies): (Vec<_>, Vec<_>) = (0..1024)
             .map(|number| {
                 let (reply, result) = oneshot::channel();
                 let record = Counted { number, is_poison: is_poison(number) };
-                (QueuedWrite { record, reply, deadline: deadline.0 }, result)
+                (QueuedWrite { record, reply, deadline }, result)
             })
             .unzip();
-        let written = write_batch(store, &mut (), writes, deadline).await;
+        let written = write_batch(store, writes, deadline).await;
         let mut results = Vec::new();
         for reply in replies {
             results.push(reply.await.unwrap());
@@ -191,7 +164,7 @@ mod tests {
     #[tokio::test]
     async fn rejected_writes_are_found_by_halves_and_only_if_others_are_accepted() {
         let (store, _folder) = store().await;
-        let later = BatchDeadline(Instant::now() + Duration::from_mins(10));
+        let later = Instant::now() + std::time::Duration::from_mins(10);
         for poison in [0, 511, 700, 1023] {
             let (written, results, transactions) = write(&store, |number| number == poison, later).await;
             assert!(written.is_ok());
@@ -204,15 +177,14 @@ mod tests {
             assert_eq!(transactions, 21);
         }
 
-        let passed = BatchDeadline(Instant::now());
+        let passed = Instant::now();
         let (written, results, transactions) = write(&store, |number| number == 700, passed).await;
         assert!(matches!(written, Err(StoreFailure::Unavailable(_))), "nothing was stored in time: {written:?}");
         assert!(results.iter().all(|result| matches!(result, Err(StoreFailure::Unavailable(_)))));
         assert_eq!(transactions, 0);
 
-        let Store::Sqlite(pool) = &store else { unreachable!("a SQLite database") };
         let trigger = "CREATE TRIGGER refuse BEFORE INSERT ON outbox BEGIN SELECT RAISE(ABORT, 'no writes today'); END";
-        sqlx::query(trigger).execute(pool).await.unwrap();
+        store.run(trigger, &[]).await.unwrap();
         let (written, results, transactions) = write(&store, |_| true, later).await;
         assert!(written.unwrap_err().to_string().contains("no writes today"));
         assert!(results.iter().all(Result::is_err));

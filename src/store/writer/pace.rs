@@ -7,46 +7,29 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::store::timeouts::MAX_BATCH_DURATION;
+
 /// Most writes in one batch.
 const MAX_WRITES: usize = 1024;
 /// Fewest writes that a batch may hold. A database that stores fewer in a second is no use.
 const MIN_WRITES: usize = 16;
 /// The first limit. It doubles quickly if the database is fast.
 const FIRST_LIMIT: usize = 64;
-/// Writes that arrive while a batch is written wait for its end and for the next one, in less than their timeout.
-const MAX_BATCH_DURATION: Duration = Duration::from_secs(1);
 
 /// The pace at which the database stores batches.
 #[derive(Debug)]
 pub(super) struct Pace {
     limit: usize,
-    last: Batch,
-    before_last: Batch,
-    /// When the batches in flight were begun, in their order.
-    begun: Vec<Instant>,
-}
-
-#[derive(Clone, Copy, Debug, Default)]
-struct Batch {
-    writes: usize,
-    duration: Duration,
-}
-
-impl Batch {
-    fn is_slow(self) -> bool {
-        self.duration > MAX_BATCH_DURATION
-    }
-
-    /// How many writes this batch would have stored in [`MAX_BATCH_DURATION`].
-    fn writes_in_time(self) -> usize {
-        let nanos = self.duration.as_nanos().max(1);
-        usize::try_from(self.writes as u128 * MAX_BATCH_DURATION.as_nanos() / nanos).unwrap_or(MAX_WRITES)
-    }
+    /// How long the last two batches took.
+    last: Duration,
+    before_last: Duration,
+    /// When the batch in flight was begun.
+    begun: Option<Instant>,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { limit: FIRST_LIMIT, last: Batch::default(), before_last: Batch::default(), begun: Vec::new() }
+        Self { limit: FIRST_LIMIT, last: Duration::ZERO, before_last: Duration::ZERO, begun: None }
     }
 }
 
@@ -56,52 +39,36 @@ impl Pace {
         self.limit
     }
 
-    /// A batch begins.
-    pub(super) fn begin(&mut self, now: Instant) {
-        self.begun.push(now);
+    pub(super) const fn begin(&mut self, now: Instant) {
+        self.begun = Some(now);
     }
 
-    /// A batch was stored or failed.
+    /// A batch was stored or failed. One that failed late may have been too large.
     pub(super) fn end(&mut self, began: Instant, now: Instant, writes: usize, is_stored: bool) {
-        self.begun.retain(|other| *other != began);
+        self.begun = None;
         let duration = now - began;
-        if writes == 0 {
-            return;
-        }
         if is_stored {
-            self.record(writes, duration);
-        } else {
-            self.record_failure(writes, duration);
+            (self.before_last, self.last) = (self.last, duration);
         }
-    }
-
-    fn record(&mut self, writes: usize, duration: Duration) {
-        self.before_last = self.last;
-        self.last = Batch { writes, duration };
-        let both = [self.before_last, self.last];
-        if both.iter().all(|batch| batch.is_slow()) {
-            self.lower_to(both.map(Batch::writes_in_time).into_iter().fold(0, usize::max));
+        if !is_stored && duration > MAX_BATCH_DURATION {
+            self.limit = (self.limit / 4).max(MIN_WRITES);
+        } else if self.usual_duration() > MAX_BATCH_DURATION {
+            self.limit = (self.limit / 2).max(MIN_WRITES);
         } else if writes >= self.limit && duration <= MAX_BATCH_DURATION / 2 {
-            self.limit = (2 * self.limit).min(MAX_WRITES);
+            self.limit = (self.limit * 2).min(MAX_WRITES);
         }
     }
 
-    /// If a batch that failed took long, it may have been too large.
-    fn record_failure(&mut self, writes: usize, duration: Duration) {
-        if (Batch { writes, duration }).is_slow() {
-            self.lower_to(writes / 4);
-        }
+    fn usual_duration(&self) -> Duration {
+        self.last.min(self.before_last)
     }
 
-    fn lower_to(&mut self, writes: usize) {
-        self.limit = self.limit.min(writes.max(MIN_WRITES));
-    }
-
-    /// Estimates how long it takes to store so many writes. A batch takes at least as long as the one in flight has taken already.
+    /// Estimates how long it takes to store these writes. A batch takes at least as long as the one in flight has taken
+    /// already.
     pub(super) fn expected_duration(&self, writes: usize, now: Instant) -> Duration {
         let batches = u32::try_from(writes.div_ceil(self.limit)).unwrap_or(u32::MAX);
-        let in_flight = self.begun.first().map_or(Duration::ZERO, |began| now - *began);
-        self.last.duration.min(self.before_last.duration).max(in_flight).saturating_mul(batches)
+        let in_flight = self.begun.map_or(Duration::ZERO, |begun| now - begun);
+        self.usual_duration().max(in_flight).saturating_mul(batches)
     }
 }
 
@@ -109,12 +76,18 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// Stores batches that are as large as allowed, and returns the size of the last one.
+    /// Stores batches that are as large as allowed, and returns the limit after the last one.
     fn store_batches(pace: &mut Pace, count: usize, duration: impl Fn(usize) -> Duration) -> usize {
         for _ in 0..count {
-            pace.record(pace.limit(), duration(pace.limit()));
+            let began = Instant::now();
+            pace.end(began, began + duration(pace.limit()), pace.limit(), true);
         }
         pace.limit()
+    }
+
+    fn fail(pace: &mut Pace, duration: Duration) {
+        let began = Instant::now();
+        pace.end(began, began + duration, 1000, false);
     }
 
     fn millis(millis: usize) -> Duration {
@@ -145,8 +118,9 @@ mod tests {
     fn a_single_slow_batch_changes_nothing() {
         let mut pace = Pace::default();
         store_batches(&mut pace, 10, |_| millis(5));
-        pace.record(3, millis(1500));
-        assert_eq!((pace.limit(), pace.expected_duration(1024, Instant::now())), (MAX_WRITES, millis(5)));
+        let began = Instant::now();
+        pace.end(began, began + millis(1500), 3, true);
+        assert_eq!((pace.limit(), pace.expected_duration(1024, began)), (MAX_WRITES, millis(5)));
     }
 
     #[test]
@@ -158,11 +132,13 @@ mod tests {
     fn a_batch_that_failed_late_makes_the_next_ones_smaller_and_one_that_failed_at_once_does_not() {
         let mut pace = Pace::default();
         store_batches(&mut pace, 10, |_| millis(5));
-        pace.record_failure(1000, millis(1));
+        fail(&mut pace, millis(1));
         assert_eq!(pace.limit(), MAX_WRITES);
-        pace.record_failure(1000, millis(4000));
-        assert_eq!(pace.limit(), 250);
-        pace.record_failure(1, millis(4000));
+        fail(&mut pace, millis(4000));
+        assert_eq!(pace.limit(), 256);
+        for _ in 0..3 {
+            fail(&mut pace, millis(4000));
+        }
         assert_eq!(pace.limit(), MIN_WRITES);
     }
 

@@ -28,7 +28,7 @@ pub(crate) async fn latest(app: App, request: Request) -> Response {
     if request.uri().path() != latest_path(name) {
         return pages::fallback(&app, &request);
     }
-    let releases = app.service().catalog.current().await;
+    let releases = app.service().catalog.cached();
     match (&app.service().newest_image, releases.newest()) {
         (NewestImage::External(url), _) => redirect(url),
         (_, Some(release)) => redirect(release.external_url.as_deref().unwrap_or(&listing::path(release))),
@@ -42,7 +42,7 @@ pub(crate) async fn latest(app: App, request: Request) -> Response {
 /// Serves the image of one version.
 pub(crate) async fn image(app: App, request: Request) -> Response {
     let file = request.uri().path().rsplit('/').next().unwrap_or_default();
-    let releases = app.service().catalog.current().await;
+    let releases = app.service().catalog.cached();
     let Some(release) = releases.find_file(file).filter(|release| request.uri().path() == listing::path(release))
     else {
         return pages::fallback(&app, &request);

@@ -100,7 +100,7 @@ async fn a_backup_that_was_cut_short_damaged_or_changed_is_not_restored() {
 #[tokio::test]
 async fn a_release_that_leads_to_a_script_is_never_offered() {
     let (folder, backup) = some_backup().await;
-    let set = "UPDATE releases SET elsewhere = 'javascript:alert(1)' WHERE version = '1.6.0'";
+    let set = "UPDATE releases SET external_url = 'javascript:alert(1)' WHERE version = '1.6.0'";
     Database::sqlite_at(&backup.join("porchlight.db")).execute(set).await;
     for target in each_database().await {
         refused(restore(&backup, &target, folder.path()), "rows of the table releases were changed");
@@ -279,7 +279,7 @@ async fn older_backup(folder: &Path, version: i64) {
     let numbers = "WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 3000)";
     for rows in [
         "INSERT INTO people SELECT 'p' || n || '@example.com', 'P' || n || '@example.com', n, 'e' || n, NULL, NULL",
-        "INSERT INTO events SELECT 'e' || n, 'p' || n || '@example.com', 'download', n, 'api', 'tests'",
+        "INSERT INTO signups SELECT 'e' || n, 'p' || n || '@example.com', 'download', n, 'api', 'tests'",
     ] {
         let (insert, select) = rows.split_once(" SELECT").expect("rows");
         database.execute(&format!("{insert} {numbers} SELECT{select} FROM numbers")).await;

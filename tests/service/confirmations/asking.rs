@@ -1,7 +1,7 @@
 //! Who is asked to confirm an opt-in, when, and how often.
 
 use futures_util::future::join_all;
-use porchlight::actions::ConfirmationStep;
+use porchlight::actions::SendStep;
 use porchlight::clock::Clock;
 use porchlight::domain::limits::MAX_CONFIRMATION_MAILS;
 use serde_json::json;
@@ -110,14 +110,14 @@ async fn at_most_three_hundred_people_are_asked_in_an_hour_and_the_rest_later() 
         loop {
             // Two instances share the limit.
             let (one, two) = tokio::join!(Box::pin(fixture.sender.step()), Box::pin(other.step()));
-            let idle = |step| matches!(step, Ok(ConfirmationStep::Idle(_)));
+            let idle = |step| matches!(step, Ok(SendStep::Idle(_)));
             if idle(one) && idle(two) {
                 break;
             }
         }
         let mut asked: Vec<_> = fixture.server.mails().await.into_iter().flat_map(|mail| mail.recipients).collect();
         assert_eq!(asked.len(), limit);
-        let ConfirmationStep::Idle(Some(later)) = fixture.step().await else { panic!("the limit is reached") };
+        let SendStep::Idle(Some(later)) = fixture.step().await else { panic!("the limit is reached") };
         assert_eq!(later, fixture.service.clock.now().after(HOUR));
         fixture.service.clock.advance(HOUR);
         let rest = fixture.mails().await;
@@ -136,10 +136,10 @@ async fn a_mail_that_fails_is_retried_with_the_same_message_id_and_a_refused_mai
     on_each_database(async |fixture| {
         fixture.opt_in("ada@example.com").await;
         fixture.server.command("drop answer").await;
-        assert!(matches!(fixture.step().await, ConfirmationStep::Failed(_)));
+        assert!(matches!(fixture.step().await, SendStep::Failed(_)));
         let first = fixture.server.mails().await;
         fixture.server.command("accept").await;
-        assert!(matches!(fixture.step().await, ConfirmationStep::Idle(Some(_))), "not at once");
+        assert!(matches!(fixture.step().await, SendStep::Idle(Some(_))), "not at once");
         fixture.service.clock.advance(HOUR);
         let again = fixture.mails().await;
         assert_eq!(again.len(), 1);
@@ -149,7 +149,7 @@ async fn a_mail_that_fails_is_retried_with_the_same_message_id_and_a_refused_mai
 
         fixture.opt_in("bob@example.com").await;
         fixture.server.command("reply recipient 554 5.7.1 relay access denied").await;
-        assert!(matches!(fixture.step().await, ConfirmationStep::Failed(_)));
+        assert!(matches!(fixture.step().await, SendStep::Failed(_)));
         let (_, checks) = fixture.command(&["check"]);
         assert!(checks.contains("1 person still waits for the mail"), "{checks}");
         fixture.server.command("accept").await;
@@ -158,7 +158,7 @@ async fn a_mail_that_fails_is_retried_with_the_same_message_id_and_a_refused_mai
 
         fixture.opt_in("nobody@example.com").await;
         fixture.server.command("reply recipient 550 5.1.1 no such user").await;
-        assert!(matches!(fixture.step().await, ConfirmationStep::Failed(_)));
+        assert!(matches!(fixture.step().await, SendStep::Failed(_)));
         fixture.server.command("accept").await;
         fixture.service.clock.advance(24 * HOUR);
         assert!(fixture.mails().await.is_empty(), "given up");
@@ -176,12 +176,10 @@ async fn a_mail_whose_next_try_is_a_year_ahead_because_the_clock_was_is_sent_now
         fixture.server.command("reply recipient 451 4.3.0 later").await;
         let mut ahead = sender(&fixture.service, &fixture.server);
         ahead.clock = Clock::manual(fixture.service.clock.now().after(365 * 24 * HOUR));
-        assert!(matches!(ahead.step().await, Ok(ConfirmationStep::Failed(_))));
+        assert!(matches!(ahead.step().await, Ok(SendStep::Failed(_))));
         ahead.store.close().await;
         fixture.server.command("accept").await;
-        assert!(
-            matches!(fixture.step().await, ConfirmationStep::Idle(Some(due)) if due == fixture.service.clock.now())
-        );
+        assert!(matches!(fixture.step().await, SendStep::Idle(Some(due)) if due == fixture.service.clock.now()));
         assert_eq!(fixture.mails().await.len(), 1);
     })
     .await;

@@ -172,7 +172,7 @@ impl Database {
             "events",
             "consents",
             "messages",
-            "message_digests",
+            "message_hashes",
             "outbox",
             "withdrawals",
             "suppressions",
@@ -289,7 +289,7 @@ impl Database {
 
     /// Blocks all writes until it is released.
     pub async fn lock(&self) -> Lock {
-        self.lock_tables("people, message_digests").await
+        self.lock_tables("people, message_hashes").await
     }
 
     /// Blocks publishing until it is released.

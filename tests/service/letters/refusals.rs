@@ -321,7 +321,7 @@ async fn a_suppressed_person_is_skipped_at_the_last_moment() {
         while !matches!(sender.step().await.unwrap(), LetterStep::Complete) {}
         assert!(fixture.recipients().await.is_empty());
         assert_eq!(fixture.status()["skipped"], 1);
-        let reasons = fixture.service.database.texts("SELECT trouble FROM letter_recipients").await;
+        let reasons = fixture.service.database.texts("SELECT last_error FROM letter_recipients").await;
         assert_eq!(reasons, ["suppressed"]);
         assert!(fixture.service.database.texts("SELECT month FROM letter_months").await.is_empty());
         sender.store.close().await;

@@ -52,7 +52,7 @@ async fn a_message_is_deleted_when_it_was_forwarded_longer_ago_than_the_setting_
         fixture.service.clock.advance(DAY);
         assert_eq!(pruner.step().await.unwrap(), 1);
         assert!(fixture.kept().await.is_empty());
-        assert_eq!(fixture.service.database.count("message_digests").await, 0);
+        assert_eq!(fixture.service.database.count("message_hashes").await, 0);
         pruner.store.close().await;
     })
     .await;
@@ -174,7 +174,7 @@ async fn the_service_deletes_messages_by_itself_and_says_how_many() {
     program.signal(rustix::process::Signal::TERM);
     program.end();
 
-    database.execute("UPDATE outbox SET at = 1 WHERE message = (SELECT MIN(id) FROM messages)").await;
+    database.execute("UPDATE outbox SET at = 1 WHERE id = (SELECT MIN(id) FROM messages)").await;
     let mut command = serve(folder.path(), &server.url());
     command.args(["--keep-messages", "24 months"]);
     let mut program = Program::start(command, "mail_server=127.0.0.1");

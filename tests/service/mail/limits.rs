@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use porchlight::actions::ForwardStep;
+use porchlight::actions::SendStep;
 use porchlight::domain::maker_mail::MakerMailKind;
 use porchlight::domain::time::Timestamp;
 use serde_json::json;
@@ -34,8 +34,8 @@ async fn a_flood_becomes_sixty_mails_an_hour_and_one_summary() {
             if number <= 200 {
                 fixture.write(&message(number)).await;
             }
-            while let ForwardStep::Sent = fixture.step().await {}
-            while let ForwardStep::Sent = other.step().await.expect("a database that answers") {}
+            while let SendStep::Sent = fixture.step().await {}
+            while let SendStep::Sent = other.step().await.expect("a database that answers") {}
             let now = fixture.service.clock.now();
             for mail in fixture.server.mails().await {
                 times.push(now);
@@ -122,10 +122,10 @@ async fn insert_backlog(fixture: &MailFixture, count: u64) {
     for chunk in ids.chunks(1000) {
         let rows = |row: &dyn Fn(&Uuid) -> String| chunk.iter().map(row).collect::<Vec<_>>().join(", ");
         let messages = rows(&|id| format!("('{id}', 'a@example.com', 'a@example.com', 'Number 9.', 0)"));
-        let outbox = rows(&|id| format!("('{id}', 'waiting', {later}, 12)"));
+        let outbox = rows(&|id| format!("('{id}', 'message', 'waiting', {later}, 12)"));
         let insert = format!(
             "INSERT INTO messages (id, address, email, body, at) VALUES {messages}; \
-             INSERT INTO outbox (message, state, at, tries) VALUES {outbox}"
+             INSERT INTO outbox (id, kind, state, at, tries) VALUES {outbox}"
         );
         fixture.service.database.execute(&insert).await;
     }
@@ -137,7 +137,7 @@ async fn a_huge_backlog_is_made_due_in_bounded_steps() {
         const ROWS_PER_MAIL: i64 = porchlight::domain::limits::MAX_ROWS_PER_STEP;
         insert_backlog(fixture, 12_000).await;
         fixture.write(&message(1)).await;
-        assert!(matches!(fixture.step().await, ForwardStep::Sent));
+        assert!(matches!(fixture.step().await, SendStep::Sent));
         let mails = i64::try_from(fixture.server.mails().await.len()).unwrap();
         let waiting_on = "SELECT COUNT(*) FROM outbox WHERE state = 'waiting' AND tries = 12 AND at > ";
         let now = fixture.service.clock.now().unix_millis();

@@ -2,7 +2,7 @@
 //!
 //! `0.0.0.0` connects to this machine without being a loopback address, so the rules for remote servers apply to it.
 
-use porchlight::actions::ForwardStep;
+use porchlight::actions::SendStep;
 use porchlight::config::RawSettings;
 use porchlight::mail::SendFailure;
 use serde_json::json;
@@ -35,7 +35,7 @@ async fn plain_server() -> MailServer {
 }
 
 /// One message, one step, with this address of the mail server.
-async fn one_step(server: MailServer, url: &str) -> (ForwardStep, MailServer) {
+async fn one_step(server: MailServer, url: &str) -> (SendStep, MailServer) {
     let service = Service::start(RawSettings::default(), Database::migrated_sqlite().await).await;
     let forwarder = forwarder(&service, &url.replace("PORT", &server.port().to_string()));
     let fixture = MailFixture { service, server, forwarder };
@@ -47,8 +47,8 @@ async fn one_step(server: MailServer, url: &str) -> (ForwardStep, MailServer) {
 }
 
 #[track_caller]
-fn is_unavailable(step: &ForwardStep) {
-    assert!(matches!(step, ForwardStep::Failed(SendFailure::Unavailable(_))), "{step:?}");
+fn is_unavailable(step: &SendStep) {
+    assert!(matches!(step, SendStep::Failed(SendFailure::Unavailable(_))), "{step:?}");
 }
 
 #[tokio::test]
@@ -96,7 +96,7 @@ async fn nothing_is_sent_unencrypted_to_a_remote_server_unless_the_url_says_so()
     let servers = [MailServer::start().await, server(&identity, Some("offered")).await];
     for server in servers {
         let (step, mut server) = one_step(server, "smtp://0.0.0.0:PORT?tls=off").await;
-        assert!(matches!(step, ForwardStep::Sent), "{step:?}");
+        assert!(matches!(step, SendStep::Sent), "{step:?}");
         assert!(!server.next_mail().await.encrypted);
     }
 }
@@ -118,7 +118,7 @@ async fn on_loopback_any_certificate_is_accepted_and_none_is_needed() {
         (server_with_login(&identity, Some("required")).await, true),
     ] {
         let (step, mut server) = one_step(server, &format!("smtp://{LOGIN_IN_URL}@127.0.0.1:PORT")).await;
-        assert!(matches!(step, ForwardStep::Sent), "{step:?}");
+        assert!(matches!(step, SendStep::Sent), "{step:?}");
         let mail = server.next_mail().await;
         assert_eq!((mail.encrypted, mail.user.as_deref()), (encrypted, Some(USER)));
     }

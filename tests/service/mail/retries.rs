@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use porchlight::actions::ForwardStep;
+use porchlight::actions::SendStep;
 use porchlight::mail::SendFailure;
 use porchlight::store::InboxFilter;
 
@@ -33,7 +33,7 @@ async fn a_message_is_tried_for_a_week_with_growing_pauses_and_then_kept_as_fail
         assert!(entry.last_error.is_some() && entry.tries > 10, "{entry:?}");
 
         fixture.server.command("listen-again").await;
-        assert!(matches!(fixture.step().await, ForwardStep::Idle(None)), "nobody has asked for another try");
+        assert!(matches!(fixture.step().await, SendStep::Idle(None)), "nobody has asked for another try");
         let now = fixture.service.clock.now();
         assert_eq!(fixture.forwarder.store.retry_all_messages(now).await.expect("to be done"), 1);
         fixture.run().await;
@@ -75,7 +75,7 @@ async fn what_waits_long_goes_as_soon_as_the_mail_server_is_known_to_be_back() {
         }
         fixture.failed_step().await;
         fixture.server.command("listen-again").await;
-        assert!(matches!(fixture.step().await, ForwardStep::Idle(Some(_))));
+        assert!(matches!(fixture.step().await, SendStep::Idle(Some(_))));
         fixture.write(&message(2)).await;
         fixture.run().await;
         assert_eq!(fixture.server.mails().await.iter().flat_map(messages_in).collect::<Vec<_>>(), [2, 1]);
@@ -150,7 +150,7 @@ async fn a_message_that_the_mail_server_does_not_like_holds_up_no_other() {
         let mut arrived = Vec::new();
         for _ in 0..8 {
             fixture.service.clock.advance(Duration::from_hours(3));
-            while !matches!(fixture.step().await, ForwardStep::Idle(_)) {}
+            while !matches!(fixture.step().await, SendStep::Idle(_)) {}
             arrived.extend(fixture.server.mails().await.iter().flat_map(messages_in));
         }
         arrived.sort_unstable();

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use porchlight::actions::ForwardStep;
+use porchlight::actions::SendStep;
 use porchlight::config::RawSettings;
 
 use super::{MailFixture, forwarder, message, messages_in, on_each_database};
@@ -18,7 +18,7 @@ async fn several_instances_share_the_messages_without_doubling() {
             for number in 1..=4 {
                 fixture.write(&message(round * 4 + number)).await;
             }
-            join_all(instances.iter().map(async |instance| while let Ok(ForwardStep::Sent) = instance.step().await {}))
+            join_all(instances.iter().map(async |instance| while let Ok(SendStep::Sent) = instance.step().await {}))
                 .await;
             fixture.service.clock.advance(Duration::from_hours(1));
             messages.extend(fixture.server.mails().await.iter().flat_map(messages_in));
@@ -77,7 +77,7 @@ async fn a_renewed_lease_is_respected() {
         let later = fixture.service.clock.now().after(Duration::from_mins(10));
         fixture.forwarder.store.renew_lease(lease.parse().expect("a name"), later).await.expect("to be kept");
         fixture.service.clock.advance(Duration::from_mins(9));
-        assert!(matches!(fixture.step().await, ForwardStep::Idle(Some(then)) if then == later));
+        assert!(matches!(fixture.step().await, SendStep::Idle(Some(then)) if then == later));
     })
     .await;
 }
@@ -111,7 +111,7 @@ async fn a_message_that_another_instance_has_leased_is_not_discarded() {
     on_each_database(async |fixture| {
         fixture.write_many(2).await;
         let ids = fixture.service.database.texts("SELECT id FROM messages ORDER BY at").await;
-        let lease = format!("UPDATE outbox SET state = 'leased' WHERE message = '{}'", ids[0]);
+        let lease = format!("UPDATE outbox SET state = 'leased' WHERE id = '{}'", ids[0]);
         fixture.service.database.execute(&lease).await;
         let ids: Vec<_> = ids.iter().map(|id| id.parse().expect("an id")).collect();
         assert_eq!(fixture.forwarder.store.discard_messages(&ids).await.expect("a discard"), 1);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use porchlight::actions::{ForwardStep, Forwarder};
+use porchlight::actions::{OutboxSender, SendStep};
 use porchlight::clock::Clock;
 
 use super::{MailFixture, forwarder, message, messages_in, on_each_database};
@@ -11,12 +11,12 @@ const HOUR: Duration = Duration::from_hours(1);
 const YEAR: Duration = Duration::from_hours(365 * 24);
 
 /// A forwarder on the same database that reads a clock which is ahead.
-fn ahead(fixture: &MailFixture, by: Duration) -> Forwarder {
+fn ahead(fixture: &MailFixture, by: Duration) -> OutboxSender {
     let clock = Clock::manual(fixture.service.clock.now().after(by));
-    Forwarder { clock, ..forwarder(&fixture.service, &fixture.server.url()) }
+    OutboxSender { clock, ..forwarder(&fixture.service, &fixture.server.url()) }
 }
 
-async fn step(forwarder: Forwarder) -> ForwardStep {
+async fn step(forwarder: OutboxSender) -> SendStep {
     let step = forwarder.step().await.expect("a database that answers");
     forwarder.store.close().await;
     step
@@ -43,9 +43,9 @@ async fn a_message_whose_next_try_is_a_year_ahead_is_tried_now() {
     on_each_database(async |fixture| {
         fixture.write(&message(1)).await;
         fixture.server.command("stop-listening").await;
-        assert!(matches!(step(ahead(fixture, YEAR)).await, ForwardStep::Failed(_)));
+        assert!(matches!(step(ahead(fixture, YEAR)).await, SendStep::Failed(_)));
         fixture.server.command("listen-again").await;
-        assert!(matches!(fixture.step().await, ForwardStep::Idle(Some(due)) if due == fixture.service.clock.now()));
+        assert!(matches!(fixture.step().await, SendStep::Idle(Some(due)) if due == fixture.service.clock.now()));
         fixture.run().await;
         assert_eq!(messages_in(&fixture.server.next_mail().await), [1]);
     })
@@ -58,7 +58,7 @@ async fn a_lease_that_ends_in_a_year_has_ended_and_the_same_mail_goes_again() {
         fixture.write(&message(1)).await;
         fixture.server.command("drop answer").await;
         let ahead = ahead(fixture, YEAR);
-        assert!(matches!(step(ahead).await, ForwardStep::Failed(_)));
+        assert!(matches!(step(ahead).await, SendStep::Failed(_)));
         // As if the instance had been killed before it noted the outcome.
         fixture.service.database.execute("UPDATE outbox SET state = 'leased'").await;
         let first = fixture.server.next_mail().await;

@@ -169,9 +169,9 @@ async fn join_waitlist_puts_the_address_on_the_list_through_mcp() {
         }
         let database = &service.database;
         assert_eq!(database.texts("SELECT email FROM people").await, ["Ada@example.com"]);
-        assert_eq!(database.texts("SELECT kind FROM events").await, ["join", "join"]);
-        assert_eq!(database.texts("SELECT via FROM events").await, ["mcp", "mcp"]);
-        assert_eq!(database.texts("SELECT source FROM events").await, ["my-agent"]);
+        assert_eq!(database.texts("SELECT kind FROM signups").await, ["join", "join"]);
+        assert_eq!(database.texts("SELECT via FROM signups").await, ["mcp", "mcp"]);
+        assert_eq!(database.texts("SELECT source FROM signups").await, ["my-agent"]);
         assert!(!database.has_updates_on("ada@example.com").await);
 
         let through_json = service.post("/api/waitlist", &json!({ "email": "ada@example.com" })).await;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use porchlight::actions::{self, ForwardStep, Forwarder};
+use porchlight::actions::{self, OutboxSender, SendStep};
 use porchlight::config::RawSettings;
 use porchlight::domain::email::EmailAddress;
 use porchlight::domain::mailbox::Mailbox;
@@ -22,7 +22,7 @@ const TABLES: [&str; 9] = [
     "withdrawals",
     "messages",
     "outbox",
-    "message_digests",
+    "message_hashes",
     "letter_recipients",
     "unsubscribe_tokens",
 ];
@@ -211,7 +211,7 @@ async fn erasures_disturb_nobody_who_writes_and_leave_nothing_behind() {
         let (downloads, ()) = tokio::join!(callers, erasures);
         assert!(downloads.iter().all(|number| *number > 0), "{downloads:?}");
         assert_eq!(service.database.count("people WHERE address LIKE '%@example.com'").await, 400);
-        assert_eq!(service.database.count("messages").await + service.database.count("message_digests").await, 0);
+        assert_eq!(service.database.count("messages").await + service.database.count("message_hashes").await, 0);
         if !service.database.is_postgres() {
             expect_gone(&service.database, &["unforgettable", "inimitable"]);
             assert_eq!(service.database.texts("PRAGMA integrity_check").await, ["ok"]);
@@ -223,7 +223,7 @@ async fn erasures_disturb_nobody_who_writes_and_leave_nothing_behind() {
 /// Statements that store a person with so many downloads.
 fn signup_by_hand(email: &str, downloads: u32) -> String {
     format!(
-        "INSERT INTO events (id, address, kind, at, via) \
+        "INSERT INTO signups (id, address, kind, at, via) \
              WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < {downloads}) \
              SELECT '{email} ' || n, '{email}', 'download', 1794744000000, 'api' FROM number; \
          INSERT INTO people (address, email, first_seen_at, first_download) \
@@ -245,7 +245,7 @@ async fn an_address_that_is_a_part_of_another_is_erased_without_a_vacuum() {
     assert!(output.contains("Nothing is left in the database file and its WAL."), "{output}");
     assert_eq!(service.database.number(version).await, before, "nobody had to wait for a vacuum");
     assert_eq!(service.database.texts("SELECT address FROM people").await, ["joann@example.com"]);
-    assert_eq!(service.database.count("message_digests").await, 1);
+    assert_eq!(service.database.count("message_hashes").await, 1);
     service.stop().await;
 }
 
@@ -275,19 +275,19 @@ async fn a_file_with_pages_of_another_kind_is_left_alone_and_erase_says_so() {
 async fn hashes_of_past_months_and_of_old_messages_are_gone_after_a_start() {
     for database in crate::harness::each_migrated_database().await {
         let insert = "INSERT INTO letter_months (hash, month, letter) VALUES ('a', '2026-10', 'l'), ('b', '2026-11', 'l'); \
-             INSERT INTO message_digests (digest, message, at) \
+             INSERT INTO message_hashes (hash, message, at) \
                  VALUES ('old', 'm', 1794744000000 - 86400001), ('new', 'm', 1794744000000)";
         database.execute(insert).await;
-        let many = "INSERT INTO message_digests (digest, message, at) \
+        let many = "INSERT INTO message_hashes (hash, message, at) \
              WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 1000) \
              SELECT 'old ' || n, 'm', n FROM number";
         database.execute(many).await;
         let service = Service::start(RawSettings::default(), database.clone()).await;
         wait_until("the end of the pruning", async || {
-            database.count("message_digests").await == 1 && database.count("letter_months").await == 1
+            database.count("message_hashes").await == 1 && database.count("letter_months").await == 1
         })
         .await;
-        assert_eq!(database.texts("SELECT digest FROM message_digests").await, ["new"]);
+        assert_eq!(database.texts("SELECT hash FROM message_hashes").await, ["new"]);
         assert_eq!(database.texts("SELECT hash FROM letter_months").await, ["b"]);
         service.stop().await;
     }
@@ -297,11 +297,11 @@ async fn hashes_of_past_months_and_of_old_messages_are_gone_after_a_start() {
 const REFERENCES: [(&str, &str); 8] = [
     ("events WHERE address", "SELECT address FROM people"),
     ("consents WHERE address", "SELECT address FROM people"),
-    ("people WHERE first_download IS NOT NULL AND first_download", "SELECT id FROM events"),
-    ("people WHERE first_join IS NOT NULL AND first_join", "SELECT id FROM events"),
+    ("people WHERE first_download IS NOT NULL AND first_download", "SELECT id FROM signups"),
+    ("people WHERE first_join IS NOT NULL AND first_join", "SELECT id FROM signups"),
     ("people WHERE opt_in IS NOT NULL AND opt_in", "SELECT id FROM consents"),
-    ("message_digests WHERE message", "SELECT id FROM messages"),
-    ("messages WHERE id", "SELECT message FROM message_digests"),
+    ("message_hashes WHERE message", "SELECT id FROM messages"),
+    ("messages WHERE id", "SELECT message FROM message_hashes"),
     ("messages WHERE id", "SELECT message FROM outbox"),
 ];
 
@@ -414,13 +414,14 @@ async fn a_download_during_an_erasure_waits_until_it_is_done() {
     service.stop().await;
 }
 
-fn forwarder(service: &Service, server: &MailServer) -> Forwarder {
+fn forwarder(service: &Service, server: &MailServer) -> OutboxSender {
     let relay = Relay::parse(&server.url()).expect("a mail server");
     let mailbox = Mailbox::parse("makers@troupe.example").expect("a mailbox");
-    Forwarder {
+    OutboxSender {
         store: store(service),
         mailer: Mailer::new(relay, &mailbox).expect("a sender"),
         to: MailAddress::from_mailbox(&mailbox).expect("a recipient"),
+        confirmations: None,
         clock: service.clock.clone(),
     }
 }
@@ -439,7 +440,7 @@ async fn a_message_erased_while_it_is_mailed_arrives_and_leaves_no_trace() {
             erase(service, "p3@example.com");
             server.command("resume").await;
         });
-        assert!(matches!(step.expect("a step"), ForwardStep::Sent));
+        assert!(matches!(step.expect("a step"), SendStep::Sent));
         assert_eq!(server.next_mail().await.text.matches("Hello").count(), 7, "it was already being sent");
         assert_eq!(service.database.count("outbox WHERE state = 'sent'").await, 6);
         assert_eq!((service.database.count("outbox").await, service.database.count("messages").await), (6, 6));
@@ -457,13 +458,13 @@ async fn an_erased_message_is_not_mailed_again_even_if_its_delivery_is_uncertain
             write(service, &format!("p{number}@example.com"), "Hello").await;
         }
         server.command("drop answer").await;
-        assert!(matches!(forwarder.step().await.expect("a step"), ForwardStep::Failed(_)));
+        assert!(matches!(forwarder.step().await.expect("a step"), SendStep::Failed(_)));
         let first = server.next_mail().await;
         assert_eq!(first.text.matches("Hello").count(), 7);
         erase(service, "p3@example.com");
         server.command("accept").await;
         service.clock.advance(Duration::from_hours(1));
-        while let ForwardStep::Sent = forwarder.step().await.expect("a step") {}
+        while let SendStep::Sent = forwarder.step().await.expect("a step") {}
         let again = server.next_mail().await;
         assert_eq!(again.text.matches("Hello").count(), 6);
         assert!(!again.text.contains("p3@"), "{}", again.text);

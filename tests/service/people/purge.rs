@@ -26,8 +26,8 @@ async fn expect_consistent(service: &Service) {
     for dangling in [
         "events WHERE address NOT IN (SELECT address FROM people)",
         "consents WHERE address NOT IN (SELECT address FROM people)",
-        "people WHERE first_download IS NOT NULL AND first_download NOT IN (SELECT id FROM events)",
-        "people WHERE first_join IS NOT NULL AND first_join NOT IN (SELECT id FROM events)",
+        "people WHERE first_download IS NOT NULL AND first_download NOT IN (SELECT id FROM signups)",
+        "people WHERE first_join IS NOT NULL AND first_join NOT IN (SELECT id FROM signups)",
         "people WHERE opt_in IS NOT NULL AND opt_in NOT IN (SELECT id FROM consents)",
         "withdrawals WHERE consent NOT IN (SELECT id FROM consents)",
     ] {
@@ -88,11 +88,11 @@ async fn a_purge_removes_matching_signups_and_people_of_whom_nothing_else_is_sto
 #[tokio::test]
 async fn a_purge_by_time_takes_only_that_time_and_many_signups() {
     on_each_database(async |service| {
-        let flood = "INSERT INTO events (id, address, kind, at, via) \
+        let flood = "INSERT INTO signups (id, address, kind, at, via) \
                  WITH RECURSIVE number(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 700) \
                  SELECT 'event ' || n, 'p' || (n / 2) || '@example.com', 'join', 1794700800000 + n, 'api' FROM number; \
              INSERT INTO people (address, email, first_seen_at, first_join) \
-                 SELECT address, address, MIN(at), MIN(id) FROM events GROUP BY address";
+                 SELECT address, address, MIN(at), MIN(id) FROM signups GROUP BY address";
         service.database.execute(flood).await;
         run(service, &["people", "suppress", "p7@example.com"]);
         for (since, until, left) in [

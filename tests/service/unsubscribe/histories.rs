@@ -100,7 +100,7 @@ async fn happen(service: &Service, store: &Store, email: &str, event: Event, per
             person.suppressed = false;
         }
         Event::Erase => {
-            actions::erase_person(store, &address(email), now).await.expect("to be done");
+            store.erase(&address(email), now).await.expect("to be done");
             (person.known, person.opted_in) = (false, false);
         }
     }

@@ -1,8 +1,7 @@
-//! Tells the makers by mail what needs a hand, at most once a day.
+//! Tells the makers by mail what needs attention, at most once a day.
 //!
-//! All instances together send one mail: an instance takes the turn before it sends, and returns it if the mail certainly was
-//! not accepted. What is wrong is judged where `check`, `/readyz` and the dashboard judge it. The mail does not count
-//! against the limit of mail to the makers, so that a flood of messages cannot hold it back.
+//! All instances together enqueue one mail, which then waits in the outbox. What is wrong is judged where `check`, `/readyz`
+//! and the dashboard judge it.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -16,8 +15,8 @@ use crate::domain::base_url::BaseUrl;
 use crate::domain::plural::quantity;
 use crate::domain::time::Timestamp;
 use crate::domain::trouble::Trouble;
-use crate::mail::{MailAddress, Mailer, SendFailure, TroubleMail};
-use crate::store::{Store, StoreFailure, Task};
+use crate::mail::Alert;
+use crate::store::{Backlog, MailKind, Store, StoreFailure};
 
 /// The shortest time between two of these mails.
 const PERIOD: Duration = Duration::from_hours(24);
@@ -28,7 +27,7 @@ const MAX_LETTER_DURATION: Duration = Duration::from_hours(24);
 const MAX_CONFIRMATION_DELAY: Duration = Duration::from_hours(24);
 
 #[derive(Clone, Debug)]
-pub struct MakerTeller {
+pub struct Alerts {
     pub store: Store,
     pub catalog: ReleaseCatalog,
     pub newest_image: NewestImage,
@@ -42,59 +41,22 @@ pub struct MakerTeller {
     pub app: String,
     /// The name of the machine: some things are wrong on one machine of several.
     pub machine: String,
-    pub mailer: Mailer,
-    pub to: MailAddress,
     pub clock: Clock,
 }
 
-/// The outcome of a step.
-#[derive(Debug)]
-pub enum TellStep {
-    NothingWrong,
-    /// Something is wrong, and the makers were told within the last day.
-    AlreadyTold,
-    /// The mail server accepted a mail about so many things.
-    Told(usize),
-    /// The mail was not accepted, or that is unknown.
-    Failed(SendFailure),
-}
-
-impl MakerTeller {
-    /// Looks what needs a hand, and mails it unless there was such a mail within the last day.
-    pub async fn step(&self) -> Result<TellStep, Failure> {
+impl Alerts {
+    /// Looks what needs attention, and enqueues a mail about it unless there was one within the last day. Returns how many
+    /// things the mail is about.
+    pub async fn step(&self) -> Result<usize, Failure> {
         let now = self.clock.now();
         let troubles = self.troubles(now).await?;
-        if troubles.is_empty() {
-            return Ok(TellStep::NothingWrong);
+        let (app, site, machine) = (&self.app, self.base_url.as_str(), &self.machine);
+        let alert = Alert { app, site, machine, troubles: &troubles };
+        let mail = (alert.subject(), alert.text());
+        if troubles.is_empty() || !self.store.enqueue_alert(new_id(now), (&mail.0, &mail.1), now, PERIOD).await? {
+            return Ok(0);
         }
-        if !self.store.take_turn(Task::TellMakers, now, PERIOD).await? {
-            return Ok(TellStep::AlreadyTold);
-        }
-        match self.send(&troubles, now).await {
-            Ok(()) => Ok(TellStep::Told(troubles.len())),
-            Err(failure) => {
-                if !matches!(failure, SendFailure::Uncertain(_)) {
-                    self.store.return_turn(Task::TellMakers, now).await?;
-                }
-                Ok(TellStep::Failed(failure))
-            }
-        }
-    }
-
-    async fn send(&self, troubles: &[Trouble], now: Timestamp) -> Result<(), SendFailure> {
-        let mail = self.mailer.compose_troubles(&TroubleMail {
-            id: new_id(now),
-            to: &self.to,
-            app: &self.app,
-            site: self.base_url.as_str(),
-            machine: &self.machine,
-            troubles,
-            at: now,
-        });
-        let mut connection = self.mailer.connect().await?;
-        connection.send(&mail).await?;
-        connection.close().await;
-        Ok(())
+        Ok(troubles.len())
     }
 
     async fn troubles(&self, now: Timestamp) -> Result<Vec<Trouble>, StoreFailure> {
@@ -145,7 +107,7 @@ impl MakerTeller {
             to_do: "`porchlight inbox list --waiting` shows them, and `porchlight inbox show ID` why the last attempt \
                     failed.",
         });
-        let failed = self.store.backlog().await?.failed;
+        let failed = self.store.backlog(MailKind::Message).await?.failed;
         let failed = (failed > 0).then(|| Trouble {
             about: "Mail that failed",
             problem: format!(
@@ -156,11 +118,11 @@ impl MakerTeller {
             to_do: "Read them with `porchlight inbox list --failed`. `porchlight inbox retry --all` sends them once more, \
                     and `porchlight inbox discard ID` deletes what you do not want.",
         });
-        let mails = self.store.confirmation_mails().await?;
+        let mails = self.store.backlog(MailKind::Confirmation).await?;
         let is_late = mails.oldest.is_some_and(|oldest| oldest.until(now) > MAX_CONFIRMATION_DELAY);
         let confirmations = (is_late || mails.failed > 0).then(|| Trouble {
             about: "Confirmation mail",
-            problem: sentence(&mails.in_words()),
+            problem: sentence(&confirmations_in_words(&mails)),
             to_do: "`porchlight check` says whether the mail server accepts mail. Mails that wait follow by themselves, at \
                     most 300 in an hour; a person whose mail failed can opt in again after 30 days.",
         });
@@ -189,6 +151,13 @@ impl MakerTeller {
         let overdue = LastBackup::of(&self.store, now).await?.filter(LastBackup::is_overdue);
         Ok(overdue.map(|last| Trouble { about: "Backup", problem: sentence(&last.in_words()), to_do: MAKE_A_BACKUP }))
     }
+}
+
+/// What waits to be confirmed, as a part of a sentence.
+pub fn confirmations_in_words(mails: &Backlog) -> String {
+    let waiting = quantity(mails.waiting + mails.leased, "person still waits", "people still wait");
+    let failed = quantity(mails.failed, "such mail failed", "such mails failed");
+    format!("{waiting} for the mail that asks to confirm the opt-in, and {failed}")
 }
 
 /// Begins with a capital letter and ends with a full stop.

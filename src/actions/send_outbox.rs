@@ -1,0 +1,362 @@
+//! Sends the mail that waits in the outbox: contact messages and alerts to the makers' mailbox, and mails that ask people to
+//! confirm their opt-in. Each is retried for a week; it may arrive twice, but only with the same Message-ID.
+//!
+//! What goes in one mail is leased for a short time, and the lease is renewed while the mail server is being spoken to, so no
+//! transaction is open meanwhile. Then the outcome is recorded:
+//!
+//! - accepted: done;
+//! - certainly not accepted: its messages wait, and may go in any later mail;
+//! - uncertain, because the connection broke or the process died: its messages wait, and go again in the same mail, by
+//!   whose Message-ID mail clients recognize it.
+//!
+//! Retries follow [`retry_delay`] for [`FORWARD_RETRY_PERIOD`]. A permanent rejection does not end them, because the
+//! mail server may be misconfigured; but a digest that was rejected permanently is halved, so that a message that the
+//! server rejects in the end fails alone. A person's mailbox that does not exist is given up at once.
+//!
+//! Under a flood, more than [`DIGEST_THRESHOLD`] waiting messages share a digest of up to [`MAX_DIGEST_MESSAGES`], and
+//! [`mail_interval`] spaces the emails out. All instances together send no more than [`RecentMails`] allows; when that is
+//! reached, one summary says how many messages wait. Alerts do not count, so that a flood cannot hold them back.
+//!
+//! [`DIGEST_THRESHOLD`]: crate::domain::limits::DIGEST_THRESHOLD
+
+mod bundle;
+
+use std::pin::pin;
+use std::time::Duration;
+
+use tokio::time::sleep;
+use uuid::Uuid;
+
+use self::bundle::bundle;
+use super::unsubscribe::random_token;
+use super::{Failure, new_id};
+use crate::clock::Clock;
+use crate::domain::base_url::BaseUrl;
+use crate::domain::confirmation::ConfirmationToken;
+use crate::domain::contact::{mail_interval, retry_delay};
+use crate::domain::limits::{FORWARD_RETRY_PERIOD, MAX_DIGEST_MESSAGES};
+use crate::domain::maker_mail::{MakerMailKind, RecentMails};
+use crate::domain::time::Timestamp;
+use crate::mail::{ConfirmationMail, Mail, MailAddress, Mailer, SendFailure, SmtpConnection, UnsupportedAddress};
+use crate::site::{ConfirmationRequest, ConfirmationTemplate};
+use crate::store::{ConfirmationLease, DeliveryFailure, LeasedConfirmation, MailKind, MessageLease, Store};
+
+/// How long a lease lasts without being renewed.
+const LEASE_DURATION: Duration = Duration::from_mins(1);
+const LEASE_RENEWAL_INTERVAL: Duration = Duration::from_secs(20);
+const MAX_MAILS_PER_STEP: usize = 20;
+
+/// Sends what waits, a few emails at a time.
+#[derive(Debug)]
+pub struct OutboxSender {
+    pub store: Store,
+    pub mailer: Mailer,
+    /// The makers' mailbox.
+    pub to: MailAddress,
+    /// `None`: opt-ins need no confirmation.
+    pub confirmations: Option<ConfirmationTexts>,
+    pub clock: Clock,
+}
+
+/// What a mail is made of that asks for a confirmation.
+#[derive(Debug)]
+pub struct ConfirmationTexts {
+    pub template: ConfirmationTemplate,
+    pub base_url: BaseUrl,
+}
+
+/// The outcome of a step.
+#[derive(Debug)]
+pub enum SendStep {
+    /// Emails were sent, and more may be due.
+    Sent,
+    /// The attempt failed or its outcome is unknown. It is retried, or was given up.
+    Failed(SendFailure),
+    /// Nothing is due until then, or until something new is stored.
+    Idle(Option<Timestamp>),
+}
+
+enum Next {
+    Send(LeasedMail),
+    /// The limit is reached, and messages wait.
+    SendSummary,
+    WaitUntil(Option<Timestamp>),
+}
+
+/// A mail that is leased to us.
+struct LeasedMail {
+    kind: MailKind,
+    lease: Uuid,
+    mail: Mail,
+    messages: usize,
+    /// The fewest failed attempts of any of its messages.
+    tries: u32,
+    /// Whether an earlier attempt at this mail may have arrived.
+    is_repeat: bool,
+}
+
+impl OutboxSender {
+    /// Sends what is due over one connection, at most `MAX_MAILS_PER_STEP` emails.
+    pub async fn step(&self) -> Result<SendStep, Failure> {
+        let mut connection = None;
+        let step = self.send_due(&mut connection).await;
+        if let Some(connection) = connection {
+            connection.close().await;
+        }
+        step
+    }
+
+    async fn send_due(&self, connection: &mut Option<SmtpConnection>) -> Result<SendStep, Failure> {
+        for sent in 0..MAX_MAILS_PER_STEP {
+            let next = match self.next_for_makers().await? {
+                Next::WaitUntil(due) => match self.next_confirmation(connection).await? {
+                    Ok(Next::WaitUntil(also_due)) => Next::WaitUntil(due.into_iter().chain(also_due).min()),
+                    Ok(next) => next,
+                    Err(failure) => return Ok(SendStep::Failed(failure)),
+                },
+                next => next,
+            };
+            let leased = match next {
+                Next::Send(leased) => leased,
+                Next::SendSummary => return self.send_summary(connection).await,
+                Next::WaitUntil(due) if sent == 0 => return Ok(SendStep::Idle(due)),
+                Next::WaitUntil(_) => break,
+            };
+            if let Err(failure) = self.send(connection, &leased).await? {
+                return Ok(SendStep::Failed(failure));
+            }
+        }
+        Ok(SendStep::Sent)
+    }
+
+    async fn next_for_makers(&self) -> Result<Next, Failure> {
+        let now = self.clock.now();
+        let alert_due = self.store.next_due(MailKind::Alert, now).await?;
+        if alert_due.is_some_and(|due| due <= now) {
+            let lease = new_id(now);
+            if let Some(alert) = self.store.lease_alert(lease, now, now.after(LEASE_DURATION)).await? {
+                let mail = self.mailer.compose_alert(alert.id, &alert.subject, &alert.text, &self.to, alert.at);
+                let (kind, tries) = (MailKind::Alert, alert.tries);
+                return Ok(Next::Send(LeasedMail { kind, lease, mail, messages: 1, tries, is_repeat: tries > 0 }));
+            }
+        }
+        match self.next_messages(now).await? {
+            Next::WaitUntil(due) => Ok(Next::WaitUntil(due.into_iter().chain(alert_due).min())),
+            next => Ok(next),
+        }
+    }
+
+    /// Leases the messages of the next mail, unless nothing is due or it is too early for another mail.
+    async fn next_messages(&self, now: Timestamp) -> Result<Next, Failure> {
+        let recent = self.store.recent_maker_mails(now).await?;
+        // A mail that was sent later than now was sent before the clock was set back.
+        let earliest = recent.latest.map(|latest| latest.min(now).after(mail_interval(recent.count)));
+        if let Some(earliest) = earliest.filter(|earliest| *earliest > now) {
+            return Ok(Next::WaitUntil(Some(earliest)));
+        }
+        let due = self.store.due_messages(now, MAX_DIGEST_MESSAGES).await?;
+        let Some((mail, mut messages)) = bundle(&due, new_id(now)) else {
+            return Ok(Next::WaitUntil(self.store.next_due(MailKind::Message, now).await?));
+        };
+        if !recent.has_room_for(MakerMailKind::Messages, 0) {
+            return Ok(limit_reached(&recent));
+        }
+        let is_repeat = messages.iter().any(|message| message.mail.is_some());
+        if is_repeat {
+            messages = self.store.messages_of_mail(mail).await?;
+        }
+        let lease = MessageLease {
+            id: new_id(now),
+            mail,
+            messages: messages.iter().map(|message| message.id).collect(),
+            at: now,
+            until: now.after(LEASE_DURATION),
+        };
+        let Some(received) = self.store.lease_messages(&lease).await?.filter(|received| !received.is_empty()) else {
+            return Ok(Next::WaitUntil(Some(now)));
+        };
+        let leased = LeasedMail {
+            kind: MailKind::Message,
+            lease: lease.id,
+            mail: match received.as_slice() {
+                [single] if single.id == mail => self.mailer.compose_contact(single, &self.to),
+                many => self.mailer.compose_digest(mail, many, &self.to),
+            },
+            messages: received.len(),
+            tries: messages.iter().map(|message| message.tries).min().unwrap_or_default(),
+            is_repeat,
+        };
+        if self.store.reserve_maker_mail(lease.id, MakerMailKind::Messages, leased.mail.size(), now).await? {
+            return Ok(Next::Send(leased));
+        }
+        self.store.release_lease(lease.id, is_repeat, now).await?;
+        Ok(limit_reached(&recent))
+    }
+
+    /// Leases the next mail that asks for a confirmation. Connects first, so that an unavailable server costs nobody an
+    /// attempt.
+    async fn next_confirmation(
+        &self,
+        connection: &mut Option<SmtpConnection>,
+    ) -> Result<Result<Next, SendFailure>, Failure> {
+        let Some(texts) = &self.confirmations else { return Ok(Ok(Next::WaitUntil(None))) };
+        let now = self.clock.now();
+        let due = self.store.next_confirmation(now).await?;
+        if due.is_none_or(|due| due > now) {
+            return Ok(Ok(Next::WaitUntil(due)));
+        }
+        if connection.is_none() {
+            match self.mailer.connect().await {
+                Ok(open) => *connection = Some(open),
+                Err(failure) => return Ok(Err(failure)),
+            }
+        }
+        let (lease, token) = (new_id(now), ConfirmationToken::new(random_token()?));
+        let leased = match self.store.lease_confirmation(lease, &token, now, now.after(LEASE_DURATION)).await? {
+            ConfirmationLease::Leased(leased) => leased,
+            ConfirmationLease::Skipped | ConfirmationLease::NoneDue => return Ok(Ok(Next::WaitUntil(Some(now)))),
+        };
+        let LeasedConfirmation { tries, is_repeat, .. } = *leased;
+        let Ok(to) = MailAddress::from_email(&leased.email) else {
+            let failure = failed_attempt(now, now, tries, UnsupportedAddress.to_string());
+            self.store.record_failed_attempt(lease, &failure).await?;
+            return Ok(Ok(Next::WaitUntil(Some(now))));
+        };
+        let mail = self.compose_confirmation(texts, &leased, &to)?;
+        Ok(Ok(Next::Send(LeasedMail { kind: MailKind::Confirmation, lease, mail, messages: 1, tries, is_repeat })))
+    }
+
+    fn compose_confirmation(
+        &self,
+        texts: &ConfirmationTexts,
+        leased: &LeasedConfirmation,
+        to: &MailAddress,
+    ) -> Result<Mail, Failure> {
+        let rendered = texts.template.render(&ConfirmationRequest {
+            requested: leased.requested_at.date(),
+            through: leased.origin.as_str(),
+            url: texts.base_url.to(&leased.token.path()),
+        });
+        let rendered = rendered.map_err(|failure| Failure::Internal(failure.to_string()))?;
+        Ok(self.mailer.compose_confirmation(&ConfirmationMail {
+            id: leased.id,
+            to,
+            subject: &rendered.subject,
+            text: &rendered.text,
+            html: &rendered.html,
+            at: self.clock.now(),
+        }))
+    }
+
+    /// Tells the makers that messages wait. It is not retried: once there is room, the messages themselves follow.
+    async fn send_summary(&self, connection: &mut Option<SmtpConnection>) -> Result<SendStep, Failure> {
+        let now = self.clock.now();
+        let (id, backlog) = (new_id(now), self.store.backlog(MailKind::Message).await?);
+        let mail = self.mailer.compose_summary(id, backlog.waiting + backlog.leased, &self.to, now);
+        if !self.store.reserve_maker_mail(id, MakerMailKind::Summary, mail.size(), now).await? {
+            return Ok(SendStep::Idle(Some(now)));
+        }
+        match self.send_over(connection, &mail).await {
+            Ok(()) => {
+                self.store.confirm_maker_mail(id, self.clock.now()).await?;
+                Ok(SendStep::Sent)
+            }
+            Err(failure) => {
+                if !matches!(failure, SendFailure::Uncertain(_)) {
+                    self.store.cancel_maker_mail(id).await?;
+                }
+                Ok(SendStep::Failed(failure))
+            }
+        }
+    }
+
+    /// Sends a mail over the open connection, or a new one.
+    async fn send_over(&self, connection: &mut Option<SmtpConnection>, mail: &Mail) -> Result<(), SendFailure> {
+        let mut open = match connection.take() {
+            Some(open) => open,
+            None => self.mailer.connect().await?,
+        };
+        open.send(mail).await?;
+        *connection = Some(open);
+        Ok(())
+    }
+
+    /// Sends a leased mail, renews its lease for as long as that takes, and records the outcome.
+    async fn send(
+        &self,
+        connection: &mut Option<SmtpConnection>,
+        leased: &LeasedMail,
+    ) -> Result<Result<(), SendFailure>, Failure> {
+        let result = self.send_while_renewing(connection, leased).await;
+        let now = self.clock.now();
+        match &result {
+            // Nobody is asked a third time, if the mail may have arrived twice.
+            Err(SendFailure::Uncertain(_)) if leased.kind == MailKind::Confirmation && leased.is_repeat => {
+                self.store.record_sent(leased.lease, now).await?;
+            }
+            Err(failure) => {
+                self.store.record_failed_attempt(leased.lease, &self.delivery_failure(leased, failure)).await?;
+            }
+            Ok(()) => {
+                self.store.record_sent(leased.lease, now).await?;
+                // Apart from the record, which must not fail with it: the mail would be sent again.
+                if leased.kind == MailKind::Message
+                    && let Err(failure) = self.store.end_backoff(leased.kind, now).await
+                {
+                    tracing::warn!(%failure, "messages that wait were not made due and wait on");
+                }
+            }
+        }
+        Ok(result)
+    }
+
+    async fn send_while_renewing(
+        &self,
+        connection: &mut Option<SmtpConnection>,
+        leased: &LeasedMail,
+    ) -> Result<(), SendFailure> {
+        let mut sending = pin!(self.send_over(connection, &leased.mail));
+        loop {
+            tokio::select! {
+                biased;
+                result = &mut sending => return result,
+                () = sleep(LEASE_RENEWAL_INTERVAL) => {}
+            }
+            if let Err(failure) = self.store.renew_lease(leased.lease, self.clock.now().after(LEASE_DURATION)).await {
+                tracing::warn!(%failure, "failed to renew a lease; another instance may send the same mail again");
+            }
+        }
+    }
+
+    fn delivery_failure(&self, leased: &LeasedMail, failure: &SendFailure) -> DeliveryFailure {
+        let at = self.clock.now();
+        let rejected = matches!(failure, SendFailure::MessageRejected { permanent: true, .. });
+        let may_have_been_sent = matches!(failure, SendFailure::Uncertain(_));
+        let has_no_mailbox = leased.kind == MailKind::Confirmation && failure.is_mailbox_rejection();
+        let give_up = if has_no_mailbox { at } else { at.before(FORWARD_RETRY_PERIOD) };
+        DeliveryFailure {
+            may_have_been_sent,
+            // A server that rejects this very mail has not accepted it before.
+            may_have_arrived: may_have_been_sent || leased.is_repeat && !rejected,
+            max_digest: (rejected && leased.kind == MailKind::Message).then(|| (leased.messages / 2).max(1)),
+            ..failed_attempt(at, give_up, leased.tries, failure.detail().to_owned())
+        }
+    }
+}
+
+fn failed_attempt(at: Timestamp, give_up_if_first_tried_by: Timestamp, tries: u32, reason: String) -> DeliveryFailure {
+    DeliveryFailure {
+        at,
+        retry_at: at.after(retry_delay(tries.saturating_add(1))),
+        give_up_if_first_tried_by,
+        may_have_been_sent: false,
+        may_have_arrived: false,
+        max_digest: None,
+        reason,
+    }
+}
+
+/// The first instance that reaches the limit sends the summary. Then all instances wait until there is room.
+fn limit_reached(recent: &RecentMails) -> Next {
+    if recent.has_summary { Next::WaitUntil(recent.room_at()) } else { Next::SendSummary }
+}
