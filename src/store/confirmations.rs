@@ -87,10 +87,7 @@ const INSERT_CONFIRMATIONS: BatchStatement = BatchStatement::new(
     "INSERT INTO confirmations (address, consent, state, at, expires_at) \
      SELECT batch.address, batch.id, 'pending', batch.at, batch.expires_at \
      FROM batch JOIN people p ON p.address = batch.address WHERE p.opt_in IS NULL \
-     ON CONFLICT (address) DO UPDATE SET consent = excluded.consent, state = 'pending', at = excluded.at, \
-         expires_at = excluded.expires_at \
-     WHERE confirmations.state = 'confirmed' AND confirmations.consent <> excluded.consent \
-     RETURNING consent",
+     ON CONFLICT (address) DO NOTHING RETURNING consent",
 );
 
 const INSERT_CONSENTS: BatchStatement = BatchStatement::new(
@@ -122,7 +119,7 @@ const CONFIRM: &str = "UPDATE confirmations SET state = 'confirmed', at = $2 \
 const CONFIRM_CONSENT: &str =
     "UPDATE consents SET confirmed_at = $2 WHERE id = $1 AND confirmed_at IS NULL RETURNING at, via, source";
 
-/// The makers may have imported the person meanwhile.
+/// Meanwhile no confirmation may have been needed.
 const SET_OPT_IN: &str = "UPDATE people SET opt_in = COALESCE(opt_in, $2) WHERE address = $1";
 
 /// The row exists, unless the source is not among the largest of its day.
@@ -363,7 +360,7 @@ impl Store {
         }
         let Some(due) = due else { return Ok(ConfirmationLease::NoneDue) };
         if due.opt_in.is_some() {
-            // It was confirmed, or the makers imported the person. A later opt-in must not wait behind this row.
+            // Meanwhile no confirmation was needed.
             tx.run(DELETE_MAIL, values![&due.id]).await?;
             tx.commit().await?;
             return Ok(ConfirmationLease::Skipped);

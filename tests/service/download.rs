@@ -34,7 +34,7 @@ async fn a_second_download_of_the_same_person_is_already_known() {
             service.database.texts("SELECT email FROM people ORDER BY address").await,
             ["ada@example.com", "bob@example.com"]
         );
-        assert_eq!(service.database.count("events").await, 4);
+        assert_eq!(service.database.count("signups").await, 4);
     })
     .await;
 }

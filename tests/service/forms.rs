@@ -94,11 +94,11 @@ async fn forms_of_other_sites_are_refused_and_requests_without_origin_accepted()
             (vec![("origin", own.as_str())], 303),
             (vec![], 303),
         ] {
-            let before = service.database.count("events").await;
+            let before = service.database.count("signups").await;
             let headers: Vec<_> = sender.iter().copied().chain([FORM]).collect();
             let answer = service.send(Method::POST, "/download", &headers, "email=a%40b.co").await;
             assert_eq!(answer.status, status, "{sender:?}");
-            let stored = service.database.count("events").await - before;
+            let stored = service.database.count("signups").await - before;
             assert_eq!(stored, i64::from(status == 303), "{sender:?}");
         }
     })

@@ -3,8 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use sqlx::migrate::Migrator;
-
 use crate::harness::{Database, Program, each_database};
 
 /// Commands that only read.
@@ -36,19 +34,6 @@ const WRITERS: [&[&str]; 5] = [
 pub(super) fn refused((code, output): (i32, String), expected: &str) {
     assert_eq!(code, 1, "{output}");
     assert!(output.contains(expected) && output.trim().lines().count() == 1, "{output}");
-}
-
-/// Creates the tables of an older version.
-pub(super) async fn make_older(database: &Database, version: i64) {
-    let folder = if database.is_postgres() { "migrations/postgres" } else { "migrations/sqlite" };
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
-    let all = Migrator::new(folder.as_path()).await.expect("migrations");
-    let older = Migrator::with_migrations(all.iter().filter(|one| one.version <= version).cloned().collect());
-    if database.is_postgres() {
-        older.run(&mut database.postgres_connection().await).await.expect("older tables");
-    } else {
-        older.run(&mut database.sqlite_connection().await).await.expect("older tables");
-    }
 }
 
 fn run(folder: &Path, arguments: &[&str], database: &Database) -> (i32, String) {
@@ -94,32 +79,6 @@ async fn a_database_without_our_tables_is_rejected_and_not_changed() {
         assert!(database.everything().await.is_empty());
     }
     assert_eq!(std::fs::metadata(&file).unwrap().len(), 0);
-}
-
-#[tokio::test]
-async fn only_commands_that_write_migrate_an_older_database() {
-    let folder = tempfile::tempdir().expect("a folder");
-    for database in each_database().await {
-        if !database.is_postgres() {
-            std::fs::write(database.url().trim_start_matches("sqlite:"), "").unwrap();
-        }
-        make_older(&database, 5).await;
-        let before = database.everything().await;
-        for arguments in READERS {
-            println!("{arguments:?} on {database:?}");
-            refused(
-                run(folder.path(), arguments, &database),
-                "was written by an older version of Porchlight. Start `porchlight serve`",
-            );
-        }
-        assert_eq!((schema(&database).await, database.everything().await), (5, before));
-        assert!(files(folder.path()).is_empty());
-
-        let (code, output) = run(folder.path(), &["inbox", "retry", "--all"], &database);
-        assert_eq!(code, 0, "{output}");
-        assert!(schema(&database).await > 5);
-        assert_eq!(run(folder.path(), &["people", "list"], &database).0, 0);
-    }
 }
 
 #[tokio::test]

@@ -86,7 +86,7 @@ async fn a_connection_that_ends_between_two_writes_fails_none_of_them() {
         service.database.execute(end_others).await;
     }
     service.post("/api/download", &json!({ "email": "ada@example.com" })).await.expect_ok();
-    assert_eq!(service.database.count("events").await, 11);
+    assert_eq!(service.database.count("signups").await, 11);
     service.stop().await;
 }
 
@@ -270,7 +270,7 @@ async fn a_role_without_the_permission_to_insert_makes_the_service_unready() {
     let (limited, role) = database.as_limited_role().await;
     let service = Service::start(watched(), limited).await;
     service.post("/api/waitlist", &json!({ "email": "ada@example.com" })).await.expect_ok();
-    for table in ["people", "events", "pending_counts", "new_sources"] {
+    for table in ["people", "signups", "counts", "sources"] {
         database.execute(&format!("REVOKE INSERT ON {table} FROM {role}")).await;
         let signup = json!({ "email": "ada@example.com", "source": format!("list of {table}") });
         service.post("/api/waitlist", &signup).await.expect_problem(503, "unavailable");

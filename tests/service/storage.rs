@@ -42,7 +42,7 @@ async fn flood(instances: &[&Service]) {
     assert!(new.len() == 40 && new.values().all(|times| *times == 1), "each is new exactly once: {new:?}");
     let database = &instances[0].database;
     assert_eq!(database.count("people").await, 40);
-    assert_eq!(database.count("events").await, 200);
+    assert_eq!(database.count("signups").await, 200);
     assert_eq!(database.count("messages").await, 10);
 }
 
@@ -147,7 +147,7 @@ async fn a_write_that_the_database_refuses_fails_alone() {
             }
         }
         assert_eq!(service.database.count("people").await, 90);
-        assert_eq!(service.database.count("events").await, 90);
+        assert_eq!(service.database.count("signups").await, 90);
     })
     .await;
 }

@@ -57,7 +57,7 @@ async fn a_download_knows_of_joins_and_a_join_only_of_joins() {
             }
         }
         assert_eq!(service.database.count("people").await, 6);
-        assert_eq!(service.database.count("events").await, 24);
+        assert_eq!(service.database.count("signups").await, 24);
     })
     .await;
 }

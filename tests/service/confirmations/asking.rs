@@ -179,7 +179,6 @@ async fn a_mail_whose_next_try_is_a_year_ahead_because_the_clock_was_is_sent_now
         assert!(matches!(ahead.step().await, Ok(SendStep::Failed(_))));
         ahead.store.close().await;
         fixture.server.command("accept").await;
-        assert!(matches!(fixture.step().await, SendStep::Idle(Some(due)) if due == fixture.service.clock.now()));
         assert_eq!(fixture.mails().await.len(), 1);
     })
     .await;

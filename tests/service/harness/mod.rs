@@ -37,7 +37,7 @@ use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 
 pub use certificates::{Authority, Identity, Site};
-pub use database::{COUNTS, Database, SOURCES};
+pub use database::Database;
 pub use disk::SmallDisk;
 pub use dkim::DkimKey;
 pub use free_port::free_port;

@@ -265,12 +265,12 @@ async fn a_person_with_many_downloads_is_exported_and_imported() {
         let list = service.file("many.csv", "email,downloads\nada@example.com,12001\n").display().to_string();
         let (code, output) = run(service, &["people", "import", &list]);
         assert_eq!(code, 0, "{output}");
-        assert_eq!(service.database.count("events").await, 12001);
+        assert_eq!(service.database.count("signups").await, 12001);
         let (_, exported) = run(service, &["people", "export"]);
         run(service, &["people", "erase", "ada@example.com", "--yes"]);
         let again = service.file("again.csv", &exported).display().to_string();
         let (code, output) = run(service, &["people", "import", &again]);
-        assert_eq!((code, service.database.count("events").await), (0, 12001), "{output}");
+        assert_eq!((code, service.database.count("signups").await), (0, 12001), "{output}");
         assert_eq!(run(service, &["people", "export"]).1, exported);
     })
     .await;
