@@ -38,7 +38,7 @@ pub async fn fill(database: &Database, people: u64, events_per_person: u64) {
             numbers = numbers(people),
         ),
         format!(
-            "INSERT INTO events (id, address, kind, at, via, source) \
+            "INSERT INTO signups (id, address, kind, at, via, source) \
              SELECT {id}, {address}, CASE WHEN {joined} THEN 'join' ELSE 'download' END, {at}, \
                  CASE n % 7 WHEN 0 THEN 'mcp' WHEN 1 THEN 'api' ELSE 'site' END, 'source ' || (n * n % {SOURCES}) \
              FROM {numbers}",
@@ -49,16 +49,16 @@ pub async fn fill(database: &Database, people: u64, events_per_person: u64) {
             numbers = numbers(events),
         ),
         "INSERT INTO counts (day, kind, via, name, times) \
-         SELECT at / 86400000, kind, via, '', COUNT(*) FROM events GROUP BY 1, 2, 3"
+         SELECT at / 86400000, kind, via, '', COUNT(*) FROM signups GROUP BY 1, 2, 3"
             .to_owned(),
         "INSERT INTO counts (day, kind, via, name, times) \
          SELECT at / 86400000, 'person', via, '', COUNT(*) FROM people \
-         JOIN events ON id = COALESCE(first_download, first_join) GROUP BY 1, 3"
+         JOIN signups ON id = COALESCE(first_download, first_join) GROUP BY 1, 3"
             .to_owned(),
-        "INSERT INTO sources (day, source, downloads, people, opt_ins, joins) \
+        "INSERT INTO sources (day, source, downloads, new_people, opt_ins, joins) \
          SELECT at / 86400000, source, SUM(CASE kind WHEN 'download' THEN 1 ELSE 0 END), COUNT(people.address), 0, \
              SUM(CASE kind WHEN 'join' THEN 1 ELSE 0 END) \
-         FROM events LEFT JOIN people ON people.address = events.address AND id IN (first_download, first_join) GROUP BY 1, 2"
+         FROM signups LEFT JOIN people ON people.address = signups.address AND id IN (first_download, first_join) GROUP BY 1, 2"
             .to_owned(),
     ];
     database.execute_in_bulk(&statements).await;

@@ -254,6 +254,11 @@ impl RunningService {
         &self.base_url
     }
 
+    /// The releases that are served, as last read.
+    pub fn catalog(&self) -> &ReleaseCatalog {
+        self.app.catalog()
+    }
+
     pub fn data_dir(&self) -> &Path {
         &self.data_dir
     }

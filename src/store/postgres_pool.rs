@@ -24,7 +24,7 @@ use super::timeouts::Timeouts;
 
 /// Migrations of several instances run one after another. Without `client_min_messages` every start logs the notice that the
 /// table of migrations exists.
-const PREPARE_MIGRATION: &str = "DEALLOCATE ALL; SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; \
+const PREPARE_MIGRATION: &str = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; \
      SET LOCAL client_min_messages = warning; SELECT pg_advisory_xact_lock(hashtext('porchlight migrations'))";
 /// How long a connection may take to finish what was under way when its user gave it back.
 const RETURN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -157,12 +157,15 @@ impl PostgresPool {
     }
 
     /// Runs the migrations, which may take long. One transaction for all, because it holds the lock. The driver names its
-    /// statements here, so names that an earlier user of the session left are removed first, and its own ones afterwards.
+    /// statements here. Behind a pooler, names that an earlier user of the session left are removed first, and its own ones
+    /// afterwards.
     pub(super) async fn migrate(&self) -> Result<(), StoreFailure> {
+        let remove_names = if self.has_pooler() { "DEALLOCATE ALL" } else { "" };
         let mut transaction = self.begin().await?.for_long_statements();
+        transaction.execute(remove_names).await?;
         transaction.execute(PREPARE_MIGRATION).await?;
         POSTGRES_MIGRATIONS.run_direct(None, &mut *transaction.transaction, false).await?;
-        transaction.execute("DEALLOCATE ALL").await?;
+        transaction.execute(remove_names).await?;
         Ok(transaction.commit().await?)
     }
 

@@ -30,7 +30,7 @@ async fn every_message_is_listed_and_shown_in_full() {
         write(service, "ada@example.com", &long).await;
         write(service, "bob@example.com", "Second").await;
         write(service, "cyd@example.com", "Third").await;
-        set(service, "Second", "failed", ", tries = 56, trouble = 'no such user'").await;
+        set(service, "Second", "failed", ", tries = 56, last_error = 'no such user'").await;
         set(service, "Third", "sent", "").await;
 
         assert_eq!(listed(service, &[]), [long.as_str(), "Second", "Third"]);

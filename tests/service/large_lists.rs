@@ -23,9 +23,11 @@ const FILL: &str = "
         FROM generate_series(1, {people}) AS n;
     INSERT INTO consents (id, address, at, via, wording)
         SELECT 'c' || n, 'p' || n || '@example.com', {now}, 'api', 1 FROM generate_series(1, {people}) AS n;
-    INSERT INTO confirmations (address, consent, state, at, expires_at, tries)
-        SELECT 'p' || n || '@example.com', 'c' || n, 'sent', {now}, {now} + 1000 * n, 0
+    INSERT INTO confirmations (address, consent, state, at, expires_at)
+        SELECT 'p' || n || '@example.com', 'c' || n, 'pending', {now}, {now} + 1000 * n
         FROM generate_series(1, {people}) AS n WHERE {pending};
+    INSERT INTO outbox (id, kind, state, at)
+        SELECT 'c' || n, 'confirmation', 'sent', {now} FROM generate_series(1, {people}) AS n WHERE {pending};
     INSERT INTO unsubscribe_tokens (token, address, at)
         SELECT LPAD(CAST(n AS TEXT), 32, 'A'), 'p' || n || '@example.com', {now} FROM generate_series(1, {people}) AS n;
     ANALYZE";
@@ -35,7 +37,7 @@ const FILL: &str = "
 async fn rows_read(database: &Database) -> i64 {
     let sum = "SELECT CAST(SUM(seq_tup_read) + (SELECT SUM(idx_tup_read) FROM pg_stat_user_indexes) AS BIGINT) \
                FROM pg_stat_user_tables \
-               WHERE relname IN ('people', 'consents', 'confirmations', 'unsubscribe_tokens', 'letter_recipients', 'suppressions')";
+               WHERE relname IN ('people', 'consents', 'confirmations', 'unsubscribe_tokens', 'letter_recipients', 'suppressions', 'outbox')";
     database.number(sum).await
 }
 

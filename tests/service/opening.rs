@@ -48,10 +48,6 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     entries.map(|path| (path.display().to_string(), std::fs::read(&path).unwrap_or_default())).collect()
 }
 
-async fn schema(database: &Database) -> i64 {
-    database.number("SELECT MAX(version) FROM _sqlx_migrations").await
-}
-
 #[test]
 fn a_missing_database_is_named_with_its_full_path_and_not_created() {
     let folder = tempfile::tempdir().expect("a folder");

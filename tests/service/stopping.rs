@@ -173,7 +173,7 @@ async fn the_service_ends_with_an_error_if_a_task_that_it_needs_panics() {
 async fn other_tasks_that_panic_are_started_again_and_counted() {
     let mail =
         ["--smtp-url", "smtp://127.0.0.1:1", "--mail-from", "a@troupe.example", "--contact-to", "b@troupe.example"];
-    let started = ["flush_counts", "releases", "prune", "forwarder", "tell_makers"].map(|task| {
+    let started = ["flush_counts", "releases", "prune", "outbox", "alerts"].map(|task| {
         let folder = tempfile::tempdir().expect("a folder");
         let mut command = serve(folder.path(), &mail);
         command.env("PORCHLIGHT_TEST_PANIC", task);

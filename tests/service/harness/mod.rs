@@ -84,6 +84,15 @@ impl ServiceRuntime {
     }
 }
 
+impl ServiceRuntime {
+    /// As [`Self::run`], while the caller does nothing else.
+    fn run_blocking<T: Send + 'static>(&self, future: impl Future<Output = T> + Send + 'static) -> T {
+        let (sender, result) = std::sync::mpsc::channel();
+        self.0.as_ref().expect("a runtime").spawn(async move { sender.send(future.await) });
+        result.recv().expect("a service that does not panic")
+    }
+}
+
 impl Drop for ServiceRuntime {
     fn drop(&mut self) {
         if let Some(runtime) = self.0.take() {

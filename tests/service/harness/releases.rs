@@ -40,9 +40,12 @@ impl Service {
         command
     }
 
-    /// Runs it; returns the exit code and all output.
+    /// Runs it; returns the exit code and all output. The service need not wait until it looks for changes.
     pub fn release(&self, arguments: &[&str]) -> (i32, String) {
-        Program::run(self.release_command(arguments))
+        let ended = Program::run(self.release_command(arguments));
+        let catalog = self.running.catalog().clone();
+        self.runtime.run_blocking(async move { catalog.refresh().await.ok() });
+        ended
     }
 
     /// Publishes an image of that version, and returns its bytes.

@@ -68,7 +68,7 @@ async fn messages_that_wait_or_failed_stay() {
         }
         let database = &fixture.service.database;
         let set = async |state: &str, body: &str| {
-            let of = format!("message = (SELECT id FROM messages WHERE body = '{body}')");
+            let of = format!("id = (SELECT id FROM messages WHERE body = '{body}')");
             database.execute(&format!("UPDATE outbox SET state = '{state}', at = 1 WHERE {of}")).await;
         };
         set("failed", "Number 3.").await;

@@ -4,10 +4,8 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use porchlight::actions::SendStep;
-use porchlight::config::RawSettings;
 
 use super::{MailFixture, forwarder, message, messages_in, on_each_database};
-use crate::harness::{MailServer, Service, each_database};
 
 #[tokio::test]
 async fn several_instances_share_the_messages_without_doubling() {
@@ -80,30 +78,6 @@ async fn a_renewed_lease_is_respected() {
         assert!(matches!(fixture.step().await, SendStep::Idle(Some(then)) if then == later));
     })
     .await;
-}
-
-#[tokio::test]
-async fn messages_from_before_there_was_mail_are_forwarded() {
-    for database in each_database().await {
-        println!("on {database:?}");
-        let service = Service::start(RawSettings::default(), database.clone()).await;
-        for number in 1..=3 {
-            service.post("/api/contact", &message(number)).await.expect_ok();
-        }
-        service.stop().await;
-        database.execute("DROP TABLE outbox; DELETE FROM _sqlx_migrations WHERE version = 3").await;
-
-        let server = MailServer::start().await;
-        let service = Service::start(RawSettings::default(), database).await;
-        let forwarder = forwarder(&service, &server.url());
-        let mut fixture = MailFixture { service, server, forwarder };
-        fixture.run().await;
-        let mut messages: Vec<_> = fixture.server.mails().await.iter().flat_map(messages_in).collect();
-        messages.sort_unstable();
-        assert_eq!(messages, [1, 2, 3]);
-        fixture.forwarder.store.close().await;
-        fixture.service.stop().await;
-    }
 }
 
 #[tokio::test]

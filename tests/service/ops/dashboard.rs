@@ -120,7 +120,7 @@ async fn the_share_of_a_source_is_that_of_all_downloads_and_no_number_is_invente
     on_each_database_with(watched(), async |service| {
         let sources: Vec<_> = (0..150).map(|n| format!("({TODAY}, 'source {n:03}', {}, 0, 0, 0)", 150 - n)).collect();
         let counts = format!(
-            "INSERT INTO sources (day, source, downloads, people, opt_ins, joins) VALUES {}; \
+            "INSERT INTO sources (day, source, downloads, new_people, opt_ins, joins) VALUES {}; \
              INSERT INTO counts (day, kind, via, name, times) VALUES ({TODAY}, 'download', 'site', '', 15000)",
             sources.join(", ")
         );
@@ -129,7 +129,7 @@ async fn the_share_of_a_source_is_that_of_all_downloads_and_no_number_is_invente
         let listed = rows(&page, "sources");
         assert_eq!((listed.len(), &listed[0]), (9, &["source 000", "150", "1 %", "0"].map(str::to_owned).to_vec()));
         assert_eq!(listed[8], ["all others", "13,828", "92 %", "0"]);
-        assert!(!page.contains("92 more") && page.contains("names up to a hundred sources"), "{page}");
+        assert!(!page.contains("92 more") && page.contains("names up to fifty sources"), "{page}");
     })
     .await;
 }

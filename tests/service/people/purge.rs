@@ -24,7 +24,7 @@ async fn counted(service: &Service) -> Vec<String> {
 /// Every reference between rows resolves.
 async fn expect_consistent(service: &Service) {
     for dangling in [
-        "events WHERE address NOT IN (SELECT address FROM people)",
+        "signups WHERE address NOT IN (SELECT address FROM people)",
         "consents WHERE address NOT IN (SELECT address FROM people)",
         "people WHERE first_download IS NOT NULL AND first_download NOT IN (SELECT id FROM signups)",
         "people WHERE first_join IS NOT NULL AND first_join NOT IN (SELECT id FROM signups)",
