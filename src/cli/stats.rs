@@ -6,8 +6,8 @@ use clap::{Args, ValueEnum};
 use serde_json::{Map, Value, json};
 
 use self::table::{MAX_LABEL_WIDTH, Row, Table, first, sum};
-use super::terminal::{terminal_width, truncate};
-use super::{Access, CommandFailure, block_on, open_store, print_json, print_line};
+use super::terminal::{print_record, terminal_width, truncate};
+use super::{Access, Failure, with_store};
 use crate::actions::{StatisticsRange, statistics};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
@@ -58,21 +58,13 @@ impl From<By> for Period {
     }
 }
 
-pub(super) fn run(arguments: &StatsArguments, settings: &Settings) -> Result<(), CommandFailure> {
-    block_on(async {
-        let today = Day::of(Clock::System.now());
-        validate_since(arguments.since, today)?;
-        let range = arguments.since.map_or(StatisticsRange::Default, StatisticsRange::Since);
-        let store = open_store(settings, Access::Read).await?;
-        let statistics = statistics(&store, arguments.by.into(), range, today).await?;
-        store.close().await;
-        if arguments.json {
-            print_json(&statistics_json(&statistics));
-        } else {
-            for line in chart(&statistics, terminal_width()) {
-                print_line(&line);
-            }
-        }
+pub(super) fn run(arguments: &StatsArguments, settings: &Settings) -> Result<(), Failure> {
+    let today = Day::of(Clock::System.now());
+    validate_since(arguments.since, today)?;
+    let range = arguments.since.map_or(StatisticsRange::Default, StatisticsRange::Since);
+    with_store(settings, Access::Read, async |store| {
+        let statistics = statistics(store, arguments.by.into(), range, today).await?;
+        print_record(arguments.json, &statistics_json(&statistics), &chart(&statistics, terminal_width()).join("\n"));
         Ok(())
     })
 }

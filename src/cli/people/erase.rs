@@ -1,13 +1,14 @@
 //! `porchlight people erase`
 
-use super::{PeopleFailure, find_person};
+use super::find_person;
+use super::purge::incomplete;
 use crate::actions::erase_person;
-use crate::cli::{CommandFailure, confirm, eprint_line};
+use crate::cli::{Failure, OrFail, confirm, eprint_line};
 use crate::clock::Clock;
 use crate::domain::email::EmailAddress;
 use crate::store::{ScrubOutcome, Store};
 
-pub(super) async fn erase(store: &Store, email: &EmailAddress, yes: bool) -> Result<(), CommandFailure> {
+pub(super) async fn erase(store: &Store, email: &EmailAddress, yes: bool) -> Result<(), Failure> {
     let typed = email.as_typed();
     find_person(store, email).await?;
     if !confirm(&format!("Erase everything stored about {typed}?"), yes)? {
@@ -15,7 +16,7 @@ pub(super) async fn erase(store: &Store, email: &EmailAddress, yes: bool) -> Res
         return Ok(());
     }
     let erased = erase_person(store, email, Clock::System.now()).await;
-    let (erased, scrubbed) = erased.map_err(PeopleFailure::Incomplete)?;
+    let (erased, scrubbed) = erased.or_fail(incomplete)?;
     eprint_line(&format!(
         "{typed} was erased (downloads and joins: {}, opt-ins: {}, messages: {}, letters: {}).",
         erased.events, erased.consents, erased.messages, erased.letters

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::cli::message_view::{contact_sender, message_json};
+use crate::cli::inbox::{contact_sender, message_json};
 use crate::cli::terminal::{sanitize, sanitize_line};
 use crate::domain::base_url::BaseUrl;
 use crate::domain::contact::reference;
