@@ -13,9 +13,9 @@ use super::readiness::{image_problem, outbox_problem};
 use super::{CertificateStatus, Failure, NewestImage, ReleaseCatalog, new_id};
 use crate::clock::Clock;
 use crate::domain::base_url::BaseUrl;
+use crate::domain::maker_mail::Trouble;
 use crate::domain::plural::quantity;
 use crate::domain::time::Timestamp;
-use crate::domain::trouble::Trouble;
 use crate::mail::{MailAddress, Mailer, SendFailure, TroubleMail};
 use crate::store::{Store, StoreFailure, Task};
 

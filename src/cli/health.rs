@@ -6,7 +6,7 @@ use tokio::time::timeout;
 
 use super::{Failure, OrFail, block_on, print_line};
 use crate::config::{OpsListen, Settings};
-use crate::domain::listen_address::local_address;
+use crate::domain::base_url::local_address;
 use crate::probe::get;
 
 /// How long the service may take to respond.

@@ -10,8 +10,7 @@ use tempfile::NamedTempFile;
 use super::terminal::print_record;
 use super::{Failure, OrFail, eprint_line, print_line};
 use crate::config::{InvalidSettings, Settings};
-use crate::domain::dkim::DkimSelector;
-use crate::domain::dkim_record::{DkimRecord, KeyKind};
+use crate::domain::dkim::{DkimRecord, DkimSelector, KeyKind};
 use crate::mail::{DkimKey, generate_dkim_key};
 
 #[derive(Debug, Subcommand)]

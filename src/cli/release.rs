@@ -12,11 +12,11 @@ use super::{Access, Failure, OrFail, confirm, eprint_line, with_store};
 use crate::actions::{ImageSource, ImageStore, NewRelease, ReleaseStore, publish_release, withdraw_release};
 use crate::clock::Clock;
 use crate::config::Settings;
+use crate::domain::base_url::parse_web_url;
 use crate::domain::release::{Notes, Release, Releases, Signature};
 use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
 use crate::domain::version::{BuildNumber, MacosVersion, Version};
-use crate::domain::web_url::parse_web_url;
 use crate::site::{Content, SiteFacts};
 use crate::store::Store;
 

@@ -12,12 +12,11 @@ use crate::actions::{StatisticsRange, statistics};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
 use crate::domain::calendar::{Day, Period};
-use crate::domain::counts::Totals;
+use crate::domain::counts::{Statistics, Totals};
 use crate::domain::display_text::sanitize_label;
 use crate::domain::plural::quantity;
 use crate::domain::reader::ReaderKind;
 use crate::domain::reads::ReadsByReader;
-use crate::domain::statistics::Statistics;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

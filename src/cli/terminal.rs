@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::Failure;
-use crate::domain::unprintable::is_control_or_bidi;
+use crate::domain::display_text::is_control_or_bidi;
 use crate::logging;
 
 /// The first error of a write to standard output. Nothing is written after it; the command itself continues.

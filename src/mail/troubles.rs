@@ -5,8 +5,8 @@ use std::fmt::Write;
 use uuid::Uuid;
 
 use super::compose::{Mail, MailAddress, Mailer, PlainMail, single_line};
+use crate::domain::maker_mail::Trouble;
 use crate::domain::time::Timestamp;
-use crate::domain::trouble::Trouble;
 
 #[derive(Debug)]
 pub struct TroubleMail<'a> {

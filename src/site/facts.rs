@@ -4,8 +4,8 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Value, json};
 
 use super::{Content, SiteFailure};
+use crate::domain::base_url::parse_web_url;
 use crate::domain::calendar::Day;
-use crate::domain::web_url::parse_web_url;
 
 const FILE: &str = "site.toml";
 

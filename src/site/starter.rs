@@ -9,7 +9,7 @@ use rust_embed::RustEmbed;
 
 use super::SiteFacts;
 use crate::domain::calendar::Day;
-use crate::domain::image_name::file_stem;
+use crate::domain::disk_image::file_stem;
 
 /// Pages read facts from `site.toml`, so only a few files contain placeholders: `%NAME%` and `%MAKER%` (strings in
 /// TOML), `%TITLE%` (the name in XML), `%LETTER%`, `%SLUG%` and `%DATE%`.

@@ -9,7 +9,7 @@ use super::statement::{Statement, batch_statement, in_transaction};
 use super::unsubscribe::{SELECT_HASH_KEY, parse_hash_key};
 use super::{Store, StoreFailure};
 use crate::domain::consent::Via;
-use crate::domain::person::Person;
+use crate::domain::signup::Person;
 use crate::domain::text::Source;
 use crate::domain::time::Timestamp;
 

@@ -4,7 +4,7 @@ use tokio::time::timeout;
 
 use super::PROBE_TIMEOUT;
 use super::finding::Finding;
-use crate::domain::dkim_record::{KeyKind, Published};
+use crate::domain::dkim::{KeyKind, Published};
 use crate::mail::DkimSigner;
 use crate::probe::NameServers;
 

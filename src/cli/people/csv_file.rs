@@ -17,8 +17,8 @@ use super::list::{BATCH_SIZE, PeopleCursor};
 use crate::actions::import_people;
 use crate::cli::terminal::progress_style;
 use crate::cli::{Failure, OrFail, eprint_line, print_bytes};
-use crate::domain::person::Person;
 use crate::domain::plural::quantity;
+use crate::domain::signup::Person;
 use crate::domain::time::Timestamp;
 use crate::store::Store;
 

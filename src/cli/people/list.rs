@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use crate::cli::terminal::{ListPrinter, format_row, sanitize, terminal_width};
 use crate::cli::{Failure, OrFail};
 use crate::domain::email::EmailAddress;
-use crate::domain::person::Person;
 use crate::domain::plural::quantity;
+use crate::domain::signup::Person;
 use crate::store::Store;
 
 /// How many people are read or written at a time, which bounds memory and the length of a statement.
