@@ -12,7 +12,7 @@ use super::Failure;
 use super::unsubscribe::random_token;
 use crate::clock::Clock;
 use crate::domain::base_url::BaseUrl;
-use crate::domain::confirmation::ConfirmationToken;
+use crate::domain::confirmation::CONFIRMATION_PATH;
 use crate::domain::contact::retry_delay;
 use crate::domain::limits::FORWARD_RETRY_PERIOD;
 use crate::domain::time::Timestamp;
@@ -72,7 +72,7 @@ impl ConfirmationSender {
             Err(failure) => return Ok(ConfirmationStep::Failed(failure)),
         };
         for _ in 0..MAX_MAILS_PER_STEP {
-            let token = ConfirmationToken::new(random_token()?);
+            let token = random_token()?;
             let now = self.clock.now();
             let lease = self.store.lease_confirmation(&token, now, now.after(LEASE_DURATION)).await;
             let leased = match lease.map_err(Failure::from)? {
@@ -132,7 +132,7 @@ impl ConfirmationSender {
         let rendered = self.template.render(&ConfirmationRequest {
             requested: leased.requested_at.date(),
             through: leased.origin.as_str(),
-            url: self.base_url.to(&leased.token.path()),
+            url: self.base_url.to(&leased.token.path(CONFIRMATION_PATH)),
         })?;
         Ok(Some(self.mailer.compose_confirmation(&ConfirmationMail {
             id: leased.id,

@@ -1,12 +1,9 @@
 //! `porchlight check`: checks everything that the service depends on, without changing anything.
 
-mod dkim;
 mod finding;
 mod https;
 mod mail;
-mod opt_ins;
 mod proxy;
-mod sender;
 mod site;
 mod storage;
 
@@ -17,11 +14,10 @@ use clap::Args;
 use self::finding::{Finding, State, line, report};
 use self::https::{check_certificate, check_https};
 use self::mail::check_mail;
-use self::opt_ins::check_opt_ins;
-pub(super) use self::opt_ins::opt_in_sentences;
 use self::proxy::check_proxy;
 use self::site::{check_images, check_release, check_site};
-use self::storage::{check_backup, check_bucket, check_database, check_disks};
+pub(super) use self::storage::opt_in_sentences;
+use self::storage::{check_backup, check_bucket, check_database, check_disks, check_opt_ins};
 use super::terminal::print_record;
 use super::{Failure, base_url, block_on};
 use crate::actions::{address_step, setup_steps};

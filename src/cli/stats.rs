@@ -2,7 +2,8 @@
 
 mod table;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Map, Value, json};
 
 use self::table::{MAX_LABEL_WIDTH, Row, Table, first, sum};
@@ -24,11 +25,18 @@ Examples:
   porchlight stats --by week --since 2026-09-01
   porchlight stats --by month --json";
 
+/// Parses the name of a period. The help lists all of them.
+fn period() -> impl TypedValueParser<Value = Period> {
+    const ALL: [Period; 3] = [Period::Day, Period::Week, Period::Month];
+    PossibleValuesParser::new(ALL.map(Period::as_str))
+        .map(|name| ALL.into_iter().find(|period| period.as_str() == name).unwrap_or_default())
+}
+
 #[derive(Args, Debug)]
 pub(super) struct StatsArguments {
     /// Group by day, week or month; weeks begin on Monday, days at midnight UTC
-    #[arg(long, value_enum, default_value_t)]
-    by: By,
+    #[arg(long, default_value = "day", value_parser = period())]
+    by: Period,
 
     /// First day, such as 2026-11-01 [default: 30 days, 13 weeks or 12 months ago]
     #[arg(long, value_name = "DATE", value_parser = Day::parse)]
@@ -39,30 +47,12 @@ pub(super) struct StatsArguments {
     json: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum By {
-    #[default]
-    Day,
-    Week,
-    Month,
-}
-
-impl From<By> for Period {
-    fn from(by: By) -> Self {
-        match by {
-            By::Day => Self::Day,
-            By::Week => Self::Week,
-            By::Month => Self::Month,
-        }
-    }
-}
-
 pub(super) fn run(arguments: &StatsArguments, settings: &Settings) -> Result<(), Failure> {
     let today = Day::of(Clock::System.now());
     validate_since(arguments.since, today)?;
     let range = arguments.since.map_or(StatisticsRange::Default, StatisticsRange::Since);
     with_store(settings, Access::Read, async |store| {
-        let statistics = statistics(store, arguments.by.into(), range, today).await?;
+        let statistics = statistics(store, arguments.by, range, today).await?;
         print_record(arguments.json, &statistics_json(&statistics), &chart(&statistics, terminal_width()).join("\n"));
         Ok(())
     })

@@ -104,15 +104,13 @@ impl ListPrinter {
         print_bytes(text.as_bytes())
     }
 
-    /// Ends the list. One that is empty is reported on standard error.
+    /// Ends the list. If no line was printed, standard error says why.
     pub(super) fn finish(self, when_empty: &str) {
         match (self.as_json, self.len) {
             (true, 0) => print_line("[]"),
             (true, _) => print_line("\n]"),
+            (false, 0) if self.limit > 0 => eprint_line(when_empty),
             (false, _) => {}
-        }
-        if self.len == 0 && self.limit > 0 {
-            eprint_line(when_empty);
         }
     }
 }

@@ -5,7 +5,7 @@
 use std::fmt;
 
 use super::email::{EmailAddress, InvalidEmail};
-use super::sha256::hex;
+use super::sha256::{hex, is_hex};
 use super::suppression::is_mailbox_rejection;
 use super::{Invalid, limits};
 
@@ -28,8 +28,7 @@ impl BounceTag {
 
     /// Parses a tag. Returns `None` if `text` does not have the form of one.
     pub fn parse(text: &str) -> Option<Self> {
-        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-        (text.len() == Self::CHARS && text.bytes().all(is_digit)).then(|| Self(text.to_owned()))
+        is_hex(text, Self::BYTES).then(|| Self(text.to_owned()))
     }
 
     /// Finds the first address with a tag in a text, such as the value of a header.

@@ -25,32 +25,25 @@ pub enum CountedEvent {
 }
 
 impl CountedEvent {
-    pub const ALL: [Self; 8] = [
-        Self::Download,
-        Self::NewPerson,
-        Self::OptIn,
-        Self::Join,
-        Self::Message,
-        Self::Unsubscribe,
-        Self::ToolCall,
-        Self::ImageDownload,
+    /// In the order of the variants.
+    const WORDS: [(Self, &str); 8] = [
+        (Self::Download, "download"),
+        (Self::NewPerson, "person"),
+        (Self::OptIn, "opt-in"),
+        (Self::Join, "join"),
+        (Self::Message, "message"),
+        (Self::Unsubscribe, "unsubscribe"),
+        (Self::ToolCall, "tool"),
+        (Self::ImageDownload, "image"),
     ];
 
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|event| event.as_str() == text)
+        Self::WORDS.into_iter().find_map(|(event, word)| (word == text).then_some(event))
     }
 
+    /// How the event is stored.
     pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Download => "download",
-            Self::NewPerson => "person",
-            Self::OptIn => "opt-in",
-            Self::Join => "join",
-            Self::Message => "message",
-            Self::Unsubscribe => "unsubscribe",
-            Self::ToolCall => "tool",
-            Self::ImageDownload => "image",
-        }
+        Self::WORDS[self as usize].1
     }
 }
 
