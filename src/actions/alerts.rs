@@ -12,9 +12,9 @@ use super::readiness::{image_problem, outbox_problem};
 use super::{CertificateStatus, Failure, NewestImage, ReleaseCatalog, new_id};
 use crate::clock::Clock;
 use crate::domain::base_url::BaseUrl;
+use crate::domain::maker_mail::Trouble;
 use crate::domain::plural::quantity;
 use crate::domain::time::Timestamp;
-use crate::domain::trouble::Trouble;
 use crate::mail::Alert;
 use crate::store::{Backlog, MailKind, Store, StoreFailure};
 

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
-use crate::domain::hourly::Hourly;
+use crate::domain::rate_limit::Hourly;
 use crate::domain::time::Timestamp;
 use crate::store::make_private_folder;
 use crate::tls::SiteCertificate;

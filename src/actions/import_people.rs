@@ -1,7 +1,7 @@
 //! Imports people from a list.
 
 use super::{Failure, new_id};
-use crate::domain::person::Person;
+use crate::domain::signup::Person;
 use crate::domain::time::Timestamp;
 use crate::store::{ImportedPerson, Store};
 

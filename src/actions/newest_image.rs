@@ -1,7 +1,7 @@
 //! The URL of the newest disk image.
 
 use crate::domain::base_url::BaseUrl;
-use crate::domain::image_name::file_stem;
+use crate::domain::disk_image::file_stem;
 use crate::domain::release::Releases;
 
 /// The URL that every download gets. It stays the same from release to release.

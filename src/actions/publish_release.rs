@@ -12,8 +12,8 @@ use tempfile::TempPath;
 
 use super::image_store::ImageStore;
 use crate::bucket::{Bucket, BucketFailure};
-use crate::domain::disk_image::{self, NotADiskImage, TRAILER_SIZE};
-use crate::domain::image_name::{ImageName, InvalidImageName};
+use crate::domain::Invalid;
+use crate::domain::disk_image::{self, ImageName, TRAILER_SIZE};
 use crate::domain::release::{Notes, PublishRejection, Release, Releases, Signature};
 use crate::domain::sha256::{Sha256, Sha256Hasher};
 use crate::domain::time::Timestamp;
@@ -51,9 +51,9 @@ pub enum PublishFailure {
     #[error("Nothing was published: {0}.")]
     Rejected(#[from] PublishRejection),
     #[error("Nothing was published: the app's name in site.toml is too long for a file name; shorten it.")]
-    Name(InvalidImageName),
+    Name(Invalid),
     #[error("{} cannot be published: {why}.", .path.display())]
-    NotAnImage { path: PathBuf, why: NotADiskImage },
+    NotAnImage { path: PathBuf, why: Invalid },
     #[error("{} cannot be published: it changed while it was being copied. Try again when it is complete.", .0.display())]
     Changed(PathBuf),
     #[error("{} cannot be read: {why}.", .path.display())]

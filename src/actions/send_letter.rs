@@ -22,6 +22,7 @@ use crate::domain::email::EmailAddress;
 use crate::domain::letter::Letter;
 use crate::domain::limits::MAX_CONSECUTIVE_REFUSALS;
 use crate::domain::time::Timestamp;
+use crate::domain::unsubscribe::UNSUBSCRIBE_PATH;
 use crate::mail::{
     LetterMail, Mail, MailAddress, Mailer, RejectedMailboxesMail, SendFailure, SmtpConnection, UnsupportedAddress,
 };
@@ -277,7 +278,7 @@ impl LetterSender {
         let recipient = LetterRecipient {
             opted_in: to.opted_in_at.date(),
             through: to.origin.as_str(),
-            unsubscribe_url: self.base_url.to(&token.path()),
+            unsubscribe_url: self.base_url.to(&token.path(UNSUBSCRIBE_PATH)),
         };
         let rendered = self.letter_template.render(&self.letter, &recipient)?;
         let (subject, tag) = (&self.letter.subject, bounce_tag.as_ref());

@@ -32,7 +32,7 @@ use super::unsubscribe::random_token;
 use super::{Failure, new_id};
 use crate::clock::Clock;
 use crate::domain::base_url::BaseUrl;
-use crate::domain::confirmation::ConfirmationToken;
+use crate::domain::confirmation::CONFIRMATION_PATH;
 use crate::domain::contact::{mail_interval, retry_delay};
 use crate::domain::limits::{FORWARD_RETRY_PERIOD, MAX_DIGEST_MESSAGES};
 use crate::domain::maker_mail::{MakerMailKind, RecentMails};
@@ -211,7 +211,7 @@ impl OutboxSender {
                 Err(failure) => return Ok(Err(failure)),
             }
         }
-        let (lease, token) = (new_id(now), ConfirmationToken::new(random_token()?));
+        let (lease, token) = (new_id(now), random_token()?);
         let leased = match self.store.lease_confirmation(lease, &token, now, now.after(LEASE_DURATION)).await? {
             ConfirmationLease::Leased(leased) => leased,
             ConfirmationLease::Skipped | ConfirmationLease::NoneDue => return Ok(Ok(Next::WaitUntil(Some(now)))),
@@ -235,7 +235,7 @@ impl OutboxSender {
         let rendered = texts.template.render(&ConfirmationRequest {
             requested: leased.requested_at.date(),
             through: leased.origin.as_str(),
-            url: texts.base_url.to(&leased.token.path()),
+            url: texts.base_url.to(&leased.token.path(CONFIRMATION_PATH)),
         });
         let rendered = rendered.map_err(|failure| Failure::Internal(failure.to_string()))?;
         Ok(self.mailer.compose_confirmation(&ConfirmationMail {

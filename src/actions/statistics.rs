@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::domain::calendar::{Day, Period};
-use crate::domain::counts::{CountedEvent, Totals};
+use crate::domain::counts::{CountedEvent, Statistics, Totals};
 use crate::domain::reads::ReadsByReader;
-use crate::domain::statistics::Statistics;
 use crate::store::{DailyCount, Store, StoreFailure};
 
 /// How far back statistics go.

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 
-use crate::domain::hourly::Hourly;
+use crate::domain::rate_limit::Hourly;
 use crate::domain::time::Timestamp;
 use crate::store::{Store, StoreFailure};
 

@@ -30,8 +30,7 @@ pub async fn ensure_unsubscribe_tokens(
     people: &[EmailAddress],
     at: Timestamp,
 ) -> Result<HashMap<String, UnsubscribeToken>, Failure> {
-    let token = || random_token().map(UnsubscribeToken::new);
-    let new = people.iter().map(|email| Ok((email.clone(), token()?))).collect::<Result<Vec<_>, Failure>>()?;
+    let new = people.iter().map(|email| Ok((email.clone(), random_token()?))).collect::<Result<Vec<_>, Failure>>()?;
     Ok(store.ensure_unsubscribe_tokens(&new, at).await?)
 }
 

@@ -1,62 +1,40 @@
 //! `porchlight backup` and `porchlight restore`
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 
 use super::open_store::check_owner;
-use super::terminal::{exit_on_interrupt, sanitize_line};
-use super::{Access, CommandFailure, block_on, eprint_line, open_store, print_line};
+use super::terminal::{exit_on_interrupt, progress_style, sanitize_line};
+use super::{Access, Failure, block_on, eprint_line, print_line, with_store};
 use crate::actions::{
-    BackupFailure, CreatedBackup, DeletedBackups, ImageStore, ManifestCheck, Progress, RestoreFailure, RestoreTarget,
-    Restored, create_backup, delete_old_backups, restore, rotated_backup_folder,
+    BackupFailure, CreatedBackup, DeletedBackups, ImageStore, ManifestCheck, Progress, RestoreTarget, Restored,
+    create_backup, delete_old_backups, restore, rotated_backup_folder,
 };
 use crate::clock::Clock;
 use crate::config::{ImagePlace, Settings};
 use crate::store::{Database, TableSummary};
 
-/// Why `backup` or `restore` failed, in one sentence.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum BackupCommandFailure {
-    #[error(transparent)]
-    Backup(#[from] BackupFailure),
-    #[error("The backup is complete, but an old one could not be deleted ({0}: {1}). Delete it yourself.")]
-    OldBackup(String, io::Error),
-    #[error(transparent)]
-    Restore(#[from] RestoreFailure),
-    #[error("The database is backed up, but some images are missing: {0}.")]
-    ImagesNotBackedUp(String),
-    #[error(
-        "The database is restored, but some images are missing: {0}. Copy them to {1}, or to the backup and run the same \
-         command again."
-    )]
-    ImagesNotRestored(String, String),
-    #[error(
-        "The database is restored, but images are missing in {1}: {0}. When the bucket can be used, copy them to the backup and \
-         run the same command again."
-    )]
-    NotInBucket(String, String),
-}
-
 /// How often the progress bar redraws, even without progress.
 const TICK_INTERVAL: Duration = Duration::from_millis(200);
 
-pub(super) fn run_backup(settings: &Settings, folder: &Path) -> Result<(), CommandFailure> {
+pub(super) fn run_backup(settings: &Settings, folder: &Path) -> Result<(), Failure> {
     exit_on_interrupt(format!(
         "Interrupted: the backup in {} is incomplete. Run the command again.",
         folder.display()
     ))?;
-    block_on(async {
-        let images = ImageStore::open(&settings.images, Clock::System)?;
-        let store = open_store(settings, Access::ReadStandby).await?;
+    let images = ImageStore::open(&settings.images, Clock::System)?;
+    with_store(settings, Access::ReadStandby, async |store| {
         let (bar, progress) = progress_bar();
-        let backup = create_backup(&store, &images, folder, Clock::System.now(), progress).await;
+        let backup = create_backup(store, &images, folder, Clock::System.now(), progress).await;
         bar.finish_and_clear();
-        store.close().await;
         let CreatedBackup { tables, images, external, missing, unrecorded } =
-            backup.map_err(BackupCommandFailure::from)?;
+            backup.map_err(|failure| match failure {
+                BackupFailure::Copy(failure) => Failure::copy(failure, "Nothing was backed up"),
+                other => Failure::new(other),
+            })?;
         print_contents(&tables, &images);
         for (file, url) in &external {
             eprint_line(&format!("{file} is hosted at {url} and is not in the backup."));
@@ -66,7 +44,8 @@ pub(super) fn run_backup(settings: &Settings, folder: &Path) -> Result<(), Comma
             eprint_line(&failure.sentence(note));
         }
         if !missing.is_empty() {
-            return Err(BackupCommandFailure::ImagesNotBackedUp(join_images(&missing)).into());
+            let missing = join_images(&missing);
+            return Err(Failure::new(format!("The database is backed up, but some images are missing: {missing}.")));
         }
         eprint_line(&format!("The backup in {} is complete and was verified.", folder.display()));
         Ok(())
@@ -75,25 +54,30 @@ pub(super) fn run_backup(settings: &Settings, folder: &Path) -> Result<(), Comma
 
 /// Backs up to a new folder inside of `parent`, then deletes all but the newest backups there. Keeps all of them if the new one
 /// lacks something.
-pub(super) fn run_rotation(settings: &Settings, parent: &Path, keep: u32) -> Result<(), CommandFailure> {
+pub(super) fn run_rotation(settings: &Settings, parent: &Path, keep: u32) -> Result<(), Failure> {
     let now = Clock::System.now();
     run_backup(settings, &rotated_backup_folder(parent, now))?;
     let keep = usize::try_from(keep).unwrap_or(usize::MAX);
-    let failed = |folder: &Path, why| BackupCommandFailure::OldBackup(folder.display().to_string(), why);
+    let failed = |(folder, why): (PathBuf, io::Error)| {
+        let folder = folder.display();
+        Failure::new(format!(
+            "The backup is complete, but an old one could not be deleted ({folder}: {why}). Delete it yourself."
+        ))
+    };
     let DeletedBackups { folders, failures } =
-        delete_old_backups(parent, keep, now).map_err(|why| failed(parent, why))?;
+        delete_old_backups(parent, keep, now).map_err(|why| failed((parent.to_owned(), why)))?;
     for folder in folders {
         eprint_line(&format!("Deleted the old backup in {}.", folder.display()));
     }
-    let mut failures = failures.into_iter().map(|(folder, why)| failed(&folder, why));
+    let mut failures = failures.into_iter().map(failed);
     let first = failures.next();
     for other in failures {
-        eprint_line(&other.to_string());
+        eprint_line(&other.sentence);
     }
-    first.map_or(Ok(()), |failure| Err(failure.into()))
+    first.map_or(Ok(()), Err)
 }
 
-pub(super) fn run_restore(settings: &Settings, folder: &Path, unverified: bool) -> Result<(), CommandFailure> {
+pub(super) fn run_restore(settings: &Settings, folder: &Path, unverified: bool) -> Result<(), Failure> {
     let manifest_check = if unverified { ManifestCheck::Skipped } else { ManifestCheck::Required };
     block_on(async {
         let database = Database::from_settings(settings)?;
@@ -103,17 +87,22 @@ pub(super) fn run_restore(settings: &Settings, folder: &Path, unverified: bool) 
         let (bar, progress) = progress_bar();
         let restored = restore(folder, &target, manifest_check, progress).await;
         bar.finish_and_clear();
-        let Restored { tables, images, missing } = restored.map_err(BackupCommandFailure::from)?;
+        let Restored { tables, images, missing } = restored.map_err(Failure::new)?;
         print_contents(&tables, &images);
         if !missing.is_empty() {
             let missing = join_images(&missing);
-            return Err(match &settings.images {
-                ImagePlace::Folder(folder) => {
-                    BackupCommandFailure::ImagesNotRestored(missing, folder.display().to_string())
-                }
-                ImagePlace::Bucket(bucket) => BackupCommandFailure::NotInBucket(missing, bucket.name.clone()),
-            }
-            .into());
+            return Err(Failure::new(match &settings.images {
+                ImagePlace::Folder(folder) => format!(
+                    "The database is restored, but some images are missing: {missing}. Copy them to {}, or to the backup \
+                     and run the same command again.",
+                    folder.display()
+                ),
+                ImagePlace::Bucket(bucket) => format!(
+                    "The database is restored, but images are missing in {}: {missing}. When the bucket can be used, copy \
+                     them to the backup and run the same command again.",
+                    bucket.name
+                ),
+            }));
         }
         eprint_line(&format!("Everything was restored to {database}."));
         Ok(())
@@ -137,10 +126,9 @@ pub(super) fn print_contents(tables: &[TableSummary], images: &[String]) {
 
 /// Returns a progress bar and the function that updates it.
 pub(super) fn progress_bar() -> (ProgressBar, impl FnMut(Progress)) {
-    let styled = |template| ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    let rows = styled("  {msg:>18} {bar:32} {human_pos} of {human_len} rows, {eta} left");
-    let bytes = styled("  {msg:>18} {bar:32} {bytes} of {total_bytes}, {eta} left");
-    let spinner = styled("  {msg:>18} {spinner} {elapsed}");
+    let rows = progress_style("  {msg:>18} {bar:32} {human_pos} of {human_len} rows, {eta} left");
+    let bytes = progress_style("  {msg:>18} {bar:32} {bytes} of {total_bytes}, {eta} left");
+    let spinner = progress_style("  {msg:>18} {spinner} {elapsed}");
     let bar = ProgressBar::new(0).with_style(spinner.clone());
     let (updated, mut current) = (bar.clone(), "");
     let update = move |progress| {

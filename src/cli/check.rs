@@ -1,12 +1,9 @@
 //! `porchlight check`: checks everything that the service depends on, without changing anything.
 
-mod dkim;
 mod finding;
 mod https;
 mod mail;
-mod opt_ins;
 mod proxy;
-mod sender;
 mod site;
 mod storage;
 
@@ -17,12 +14,12 @@ use clap::Args;
 use self::finding::{Finding, State, line, report};
 use self::https::{check_certificate, check_https};
 use self::mail::check_mail;
-use self::opt_ins::check_opt_ins;
-pub(super) use self::opt_ins::opt_in_sentences;
 use self::proxy::check_proxy;
 use self::site::{check_images, check_release, check_site};
-use self::storage::{check_backup, check_bucket, check_database, check_disks};
-use super::{CommandFailure, base_url, block_on, print_json, print_line};
+pub(super) use self::storage::opt_in_sentences;
+use self::storage::{check_backup, check_bucket, check_database, check_disks, check_opt_ins};
+use super::terminal::print_record;
+use super::{Failure, base_url, block_on};
 use crate::actions::{address_step, setup_steps};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
@@ -55,34 +52,19 @@ pub(super) struct CheckArguments {
     json: bool,
 }
 
-/// The number of checks that failed.
-#[derive(Debug, thiserror::Error)]
-#[error("{}.", quantity(*.0, "check failed", "checks failed"))]
-pub(super) struct CheckFailure(u64);
-
-pub(super) fn run(
-    arguments: CheckArguments,
-    settings: Result<Settings, InvalidSettings>,
-) -> Result<(), CommandFailure> {
+pub(super) fn run(arguments: CheckArguments, settings: Result<Settings, InvalidSettings>) -> Result<(), Failure> {
     let name_servers = arguments.name_server.unwrap_or_else(NameServers::from_system);
     block_on(async {
         let (findings, next_step) = match settings {
             Ok(settings) => run_checks(&settings, &name_servers, arguments.deep).await,
             Err(failure) => (vec![Finding::failed("settings", failure.to_string())], None),
         };
-        if arguments.json {
-            print_json(&report(&findings, next_step.as_deref()));
-        } else {
-            for finding in &findings {
-                print_line(&line(finding));
-            }
-            if let Some(step) = next_step {
-                print_line(&format!("Next: {step}"));
-            }
-        }
+        let next = next_step.iter().map(|step| format!("Next: {step}"));
+        let text: Vec<_> = findings.iter().map(line).chain(next).collect();
+        print_record(arguments.json, &report(&findings, next_step.as_deref()), &text.join("\n"));
         match findings.iter().filter(|finding| finding.state == State::Failed).count() {
             0 => Ok(()),
-            failed => Err(CheckFailure(failed as u64).into()),
+            failed => Err(Failure::new(format!("{}.", quantity(failed as u64, "check failed", "checks failed")))),
         }
     })
 }

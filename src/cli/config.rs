@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use clap::{Arg, CommandFactory, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{Cli, CommandFailure, base_url, block_on, print_json, print_line};
+use super::terminal::print_record;
+use super::{Cli, Failure, base_url, block_on, print_line};
 use crate::config::{InvalidSettings, ResolvedSetting, Settings, is_secret, redacted};
 use crate::store::{Database, Store};
 
@@ -84,7 +85,7 @@ pub(super) fn run(
     command: ConfigCommand,
     resolved: Result<BTreeMap<String, ResolvedSetting>, InvalidSettings>,
     settings: Result<Settings, InvalidSettings>,
-) -> Result<(), CommandFailure> {
+) -> Result<(), Failure> {
     match command {
         ConfigCommand::Example => {
             print_example();
@@ -115,69 +116,41 @@ fn show(
     resolved: &BTreeMap<String, ResolvedSetting>,
     settings: Option<&Settings>,
     as_json: bool,
-) -> Result<(), CommandFailure> {
-    let host = settings.map_or(Ok(HostInUse::NotAsked), host_in_use)?;
-    let all = SettingHelp::all().into_iter().map(|setting| {
+) -> Result<(), Failure> {
+    let database = settings.and_then(|settings| Database::from_settings(settings).ok());
+    let several_hosts = database.filter(Database::has_several_hosts);
+    let (mut all, mut lines) = (Vec::new(), Vec::new());
+    for setting in SettingHelp::all() {
         let (value, set_by) = match resolved.get(&setting.name) {
             Some(resolved) => (Some(redacted(&setting.name, &resolved.value)), resolved.origin.to_string()),
             None => (setting.default_value(settings), "default".to_owned()),
         };
-        let host = if setting.name == "database_url" { &host } else { &HostInUse::NotAsked };
-        (setting.name, value, set_by, host)
-    });
-    if as_json {
-        let all: Value = all
-            .map(|(name, value, set_by, host)| host.in_json(json!({ "name": name, "value": value, "from": set_by })))
-            .collect();
-        print_json(&all);
-        return Ok(());
+        let mut json = json!({ "name": setting.name, "value": value, "from": set_by });
+        let mut note = String::new();
+        if let Some(database) = several_hosts.as_ref().filter(|_| setting.name == "database_url") {
+            let host = host_in_use(database)?;
+            note = match &host {
+                Some(host) => format!("; {host} takes writes and is used"),
+                None => "; no host takes writes".to_owned(),
+            };
+            json["host_in_use"] = host.into();
+        }
+        all.push(json);
+        lines.push(format!("{:<16} {}  ({set_by}{note})", setting.name, value.as_deref().unwrap_or("none")));
     }
-    for (name, value, set_by, host) in all {
-        print_line(&format!("{name:<16} {}  ({set_by}{})", value.as_deref().unwrap_or("none"), host.in_words()));
-    }
+    print_record(as_json, &all.into(), &lines.join("\n"));
     Ok(())
 }
 
-/// Which of several hosts of the database takes writes.
-#[derive(Debug)]
-enum HostInUse {
-    /// There are not several.
-    NotAsked,
-    None,
-    Host(String),
-}
-
-impl HostInUse {
-    fn in_words(&self) -> String {
-        match self {
-            Self::NotAsked => String::new(),
-            Self::None => "; no host takes writes".to_owned(),
-            Self::Host(host) => format!("; {host} takes writes and is used"),
-        }
-    }
-
-    fn in_json(&self, mut setting: Value) -> Value {
-        match self {
-            Self::NotAsked => {}
-            Self::None => setting["host_in_use"] = Value::Null,
-            Self::Host(host) => setting["host_in_use"] = host.as_str().into(),
-        }
-        setting
-    }
-}
-
-fn host_in_use(settings: &Settings) -> Result<HostInUse, CommandFailure> {
-    let Ok(database) = Database::from_settings(settings) else { return Ok(HostInUse::NotAsked) };
-    if !database.has_several_hosts() {
-        return Ok(HostInUse::NotAsked);
-    }
+/// Returns which of several hosts of the database takes writes, if any does.
+fn host_in_use(database: &Database) -> Result<Option<String>, Failure> {
     block_on(async {
-        let store = Store::open_for_requests(&database)?;
+        let store = Store::open_for_requests(database)?;
         // The answer is which host is used, also if it refuses the question.
         let _ = store.ping().await;
         let host = store.host_in_use();
         store.close().await;
-        Ok(host.map_or(HostInUse::None, HostInUse::Host))
+        Ok(host)
     })
 }
 

@@ -3,17 +3,18 @@
 mod discard;
 
 use clap::{ArgGroup, Args, Subcommand};
+use serde_json::{Value, json};
 use uuid::Uuid;
 
 use self::discard::DiscardArguments;
-use super::message_view::{contact_sender, message_json};
-use super::terminal::{ListPrinter, format_row, sanitize, sanitize_line, terminal_width};
-use super::{Access, CommandFailure, block_on, eprint_line, open_store, print_json, print_line};
+use super::terminal::{ListPrinter, format_row, print_record, sanitize_line, terminal_width};
+use super::{Access, Failure, OrFail, eprint_line, with_store};
 use crate::clock::Clock;
 use crate::config::Settings;
-use crate::domain::contact::reference;
+use crate::domain::contact::{ContactMessage, reference};
 use crate::domain::plural::quantity;
-use crate::store::{DeliveryState, InboxEntry, InboxFilter, Store, StoreFailure};
+use crate::domain::text::SenderName;
+use crate::store::{DeliveryState, InboxEntry, InboxFilter, Store};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum InboxCommand {
@@ -78,45 +79,16 @@ fn id(text: &str) -> Result<String, String> {
     Ok(Uuid::parse_str(text).map_or_else(|_| text.to_lowercase(), |id| id.to_string()))
 }
 
-/// Why an `inbox` command failed, in one sentence.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum InboxFailure {
-    #[error("There is no message {0}. `porchlight inbox list` lists all messages.")]
-    Unknown(String),
-    #[error("More than one message has the reference {0}. `porchlight inbox list --json` shows their full ids.")]
-    Ambiguous(String),
-    #[error("Message {0} was already mailed on {1}. `porchlight inbox show {0}` shows it.")]
-    Sent(String, String),
-    #[error(
-        "There is no such message, or it is being mailed, so nothing was deleted. `porchlight inbox list` lists all messages."
-    )]
-    NothingToDiscard,
-    #[error("Perhaps not all messages were deleted: {0}. `porchlight inbox list` lists those that are left.")]
-    DiscardIncomplete(StoreFailure),
-    #[error("Perhaps not all messages will be retried now: {0}. Run the same command again.")]
-    RetryIncomplete(StoreFailure),
-}
-
-impl InboxCommand {
-    const fn access(&self) -> Access {
-        match self {
-            Self::List(_) | Self::Show { .. } => Access::Read,
-            Self::Retry { .. } | Self::Discard(_) => Access::Write,
-        }
-    }
-}
-
-pub(super) fn run(command: InboxCommand, settings: &Settings) -> Result<(), CommandFailure> {
-    block_on(async {
-        let store = open_store(settings, command.access()).await?;
-        let result = match command {
-            InboxCommand::List(arguments) => arguments.run(&store).await,
-            InboxCommand::Show { id, json } => show(&store, &id, json).await,
-            InboxCommand::Retry { id, .. } => retry(&store, settings, id.as_deref()).await,
-            InboxCommand::Discard(arguments) => arguments.run(&store).await,
-        };
-        store.close().await;
-        result
+pub(super) fn run(command: InboxCommand, settings: &Settings) -> Result<(), Failure> {
+    let access = match command {
+        InboxCommand::List(_) | InboxCommand::Show { .. } => Access::Read,
+        InboxCommand::Retry { .. } | InboxCommand::Discard(_) => Access::Write,
+    };
+    with_store(settings, access, async |store| match command {
+        InboxCommand::List(arguments) => arguments.run(store).await,
+        InboxCommand::Show { id, json } => show(store, &id, json).await,
+        InboxCommand::Retry { id, .. } => retry(store, settings, id.as_deref()).await,
+        InboxCommand::Discard(arguments) => arguments.run(store).await,
     })
 }
 
@@ -124,32 +96,51 @@ pub(super) fn run(command: InboxCommand, settings: &Settings) -> Result<(), Comm
 const BATCH_SIZE: usize = 200;
 
 impl ListArguments {
-    async fn run(self, store: &Store) -> Result<(), CommandFailure> {
+    async fn run(self, store: &Store) -> Result<(), Failure> {
         let filter = match (self.waiting, self.failed) {
             (true, _) => InboxFilter::Waiting,
             (_, true) => InboxFilter::Failed,
             _ => InboxFilter::All,
         };
-        let limit = self.limit.unwrap_or(usize::MAX);
         let width = terminal_width();
-        let mut list = ListPrinter::new(self.json, None);
+        let mut list = ListPrinter::new(self.json, self.limit);
         let mut after = None;
-        while list.len < limit {
-            let page = store.inbox_page(filter, after, BATCH_SIZE.min(limit - list.len)).await?;
+        while list.remaining() > 0 {
+            let page = store.inbox_page(filter, after, BATCH_SIZE.min(list.remaining())).await?;
             let Some(entry) = page.last() else { break };
             after = Some(entry.received.id);
             for entry in &page {
-                if !list.push(|| message_json(entry), || line(entry, width)) {
+                if !list.push(&message_json(entry), &line(entry, width)) {
                     return Ok(());
                 }
             }
         }
-        list.finish();
-        if list.len == 0 && limit > 0 {
-            eprint_line("No messages found.");
-        }
+        list.finish("No messages found.");
         Ok(())
     }
+}
+
+/// Returns a message and its delivery state as JSON.
+pub(super) fn message_json(entry: &InboxEntry) -> Value {
+    let received = &entry.received;
+    json!({
+        "id": received.id,
+        "reference": reference(received.id),
+        "at": received.at.rfc3339(),
+        "email": received.contact.email.as_typed(),
+        "name": received.contact.name.as_ref().map(SenderName::as_str),
+        "message": received.contact.text.as_str(),
+        "state": entry.state.as_str(),
+        "state_at": entry.state_at.rfc3339(),
+        "tries": entry.tries,
+        "trouble": entry.last_error,
+    })
+}
+
+/// Returns the name and address of the sender.
+pub(super) fn contact_sender(message: &ContactMessage) -> String {
+    let name = message.name.as_ref().map(SenderName::as_str).unwrap_or_default();
+    sanitize_line(&format!("{name} <{}>", message.email.as_typed()))
 }
 
 fn line(entry: &InboxEntry, width: Option<usize>) -> String {
@@ -159,42 +150,42 @@ fn line(entry: &InboxEntry, width: Option<usize>) -> String {
     format_row(&cells, &format!("{}  {}", sanitize_line(email), sanitize_line(text)), width)
 }
 
-async fn show(store: &Store, id: &str, as_json: bool) -> Result<(), CommandFailure> {
+async fn show(store: &Store, id: &str, as_json: bool) -> Result<(), Failure> {
     let entry = find(store, id).await?;
-    if as_json {
-        print_json(&message_json(&entry));
-        return Ok(());
-    }
     let received = &entry.received;
-    let attempts = quantity(entry.tries, "attempt", "attempts");
+    let (at, attempts) = (entry.state_at.rfc3339(), quantity(entry.tries, "attempt", "attempts"));
     let delivery = match (entry.state, entry.tries) {
-        (DeliveryState::Sent, _) => format!("mailed on {}", entry.state_at.rfc3339()),
-        (DeliveryState::Failed, _) => format!("failed on {} after {attempts}", entry.state_at.rfc3339()),
+        (DeliveryState::Sent, _) => format!("mailed on {at}"),
+        (DeliveryState::Failed, _) => format!("failed on {at} after {attempts}"),
         (DeliveryState::Leased, _) => "being mailed now".to_owned(),
         (DeliveryState::Waiting, 0) => "waiting to be mailed".to_owned(),
-        (DeliveryState::Waiting, _) => {
-            let failed = quantity(entry.tries, "failed attempt", "failed attempts");
-            format!("waiting; {failed}, next attempt at {}", entry.state_at.rfc3339())
+        (DeliveryState::Waiting, tries) => {
+            format!("waiting; {}, next attempt at {at}", quantity(tries, "failed attempt", "failed attempts"))
         }
     };
-    print_line(&format!("reference  {}", reference(received.id)));
-    print_line(&format!("from       {}", contact_sender(&received.contact)));
-    print_line(&format!("received   {}", received.at.rfc3339()));
-    print_line(&format!("mail       {delivery}"));
-    if let Some(error) = &entry.last_error {
-        print_line(&format!("error      {}", sanitize_line(error)));
-    }
-    print_line(&format!("\n{}", sanitize(received.contact.text.as_str())));
+    let error = entry.last_error.as_ref().map(|error| format!("error      {}\n", sanitize_line(error)));
+    let text = format!(
+        "reference  {}\nfrom       {}\nreceived   {}\nmail       {delivery}\n{}\n{}",
+        reference(received.id),
+        contact_sender(&received.contact),
+        received.at.rfc3339(),
+        error.unwrap_or_default(),
+        received.contact.text.as_str(),
+    );
+    print_record(as_json, &message_json(&entry), &text);
     Ok(())
 }
 
-async fn retry(store: &Store, settings: &Settings, id: Option<&str>) -> Result<(), CommandFailure> {
+async fn retry(store: &Store, settings: &Settings, id: Option<&str>) -> Result<(), Failure> {
     let only = match id {
         None => None,
         Some(id) => {
             let entry = find(store, id).await?;
             if entry.state == DeliveryState::Sent {
-                return Err(InboxFailure::Sent(reference(entry.received.id), entry.state_at.date()).into());
+                let (name, date) = (reference(entry.received.id), entry.state_at.date());
+                return Err(Failure::new(format!(
+                    "Message {name} was already mailed on {date}. `porchlight inbox show {name}` shows it."
+                )));
             }
             Some(entry.received.id)
         }
@@ -202,7 +193,9 @@ async fn retry(store: &Store, settings: &Settings, id: Option<&str>) -> Result<(
     let now = Clock::System.now();
     let retried = match only {
         Some(message) => store.retry_message(message, now).await?,
-        None => store.retry_all_messages(now).await.map_err(InboxFailure::RetryIncomplete)?,
+        None => store.retry_all_messages(now).await.or_fail(|failure| {
+            format!("Perhaps not all messages will be retried now: {failure}. Run the same command again.")
+        })?,
     };
     eprint_line(&match (retried, only) {
         (0, None) => "No messages are waiting.".to_owned(),
@@ -215,11 +208,17 @@ async fn retry(store: &Store, settings: &Settings, id: Option<&str>) -> Result<(
     Ok(())
 }
 
-async fn find(store: &Store, id: &str) -> Result<InboxEntry, CommandFailure> {
+async fn find(store: &Store, id: &str) -> Result<InboxEntry, Failure> {
     let mut found = store.messages_by_reference(id).await?;
     match (found.pop(), found.is_empty()) {
         (Some(entry), true) => Ok(entry),
-        (Some(_), false) => Err(InboxFailure::Ambiguous(id.to_owned()).into()),
-        (None, _) => Err(InboxFailure::Unknown(id.to_owned()).into()),
+        (Some(_), false) => Err(Failure::new(format!(
+            "More than one message has the reference {id}. `porchlight inbox list --json` shows their full ids."
+        ))),
+        (None, _) => Err(unknown(id)),
     }
+}
+
+fn unknown(id: &str) -> Failure {
+    Failure::new(format!("There is no message {id}. `porchlight inbox list` lists all messages."))
 }

@@ -2,23 +2,22 @@
 
 mod preview;
 mod send_loop;
-mod view;
 
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
+use serde_json::{Value, json};
 
 use self::preview::{preview, test};
 use self::send_loop::SendLoop;
-use self::view::{counts, letter_json, short_counts};
 use super::check::opt_in_sentences;
-use super::terminal::{format_row, sanitize_line, terminal_width};
-use super::{Access, CommandFailure, base_url, block_on, confirm, eprint_line, open_store, print_json, print_line};
-use crate::actions::{LetterFailure, LetterSender};
+use super::terminal::{ListPrinter, format_row, print_record, sanitize_line, terminal_width};
+use super::{Access, Failure, OrFail, base_url, block_on, confirm, eprint_line, open_store, with_store};
+use crate::actions::LetterSender;
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
 use crate::domain::email::EmailAddress;
-use crate::domain::letter::Letter;
+use crate::domain::letter::{Letter, LetterCounts};
 use crate::domain::plural::quantity;
 use crate::mail::{MailAddress, Mailer};
 use crate::site::{Content, LetterTemplate};
@@ -41,7 +40,7 @@ pub(super) enum LetterCommand {
         /// Markdown file with the letter
         file: PathBuf,
         /// Address that gets the copy
-        #[arg(long, value_name = "ADDRESS", value_parser = address)]
+        #[arg(long, value_name = "ADDRESS", value_parser = EmailAddress::parse)]
         to: EmailAddress,
     },
     /// Send the letter to everybody who opted in, at most one a month to each
@@ -73,52 +72,31 @@ pub(super) enum LetterCommand {
     },
 }
 
-fn address(text: &str) -> Result<EmailAddress, String> {
-    EmailAddress::parse(text).map_err(|error| error.to_string())
+const NO_LETTERS: &str = "No letter has been sent yet. `porchlight letter send --help` shows how.";
+
+pub(super) fn run(command: LetterCommand, settings: &Settings) -> Result<(), Failure> {
+    match command {
+        LetterCommand::Preview { file } => preview(settings, &file),
+        LetterCommand::Test { file, to } => block_on(test(settings, &file, &to)),
+        LetterCommand::Send { file, yes } => block_on(send(settings, &file, yes)),
+        LetterCommand::Status { file, json } => status(settings, file.as_deref(), json),
+        LetterCommand::List { json } => list(settings, json),
+    }
 }
 
-/// Why a `letter` command failed, in one sentence.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum LetterCommandFailure {
-    #[error("The letter in {0} cannot be sent: {1}.")]
-    Letter(String, String),
-    #[error("The preview cannot be written to {0}: {1}.")]
-    Preview(String, std::io::Error),
-    #[error("The test copy was not sent: {0}.")]
-    Test(String),
-    #[error("{0}. {1} Run the same command to continue.")]
-    Stopped(String, String),
-    #[error("No letter has been sent yet. `porchlight letter send --help` shows how.")]
-    NoLetters,
-    #[error("That letter has not been sent yet. `porchlight letter list` lists those that have.")]
-    Unknown,
+fn read(file: &Path) -> Result<Letter, Failure> {
+    let text = std::fs::read_to_string(file).map_err(|error| error.to_string());
+    let letter = text.and_then(|text| Letter::parse(&text).map_err(|error| error.to_string()));
+    letter.or_fail(|why| format!("The letter in {} cannot be sent: {why}.", file.display()))
 }
 
-pub(super) fn run(command: LetterCommand, settings: &Settings) -> Result<(), CommandFailure> {
-    block_on(async {
-        match command {
-            LetterCommand::Preview { file } => preview(settings, &file),
-            LetterCommand::Test { file, to } => test(settings, &file, &to).await,
-            LetterCommand::Send { file, yes } => send(settings, &file, yes).await,
-            LetterCommand::Status { file, json } => status(settings, file.as_deref(), json).await,
-            LetterCommand::List { json } => list(settings, json).await,
-        }
-    })
-}
-
-fn read(file: &Path) -> Result<Letter, LetterCommandFailure> {
-    let unusable = |error: String| LetterCommandFailure::Letter(file.display().to_string(), error);
-    let text = std::fs::read_to_string(file).map_err(|error| unusable(error.to_string()))?;
-    Letter::parse(&text).map_err(|error| unusable(error.to_string()))
-}
-
-fn letter_template(settings: &Settings, postal_address: &str) -> Result<LetterTemplate, CommandFailure> {
+fn letter_template(settings: &Settings, postal_address: &str) -> Result<LetterTemplate, Failure> {
     let content = Content::from_settings(settings)?;
     Ok(LetterTemplate::read(&content, base_url(settings), postal_address)?)
 }
 
 /// Returns what all copies of a letter that is sent are made with, and the address of the makers.
-fn mailer_and_template(settings: &Settings) -> Result<(Mailer, LetterTemplate, MailAddress), CommandFailure> {
+fn mailer_and_template(settings: &Settings) -> Result<(Mailer, LetterTemplate, MailAddress), Failure> {
     let missing = |name, reason: &str| InvalidSettings::new(name, reason);
     let postal_address = settings
         .postal_address
@@ -146,7 +124,7 @@ fn require_public_base_url(settings: &Settings) -> Result<(), InvalidSettings> {
     ))
 }
 
-async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), CommandFailure> {
+async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), Failure> {
     let letter = read(file)?;
     require_public_base_url(settings)?;
     let id = letter.id;
@@ -175,65 +153,100 @@ async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), Command
         eprint_line("Nothing was sent.");
         return Ok(());
     }
-    sender.start().await.map_err(|failure| stopped(&failure, started.as_ref()))?;
+    sender.start().await.map_err(|failure| stopped(&failure.to_string(), started.as_ref()))?;
     let result = SendLoop::new(settings.letter_rate, remaining)?.run(&mut sender).await;
     sender.close().await;
     if result.is_err() {
-        sender.stop().await.map_err(|failure| stopped(&failure, started.as_ref()))?;
+        sender.stop().await.map_err(|failure| stopped(&failure.to_string(), started.as_ref()))?;
     }
     let letter = store.letter(&id).await?;
     if let Some(letter) = &letter {
         eprint_line(&counts(letter));
     }
-    result.map_err(|reason| LetterCommandFailure::Stopped(sanitize_line(&reason), waiting(letter.as_ref())).into())
+    result.map_err(|reason| stopped(&sanitize_line(&reason), letter.as_ref()))
 }
 
-fn stopped(failure: &LetterFailure, letter: Option<&StartedLetter>) -> LetterCommandFailure {
-    LetterCommandFailure::Stopped(failure.to_string(), waiting(letter))
-}
-
-fn waiting(letter: Option<&StartedLetter>) -> String {
-    quantity(
+fn stopped(reason: &str, letter: Option<&StartedLetter>) -> Failure {
+    let waiting = quantity(
         letter.map_or(0, |letter| letter.counts.waiting),
         "recipient has not been sent to yet.",
         "recipients have not been sent to yet.",
+    );
+    Failure::new(format!("{reason}. {waiting} Run the same command to continue."))
+}
+
+fn status(settings: &Settings, file: Option<&Path>, as_json: bool) -> Result<(), Failure> {
+    let id = file.map(|file| read(file).map(|letter| letter.id)).transpose()?;
+    with_store(settings, Access::Read, async |store| {
+        let (letter, missing) = match &id {
+            Some(id) => (
+                store.letter(id).await?,
+                "That letter has not been sent yet. `porchlight letter list` lists those that have.",
+            ),
+            None => (store.latest_letter().await?, NO_LETTERS),
+        };
+        let letter = letter.ok_or_else(|| Failure::new(missing))?;
+        print_record(as_json, &letter_json(&letter), &counts(&letter));
+        Ok(())
+    })
+}
+
+fn list(settings: &Settings, as_json: bool) -> Result<(), Failure> {
+    with_store(settings, Access::Read, async |store| {
+        let letters = store.letters().await?;
+        let summary = |letter: &StartedLetter| short_counts(&letter.counts);
+        let width = letters.iter().map(|letter| summary(letter).len()).max().unwrap_or_default();
+        let mut list = ListPrinter::new(as_json, None);
+        for letter in &letters {
+            let cells = [(letter.started_at.date(), 10), (summary(letter), width)];
+            list.push(&letter_json(letter), &format_row(&cells, &sanitize_line(&letter.subject), terminal_width()));
+        }
+        list.finish(NO_LETTERS);
+        Ok(())
+    })
+}
+
+fn counts(letter: &StartedLetter) -> String {
+    let counts = &letter.counts;
+    let bounced = if counts.bounced > 0 { format!("; {} bounced", counts.bounced) } else { String::new() };
+    format!(
+        "“{}”: {}, {} sent, {} waiting, {} uncertain, {} refused, {} skipped{bounced}",
+        sanitize_line(&letter.subject),
+        quantity(counts.recipients, "recipient", "recipients"),
+        counts.sent,
+        counts.waiting,
+        counts.uncertain,
+        counts.refused,
+        counts.skipped
     )
 }
 
-async fn status(settings: &Settings, file: Option<&Path>, as_json: bool) -> Result<(), CommandFailure> {
-    let id = file.map(|file| read(file).map(|letter| letter.id)).transpose()?;
-    let store = open_store(settings, Access::Read).await?;
-    let (letter, missing) = match &id {
-        Some(id) => (store.letter(id).await, LetterCommandFailure::Unknown),
-        None => (store.latest_letter().await, LetterCommandFailure::NoLetters),
-    };
-    store.close().await;
-    let letter = letter?.ok_or(missing)?;
-    if as_json {
-        print_json(&letter_json(&letter));
-    } else {
-        print_line(&counts(&letter));
-    }
-    Ok(())
+/// Formats the number of copies sent, and the other counts that are not zero.
+fn short_counts(counts: &LetterCounts) -> String {
+    let others = [
+        (counts.waiting, "waiting"),
+        (counts.uncertain, "uncertain"),
+        (counts.refused, "refused"),
+        (counts.skipped, "skipped"),
+        (counts.bounced, "bounced"),
+    ];
+    let sent = format!("{} of {} sent", counts.sent, counts.recipients);
+    let others = others.iter().filter(|(count, _)| *count > 0).map(|(count, state)| format!("{count} {state}"));
+    std::iter::once(sent).chain(others).collect::<Vec<_>>().join(", ")
 }
 
-async fn list(settings: &Settings, as_json: bool) -> Result<(), CommandFailure> {
-    let store = open_store(settings, Access::Read).await?;
-    let letters = store.letters().await;
-    store.close().await;
-    let letters = letters?;
-    if as_json {
-        print_json(&letters.iter().map(letter_json).collect());
-        return Ok(());
-    }
-    if letters.is_empty() {
-        eprint_line(&LetterCommandFailure::NoLetters.to_string());
-    }
-    let summary = |letter: &StartedLetter| short_counts(&letter.counts);
-    let width = letters.iter().map(|letter| summary(letter).len()).max().unwrap_or_default();
-    for letter in &letters {
-        let cells = [(letter.started_at.date(), 10), (summary(letter), width)];
-        print_line(&format_row(&cells, &sanitize_line(&letter.subject), terminal_width()));
-    }
-    Ok(())
+fn letter_json(letter: &StartedLetter) -> Value {
+    let counts = &letter.counts;
+    json!({
+        "id": letter.id,
+        "subject": letter.subject,
+        "started": letter.started_at.rfc3339(),
+        "recipients": counts.recipients,
+        "sent": counts.sent,
+        "waiting": counts.waiting,
+        "uncertain": counts.uncertain,
+        "refused": counts.refused,
+        "skipped": counts.skipped,
+        "bounced": counts.bounced,
+    })
 }

@@ -7,11 +7,11 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use tempfile::NamedTempFile;
 
-use super::{CommandFailure, eprint_line, print_json, print_line};
+use super::terminal::print_record;
+use super::{Failure, OrFail, eprint_line, print_line};
 use crate::config::{InvalidSettings, Settings};
-use crate::domain::dkim::DkimSelector;
-use crate::domain::dkim_record::{DkimRecord, KeyKind};
-use crate::mail::{DkimKey, GenerateFailure, generate_dkim_key};
+use crate::domain::dkim::{DkimRecord, DkimSelector, KeyKind};
+use crate::mail::{DkimKey, generate_dkim_key};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum MailCommand {
@@ -49,46 +49,30 @@ pub(super) struct KeyArguments {
     json: bool,
 }
 
-/// Why a `mail` command failed, in one sentence.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum MailCommandFailure {
-    #[error("The key was not made: {0}.")]
-    Generate(#[from] GenerateFailure),
-    #[error("{0} exists, and no key is ever overwritten. Name another file with --out.")]
-    Exists(String),
-    #[error("The key cannot be written to {0}: {1}.")]
-    Write(String, io::Error),
-    #[error(
-        "The selector {0} is in use for the key in {1}. Name another with --selector, so that mail on its way can still be \
-         verified."
-    )]
-    SelectorInUse(DkimSelector, String),
-}
-
-pub(super) fn run(command: MailCommand, settings: &Settings) -> Result<(), CommandFailure> {
+pub(super) fn run(command: MailCommand, settings: &Settings) -> Result<(), Failure> {
     match command {
         MailCommand::Key(arguments) => make_key(&arguments, settings),
         MailCommand::Record { json } => print_configured_record(settings, json),
     }
 }
 
-fn make_key(arguments: &KeyArguments, settings: &Settings) -> Result<(), CommandFailure> {
+fn make_key(arguments: &KeyArguments, settings: &Settings) -> Result<(), Failure> {
     let KeyArguments { out, selector, ed25519, json } = arguments;
     let used = settings.mail.as_ref().and_then(|mail| mail.dkim.as_ref());
     if let Some(used) = used.filter(|used| used.selector == *selector && used.key.exists()) {
-        return Err(MailCommandFailure::SelectorInUse(selector.clone(), used.key.display().to_string()).into());
-    }
-    if out.exists() {
-        return Err(MailCommandFailure::Exists(out.display().to_string()).into());
+        return Err(Failure::new(format!(
+            "The selector {selector} is in use for the key in {}. Name another with --selector, so that mail on its way can \
+             still be verified.",
+            used.key.display()
+        )));
     }
     let kind = if *ed25519 { KeyKind::Ed25519 } else { KeyKind::Rsa };
-    let pem = generate_dkim_key(kind).map_err(MailCommandFailure::Generate)?;
+    let pem = generate_dkim_key(kind).or_fail(|failure| format!("The key was not made: {failure}."))?;
     write_key(out, &pem)?;
     let key = DkimKey::read(out)?;
     let path = out.canonicalize().unwrap_or_else(|_| out.clone()).display().to_string();
     let domain = settings.mail.as_ref().map(|mail| mail.from.email().domain());
-    let record = PrintedRecord { selector, domain, record: key.record(), key: &path };
-    record.print(*json);
+    print_dns_record(selector, domain, key.record(), &path, *json);
     if !json {
         print_line(&format!(
             "\nOnce DNS has the record, add these settings, and run `porchlight check`:\n\n\
@@ -104,10 +88,15 @@ fn make_key(arguments: &KeyArguments, settings: &Settings) -> Result<(), Command
 }
 
 /// Writes a file that only its owner can read, unless there is one.
-fn write_key(path: &Path, pem: &str) -> Result<(), MailCommandFailure> {
-    let failure = |error: io::Error| match error.kind() {
-        io::ErrorKind::AlreadyExists => MailCommandFailure::Exists(path.display().to_string()),
-        _ => MailCommandFailure::Write(path.display().to_string(), error),
+fn write_key(path: &Path, pem: &str) -> Result<(), Failure> {
+    let failure = |error: io::Error| {
+        let shown = path.display();
+        Failure::new(match error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                format!("{shown} exists, and no key is ever overwritten. Name another file with --out.")
+            }
+            _ => format!("The key cannot be written to {shown}: {error}."),
+        })
     };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut temporary = NamedTempFile::new_in(folder).map_err(failure)?;
@@ -117,48 +106,32 @@ fn write_key(path: &Path, pem: &str) -> Result<(), MailCommandFailure> {
     Ok(())
 }
 
-fn print_configured_record(settings: &Settings, as_json: bool) -> Result<(), CommandFailure> {
+fn print_configured_record(settings: &Settings, as_json: bool) -> Result<(), Failure> {
     let missing = |name, reason: &str| InvalidSettings::new(name, reason);
     let mail = settings.mail.as_ref().ok_or_else(|| missing("smtp_url", "it is not set, and all mail needs it"))?;
     let dkim = mail.dkim.as_ref();
     let dkim = dkim.ok_or_else(|| missing("dkim_key", "it is not set; `porchlight mail key` makes a key"))?;
     let (key, path) = (DkimKey::read(&dkim.key)?, dkim.key.display().to_string());
-    let domain = Some(mail.from.email().domain());
-    PrintedRecord { selector: &dkim.selector, domain, record: key.record(), key: &path }.print(as_json);
+    print_dns_record(&dkim.selector, Some(mail.from.email().domain()), key.record(), &path, as_json);
     Ok(())
 }
 
-/// A record in every form that DNS providers ask for.
-struct PrintedRecord<'a> {
-    selector: &'a DkimSelector,
-    /// `None`: not set yet.
-    domain: Option<&'a str>,
-    record: &'a DkimRecord,
-    /// The file with the private key.
-    key: &'a str,
-}
-
-impl PrintedRecord<'_> {
-    fn print(&self, as_json: bool) {
-        let Self { selector, domain, record, key } = self;
-        let (name, absolute_name) = match domain {
-            Some(domain) => {
-                let name = selector.record_name(domain);
-                (name.clone(), name + ".")
-            }
-            None => (selector.relative_record_name(), selector.relative_record_name()),
-        };
-        let (value, zone_file) = (record.to_string(), record.zone_file_lines(&absolute_name));
-        if as_json {
-            return print_json(&json!({
-                "name": name, "type": "TXT", "value": value, "zone_file": zone_file,
-                "selector": selector.as_str(), "algorithm": record.kind.as_str(), "key": key,
-            }));
-        }
-        print_line(&format!(
-            "The DNS record for the key in {key}, for the form of a DNS provider:\n\n\
-             Type:  TXT\nName:  {name}\nValue: {value}\n\n\
-             And the same record for a zone file:\n\n{zone_file}"
-        ));
-    }
+/// Prints a record in every form that DNS providers ask for. `domain` is `None` if it is not set yet, and `key` is the file
+/// with the private key.
+fn print_dns_record(selector: &DkimSelector, domain: Option<&str>, record: &DkimRecord, key: &str, as_json: bool) {
+    let (name, end) = match domain {
+        Some(domain) => (selector.record_name(domain), "."),
+        None => (selector.relative_record_name(), ""),
+    };
+    let (value, zone_file) = (record.to_string(), record.zone_file_lines(&format!("{name}{end}")));
+    let json = json!({
+        "name": name, "type": "TXT", "value": value, "zone_file": zone_file,
+        "selector": selector.as_str(), "algorithm": record.kind.as_str(), "key": key,
+    });
+    let text = format!(
+        "The DNS record for the key in {key}, for the form of a DNS provider:\n\n\
+         Type:  TXT\nName:  {name}\nValue: {value}\n\n\
+         And the same record for a zone file:\n\n{zone_file}"
+    );
+    print_record(as_json, &json, &text);
 }

@@ -4,13 +4,12 @@ mod backup;
 mod bounce;
 mod check;
 mod config;
+mod failure;
 mod health;
 mod help;
 mod inbox;
 mod letter;
 mod mail;
-mod manual;
-mod message_view;
 mod move_database;
 mod new_site;
 mod open_store;
@@ -28,26 +27,22 @@ use std::time::Duration;
 use clap::{FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
-use self::backup::BackupCommandFailure;
-use self::bounce::{BounceArguments, BounceFailure};
-use self::check::{CheckArguments, CheckFailure};
+use self::bounce::BounceArguments;
+use self::check::CheckArguments;
 use self::config::ConfigCommand;
-use self::health::HealthFailure;
-use self::inbox::{InboxCommand, InboxFailure};
-use self::letter::{LetterCommand, LetterCommandFailure};
-use self::mail::{MailCommand, MailCommandFailure};
-use self::move_database::MoveFailure;
-use self::open_store::{Access, OpenFailure, open_store};
-use self::people::{PeopleCommand, PeopleFailure};
-use self::release::{ReleaseCommand, ReleaseFailure};
+use self::failure::{Failure, OrFail};
+use self::inbox::InboxCommand;
+use self::letter::LetterCommand;
+use self::mail::MailCommand;
+use self::open_store::{Access, open_store, with_store};
+use self::people::PeopleCommand;
+use self::release::ReleaseCommand;
 use self::stats::StatsArguments;
 use self::terminal::{confirm, eprint_line, print_bytes, print_json, print_line};
-use crate::config::{InvalidSettings, RawSettings, ResolvedSetting, Settings};
+use crate::config::{RawSettings, ResolvedSetting, Settings};
 use crate::domain::base_url::BaseUrl;
 use crate::logging;
-use crate::serve::ServeFailure;
-use crate::site::{AppName, SiteFailure, StarterFailure};
-use crate::store::{Database, StoreFailure};
+use crate::site::AppName;
 
 /// How long the end of the process waits for the reader of the log.
 const LOG_FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
@@ -168,82 +163,6 @@ enum Command {
     },
 }
 
-/// Why a command failed, in one sentence. The exit code is 1 unless noted.
-#[derive(Debug, thiserror::Error)]
-enum CommandFailure {
-    /// Exit code 2.
-    #[error(transparent)]
-    Settings(#[from] InvalidSettings),
-    /// Exit code 2 for settings.
-    #[error(transparent)]
-    Serve(#[from] ServeFailure),
-    /// Exit code 2: the command needs a confirmation, and standard input is not a terminal.
-    #[error("This cannot be undone, and there is no terminal to confirm it. Add --yes to proceed.")]
-    ConfirmationRequired,
-    #[error(transparent)]
-    Check(#[from] CheckFailure),
-    #[error(transparent)]
-    Health(#[from] HealthFailure),
-    #[error(transparent)]
-    Backup(#[from] BackupCommandFailure),
-    #[error(transparent)]
-    Move(#[from] MoveFailure),
-    #[error(transparent)]
-    Release(#[from] ReleaseFailure),
-    #[error(transparent)]
-    Letter(#[from] LetterCommandFailure),
-    /// Exit code 75 if the mail can be handled later.
-    #[error(transparent)]
-    Bounce(#[from] BounceFailure),
-    #[error(transparent)]
-    Mail(#[from] MailCommandFailure),
-    #[error(transparent)]
-    People(#[from] PeopleFailure),
-    #[error(transparent)]
-    Inbox(#[from] InboxFailure),
-    #[error(transparent)]
-    Site(#[from] SiteFailure),
-    #[error(transparent)]
-    NewSite(#[from] StarterFailure),
-    #[error(transparent)]
-    OpenStore(#[from] OpenFailure),
-    #[error("{}", .0.sentence("Nothing was done"))]
-    Store(#[from] StoreFailure),
-    #[error("The manual pages cannot be written to {0}: {1}.")]
-    Manual(String, std::io::Error),
-    #[error("Writing to standard output failed: {0}.")]
-    Stdout(std::io::Error),
-    #[error("The program could not start: {0}.")]
-    Runtime(#[from] std::io::Error),
-}
-
-impl CommandFailure {
-    const fn exit_code(&self) -> u8 {
-        match self {
-            Self::Settings(_) | Self::Serve(ServeFailure::Settings(_)) | Self::ConfirmationRequired => 2,
-            Self::Bounce(failure) => failure.exit_code(),
-            _ => 1,
-        }
-    }
-
-    /// Adds the name of the database to a failure caused by a damaged file.
-    fn with_database(self, settings: &Settings) -> Self {
-        use crate::actions::BackupFailure;
-        use crate::store::CopyFailure::Store as CopyStore;
-
-        let (Self::Store(failure)
-        | Self::Backup(BackupCommandFailure::Backup(BackupFailure::Copy(CopyStore(failure))))
-        | Self::Move(MoveFailure::Copy(_, CopyStore(failure)))) = &self
-        else {
-            return self;
-        };
-        match (failure, Database::from_settings(settings)) {
-            (StoreFailure::Damaged(_), Ok(database)) => OpenFailure::Damaged(database, failure.clone()).into(),
-            _ => self,
-        }
-    }
-}
-
 /// Parses the arguments and runs the command.
 pub fn main() -> ExitCode {
     let arguments = help::program().try_get_matches();
@@ -252,13 +171,17 @@ pub fn main() -> ExitCode {
         Err(help_or_error) => return print_clap_message(&help_or_error),
     };
     let command_failure = run(cli).err();
-    let stdout_failure = terminal::stdout_error().map(CommandFailure::Stdout);
+    let stdout_failure = terminal::stdout_error().map(|error| stdout_failure(&error));
     let failures: Vec<_> = [command_failure, stdout_failure].into_iter().flatten().collect();
     for failure in &failures {
-        eprint_line(&failure.to_string());
+        eprint_line(&failure.sentence);
     }
     logging::flush(LOG_FLUSH_TIMEOUT);
-    failures.first().map_or(ExitCode::SUCCESS, |failure| ExitCode::from(failure.exit_code()))
+    failures.first().map_or(ExitCode::SUCCESS, |failure| ExitCode::from(failure.exit_code))
+}
+
+fn stdout_failure(error: &std::io::Error) -> Failure {
+    Failure::new(format!("Writing to standard output failed: {error}."))
 }
 
 /// Prints requested help to standard output, or a usage error to standard error.
@@ -266,14 +189,14 @@ fn print_clap_message(help_or_error: &clap::Error) -> ExitCode {
     let code = u8::try_from(help_or_error.exit_code()).unwrap_or(1);
     match help_or_error.print() {
         Err(error) if code == 0 && error.kind() != std::io::ErrorKind::BrokenPipe => {
-            eprint_line(&CommandFailure::Stdout(error).to_string());
+            eprint_line(&stdout_failure(&error).sentence);
             ExitCode::FAILURE
         }
         _ => ExitCode::from(code),
     }
 }
 
-fn run(cli: Cli) -> Result<(), CommandFailure> {
+fn run(cli: Cli) -> Result<(), Failure> {
     let file = cli.config.as_deref();
     let settings = Settings::load(file, &cli.settings);
     let valid_settings = settings.as_ref().ok().cloned();
@@ -295,10 +218,10 @@ fn run(cli: Cli) -> Result<(), CommandFailure> {
         Command::Inbox(command) => inbox::run(command, &settings?),
         Command::Stats(arguments) => stats::run(&arguments, &settings?),
         Command::Completions { shell } => {
-            manual::print_completions(shell, help::program());
+            help::print_completions(shell);
             Ok(())
         }
-        Command::Man { to } => manual::print_or_write(help::program(), to.as_deref()),
+        Command::Man { to } => help::print_or_write_manual(to.as_deref()),
     };
     result.map_err(|failure| match &valid_settings {
         Some(settings) => failure.with_database(settings),
@@ -312,7 +235,7 @@ fn base_url(settings: &Settings) -> BaseUrl {
 }
 
 /// Runs a command to completion on a single-threaded runtime.
-fn block_on<T>(command: impl Future<Output = Result<T, CommandFailure>>) -> Result<T, CommandFailure> {
+fn block_on<T>(command: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let result = runtime.block_on(command);
     // Do not wait for blocking tasks, such as a DNS lookup: their results are no longer needed.

@@ -1,30 +1,12 @@
 //! `porchlight move`
 
 use super::backup::{print_contents, progress_bar};
-use super::{Access, CommandFailure, block_on, eprint_line, open_store};
+use super::{Access, Failure, block_on, eprint_line, open_store};
 use crate::actions::Progress;
 use crate::config::{InvalidSettings, Settings};
 use crate::store::{CopyFailure, CopyOutcome, Database, SourceWrites, Store, Task};
 
-/// Why nothing was copied, in one sentence.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum MoveFailure {
-    #[error(
-        "Nothing was copied: {0} is not an embedded database. Use `porchlight backup` and `porchlight restore` instead."
-    )]
-    NotEmbedded(Database),
-    #[error("Nothing was copied: {0} is not empty, and was not changed. Choose a new and empty database.")]
-    NotEmpty(Database),
-    #[error(
-        "Nothing was copied: {0} holds an earlier copy, and one of the two databases has changed since ({1}). If the \
-         service already uses {0}, you are done. If it still uses the old database, choose a new and empty one."
-    )]
-    Diverged(Database, String),
-    #[error("{}", .1.sentence(&format!("Nothing was copied to {}", .0)))]
-    Copy(Database, CopyFailure),
-}
-
-pub(super) fn run(settings: &Settings, to: &str) -> Result<(), CommandFailure> {
+pub(super) fn run(settings: &Settings, to: &str) -> Result<(), Failure> {
     let from = Database::from_settings(settings)?;
     let to = match Database::parse(to) {
         Ok(to @ Database::Postgres(_)) => to,
@@ -32,7 +14,9 @@ pub(super) fn run(settings: &Settings, to: &str) -> Result<(), CommandFailure> {
         _ => return Err(InvalidSettings::flag("--to", "it must start with postgres://").into()),
     };
     if matches!(from, Database::Postgres(_)) {
-        return Err(MoveFailure::NotEmbedded(from).into());
+        return Err(Failure::new(format!(
+            "Nothing was copied: {from} is not an embedded database. Use `porchlight backup` and `porchlight restore` instead."
+        )));
     }
     block_on(async {
         let source = open_store(settings, Access::Read).await?;
@@ -51,9 +35,15 @@ pub(super) fn run(settings: &Settings, to: &str) -> Result<(), CommandFailure> {
         source.close().await;
         target.close().await;
         let copied = copied.map_err(|failure| match failure {
-            CopyFailure::NotEmpty => MoveFailure::NotEmpty(to.clone()),
-            CopyFailure::Diverged(difference) => MoveFailure::Diverged(to.clone(), difference),
-            failure => MoveFailure::Copy(to.clone(), failure),
+            CopyFailure::NotEmpty => Failure::new(format!(
+                "Nothing was copied: {to} is not empty, and was not changed. Choose a new and empty database."
+            )),
+            CopyFailure::Diverged(difference) => Failure::new(format!(
+                "Nothing was copied: {to} holds an earlier copy, and one of the two databases has changed since \
+                 ({difference}). If the service already uses {to}, you are done. If it still uses the old database, \
+                 choose a new and empty one."
+            )),
+            failure => Failure::copy(failure, &format!("Nothing was copied to {to}")),
         })?;
         let (tables, outcome) = match &copied {
             CopyOutcome::Copied(tables) => (tables, "Everything was copied to"),

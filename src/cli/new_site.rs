@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{CommandFailure, print_line};
+use super::{Failure, print_line};
 use crate::clock::Clock;
 use crate::domain::calendar::Day;
 use crate::site::{AppName, write_starter};
@@ -18,8 +18,8 @@ const PURPOSES: [(&str, &str); 7] = [
     ("assets/icon.svg", "the icon; favicon.ico and touch-icon.png beside it"),
 ];
 
-pub(super) fn run(folder: &Path, name: &AppName) -> Result<(), CommandFailure> {
-    let files = write_starter(folder, name, Day::of(Clock::System.now()))?;
+pub(super) fn run(folder: &Path, name: &AppName) -> Result<(), Failure> {
+    let files = write_starter(folder, name, Day::of(Clock::System.now())).map_err(Failure::new)?;
     let shown = folder.display();
     print_line(&format!("Wrote a site for {} to {shown}, {} files. Change these first:", name.as_str(), files.len()));
     for (file, purpose) in PURPOSES {

@@ -3,23 +3,20 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::terminal::{sanitize_line, terminal_width, truncate};
-use super::{Access, CommandFailure, block_on, confirm, eprint_line, open_store, print_json, print_line};
-use crate::actions::{
-    ImageSource, ImageStore, NewRelease, PublishFailure, ReleaseStore, WithdrawFailure, publish_release,
-    withdraw_release,
-};
+use super::terminal::{ListPrinter, print_record, progress_style, sanitize_line, terminal_width, truncate};
+use super::{Access, Failure, OrFail, confirm, eprint_line, with_store};
+use crate::actions::{ImageSource, ImageStore, NewRelease, ReleaseStore, publish_release, withdraw_release};
 use crate::clock::Clock;
 use crate::config::Settings;
+use crate::domain::base_url::parse_web_url;
 use crate::domain::release::{Notes, Release, Releases, Signature};
 use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
 use crate::domain::version::{BuildNumber, MacosVersion, Version};
-use crate::domain::web_url::parse_web_url;
 use crate::site::{Content, SiteFacts};
 use crate::store::Store;
 
@@ -39,7 +36,7 @@ pub(super) enum ReleaseCommand {
     #[command(before_help = "Example:\n  porchlight release show 1.4.0")]
     Show {
         /// Version to show [default: the newest]
-        #[arg(value_parser = version)]
+        #[arg(value_parser = Version::parse)]
         version: Option<Version>,
         /// Print JSON
         #[arg(long)]
@@ -49,7 +46,7 @@ pub(super) enum ReleaseCommand {
     #[command(before_help = "Example:\n  porchlight release withdraw 1.4.0")]
     Withdraw {
         /// Version to withdraw
-        #[arg(value_parser = version)]
+        #[arg(value_parser = Version::parse)]
         version: Version,
         /// Do not ask for confirmation
         #[arg(long)]
@@ -70,7 +67,7 @@ pub(super) struct PublishArguments {
     file: Option<PathBuf>,
 
     /// Version of the app, such as 1.4.0
-    #[arg(long, value_parser = version)]
+    #[arg(long, value_parser = Version::parse)]
     version: Version,
 
     /// Markdown file with the release notes
@@ -78,15 +75,15 @@ pub(super) struct PublishArguments {
     notes: Option<PathBuf>,
 
     /// Build number of the app (`CFBundleVersion`), for Sparkle, if it differs from the version
-    #[arg(long, value_name = "BUILD", value_parser = |text: &str| BuildNumber::parse(text))]
+    #[arg(long, value_name = "BUILD", value_parser = BuildNumber::parse)]
     build: Option<BuildNumber>,
 
     /// Signature printed by Sparkle's `sign_update`
-    #[arg(long, value_name = "SIGNATURE", value_parser = |text: &str| Signature::parse(text))]
+    #[arg(long, value_name = "SIGNATURE", value_parser = Signature::parse)]
     ed_signature: Option<Signature>,
 
     /// Oldest macOS version that the app supports, such as 14.0
-    #[arg(long, value_name = "VERSION", value_parser = |text: &str| MacosVersion::parse(text))]
+    #[arg(long, value_name = "VERSION", value_parser = MacosVersion::parse)]
     minimum_macos: Option<MacosVersion>,
 
     /// Publish a prerelease; the public download does not change
@@ -110,80 +107,54 @@ pub(super) struct PublishArguments {
     sha256: Option<Sha256>,
 }
 
-fn version(text: &str) -> Result<Version, String> {
-    Version::parse(text).map_err(|error| error.to_string())
+fn sha256(text: &str) -> Result<Sha256, &'static str> {
+    Sha256::from_hex(text).ok_or("it is not 64 hexadecimal digits")
 }
 
-fn sha256(text: &str) -> Result<Sha256, String> {
-    Sha256::from_hex(text).ok_or_else(|| "it is not 64 hexadecimal digits".to_owned())
+const NO_RELEASES: &str = "Nothing has been published yet. `porchlight release publish --help` shows how.";
+
+fn unknown(version: &Version) -> Failure {
+    Failure::new(format!("There is no release {version}. `porchlight release list` lists all releases."))
 }
 
-/// Why a `release` command failed, in one sentence.
-#[derive(Debug, thiserror::Error)]
-pub(super) enum ReleaseFailure {
-    #[error(transparent)]
-    Publish(#[from] PublishFailure),
-    #[error(transparent)]
-    Withdraw(#[from] WithdrawFailure),
-    #[error("Interrupted. If `porchlight release list` does not show the release, run the command again.")]
-    Interrupted,
-    #[error("The notes in {0} cannot be used: {1}.")]
-    Notes(String, String),
-    #[error("There is no release {0}. `porchlight release list` lists all releases.")]
-    Unknown(Version),
-    #[error("{0} was already withdrawn on {1}.")]
-    Withdrawn(Version, String),
-    #[error("Nothing has been published yet. `porchlight release publish --help` shows how.")]
-    NoReleases,
-}
-
-impl ReleaseCommand {
-    const fn access(&self) -> Access {
-        match self {
-            Self::List { .. } | Self::Show { .. } => Access::Read,
-            Self::Withdraw { .. } => Access::Write,
-            Self::Publish(_) => Access::Create,
+pub(super) fn run(command: ReleaseCommand, settings: &Settings) -> Result<(), Failure> {
+    let access = match command {
+        ReleaseCommand::List { .. } | ReleaseCommand::Show { .. } => Access::Read,
+        ReleaseCommand::Withdraw { .. } => Access::Write,
+        ReleaseCommand::Publish(_) => Access::Create,
+    };
+    with_store(settings, access, async |store| match command {
+        ReleaseCommand::Publish(arguments) => arguments.run(settings, store).await,
+        ReleaseCommand::List { json } => {
+            list(&store.releases().await?, json);
+            Ok(())
         }
-    }
-}
-
-pub(super) fn run(command: ReleaseCommand, settings: &Settings) -> Result<(), CommandFailure> {
-    block_on(async {
-        let store = open_store(settings, command.access()).await?;
-        let result = match command {
-            ReleaseCommand::Publish(arguments) => arguments.run(settings, &store).await,
-            ReleaseCommand::List { json } => {
-                list(&store.releases().await?, json);
-                Ok(())
-            }
-            ReleaseCommand::Show { version, json } => show(&store.releases().await?, version, json),
-            ReleaseCommand::Withdraw { version, yes } => withdraw(&store, version, yes).await,
-        };
-        store.close().await;
-        result
+        ReleaseCommand::Show { version, json } => show(&store.releases().await?, version, json),
+        ReleaseCommand::Withdraw { version, yes } => withdraw(store, version, yes).await,
     })
 }
 
 impl PublishArguments {
-    async fn run(self, settings: &Settings, store: &Store) -> Result<(), CommandFailure> {
+    async fn run(self, settings: &Settings, store: &Store) -> Result<(), Failure> {
         let content = Content::from_settings(settings)?;
         let facts = SiteFacts::read(&content)?;
         let images = ImageStore::open(&settings.images, Clock::System)?;
         let release_store = ReleaseStore { store, images: &images, app: &facts.name };
-        let bar = ProgressBar::new(0).with_style(bar_style());
-        let progress = {
-            let bar = bar.clone();
-            move |done, all| {
-                bar.set_length(all);
-                bar.set_position(done);
-            }
+        let style = progress_style("  copying {bar:32} {decimal_bytes} of {decimal_total_bytes}, {eta} left");
+        let bar = ProgressBar::new(0).with_style(style);
+        let updated = bar.clone();
+        let progress = move |done, all| {
+            updated.set_length(all);
+            updated.set_position(done);
         };
         let mut interrupt = signal(SignalKind::interrupt())?;
         let published = tokio::select! {
             published = publish_release(&release_store, self.new_release()?, Clock::System.now(), progress) => {
-                published.map_err(ReleaseFailure::from)
+                published.map_err(Failure::new)
             }
-            _ = interrupt.recv() => Err(ReleaseFailure::Interrupted),
+            _ = interrupt.recv() => Err(Failure::new(
+                "Interrupted. If `porchlight release list` does not show the release, run the command again.",
+            )),
         };
         bar.finish_and_clear();
         let release = published?;
@@ -200,13 +171,13 @@ impl PublishArguments {
         Ok(())
     }
 
-    fn new_release(self) -> Result<NewRelease, ReleaseFailure> {
+    fn new_release(self) -> Result<NewRelease, Failure> {
         let notes = match self.notes {
             None => Notes::default(),
             Some(path) => {
-                let unusable = |why: String| ReleaseFailure::Notes(path.display().to_string(), why);
-                let text = std::fs::read_to_string(&path).map_err(|error| unusable(error.to_string()))?;
-                Notes::parse(&text).map_err(|why| unusable(why.to_string()))?
+                let text = std::fs::read_to_string(&path).map_err(|error| error.to_string());
+                let notes = text.and_then(|text| Notes::parse(&text).map_err(|why| why.to_string()));
+                notes.or_fail(|why| format!("The notes in {} cannot be used: {why}.", path.display()))?
             }
         };
         let image = match (self.file, self.url, self.length, self.sha256) {
@@ -226,59 +197,47 @@ impl PublishArguments {
     }
 }
 
-fn bar_style() -> ProgressStyle {
-    ProgressStyle::with_template("  copying {bar:32} {decimal_bytes} of {decimal_total_bytes}, {eta} left")
-        .unwrap_or_else(|_| ProgressStyle::default_bar())
-}
-
 fn list(releases: &Releases, as_json: bool) {
     for version in releases.unreadable() {
         let version = sanitize_line(version);
         eprint_line(&format!("The release {version} in the database is damaged, and is not offered."));
     }
-    if as_json {
-        let all: Value = releases.iter().map(|release| release_json(release, releases)).collect();
-        return print_json(&all);
-    }
-    if releases.iter().next().is_none() {
-        eprint_line(&ReleaseFailure::NoReleases.to_string());
-    }
+    let mut list = ListPrinter::new(as_json, None);
     for release in releases.iter() {
         let version = release.version.to_string();
         let (date, state) = (release.published.date(), state(release, releases));
         let line = format!("{version:<16} {date}  {:>14} bytes  {state}", release.length);
-        print_line(&truncate(line.trim_end(), terminal_width()));
+        list.push(&release_json(release, releases), &truncate(line.trim_end(), terminal_width()));
     }
+    list.finish(NO_RELEASES);
 }
 
-fn show(releases: &Releases, version: Option<Version>, as_json: bool) -> Result<(), CommandFailure> {
+fn show(releases: &Releases, version: Option<Version>, as_json: bool) -> Result<(), Failure> {
     let release = match version {
-        Some(version) => releases.find_version(&version).ok_or(ReleaseFailure::Unknown(version))?,
-        None => releases.newest().ok_or(ReleaseFailure::NoReleases)?,
+        Some(version) => releases.find_version(&version).ok_or_else(|| unknown(&version))?,
+        None => releases.newest().ok_or_else(|| Failure::new(NO_RELEASES))?,
     };
     let json = release_json(release, releases);
-    if as_json {
-        print_json(&json);
-        return Ok(());
-    }
+    let mut text = Vec::new();
     for (name, value) in json.as_object().into_iter().flatten().filter(|(name, _)| *name != "notes") {
         match value {
             Value::Null => {}
-            Value::String(text) => print_line(&format!("{name:<14} {text}")),
-            other => print_line(&format!("{name:<14} {other}")),
+            Value::String(value) => text.push(format!("{name:<14} {value}")),
+            other => text.push(format!("{name:<14} {other}")),
         }
     }
     if !release.notes.as_str().is_empty() {
-        print_line(&format!("\n{}", release.notes.as_str()));
+        text.push(format!("\n{}", release.notes.as_str()));
     }
+    print_record(as_json, &json, &text.join("\n"));
     Ok(())
 }
 
-async fn withdraw(store: &Store, version: Version, yes: bool) -> Result<(), CommandFailure> {
+async fn withdraw(store: &Store, version: Version, yes: bool) -> Result<(), Failure> {
     match store.releases().await?.find_version(&version) {
-        None => return Err(ReleaseFailure::Unknown(version).into()),
+        None => return Err(unknown(&version)),
         Some(Release { withdrawn: Some(at), .. }) => {
-            return Err(ReleaseFailure::Withdrawn(version, at.date()).into());
+            return Err(Failure::new(format!("{version} was already withdrawn on {}.", at.date())));
         }
         Some(_) => {}
     }
@@ -287,7 +246,7 @@ async fn withdraw(store: &Store, version: Version, yes: bool) -> Result<(), Comm
         eprint_line("Nothing was withdrawn.");
         return Ok(());
     }
-    withdraw_release(store, &version, Clock::System.now()).await.map_err(ReleaseFailure::from)?;
+    withdraw_release(store, &version, Clock::System.now()).await.map_err(Failure::new)?;
     let newest = store.releases().await?.newest().map(|newest| newest.version.to_string());
     eprint_line(&match newest {
         Some(newest) => format!("{version} is withdrawn; the newest release is {newest}."),

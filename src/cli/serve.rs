@@ -9,7 +9,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{CommandFailure, LOG_FLUSH_TIMEOUT, eprint_line};
+use super::{Failure, LOG_FLUSH_TIMEOUT, eprint_line};
 use crate::clock::Clock;
 use crate::config::{LogFormat, Settings};
 use crate::logging;
@@ -18,7 +18,7 @@ use crate::serve::{RunningService, ServeFailure, notify_service_manager, start};
 /// When the process ends at the latest, after the signal: it has ten seconds, and ends earlier unless a thread is stuck.
 const EXIT_DEADLINE: Duration = Duration::from_millis(9500);
 
-pub(super) fn run(settings: Settings, watch: bool) -> Result<(), CommandFailure> {
+pub(super) fn run(settings: Settings, watch: bool) -> Result<(), Failure> {
     raise_file_limit();
     let default_format = if std::io::stderr().is_terminal() { LogFormat::Text } else { LogFormat::Logfmt };
     let log_format = settings.log_format.unwrap_or(default_format);
@@ -38,7 +38,7 @@ fn worker_threads() -> usize {
 }
 
 /// Runs the service until a signal stops it, which is a success, or until it fails.
-async fn serve(settings: Settings, watch: bool, log_format: LogFormat) -> Result<(), CommandFailure> {
+async fn serve(settings: Settings, watch: bool, log_format: LogFormat) -> Result<(), Failure> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let mut stopped = pin!(async {
         tokio::select! {

@@ -2,22 +2,22 @@
 
 mod table;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Map, Value, json};
 
 use self::table::{MAX_LABEL_WIDTH, Row, Table, first, sum};
-use super::terminal::{terminal_width, truncate};
-use super::{Access, CommandFailure, block_on, open_store, print_json, print_line};
+use super::terminal::{print_record, terminal_width, truncate};
+use super::{Access, Failure, with_store};
 use crate::actions::{StatisticsRange, statistics};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
 use crate::domain::calendar::{Day, Period};
-use crate::domain::counts::Totals;
+use crate::domain::counts::{Statistics, Totals};
 use crate::domain::display_text::sanitize_label;
 use crate::domain::plural::quantity;
 use crate::domain::reader::ReaderKind;
 use crate::domain::reads::ReadsByReader;
-use crate::domain::statistics::Statistics;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -25,11 +25,18 @@ Examples:
   porchlight stats --by week --since 2026-09-01
   porchlight stats --by month --json";
 
+/// Parses the name of a period. The help lists all of them.
+fn period() -> impl TypedValueParser<Value = Period> {
+    const ALL: [Period; 3] = [Period::Day, Period::Week, Period::Month];
+    PossibleValuesParser::new(ALL.map(Period::as_str))
+        .map(|name| ALL.into_iter().find(|period| period.as_str() == name).unwrap_or_default())
+}
+
 #[derive(Args, Debug)]
 pub(super) struct StatsArguments {
     /// Group by day, week or month; weeks begin on Monday, days at midnight UTC
-    #[arg(long, value_enum, default_value_t)]
-    by: By,
+    #[arg(long, default_value = "day", value_parser = period())]
+    by: Period,
 
     /// First day, such as 2026-11-01 [default: 30 days, 13 weeks or 12 months ago]
     #[arg(long, value_name = "DATE", value_parser = Day::parse)]
@@ -40,39 +47,13 @@ pub(super) struct StatsArguments {
     json: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum By {
-    #[default]
-    Day,
-    Week,
-    Month,
-}
-
-impl From<By> for Period {
-    fn from(by: By) -> Self {
-        match by {
-            By::Day => Self::Day,
-            By::Week => Self::Week,
-            By::Month => Self::Month,
-        }
-    }
-}
-
-pub(super) fn run(arguments: &StatsArguments, settings: &Settings) -> Result<(), CommandFailure> {
-    block_on(async {
-        let today = Day::of(Clock::System.now());
-        validate_since(arguments.since, today)?;
-        let range = arguments.since.map_or(StatisticsRange::Default, StatisticsRange::Since);
-        let store = open_store(settings, Access::Read).await?;
-        let statistics = statistics(&store, arguments.by.into(), range, today).await?;
-        store.close().await;
-        if arguments.json {
-            print_json(&statistics_json(&statistics));
-        } else {
-            for line in chart(&statistics, terminal_width()) {
-                print_line(&line);
-            }
-        }
+pub(super) fn run(arguments: &StatsArguments, settings: &Settings) -> Result<(), Failure> {
+    let today = Day::of(Clock::System.now());
+    validate_since(arguments.since, today)?;
+    let range = arguments.since.map_or(StatisticsRange::Default, StatisticsRange::Since);
+    with_store(settings, Access::Read, async |store| {
+        let statistics = statistics(store, arguments.by, range, today).await?;
+        print_record(arguments.json, &statistics_json(&statistics), &chart(&statistics, terminal_width()).join("\n"));
         Ok(())
     })
 }

@@ -8,11 +8,12 @@ use std::io::{self, BufRead, ErrorKind, IsTerminal, Write};
 use std::sync::{Mutex, PoisonError};
 
 use console::Alignment;
+use indicatif::ProgressStyle;
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::CommandFailure;
-use crate::domain::unprintable::is_control_or_bidi;
+use super::Failure;
+use crate::domain::display_text::is_control_or_bidi;
 use crate::logging;
 
 /// The first error of a write to standard output. Nothing is written after it; the command itself continues.
@@ -57,50 +58,71 @@ pub(super) fn stdout_error() -> Option<io::Error> {
     error.filter(|error| error.kind() != ErrorKind::BrokenPipe)
 }
 
+/// Prints a record as JSON or as text. Text that is empty is not printed.
+pub(super) fn print_record(as_json: bool, json: &Value, text: &str) {
+    match (as_json, text) {
+        (true, _) => print_json(json),
+        (false, "") => {}
+        (false, text) => print_line(text),
+    }
+}
+
 /// Prints a list row by row, as lines or as a JSON array with one element per line.
 #[derive(Debug)]
 pub(super) struct ListPrinter {
     as_json: bool,
-    /// Printed before the first line, and not at all if the list is empty.
-    heading: Option<String>,
-    pub len: usize,
+    len: usize,
+    limit: usize,
 }
 
 impl ListPrinter {
-    pub(super) fn new(as_json: bool, heading: Option<String>) -> Self {
-        Self { as_json, heading, len: 0 }
+    pub(super) fn new(as_json: bool, limit: Option<usize>) -> Self {
+        Self { as_json, len: 0, limit: limit.unwrap_or(usize::MAX) }
+    }
+
+    /// Returns how many more elements may be printed.
+    pub(super) const fn remaining(&self) -> usize {
+        self.limit - self.len
+    }
+
+    /// Prints a heading above the first line of text.
+    pub(super) fn heading(&self, line: &str) {
+        if !self.as_json && self.len == 0 {
+            print_line(line);
+        }
     }
 
     /// Prints one element. Returns `false` once standard output has failed.
-    pub(super) fn push(&mut self, element: impl FnOnce() -> Value, line: impl FnOnce() -> String) -> bool {
-        let start = match (self.as_json, self.len) {
-            (true, 0) => "[\n  ".to_owned(),
-            (true, _) => ",\n  ".to_owned(),
-            (false, 0) => self.heading.take().map(|heading| heading + "\n").unwrap_or_default(),
-            (false, _) => String::new(),
-        };
+    pub(super) fn push(&mut self, element: &Value, line: &str) -> bool {
+        let start = if self.len == 0 { "[" } else { "," };
         self.len += 1;
-        let text =
-            if self.as_json { start + &escape_json(&element().to_string()) } else { start + &sanitize(&line()) + "\n" };
+        let text = if self.as_json {
+            format!("{start}\n  {}", escape_json(&element.to_string()))
+        } else {
+            format!("{}\n", sanitize(line))
+        };
         print_bytes(text.as_bytes())
     }
 
-    pub(super) fn finish(&self) {
+    /// Ends the list. If no line was printed, standard error says why.
+    pub(super) fn finish(self, when_empty: &str) {
         match (self.as_json, self.len) {
             (true, 0) => print_line("[]"),
             (true, _) => print_line("\n]"),
+            (false, 0) if self.limit > 0 => eprint_line(when_empty),
             (false, _) => {}
         }
     }
 }
 
 /// Asks for confirmation unless `yes` is set. Returns an error if standard input is not a terminal.
-pub(super) fn confirm(question: &str, yes: bool) -> Result<bool, CommandFailure> {
+pub(super) fn confirm(question: &str, yes: bool) -> Result<bool, Failure> {
     if yes {
         return Ok(true);
     }
     if !io::stdin().is_terminal() {
-        return Err(CommandFailure::ConfirmationRequired);
+        let required = "This cannot be undone, and there is no terminal to confirm it. Add --yes to proceed.";
+        return Err(Failure::new(required).with_exit_code(2));
     }
     eprint_line(&format!("{question} Type yes to continue:"));
     // Read as bytes: input that is not UTF-8 is a no, not an error.
@@ -126,6 +148,11 @@ pub(super) fn exit_on_interrupt(message: impl Display + Send + 'static) -> io::R
         std::process::exit(1);
     });
     Ok(())
+}
+
+/// Returns the style of a progress bar.
+pub(super) fn progress_style(template: &str) -> ProgressStyle {
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
 }
 
 /// Returns the number of columns if standard output is a terminal.

@@ -2,7 +2,7 @@
 
 use super::InvalidSettings;
 use super::switch::CLIENT_LIMITS;
-use crate::domain::trusted_proxies::{TrustedProxies, parse_header_name, parse_networks};
+use crate::domain::client::{TrustedProxies, parse_header_name, parse_networks};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientSettings {

@@ -22,11 +22,10 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use crate::domain::base_url::BaseUrl;
+use crate::domain::base_url::{BaseUrl, parse_web_url};
 use crate::domain::host_name::HostName;
 use crate::domain::limits::MAX_LETTER_RATE;
 use crate::domain::retention::Retention;
-use crate::domain::web_url::parse_web_url;
 
 pub use access_key::AccessKey;
 pub use clients::ClientSettings;

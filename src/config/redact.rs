@@ -3,7 +3,7 @@
 use url::Url;
 
 use super::resolve::is_secret;
-use crate::domain::host_list::HostList;
+use crate::domain::host_name::HostList;
 
 const NOT_SHOWN: &str = "(not shown)";
 /// Stands for a password in a URL.

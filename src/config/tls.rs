@@ -4,10 +4,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use super::{InvalidSettings, parse_addresses};
-use crate::domain::base_url::BaseUrl;
+use crate::domain::base_url::{BaseUrl, parse_web_url};
 use crate::domain::email::EmailAddress;
 use crate::domain::host_name::HostName;
-use crate::domain::web_url::parse_web_url;
 
 /// Without it, the service speaks plain HTTP, and a proxy speaks https.
 #[derive(Clone, Debug)]

@@ -1,11 +1,11 @@
-//! The public URL of the service. Every absolute link starts with it.
+//! The public URL of the service, with which every absolute link starts, and other URLs and addresses of web servers.
 
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use url::{Host, Url};
 
-use super::listen_address::local_address;
+use super::Invalid;
 
 /// Scheme, host and optional port, such as `https://troupe.example`: in lower case, without the
 /// scheme's default port.
@@ -17,21 +17,13 @@ pub struct BaseUrl {
     https: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidBaseUrl {
-    #[error("it is not a URL such as https://troupe.example")]
-    Syntax,
-    #[error("it must start with http:// or https://")]
-    Scheme,
-    #[error("it must end after the host, without a path, query, user or password")]
-    MoreThanOrigin,
-}
+const SYNTAX: &str = "it is not a URL such as https://troupe.example";
 
 impl BaseUrl {
-    pub fn parse(text: &str) -> Result<Self, InvalidBaseUrl> {
-        let url = Url::parse(text).map_err(|_| InvalidBaseUrl::Syntax)?;
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let url = Url::parse(text).map_err(|_| Invalid::new(SYNTAX))?;
         if !matches!(url.scheme(), "http" | "https") {
-            return Err(InvalidBaseUrl::Scheme);
+            return Err(Invalid::new("it must start with http:// or https://"));
         }
         let is_origin = url.path() == "/"
             && url.query().is_none()
@@ -39,12 +31,12 @@ impl BaseUrl {
             && url.username().is_empty()
             && url.password().is_none();
         if !is_origin {
-            return Err(InvalidBaseUrl::MoreThanOrigin);
+            return Err(Invalid::new("it must end after the host, without a path, query, user or password"));
         }
         Ok(Self {
             origin: url.origin().ascii_serialization(),
-            host: url.host().ok_or(InvalidBaseUrl::Syntax)?.to_owned(),
-            port: url.port_or_known_default().ok_or(InvalidBaseUrl::Syntax)?,
+            host: url.host().ok_or_else(|| Invalid::new(SYNTAX))?.to_owned(),
+            port: url.port_or_known_default().ok_or_else(|| Invalid::new(SYNTAX))?,
             https: url.scheme() == "https",
         })
     }
@@ -123,6 +115,29 @@ impl fmt::Display for BaseUrl {
     }
 }
 
+/// Returns the address at which this machine reaches a listener. One on all addresses is reached by loopback.
+pub fn local_address(listen: SocketAddr) -> SocketAddr {
+    let ip = match listen.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+        ip => ip,
+    };
+    SocketAddr::new(ip, listen.port())
+}
+
+/// Returns the normalized URL.
+pub fn parse_web_url(text: &str) -> Result<String, Invalid> {
+    match Url::parse(text) {
+        Ok(url) if matches!(url.scheme(), "http" | "https") && url.has_host() => Ok(url.to_string()),
+        _ => Err(Invalid::new("it is not an http or https URL")),
+    }
+}
+
+/// Returns the host of a URL.
+pub fn host_of(url: &str) -> Option<String> {
+    Some(Url::parse(url).ok()?.host_str()?.to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,10 +169,10 @@ mod tests {
     #[test]
     fn a_url_with_more_than_the_origin_is_rejected() {
         for text in ["https://a.example/b", "https://a.example?x", "https://u:p@a.example", "https://a.example/#x"] {
-            assert_eq!(BaseUrl::parse(text), Err(InvalidBaseUrl::MoreThanOrigin), "{text}");
+            assert!(BaseUrl::parse(text).unwrap_err().to_string().starts_with("it must end after the host"), "{text}");
         }
-        assert_eq!(BaseUrl::parse("ftp://a.example"), Err(InvalidBaseUrl::Scheme));
-        assert_eq!(BaseUrl::parse("a.example"), Err(InvalidBaseUrl::Syntax));
+        assert!(BaseUrl::parse("ftp://a.example").unwrap_err().to_string().starts_with("it must start with http"));
+        assert_eq!(BaseUrl::parse("a.example"), Err(Invalid::new(SYNTAX)));
     }
 
     #[test]

@@ -5,9 +5,9 @@
 use std::fmt;
 
 use super::email::{EmailAddress, InvalidEmail};
-use super::limits;
-use super::sha256::hex;
+use super::sha256::{hex, is_hex};
 use super::suppression::is_mailbox_rejection;
+use super::{Invalid, limits};
 
 /// What separates the tag from the rest of the local part.
 const SEPARATOR: char = '+';
@@ -28,8 +28,7 @@ impl BounceTag {
 
     /// Parses a tag. Returns `None` if `text` does not have the form of one.
     pub fn parse(text: &str) -> Option<Self> {
-        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-        (text.len() == Self::CHARS && text.bytes().all(is_digit)).then(|| Self(text.to_owned()))
+        is_hex(text, Self::BYTES).then(|| Self(text.to_owned()))
     }
 
     /// Finds the first address with a tag in a text, such as the value of a header.
@@ -54,32 +53,24 @@ impl fmt::Debug for BounceTag {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BounceAddress(EmailAddress);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidBounceAddress {
-    #[error(transparent)]
-    Email(#[from] InvalidEmail),
-    #[error("the part before the @ must not contain a +, because a + and a tag are added to it for each letter")]
-    HasTag,
-    #[error(
-        "the part before the @ has more than {} characters, so there is no room for the tag that is added to it",
-        limits::MAX_LOCAL_PART_BYTES - 1 - BounceTag::CHARS
-    )]
-    LocalPartTooLong,
-    #[error("it is too long for the tag that is added to it")]
-    TooLong,
-}
-
 impl BounceAddress {
-    pub fn parse(text: &str) -> Result<Self, InvalidBounceAddress> {
-        let address = Self(EmailAddress::parse(text)?);
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let address = Self(EmailAddress::parse(text).map_err(Invalid::new)?);
         if address.local_part().contains(SEPARATOR) {
-            return Err(InvalidBounceAddress::HasTag);
+            return Err(Invalid::new(
+                "the part before the @ must not contain a +, because a + and a tag are added to it for each letter",
+            ));
         }
         let tagged = address.tagged(&BounceTag::from_random([0; BounceTag::BYTES]));
         match EmailAddress::parse(tagged.as_typed()) {
             Ok(_) => Ok(address),
-            Err(InvalidEmail::LocalPartTooLong) => Err(InvalidBounceAddress::LocalPartTooLong),
-            Err(_) => Err(InvalidBounceAddress::TooLong),
+            Err(InvalidEmail::LocalPartTooLong) => {
+                let max = limits::MAX_LOCAL_PART_BYTES - 1 - BounceTag::CHARS;
+                Err(Invalid::new(format!(
+                    "the part before the @ has more than {max} characters, so there is no room for the tag that is added to it"
+                )))
+            }
+            Err(_) => Err(Invalid::new("it is too long for the tag that is added to it")),
         }
     }
 
@@ -238,12 +229,12 @@ mod tests {
         let label = "d".repeat(63);
         let long_domain = |length| format!("b@{label}.{label}.{}", "d".repeat(length));
         for (text, error) in [
-            ("bounces+all@troupe.example".to_owned(), InvalidBounceAddress::HasTag),
-            (format!("{}@troupe.example", "b".repeat(32)), InvalidBounceAddress::LocalPartTooLong),
-            (long_domain(63) + ".ddddddddddddddddddddddddddddddd", InvalidBounceAddress::TooLong),
-            ("bounces".to_owned(), InvalidBounceAddress::Email(InvalidEmail::At)),
+            ("bounces+all@troupe.example".to_owned(), "the part before the @ must not contain"),
+            (format!("{}@troupe.example", "b".repeat(32)), "the part before the @ has more than 31"),
+            (long_domain(63) + ".ddddddddddddddddddddddddddddddd", "it is too long"),
+            ("bounces".to_owned(), "it needs exactly one @"),
         ] {
-            assert_eq!(BounceAddress::parse(&text), Err(error), "{text}");
+            assert!(BounceAddress::parse(&text).unwrap_err().to_string().starts_with(error), "{text}");
         }
         assert!(BounceAddress::parse(&format!("{}@troupe.example", "b".repeat(31))).is_ok());
         assert!(BounceAddress::parse(&long_domain(61)).is_ok());

@@ -7,29 +7,7 @@ use super::time::Timestamp;
 /// The path of all confirmation pages, up to the token.
 pub const CONFIRMATION_PATH: &str = "/confirm/";
 
-/// The last path segment of a confirmation link.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConfirmationToken(LinkToken);
-
-impl ConfirmationToken {
-    pub const fn new(token: LinkToken) -> Self {
-        Self(token)
-    }
-
-    /// Parses a token. Returns `None` if `text` does not have the form of one.
-    pub fn parse(text: &str) -> Option<Self> {
-        LinkToken::parse(text).map(Self)
-    }
-
-    pub fn as_str(&self) -> &str {
-        self.0.as_str()
-    }
-
-    /// The path of the confirmation page.
-    pub fn path(&self) -> String {
-        format!("{CONFIRMATION_PATH}{}", self.as_str())
-    }
-}
+pub type ConfirmationToken = LinkToken;
 
 /// How a download asks for the monthly letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

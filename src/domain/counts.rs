@@ -1,9 +1,11 @@
-//! Counts of events by day. They contain no personal data, so they remain when a person is erased.
+//! Counts of events by day, and statistics by period and by source. They contain no personal data, so they remain when a
+//! person is erased.
 
 use std::collections::BTreeMap;
 
-use super::calendar::Day;
+use super::calendar::{Day, Period};
 use super::consent::Via;
+use super::reads::ReadsByReader;
 use super::text::Source;
 
 /// An event that is counted.
@@ -23,32 +25,25 @@ pub enum CountedEvent {
 }
 
 impl CountedEvent {
-    pub const ALL: [Self; 8] = [
-        Self::Download,
-        Self::NewPerson,
-        Self::OptIn,
-        Self::Join,
-        Self::Message,
-        Self::Unsubscribe,
-        Self::ToolCall,
-        Self::ImageDownload,
+    /// In the order of the variants.
+    const WORDS: [(Self, &str); 8] = [
+        (Self::Download, "download"),
+        (Self::NewPerson, "person"),
+        (Self::OptIn, "opt-in"),
+        (Self::Join, "join"),
+        (Self::Message, "message"),
+        (Self::Unsubscribe, "unsubscribe"),
+        (Self::ToolCall, "tool"),
+        (Self::ImageDownload, "image"),
     ];
 
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|event| event.as_str() == text)
+        Self::WORDS.into_iter().find_map(|(event, word)| (word == text).then_some(event))
     }
 
+    /// How the event is stored.
     pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Download => "download",
-            Self::NewPerson => "person",
-            Self::OptIn => "opt-in",
-            Self::Join => "join",
-            Self::Message => "message",
-            Self::Unsubscribe => "unsubscribe",
-            Self::ToolCall => "tool",
-            Self::ImageDownload => "image",
-        }
+        Self::WORDS[self as usize].1
     }
 }
 
@@ -161,6 +156,43 @@ impl SourceCounts {
 
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (Day, &str, &Totals)> {
         self.0.iter().map(|((day, source), totals)| (*day, source.as_str(), totals))
+    }
+}
+
+/// Totals from `since` to `until`, both included.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Statistics {
+    pub by: Period,
+    pub since: Day,
+    pub until: Day,
+    pub total: Totals,
+    /// Opt-ins that wait for their confirmation now. They are not in any total.
+    pub pending_opt_ins: u64,
+    /// Every period with its first day, including those without events.
+    pub periods: Vec<(Day, Totals)>,
+    /// Who read, in all.
+    pub readers: ReadsByReader,
+    /// Who read in each period, in the order of `periods`.
+    pub readers_by_period: Vec<ReadsByReader>,
+    /// The most frequent sources first. An empty name stands for no source.
+    pub sources: Vec<(String, Totals)>,
+    /// By the interface that requests came through.
+    pub via: Vec<(String, Totals)>,
+    /// Calls by tool, the most frequent first.
+    pub tools: Vec<(String, u64)>,
+    /// Transfers of disk images by version, the most frequent first.
+    pub images: Vec<(String, u64)>,
+}
+
+impl Statistics {
+    /// The totals of all sources but the first `listed`: less frequent ones, and those beyond the number that a day admits.
+    /// Returns `None` if there are none. With it, the rows of the sources add up to the total.
+    pub fn other_sources(&self, listed: usize) -> Option<Totals> {
+        let mut rest = Totals { messages: 0, unsubscribes: 0, ..self.total };
+        for (_, totals) in self.sources.iter().take(listed) {
+            rest = rest.without(*totals);
+        }
+        (rest != Totals::default()).then_some(rest)
     }
 }
 

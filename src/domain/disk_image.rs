@@ -1,7 +1,13 @@
-//! Recognizes an Apple disk image (UDIF) by its trailer: the last 512 bytes of the file, which say
-//! where everything else is.
+//! Disk images: their file names, and how an Apple disk image (UDIF) is recognized by its trailer, the last 512 bytes of
+//! the file, which say where everything else is.
 //!
 //! Only the trailer is checked, not the volume inside. Callers read the file.
+
+use std::fmt;
+use std::path::Path;
+
+use super::version::Version;
+use super::{Invalid, limits};
 
 pub const TRAILER_SIZE: usize = 512;
 
@@ -15,35 +21,25 @@ pub fn attachment(file: &str) -> String {
 
 const SIGNATURE: &[u8] = b"koly";
 
-/// Why a file is not a disk image. Completes a sentence such as "Troupe.dmg cannot be published: ….".
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotADiskImage {
-    #[error("it is only {0} bytes long")]
-    TooShort(u64),
-    #[error("it has no UDIF trailer: it is not a disk image, or it is truncated")]
-    NoTrailer,
-    #[error("its {part} extends past the end of the file, so the image is truncated")]
-    Incomplete { part: &'static str },
-}
-
 /// What the trailer points at: its name, and the positions of its offset and length in the trailer.
 const PARTS: [(&str, usize, usize); 3] =
     [("data", 0x18, 0x20), ("resource fork", 0x28, 0x30), ("property list", 0xd8, 0xe0)];
 
 /// Checks the last bytes of a file of `file_length` bytes. `trailer` is ignored if the file is
 /// shorter than a trailer.
-pub fn check(trailer: &[u8; TRAILER_SIZE], file_length: u64) -> Result<(), NotADiskImage> {
+pub fn check(trailer: &[u8; TRAILER_SIZE], file_length: u64) -> Result<(), Invalid> {
     let trailer_start = match file_length.checked_sub(TRAILER_SIZE as u64) {
-        None | Some(0) => return Err(NotADiskImage::TooShort(file_length)),
+        None | Some(0) => return Err(Invalid::new(format!("it is only {file_length} bytes long"))),
         Some(start) => start,
     };
     if !trailer.starts_with(SIGNATURE) {
-        return Err(NotADiskImage::NoTrailer);
+        return Err(Invalid::new("it has no UDIF trailer: it is not a disk image, or it is truncated"));
     }
     for (part, offset, length) in PARTS {
         let (offset, length) = (number(trailer, offset), number(trailer, length));
         if offset.checked_add(length).is_none_or(|end| end > trailer_start) {
-            return Err(NotADiskImage::Incomplete { part });
+            let clause = format!("its {part} extends past the end of the file, so the image is truncated");
+            return Err(Invalid::new(clause));
         }
     }
     Ok(())
@@ -52,6 +48,55 @@ pub fn check(trailer: &[u8; TRAILER_SIZE], file_length: u64) -> Result<(), NotAD
 /// Reads the big-endian number at `position`.
 fn number(trailer: &[u8; TRAILER_SIZE], position: usize) -> u64 {
     trailer[position..position + 8].iter().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+/// The file name of a published disk image. Every character is safe in a URL. Joined to a folder, it is a file in that
+/// folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImageName(String);
+
+impl ImageName {
+    /// The name under which this version is published.
+    pub fn new(app: &str, version: &Version) -> Result<Self, Invalid> {
+        Self::parse(&format!("{}-{version}.dmg", file_stem(app)))
+    }
+
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let is_valid = |stem: &str| !stem.starts_with('.') && stem.chars().all(|c| is_safe(c) || c == '.');
+        match text.strip_suffix(".dmg") {
+            Some(stem) if !stem.is_empty() && is_valid(stem) && text.len() <= limits::MAX_IMAGE_NAME_BYTES => {
+                Ok(Self(text.to_owned()))
+            }
+            _ => Err(Invalid::new("it is not a file name as `release publish` makes it, such as Troupe-1.4.0.dmg")),
+        }
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for ImageName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl AsRef<Path> for ImageName {
+    fn as_ref(&self) -> &Path {
+        Path::new(&self.0)
+    }
+}
+
+/// Returns the app's name with only the characters that are safe in URLs and file names.
+pub fn file_stem(app: &str) -> String {
+    let words = app.split_whitespace().collect::<Vec<_>>().join("-");
+    let stem: String = words.chars().filter(|c| is_safe(*c)).collect();
+    if stem.is_empty() { "App".to_owned() } else { stem }
+}
+
+const fn is_safe(c: char) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '-' | '_')
 }
 
 #[cfg(test)]
@@ -77,6 +122,10 @@ mod tests {
         trailer
     }
 
+    fn why(trailer: &[u8; TRAILER_SIZE], length: u64) -> String {
+        check(trailer, length).unwrap_err().to_string()
+    }
+
     #[test]
     fn a_complete_image_is_accepted() {
         assert_eq!(check(&trailer(), FILE_LENGTH), Ok(()));
@@ -88,36 +137,26 @@ mod tests {
     #[test]
     fn a_file_no_longer_than_a_trailer_is_refused() {
         for length in [0, 1, 511, 512] {
-            assert_eq!(check(&trailer(), length), Err(NotADiskImage::TooShort(length)));
+            assert_eq!(why(&trailer(), length), format!("it is only {length} bytes long"));
         }
     }
 
     #[test]
     fn another_file_or_an_image_without_its_end_is_refused() {
-        assert_eq!(check(&[0; TRAILER_SIZE], FILE_LENGTH), Err(NotADiskImage::NoTrailer));
+        assert!(why(&[0; TRAILER_SIZE], FILE_LENGTH).starts_with("it has no UDIF trailer"));
         let mut late = trailer();
         late.rotate_right(1);
-        assert_eq!(check(&late, FILE_LENGTH), Err(NotADiskImage::NoTrailer));
+        assert!(why(&late, FILE_LENGTH).starts_with("it has no UDIF trailer"));
     }
 
     #[test]
     fn an_image_that_lacks_a_part_of_its_middle_is_refused() {
-        assert_eq!(check(&trailer(), FILE_LENGTH - 1), Err(NotADiskImage::Incomplete { part: "property list" }));
-        assert_eq!(check(&trailer(), FILE_LENGTH - 5000), Err(NotADiskImage::Incomplete { part: "data" }));
+        assert!(why(&trailer(), FILE_LENGTH - 1).starts_with("its property list extends past the end"));
+        assert!(why(&trailer(), FILE_LENGTH - 5000).starts_with("its data extends past the end"));
         let mut forked = trailer();
         put(&mut forked, 0x28, DATA);
         put(&mut forked, 0x30, 1001);
-        assert_eq!(check(&forked, FILE_LENGTH), Err(NotADiskImage::Incomplete { part: "resource fork" }));
-    }
-
-    #[test]
-    fn reasons_complete_a_sentence() {
-        let sentence = |error: NotADiskImage| format!("Troupe.dmg cannot be published: {error}.");
-        assert_eq!(sentence(NotADiskImage::TooShort(7)), "Troupe.dmg cannot be published: it is only 7 bytes long.");
-        assert_eq!(
-            sentence(NotADiskImage::Incomplete { part: "data" }),
-            "Troupe.dmg cannot be published: its data extends past the end of the file, so the image is truncated."
-        );
+        assert!(why(&forked, FILE_LENGTH).starts_with("its resource fork extends past the end"));
     }
 
     proptest! {
@@ -146,6 +185,25 @@ mod tests {
             let ends = numbers.chunks(2).map(|part| u128::from(part[0]) + u128::from(part[1]));
             let fits = file_length > 512 && ends.max().unwrap() + 512 <= u128::from(file_length);
             prop_assert_eq!(check(&bytes, file_length).is_ok(), fits);
+        }
+    }
+
+    #[test]
+    fn published_names_are_safe_in_urls() {
+        let name = |app: &str, version: &str| ImageName::new(app, &Version::parse(version).unwrap());
+        assert_eq!(name("Troupe", "1.4.0").unwrap().as_str(), "Troupe-1.4.0.dmg");
+        assert_eq!(name("Tea & Biscuits /2", "2.0.0-beta.1").unwrap().as_str(), "Tea--Biscuits-2-2.0.0-beta.1.dmg");
+        assert_eq!(name("../..", "1.0.0").unwrap().as_str(), "App-1.0.0.dmg");
+        assert!(name(&"x".repeat(300), "1.0.0").is_err());
+        assert_eq!(file_stem("茶"), "App");
+    }
+
+    #[test]
+    fn other_names_are_rejected() {
+        for name in
+            ["", ".dmg", "..", "../x.dmg", "a/b.dmg", "/etc/x.dmg", "a\\b.dmg", "a b.dmg", "a\0.dmg", ".lock", "x"]
+        {
+            assert!(ImageName::parse(name).is_err(), "{name:?}");
         }
     }
 }

@@ -2,8 +2,8 @@
 
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
 
+use super::display_text::{is_invisible, is_joiner};
 use super::limits;
-use super::unprintable::{is_invisible, is_joiner};
 
 /// The pattern for schemas. It matches every address that `parse` accepts. For ASCII addresses
 /// without `xn--` it matches no others; of the rest it also matches some that IDNA rejects.

@@ -1,24 +1,22 @@
-//! Host names, as in `Host` headers and certificates.
+//! Host names, as in `Host` headers and certificates, and URLs that name several hosts.
 
 use std::fmt;
 
 use url::Host;
 
+use super::Invalid;
+
 /// A domain name in its ASCII form, in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostName(String);
 
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a host name such as www.troupe.example")]
-pub struct InvalidHostName(String);
-
 impl HostName {
-    pub fn parse(text: &str) -> Result<Self, InvalidHostName> {
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
         match Host::parse(text) {
             Ok(Host::Domain(name)) if name.contains('.') && !name.ends_with('.') && !name.contains('*') => {
                 Ok(Self(name))
             }
-            _ => Err(InvalidHostName(text.to_owned())),
+            _ => Err(Invalid::new(format!("`{text}` is not a host name such as www.troupe.example"))),
         }
     }
 
@@ -36,6 +34,47 @@ impl HostName {
 impl fmt::Display for HostName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+/// A URL, split at its hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostList<'a> {
+    /// Scheme, user and password.
+    before: &'a str,
+    hosts: &'a str,
+    /// Path and parameters.
+    after: &'a str,
+}
+
+impl<'a> HostList<'a> {
+    /// Returns `None` if the text has no host part.
+    pub fn split(url: &'a str) -> Option<Self> {
+        let start = url.find("://")? + "://".len();
+        let end = url[start..].find(['/', '?', '#']).map_or(url.len(), |length| start + length);
+        // A password may contain an @ that is not escaped.
+        let start = url[start..end].rfind('@').map_or(start, |at| start + at + 1);
+        Some(Self { before: &url[..start], hosts: &url[start..end], after: &url[end..] })
+    }
+
+    /// One URL for each host, in the order of the list.
+    pub fn urls(self) -> impl Iterator<Item = String> {
+        self.hosts.split(',').map(move |host| format!("{}{host}{}", self.before, self.after))
+    }
+
+    /// Whether there are several hosts.
+    pub fn is_several(self) -> bool {
+        self.hosts.contains(',')
+    }
+
+    /// Whether a comma is at the beginning, at the end, or next to another one.
+    pub fn has_gap(self) -> bool {
+        self.is_several() && self.hosts.split(',').any(str::is_empty)
+    }
+
+    /// This URL with the hosts of `other`.
+    pub fn with_hosts_of(self, other: HostList<'_>) -> String {
+        format!("{}{}{}", self.before, other.hosts, self.after)
     }
 }
 
@@ -62,6 +101,37 @@ mod tests {
         }
         for authority in ["troupe.example", "xwww.troupe.example", "www.troupe.example.evil", ""] {
             assert!(!host.is_host_of(authority), "{authority}");
+        }
+    }
+
+    fn urls(url: &str) -> Vec<String> {
+        HostList::split(url).unwrap().urls().collect()
+    }
+
+    #[test]
+    fn each_host_gets_the_rest_of_the_url() {
+        assert_eq!(
+            urls("postgres://me:a,b@c@[::1]:5432,db.example:5433,10.0.0.3/site?sslmode=require,x"),
+            [
+                "postgres://me:a,b@c@[::1]:5432/site?sslmode=require,x",
+                "postgres://me:a,b@c@db.example:5433/site?sslmode=require,x",
+                "postgres://me:a,b@c@10.0.0.3/site?sslmode=require,x",
+            ]
+        );
+        for one in ["postgres://me@db.example/site", "postgres:///site?host=/run", "postgres://db.example?a=b,c"] {
+            assert_eq!(urls(one), [one]);
+            assert!(!HostList::split(one).unwrap().is_several(), "{one}");
+        }
+        assert_eq!(HostList::split("db.example"), None);
+    }
+
+    #[test]
+    fn a_gap_in_the_list_is_noticed() {
+        for url in ["postgres://a,,b/site", "postgres://,a/site", "postgres://me@a,/site"] {
+            assert!(HostList::split(url).unwrap().has_gap(), "{url}");
+        }
+        for url in ["postgres://a,b/site", "postgres:///site?host=/run", "postgres://a"] {
+            assert!(!HostList::split(url).unwrap().has_gap(), "{url}");
         }
     }
 }

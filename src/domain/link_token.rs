@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::sha256::hex;
+use super::sha256::{hex, is_hex};
 
 /// The last path segment of a link in a mail. It is random, so it cannot be guessed and reveals nothing about the person.
 #[derive(Clone, PartialEq, Eq)]
@@ -18,12 +18,16 @@ impl LinkToken {
 
     /// Parses a token. Returns `None` if `text` does not have the form of one.
     pub fn parse(text: &str) -> Option<Self> {
-        let is_digit = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
-        (text.len() == 2 * Self::BYTES && text.bytes().all(is_digit)).then(|| Self(text.to_owned()))
+        is_hex(text, Self::BYTES).then(|| Self(text.to_owned()))
     }
 
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+
+    /// The path of the page below `path`, such as [`super::unsubscribe::UNSUBSCRIBE_PATH`].
+    pub fn path(&self, path: &str) -> String {
+        format!("{path}{}", self.0)
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use super::email::{EmailAddress, InvalidEmail};
+use super::Invalid;
+use super::email::EmailAddress;
 
 /// `hello@troupe.example`, or `Troupe <hello@troupe.example>`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -11,30 +12,26 @@ pub struct Mailbox {
     email: EmailAddress,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidMailbox {
-    #[error("it is neither an address nor of the form Name <name@example.com>")]
-    Syntax,
-    #[error("the name before the address must not contain control characters, quotes or angle brackets")]
-    Name,
-    #[error("the address is invalid: {0}")]
-    Email(#[from] InvalidEmail),
-}
-
 impl Mailbox {
-    pub fn parse(text: &str) -> Result<Self, InvalidMailbox> {
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
         let text = text.trim();
+        let parse =
+            |email| EmailAddress::parse(email).map_err(|why| Invalid::new(format!("the address is invalid: {why}")));
         let Some(inner) = text.strip_suffix('>') else {
-            return Ok(Self { name: None, email: EmailAddress::parse(text)? });
+            return Ok(Self { name: None, email: parse(text)? });
         };
-        let (name, email) = inner.rsplit_once('<').ok_or(InvalidMailbox::Syntax)?;
+        let (name, email) = inner
+            .rsplit_once('<')
+            .ok_or_else(|| Invalid::new("it is neither an address nor of the form Name <name@example.com>"))?;
         let name = name.trim();
         let name = name.strip_prefix('"').and_then(|name| name.strip_suffix('"')).unwrap_or(name);
         if name.contains(|c: char| c.is_control() || matches!(c, '"' | '<' | '>')) {
-            return Err(InvalidMailbox::Name);
+            return Err(Invalid::new(
+                "the name before the address must not contain control characters, quotes or angle brackets",
+            ));
         }
         let name = (!name.is_empty()).then(|| name.to_owned());
-        Ok(Self { name, email: EmailAddress::parse(email)? })
+        Ok(Self { name, email: parse(email)? })
     }
 
     pub fn name(&self) -> Option<&str> {

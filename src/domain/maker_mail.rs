@@ -1,4 +1,4 @@
-//! How much mail the makers get: at most [`MAX_MAKER_MAILS`] emails and [`MAX_MAKER_MAIL_BYTES`] in any
+//! What the makers are told by mail, and how much: at most [`MAX_MAKER_MAILS`] emails and [`MAX_MAKER_MAIL_BYTES`] in any
 //! [`MAKER_MAIL_PERIOD`]. One email of each period is kept for a summary, which says that more messages wait.
 
 use super::limits::{MAKER_MAIL_PERIOD, MAX_MAKER_MAIL_BYTES, MAX_MAKER_MAILS, SUMMARY_MAIL_BYTES};
@@ -48,6 +48,17 @@ impl RecentMails {
     pub fn room_at(&self) -> Option<Timestamp> {
         self.oldest.map(|oldest| oldest.after(MAKER_MAIL_PERIOD))
     }
+}
+
+/// Something that does not mend itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// What it is about, as a title.
+    pub about: &'static str,
+    /// What is wrong, one or more sentences.
+    pub problem: String,
+    /// What to do, one or more sentences.
+    pub to_do: &'static str,
 }
 
 #[cfg(test)]

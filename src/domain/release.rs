@@ -6,12 +6,12 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 
-use super::image_name::ImageName;
-use super::limits;
+use super::disk_image::ImageName;
 use super::sha256::Sha256;
 use super::text::clean_text;
 use super::time::Timestamp;
 use super::version::{BuildNumber, MacosVersion, Version};
+use super::{Invalid, limits};
 
 /// A version of the app that was published. It may be withdrawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -129,14 +129,11 @@ impl Releases {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes(String);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("they are larger than {} KiB; shorten them and link to the rest", limits::MAX_RELEASE_NOTES_BYTES / 1024)]
-pub struct NotesTooLong;
-
 impl Notes {
-    pub fn parse(text: &str) -> Result<Self, NotesTooLong> {
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
         if text.len() > limits::MAX_RELEASE_NOTES_BYTES {
-            return Err(NotesTooLong);
+            let max = limits::MAX_RELEASE_NOTES_BYTES / 1024;
+            return Err(Invalid::new(format!("they are larger than {max} KiB; shorten them and link to the rest")));
         }
         Ok(Self::from_stored(text))
     }
@@ -163,15 +160,13 @@ const BASE64: GeneralPurpose =
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature(String);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it is not a signature as printed by Sparkle's sign_update (88 characters that end in ==)")]
-pub struct InvalidSignature;
-
 impl Signature {
-    pub fn parse(text: &str) -> Result<Self, InvalidSignature> {
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
         match BASE64.decode(text) {
             Ok(signature) if signature.len() == 64 => Ok(Self(text.to_owned())),
-            _ => Err(InvalidSignature),
+            _ => Err(Invalid::new(
+                "it is not a signature as printed by Sparkle's sign_update (88 characters that end in ==)",
+            )),
         }
     }
 
@@ -257,7 +252,7 @@ mod tests {
         assert_eq!(notes("\u{feff}# New\r\n\u{0}\u{1b}text\n```\n# code\n```\n\n"), "# New\ntext\n```\n# code\n```");
         assert_eq!(notes(" \n\n    code\n text \n"), "    code\n text");
         assert_eq!(notes(" \n "), "");
-        assert_eq!(Notes::parse(&"x".repeat(65 * 1024)), Err(NotesTooLong));
+        assert!(Notes::parse(&"x".repeat(65 * 1024)).is_err());
     }
 
     #[test]
@@ -265,7 +260,7 @@ mod tests {
         let good = format!("{}==", "aB3+/x".repeat(15).chars().take(86).collect::<String>());
         assert_eq!(Signature::parse(&good).unwrap().as_str(), good);
         for bad in ["", "==", "abc", &good[1..], &good.replace('+', "-")] {
-            assert_eq!(Signature::parse(bad), Err(InvalidSignature), "{bad}");
+            assert!(Signature::parse(bad).is_err(), "{bad}");
         }
     }
 }

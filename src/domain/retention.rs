@@ -6,6 +6,7 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Span, ToSpan};
 
+use super::Invalid;
 use super::plural::quantity;
 use super::time::Timestamp;
 
@@ -24,30 +25,28 @@ enum Unit {
     Year,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("it is neither forever nor a number of days, weeks, months or years such as 24 months")]
-pub struct InvalidRetention;
+const SYNTAX: &str = "it is neither forever nor a number of days, weeks, months or years such as 24 months";
 
 /// The largest count: more than a century of days.
 const MAX_COUNT: u32 = 40_000;
 
 impl Retention {
     /// Parses `24 months`, or `forever` as `None`.
-    pub fn parse(text: &str) -> Result<Option<Self>, InvalidRetention> {
+    pub fn parse(text: &str) -> Result<Option<Self>, Invalid> {
         if text.trim() == "forever" {
             return Ok(None);
         }
-        let (count, unit) = text.trim().split_once(' ').ok_or(InvalidRetention)?;
+        let (count, unit) = text.trim().split_once(' ').ok_or_else(|| Invalid::new(SYNTAX))?;
         let unit = match unit.trim() {
             "day" | "days" => Unit::Day,
             "week" | "weeks" => Unit::Week,
             "month" | "months" => Unit::Month,
             "year" | "years" => Unit::Year,
-            _ => return Err(InvalidRetention),
+            _ => return Err(Invalid::new(SYNTAX)),
         };
         let is_number = count.bytes().all(|byte| byte.is_ascii_digit());
         let count = count.parse().ok().filter(|count| is_number && (1..=MAX_COUNT).contains(count));
-        Ok(Some(Self { count: count.ok_or(InvalidRetention)?, unit }))
+        Ok(Some(Self { count: count.ok_or_else(|| Invalid::new(SYNTAX))?, unit }))
     }
 
     /// What is older than this is not kept any more.
@@ -108,7 +107,7 @@ mod tests {
         for wrong in
             ["", "24", "months", "0 days", "-1 days", "+1 days", "1.5 years", "24months", "40001 days", "2 hours"]
         {
-            assert_eq!(Retention::parse(wrong), Err(InvalidRetention), "{wrong}");
+            assert!(Retention::parse(wrong).is_err(), "{wrong}");
         }
     }
 }

@@ -67,6 +67,11 @@ pub fn hex(bytes: &[u8]) -> String {
     })
 }
 
+/// Whether a text is what [`hex`] returns for this number of bytes.
+pub fn is_hex(text: &str, bytes: usize) -> bool {
+    text.len() == 2 * bytes && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

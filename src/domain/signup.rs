@@ -1,8 +1,11 @@
-//! Requests that need only an email address: a download, and a place on the waitlist.
+//! Downloads and joins of the waitlist, which need only an email address, and the person they make known.
 
-use super::consent::Via;
+use super::confirmation::PendingOptIn;
+use super::consent::{OptIn, Via};
 use super::email::EmailAddress;
+use super::suppression::SuppressionReason;
 use super::text::Source;
+use super::time::Timestamp;
 
 /// A request for the app, with an optional opt-in to the monthly letter.
 #[derive(Clone, Debug)]
@@ -26,4 +29,24 @@ pub struct WaitlistOrder {
 pub struct KnownBefore {
     pub downloaded: bool,
     pub joined: bool,
+}
+
+/// A person as listed by `people list`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Person {
+    pub email: EmailAddress,
+    pub first_seen: Timestamp,
+    pub downloads: u32,
+    pub waitlist: bool,
+    pub opt_in: Option<OptIn>,
+    /// An opt-in that does not count yet.
+    pub pending: Option<PendingOptIn>,
+    pub suppressed: Option<SuppressionReason>,
+}
+
+impl Person {
+    /// Whether the person receives the monthly letter.
+    pub const fn receives_letter(&self) -> bool {
+        self.opt_in.is_some() && self.suppressed.is_none()
+    }
 }

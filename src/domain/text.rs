@@ -2,8 +2,8 @@
 //!
 //! Limits apply to the text as sent. U+0000, which PostgreSQL cannot store, is replaced by U+FFFD.
 
+use super::display_text::is_noncharacter;
 use super::limits;
-use super::unprintable::is_noncharacter;
 
 /// A text that is not longer than its limit, or was not when it was stored.
 #[derive(Clone, Debug, PartialEq, Eq)]

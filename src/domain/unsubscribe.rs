@@ -5,29 +5,7 @@ use super::link_token::LinkToken;
 /// The path of all unsubscribe pages, up to the token.
 pub const UNSUBSCRIBE_PATH: &str = "/unsubscribe/";
 
-/// The last path segment of an unsubscribe link.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnsubscribeToken(LinkToken);
-
-impl UnsubscribeToken {
-    pub const fn new(token: LinkToken) -> Self {
-        Self(token)
-    }
-
-    /// Parses a token. Returns `None` if `text` does not have the form of one.
-    pub fn parse(text: &str) -> Option<Self> {
-        LinkToken::parse(text).map(Self)
-    }
-
-    pub fn as_str(&self) -> &str {
-        self.0.as_str()
-    }
-
-    /// The path of the unsubscribe page.
-    pub fn path(&self) -> String {
-        format!("{UNSUBSCRIBE_PATH}{}", self.as_str())
-    }
-}
+pub type UnsubscribeToken = LinkToken;
 
 /// What the recipient of a letter asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

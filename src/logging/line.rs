@@ -10,8 +10,8 @@ use tracing::Level;
 use tracing::field::{Field, Visit};
 
 use crate::config::LogFormat;
+use crate::domain::display_text::{is_control_or_bidi, is_line_break};
 use crate::domain::time::Timestamp;
-use crate::domain::unprintable::{is_control_or_bidi, is_line_break};
 
 /// The name that `tracing` gives to the message of an event.
 const MESSAGE: &str = "message";

@@ -5,8 +5,8 @@ use std::fmt::Write;
 use uuid::Uuid;
 
 use super::compose::{Mail, MailAddress, Mailer, PlainMail, single_line};
+use crate::domain::maker_mail::Trouble;
 use crate::domain::time::Timestamp;
-use crate::domain::trouble::Trouble;
 
 /// What the mail is made of.
 #[derive(Debug)]

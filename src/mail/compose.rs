@@ -11,11 +11,11 @@ use uuid::Uuid;
 use super::dkim::DkimSigner;
 use crate::config::{InvalidSettings, MailSettings};
 use crate::domain::bounce::BounceAddress;
+use crate::domain::display_text::{is_control_or_bidi, is_line_break};
 use crate::domain::email::EmailAddress;
 use crate::domain::mailbox::Mailbox;
 use crate::domain::relay::Relay;
 use crate::domain::time::Timestamp;
-use crate::domain::unprintable::{is_control_or_bidi, is_line_break};
 
 const LINE_ENDING: &[u8] = b"\r\n";
 

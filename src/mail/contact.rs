@@ -7,11 +7,11 @@ use uuid::Uuid;
 
 use super::compose::{Mail, MailAddress, Mailer, PlainMail, single_line};
 use crate::domain::contact::{ReceivedMessage, reference};
+use crate::domain::display_text::is_line_break;
 use crate::domain::limits::{MAX_MAKER_MAIL_BYTES, MAX_MAKER_MAILS};
 use crate::domain::plural::quantity;
 use crate::domain::text::SenderName;
 use crate::domain::time::Timestamp;
-use crate::domain::unprintable::is_line_break;
 
 impl Mailer {
     /// Composes a mail with one message. Replies go to its sender.

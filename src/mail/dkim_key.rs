@@ -20,7 +20,7 @@ use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::pki_types::pem::PemObject as _;
 
 use crate::config::InvalidSettings;
-use crate::domain::dkim_record::{DkimRecord, KeyKind};
+use crate::domain::dkim::{DkimRecord, KeyKind};
 use crate::domain::limits::DKIM_RSA_BITS;
 use crate::domain::sha256::Sha256;
 

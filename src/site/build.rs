@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::assets::Assets;
 use super::json_ld::json_ld;
 use super::markdown::Document;
-use super::page_source::PageSource;
+use super::page::PageSource;
 use super::templates::Templates;
 use super::{Content, Form, Page, PageName, Policies, SiteFacts, SiteFailure};
 use crate::domain::base_url::BaseUrl;
@@ -65,7 +65,7 @@ impl Site {
         let templates = Templates::read(content, &assets)?;
         let mut shared = json!({
             "app": facts.template_variable(),
-            "policies": policies.template_variable(),
+            "policies": policies,
             "base_url": base_url.as_str(),
             "json_ld": json_ld(&facts, base_url, &reference["release"]),
             "form": Form::default(),

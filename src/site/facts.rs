@@ -1,11 +1,12 @@
-//! The facts about the app, from `site.toml`.
+//! What the pages say: the facts about the app, from `site.toml`, and what the settings promise.
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Value, json};
 
 use super::{Content, SiteFailure};
+use crate::config::Settings;
+use crate::domain::base_url::parse_web_url;
 use crate::domain::calendar::Day;
-use crate::domain::web_url::parse_web_url;
 
 const FILE: &str = "site.toml";
 
@@ -110,6 +111,41 @@ fn web_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>,
 
 fn day<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Day>, D::Error> {
     Day::parse(&String::deserialize(deserializer)?).map(Some).map_err(de::Error::custom)
+}
+
+/// What the settings promise to visitors, also the variable `policies` of the templates. The texts of the site are made from
+/// it, so that they stay true.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each one stands for a setting")]
+pub struct Policies {
+    /// Whether AI may be trained on the site.
+    pub ai_train: bool,
+    /// Whether an opt-in counts only after the person has confirmed it by mail.
+    pub confirm_updates: bool,
+    /// How long a contact message is kept after it was forwarded, such as "24 months". `None`: until the person asks for
+    /// erasure. What is never forwarded is never deleted.
+    pub keep_messages: Option<String>,
+    /// Whether contact messages are forwarded by mail.
+    pub forwards_messages: bool,
+    /// Whether letters that come back are recorded.
+    pub records_bounces: bool,
+    /// The host that downloads are redirected to, if images are in a bucket.
+    #[serde(skip)]
+    pub bucket_host: Option<String>,
+}
+
+impl Policies {
+    pub fn from_settings(settings: &Settings) -> Self {
+        let mail = settings.mail.as_ref();
+        Self {
+            ai_train: settings.ai_train,
+            confirm_updates: settings.confirm_updates,
+            keep_messages: mail.and(settings.keep_messages).map(|keep| keep.to_string()),
+            forwards_messages: mail.is_some(),
+            records_bounces: mail.is_some_and(|mail| mail.bounce_address.is_some()),
+            bucket_host: settings.images.redirect_host(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -38,30 +38,23 @@ pub(super) fn json_ld(facts: &SiteFacts, base_url: &BaseUrl, release: &Value) ->
             },
         ],
     });
-    if let Some(country) = &facts.maker_country
-        && let Some(organization) = graph["@graph"][1].as_object_mut()
-    {
-        let address = json!({ "@type": "PostalAddress", "addressCountry": country });
-        organization.insert("address".to_owned(), address);
+    if let Some(country) = &facts.maker_country {
+        graph["@graph"][1]["address"] = json!({ "@type": "PostalAddress", "addressCountry": country });
     }
-    if let Some(licence) = &facts.licence_url
-        && let Some(software) = graph["@graph"][2].as_object_mut()
-    {
-        software.insert("license".to_owned(), licence.clone().into());
+    let software = &mut graph["@graph"][2];
+    if let Some(licence) = &facts.licence_url {
+        software["license"] = licence.as_str().into();
     }
-    if !release.is_null()
-        && let Some(software) = graph["@graph"][2].as_object_mut()
-    {
-        software.insert("softwareVersion".to_owned(), release["version"].clone());
-        software.insert("datePublished".to_owned(), release["date"].clone());
-        software.insert("fileSize".to_owned(), release["size"].clone());
-        let image = json!({
+    if !release.is_null() {
+        software["softwareVersion"] = release["version"].clone();
+        software["datePublished"] = release["date"].clone();
+        software["fileSize"] = release["size"].clone();
+        software["encoding"] = json!({
             "@type": "MediaObject",
             "encodingFormat": "application/x-apple-diskimage",
             "contentSize": release["length"].to_string(),
             "sha256": release["sha256"],
         });
-        software.insert("encoding".to_owned(), image);
     }
     // A script element ends at the first `</script`, even inside a JSON string.
     graph.to_string().replace('<', "\\u003c")

@@ -4,7 +4,7 @@
 //! Everything is found in comrak's syntax tree, so code and comments are never taken for headings
 //! or links. Knows no page and no template.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::{self, Write as _};
 
 use comrak::html::{ChildRendering, Context, format_document_with_formatter, format_node_default};
@@ -12,8 +12,6 @@ use comrak::nodes::{NodeValue, Sourcepos};
 use comrak::options::Plugins;
 use comrak::{Arena, Node, Options};
 use serde::Serialize;
-
-use super::anchor::{AnchorNames, slug, split_anchor};
 
 /// Markdown without the `{#anchor}` of its headings, and their anchors.
 #[derive(Debug)]
@@ -218,6 +216,37 @@ fn heading_level(node: Node) -> Option<u8> {
 /// An address such as `/about`, but not `//example.com`, which is another host.
 fn is_within_site(address: &str) -> bool {
     address.starts_with('/') && !address.starts_with("//")
+}
+
+/// The anchors of a document that are taken.
+#[derive(Debug, Default)]
+pub(super) struct AnchorNames(HashSet<String>);
+
+impl AnchorNames {
+    /// Takes the anchor, with a number after it if another heading has it.
+    pub(super) fn unused(&mut self, anchor: &str) -> String {
+        let numbered = (2..).map(|number| format!("{anchor}-{number}"));
+        let mut candidates = std::iter::once(anchor.to_owned()).chain(numbered);
+        candidates.find(|candidate| self.0.insert(candidate.clone())).unwrap_or_default()
+    }
+}
+
+/// Splits `## Title {#anchor}` into the line without the anchor, and the anchor. A closed heading
+/// may end in `#` too.
+pub(super) fn split_anchor(line: &str, closed: bool) -> Option<(String, String)> {
+    let line = line.trim_end();
+    let (text, closing) = line.split_at(if closed { line.trim_end_matches('#').len() } else { line.len() });
+    let (title, anchor) = text.trim_end().strip_suffix('}')?.rsplit_once(" {#")?;
+    let is_anchor = !anchor.is_empty() && !anchor.contains(|c: char| c.is_whitespace() || "{}".contains(c));
+    let line = format!("{} {closing}", title.trim_end()).trim_end().to_owned();
+    (is_anchor && !line.is_empty()).then(|| (line, anchor.to_owned()))
+}
+
+/// Returns the words in lower case, joined by hyphens.
+pub(super) fn slug(title: &str) -> String {
+    let title = title.to_lowercase();
+    let words = title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.collect::<Vec<_>>().join("-")
 }
 
 #[cfg(test)]

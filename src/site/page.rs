@@ -1,4 +1,11 @@
-//! The pages of the site.
+//! The pages of the site, their Markdown files, and the form that a page shows again after it was refused.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::templates::Templates;
+use super::{Content, SiteFailure, Skill};
+use crate::domain::front_matter::FrontMatter;
 
 /// The pages that every site has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,15 +25,20 @@ impl PageName {
     /// The pages that are in the navigation and that agents can read by name.
     pub const MAIN: [Self; 5] = [Self::Home, Self::About, Self::Privacy, Self::Developers, Self::Contact];
 
-    pub const fn as_str(self) -> &'static str {
+    /// The name, the URL path of the page, and that of its Markdown.
+    const fn names(self) -> [&'static str; 3] {
         match self {
-            Self::Home => "home",
-            Self::About => "about",
-            Self::Privacy => "privacy",
-            Self::Developers => "developers",
-            Self::Contact => "contact",
-            Self::Releases => "releases",
+            Self::Home => ["home", "/", "/index.md"],
+            Self::About => ["about", "/about", "/about.md"],
+            Self::Privacy => ["privacy", "/privacy", "/privacy.md"],
+            Self::Developers => ["developers", "/developers", "/developers.md"],
+            Self::Contact => ["contact", "/contact", "/contact.md"],
+            Self::Releases => ["releases", "/releases", "/releases.md"],
         }
+    }
+
+    pub const fn as_str(self) -> &'static str {
+        self.names()[0]
     }
 
     /// Returns the main page of that name.
@@ -36,26 +48,12 @@ impl PageName {
 
     /// The URL path of the page.
     pub const fn path(self) -> &'static str {
-        match self {
-            Self::Home => "/",
-            Self::About => "/about",
-            Self::Privacy => "/privacy",
-            Self::Developers => "/developers",
-            Self::Contact => "/contact",
-            Self::Releases => "/releases",
-        }
+        self.names()[1]
     }
 
     /// The URL path that serves Markdown regardless of `Accept`.
     pub const fn markdown_path(self) -> &'static str {
-        match self {
-            Self::Home => "/index.md",
-            Self::About => "/about.md",
-            Self::Privacy => "/privacy.md",
-            Self::Developers => "/developers.md",
-            Self::Contact => "/contact.md",
-            Self::Releases => "/releases.md",
-        }
+        self.names()[2]
     }
 }
 
@@ -70,5 +68,117 @@ pub struct Page {
     pub html: String,
     /// Kept to render the page again when its form is refused.
     pub(super) template: String,
-    pub(super) context: serde_json::Value,
+    pub(super) context: Value,
+}
+
+/// The values and errors of a form that is shown again after it was refused.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Form {
+    pub values: FormValues,
+    pub errors: FormErrors,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct FormValues {
+    pub email: String,
+    pub updates: bool,
+    pub name: String,
+    pub message: String,
+}
+
+/// One sentence each, or empty.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct FormErrors {
+    pub email: String,
+    pub name: String,
+    pub message: String,
+    /// An error that concerns no single field.
+    pub form: String,
+}
+
+/// The fields that the front matter of a page must have.
+const REQUIRED_FIELDS: [&str; 3] = ["title", "description", "last_updated"];
+
+/// A page as its file has it: the front matter is rendered, the body is not yet.
+pub(super) struct PageSource {
+    pub file: String,
+    pub title: String,
+    pub description: String,
+    pub last_updated: String,
+    /// Further lines of the front matter, which the Markdown shows too.
+    pub other_fields: Vec<(String, String)>,
+    pub body: String,
+}
+
+impl PageSource {
+    pub(super) fn read(
+        content: &Content,
+        templates: &Templates,
+        name: &str,
+        shared: &Value,
+    ) -> Result<Self, SiteFailure> {
+        let file = format!("pages/{name}.md");
+        let (front_matter, body) = split(&file, &content.text(&file)?)?;
+        let render = |text| templates.render_str(&file, text, shared);
+        let rendered = |name| render(field(&file, &front_matter, name)?);
+        let other_fields = front_matter.fields().filter(|(name, _)| !REQUIRED_FIELDS.contains(name));
+        Ok(Self {
+            title: rendered("title")?,
+            description: rendered("description")?,
+            last_updated: rendered("last_updated")?,
+            other_fields: other_fields
+                .map(|(name, value)| Ok((name.to_owned(), render(value)?)))
+                .collect::<Result<_, SiteFailure>>()?,
+            body: body.trim_start_matches('\n').to_owned() + "\n",
+            file,
+        })
+    }
+}
+
+impl Skill {
+    pub(super) const FILE: &str = "agents/skill.md";
+
+    pub(super) fn parse(text: String) -> Result<Self, SiteFailure> {
+        let (front_matter, _) = split(Self::FILE, &text)?;
+        let field = |name| field(Self::FILE, &front_matter, name).map(str::to_owned);
+        Ok(Self { name: field("name")?, description: field("description")?, text })
+    }
+}
+
+/// Splits a file that has to start with front matter, of which every line has to be a field.
+fn split(file: &str, text: &str) -> Result<(FrontMatter, String), SiteFailure> {
+    let (front_matter, body) =
+        FrontMatter::split(text).map_err(|error| SiteFailure::fault(file, 1, error.to_string()))?;
+    let front_matter = front_matter
+        .ok_or_else(|| SiteFailure::fault(file, 1, "it has to start with front matter between two lines of ---"))?;
+    match front_matter.invalid_line() {
+        Some(line) => Err(SiteFailure::fault(file, line, "front matter has lines of the form name: value")),
+        None => Ok((front_matter, body)),
+    }
+}
+
+fn field<'a>(file: &str, front_matter: &'a FrontMatter, name: &str) -> Result<&'a str, SiteFailure> {
+    front_matter.get(name).ok_or_else(|| SiteFailure::fault(file, 1, format!("its front matter has no {name}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faults_in_the_front_matter_name_file_and_line() {
+        for (text, line, why) in [
+            ("# Hi", 1, "it has to start with front matter between two lines of ---"),
+            ("---\nname: x\n", 1, "its front matter does not end with a line of ---"),
+            ("---\nname: x\nnonsense\n---\n", 3, "front matter has lines of the form name: value"),
+            ("---\nname: x\n---\n", 1, "its front matter has no description"),
+        ] {
+            assert_eq!(Skill::parse(text.to_owned()).unwrap_err(), SiteFailure::fault(Skill::FILE, line, why));
+        }
+        let fault = Skill::parse("---\nname: x\nnonsense\n---\n".to_owned()).unwrap_err();
+        assert_eq!(
+            fault.to_string(),
+            "The site's file agents/skill.md has a fault in line 3: front matter has lines of the form name: value."
+        );
+    }
 }

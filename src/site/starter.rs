@@ -2,14 +2,15 @@
 
 use std::borrow::Cow;
 use std::fs;
-use std::io::{self, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::io::{ErrorKind, Write};
+use std::path::Path;
 
 use rust_embed::RustEmbed;
 
 use super::SiteFacts;
+use crate::domain::Invalid;
 use crate::domain::calendar::Day;
-use crate::domain::image_name::file_stem;
+use crate::domain::disk_image::file_stem;
 
 /// Pages read facts from `site.toml`, so only a few files contain placeholders: `%NAME%` and `%MAKER%` (strings in
 /// TOML), `%TITLE%` (the name in XML), `%LETTER%`, `%SLUG%` and `%DATE%`.
@@ -24,36 +25,17 @@ const MAX_NAME_CHARS: usize = 60;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppName(String);
 
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum InvalidAppName {
-    #[error("it is empty")]
-    Empty,
-    #[error("it has more than {MAX_NAME_CHARS} characters")]
-    TooLong,
-    #[error("it contains a line break or another control character")]
-    ControlCharacter,
-}
-
-/// Why there is no new site.
-#[derive(Debug, thiserror::Error)]
-pub enum StarterFailure {
-    #[error("Nothing was written: {} is not empty. Choose an empty or new folder.", .0.display())]
-    NotEmpty(PathBuf),
-    #[error("The site cannot be written to {}: {why}.", .path.display())]
-    Unwritable { path: PathBuf, why: io::Error },
-}
-
 impl AppName {
-    pub fn parse(text: &str) -> Result<Self, InvalidAppName> {
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
         let name = text.trim();
         if name.is_empty() {
-            return Err(InvalidAppName::Empty);
+            return Err(Invalid::new("it is empty"));
         }
         if name.chars().any(char::is_control) {
-            return Err(InvalidAppName::ControlCharacter);
+            return Err(Invalid::new("it contains a line break or another control character"));
         }
         if name.chars().count() > MAX_NAME_CHARS {
-            return Err(InvalidAppName::TooLong);
+            return Err(Invalid::new(format!("it has more than {MAX_NAME_CHARS} characters")));
         }
         Ok(Self(name.to_owned()))
     }
@@ -64,11 +46,14 @@ impl AppName {
 }
 
 /// Writes a site for an app of this name. Returns the names of the files.
-pub fn write_starter(folder: &Path, name: &AppName, today: Day) -> Result<Vec<String>, StarterFailure> {
-    let unwritable = |why| StarterFailure::Unwritable { path: folder.to_owned(), why };
+pub fn write_starter(folder: &Path, name: &AppName, today: Day) -> Result<Vec<String>, String> {
+    let unwritable = |why| format!("The site cannot be written to {}: {why}.", folder.display());
     match fs::read_dir(folder).map(Iterator::count) {
         Ok(0) => {}
-        Ok(_) => return Err(StarterFailure::NotEmpty(folder.to_owned())),
+        Ok(_) => {
+            let folder = folder.display();
+            return Err(format!("Nothing was written: {folder} is not empty. Choose an empty or new folder."));
+        }
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(unwritable(error)),
     }
@@ -166,9 +151,9 @@ mod tests {
     #[test]
     fn a_name_is_one_line_of_reasonable_length() {
         assert_eq!(AppName::parse("  Tea Time "), Ok(AppName("Tea Time".to_owned())));
-        assert_eq!(AppName::parse(" "), Err(InvalidAppName::Empty));
-        assert_eq!(AppName::parse("a\nb"), Err(InvalidAppName::ControlCharacter));
-        assert_eq!(AppName::parse(&"é".repeat(61)), Err(InvalidAppName::TooLong));
+        assert_eq!(AppName::parse(" "), Err(Invalid::new("it is empty")));
+        assert!(AppName::parse("a\nb").unwrap_err().to_string().contains("a line break"));
+        assert!(AppName::parse(&"é".repeat(61)).unwrap_err().to_string().contains("more than 60"));
         assert!(AppName::parse(&"é".repeat(60)).is_ok());
     }
 
@@ -177,7 +162,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("site.toml"), "mine").unwrap();
         let written = write_starter(folder.path(), &AppName("Tea".to_owned()), Day::parse("2026-11-15").unwrap());
-        assert!(matches!(written, Err(StarterFailure::NotEmpty(_))));
+        assert!(written.unwrap_err().starts_with("Nothing was written"));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
 }

@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 pub(super) use self::follow::{Choice, takes_writes};
 use super::postgres_tls::{self, PostgresTls};
-use crate::domain::host_list::HostList;
+use crate::domain::host_name::HostList;
 
 /// The hosts of one `database_url`, at least one.
 pub struct Hosts {

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::statement::{BatchStatement, Value, values};
 use super::{Store, StoreFailure};
 use crate::domain::consent::Via;
-use crate::domain::person::Person;
+use crate::domain::signup::Person;
 use crate::domain::text::Source;
 use crate::domain::time::Timestamp;
 

@@ -7,7 +7,7 @@ use super::{InboxEntry, Store, StoreFailure};
 use crate::domain::confirmation::PendingOptIn;
 use crate::domain::consent::{OptIn, Via};
 use crate::domain::email::EmailAddress;
-use crate::domain::person::Person;
+use crate::domain::signup::Person;
 use crate::domain::suppression::SuppressionReason;
 use crate::domain::text::Source;
 use crate::domain::time::Timestamp;

@@ -2,12 +2,12 @@
 
 use super::statement::{Value, from_row_struct, values};
 use super::{Store, StoreFailure};
-use crate::domain::image_name::ImageName;
+use crate::domain::base_url::parse_web_url;
+use crate::domain::disk_image::ImageName;
 use crate::domain::release::{Notes, Release, Releases, Signature};
 use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
 use crate::domain::version::{BuildNumber, MacosVersion, Version};
-use crate::domain::web_url::parse_web_url;
 
 const SELECT_REVISION: &str = "SELECT number FROM revisions WHERE name = 'releases'";
 

@@ -14,11 +14,10 @@ use super::problem::ErrorCode;
 use super::releases::listing::{ReleaseView, available, newest};
 use super::releases::sample::Sample;
 use crate::actions::NewestImage;
-use crate::domain::base_url::BaseUrl;
+use crate::domain::base_url::{BaseUrl, host_of};
 use crate::domain::consent::{self, Via};
 use crate::domain::limits;
 use crate::domain::release::Releases;
-use crate::domain::web_url::host_of;
 use crate::site::Policies;
 
 /// What every template of the site can use besides `site.toml`.

@@ -8,6 +8,7 @@ use porchlight::actions;
 use porchlight::config::RawSettings;
 use porchlight::domain::email::EmailAddress;
 use porchlight::domain::suppression::SuppressionReason;
+use porchlight::domain::unsubscribe::UNSUBSCRIBE_PATH;
 use porchlight::store::{Database as StoredIn, Store};
 use reqwest::Method;
 use serde_json::json;
@@ -37,7 +38,7 @@ pub(super) async fn link(service: &Service, email: &str) -> String {
         .await
         .expect("tokens");
     store.close().await;
-    tokens[email.key()].path()
+    tokens[email.key()].path(UNSUBSCRIBE_PATH)
 }
 
 /// Signs up a person with an opt-in; returns the link in a letter to them.

@@ -6,10 +6,10 @@ use std::io::BufRead;
 use clap::{ArgGroup, Args};
 use uuid::Uuid;
 
-use super::{BATCH_SIZE, InboxFailure, find, id, line};
+use super::{BATCH_SIZE, find, id, line, unknown};
 use crate::cli::terminal::terminal_width;
 use crate::cli::time_argument::TimeRange;
-use crate::cli::{CommandFailure, confirm, eprint_line};
+use crate::cli::{Failure, OrFail, confirm, eprint_line};
 use crate::domain::email::EmailAddress;
 use crate::domain::plural::quantity;
 use crate::store::{DeliveryState, InboxEntry, InboxFilter, Store};
@@ -51,10 +51,13 @@ fn id_or_dash(text: &str) -> Result<String, String> {
 }
 
 impl DiscardArguments {
-    pub(super) async fn run(self, store: &Store) -> Result<(), CommandFailure> {
+    pub(super) async fn run(self, store: &Store) -> Result<(), Failure> {
         let found = if self.ids.is_empty() { self.matching(store).await? } else { self.named(store).await? };
         if found.ids.is_empty() {
-            return Err(InboxFailure::NothingToDiscard.into());
+            return Err(Failure::new(
+                "There is no such message, or it is being mailed, so nothing was deleted. `porchlight inbox list` lists all \
+                 messages.",
+            ));
         }
         for line in &found.shown {
             eprint_line(line);
@@ -64,12 +67,8 @@ impl DiscardArguments {
             eprint_line(&format!("… and {} more", count - shown));
         }
         if found.being_mailed > 0 {
-            let staying = quantity(
-                found.being_mailed,
-                "message is being mailed and stays.",
-                "messages are being mailed and stay.",
-            );
-            eprint_line(&staying);
+            let (one, many) = ("message is being mailed and stays.", "messages are being mailed and stay.");
+            eprint_line(&quantity(found.being_mailed, one, many));
         }
         let messages = quantity(count, "message", "messages");
         let unmailed = match found.unmailed {
@@ -80,7 +79,11 @@ impl DiscardArguments {
             eprint_line("Nothing was deleted.");
             return Ok(());
         }
-        let discarded = store.discard_messages(&found.ids).await.map_err(InboxFailure::DiscardIncomplete)?;
+        let discarded = store.discard_messages(&found.ids).await.or_fail(|failure| {
+            format!(
+                "Perhaps not all messages were deleted: {failure}. `porchlight inbox list` lists those that are left."
+            )
+        })?;
         let messages = quantity(discarded, "message was deleted.", "messages were deleted.");
         eprint_line(&match count - discarded {
             0 => messages,
@@ -90,19 +93,19 @@ impl DiscardArguments {
     }
 
     /// Finds messages by their ids. An unknown one is an error, so that nothing else is deleted by mistake.
-    async fn named(&self, store: &Store) -> Result<Found, CommandFailure> {
+    async fn named(&self, store: &Store) -> Result<Found, Failure> {
         let mut ids = BTreeSet::new();
         for given in &self.ids {
-            if given == "-" {
-                for line in std::io::stdin().lock().lines() {
-                    let line = line?;
-                    let given = line.trim();
-                    if !given.is_empty() {
-                        ids.insert(id(given).map_err(|_| InboxFailure::Unknown(given.to_owned()))?);
-                    }
-                }
-            } else {
+            if given != "-" {
                 ids.insert(given.clone());
+                continue;
+            }
+            for line in std::io::stdin().lock().lines() {
+                let line = line?;
+                let given = line.trim();
+                if !given.is_empty() {
+                    ids.insert(id(given).map_err(|_| unknown(given))?);
+                }
             }
         }
         let mut found = Found::default();
@@ -113,7 +116,7 @@ impl DiscardArguments {
     }
 
     /// Finds messages by their contents.
-    async fn matching(&self, store: &Store) -> Result<Found, CommandFailure> {
+    async fn matching(&self, store: &Store) -> Result<Found, Failure> {
         let (mut found, mut after) = (Found::default(), None);
         loop {
             let page = store.inbox_page(InboxFilter::All, after, BATCH_SIZE).await?;

@@ -4,10 +4,10 @@
 
 use std::path::Path;
 
-use super::{LetterCommandFailure, letter_template, mailer_and_template, read};
+use super::{letter_template, mailer_and_template, read};
 use crate::actions::{compose_copy, new_bounce_tag};
 use crate::cli::terminal::sanitize_line;
-use crate::cli::{CommandFailure, base_url, eprint_line, print_line};
+use crate::cli::{Failure, OrFail, base_url, eprint_line, print_line};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
 use crate::domain::email::EmailAddress;
@@ -36,7 +36,7 @@ fn placeholder_mailer() -> Result<Mailer, InvalidSettings> {
     Mailer::new(relay, &from).map_err(|why| InvalidSettings::new("mail_from", why))
 }
 
-pub(super) fn preview(settings: &Settings, file: &Path) -> Result<(), CommandFailure> {
+pub(super) fn preview(settings: &Settings, file: &Path) -> Result<(), Failure> {
     let letter = read(file)?;
     let postal_address = settings.postal_address.as_deref().unwrap_or("(The setting `postal_address` goes here.)");
     let recipient = placeholder(settings);
@@ -57,18 +57,18 @@ pub(super) fn preview(settings: &Settings, file: &Path) -> Result<(), CommandFai
     for (extension, content) in files {
         let path = file.with_extension(extension);
         std::fs::write(&path, content)
-            .map_err(|error| LetterCommandFailure::Preview(path.display().to_string(), error))?;
+            .or_fail(|error| format!("The preview cannot be written to {}: {error}.", path.display()))?;
         print_line(&path.display().to_string());
     }
     Ok(())
 }
 
-pub(super) async fn test(settings: &Settings, file: &Path, to: &EmailAddress) -> Result<(), CommandFailure> {
+pub(super) async fn test(settings: &Settings, file: &Path, to: &EmailAddress) -> Result<(), Failure> {
     let letter = read(file)?;
     let (mailer, letter_template, _) = mailer_and_template(settings)?;
     let recipient = placeholder(settings);
     let rendered = letter_template.render(&letter, &recipient)?;
-    let not_sent = |reason: &str| LetterCommandFailure::Test(sanitize_line(reason));
+    let not_sent = |reason: &str| Failure::new(format!("The test copy was not sent: {}.", sanitize_line(reason)));
     let subject = format!("[Test] {}", letter.subject);
     // As a real copy has, but this one belongs to nobody.
     let tag = new_bounce_tag(&mailer).map_err(|failure| not_sent(&failure.to_string()))?;

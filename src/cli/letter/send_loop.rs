@@ -2,17 +2,19 @@
 
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
+use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::actions::{LetterSender, LetterStep};
-use crate::cli::CommandFailure;
+use crate::cli::Failure;
+use crate::cli::terminal::progress_style;
 use crate::clock::Clock;
 
 #[derive(Debug)]
 pub(super) struct SendLoop {
-    rate_limit: Interval,
+    /// The time between two mails.
+    interval: Duration,
     bar: ProgressBar,
     interrupt: Signal,
     terminate: Signal,
@@ -24,13 +26,10 @@ const RECONNECT_DELAYS: [Duration; 3] = [Duration::from_secs(1), Duration::from_
 const MAX_DEFERRAL: Duration = Duration::from_mins(5);
 
 impl SendLoop {
-    pub(super) fn new(rate: u32, count: u64) -> Result<Self, CommandFailure> {
-        let mut rate_limit = interval(Duration::from_secs(1) / rate);
-        rate_limit.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let style = ProgressStyle::with_template("  sending {bar:32} {pos} of {len}, {per_sec}, {eta} left")
-            .unwrap_or_else(|_| ProgressStyle::default_bar());
+    pub(super) fn new(rate: u32, count: u64) -> Result<Self, Failure> {
+        let style = progress_style("  sending {bar:32} {pos} of {len}, {per_sec}, {eta} left");
         Ok(Self {
-            rate_limit,
+            interval: Duration::from_secs(1) / rate,
             bar: ProgressBar::new(count).with_style(style),
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
@@ -40,8 +39,10 @@ impl SendLoop {
     /// Sends until no recipient is left, or returns the reason why it stopped. A step that has begun always finishes.
     pub(super) async fn run(mut self, sender: &mut LetterSender) -> Result<(), String> {
         let mut reconnect_delays = RECONNECT_DELAYS.iter();
+        let mut rate_limit = interval(self.interval);
+        rate_limit.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            self.wait_for_rate_limit().await?;
+            self.wait(rate_limit.tick()).await?;
             match sender.step().await.map_err(|failure| failure.to_string())? {
                 LetterStep::Finished => {
                     reconnect_delays = RECONNECT_DELAYS.iter();
@@ -49,7 +50,7 @@ impl SendLoop {
                 }
                 LetterStep::Deferred => reconnect_delays = RECONNECT_DELAYS.iter(),
                 LetterStep::ServerUnavailable(reason) => match reconnect_delays.next() {
-                    Some(delay) => self.wait(*delay).await?,
+                    Some(delay) => self.wait(sleep(*delay)).await?,
                     None => return Err(format!("The mail server is unavailable: {reason}")),
                 },
                 LetterStep::WaitUntil(time) => {
@@ -58,7 +59,7 @@ impl SendLoop {
                     if delay > MAX_DEFERRAL {
                         return Err("The mail server deferred some letters".to_owned());
                     }
-                    self.wait(delay.max(Duration::from_millis(100))).await?;
+                    self.wait(sleep(delay.max(Duration::from_millis(100)))).await?;
                 }
                 LetterStep::Complete => {
                     self.bar.finish_and_clear();
@@ -68,21 +69,13 @@ impl SendLoop {
         }
     }
 
-    async fn wait_for_rate_limit(&mut self) -> Result<(), String> {
+    /// Waits, or returns early with an error if the command is interrupted.
+    async fn wait<T>(&mut self, done: impl Future<Output = T>) -> Result<(), String> {
         tokio::select! {
             biased;
             _ = self.interrupt.recv() => Err("Interrupted".to_owned()),
             _ = self.terminate.recv() => Err("Interrupted".to_owned()),
-            _ = self.rate_limit.tick() => Ok(()),
-        }
-    }
-
-    async fn wait(&mut self, delay: Duration) -> Result<(), String> {
-        tokio::select! {
-            biased;
-            _ = self.interrupt.recv() => Err("Interrupted".to_owned()),
-            _ = self.terminate.recv() => Err("Interrupted".to_owned()),
-            () = sleep(delay) => Ok(()),
+            _ = done => Ok(()),
         }
     }
 }

@@ -1,27 +1,29 @@
 //! Exports people to a CSV file and imports them. `docs/people.md` lists the columns.
 
 use std::collections::HashMap;
-use std::fmt;
-use std::fs::File;
+use std::fmt::{self, Display};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use csv::{ByteRecord, Reader, ReaderBuilder, StringRecord, Writer};
-use indicatif::{ProgressBar, ProgressStyle};
+use csv::{ByteRecord, IntoInnerError, Reader, ReaderBuilder, StringRecord, Writer};
+use indicatif::ProgressBar;
+use tempfile::NamedTempFile;
 use tokio::time::Instant;
 
+use super::IMPORT_AGAIN;
 use super::csv_row::{COLUMNS, Columns, NOT_UTF_8, to_cells};
-use super::private_file::PrivateFile;
-use super::{BATCH_SIZE, PeopleCursor, PeopleFailure};
+use super::list::{BATCH_SIZE, PeopleCursor};
 use crate::actions::import_people;
-use crate::cli::{CommandFailure, eprint_line};
-use crate::domain::person::Person;
+use crate::cli::terminal::progress_style;
+use crate::cli::{Failure, OrFail, eprint_line, print_bytes};
 use crate::domain::plural::quantity;
+use crate::domain::signup::Person;
 use crate::domain::time::Timestamp;
 use crate::store::Store;
 
 /// Writes a batch early once it holds this many downloads, because each of them becomes a row.
-const MAX_BATCH_DOWNLOADS: u32 = 10_000;
+const MAX_BATCH_DOWNLOADS: u64 = 10_000;
 
 /// A row that cannot be imported.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,78 +40,114 @@ pub(super) struct Imported {
     pub invalid: Vec<InvalidRow>,
 }
 
-/// Exports everybody to the file, or to standard output.
-pub(super) async fn export(store: &Store, path: Option<&Path>) -> Result<(), CommandFailure> {
-    let failed = |error: io::Error| {
-        let name = path.map_or_else(|| "standard output".to_owned(), |path| path.display().to_string());
-        PeopleFailure::Export(name, error)
-    };
-    let mut file = path.map(PrivateFile::create).transpose().map_err(failed)?;
-    let out: Box<dyn Write + '_> = match &mut file {
-        Some(file) => Box::new(file),
-        None => Box::new(io::stdout().lock()),
-    };
-    let bar = if path.is_some() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
-    let mut out = Writer::from_writer(out);
-    out.write_record(COLUMNS).map_err(|error| failed(error.into()))?;
-    let mut cursor = PeopleCursor { store, opted_in_only: false, last: None };
-    let mut people = cursor.next().await?;
-    while !people.is_empty() {
-        for person in &people {
-            out.write_record(to_cells(person)).map_err(|error| failed(error.into()))?;
-            bar.inc(1);
+/// Where an export goes.
+enum Target {
+    Stdout,
+    /// A pipe or device, written to directly.
+    Special(File),
+    /// A temporary file that only its owner can read, in the folder of the path. It is deleted unless it is persisted.
+    Regular(NamedTempFile, PathBuf),
+}
+
+impl Target {
+    fn create(path: Option<&Path>) -> io::Result<Self> {
+        let Some(path) = path else { return Ok(Self::Stdout) };
+        // Replaces the target of a symbolic link, not the link.
+        let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            return Ok(Self::Special(OpenOptions::new().write(true).open(&path)?));
         }
-        people = cursor.next().await?;
+        path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let temporary = tempfile::Builder::new().prefix(".porchlight-export-").tempfile_in(folder)?;
+        Ok(Self::Regular(temporary, path))
     }
-    out.flush().map_err(failed)?;
-    drop(out);
-    file.map(PrivateFile::persist).transpose().map_err(failed)?;
-    let written = bar.position();
+
+    /// Returns `false` once standard output has failed.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<bool> {
+        match self {
+            Self::Stdout => return Ok(print_bytes(bytes)),
+            Self::Special(file) => file.write_all(bytes)?,
+            Self::Regular(file, _) => file.write_all(bytes)?,
+        }
+        Ok(true)
+    }
+
+    fn finish(self) -> io::Result<()> {
+        if let Self::Regular(file, path) = self {
+            file.as_file().sync_all()?;
+            file.persist(path)?;
+        }
+        Ok(())
+    }
+}
+
+/// Exports everybody to the file, or to standard output.
+pub(super) async fn export(store: &Store, path: Option<&Path>) -> Result<(), Failure> {
+    let failed = |error: io::Error| {
+        let name = path.unwrap_or(Path::new("standard output")).display();
+        format!("The list cannot be written to {name}: {error}.")
+    };
+    let mut target = Target::create(path).or_fail(failed)?;
+    let bar = if path.is_some() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
+    let mut cursor = PeopleCursor { store, opted_in_only: false, last: None };
+    let mut rows = vec![COLUMNS.map(str::to_owned)];
+    while !rows.is_empty() {
+        let mut csv = Writer::from_writer(Vec::new());
+        let written = rows.iter().try_for_each(|row| csv.write_record(row));
+        let bytes =
+            written.map_err(io::Error::from).and_then(|()| csv.into_inner().map_err(IntoInnerError::into_error));
+        if !bytes.and_then(|bytes| target.write(&bytes)).or_fail(failed)? {
+            return Ok(());
+        }
+        rows = cursor.next().await?.iter().map(to_cells).collect();
+        bar.inc(rows.len() as u64);
+    }
+    target.finish().or_fail(failed)?;
+    let exported = quantity(bar.position(), "person was", "people were");
     bar.finish_and_clear();
     if let Some(path) = path {
-        eprint_line(&format!("{} exported to {}.", quantity(written, "person was", "people were"), path.display()));
+        eprint_line(&format!("{exported} exported to {}.", path.display()));
     }
     Ok(())
 }
 
-/// Imports the whole file in one transaction, or nothing if a row is invalid.
-pub(super) async fn import_all(store: &Store, path: &Path, now: Timestamp) -> Result<Imported, PeopleFailure> {
-    let (mut rows, mut people, mut invalid) = (Rows::open(path, now)?, Vec::new(), Vec::new());
-    while let Some(row) = rows.next_row()? {
-        match row {
-            Ok(person) => people.push(person),
-            Err(row) => invalid.push(row),
-        }
-    }
-    let added = match invalid.as_slice() {
-        [] => import_people(store, &people, now).await.map_err(|failure| PeopleFailure::Stopped(0, failure))?,
-        _ => 0,
-    };
-    Ok(Imported { added, valid: people.len(), invalid })
-}
-
 /// Imports the file in batches, one transaction each. Importing the same file again continues after a failure.
-pub(super) async fn import(store: &Store, path: &Path, now: Timestamp) -> Result<Imported, PeopleFailure> {
+/// With `all_or_nothing` the whole file is one batch, which is not imported if a row is invalid.
+pub(super) async fn import(
+    store: &Store,
+    path: &Path,
+    all_or_nothing: bool,
+    now: Timestamp,
+) -> Result<Imported, Failure> {
     let mut rows = Rows::open(path, now)?;
     let mut imported = Imported { added: 0, valid: 0, invalid: Vec::new() };
-    let (mut batch, mut downloads) = (Vec::with_capacity(BATCH_SIZE), 0);
+    let (mut batch, mut downloads) = (Vec::new(), 0);
     loop {
         let row = rows.next_row()?;
         let ended = row.is_none();
         match row {
             Some(Ok(person)) => {
-                downloads += person.downloads;
+                imported.valid += 1;
+                downloads += u64::from(person.downloads);
                 batch.push(person);
             }
             Some(Err(row)) => imported.invalid.push(row),
             None => {}
         }
-        if ended || batch.len() == BATCH_SIZE || downloads > MAX_BATCH_DOWNLOADS {
-            imported.valid += batch.len();
+        let is_complete = if all_or_nothing {
+            ended && imported.invalid.is_empty()
+        } else {
+            ended || batch.len() == BATCH_SIZE || downloads > MAX_BATCH_DOWNLOADS
+        };
+        if is_complete {
             let started = Instant::now();
             let added = import_people(store, &batch, now).await;
+            imported.added += added.or_fail(|failure| {
+                let added = imported.added;
+                format!("The import stopped after {added} people: {failure}. Run the command again. {IMPORT_AGAIN}")
+            })?;
             batch.clear();
-            imported.added += added.map_err(|failure| PeopleFailure::Stopped(imported.added, failure))?;
             downloads = 0;
             if !ended {
                 // SQLite's write lock is not fair: leave the service as much time to write as the import takes.
@@ -129,7 +167,7 @@ const END: &str = "\n\u{fdd0}\n";
 pub struct Rows {
     reader: Reader<Box<dyn Read>>,
     columns: Columns,
-    path: String,
+    path: PathBuf,
     now: Timestamp,
     bar: ProgressBar,
     /// The line that each address was in first.
@@ -138,46 +176,36 @@ pub struct Rows {
 
 impl Rows {
     /// Reads the first line, which names the columns. The path `-` is standard input.
-    pub fn open(path: &Path, now: Timestamp) -> Result<Self, PeopleFailure> {
-        let name = path.display().to_string();
-        let unreadable = |why: String| PeopleFailure::File(name.clone(), why);
+    pub fn open(path: &Path, now: Timestamp) -> Result<Self, Failure> {
         let (file, length): (Box<dyn Read>, _) = if path == Path::new("-") {
             (Box::new(io::stdin()), None)
         } else {
-            let file = File::open(path).map_err(|error| unreadable(error.to_string()))?;
+            let file = File::open(path).or_fail(|error| unreadable(path, error))?;
             let length = file.metadata().ok().map(|about| about.len()).filter(|length| *length > 0);
             (Box::new(file), length)
         };
         let file: Box<dyn Read> = Box::new(file.chain(END.as_bytes()));
         let mut reader = ReaderBuilder::new().flexible(true).from_reader(file);
-        let header = reader.byte_headers().map_err(|error| unreadable(error.to_string()))?;
-        unclosed_quote(header).map_or(Ok(()), |why| Err(unreadable(why)))?;
-        let header = StringRecord::from_byte_record(header.clone()).map_err(|_| unreadable(NOT_UTF_8.to_owned()))?;
-        let columns = Columns::parse(&header).map_err(unreadable)?;
+        let columns = read_columns(&mut reader).or_fail(|why| unreadable(path, why))?;
         for column in &columns.unknown {
             eprint_line(&format!("The unknown column {column:?} is ignored."));
         }
-        let style =
-            ProgressStyle::with_template("  reading {bar:32} {decimal_bytes} of {decimal_total_bytes}, {eta} left")
-                .unwrap_or_else(|_| ProgressStyle::default_bar());
+        let style = progress_style("  reading {bar:32} {decimal_bytes} of {decimal_total_bytes}, {eta} left");
         let bar = length.map_or_else(ProgressBar::new_spinner, |length| ProgressBar::new(length).with_style(style));
-        Ok(Self { reader, columns, path: name, now, bar, seen: HashMap::new() })
+        Ok(Self { reader, columns, path: path.to_owned(), now, bar, seen: HashMap::new() })
     }
 
     /// Returns the next row, valid or not, or `None` at the end of the file.
-    pub fn next_row(&mut self) -> Result<Option<Result<Person, InvalidRow>>, PeopleFailure> {
+    pub fn next_row(&mut self) -> Result<Option<Result<Person, InvalidRow>>, Failure> {
         loop {
             let mut record = ByteRecord::new();
-            let more = self.reader.read_byte_record(&mut record);
-            let more = more.map_err(|error| PeopleFailure::File(self.path.clone(), error.to_string()))?;
+            let more = self.reader.read_byte_record(&mut record).or_fail(|error| unreadable(&self.path, error))?;
             if !more || record == [END.trim()][..] {
                 self.bar.finish_and_clear();
                 return Ok(None);
             }
             self.bar.set_position(self.reader.position().byte());
-            if let Some(why) = unclosed_quote(&record) {
-                return Err(PeopleFailure::File(self.path.clone(), why));
-            }
+            check_quotes(&record).or_fail(|why| unreadable(&self.path, why))?;
             let line = record.position().map_or(0, csv::Position::line);
             let person = StringRecord::from_byte_record(record)
                 .map_err(|_| "it is not in UTF-8".to_owned())
@@ -207,11 +235,26 @@ impl fmt::Debug for Rows {
     }
 }
 
-/// Returns a message if the last cell extends to the end of the file because its quote is not closed.
-fn unclosed_quote(record: &ByteRecord) -> Option<String> {
-    let (last, first_line) = (record.len().checked_sub(1)?, record.position().map_or(1, csv::Position::line));
-    let is_newline = |byte: &&u8| **byte == b'\n';
-    let lines = record.iter().take(last).flatten().filter(is_newline).count() as u64;
-    let is_open = record.get(last)?.ends_with(END.as_bytes());
-    is_open.then(|| format!("the quote that opens in line {} is never closed", first_line + lines))
+fn unreadable(path: &Path, why: impl Display) -> String {
+    format!("{} cannot be read: {why}.", path.display())
+}
+
+fn read_columns(reader: &mut Reader<Box<dyn Read>>) -> Result<Columns, String> {
+    let header = reader.byte_headers().map_err(|error| error.to_string())?;
+    check_quotes(header)?;
+    let header = StringRecord::from_byte_record(header.clone()).map_err(|_| NOT_UTF_8.to_owned())?;
+    Columns::parse(&header)
+}
+
+/// Returns an error if the last cell extends to the end of the file because its quote is not closed.
+fn check_quotes(record: &ByteRecord) -> Result<(), String> {
+    let cells: Vec<_> = record.iter().collect();
+    match cells.split_last() {
+        Some((last, others)) if last.ends_with(END.as_bytes()) => {
+            let lines = others.iter().copied().flatten().filter(|byte| **byte == b'\n').count() as u64;
+            let line = record.position().map_or(1, csv::Position::line) + lines;
+            Err(format!("the quote that opens in line {line} is never closed"))
+        }
+        _ => Ok(()),
+    }
 }

@@ -1,13 +1,16 @@
 //! Converts a person to a CSV row and back.
+//!
+//! A spreadsheet evaluates a cell that starts with certain characters as a formula. Such a cell is written with an
+//! apostrophe in front, and so is a part of a cell that follows what some spreadsheets take for a separator. The apostrophes
+//! are removed when the cell is read.
 
 use csv::StringRecord;
 
-use super::formula::{escape_formula, unescape_formula};
 use crate::domain::consent::{EXTERNAL_WORDING, OptIn, Via, WORDING};
 use crate::domain::email::EmailAddress;
 use crate::domain::limits::MAX_IMPORTED_DOWNLOADS;
-use crate::domain::person::Person;
 use crate::domain::plural::quantity;
+use crate::domain::signup::Person;
 use crate::domain::suppression::SuppressionReason;
 use crate::domain::text::Source;
 use crate::domain::time::Timestamp;
@@ -128,34 +131,34 @@ impl Row<'_> {
     fn person(&self) -> Result<Person, String> {
         let opted_in_at = self.timestamp("opted_in_at")?;
         let opt_in = self.opt_in(opted_in_at.unwrap_or(self.now))?;
-        let reason = self.parse("suppressed_reason", SuppressionReason::Makers, SuppressionReason::parse);
-        let reason = reason.map_err(|invalid| invalid("is not one of not-me, no-mailbox and makers"))?;
+        let reason =
+            self.parse("suppressed_reason", "is not one of not-me, no-mailbox and makers", SuppressionReason::parse)?;
         let email = EmailAddress::parse(&self.trimmed("email"));
-        let downloads =
-            self.parse("downloads", 0, |text| text.parse().ok().filter(|count| *count <= MAX_IMPORTED_DOWNLOADS));
+        let is_not_number = format!("is not a number up to {MAX_IMPORTED_DOWNLOADS}");
+        let is_allowed = |count: &u32| *count <= MAX_IMPORTED_DOWNLOADS;
+        let downloads = self.parse("downloads", &is_not_number, |text| text.parse().ok().filter(is_allowed))?;
         Ok(Person {
             email: email.map_err(|why| self.invalid("email", &format!("is not an address: {why}")))?,
             first_seen: self.timestamp("first_seen")?.or(opted_in_at).unwrap_or(self.now),
-            downloads: downloads
-                .map_err(|invalid| invalid(&format!("is not a number up to {MAX_IMPORTED_DOWNLOADS}")))?,
+            downloads: downloads.unwrap_or_default(),
             waitlist: self.boolean("waitlist")?,
             opt_in: self.boolean("updates")?.then_some(opt_in),
             pending: None,
-            suppressed: self.boolean("suppressed")?.then_some(reason),
+            suppressed: self.boolean("suppressed")?.then_some(reason.unwrap_or(SuppressionReason::Makers)),
         })
     }
 
     fn opt_in(&self, at: Timestamp) -> Result<OptIn, String> {
         let is_known = |wording: &i64| (EXTERNAL_WORDING..=WORDING).contains(wording);
-        let via = self.parse("via", Via::Import, Via::parse);
-        let wording = self.parse("wording", EXTERNAL_WORDING, |text| text.parse().ok().filter(is_known));
+        let via = self.parse("via", "is not one of site, api, mcp and import", Via::parse)?;
+        let wording = self.parse("wording", "is not a known wording", |text| text.parse().ok().filter(is_known))?;
         let source =
             Some(self.cell("source")).filter(|text| !text.is_empty()).map(|text| Source::parse(&text)).transpose();
         Ok(OptIn {
             at,
-            via: via.map_err(|invalid| invalid("is not one of site, api, mcp and import"))?,
+            via: via.unwrap_or(Via::Import),
             source: source.map_err(|why| self.invalid("source", &format!("is too long: {why}")))?,
-            wording: wording.map_err(|invalid| invalid("is not a known wording"))?,
+            wording: wording.unwrap_or(EXTERNAL_WORDING),
             confirmed_at: self.timestamp("confirmed_at")?,
         })
     }
@@ -173,27 +176,20 @@ impl Row<'_> {
         format!("{column} is {:?}, which {why}", shorten(&self.trimmed(column)))
     }
 
-    /// Parses a cell; an empty one has the value `empty`. The error is a function from the reason to the message.
-    fn parse<T>(
-        &self,
-        column: &'static str,
-        empty: T,
-        parse: impl FnOnce(&str) -> Option<T>,
-    ) -> Result<T, impl FnOnce(&str) -> String> {
-        let value = match self.trimmed(column).as_str() {
-            "" => Some(empty),
-            text => parse(text),
-        };
-        value.ok_or(|why: &str| self.invalid(column, why))
+    /// Parses a cell, unless it is empty. `why` says what an invalid one is.
+    fn parse<T>(&self, column: &str, why: &str, parse: impl FnOnce(&str) -> Option<T>) -> Result<Option<T>, String> {
+        match self.trimmed(column).as_str() {
+            "" => Ok(None),
+            text => parse(text).map(Some).ok_or_else(|| self.invalid(column, why)),
+        }
     }
 
-    fn boolean(&self, column: &'static str) -> Result<bool, String> {
-        self.parse(column, false, parse_boolean).map_err(|invalid| invalid("is neither true nor false"))
+    fn boolean(&self, column: &str) -> Result<bool, String> {
+        Ok(self.parse(column, "is neither true nor false", parse_boolean)?.unwrap_or_default())
     }
 
-    fn timestamp(&self, column: &'static str) -> Result<Option<Timestamp>, String> {
-        let timestamp = self.parse(column, None, |text| Timestamp::parse(text).map(Some));
-        let timestamp = timestamp.map_err(|invalid| invalid("is not a time such as 2026-11-15T12:00:00Z"))?;
+    fn timestamp(&self, column: &str) -> Result<Option<Timestamp>, String> {
+        let timestamp = self.parse(column, "is not a time such as 2026-11-15T12:00:00Z", Timestamp::parse)?;
         if timestamp.is_some_and(|timestamp| timestamp > self.now) {
             return Err(self.invalid(column, "is in the future"));
         }
@@ -209,10 +205,40 @@ fn parse_boolean(cell: &str) -> Option<bool> {
     }
 }
 
+/// Spreadsheets in many languages take semicolons for separators, and tabs and line breaks, too. What follows one may
+/// become a cell.
+const SEPARATORS: [char; 4] = [';', '\t', '\r', '\n'];
+
+/// Whether a part of a cell, with the separator that ends it, would be a formula, or looks like an escaped one. At the start
+/// of the cell (`index` 0) spreadsheets skip tabs and line breaks.
+fn must_be_escaped(part: &str, index: usize) -> bool {
+    let start = part.trim_start_matches(['\'', '"']);
+    start.starts_with(['=', '+', '-', '@']) || (index == 0 && start.starts_with(['\t', '\r', '\n']))
+}
+
+/// Puts an apostrophe in front of each part that would be a formula.
+fn escape_formula(cell: &str) -> String {
+    let mut escaped = String::new();
+    for (index, part) in cell.split_inclusive(SEPARATORS).enumerate() {
+        if must_be_escaped(part, index) {
+            escaped.push('\'');
+        }
+        escaped.push_str(part);
+    }
+    escaped
+}
+
+/// Removes the apostrophes of [`escape_formula`].
+fn unescape_formula(cell: &str) -> String {
+    let parts = cell.split_inclusive(SEPARATORS).enumerate();
+    parts
+        .map(|(index, part)| part.strip_prefix('\'').filter(|rest| must_be_escaped(rest, index)).unwrap_or(part))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::people::formula::SEPARATORS;
     use proptest::prelude::*;
 
     const NOW: Timestamp = Timestamp::from_unix_millis(1_794_744_000_000);
@@ -277,6 +303,27 @@ mod tests {
         assert!(read(&["email", "Email "], &["ada@example.com", "bob@example.com"]).is_err());
     }
 
+    #[test]
+    fn formulas_are_escaped() {
+        for cell in ["=1+1", "+1@example.com", "-1", "@SUM(A1)", "\t1", "\r1", "\n1", "'=1", "''+1"] {
+            assert_eq!(escape_formula(cell), format!("'{cell}"));
+        }
+        for cell in ["", "'", "ada@example.com", "o'brien@example.com", "'tis", "a;b", "a\tb", "a-b;c"] {
+            assert_eq!(escape_formula(cell), cell);
+        }
+        for (cell, escaped) in [
+            ("a;=1+1", "a;'=1+1"),
+            ("a\t@SUM(A1)", "a\t'@SUM(A1)"),
+            ("a\n+1;-1", "a\n'+1;'-1"),
+            ("a;\"=1\"", "a;'\"=1\""),
+            ("\"=1\"", "'\"=1\""),
+            ("=1;=2", "'=1;'=2"),
+            ("\t=1", "'\t'=1"),
+        ] {
+            assert_eq!(escape_formula(cell), escaped);
+        }
+    }
+
     fn people() -> impl Strategy<Value = Person> {
         let email = "[a-z'=+-]{1,4}@example\\.com".prop_map(|typed| EmailAddress::parse(&typed).unwrap());
         let timestamp = (0..1_794_744_000_i64).prop_map(|seconds| Timestamp::from_unix_millis(seconds * 1000));
@@ -300,6 +347,12 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn unescaping_reverses_escaping(cell in "['\"=+@a;\t\n-]{0,8}") {
+            let escaped = escape_formula(&cell);
+            prop_assert_eq!(unescape_formula(&escaped), cell);
+        }
+
         #[test]
         fn a_person_is_unchanged_by_export_and_import(person in people()) {
             let mut file = csv::Writer::from_writer(Vec::new());

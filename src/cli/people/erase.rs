@@ -1,12 +1,13 @@
 //! `porchlight people erase`
 
-use super::{PeopleFailure, find_person};
-use crate::cli::{CommandFailure, confirm, eprint_line};
+use super::find_person;
+use super::purge::incomplete;
+use crate::cli::{Failure, OrFail, confirm, eprint_line};
 use crate::clock::Clock;
 use crate::domain::email::EmailAddress;
 use crate::store::Store;
 
-pub(super) async fn erase(store: &Store, email: &EmailAddress, vacuum: bool, yes: bool) -> Result<(), CommandFailure> {
+pub(super) async fn erase(store: &Store, email: &EmailAddress, vacuum: bool, yes: bool) -> Result<(), Failure> {
     let typed = email.as_typed();
     let found = find_person(store, email).await;
     if !vacuum {
@@ -25,7 +26,7 @@ pub(super) async fn erase(store: &Store, email: &EmailAddress, vacuum: bool, yes
         return Ok(());
     }
     let erased = store.erase(email, Clock::System.now()).await;
-    let erased = erased.map_err(|failure| PeopleFailure::Incomplete(failure.into()))?;
+    let erased = erased.or_fail(incomplete)?;
     eprint_line(&format!(
         "{typed} was erased (downloads and joins: {}, opt-ins: {}, messages: {}, letters: {}).",
         erased.signups, erased.consents, erased.messages, erased.letters
@@ -41,7 +42,12 @@ pub(super) async fn erase(store: &Store, email: &EmailAddress, vacuum: bool, yes
         eprint_line("Kept as a hash for 30 days: the address was asked to confirm an opt-in.");
     }
     if vacuum {
-        store.vacuum().await.map_err(PeopleFailure::NotVacuumed)?;
+        store.vacuum().await.or_fail(|why| {
+            format!(
+                "The person was erased, but the database files were not rewritten: {why}. Run the command with `--vacuum` \
+                 again later."
+            )
+        })?;
         eprint_line("The database files were rewritten, so nothing is left in them.");
     } else {
         eprint_line(

@@ -2,12 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::PeopleFailure;
 use crate::cli::terminal::{ListPrinter, format_row, sanitize, terminal_width};
-use crate::cli::{CommandFailure, eprint_line};
+use crate::cli::{Failure, OrFail};
 use crate::domain::email::EmailAddress;
-use crate::domain::person::Person;
 use crate::domain::plural::quantity;
+use crate::domain::signup::Person;
 use crate::store::Store;
 
 /// How many people are read or written at a time, which bounds memory and the length of a statement.
@@ -23,31 +22,33 @@ pub(super) struct PeopleCursor<'a> {
 
 impl PeopleCursor<'_> {
     /// Returns the next batch, which is empty at the end.
-    pub(super) async fn next(&mut self) -> Result<Vec<Person>, PeopleFailure> {
+    pub(super) async fn next(&mut self) -> Result<Vec<Person>, Failure> {
         let batch = self.store.people_page(self.opted_in_only, self.last.as_ref(), BATCH_SIZE).await;
-        let people = batch.map_err(|failure| PeopleFailure::Read(failure.into()))?;
+        let people = batch.or_fail(|failure| format!("The list is incomplete: {failure}."))?;
         self.last = people.last().map(|person| person.email.clone()).or(self.last.take());
         Ok(people)
     }
 }
 
-pub(super) async fn list(store: &Store, as_json: bool, limit: usize, updates: bool) -> Result<(), CommandFailure> {
+pub(super) async fn list(store: &Store, mut list: ListPrinter, updates: bool) -> Result<(), Failure> {
     let mut cursor = PeopleCursor { store, opted_in_only: updates, last: None };
     let width = terminal_width();
-    let mut list = ListPrinter::new(as_json, width.map(|_| heading(width)));
-    let mut next = if limit == 0 { Vec::new() } else { cursor.next().await? };
-    while !next.is_empty() && list.len < limit {
-        for person in next.iter().filter(|person| !updates || person.receives_letter()).take(limit - list.len) {
-            if !list.push(|| to_json(person), || line(person, width)) {
+    let heading = width.map(|_| columns(["first seen", "      downloads", "waitlist", "updates"], "address", width));
+    while list.remaining() > 0 {
+        let people = cursor.next().await?;
+        if people.is_empty() {
+            break;
+        }
+        for person in people.iter().filter(|person| !updates || person.receives_letter()).take(list.remaining()) {
+            if let Some(heading) = &heading {
+                list.heading(heading);
+            }
+            if !list.push(&to_json(person), &line(person, width)) {
                 return Ok(());
             }
         }
-        next = cursor.next().await?;
     }
-    list.finish();
-    if list.len == 0 && limit > 0 {
-        eprint_line("No people found.");
-    }
+    list.finish("No people found.");
     Ok(())
 }
 
@@ -70,18 +71,14 @@ fn line(person: &Person, width: Option<usize>) -> String {
     };
     let waitlist = if person.waitlist { "waitlist" } else { "" };
     let downloads = format!("{:>15}", quantity(person.downloads, "download", "downloads"));
-    format_columns([&person.first_seen.date(), &downloads, waitlist, state], &sanitize(person.email.as_typed()), width)
-}
-
-fn heading(width: Option<usize>) -> String {
-    format_columns(["first seen", "      downloads", "waitlist", "updates"], "address", width)
+    columns([&person.first_seen.date(), &downloads, waitlist, state], &sanitize(person.email.as_typed()), width)
 }
 
 /// Formats a line. A narrow terminal shows only the first column and the address.
-fn format_columns(cells: [&str; 4], address: &str, width: Option<usize>) -> String {
+fn columns(cells: [&str; 4], address: &str, width: Option<usize>) -> String {
     const WIDTHS: [usize; 4] = [10, 15, 8, 10];
     const MIN_WIDTH_FOR_ALL: usize = 72;
-    let cells: Vec<_> = cells.map(str::to_owned).into_iter().zip(WIDTHS).collect();
-    let visible = if width.is_none_or(|width| width >= MIN_WIDTH_FOR_ALL) { &cells[..] } else { &cells[..1] };
-    format_row(visible, address, width)
+    let visible = if width.is_none_or(|width| width >= MIN_WIDTH_FOR_ALL) { WIDTHS.len() } else { 1 };
+    let cells: Vec<_> = cells.map(str::to_owned).into_iter().zip(WIDTHS).take(visible).collect();
+    format_row(&cells, address, width)
 }

@@ -1,13 +1,13 @@
 //! `porchlight people purge`
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 
-use super::PeopleFailure;
 use crate::cli::terminal::exit_on_interrupt;
 use crate::cli::time_argument::TimeRange;
-use crate::cli::{CommandFailure, confirm, eprint_line};
+use crate::cli::{Failure, OrFail, confirm, eprint_line};
 use crate::clock::Clock;
 use crate::domain::plural::quantity;
 use crate::store::{MatchingSignups, SignupFilter, Store};
@@ -32,16 +32,22 @@ pub(in crate::cli) struct PurgeArguments {
     yes: bool,
 }
 
+/// The sentence about a removal that may have been partial.
+pub(super) fn incomplete(failure: impl Display) -> String {
+    format!("Perhaps not everything was removed: {failure}. Run the same command again; it removes the rest.")
+}
+
 impl PurgeArguments {
-    pub(super) async fn run(self, store: &Store) -> Result<(), CommandFailure> {
+    pub(super) async fn run(self, store: &Store) -> Result<(), Failure> {
         // What arrives after the question is not part of the answer.
         let now = Clock::System.now().after(Duration::from_millis(1));
         let until = Some(self.range.until.map_or(now, |until| until.min(now)));
         let filter = SignupFilter { source: self.source, since: self.range.since, until };
-        let found = store.matching_signups(&filter).await?;
-        let MatchingSignups { downloads, joins, people, removable_people } = found;
+        let MatchingSignups { downloads, joins, people, removable_people } = store.matching_signups(&filter).await?;
         if downloads + joins == 0 {
-            return Err(PeopleFailure::NothingToPurge.into());
+            return Err(Failure::new(
+                "No signup matches, so nothing was removed. `porchlight stats` shows sources and days.",
+            ));
         }
         eprint_line(&format!(
             "{} and {} of {} match.",
@@ -49,11 +55,8 @@ impl PurgeArguments {
             quantity(joins, "join", "joins"),
             quantity(people, "person", "people")
         ));
-        let removed = quantity(
-            removable_people,
-            "of them has nothing else and is removed",
-            "of them have nothing else and are removed",
-        );
+        let (one, many) = ("of them has nothing else and is removed", "of them have nothing else and are removed");
+        let removed = quantity(removable_people, one, many);
         eprint_line(&format!("{removed}. Statistics and suppressions stay."));
         let signups = quantity(downloads + joins, "signup", "signups");
         if !confirm(&format!("Remove {signups} for good?"), self.yes)? {
@@ -61,8 +64,7 @@ impl PurgeArguments {
             return Ok(());
         }
         exit_on_interrupt("Interrupted: some signups were removed. Run the command again for the rest.")?;
-        let purged = store.purge_signups(&filter).await;
-        let purged = purged.map_err(|failure| PeopleFailure::Incomplete(failure.into()))?;
+        let purged = store.purge_signups(&filter).await.or_fail(incomplete)?;
         let signups = quantity(purged.signups, "signup", "signups");
         let people = quantity(purged.people, "person was", "people were");
         eprint_line(&format!(

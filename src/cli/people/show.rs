@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::cli::message_view::{contact_sender, message_json};
+use crate::cli::inbox::{contact_sender, message_json};
 use crate::cli::terminal::{sanitize, sanitize_line};
 use crate::domain::base_url::BaseUrl;
 use crate::domain::contact::reference;
 use crate::domain::text::Source;
 use crate::domain::time::Timestamp;
+use crate::domain::unsubscribe::UNSUBSCRIBE_PATH;
 use crate::store::{ConsentRecord, EventRecord, LetterRecord, PersonRecord};
 
 fn receives_letter(person: &PersonRecord) -> bool {
@@ -35,7 +36,7 @@ pub(super) fn person_json(person: &PersonRecord, base_url: &BaseUrl) -> Value {
         "messages": person.messages.iter().map(message_json).collect::<Value>(),
         "letters": person.letters.iter().map(letter).collect::<Value>(),
         "letter_months": person.months,
-        "unsubscribe_url": person.token.as_ref().map(|token| base_url.to(&token.path())),
+        "unsubscribe_url": person.token.as_ref().map(|token| base_url.to(&token.path(UNSUBSCRIBE_PATH))),
     })
 }
 
@@ -90,7 +91,9 @@ pub(super) fn lines(person: &PersonRecord, base_url: &BaseUrl) -> Vec<String> {
         format!("downloads    {}", count_events(person, "download")),
         format!("suppressed   {suppressed}"),
     ];
-    lines.extend(person.token.as_ref().map(|token| format!("unsubscribe  {}", base_url.to(&token.path()))));
+    lines.extend(
+        person.token.as_ref().map(|token| format!("unsubscribe  {}", base_url.to(&token.path(UNSUBSCRIBE_PATH)))),
+    );
     let mut history = history(person);
     history.sort_by_key(|(at, _)| *at);
     lines.extend(history.into_iter().map(|(at, text)| format!("{}  {text}", at.rfc3339())));

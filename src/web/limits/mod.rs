@@ -22,10 +22,10 @@ use super::problem::Problem;
 use super::refusal::Refusal;
 use crate::config::ClientSettings;
 use crate::domain::client::{Client, Peer};
-use crate::domain::hourly::Hourly;
 use crate::domain::limits::{
     MAX_CONNECTIONS_PER_CLIENT, MAX_OPS_CONNECTIONS_PER_PEER, MAX_REQUESTS_IN_FLIGHT_PER_CLIENT,
 };
+use crate::domain::rate_limit::Hourly;
 use crate::domain::time::Timestamp;
 
 pub(crate) use self::client_limit::ClientLimit;
@@ -149,8 +149,8 @@ mod tests {
     use http::Request;
 
     use super::*;
+    use crate::domain::client::{TrustedProxies, parse_networks};
     use crate::domain::limits;
-    use crate::domain::trusted_proxies::{TrustedProxies, parse_networks};
 
     fn limits_with(proxies: Option<&str>, limits: bool) -> ClientLimits {
         let proxies = proxies

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::size::size;
 use crate::actions::NewestImage;
 use crate::domain::base_url::BaseUrl;
-use crate::domain::image_name::file_stem;
+use crate::domain::disk_image::file_stem;
 use crate::domain::release::Releases;
 use crate::domain::sha256::Sha256;
 use crate::site::{Content, SiteFailure};

@@ -4,11 +4,10 @@ use serde::Serialize;
 
 use super::chart::row_length;
 use super::format::{self, NO_VALUE, grouped, grouped_quantity, percent};
-use crate::domain::counts::Totals;
+use crate::domain::counts::{Statistics, Totals};
 use crate::domain::display_text::sanitize_label;
 use crate::domain::reader::{Reader, ReaderKind};
 use crate::domain::reads::ReadTotals;
-use crate::domain::statistics::Statistics;
 
 const MAX_SOURCES_SHOWN: usize = 8;
 

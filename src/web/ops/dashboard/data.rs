@@ -2,8 +2,7 @@
 
 use crate::actions::{OpsSummary, StatisticsRange, ops_summary, statistics};
 use crate::domain::calendar::{Day, Period};
-use crate::domain::counts::CountedEvent;
-use crate::domain::statistics::Statistics;
+use crate::domain::counts::{CountedEvent, Statistics};
 use crate::store::StoreFailure;
 use crate::web::app::App;
 

@@ -1,8 +1,8 @@
 //! Formats numbers, shares and periods for people.
 
 use crate::domain::calendar::{Day, Period};
+use crate::domain::counts::Statistics;
 use crate::domain::plural::plural_form;
-use crate::domain::statistics::Statistics;
 
 /// Shown where there is no value.
 pub(super) const NO_VALUE: &str = "–";

@@ -4,10 +4,9 @@ use serde::Serialize;
 
 use super::chart::{BarChart, LineChart};
 use super::format::{self, grouped, new_people, percent, share};
-use crate::domain::counts::Totals;
+use crate::domain::counts::{Statistics, Totals};
 use crate::domain::reader::ReaderKind;
 use crate::domain::reads::ReadsByReader;
-use crate::domain::statistics::Statistics;
 
 /// A chart with its summary, and the same numbers as a table.
 #[derive(Serialize)]

@@ -1,8 +1,9 @@
-//! Renders the monthly letter as HTML and as plain text.
+//! Renders the mails that people get, as HTML and as plain text: the monthly letter, and the mail that asks a person to
+//! confirm an opt-in.
 
 use std::sync::Arc;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::assets::Assets;
 use super::markdown::{Document, markdown_to_html};
@@ -10,13 +11,35 @@ use super::templates::Templates;
 use super::{Content, SiteFacts, SiteFailure};
 use crate::domain::base_url::BaseUrl;
 use crate::domain::letter::Letter;
+use crate::domain::limits::CONFIRMATION_PERIOD;
 
-/// The site's templates `letter.html` and `letter.txt`, with everything that all letters share.
+/// What all mails are made with.
 #[derive(Debug)]
-pub struct LetterTemplate {
+struct MailTemplates {
     facts: SiteFacts,
     templates: Templates,
     base_url: BaseUrl,
+}
+
+impl MailTemplates {
+    fn read(content: &Content, base_url: BaseUrl) -> Result<Self, SiteFailure> {
+        let assets = Arc::new(Assets::read(content)?);
+        Ok(Self { facts: SiteFacts::read(content)?, templates: Templates::read(content, &assets)?, base_url })
+    }
+
+    /// Returns the HTML and the text of a mail.
+    fn render(&self, name: &str, mut context: Value) -> Result<(String, String), SiteFailure> {
+        context["app"] = json!(self.facts);
+        context["base_url"] = self.base_url.as_str().into();
+        let render = |extension| self.templates.render(&format!("{name}.{extension}"), &context);
+        Ok((render("html")?, render("txt")?))
+    }
+}
+
+/// Renders the copies of a letter.
+#[derive(Debug)]
+pub struct LetterTemplate {
+    mail: MailTemplates,
     postal_address: String,
 }
 
@@ -39,20 +62,12 @@ pub struct RenderedLetter {
 
 impl LetterTemplate {
     pub fn read(content: &Content, base_url: BaseUrl, postal_address: &str) -> Result<Self, SiteFailure> {
-        let assets = Arc::new(Assets::read(content)?);
-        Ok(Self {
-            facts: SiteFacts::read(content)?,
-            templates: Templates::read(content, &assets)?,
-            base_url,
-            postal_address: postal_address.to_owned(),
-        })
+        Ok(Self { mail: MailTemplates::read(content, base_url)?, postal_address: postal_address.to_owned() })
     }
 
     pub fn render(&self, letter: &Letter, to: &LetterRecipient) -> Result<RenderedLetter, SiteFailure> {
-        let absolute = Document::parse(&letter.body).with_absolute_links(self.base_url.as_str());
+        let absolute = Document::parse(&letter.body).with_absolute_links(self.mail.base_url.as_str());
         let context = json!({
-            "app": self.facts,
-            "base_url": self.base_url.as_str(),
             "subject": letter.subject,
             "body_html": markdown_to_html(&absolute),
             "body_text": absolute.trim_end(),
@@ -61,10 +76,49 @@ impl LetterTemplate {
             "through": to.through,
             "unsubscribe_url": to.unsubscribe_url,
         });
-        Ok(RenderedLetter {
-            html: self.templates.render("letter.html", &context)?,
-            text: self.templates.render("letter.txt", &context)?,
-        })
+        let (html, text) = self.mail.render("letter", context)?;
+        Ok(RenderedLetter { html, text })
+    }
+}
+
+/// Renders the mail that asks to confirm an opt-in.
+#[derive(Debug)]
+pub struct ConfirmationTemplate(MailTemplates);
+
+/// What differs between the mails. Nothing in it is text of a caller.
+#[derive(Clone, Debug)]
+pub struct ConfirmationRequest {
+    /// The date of the opt-in, such as `2026-11-15`.
+    pub requested: String,
+    /// How the opt-in came, such as `the site`.
+    pub through: &'static str,
+    pub url: String,
+}
+
+/// The subject and both parts of the mail.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RenderedConfirmation {
+    pub subject: String,
+    pub html: String,
+    pub text: String,
+}
+
+impl ConfirmationTemplate {
+    pub fn read(content: &Content, base_url: BaseUrl) -> Result<Self, SiteFailure> {
+        MailTemplates::read(content, base_url).map(Self)
+    }
+
+    pub fn render(&self, request: &ConfirmationRequest) -> Result<RenderedConfirmation, SiteFailure> {
+        let subject = format!("{}: one email a month?", self.0.facts.name);
+        let context = json!({
+            "subject": subject,
+            "requested": request.requested,
+            "through": request.through,
+            "url": request.url,
+            "days": CONFIRMATION_PERIOD.as_secs() / (24 * 60 * 60),
+        });
+        let (html, text) = self.0.render("confirmation", context)?;
+        Ok(RenderedConfirmation { subject, html, text })
     }
 }
 
