@@ -3,18 +3,15 @@
 //! It starts everything and stops everything; what a request or a task does is decided in the layers below.
 
 mod certificate;
-mod connection_activity;
-mod connection_life;
+mod client_stream;
+mod connection_watch;
 mod connections;
 mod flush_counts;
-mod head_timer;
 mod http1;
 mod http2;
 mod inherited;
-mod lingering;
 mod listeners;
 mod mailing;
-mod minimum_rate;
 mod open_files;
 mod prune;
 mod rebuild_site;
