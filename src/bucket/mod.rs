@@ -5,7 +5,6 @@
 //!
 //! Nothing here knows visitors, or which release is the newest.
 
-mod client;
 mod signature;
 mod upload;
 
@@ -19,18 +18,18 @@ use bytes::Bytes;
 use futures_util::{Stream, stream};
 use http::header::{CONTENT_LENGTH, CONTENT_RANGE, RANGE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Empty, Limited};
+use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
 use tokio::time::{Instant, timeout};
 use url::Url;
 
-use self::client::{Client, RequestBody, error_chain};
 use self::signature::Signer;
 use crate::clock::Clock;
 use crate::config::{BucketSettings, InvalidSettings};
 use crate::domain::limits::SIGNED_URL_LIFE;
 use crate::domain::release::Release;
 use crate::domain::sha256::Sha256;
+use crate::http_client::{HttpClient, RequestBody, cause, empty_body, system_roots};
 
 /// How long the service may take to begin an answer, for which a visitor waits.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
@@ -66,7 +65,7 @@ struct Inner {
     name: String,
     url: Url,
     signer: Signer,
-    client: Client,
+    client: HttpClient,
     proxy: bool,
     clock: Clock,
     /// The object that was found last.
@@ -83,7 +82,7 @@ impl Bucket {
     /// Connects to nothing yet.
     pub fn open(settings: &BucketSettings, clock: Clock) -> Result<Self, InvalidSettings> {
         let access = settings.access.clone()?;
-        let client = Client::new().map_err(|error| InvalidSettings::new("releases_url", error))?;
+        let client = HttpClient::new(system_roots()).map_err(|error| InvalidSettings::new("releases_url", error))?;
         Ok(Self(Arc::new(Inner {
             name: settings.name.clone(),
             url: access.url,
@@ -196,9 +195,8 @@ impl Bucket {
         headers: &[(HeaderName, &str)],
         limit: Duration,
     ) -> Result<Response<Incoming>, BucketFailure> {
-        let body = Empty::new().map_err(|never| match never {}).boxed_unsync();
-        let request = self.request(method, url, headers, &Sha256::of(b""), body);
-        let answer = async { accept(self.0.client.send(url, request).await?).await };
+        let request = self.request(method, url, headers, &Sha256::of(b""), empty_body());
+        let answer = async { accept(self.0.client.send(request).await.map_err(BucketFailure::Unavailable)?).await };
         timeout(limit, answer).await.map_err(|_| no_answer())?
     }
 
@@ -218,7 +216,7 @@ impl Bucket {
         }
         self.0.signer.sign(&method, url, sha256, self.0.clock.now(), request.headers_mut());
         *request.method_mut() = method;
-        *request.uri_mut() = url.path().parse().unwrap_or_default();
+        *request.uri_mut() = url.as_str().parse().unwrap_or_default();
         request
     }
 
@@ -262,7 +260,7 @@ async fn next_chunk(mut body: Incoming) -> io::Result<Option<(Bytes, Incoming)>>
         match timeout(IDLE_TIMEOUT, body.frame()).await {
             Err(_) => return Err(io::ErrorKind::TimedOut.into()),
             Ok(None) => return Ok(None),
-            Ok(Some(Err(error))) => return Err(io::Error::other(error_chain(&error))),
+            Ok(Some(Err(error))) => return Err(io::Error::other(cause(&error))),
             Ok(Some(Ok(frame))) => {
                 if let Ok(data) = frame.into_data() {
                     return Ok(Some((data, body)));

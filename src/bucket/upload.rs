@@ -79,13 +79,13 @@ impl Bucket {
         let body = StreamBody::new(counted).boxed_unsync();
         let url = self.object_url(release);
         let request = self.request(Method::PUT, &url, &headers, &release.sha256, body);
-        let response = self.0.client.send(&url, request);
+        let response = self.0.client.send(request);
         tokio::pin!(response);
         let mut last = 0;
         let response = loop {
             let wait = if sent.load(Ordering::Relaxed) == release.length { STORE_TIMEOUT } else { IDLE_TIMEOUT };
             match timeout(wait, &mut response).await {
-                Ok(response) => break response?,
+                Ok(response) => break response.map_err(BucketFailure::Unavailable)?,
                 Err(_) if sent.load(Ordering::Relaxed) > last => last = sent.load(Ordering::Relaxed),
                 Err(_) => return Err(no_answer()),
             }

@@ -9,12 +9,13 @@ use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::ring;
 use rustls::pki_types::{ServerName, UnixTime};
 use rustls::time_provider::TimeProvider;
-use rustls::{CertificateError, ClientConfig, Error, RootCertStore};
+use rustls::{CertificateError, ClientConfig, Error};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use crate::domain::time::Timestamp;
+use crate::http_client::system_roots;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Certificate {
@@ -79,9 +80,7 @@ impl Certificate {
 }
 
 fn verifier() -> Result<Arc<WebPkiServerVerifier>, CertificateFailure> {
-    let mut authorities = RootCertStore::empty();
-    authorities.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    WebPkiServerVerifier::builder_with_provider(authorities.into(), ring::default_provider().into())
+    WebPkiServerVerifier::builder_with_provider(system_roots().into(), ring::default_provider().into())
         .build()
         .map_err(|_| CertificateFailure::NoAuthorities)
 }
