@@ -136,7 +136,8 @@ mod tests {
 
     /// The key, the bucket and the time of the examples in Amazon's documentation of Signature Version 4.
     fn signer() -> Signer {
-        let key = AccessKey::new("AKIAIOSFODNN7EXAMPLE", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY");
+        let secret = Secret::new("wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY".to_owned());
+        let key = AccessKey { id: "AKIAIOSFODNN7EXAMPLE".to_owned(), secret, session_token: None };
         Signer { key, region: "us-east-1".to_owned() }
     }
 

@@ -8,7 +8,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 use listenfd::ListenFd;
 
-use crate::config::service_manager;
+use crate::config::{notify_socket, socket_names};
 
 /// Listeners by the setting whose addresses they replace.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ impl InheritedListeners {
     /// without such a name their order does.
     pub(super) fn take() -> Self {
         let mut sockets = ListenFd::from_env();
-        let socket_names = service_manager::socket_names();
+        let socket_names = socket_names();
         let mut listeners = HashMap::<_, Vec<_>>::new();
         for index in 0..sockets.len() {
             let named = socket_names.get(index).and_then(|name| SETTINGS.into_iter().find(|setting| setting == name));
@@ -48,7 +48,7 @@ impl InheritedListeners {
 
 /// Tells the service manager, if there is one, about a state such as `READY=1`.
 pub fn notify_service_manager(state: &str) {
-    let Some(path) = service_manager::notify_socket() else { return };
+    let Some(path) = notify_socket() else { return };
     let address = match path.strip_prefix('@') {
         Some(name) => SocketAddr::from_abstract_name(name),
         None => SocketAddr::from_pathname(&path),
