@@ -9,7 +9,7 @@ mod signature;
 mod upload;
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -20,7 +20,7 @@ use http::header::{CONTENT_LENGTH, CONTENT_RANGE, RANGE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use url::Url;
 
 use self::signature::Signer;
@@ -35,8 +35,6 @@ use crate::http_client::{HttpClient, RequestBody, cause, empty_body, system_root
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long the service may take to go on with an answer or an upload.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long an object that was found is taken to be there.
-const FOUND_FOR: Duration = Duration::from_secs(5);
 /// How much of an error is read.
 const MAX_ERROR_BYTES: usize = 16 * 1024;
 
@@ -68,14 +66,6 @@ struct Inner {
     client: HttpClient,
     proxy: bool,
     clock: Clock,
-    /// The object that was found last.
-    found: Mutex<Option<Found>>,
-}
-
-#[derive(Debug)]
-struct Found {
-    sha256: Sha256,
-    at: Instant,
 }
 
 impl Bucket {
@@ -90,7 +80,6 @@ impl Bucket {
             client,
             proxy: settings.proxy,
             clock,
-            found: Mutex::default(),
         })))
     }
 
@@ -126,18 +115,6 @@ impl Bucket {
     /// Checks that the object is there, with the length and, if the service knows it, the SHA-256 of the release.
     pub async fn check(&self, release: &Release) -> Result<(), BucketFailure> {
         self.check_object(release).await.map(drop)
-    }
-
-    /// As [`Self::check`], but an object that was found moments ago is not looked for again: many visitors download the newest
-    /// release.
-    pub async fn check_for_visitor(&self, release: &Release) -> Result<(), BucketFailure> {
-        let last = || self.0.found.lock().unwrap_or_else(PoisonError::into_inner);
-        if last().as_ref().is_some_and(|found| found.sha256 == release.sha256 && found.at.elapsed() < FOUND_FOR) {
-            return Ok(());
-        }
-        self.check(release).await?;
-        *last() = Some(Found { sha256: release.sha256, at: Instant::now() });
-        Ok(())
     }
 
     /// Returns whether the service has compared the SHA-256.
