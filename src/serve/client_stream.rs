@@ -35,10 +35,7 @@ const CHUNK: usize = 4 * 1024;
 /// Limits what the kernel buffers for the connections of a listener, so that their progress is seen. A failure is
 /// ignored: connections to slow readers may then be closed too early.
 pub(super) fn limit_unsent_bytes(listener: &TcpListener) {
-    #[cfg(target_os = "linux")]
     let _ = socket2::SockRef::from(listener).set_tcp_notsent_lowat(MAX_UNSENT_BYTES);
-    #[cfg(not(target_os = "linux"))]
-    let _ = (listener, MAX_UNSENT_BYTES);
 }
 
 #[derive(Debug)]

@@ -11,10 +11,9 @@ use futures_util::future::{Either, ready};
 use http::header::CONTENT_LENGTH;
 use http::{Method, Request};
 use hyper::body::Incoming;
-use hyper::rt::Executor;
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::connection_watch::{GivenUp, MAX_SILENCE, Watch};
@@ -49,7 +48,7 @@ where
             Ok::<_, Infallible>(response.map(|body| in_flight.until_end_of(body, slot)))
         })
     });
-    let connection = http2::Builder::new(StreamTasks)
+    let connection = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
         .max_concurrent_streams(limits::MAX_STREAMS)
         .max_header_list_size(limits::MAX_HEADER_LIST_BYTES)
@@ -97,17 +96,4 @@ fn without_body(response: Response) -> Response {
         head.headers.entry(CONTENT_LENGTH).or_insert(length.into());
     }
     Response::from_parts(head, Body::empty())
-}
-
-/// Runs the streams of a connection. They end with it, since it waits for them or drops them.
-#[derive(Clone, Copy, Debug)]
-struct StreamTasks;
-
-impl<F> Executor<F> for StreamTasks
-where
-    F: Future<Output: Send> + Send + 'static,
-{
-    fn execute(&self, stream: F) {
-        tokio::spawn(stream);
-    }
 }
