@@ -28,7 +28,6 @@ use crate::clock::Clock;
 use crate::config::{BucketSettings, InvalidSettings};
 use crate::domain::limits::SIGNED_URL_LIFE;
 use crate::domain::release::Release;
-use crate::domain::sha256::Sha256;
 use crate::http_client::{HttpClient, RequestBody, cause, empty_body, system_roots};
 
 /// How long the service may take to begin an answer, for which a visitor waits.
@@ -100,7 +99,7 @@ impl Bucket {
 
     /// A URL that leads everybody to the image for a short time.
     pub fn signed_url(&self, release: &Release) -> String {
-        self.0.signer.signed_url(&self.object_url(release), SIGNED_URL_LIFE, self.0.clock.now())
+        self.0.signer.signed_url(&Method::GET, &self.object_url(release), &[], SIGNED_URL_LIFE, self.0.clock.now())
     }
 
     /// Checks that the bucket exists and that the key may read it.
@@ -172,7 +171,7 @@ impl Bucket {
         headers: &[(HeaderName, &str)],
         limit: Duration,
     ) -> Result<Response<Incoming>, BucketFailure> {
-        let request = self.request(method, url, headers, &Sha256::of(b""), empty_body());
+        let request = self.request(method, url, headers, empty_body());
         let answer = async { accept(self.0.client.send(request).await.map_err(BucketFailure::Unavailable)?).await };
         timeout(limit, answer).await.map_err(|_| no_answer())?
     }
@@ -182,7 +181,6 @@ impl Bucket {
         method: Method,
         url: &Url,
         headers: &[(HeaderName, &str)],
-        sha256: &Sha256,
         body: RequestBody,
     ) -> Request<RequestBody> {
         let mut request = Request::new(body);
@@ -191,9 +189,9 @@ impl Bucket {
                 request.headers_mut().insert(name, value);
             }
         }
-        self.0.signer.sign(&method, url, sha256, self.0.clock.now(), request.headers_mut());
+        let url = self.0.signer.signed_url(&method, url, headers, SIGNED_URL_LIFE, self.0.clock.now());
         *request.method_mut() = method;
-        *request.uri_mut() = url.as_str().parse().unwrap_or_default();
+        *request.uri_mut() = url.parse().unwrap_or_default();
         request
     }
 

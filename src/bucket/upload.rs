@@ -78,7 +78,7 @@ impl Bucket {
         ];
         let body = StreamBody::new(counted).boxed_unsync();
         let url = self.object_url(release);
-        let request = self.request(Method::PUT, &url, &headers, &release.sha256, body);
+        let request = self.request(Method::PUT, &url, &headers, body);
         let response = self.0.client.send(request);
         tokio::pin!(response);
         let mut last = 0;
