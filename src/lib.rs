@@ -10,6 +10,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod domain;
+pub mod http_client;
 pub mod logging;
 pub mod mail;
 pub mod probe;

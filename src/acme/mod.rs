@@ -2,19 +2,31 @@
 //!
 //! Knows no database: where accounts and answers to challenges are kept is up to the caller.
 
-mod http_client;
-
 use std::fmt;
 use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::header::{DATE, RETRY_AFTER};
+use http::uri::Scheme;
+use http::{HeaderMap, Request};
+use http_body_util::BodyExt;
 use instant_acme::{
-    Account, AccountCredentials, AuthorizationStatus, ChallengeType, Error, Identifier, NewAccount, NewOrder,
-    OrderStatus, RetryPolicy,
+    Account, AccountCredentials, AuthorizationStatus, BodyWrapper, BytesResponse, ChallengeType, Error, Identifier,
+    NewAccount, NewOrder, OrderStatus, RetryPolicy,
 };
+use tokio::time::timeout;
 
-use self::http_client::AuthorityClient;
 use crate::config::Secret;
+use crate::http_client::{HttpClient, roots_in, system_roots};
+
+/// How long one request may take.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
+/// Responses of an authority are small.
+const MAX_RESPONSE_BYTES: usize = 1024 * 1024;
 
 /// How long to wait for the validation, and for the certificate.
 const POLL_TIMEOUT: Duration = Duration::from_mins(1);
@@ -183,4 +195,82 @@ async fn refusal(order: &mut instant_acme::Order) -> Option<AcmeFailure> {
         }
     }
     None
+}
+
+#[derive(Clone)]
+struct AuthorityClient {
+    client: HttpClient,
+    /// Seconds that the authority asked to wait when it last refused a request.
+    retry_after: Arc<AtomicU64>,
+}
+
+impl AuthorityClient {
+    /// Trusts the certificates in the file, or those that the system trusts.
+    fn new(ca_file: Option<&Path>) -> Result<Self, AcmeFailure> {
+        let roots = ca_file.map_or_else(|| Ok(system_roots()), roots_in).map_err(AcmeFailure::Roots)?;
+        let client = HttpClient::new(roots).map_err(|error| AcmeFailure::Authority(error.to_string()))?;
+        Ok(Self { client, retry_after: Arc::default() })
+    }
+
+    /// How long the authority asked to wait when it last refused a request; zero if it did not.
+    fn retry_after(&self) -> Duration {
+        Duration::from_secs(self.retry_after.load(Ordering::Relaxed))
+    }
+
+    async fn send(self, request: Request<BodyWrapper<Bytes>>) -> Result<BytesResponse, Error> {
+        let host = request.uri().authority().map(ToString::to_string).unwrap_or_default();
+        let unreachable = |why: String| Error::Other(format!("the authority {host} cannot be reached: {why}").into());
+        if request.uri().scheme() != Some(&Scheme::HTTPS) {
+            return Err(unreachable(format!("{} is not an https URL", request.uri())));
+        }
+        let request = request.map(|body| body.map_err(|never| match never {}).boxed_unsync());
+        let response = timeout(REQUEST_TIMEOUT, self.client.fetch(request, MAX_RESPONSE_BYTES)).await;
+        let response = response.map_err(|_| unreachable("it did not respond in time".to_owned()))?;
+        let (parts, body) = response.map_err(unreachable)?.into_parts();
+        if !parts.status.is_success() {
+            self.retry_after.store(seconds_to_wait(&parts.headers).unwrap_or_default(), Ordering::Relaxed);
+        }
+        Ok(BytesResponse { parts, body: Box::new(body) })
+    }
+}
+
+impl instant_acme::HttpClient for AuthorityClient {
+    fn request(
+        &self,
+        request: Request<BodyWrapper<Bytes>>,
+    ) -> Pin<Box<dyn Future<Output = Result<BytesResponse, Error>> + Send>> {
+        Box::pin(self.clone().send(request))
+    }
+}
+
+/// Reads `Retry-After`: seconds, or a time, which is compared with the `Date` of the response.
+fn seconds_to_wait(headers: &HeaderMap) -> Option<u64> {
+    let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
+    let retry_after = text(RETRY_AFTER)?;
+    retry_after.parse().ok().or_else(|| {
+        let time = |text| httpdate::parse_http_date(text).ok();
+        Some(time(retry_after)?.duration_since(time(text(DATE)?)?).ok()?.as_secs())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn the_authority_says_in_seconds_or_by_a_time_how_long_to_wait() {
+        let wait = |retry_after: &'static str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(DATE, HeaderValue::from_static("Sun, 15 Nov 2026 12:00:00 GMT"));
+            headers.insert(RETRY_AFTER, HeaderValue::from_static(retry_after));
+            seconds_to_wait(&headers)
+        };
+        assert_eq!(wait("90"), Some(90));
+        assert_eq!(wait("Sun, 15 Nov 2026 13:30:00 GMT"), Some(5400));
+        assert_eq!(wait("Sun, 15 Nov 2026 11:30:00 GMT"), None);
+        assert_eq!(wait("soon"), None);
+        assert_eq!(seconds_to_wait(&HeaderMap::new()), None);
+    }
 }

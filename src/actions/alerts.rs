@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::disk_space::{DiskSpace, FREE_UP_SPACE};
-use super::last_backup::{LastBackup, MAKE_A_BACKUP};
+use super::kept_backups::{LastBackup, MAKE_A_BACKUP};
 use super::readiness::{image_problem, outbox_problem};
 use super::{CertificateStatus, Failure, NewestImage, ReleaseCatalog, new_id};
 use crate::clock::Clock;

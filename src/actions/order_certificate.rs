@@ -13,7 +13,7 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::certificate_copy::CertificateCopy;
+use super::certificate::CertificateCopy;
 use crate::acme::{AcmeAccount, AcmeFailure, IssuedCertificate, PublishChallenge};
 use crate::clock::Clock;
 use crate::config::AcmeSettings;

@@ -5,12 +5,11 @@
 //!
 //! Nothing here knows visitors, or which release is the newest.
 
-mod client;
 mod signature;
 mod upload;
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -19,25 +18,22 @@ use bytes::Bytes;
 use futures_util::{Stream, stream};
 use http::header::{CONTENT_LENGTH, CONTENT_RANGE, RANGE};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
-use http_body_util::{BodyExt as _, Empty, Limited};
+use http_body_util::{BodyExt as _, Limited};
 use hyper::body::Incoming;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use url::Url;
 
-use self::client::{Client, RequestBody, error_chain};
 use self::signature::Signer;
 use crate::clock::Clock;
 use crate::config::{BucketSettings, InvalidSettings};
 use crate::domain::limits::SIGNED_URL_LIFE;
 use crate::domain::release::Release;
-use crate::domain::sha256::Sha256;
+use crate::http_client::{HttpClient, RequestBody, cause, empty_body, system_roots};
 
 /// How long the service may take to begin an answer, for which a visitor waits.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long the service may take to go on with an answer or an upload.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
-/// How long an object that was found is taken to be there.
-const FOUND_FOR: Duration = Duration::from_secs(5);
 /// How much of an error is read.
 const MAX_ERROR_BYTES: usize = 16 * 1024;
 
@@ -66,24 +62,16 @@ struct Inner {
     name: String,
     url: Url,
     signer: Signer,
-    client: Client,
+    client: HttpClient,
     proxy: bool,
     clock: Clock,
-    /// The object that was found last.
-    found: Mutex<Option<Found>>,
-}
-
-#[derive(Debug)]
-struct Found {
-    sha256: Sha256,
-    at: Instant,
 }
 
 impl Bucket {
     /// Connects to nothing yet.
     pub fn open(settings: &BucketSettings, clock: Clock) -> Result<Self, InvalidSettings> {
         let access = settings.access.clone()?;
-        let client = Client::new().map_err(|error| InvalidSettings::new("releases_url", error))?;
+        let client = HttpClient::new(system_roots()).map_err(|error| InvalidSettings::new("releases_url", error))?;
         Ok(Self(Arc::new(Inner {
             name: settings.name.clone(),
             url: access.url,
@@ -91,7 +79,6 @@ impl Bucket {
             client,
             proxy: settings.proxy,
             clock,
-            found: Mutex::default(),
         })))
     }
 
@@ -112,7 +99,7 @@ impl Bucket {
 
     /// A URL that leads everybody to the image for a short time.
     pub fn signed_url(&self, release: &Release) -> String {
-        self.0.signer.signed_url(&self.object_url(release), SIGNED_URL_LIFE, self.0.clock.now())
+        self.0.signer.signed_url(&Method::GET, &self.object_url(release), &[], SIGNED_URL_LIFE, self.0.clock.now())
     }
 
     /// Checks that the bucket exists and that the key may read it.
@@ -127,18 +114,6 @@ impl Bucket {
     /// Checks that the object is there, with the length and, if the service knows it, the SHA-256 of the release.
     pub async fn check(&self, release: &Release) -> Result<(), BucketFailure> {
         self.check_object(release).await.map(drop)
-    }
-
-    /// As [`Self::check`], but an object that was found moments ago is not looked for again: many visitors download the newest
-    /// release.
-    pub async fn check_for_visitor(&self, release: &Release) -> Result<(), BucketFailure> {
-        let last = || self.0.found.lock().unwrap_or_else(PoisonError::into_inner);
-        if last().as_ref().is_some_and(|found| found.sha256 == release.sha256 && found.at.elapsed() < FOUND_FOR) {
-            return Ok(());
-        }
-        self.check(release).await?;
-        *last() = Some(Found { sha256: release.sha256, at: Instant::now() });
-        Ok(())
     }
 
     /// Returns whether the service has compared the SHA-256.
@@ -196,9 +171,8 @@ impl Bucket {
         headers: &[(HeaderName, &str)],
         limit: Duration,
     ) -> Result<Response<Incoming>, BucketFailure> {
-        let body = Empty::new().map_err(|never| match never {}).boxed_unsync();
-        let request = self.request(method, url, headers, &Sha256::of(b""), body);
-        let answer = async { accept(self.0.client.send(url, request).await?).await };
+        let request = self.request(method, url, headers, empty_body());
+        let answer = async { accept(self.0.client.send(request).await.map_err(BucketFailure::Unavailable)?).await };
         timeout(limit, answer).await.map_err(|_| no_answer())?
     }
 
@@ -207,7 +181,6 @@ impl Bucket {
         method: Method,
         url: &Url,
         headers: &[(HeaderName, &str)],
-        sha256: &Sha256,
         body: RequestBody,
     ) -> Request<RequestBody> {
         let mut request = Request::new(body);
@@ -216,9 +189,9 @@ impl Bucket {
                 request.headers_mut().insert(name, value);
             }
         }
-        self.0.signer.sign(&method, url, sha256, self.0.clock.now(), request.headers_mut());
+        let url = self.0.signer.signed_url(&method, url, headers, SIGNED_URL_LIFE, self.0.clock.now());
         *request.method_mut() = method;
-        *request.uri_mut() = url.path().parse().unwrap_or_default();
+        *request.uri_mut() = url.parse().unwrap_or_default();
         request
     }
 
@@ -262,7 +235,7 @@ async fn next_chunk(mut body: Incoming) -> io::Result<Option<(Bytes, Incoming)>>
         match timeout(IDLE_TIMEOUT, body.frame()).await {
             Err(_) => return Err(io::ErrorKind::TimedOut.into()),
             Ok(None) => return Ok(None),
-            Ok(Some(Err(error))) => return Err(io::Error::other(error_chain(&error))),
+            Ok(Some(Err(error))) => return Err(io::Error::other(cause(&error))),
             Ok(Some(Ok(frame))) => {
                 if let Ok(data) = frame.into_data() {
                     return Ok(Some((data, body)));

@@ -2,8 +2,8 @@
 
 use std::io;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
@@ -51,19 +51,19 @@ impl Bucket {
         &self,
         file: &Path,
         release: &Release,
-        progress: impl FnMut(u64) + Send + 'static,
+        mut progress: impl FnMut(u64) + Send + 'static,
     ) -> Result<(), BucketFailure> {
         let unreadable = |error: io::Error| BucketFailure::Unavailable(format!("{}: {error}", file.display()));
         let source = File::open(file).await.map_err(unreadable)?;
         let sent = Arc::new(AtomicU64::default());
         let chunks = ReaderStream::with_capacity(source.take(release.length), CHUNK_SIZE);
         let counted = {
-            let (sent, progress) = (Arc::clone(&sent), Mutex::new(progress));
+            let sent = Arc::clone(&sent);
             chunks.map(move |chunk| {
                 let chunk = chunk?;
                 let count = chunk.len() as u64;
                 let sent = sent.fetch_add(count, Ordering::Relaxed) + count;
-                (progress.lock().unwrap_or_else(PoisonError::into_inner))(sent);
+                progress(sent);
                 Ok(Frame::data(chunk))
             })
         };
@@ -78,14 +78,14 @@ impl Bucket {
         ];
         let body = StreamBody::new(counted).boxed_unsync();
         let url = self.object_url(release);
-        let request = self.request(Method::PUT, &url, &headers, &release.sha256, body);
-        let response = self.0.client.send(&url, request);
+        let request = self.request(Method::PUT, &url, &headers, body);
+        let response = self.0.client.send(request);
         tokio::pin!(response);
         let mut last = 0;
         let response = loop {
             let wait = if sent.load(Ordering::Relaxed) == release.length { STORE_TIMEOUT } else { IDLE_TIMEOUT };
             match timeout(wait, &mut response).await {
-                Ok(response) => break response?,
+                Ok(response) => break response.map_err(BucketFailure::Unavailable)?,
                 Err(_) if sent.load(Ordering::Relaxed) > last => last = sent.load(Ordering::Relaxed),
                 Err(_) => return Err(no_answer()),
             }

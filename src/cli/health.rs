@@ -2,15 +2,20 @@
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::header::AUTHORIZATION;
+use http::{Request, Response};
+use rustls::RootCertStore;
 use tokio::time::timeout;
 
 use super::{Failure, OrFail, block_on, print_line};
 use crate::config::{OpsListen, Settings};
 use crate::domain::base_url::local_address;
-use crate::probe::get;
+use crate::http_client::{HttpClient, empty_body};
 
 /// How long the service may take to respond.
 const TIMEOUT: Duration = Duration::from_secs(5);
+const MAX_RESPONSE_BYTES: usize = 64 * 1024;
 
 pub(super) fn run(settings: &Settings, ready: bool) -> Result<(), Failure> {
     let (OpsListen::At(address) | OpsListen::IfFree(address)) = settings.ops.listen else {
@@ -19,16 +24,13 @@ pub(super) fn run(settings: &Settings, ready: bool) -> Result<(), Failure> {
     };
     let (address, path) = (local_address(address), if ready { "/readyz" } else { "/healthz" });
     block_on(async {
-        let response = match timeout(TIMEOUT, get(address, path, settings.ops.token.as_ref())).await {
-            Ok(response) => response.map_err(|error| error.to_string()),
-            Err(_) => Err("it took too long".to_owned()),
-        };
-        let response = response.or_fail(|why| {
+        let response = ask(&format!("http://{address}{path}"), settings).await.or_fail(|why| {
             format!(
                 "The service does not respond at {address}: {why}. Check that it runs, and that `ops_listen` is the same here."
             )
         })?;
-        let (status, body) = (response.status(), response.body().trim());
+        let body = String::from_utf8_lossy(response.body());
+        let (status, body) = (response.status(), body.trim());
         if !status.is_success() {
             let code = status.as_u16();
             return Err(Failure::new(format!("The service at {address} responds with {code}: {body}")));
@@ -36,4 +38,16 @@ pub(super) fn run(settings: &Settings, ready: bool) -> Result<(), Failure> {
         print_line(body);
         Ok(())
     })
+}
+
+async fn ask(url: &str, settings: &Settings) -> Result<Response<Bytes>, String> {
+    let mut request = Request::get(url);
+    if let Some(token) = &settings.ops.token {
+        request = request.header(AUTHORIZATION, format!("Bearer {}", token.expose()));
+    }
+    let request = request.body(empty_body()).map_err(|error| error.to_string())?;
+    // Plain HTTP needs no roots.
+    let client = HttpClient::new(RootCertStore::empty()).map_err(|error| error.to_string())?;
+    let response = timeout(TIMEOUT, client.fetch(request, MAX_RESPONSE_BYTES)).await;
+    response.unwrap_or_else(|_| Err("it took too long".to_owned()))
 }

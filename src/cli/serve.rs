@@ -101,15 +101,15 @@ fn log_summary(running: &RunningService, format: LogFormat) {
         LogFormat::Logfmt | LogFormat::Json => {
             tracing::info!(
                 version = env!("CARGO_PKG_VERSION"),
-                base_url = %running.base_url(),
-                listen = %running.address(),
-                ops_listen = running.ops_address().map(display),
-                data_dir = %running.data_dir().display(),
-                database = %running.database(),
-                mail_server = running.relay().map(display),
+                base_url = %running.base_url,
+                listen = %running.address,
+                ops_listen = running.ops_address.map(display),
+                data_dir = %running.data_dir.display(),
+                database = %running.database,
+                mail_server = running.relay.as_ref().map(display),
                 "Porchlight is serving"
             );
-            for note in running.notes().iter().chain(running.setup_steps()) {
+            for note in running.notes.iter().chain(&running.setup_steps) {
                 tracing::info!("{note}");
             }
         }
@@ -117,23 +117,23 @@ fn log_summary(running: &RunningService, format: LogFormat) {
 }
 
 fn print_summary(running: &RunningService) {
-    eprint_line(&format!("Porchlight {} is serving {}", env!("CARGO_PKG_VERSION"), running.base_url()));
-    eprint_line(&format!("  listening on  {}", running.address()));
-    for address in running.redirect_addresses() {
+    eprint_line(&format!("Porchlight {} is serving {}", env!("CARGO_PKG_VERSION"), running.base_url));
+    eprint_line(&format!("  listening on  {}", running.address));
+    for address in &running.redirect_addresses {
         eprint_line(&format!("  redirecting   http://{address} to https"));
     }
-    if let Some(address) = running.ops_address() {
+    if let Some(address) = running.ops_address {
         eprint_line(&format!("  dashboard     http://{address}/"));
     }
-    eprint_line(&format!("  data folder   {}", running.data_dir().display()));
-    eprint_line(&format!("  database      {}", running.database()));
-    if let Some(relay) = running.relay() {
+    eprint_line(&format!("  data folder   {}", running.data_dir.display()));
+    eprint_line(&format!("  database      {}", running.database));
+    if let Some(relay) = &running.relay {
         eprint_line(&format!("  mail          through {relay}"));
     }
-    for note in running.notes() {
+    for note in &running.notes {
         eprint_line(&format!("  note          {note}"));
     }
-    for (number, step) in running.setup_steps().iter().enumerate() {
+    for (number, step) in running.setup_steps.iter().enumerate() {
         eprint_line(&format!("  {}          {step}", if number == 0 { "next" } else { "then" }));
     }
 }

@@ -1,18 +1,18 @@
 //! Where published disk images are: in a folder, or in a bucket of an S3-compatible service.
 //!
-//! The service, its region and the key of a bucket come from the variables and the files that other programs use for
-//! them. They are the only settings with names of their own.
+//! The service, its region and the key of a bucket come from the variables that other programs use for them. They are the only
+//! settings with names of their own.
 
 use std::path::{Path, PathBuf};
 
 use url::Url;
 
 use super::InvalidSettings;
-use super::access_key::{AccessKey, Profile};
-use super::secret::is_readable_by_others;
+use super::Secret;
+use super::text::Texts;
 use crate::domain::base_url::BaseUrl;
 
-pub(super) const NAME: &str = "releases_url";
+const NAME: &str = "releases_url";
 
 #[derive(Clone, Debug)]
 pub enum ImagePlace {
@@ -40,15 +40,23 @@ pub struct BucketAccess {
     pub key: AccessKey,
 }
 
+/// The key that signs requests to the bucket.
+#[derive(Clone, Debug)]
+pub struct AccessKey {
+    pub id: String,
+    pub secret: Secret,
+    pub session_token: Option<Secret>,
+}
+
 impl ImagePlace {
     /// `environment` returns the value of a variable.
     pub(super) fn parse(
-        mut text_of: impl FnMut(&str) -> Option<String>,
+        texts: &mut Texts,
         environment: impl Fn(&str) -> Option<String>,
         data_dir: &Path,
         base_url: Option<&BaseUrl>,
     ) -> Result<Self, InvalidSettings> {
-        let (folder, url) = (text_of("releases_dir"), text_of(NAME));
+        let (folder, url) = (texts.take("releases_dir"), texts.take(NAME));
         let Some(url) = url else {
             return Ok(Self::Folder(folder.map_or_else(|| data_dir.join("releases"), PathBuf::from)));
         };
@@ -77,16 +85,6 @@ impl ImagePlace {
             Self::Bucket(bucket) if !bucket.proxy => Some(bucket.access.as_ref().ok()?.url.host_str()?.to_owned()),
             _ => None,
         }
-    }
-
-    /// A warning if other users of this machine can read the key of the bucket.
-    pub(super) fn exposed_key(&self) -> Option<String> {
-        let Self::Bucket(bucket) = self else { return None };
-        let file = bucket.access.as_ref().ok()?.key.file.as_deref().filter(|file| is_readable_by_others(file))?;
-        Some(format!(
-            "Every user of this machine can read the key of the bucket in {0}. Run `chmod o= {0}`.",
-            file.display()
-        ))
     }
 }
 
@@ -129,11 +127,8 @@ impl BucketSettings {
 
 impl BucketAccess {
     fn read(bucket: &str, prefix: &str, environment: impl Fn(&str) -> Option<String>) -> Result<Self, InvalidSettings> {
-        let profile = Profile::read(&environment);
         let endpoint = environment("AWS_ENDPOINT_URL_S3").or_else(|| environment("AWS_ENDPOINT_URL"));
-        let endpoint = endpoint.or_else(|| profile.value("endpoint_url"));
         let region = environment("AWS_REGION").or_else(|| environment("AWS_DEFAULT_REGION"));
-        let region = region.or_else(|| profile.value("region"));
         let (url, region) = match (endpoint, region) {
             // Services other than Amazon's have one region, and most of them accept this name for it.
             (Some(endpoint), region) => {
@@ -147,7 +142,21 @@ impl BucketAccess {
         };
         let prefix = if prefix.is_empty() { String::new() } else { format!("{prefix}/") };
         let url = url.join(&prefix).map_err(|error| InvalidSettings::new(NAME, error))?;
-        Ok(Self { url, region, key: AccessKey::read(environment, &profile)? })
+        Ok(Self { url, region, key: AccessKey::read(environment)? })
+    }
+}
+
+impl AccessKey {
+    fn read(environment: impl Fn(&str) -> Option<String>) -> Result<Self, InvalidSettings> {
+        let why = match (environment("AWS_ACCESS_KEY_ID"), environment("AWS_SECRET_ACCESS_KEY")) {
+            (Some(id), Some(secret)) => {
+                let session_token = environment("AWS_SESSION_TOKEN").map(Secret::new);
+                return Ok(Self { id, secret: Secret::new(secret), session_token });
+            }
+            (None, None) => "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not set",
+            _ => "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY belong together, and only one of them is set",
+        };
+        Err(InvalidSettings::new(NAME, why))
     }
 }
 
@@ -206,7 +215,7 @@ mod tests {
         };
         let base_url = base_url.map(|url| BaseUrl::parse(url).unwrap());
         let place = ImagePlace::parse(
-            |name| (name == NAME).then(|| url.to_owned()),
+            &mut [(NAME.to_owned(), url.to_owned())].into_iter().collect(),
             value,
             Path::new("data"),
             base_url.as_ref(),
@@ -265,37 +274,16 @@ mod tests {
         };
         assert!(access(&[("AWS_ACCESS_KEY_ID", "id")]).contains("only one of them"));
         assert!(access(&[]).contains("are not set."));
-        let absent = access(&[("HOME", "/nowhere"), ("AWS_PROFILE", "site")]);
-        assert!(absent.contains("/nowhere/.aws/credentials has no key for the profile `site`"), "{absent}");
     }
 
     #[test]
-    fn a_key_may_be_in_the_shared_file_and_is_never_shown() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("credentials");
-        std::fs::write(
-            &file,
-            "[default]\naws_access_key_id = a\n\n[site]\naws_access_key_id=b\n# a comment\n\
-             aws_secret_access_key = hunter2\naws_session_token = hunter3\n[other]\naws_session_token = c\n",
-        )
-        .unwrap();
-        let config = folder.path().join("config");
-        std::fs::write(&config, "[profile site]\nregion = r\nendpoint_url = https://files.example\n").unwrap();
-        let variables = |profile| {
-            [
-                ("AWS_CONFIG_FILE", config.to_str().unwrap()),
-                ("AWS_SHARED_CREDENTIALS_FILE", file.to_str().unwrap()),
-                ("AWS_PROFILE", profile),
-            ]
-        };
-        let found = parse("s3://images", None, &variables("site")).unwrap();
+    fn the_key_is_never_shown() {
+        let variables = [("AWS_REGION", "eu-west-1"), ("AWS_SESSION_TOKEN", "hunter3")];
+        let found = access("s3://images", &variables).unwrap();
         assert!(!format!("{found:?}").contains("hunter"), "{found:?}");
-        let BucketAccess { url, region, key: AccessKey { id, secret, session_token, .. } } = found.access.unwrap();
-        assert_eq!((url.as_str(), region.as_str()), ("https://files.example/images/", "r"));
-        assert_eq!((id.as_str(), secret.expose()), ("b", "hunter2"));
+        let AccessKey { id, secret, session_token } = found.key;
+        assert_eq!((id.as_str(), secret.expose()), ("id", "hunter2"));
         assert_eq!(session_token.unwrap().expose(), "hunter3");
-        assert!(parse("s3://images", None, &variables("default")).unwrap().access.is_err(), "it has no secret");
-        assert!(parse("s3://images", None, &variables("other")).unwrap().access.is_err());
     }
 
     #[test]

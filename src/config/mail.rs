@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use super::InvalidSettings;
+use super::text::Texts;
 use crate::domain::bounce::BounceAddress;
 use crate::domain::dkim::DkimSelector;
 use crate::domain::mailbox::Mailbox;
@@ -28,23 +29,17 @@ pub struct DkimSettings {
 }
 
 impl MailSettings {
-    pub(super) fn parse(
-        mut text_of: impl FnMut(&str) -> Option<String>,
-        confirm_updates: bool,
-    ) -> Result<Option<Self>, InvalidSettings> {
-        let relay = text_of("smtp_url")
-            .map(|text| Relay::parse(&text).map_err(|error| InvalidSettings::new("smtp_url", error)))
-            .transpose()?;
-        let mut mailbox = |name| {
-            text_of(name)
-                .map(|text| Mailbox::parse(&text).map_err(|error| InvalidSettings::new(name, error)))
-                .transpose()
+    pub(super) fn parse(texts: &mut Texts, confirm_updates: bool) -> Result<Option<Self>, InvalidSettings> {
+        let relay = texts.parse("smtp_url", Relay::parse)?;
+        let from = texts.parse("mail_from", Mailbox::parse)?;
+        let contact_to = texts.parse("contact_to", Mailbox::parse)?;
+        let bounce_address = texts.parse("bounce_address", BounceAddress::parse)?;
+        let dkim = match (texts.parse("dkim_selector", DkimSelector::parse)?, texts.take("dkim_key")) {
+            (None, None) => None,
+            (Some(selector), Some(key)) => Some(DkimSettings { selector, key: key.into() }),
+            (None, Some(_)) => return Err(missing("dkim_selector", "dkim_key")()),
+            (Some(_), None) => return Err(missing("dkim_key", "dkim_selector")()),
         };
-        let (from, contact_to) = (mailbox("mail_from")?, mailbox("contact_to")?);
-        let bounce_address = text_of("bounce_address")
-            .map(|text| BounceAddress::parse(&text).map_err(|error| InvalidSettings::new("bounce_address", error)))
-            .transpose()?;
-        let dkim = DkimSettings::parse(text_of)?;
         let Some(relay) = relay else {
             return if confirm_updates { Err(missing("smtp_url", "confirm_updates")()) } else { Ok(None) };
         };
@@ -55,20 +50,6 @@ impl MailSettings {
             bounce_address,
             dkim,
         }))
-    }
-}
-
-impl DkimSettings {
-    fn parse(mut text_of: impl FnMut(&str) -> Option<String>) -> Result<Option<Self>, InvalidSettings> {
-        let selector = text_of("dkim_selector")
-            .map(|text| DkimSelector::parse(&text).map_err(|error| InvalidSettings::new("dkim_selector", error)))
-            .transpose()?;
-        match (selector, text_of("dkim_key")) {
-            (None, None) => Ok(None),
-            (Some(selector), Some(key)) => Ok(Some(Self { selector, key: key.into() })),
-            (None, Some(_)) => Err(missing("dkim_selector", "dkim_key")()),
-            (Some(_), None) => Err(missing("dkim_key", "dkim_selector")()),
-        }
     }
 }
 

@@ -4,18 +4,13 @@
 //! environment, `--base-url` as a flag. A flag overrides the environment, which overrides the file,
 //! which overrides the default.
 
-mod access_key;
-mod clients;
 mod images;
-mod log;
 mod mail;
-mod ops;
+mod network;
 mod raw;
-mod redact;
 mod resolve;
 mod secret;
-pub(crate) mod service_manager;
-mod switch;
+mod text;
 mod tls;
 
 use std::fmt;
@@ -27,19 +22,16 @@ use crate::domain::host_name::HostName;
 use crate::domain::limits::MAX_LETTER_RATE;
 use crate::domain::retention::Retention;
 
-pub use access_key::AccessKey;
-pub use clients::ClientSettings;
-pub use images::{BucketSettings, ImagePlace};
-pub use log::LogFormat;
+use self::text::{Texts, parse_addresses, parse_list};
+pub use images::{AccessKey, BucketSettings, ImagePlace};
 pub use mail::{DkimSettings, MailSettings};
-pub use ops::{Ops, OpsListen};
+pub use network::{ClientSettings, Ops, OpsListen};
 pub use raw::RawSettings;
-pub use redact::redacted;
 #[cfg(debug_assertions)]
 pub(crate) use resolve::test_now;
-pub(crate) use resolve::test_panic;
 pub use resolve::{Origin, ResolvedSetting, is_secret};
-pub use secret::Secret;
+pub(crate) use resolve::{notify_socket, socket_names, test_panic};
+pub use secret::{Secret, redacted};
 pub use tls::{AcmeSettings, CertificateFiles, CertificateSource, Tls};
 
 /// The validated settings.
@@ -101,11 +93,10 @@ impl Settings {
     /// Merges and validates the settings. `arguments`, which `clap` has read from flags and the
     /// environment, override the file.
     pub fn load(file: Option<&Path>, arguments: &RawSettings) -> Result<Self, InvalidSettings> {
-        let mut resolved = ResolvedSetting::resolve(file, arguments)?;
+        let resolved = ResolvedSetting::resolve(file, arguments)?;
         let exposed_secrets = secret::exposed_secrets(&resolved);
-        let settings = Self::parse(|name| resolved.remove(name).map(|setting| setting.value))?;
-        let exposed_secrets = exposed_secrets.into_iter().chain(settings.images.exposed_key()).collect();
-        Ok(Self { exposed_secrets, ..settings })
+        let texts = resolved.into_iter().map(|(name, setting)| (name, setting.value)).collect();
+        Ok(Self { exposed_secrets, ..Self::parse(texts)? })
     }
 
     /// The host names of the site, which a certificate has to be for. The first one is that of its URL.
@@ -117,65 +108,40 @@ impl Settings {
         self.tls.as_ref().is_some_and(|tls| matches!(tls.certificate, CertificateSource::Acme(_)))
     }
 
-    fn parse(mut text_of: impl FnMut(&str) -> Option<String>) -> Result<Self, InvalidSettings> {
-        let mut setting = |name: &'static str| text_of(name).map(|text| (name, text));
-        let base_url = setting("base_url")
-            .map(|(name, text)| BaseUrl::parse(&text).map_err(|error| InvalidSettings::new(name, error)))
-            .transpose()?;
-        let listen = setting("listen").map(|(name, text)| parse_addresses(name, &text)).transpose()?;
-        let also_hosts =
-            setting("also_hosts").map(|(name, text)| tls::parse_hosts(name, &text, base_url.as_ref())).transpose()?;
-        let tls = Tls::parse(&mut text_of, base_url.as_ref(), listen.as_deref())?;
-        let data_dir = text_of("data_dir").map_or_else(|| PathBuf::from("data"), PathBuf::from);
-        let images = ImagePlace::parse(&mut text_of, resolve::environment, &data_dir, base_url.as_ref())?;
-        let mut setting = |name: &'static str| text_of(name).map(|text| (name, text));
-        let confirm_updates = switch::CONFIRM_UPDATES.parse(setting("confirm_updates").map(|(_, text)| text))?;
-        let download_url = setting("download_url")
-            .map(|(name, text)| parse_web_url(&text).map_err(|error| InvalidSettings::new(name, error)))
-            .transpose()?;
+    fn parse(mut texts: Texts) -> Result<Self, InvalidSettings> {
+        let base_url = texts.parse("base_url", BaseUrl::parse)?;
+        let listen = texts.parse("listen", parse_addresses)?;
+        let also_hosts = texts.parse("also_hosts", |text| tls::parse_hosts(text, base_url.as_ref()))?;
+        let tls = Tls::parse(&mut texts, base_url.as_ref(), listen.as_deref())?;
+        let data_dir = texts.take("data_dir").map_or_else(|| PathBuf::from("data"), PathBuf::from);
+        let images = ImagePlace::parse(&mut texts, resolve::environment, &data_dir, base_url.as_ref())?;
+        let confirm_updates = texts.switch("confirm_updates")?;
+        let download_url = texts.parse("download_url", parse_web_url)?;
         if download_url.is_some() && images.folder().is_none() {
             let both = "`releases_url` is set too, and no download would come from that bucket; remove one of the two";
             return Err(InvalidSettings::new("download_url", both));
         }
         Ok(Self {
             images,
-            postal_address: setting("postal_address")
-                .map(|(_, text)| text.trim().to_owned())
+            postal_address: texts
+                .take("postal_address")
+                .map(|text| text.trim().to_owned())
                 .filter(|text| !text.is_empty()),
-            letter_rate: match setting("letter_rate") {
-                None => 10,
-                Some((name, text)) => {
-                    text.parse().ok().filter(|rate| (1..=MAX_LETTER_RATE).contains(rate)).ok_or_else(|| {
-                        InvalidSettings::new(name, format!("it is not a number from 1 to {MAX_LETTER_RATE}"))
-                    })?
-                }
-            },
-            ops: Ops::parse(setting("ops_listen"), setting("ops_token"))?,
+            letter_rate: texts.parse("letter_rate", parse_letter_rate)?.unwrap_or(10),
+            ops: Ops::parse(&mut texts)?,
             data_dir,
-            database_url: setting("database_url").map(|(_, text)| Secret::new(text)),
+            database_url: texts.take("database_url").map(Secret::new),
             download_url,
-            site_dir: setting("site_dir").map(|(_, text)| text.into()),
-            allowed_origins: match setting("allowed_origins") {
-                None => Vec::new(),
-                Some((name, text)) => text
-                    .split(',')
-                    .map(str::trim)
-                    .filter(|origin| !origin.is_empty())
-                    .map(|origin| BaseUrl::parse(origin).map(|origin| origin.to_string()))
-                    .collect::<Result<_, _>>()
-                    .map_err(|error| InvalidSettings::new(name, format!("one of the origins is invalid: {error}")))?,
-            },
-            ai_train: switch::AI_TRAIN.parse(setting("ai_train").map(|(_, text)| text))?,
-            hsts_subdomains: switch::HSTS_SUBDOMAINS.parse(setting("hsts_subdomains").map(|(_, text)| text))?,
+            site_dir: texts.take("site_dir").map(PathBuf::from),
+            allowed_origins: texts.parse("allowed_origins", parse_origins)?.unwrap_or_default(),
+            ai_train: texts.switch("ai_train")?,
+            hsts_subdomains: texts.switch("hsts_subdomains")?,
             confirm_updates,
-            keep_messages: match setting("keep_messages") {
-                None => None,
-                Some((name, text)) => Retention::parse(&text).map_err(|error| InvalidSettings::new(name, error))?,
-            },
-            log_format: setting("log_format").map(|(name, text)| LogFormat::parse(name, &text)).transpose()?,
+            keep_messages: texts.parse("keep_messages", Retention::parse)?.flatten(),
+            log_format: texts.parse("log_format", LogFormat::parse)?,
             exposed_secrets: Vec::new(),
-            mail: MailSettings::parse(&mut text_of, confirm_updates)?,
-            clients: ClientSettings::parse(&mut text_of)?,
+            mail: MailSettings::parse(&mut texts, confirm_updates)?,
+            clients: ClientSettings::parse(&mut texts)?,
             listen: listen.unwrap_or_else(|| match &tls {
                 None => vec![SocketAddr::from(([127, 0, 0, 1], 8080))],
                 Some(_) => Tls::default_listen(),
@@ -187,12 +153,37 @@ impl Settings {
     }
 }
 
-/// Parses one address or several, separated by commas.
-fn parse_addresses(name: &'static str, text: &str) -> Result<Vec<SocketAddr>, InvalidSettings> {
-    let addresses = text.split(',').map(str::trim).filter(|address| !address.is_empty()).map(str::parse);
-    match addresses.collect::<Result<Vec<_>, _>>() {
-        Ok(addresses) if !addresses.is_empty() => Ok(addresses),
-        _ => Err(InvalidSettings::new(name, "it is not an address and port such as 127.0.0.1:8080")),
+fn parse_letter_rate(text: &str) -> Result<u32, String> {
+    let rate = text.parse().ok().filter(|rate| (1..=MAX_LETTER_RATE).contains(rate));
+    rate.ok_or_else(|| format!("it is not a number from 1 to {MAX_LETTER_RATE}"))
+}
+
+fn parse_origins(text: &str) -> Result<Vec<String>, String> {
+    parse_list(text, |origin| BaseUrl::parse(origin).map(|origin| origin.to_string()))
+        .map_err(|error| format!("one of the origins is invalid: {error}"))
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people: time, level, message, then the fields.
+    Text,
+    /// `key=value` pairs.
+    Logfmt,
+    /// One object per line.
+    Json,
+    /// Only the sentence that says why the service ended.
+    Off,
+}
+
+impl LogFormat {
+    fn parse(text: &str) -> Result<Self, &'static str> {
+        match text {
+            "text" => Ok(Self::Text),
+            "logfmt" => Ok(Self::Logfmt),
+            "json" => Ok(Self::Json),
+            "off" => Ok(Self::Off),
+            _ => Err("it is none of text, logfmt, json and off"),
+        }
     }
 }
 

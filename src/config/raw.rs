@@ -5,7 +5,7 @@ use std::fmt;
 use clap::Args;
 use serde::{Deserialize, Serialize};
 
-use super::redact::redacted;
+use super::secret::redacted;
 
 /// The text of each setting. The doc comments are the help texts. Each must end in `[default: …]`, because
 /// `config example` and `config show` parse it; a default without spaces is a literal value.

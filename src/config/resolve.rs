@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use super::InvalidSettings;
 use super::raw::{RawSettings, named, names};
 use super::secret::secret_file_variable;
-use super::switch::Switch;
+use super::text::switch_text;
 
 /// Settings that may contain a secret. `PORCHLIGHT_X_FILE` may name a file that contains the value.
 const SECRETS: [&str; 3] = ["database_url", "ops_token", "smtp_url"];
@@ -124,7 +124,7 @@ fn read_file(path: &Path) -> Result<Vec<(String, String)>, InvalidSettings> {
                 )));
             }
             let text = match &value {
-                toml::Value::Boolean(value) => Switch::text_of(&name, *value).map(ToOwned::to_owned),
+                toml::Value::Boolean(value) => switch_text(&name, *value).map(ToOwned::to_owned),
                 value => as_text(value),
             };
             let text = text.ok_or_else(|| InvalidSettings::new(&name, "it is not a string, a number or a list"))?;
@@ -165,6 +165,17 @@ pub(crate) fn test_panic(place: &str) {
     if cfg!(debug_assertions) {
         assert_ne!(environment("PORCHLIGHT_TEST_PANIC").as_deref(), Some(place), "planted");
     }
+}
+
+/// The names of the sockets that a service manager such as systemd passes on, in their order.
+pub(crate) fn socket_names() -> Vec<String> {
+    let names = environment("LISTEN_FDNAMES").unwrap_or_default();
+    names.split(':').map(str::to_owned).collect()
+}
+
+/// Where the service manager wants to be told about the state of the service.
+pub(crate) fn notify_socket() -> Option<String> {
+    environment("NOTIFY_SOCKET").filter(|path| !path.is_empty())
 }
 
 #[expect(clippy::disallowed_methods, reason = "the only place that may read the environment")]

@@ -3,7 +3,8 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use super::{InvalidSettings, parse_addresses};
+use super::InvalidSettings;
+use super::text::{Texts, parse_addresses, parse_list};
 use crate::domain::base_url::{BaseUrl, parse_web_url};
 use crate::domain::email::EmailAddress;
 use crate::domain::host_name::HostName;
@@ -47,13 +48,13 @@ const HTTP_PORT: u16 = 80;
 impl Tls {
     /// `listen` are the addresses of the public listener, if they are set.
     pub(super) fn parse(
-        text_of: &mut impl FnMut(&str) -> Option<String>,
+        texts: &mut Texts,
         base_url: Option<&BaseUrl>,
         listen: Option<&[SocketAddr]>,
     ) -> Result<Option<Self>, InvalidSettings> {
-        let redirect_listen = text_of("redirect_listen");
-        let files = CertificateFiles::parse(text_of)?;
-        let acme = AcmeSettings::parse(text_of)?;
+        let redirect_listen = texts.take("redirect_listen");
+        let files = CertificateFiles::parse(texts)?;
+        let acme = AcmeSettings::parse(texts)?;
         let certificate = match (files, acme) {
             (Some(_), Some(_)) => {
                 return Err(InvalidSettings::new("acme_email", "`tls_cert` is set as well; remove one of them"));
@@ -75,7 +76,7 @@ impl Tls {
         let redirect_listen = match redirect_listen {
             None => default_redirect(&listen),
             Some(text) if text == OFF => Vec::new(),
-            Some(text) => parse_addresses("redirect_listen", &text)?,
+            Some(text) => parse_addresses(&text).map_err(|why| InvalidSettings::new("redirect_listen", why))?,
         };
         if redirect_listen.is_empty() && matches!(certificate, CertificateSource::Acme(_)) {
             let reason = "the authority validates the site by plain HTTP; set `redirect_listen` to where port 80 leads";
@@ -99,8 +100,8 @@ fn default_redirect(listen: &[SocketAddr]) -> Vec<SocketAddr> {
 }
 
 impl CertificateFiles {
-    fn parse(text_of: &mut impl FnMut(&str) -> Option<String>) -> Result<Option<Self>, InvalidSettings> {
-        match (text_of("tls_cert"), text_of("tls_key")) {
+    fn parse(texts: &mut Texts) -> Result<Option<Self>, InvalidSettings> {
+        match (texts.take("tls_cert"), texts.take("tls_key")) {
             (Some(chain), Some(key)) => Ok(Some(Self { chain: chain.into(), key: key.into() })),
             (Some(_), None) => Err(InvalidSettings::new("tls_cert", "it needs `tls_key` as well")),
             (None, Some(_)) => Err(InvalidSettings::new("tls_key", "it needs `tls_cert` as well")),
@@ -110,25 +111,24 @@ impl CertificateFiles {
 }
 
 impl AcmeSettings {
-    fn parse(text_of: &mut impl FnMut(&str) -> Option<String>) -> Result<Option<Self>, InvalidSettings> {
-        let (directory, ca_file) = (text_of("acme_directory"), text_of("acme_ca_file"));
-        let Some(email) = text_of("acme_email") else {
-            let unused = [("acme_directory", &directory), ("acme_ca_file", &ca_file)];
-            return match unused.into_iter().find(|(_, text)| text.is_some()) {
+    fn parse(texts: &mut Texts) -> Result<Option<Self>, InvalidSettings> {
+        let email = texts.parse("acme_email", |text| {
+            EmailAddress::parse(text).map_err(|why| format!("it is not an email address: {why}"))
+        })?;
+        let directory = texts.parse("acme_directory", |url| {
+            parse_web_url(url).ok().filter(|url| url.starts_with("https://")).ok_or("it is not an https URL")
+        })?;
+        let ca_file = texts.take("acme_ca_file");
+        let Some(email) = email else {
+            let unused = [("acme_directory", directory.is_some()), ("acme_ca_file", ca_file.is_some())];
+            return match unused.into_iter().find(|(_, is_set)| *is_set) {
                 Some((name, _)) => Err(InvalidSettings::new(name, "it needs `acme_email` as well")),
                 None => Ok(None),
             };
         };
-        let email = EmailAddress::parse(&email)
-            .map_err(|why| InvalidSettings::new("acme_email", format!("it is not an email address: {why}")))?;
-        let directory = directory.map_or_else(|| Ok(LETS_ENCRYPT.to_owned()), |url| parse_directory(&url))?;
+        let directory = directory.unwrap_or_else(|| LETS_ENCRYPT.to_owned());
         Ok(Some(Self { email: email.as_typed().to_owned(), directory, ca_file: ca_file.map(Into::into) }))
     }
-}
-
-fn parse_directory(url: &str) -> Result<String, InvalidSettings> {
-    let url = parse_web_url(url).ok().filter(|url| url.starts_with("https://"));
-    url.ok_or_else(|| InvalidSettings::new("acme_directory", "it is not an https URL"))
 }
 
 const LETS_ENCRYPT: &str = "https://acme-v02.api.letsencrypt.org/directory";
@@ -151,22 +151,11 @@ fn check_base_url(base_url: Option<&BaseUrl>, certificate: &CertificateSource) -
 }
 
 /// Parses `also_hosts`, host names separated by commas.
-pub(super) fn parse_hosts(
-    name: &'static str,
-    text: &str,
-    base_url: Option<&BaseUrl>,
-) -> Result<Vec<HostName>, InvalidSettings> {
-    let hosts = text.split(',').map(str::trim).filter(|host| !host.is_empty());
-    let mut hosts = hosts
-        .map(|host| HostName::parse(host).map_err(|why| InvalidSettings::new(name, why)))
-        .collect::<Result<Vec<_>, _>>()?;
+pub(super) fn parse_hosts(text: &str, base_url: Option<&BaseUrl>) -> Result<Vec<HostName>, String> {
+    let mut hosts = parse_list(text, HostName::parse).map_err(|why| why.to_string())?;
     if let Some(host) = hosts.iter().find(|host| base_url.is_some_and(|url| url.host() == host.as_str())) {
-        return Err(InvalidSettings::new(
-            name,
-            format!("{host} is the host of `base_url`, and would redirect to itself"),
-        ));
+        return Err(format!("{host} is the host of `base_url`, and would redirect to itself"));
     }
-    // In one order, because certificates are found by their hosts.
     hosts.sort_by(|a, b| a.as_str().cmp(b.as_str()));
     hosts.dedup();
     Ok(hosts)

@@ -53,7 +53,7 @@ pub const MAX_REQUESTS_PER_CONNECTION: u32 = 10_000;
 /// A request on a connection that is older than this is the last one.
 pub const MAX_CONNECTION_AGE: Duration = Duration::from_hours(1);
 /// How fast a client has to read a response.
-pub const MIN_READ_BYTES_PER_SECOND: u32 = 1024;
+pub const MIN_READ_BYTES_PER_SECOND: u64 = 1024;
 /// How long a client may read more slowly than that before its connection is closed.
 pub const SLOW_READ_PERIOD: Duration = Duration::from_secs(30);
 

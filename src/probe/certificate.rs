@@ -8,13 +8,13 @@ use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier;
 use rustls::crypto::ring;
 use rustls::pki_types::{ServerName, UnixTime};
-use rustls::time_provider::TimeProvider;
-use rustls::{CertificateError, ClientConfig, Error, RootCertStore};
+use rustls::{CertificateError, ClientConfig, Error};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
 use crate::domain::time::Timestamp;
+use crate::http_client::system_roots;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Certificate {
@@ -58,9 +58,13 @@ impl Certificate {
     pub async fn probe(host: &str, port: u16, now: Timestamp, period: Duration) -> Result<Self, CertificateFailure> {
         let name = ServerName::try_from(host.to_owned())
             .map_err(|_| CertificateFailure::Invalid(CertificateFault::WrongName))?;
-        let verifier = verifier()?;
-        let connector =
-            TlsConnector::from(Arc::new(client_config(verifier.clone(), now).map_err(CertificateFailure::Handshake)?));
+        let provider = Arc::new(ring::default_provider());
+        let verifier =
+            WebPkiServerVerifier::builder_with_provider(system_roots().into(), Arc::clone(&provider)).build();
+        let verifier = verifier.map_err(|_| CertificateFailure::NoAuthorities)?;
+        let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let config = config.map_err(CertificateFailure::Handshake)?.with_webpki_verifier(Arc::clone(&verifier));
+        let connector = TlsConnector::from(Arc::new(config.with_no_client_auth()));
         let connection = TcpStream::connect((host, port)).await.map_err(failure)?;
         let mut connection = connector.connect(name.clone(), connection).await.map_err(failure)?;
         let [certificate, intermediates @ ..] = connection.get_ref().1.peer_certificates().unwrap_or_default() else {
@@ -76,20 +80,6 @@ impl Certificate {
             _ => Self::Valid,
         })
     }
-}
-
-fn verifier() -> Result<Arc<WebPkiServerVerifier>, CertificateFailure> {
-    let mut authorities = RootCertStore::empty();
-    authorities.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    WebPkiServerVerifier::builder_with_provider(authorities.into(), ring::default_provider().into())
-        .build()
-        .map_err(|_| CertificateFailure::NoAuthorities)
-}
-
-fn client_config(verifier: Arc<WebPkiServerVerifier>, now: Timestamp) -> Result<ClientConfig, Error> {
-    let (provider, clock) = (ring::default_provider().into(), Arc::new(FixedTime(unix_time(now))));
-    let builder = ClientConfig::builder_with_details(provider, clock).with_safe_default_protocol_versions()?;
-    Ok(builder.with_webpki_verifier(verifier).with_no_client_auth())
 }
 
 fn failure(error: io::Error) -> CertificateFailure {
@@ -111,16 +101,6 @@ impl From<CertificateError> for CertificateFault {
             CertificateError::Other(error) => Self::Other(error.to_string()),
             other => Self::Other(other.to_string()),
         }
-    }
-}
-
-/// A fixed time, because the caller passes it in.
-#[derive(Debug)]
-struct FixedTime(UnixTime);
-
-impl TimeProvider for FixedTime {
-    fn current_time(&self) -> Option<UnixTime> {
-        Some(self.0)
     }
 }
 

@@ -1,24 +1,21 @@
-//! A DNS client for `check`: looks up TXT, MX and address records.
+//! A DNS client for `check`: looks up TXT, MX and address records, over TCP, which every name server speaks (RFC 7766) and on which
+//! nothing is lost, cut or sent by somebody else.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use simple_dns::rdata::{OPT, RData};
-use simple_dns::{CLASS, Name, Packet, PacketFlag, Question, RCODE, TYPE, header_buffer};
+use simple_dns::rdata::RData;
+use simple_dns::{CLASS, Name, Packet, PacketFlag, Question, RCODE, TYPE};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpStream, UdpSocket};
+use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 const PORT: u16 = 53;
 /// The same limit as in glibc (`MAXNS`).
 const MAX_SERVERS: usize = 3;
-/// How often each server is queried, since datagrams may be lost.
-const ATTEMPTS: usize = 2;
 /// How long one server may take to respond to one query.
-const RESPONSE_TIMEOUT: Duration = Duration::from_millis(1500);
-/// The largest response accepted over UDP; it passes through every network without fragmentation.
-const MAX_UDP_RESPONSE_BYTES: u16 = 1232;
+const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// The name servers to query, in this order, until one responds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,8 +34,6 @@ pub enum DnsFailure {
     Unreachable(SocketAddr, io::Error),
     #[error("{0} responded with an error: {1}")]
     Error(SocketAddr, String),
-    #[error("the system's random generator failed: {0}")]
-    Random(#[from] getrandom::Error),
 }
 
 /// Whether mail to a domain can be delivered, according to its MX records.
@@ -50,17 +45,6 @@ pub enum MxStatus {
     NullMx,
     Missing,
     NoSuchDomain,
-}
-
-/// A response to a query.
-#[derive(Debug)]
-enum Response {
-    /// The records of the requested type.
-    Records(Vec<RData<'static>>),
-    NoSuchName,
-    /// The response does not fit in a datagram: the query must be repeated over TCP.
-    Truncated,
-    Error(String),
 }
 
 impl NameServers {
@@ -108,71 +92,63 @@ impl NameServers {
 
     /// Returns the records of a name, or `None` if the name does not exist.
     async fn lookup(&self, name: &str, record_type: TYPE) -> Result<Option<Vec<RData<'static>>>, DnsFailure> {
+        // One that is too long for a domain name cannot exist.
+        let Some(query) = query(name, record_type) else { return Ok(None) };
         let mut failure = None;
-        for server in self.0.iter().cycle().take(self.0.len() * ATTEMPTS) {
-            let mut id = [0; 2];
-            getrandom::fill(&mut id)?;
-            let Some(query) = query(u16::from_be_bytes(id), name, record_type) else { return Ok(None) };
+        for server in &self.0 {
             failure = Some(match timeout(RESPONSE_TIMEOUT, exchange(*server, &query)).await {
-                Ok(Ok(Response::Records(records))) => return Ok(Some(records)),
-                Ok(Ok(Response::NoSuchName)) => return Ok(None),
-                Ok(Ok(Response::Error(error))) => DnsFailure::Error(*server, error),
+                Ok(Ok(response)) => match records(&response, record_type) {
+                    Ok(records) => return Ok(records),
+                    Err(error) => DnsFailure::Error(*server, error),
+                },
                 Ok(Err(error)) => DnsFailure::Unreachable(*server, error),
-                Ok(Ok(Response::Truncated)) | Err(_) => DnsFailure::Timeout(*server),
+                Err(_) => DnsFailure::Timeout(*server),
             });
         }
         failure.map_or(Ok(None), Err)
     }
 }
 
-/// Returns `None` if `name` is too long for a domain name, so that it cannot exist.
-fn query(id: u16, name: &str, record_type: TYPE) -> Option<Packet<'_>> {
-    let mut query = Packet::new_query(id);
+fn query(name: &str, record_type: TYPE) -> Option<Packet<'_>> {
+    let mut query = Packet::new_query(0);
     query.set_flags(PacketFlag::RECURSION_DESIRED);
     query.questions.push(Question::new(Name::new(name).ok()?, record_type.into(), CLASS::IN.into(), false));
-    *query.opt_mut() = Some(OPT { opt_codes: Vec::new(), udp_packet_size: MAX_UDP_RESPONSE_BYTES, version: 0 });
     Some(query)
 }
 
-/// Returns `None` if `bytes` are not a response to `query`.
-fn parse_response(query: &Packet<'_>, bytes: &[u8]) -> Option<Response> {
-    let has_flag = |flag| header_buffer::has_flags(bytes, flag).unwrap_or_default();
-    if header_buffer::id(bytes).ok()? != query.id() || !has_flag(PacketFlag::RESPONSE) {
-        return None;
-    }
-    // A truncated response may end within a record, so it is not parsed any further.
-    if has_flag(PacketFlag::TRUNCATION) {
-        return Some(Response::Truncated);
-    }
-    let response = Packet::parse(bytes).ok()?;
-    let ([asked], [answered]) = (query.questions.as_slice(), response.questions.as_slice()) else { return None };
-    if (&asked.qname, asked.qtype, asked.qclass) != (&answered.qname, answered.qtype, answered.qclass) {
-        return None;
-    }
-    Some(match response.rcode() {
-        RCODE::NoError
-            if response.answers.is_empty()
-                && !has_flag(PacketFlag::AUTHORITATIVE_ANSWER)
-                && !has_flag(PacketFlag::RECURSION_AVAILABLE) =>
-        {
-            Response::Error("it is not authoritative for this name and does not offer recursion".to_owned())
+/// Sends the query and returns the response. Each is preceded by its length.
+async fn exchange(server: SocketAddr, query: &Packet<'_>) -> io::Result<Vec<u8>> {
+    let query = query.build_bytes_vec().map_err(io::Error::other)?;
+    let length = u16::try_from(query.len()).map_err(io::Error::other)?;
+    let mut connection = TcpStream::connect(server).await?;
+    connection.write_all(&[&length.to_be_bytes()[..], &query].concat()).await?;
+    let mut response = vec![0; connection.read_u16().await?.into()];
+    connection.read_exact(&mut response).await?;
+    Ok(response)
+}
+
+/// Returns the records of the type in a response, `None` if the name does not exist, or the error that the response has.
+fn records(response: &[u8], record_type: TYPE) -> Result<Option<Vec<RData<'static>>>, String> {
+    let response = Packet::parse(response).map_err(|error| error.to_string())?;
+    let is_final = [PacketFlag::AUTHORITATIVE_ANSWER, PacketFlag::RECURSION_AVAILABLE];
+    let is_final = is_final.into_iter().any(|flag| response.has_flags(flag));
+    match response.rcode() {
+        RCODE::NoError if response.answers.is_empty() && !is_final => {
+            Err("it is not authoritative for this name and does not offer recursion".to_owned())
         }
         // Records of other types belong to aliases of the name.
-        RCODE::NoError => Response::Records(
-            response
-                .answers
-                .into_iter()
-                .filter(|record| record.class == CLASS::IN && record.match_qtype(asked.qtype))
-                .map(|record| record.rdata.into_owned())
-                .collect(),
-        ),
-        RCODE::NameError => Response::NoSuchName,
-        RCODE::FormatError => Response::Error("FORMERR".to_owned()),
-        RCODE::ServerFailure => Response::Error("SERVFAIL".to_owned()),
-        RCODE::NotImplemented => Response::Error("NOTIMP".to_owned()),
-        RCODE::Refused => Response::Error("REFUSED".to_owned()),
-        other => Response::Error(format!("{other:?}")),
-    })
+        RCODE::NoError => {
+            let answers = response.answers.into_iter();
+            let answers = answers.filter(|record| record.class == CLASS::IN && record.match_qtype(record_type.into()));
+            Ok(Some(answers.map(|record| record.rdata.into_owned()).collect()))
+        }
+        RCODE::NameError => Ok(None),
+        RCODE::FormatError => Err("FORMERR".to_owned()),
+        RCODE::ServerFailure => Err("SERVFAIL".to_owned()),
+        RCODE::NotImplemented => Err("NOTIMP".to_owned()),
+        RCODE::Refused => Err("REFUSED".to_owned()),
+        other => Err(format!("{other:?}")),
+    }
 }
 
 /// Returns the joined strings of a TXT record.
@@ -186,40 +162,6 @@ fn is_null_mx(record: &RData<'_>) -> bool {
     matches!(record, RData::MX(mx) if mx.exchange.get_labels().is_empty())
 }
 
-async fn exchange(server: SocketAddr, query: &Packet<'_>) -> io::Result<Response> {
-    let bytes = query.build_bytes_vec().map_err(io::Error::other)?;
-    match exchange_udp(server, query, &bytes).await? {
-        Response::Truncated => exchange_tcp(server, query, &bytes).await,
-        response => Ok(response),
-    }
-}
-
-/// Ignores every datagram that is not a response to the query. The socket is connected, so it
-/// receives nothing from other addresses.
-async fn exchange_udp(server: SocketAddr, query: &Packet<'_>, bytes: &[u8]) -> io::Result<Response> {
-    let local: IpAddr = if server.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
-    let socket = UdpSocket::bind((local, 0)).await?;
-    socket.connect(server).await?;
-    socket.send(bytes).await?;
-    let mut datagram = vec![0; u16::MAX.into()];
-    loop {
-        let length = socket.recv(&mut datagram).await?;
-        if let Some(response) = datagram.get(..length).and_then(|bytes| parse_response(query, bytes)) {
-            return Ok(response);
-        }
-    }
-}
-
-/// Over TCP, each message is preceded by its length.
-async fn exchange_tcp(server: SocketAddr, query: &Packet<'_>, bytes: &[u8]) -> io::Result<Response> {
-    let mut connection = TcpStream::connect(server).await?;
-    let length = u16::try_from(bytes.len()).map_err(io::Error::other)?;
-    connection.write_all(&[&length.to_be_bytes()[..], bytes].concat()).await?;
-    let mut response = vec![0; connection.read_u16().await?.into()];
-    connection.read_exact(&mut response).await?;
-    parse_response(query, &response).ok_or_else(|| io::Error::other("the response does not match the query"))
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -228,7 +170,6 @@ mod tests {
 
     use super::*;
 
-    const ID: u16 = 0x1234;
     const NAME: &str = "mail.troupe.example";
 
     fn servers(file: &str) -> Vec<String> {
@@ -236,7 +177,7 @@ mod tests {
     }
 
     fn txt_query() -> Packet<'static> {
-        query(ID, NAME, TYPE::TXT).unwrap()
+        query(NAME, TYPE::TXT).unwrap()
     }
 
     /// An empty response to `query`.
@@ -263,9 +204,8 @@ mod tests {
         reply.build_bytes_vec_compressed().unwrap()
     }
 
-    fn texts(response: Option<Response>) -> Vec<String> {
-        let Some(Response::Records(records)) = response else { panic!("{response:?}") };
-        records.into_iter().filter_map(text).collect()
+    fn texts(response: &[u8]) -> Vec<String> {
+        records(response, TYPE::TXT).unwrap().unwrap().into_iter().filter_map(text).collect()
     }
 
     #[test]
@@ -294,58 +234,37 @@ mod tests {
     #[test]
     fn the_strings_of_a_text_record_are_joined_and_aliases_are_left_out() {
         let expected = ["v=spf1 include:troupe.example -all", "something else"];
-        assert_eq!(texts(parse_response(&txt_query(), &txt_reply())), expected);
-        let in_capitals = query(ID, "Mail.TROUPE.example", TYPE::TXT).unwrap();
-        assert_eq!(texts(parse_response(&in_capitals, &txt_reply())), expected);
-    }
-
-    #[test]
-    fn a_response_to_another_query_is_ignored() {
-        let bytes = txt_reply();
-        for other in
-            [query(ID + 1, NAME, TYPE::TXT), query(ID, "mail.trouve.example", TYPE::TXT), query(ID, NAME, TYPE::MX)]
-        {
-            assert!(parse_response(&other.unwrap(), &bytes).is_none());
-        }
-        let echo = txt_query().build_bytes_vec().unwrap();
-        assert!(parse_response(&txt_query(), &echo).is_none(), "a query is not a response");
-        for length in 0..bytes.len() {
-            assert!(parse_response(&txt_query(), &bytes[..length]).is_none(), "cut after {length} bytes");
-        }
+        assert_eq!(texts(&txt_reply()), expected);
     }
 
     #[test]
     fn response_codes_are_reported() {
-        let respond = |flags, rcode| {
-            let bytes = reply(&txt_query(), flags, rcode).build_bytes_vec().unwrap();
-            parse_response(&txt_query(), &bytes).unwrap()
-        };
+        let respond = |flags, rcode| records(&reply(&txt_query(), flags, rcode).build_bytes_vec().unwrap(), TYPE::TXT);
         let recursive = PacketFlag::RECURSION_AVAILABLE;
         for flags in [recursive, PacketFlag::AUTHORITATIVE_ANSWER] {
-            assert!(matches!(respond(flags, RCODE::NoError), Response::Records(records) if records.is_empty()));
+            assert!(respond(flags, RCODE::NoError).unwrap().unwrap().is_empty());
         }
-        assert!(matches!(respond(recursive | PacketFlag::TRUNCATION, RCODE::NoError), Response::Truncated));
-        assert!(matches!(respond(recursive, RCODE::NameError), Response::NoSuchName));
-        assert!(matches!(respond(recursive, RCODE::ServerFailure), Response::Error(error) if error == "SERVFAIL"));
-        assert!(matches!(respond(PacketFlag::empty(), RCODE::NoError), Response::Error(_)), "it has no answer");
+        assert!(respond(recursive, RCODE::NameError).unwrap().is_none());
+        assert_eq!(respond(recursive, RCODE::ServerFailure).unwrap_err(), "SERVFAIL");
+        assert!(respond(PacketFlag::empty(), RCODE::NoError).is_err(), "it has no answer");
     }
 
     #[test]
     fn a_name_that_is_too_long_is_not_queried() {
         let long = vec!["a".repeat(63); 4].join(".");
         for name in [&"a".repeat(64), &long] {
-            assert!(query(ID, name, TYPE::TXT).is_none(), "{name}");
+            assert!(query(name, TYPE::TXT).is_none(), "{name}");
         }
-        assert!(query(ID, &long[..253], TYPE::TXT).is_some());
+        assert!(query(&long[..253], TYPE::TXT).is_some());
     }
 
     proptest! {
         #[test]
         fn no_bytes_cause_a_panic(mut bytes in prop::collection::vec(any::<u8>(), 4..600), as_response: bool) {
             if as_response {
-                bytes[..4].copy_from_slice(&[0x12, 0x34, 0x81, 0x80]);
+                bytes[..4].copy_from_slice(&[0, 0, 0x81, 0x80]);
             }
-            let _ = parse_response(&txt_query(), &bytes);
+            let _ = records(&bytes, TYPE::TXT);
         }
 
         #[test]
@@ -357,7 +276,7 @@ mod tests {
                 let index = index.index(bytes.len());
                 bytes[index] = byte;
             }
-            let _ = parse_response(&txt_query(), &bytes);
+            let _ = records(&bytes, TYPE::TXT);
         }
     }
 }

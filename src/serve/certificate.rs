@@ -12,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use crate::actions::{CertificateOrders, CertificateState, CertificateStatus};
 use crate::clock::Clock;
 use crate::config::{CertificateFiles, InvalidSettings};
-use crate::tls::{CertificateSlot, SiteCertificate, server_config};
+use crate::tls::{SiteCertificate, server_config};
 
 /// How often the files are looked at.
 const FILES_INTERVAL: Duration = Duration::from_secs(5);
@@ -23,7 +23,6 @@ const ORDERS_INTERVAL: Duration = Duration::from_secs(15);
 #[derive(Clone, Debug)]
 pub(super) struct ServedCertificate {
     source: Source,
-    slot: Arc<CertificateSlot>,
     clock: Clock,
     pub(super) status: CertificateStatus,
 }
@@ -58,11 +57,11 @@ impl ServedCertificate {
     }
 
     fn new(source: Source, clock: Clock) -> Self {
-        Self { source, slot: Arc::default(), clock, status: CertificateStatus::default() }
+        Self { source, clock, status: CertificateStatus::default() }
     }
 
     pub(super) fn acceptor(&self) -> Result<TlsAcceptor, InvalidSettings> {
-        let config = server_config(Arc::clone(&self.slot)).map_err(|why| InvalidSettings::new("tls_cert", why))?;
+        let config = server_config(Arc::clone(&self.status.0)).map_err(|why| InvalidSettings::new("tls_cert", why))?;
         Ok(TlsAcceptor::from(config))
     }
 
@@ -125,16 +124,16 @@ impl ServedCertificate {
 
     /// Uses the certificate from now on. `failure` is why there is no newer one.
     fn replace(&self, certificate: SiteCertificate, failure: Option<String>) {
-        self.status.in_use(certificate.begins(), certificate.expires(), failure);
-        if self.slot.current().is_none_or(|current| !current.is_same_as(&certificate)) {
+        let current = self.status.0.state().certificate;
+        if current.is_none_or(|current| !current.is_same_as(&certificate)) {
             let until = certificate.expires().rfc3339();
             if certificate.expires() < self.clock.now() {
                 tracing::warn!(until, "the certificate in use has expired, so browsers refuse the site");
             } else {
                 tracing::info!(until, "a certificate is in use");
             }
-            self.slot.replace(certificate);
         }
+        self.status.in_use(certificate, failure);
     }
 }
 

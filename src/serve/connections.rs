@@ -3,7 +3,6 @@
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use axum::body::Body;
@@ -15,25 +14,19 @@ use http::Request;
 use hyper::body::Incoming;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::minimum_rate::{MinimumRate, ReadRate, limit_unsent_bytes};
+use super::client_stream::{ClientStream, limit_unsent_bytes};
+use super::connection_watch::{MAX_SILENCE, Watch};
 use super::{http1, http2};
 use crate::domain::client::Peer;
-use crate::domain::limits;
 use crate::web::ops::{self, OpsAuth};
 use crate::web::{self, App, ClientSlot};
 
-/// How long a TLS handshake may take.
-const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long after the stop signal a connection without a request may still send its first one.
 pub(super) const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
-/// How fast a client has to read a response.
-pub(super) const READ_RATE: ReadRate =
-    ReadRate { bytes_per_second: limits::MIN_READ_BYTES_PER_SECOND, period: limits::SLOW_READ_PERIOD };
 /// Most connections that wait in the kernel's backlog. The kernel may allow fewer (`net.core.somaxconn`).
 const MAX_BACKLOG: u32 = 4096;
 /// Pause after `accept` failed, for example because the process is out of file descriptors.
@@ -50,6 +43,16 @@ pub(super) struct ConnectionContext {
     /// Cancelled when the time for that is up: connections are dropped.
     pub abort: CancellationToken,
     pub tasks: TaskTracker,
+}
+
+impl ConnectionContext {
+    /// Completes when the service stops.
+    ///
+    /// A connection polls this whenever something wakes it. The token takes locks then that all connections share, so it is
+    /// polled only if it was the token that woke the task.
+    pub(super) async fn stopped(&self) {
+        FuturesUnordered::from_iter([self.stop.cancelled()]).next().await;
+    }
 }
 
 /// Which listener accepted the connection, and what handles its requests.
@@ -171,48 +174,33 @@ fn spawn_connection<P: Send + 'static>(stream: TcpStream, address: SocketAddr, p
 
 /// Speaks TLS where the listener has a certificate, and the version of HTTP that was negotiated. Drops `_guards` when the
 /// connection has ended.
-async fn serve_connection<G>(stream: TcpStream, peer: Peer, context: ConnectionContext, _guards: G) {
+async fn serve_connection<G>(stream: TcpStream, peer: Peer, mut context: ConnectionContext, _guards: G) {
     let _ = stream.set_nodelay(true);
-    let stream = MinimumRate::new(stream, READ_RATE);
-    let ConnectionContext { listener, tls, stop, abort, .. } = context;
-    let requests = Requests { listener, peer };
-    let end = End { stop, abort };
-    match tls {
-        None => http1::serve(stream, requests, end).await,
-        Some(tls) => Box::pin(serve_tls(stream, tls, requests, end)).await,
+    let watch = Watch::begin();
+    let stream = ClientStream::new(stream, Arc::clone(&watch.state));
+    match context.tls.take() {
+        None => http1::serve(stream, peer, context, watch).await,
+        // Boxed: a connection without TLS must not have room for it.
+        Some(tls) => Box::pin(serve_tls(stream, tls, peer, context, watch)).await,
     }
 }
 
-/// In a box of its own: a connection without TLS must not have room for it.
-async fn serve_tls(stream: MinimumRate<TcpStream>, tls: TlsAcceptor, requests: Requests, end: End) {
-    let taken = Arc::new(AtomicU64::new(0));
-    let handshake = timeout(HANDSHAKE_TIMEOUT, tls.accept(stream.counting(Arc::clone(&taken))));
+async fn serve_tls(
+    stream: ClientStream<TcpStream>,
+    tls: TlsAcceptor,
+    peer: Peer,
+    context: ConnectionContext,
+    mut watch: Watch,
+) {
     // A client that refuses the certificate, or speaks no TLS, is not worth a line in the log.
-    let Some(Ok(Ok(stream))) = end.abort.run_until_cancelled(handshake).await else { return };
+    let handshake = tokio::select! {
+        accepted = tls.accept(stream) => accepted.ok(),
+        _ = watch.given_up(MAX_SILENCE) => None,
+        () = context.abort.cancelled() => None,
+    };
+    let Some(stream) = handshake else { return };
     match stream.get_ref().1.alpn_protocol() {
-        Some(b"h2") => http2::serve(stream, taken, requests, end).await,
-        _ => http1::serve(stream, requests, end).await,
-    }
-}
-
-/// Whose requests a connection carries, and what handles them.
-pub(super) struct Requests {
-    pub listener: Listener,
-    pub peer: Peer,
-}
-
-/// When a connection has to end.
-pub(super) struct End {
-    stop: CancellationToken,
-    pub abort: CancellationToken,
-}
-
-impl End {
-    /// Completes when the service stops.
-    ///
-    /// A connection polls this whenever something wakes it. The token takes locks then that all connections share, so it is
-    /// polled only if it was the token that woke the task.
-    pub(super) async fn stopped(&self) {
-        FuturesUnordered::from_iter([self.stop.cancelled()]).next().await;
+        Some(b"h2") => http2::serve(stream, peer, context, watch).await,
+        _ => http1::serve(stream, peer, context, watch).await,
     }
 }

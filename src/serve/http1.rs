@@ -13,41 +13,33 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::connection_life::ConnectionLife;
-use super::connections::{End, FIRST_REQUEST_TIMEOUT, Requests};
-use super::head_timer::HeadTimer;
-use super::lingering::Lingering;
+use super::connection_watch::{MAX_SILENCE, Watch};
+use super::connections::{ConnectionContext, FIRST_REQUEST_TIMEOUT};
+use crate::domain::client::Peer;
 use crate::domain::limits;
 
-/// How long a client may take to send the request head. Also bounds idle keep-alive.
-const HEADER_READ_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long after the stop signal a connection that had requests may send another one.
 const LAST_REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 
-pub(super) async fn serve<S>(stream: S, requests: Requests, end: End)
+pub(super) async fn serve<S>(stream: S, peer: Peer, context: ConnectionContext, mut watch: Watch)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
-    let Requests { listener, peer } = requests;
-    let life = Arc::new(ConnectionLife::begin());
-    let stream = Lingering::new(stream, Arc::clone(&life));
-    let requests = Arc::clone(&life);
+    let (state, listener) = (Arc::clone(&watch.state), context.listener.clone());
     let service = service_fn(move |request: Request<Incoming>| {
-        let is_last = requests.is_last_request();
+        let (in_flight, state) = (state.begin_request(), Arc::clone(&state));
         let (has_body, is_post) = (!request.body().is_end_stream(), request.method() == Method::POST);
-        let life = Arc::clone(&requests);
         listener.handle(peer, request).map(move |mut response| {
             // Only a POST that succeeds has surely been read to its end.
-            life.set_unread_body(has_body && !(is_post && response.status().is_success()));
-            if is_last || life.is_ending() {
+            state.set_unread_body(has_body && !(is_post && response.status().is_success()));
+            if state.retired().is_cancelled() {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }
-            Ok::<_, Infallible>(response)
+            Ok::<_, Infallible>(response.map(|body| in_flight.until_end_of(body, None)))
         })
     });
     let connection = http1::Builder::new()
-        .timer(HeadTimer::default())
-        .header_read_timeout(HEADER_READ_TIMEOUT)
+        .header_read_timeout(None)
         .max_headers(limits::MAX_HEADERS)
         .max_buf_size(limits::MAX_HEAD_BYTES)
         // A client may close its sending side after the request: the request is handled all the same.
@@ -56,12 +48,13 @@ where
     let mut connection = std::pin::pin!(connection);
     tokio::select! {
         biased;
-        () = end.stopped() => life.end(),
+        () = context.stopped() => watch.state.retire(),
         _ = connection.as_mut() => return,
+        _ = watch.given_up(MAX_SILENCE) => return,
     }
     // A graceful shutdown closes a connection on which no request is being handled, also if one is on its way. So wait for
     // one, whose response then says that it is the last.
-    let timeout = if life.had_requests() { LAST_REQUEST_TIMEOUT } else { FIRST_REQUEST_TIMEOUT };
+    let timeout = if watch.state.had_requests() { LAST_REQUEST_TIMEOUT } else { FIRST_REQUEST_TIMEOUT };
     tokio::select! {
         biased;
         _ = connection.as_mut() => return,
@@ -71,6 +64,6 @@ where
     tokio::select! {
         biased;
         _ = connection => {}
-        () = end.abort.cancelled() => {}
+        () = context.abort.cancelled() => {}
     }
 }

@@ -2,24 +2,16 @@
 //!
 //! It starts everything and stops everything; what a request or a task does is decided in the layers below.
 
-mod alerts;
+mod background;
 mod certificate;
-mod connection_activity;
-mod connection_life;
+mod client_stream;
+mod connection_watch;
 mod connections;
-mod flush_counts;
-mod head_timer;
 mod http1;
 mod http2;
-mod inherited;
-mod lingering;
 mod listeners;
 mod mailing;
-mod minimum_rate;
-mod open_files;
-mod prune;
 mod rebuild_site;
-mod record_notices;
 mod supervisor;
 
 use std::io;
@@ -36,10 +28,9 @@ use tokio_util::task::TaskTracker;
 
 use self::certificate::ServedCertificate;
 use self::connections::{ConnectionContext, Listener};
-pub use self::inherited::notify_service_manager;
-use self::listeners::{Listeners, ops_listener};
+pub use self::listeners::notify_service_manager;
+use self::listeners::{Listeners, OpenFileCaps, ops_listener};
 use self::mailing::OutgoingMail;
-use self::open_files::OpenFileCaps;
 use self::supervisor::Supervisor;
 use crate::acme::check_ca_file;
 use crate::actions::{
@@ -97,16 +88,20 @@ fn hint(address: SocketAddr, error: &io::Error) -> &'static str {
 /// A running service. Dropped without `stop`, it runs until the runtime ends.
 #[derive(Debug)]
 pub struct RunningService {
-    address: SocketAddr,
-    redirect_addresses: Vec<SocketAddr>,
-    ops_address: Option<SocketAddr>,
-    base_url: BaseUrl,
-    data_dir: PathBuf,
-    database: Database,
-    relay: Option<Relay>,
-    /// What does not work as it could.
-    notes: Vec<String>,
-    setup_steps: Vec<String>,
+    pub address: SocketAddr,
+    /// The addresses that redirect to https.
+    pub redirect_addresses: Vec<SocketAddr>,
+    /// The address of the ops listener, if there is one.
+    pub ops_address: Option<SocketAddr>,
+    pub base_url: BaseUrl,
+    pub data_dir: PathBuf,
+    pub database: Database,
+    /// The configured mail server.
+    pub relay: Option<Relay>,
+    /// What does not work as it could, one sentence each.
+    pub notes: Vec<String>,
+    /// What makers still have to do, in order, one sentence each.
+    pub setup_steps: Vec<String>,
     stop: CancellationToken,
     abort: CancellationToken,
     tasks: TaskTracker,
@@ -198,9 +193,9 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         supervisor.spawn_essential("ops_listen", connections::accept(listener, places, ops));
     }
     let restarting = Restarting { supervisor: &supervisor, app: &app, stop: &stop };
-    restarting.spawn("flush_counts", flush_counts::run);
-    restarting.spawn("prune", move |_, stop| prune::run(pruner.clone(), stop));
-    restarting.spawn("record_notices", |app, stop| record_notices::run(app.service().clone(), stop));
+    restarting.spawn("flush_counts", background::flush_counts);
+    restarting.spawn("prune", move |_, stop| background::prune(pruner.clone(), stop));
+    restarting.spawn("record_notices", |app, stop| background::record_notices(app.service().clone(), stop));
     if let Some(certificate) = certificate {
         restarting.spawn("certificate", move |_, stop| certificate.clone().follow(stop));
     }
@@ -208,7 +203,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     restarting.spawn("releases", move |app, stop| rebuild_site::follow_releases(followed.clone(), app, stop));
     if let Some(sender) = sender {
         let (alerts, new) = (alerts(&settings, &app, &facts), Arc::clone(&new_mail));
-        restarting.spawn("alerts", move |_, stop| alerts::run(alerts.clone(), Arc::clone(&new), stop));
+        restarting.spawn("alerts", move |_, stop| background::alert(alerts.clone(), Arc::clone(&new), stop));
         let abort = abort.clone();
         restarting.spawn("outbox", move |_, stop| {
             let (sender, new_mail, abort) = (Arc::clone(&sender), Arc::clone(&new_mail), abort.clone());
@@ -236,50 +231,9 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
 }
 
 impl RunningService {
-    pub const fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// The addresses that redirect to https.
-    pub fn redirect_addresses(&self) -> &[SocketAddr] {
-        &self.redirect_addresses
-    }
-
-    /// The address of the ops listener, if there is one.
-    pub const fn ops_address(&self) -> Option<SocketAddr> {
-        self.ops_address
-    }
-
-    pub const fn base_url(&self) -> &BaseUrl {
-        &self.base_url
-    }
-
     /// The releases that are served, as last read.
     pub fn catalog(&self) -> &ReleaseCatalog {
         self.app.catalog()
-    }
-
-    pub fn data_dir(&self) -> &Path {
-        &self.data_dir
-    }
-
-    pub const fn database(&self) -> &Database {
-        &self.database
-    }
-
-    /// The configured mail server.
-    pub const fn relay(&self) -> Option<&Relay> {
-        self.relay.as_ref()
-    }
-
-    /// What does not work as it could, one sentence each.
-    pub fn notes(&self) -> &[String] {
-        &self.notes
-    }
-
-    /// What makers still have to do, in order, one sentence each.
-    pub fn setup_steps(&self) -> &[String] {
-        &self.setup_steps
     }
 
     /// Rebuilds the site whenever its files change.

@@ -36,7 +36,7 @@ impl Supervisor {
     pub(super) fn spawn_essential(&self, name: &'static str, task: impl Future<Output = ()> + Send + 'static) {
         let supervisor = self.clone();
         self.tasks.spawn(async move {
-            let _ = catch_panic(name, task).await;
+            catch_panic(name, task).await;
             supervisor.ended(name);
         });
     }
@@ -45,7 +45,7 @@ impl Supervisor {
     pub(super) fn watch(&self, name: &'static str, task: JoinHandle<()>) -> JoinHandle<()> {
         let supervisor = self.clone();
         tokio::spawn(async move {
-            let _ = catch_panic(name, async { task.await.unwrap_or_default() }).await;
+            catch_panic(name, async { task.await.unwrap_or_default() }).await;
             supervisor.ended(name);
         })
     }
@@ -62,7 +62,7 @@ impl Supervisor {
         let stop = self.stop.clone();
         self.tasks.spawn(async move {
             loop {
-                let _ = catch_panic(name, start()).await;
+                catch_panic(name, start()).await;
                 if stop.run_until_cancelled(sleep(RESTART_DELAY)).await.is_none() {
                     return;
                 }
@@ -88,17 +88,15 @@ impl Supervisor {
     }
 }
 
-/// Returns an error if the task panics, which the panic hook has logged.
-async fn catch_panic(name: &'static str, task: impl Future<Output = ()>) -> Result<(), Box<dyn std::any::Any + Send>> {
+/// Runs a task until it ends or panics, which the panic hook has logged.
+async fn catch_panic(name: &'static str, task: impl Future<Output = ()>) {
     let task = async {
         test_panic(name);
         task.await;
     };
-    let result = AssertUnwindSafe(task).catch_unwind().await;
-    if result.is_err() {
+    if AssertUnwindSafe(task).catch_unwind().await.is_err() {
         tracing::error!(task = name, "a background task panicked");
     }
-    result
 }
 
 #[cfg(test)]

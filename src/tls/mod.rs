@@ -7,4 +7,4 @@ mod slot;
 mod validity;
 
 pub use certificate::{InvalidCertificate, SiteCertificate};
-pub use slot::{CertificateSlot, server_config};
+pub use slot::{CertificateSlot, SlotState, server_config};

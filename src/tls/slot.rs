@@ -10,22 +10,29 @@ use rustls::{Error, ServerConfig};
 use super::SiteCertificate;
 
 #[derive(Debug, Default)]
-pub struct CertificateSlot(RwLock<Option<Arc<SiteCertificate>>>);
+pub struct CertificateSlot(RwLock<SlotState>);
+
+#[derive(Clone, Debug, Default)]
+pub struct SlotState {
+    pub certificate: Option<Arc<SiteCertificate>>,
+    /// Why there is no newer certificate.
+    pub failure: Option<String>,
+}
 
 impl CertificateSlot {
-    pub fn replace(&self, certificate: SiteCertificate) {
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(Arc::new(certificate));
+    pub fn state(&self) -> SlotState {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub fn current(&self) -> Option<Arc<SiteCertificate>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    pub fn change(&self, change: impl FnOnce(&mut SlotState)) {
+        change(&mut self.0.write().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
-/// A client that asks for another name is refused. One that names none is served: it knows no better.
+/// A client that asks for another name is refused. One that names none is served.
 impl ResolvesServerCert for CertificateSlot {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let certificate = self.current()?;
+        let certificate = self.state().certificate?;
         let is_wanted = hello.server_name().is_none_or(|name| certificate.covers(name));
         is_wanted.then(|| certificate.certified_key())
     }

@@ -7,8 +7,10 @@ use porchlight::actions::{Alerts, CertificateStatus, ImageStore, NewestImage, Ou
 use porchlight::domain::base_url::BaseUrl;
 use porchlight::domain::mailbox::Mailbox;
 use porchlight::domain::relay::Relay;
+use porchlight::domain::time::Timestamp;
 use porchlight::mail::{MailAddress, Mailer};
 use porchlight::store::{Database as StoredIn, Store};
+use porchlight::tls::SiteCertificate;
 use serde_json::json;
 
 use crate::harness::{Database, MailServer, Program, ReceivedMail, Service, SmallDisk, each_migrated_database};
@@ -16,6 +18,15 @@ use crate::releases::live;
 
 const DAY: Duration = Duration::from_hours(24);
 const HOUR: Duration = Duration::from_hours(1);
+
+fn valid(begins: Timestamp, expires: Timestamp) -> SiteCertificate {
+    let time = |at: Timestamp| rcgen::date_time_ymd(1970, 1, 1) + Timestamp::from_unix_millis(0).until(at);
+    let mut params = rcgen::CertificateParams::new(vec!["troupe.example".to_owned()]).expect("a name");
+    (params.not_before, params.not_after) = (time(begins), time(expires));
+    let key = rcgen::KeyPair::generate().expect("a key");
+    let certificate = params.self_signed(&key).expect("a certificate");
+    SiteCertificate::from_pem(certificate.pem().as_bytes(), key.serialize_pem().as_bytes()).expect("a certificate")
+}
 
 /// An instance of the service, whose steps the test runs.
 struct Instance {
@@ -135,7 +146,7 @@ async fn one_mail_a_day_lists_everything_that_needs_a_hand() {
         database.execute(&letter).await;
         std::fs::remove_file(service.releases_dir().join("Troupe-1.4.0.dmg")).expect("a file");
         let certificate = one.alerts.certificate.as_ref().expect("a certificate");
-        certificate.in_use(now.before(DAY * 85), now.after(DAY * 5), Some("the authority is away".to_owned()));
+        certificate.in_use(valid(now.before(DAY * 85), now.after(DAY * 5)), Some("the authority is away".to_owned()));
 
         assert_eq!(one.step().await, 7);
         let mail = server.next_mail().await;
@@ -178,7 +189,7 @@ async fn a_day_on_which_nothing_is_wrong_has_no_mail() {
         let certificate = instance.alerts.certificate.as_ref().expect("a certificate");
         let now = service.clock.now();
         // An order that failed is repeated for weeks before that matters.
-        certificate.in_use(now.before(DAY * 79), now.after(DAY * 11), Some("the authority is away".to_owned()));
+        certificate.in_use(valid(now.before(DAY * 79), now.after(DAY * 11)), Some("the authority is away".to_owned()));
         back_up(service, "first");
         service.post("/api/contact", &json!({ "email": "ada@example.com", "message": "New." })).await.expect_ok();
         service.clock.advance(Duration::from_mins(59));
@@ -187,11 +198,11 @@ async fn a_day_on_which_nothing_is_wrong_has_no_mail() {
         service.clock.advance(DAY);
         // One that lasts six days is never valid for ten.
         let now = service.clock.now();
-        certificate.in_use(now.before(DAY * 4), now.after(DAY * 2), None);
+        certificate.in_use(valid(now.before(DAY * 4), now.after(DAY * 2)), None);
         assert_eq!(instance.step().await, 0);
         assert!(alerts(server).await.is_empty());
 
-        certificate.in_use(now.before(DAY * 80), now.after(DAY * 9 + HOUR * 23), None);
+        certificate.in_use(valid(now.before(DAY * 80), now.after(DAY * 9 + HOUR * 23)), None);
         assert_eq!(instance.step().await, 1, "ten days before its end");
         service.clock.advance(DAY);
         certificate.failed("the file is damaged".to_owned());

@@ -51,7 +51,7 @@ pub(super) async fn check_certificate(settings: &Settings, store: Option<&Store>
     let expires = certificate.expires();
     Some(if expires < now {
         Finding::failed(NAME, format!("The certificate from {from} expired on {}.", expires.date()))
-    } else if is_renewal_overdue(certificate.begins(), expires, now) {
+    } else if is_renewal_overdue(&certificate, now) {
         Finding::note(NAME, format!("The certificate from {from} expires on {}. Renew it before that.", expires.date()))
     } else {
         Finding::ok(NAME, format!("from {from}, valid until {}", expires.date()))

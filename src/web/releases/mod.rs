@@ -89,7 +89,7 @@ async fn respond(
     let mut response = match &redirect_url {
         Some(url) if method != Method::HEAD => {
             // The bucket's own error would be of no use to a visitor.
-            images.check_for_visitor(release).await?;
+            images.check(release).await?;
             redirect(url)
         }
         _ => image::respond(images, release, method, headers, permit).await?,

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::{assert_check, run};
-use crate::harness::dns::{Fault, NameServer, a, cname, txt};
+use crate::harness::dns::{NameServer, a, cname, txt};
 use crate::harness::{DkimKey, MailServer, Program};
 
 const NAME: &str = DkimKey::RECORD_NAME;
@@ -63,8 +63,7 @@ async fn receivers_that_do_not_verify_ed25519_are_noted() {
 
 #[tokio::test]
 async fn a_failed_lookup_is_reported_and_nothing_is_guessed() {
-    let name_server = NameServer::start(&[]);
-    let silent = name_server.address_behind(Fault::AllLost);
+    let silent = NameServer::silent();
     let (code, checks) = findings(&DkimKey::rsa().path(), &silent).await;
     assert_check(
         &checks,

@@ -2,7 +2,7 @@
 //! fail.
 
 use super::{assert_check, run};
-use crate::harness::dns::{Fault, NameServer, a, cname, mx, txt};
+use crate::harness::dns::{NameServer, a, cname, mx, txt};
 use crate::harness::{MailServer, Program};
 
 const DOMAIN: &str = "troupe.example";
@@ -137,36 +137,18 @@ async fn a_domain_of_any_script_is_looked_up_in_its_ascii_form() {
 }
 
 #[tokio::test]
-async fn a_record_that_is_too_long_for_a_datagram_is_looked_up_over_tcp() {
+async fn a_record_may_be_long() {
     let check = Check::new().await;
     let networks = (0..200).map(|number| format!("ip4:192.0.2.{number}")).collect::<Vec<_>>().join(" ");
     let name_server = NameServer::start(&replaced(&spf(), &[txt(DOMAIN, &format!("v=spf1 {networks} ~all"))]));
     check.finds("hello@troupe.example", &name_server.address(), "ok", "has SPF, DMARC");
-    let without_tcp = name_server.address_behind(Fault::NoTcp);
-    check.finds("hello@troupe.example", &without_tcp, "note", &format!("{without_tcp} cannot be reached"));
-}
-
-#[tokio::test]
-async fn only_the_response_of_the_server_to_the_query_counts() {
-    let check = Check::new().await;
-    let name_server = NameServer::start(&complete());
-    let address = name_server.address_behind(Fault::StrayResponses);
-    check.finds("hello@troupe.example", &address, "ok", "has SPF, DMARC");
-}
-
-#[tokio::test]
-async fn a_lost_query_is_repeated() {
-    let check = Check::new().await;
-    let name_server = NameServer::start(&complete());
-    let address = name_server.address_behind(Fault::FirstLost);
-    check.finds("hello@troupe.example", &address, "ok", "has SPF, DMARC");
 }
 
 #[tokio::test]
 async fn a_failed_lookup_is_reported_and_nothing_is_guessed() {
     let check = Check::new().await;
     let name_server = NameServer::start(&complete());
-    let silent = name_server.address_behind(Fault::AllLost);
+    let silent = NameServer::silent();
     for (domain, address, error) in [
         ("troupe.example", silent, "did not respond in time."),
         ("troupe.invalid", name_server.address(), "responded with an error: REFUSED."),

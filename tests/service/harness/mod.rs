@@ -186,7 +186,7 @@ impl Service {
     }
 
     pub fn address(&self) -> std::net::SocketAddr {
-        self.running.address()
+        self.running.address
     }
 
     /// `porchlight …` in the folder of this service, at the time that its clock shows.
@@ -206,17 +206,17 @@ impl Service {
 
     /// The address that redirects to https.
     pub fn redirect_address(&self) -> std::net::SocketAddr {
-        self.running.redirect_addresses()[0]
+        self.running.redirect_addresses[0]
     }
 
     /// The address of the ops listener.
     pub fn ops_address(&self) -> std::net::SocketAddr {
-        self.running.ops_address().expect("an ops listener")
+        self.running.ops_address.expect("an ops listener")
     }
 
     /// The public address that the service was configured with, which need not be where it listens.
     pub fn base_url(&self) -> &str {
-        self.running.base_url().as_str()
+        self.running.base_url.as_str()
     }
 
     pub async fn send(&self, method: Method, path: &str, headers: &[(&str, &str)], body: impl Into<Vec<u8>>) -> Answer {

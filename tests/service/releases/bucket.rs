@@ -303,24 +303,17 @@ async fn an_object_is_never_overwritten_by_another_image_of_the_same_version() {
 }
 
 #[tokio::test]
-async fn a_session_token_and_a_file_with_the_key_are_used() {
+async fn a_session_token_is_used() {
     let makers = Makers::on_sqlite("").await;
     makers.image(9);
-    std::fs::write(
-        makers.folder.path().join("credentials"),
-        "[site]\naws_access_key_id = key-of-the-tests\naws_secret_access_key = secret-of-the-tests\n\
-         aws_session_token = token-of-the-tests\n",
-    )
-    .unwrap();
-    let with_file = |arguments: &[&str]| {
+    let with_token = |arguments: &[&str]| {
         let mut command = makers.command(arguments);
-        command.env_remove("AWS_ACCESS_KEY_ID").env_remove("AWS_SECRET_ACCESS_KEY");
-        command.env("AWS_SHARED_CREDENTIALS_FILE", "credentials").env("AWS_PROFILE", "site");
+        command.env("AWS_SESSION_TOKEN", "token-of-the-tests");
         command
     };
-    let (code, output) = Program::run(with_file(&["release", "publish", "image.dmg", "--version", "1.4.0"]));
+    let (code, output) = Program::run(with_token(&["release", "publish", "image.dmg", "--version", "1.4.0"]));
     assert_eq!(code, 0, "{output}");
-    let site = Site::start(with_file(SERVE));
+    let site = Site::start(with_token(SERVE));
     let url = site.get(IMAGE).await.headers()["location"].to_str().unwrap().to_owned();
     assert!(url.contains("X-Amz-Security-Token=token-of-the-tests"), "{url}");
     assert_eq!(reqwest::get(&url).await.unwrap().status(), 200);

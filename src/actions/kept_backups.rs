@@ -1,11 +1,14 @@
-//! A folder of backups of which only the newest are kept.
+//! The backups there are: a folder of which only the newest are kept, and when the last one was made.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use std::{fs, io};
 
 use super::backup_folder::BackupFolder;
+use crate::domain::limits::MAX_BACKUP_AGE;
+use crate::domain::plural::quantity;
 use crate::domain::time::Timestamp;
+use crate::store::{Store, StoreFailure, Task};
 
 /// A backup that was begun longer ago and is not complete was interrupted.
 const INTERRUPTED_AFTER: Duration = Duration::from_hours(24);
@@ -59,4 +62,31 @@ fn name(time: Timestamp) -> String {
 fn time(name: &str) -> Option<Timestamp> {
     let (day, hour) = name.split_once('T')?;
     Timestamp::parse(&format!("{day}T{}", hour.replace('-', ":"))).filter(|time| self::name(*time) == name)
+}
+
+/// What to do if it is too long ago.
+pub const MAKE_A_BACKUP: &str =
+    "`porchlight backup FOLDER` makes one. If a timer or cron job does it, look why it failed.";
+
+#[derive(Clone, Copy, Debug)]
+pub struct LastBackup {
+    at: Timestamp,
+    now: Timestamp,
+}
+
+impl LastBackup {
+    /// Returns `None` if no backup was ever made: nobody expects one then.
+    pub async fn of(store: &Store, now: Timestamp) -> Result<Option<Self>, StoreFailure> {
+        Ok(store.last_time(Task::Backup).await?.map(|at| Self { at, now }))
+    }
+
+    pub fn is_overdue(&self) -> bool {
+        self.at.until(self.now) > MAX_BACKUP_AGE
+    }
+
+    /// A sentence without its full stop.
+    pub fn in_words(&self) -> String {
+        let days = self.at.until(self.now).as_secs() / (24 * 60 * 60);
+        format!("The last backup was made on {}, {} ago", self.at.date(), quantity(days, "day", "days"))
+    }
 }

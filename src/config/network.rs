@@ -1,0 +1,75 @@
+//! Settings of the ops listener, of the limits per client, and of the proxies that name clients.
+
+use std::net::SocketAddr;
+
+use super::text::Texts;
+use super::{InvalidSettings, Secret};
+use crate::domain::client::{TrustedProxies, parse_header_name, parse_networks};
+use crate::domain::limits::MIN_OPS_TOKEN_CHARS;
+
+/// A second, private HTTP listener for the dashboard, metrics and health.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ops {
+    pub listen: OpsListen,
+    pub token: Option<Secret>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpsListen {
+    Off,
+    /// The default address: the service starts without the listener if the port is in use.
+    IfFree(SocketAddr),
+    At(SocketAddr),
+}
+
+impl Ops {
+    pub(super) fn parse(texts: &mut Texts) -> Result<Self, InvalidSettings> {
+        let token = texts.parse("ops_token", parse_token)?;
+        let listen = texts.parse("ops_listen", |text| match (text, text.parse::<SocketAddr>()) {
+            ("off", _) => Ok(OpsListen::Off),
+            (_, Err(_)) => Err("it is neither `off` nor an address such as 127.0.0.1:8081"),
+            (_, Ok(address)) if !address.ip().is_loopback() && token.is_none() => {
+                Err("other machines could reach it; set `ops_token` as well")
+            }
+            (_, Ok(address)) => Ok(OpsListen::At(address)),
+        })?;
+        let default = OpsListen::IfFree(SocketAddr::from(([127, 0, 0, 1], 8081)));
+        Ok(Self { listen: listen.unwrap_or(default), token })
+    }
+}
+
+fn parse_token(text: &str) -> Result<Secret, String> {
+    if text.chars().count() < MIN_OPS_TOKEN_CHARS {
+        return Err(format!("it is shorter than {MIN_OPS_TOKEN_CHARS} characters and could be guessed"));
+    }
+    // Clients send it unchanged in a header.
+    if text.trim() != text || !text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+        return Err("it must be printable ASCII without surrounding spaces".to_owned());
+    }
+    Ok(Secret::new(text.to_owned()))
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClientSettings {
+    /// `None`: the client is the peer.
+    pub proxies: Option<TrustedProxies>,
+    /// Whether clients are limited.
+    pub limits: bool,
+}
+
+impl ClientSettings {
+    pub(super) fn parse(texts: &mut Texts) -> Result<Self, InvalidSettings> {
+        const HEADER: &str = "client_ip_header";
+        const NETWORKS: &str = "trusted_proxies";
+        let missing = |name, other| {
+            InvalidSettings::new(name, format!("it is missing, but `{other}` needs it; set both or neither"))
+        };
+        let proxies = match (texts.parse(HEADER, parse_header_name)?, texts.parse(NETWORKS, parse_networks)?) {
+            (Some(header), Some(networks)) => Some(TrustedProxies::new(header, networks)),
+            (None, None) => None,
+            (Some(_), None) => return Err(missing(NETWORKS, HEADER)),
+            (None, Some(_)) => return Err(missing(HEADER, NETWORKS)),
+        };
+        Ok(Self { proxies, limits: texts.switch("client_limits")? })
+    }
+}

@@ -1,0 +1,293 @@
+//! What a connection is doing, and when its client is given up on: it requests nothing, or takes too little of an answer.
+//!
+//! The same rules hold for HTTP/1.1, HTTP/2 and the handshake of TLS. A connection has one timer, which looks once a second at a
+//! few counters; a request sets no timer of its own. hyper would close neither an HTTP/2 connection on which nothing is
+//! requested nor one whose client takes nothing of a response.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody};
+use hyper::body::{Frame, SizeHint};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use crate::domain::limits::{
+    MAX_CONNECTION_AGE, MAX_REQUESTS_PER_CONNECTION, MIN_READ_BYTES_PER_SECOND, SLOW_READ_PERIOD,
+};
+use crate::web::ClientSlot;
+
+/// How long a client may be silent: before its first request, while the head of a request arrives, and after an answer.
+pub(super) const MAX_SILENCE: Duration = Duration::from_secs(10);
+/// How often the counters are looked at.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// The counters of a connection.
+#[derive(Debug, Default)]
+pub(super) struct ConnectionState {
+    requests: AtomicU32,
+    /// Requests whose response was not handed over yet.
+    in_flight: AtomicU32,
+    /// Bytes that the client has taken.
+    written: AtomicU64,
+    /// Whether a write waits for the client.
+    write_pending: AtomicBool,
+    unread_body: AtomicBool,
+    /// Cancelled when the connection takes no further request after the next one.
+    retired: CancellationToken,
+}
+
+impl ConnectionState {
+    /// Counts a request. The last one that the connection takes retires it.
+    pub(super) fn begin_request(self: &Arc<Self>) -> InFlight {
+        if self.requests.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_REQUESTS_PER_CONNECTION {
+            self.retire();
+        }
+        self.stay_in_use()
+    }
+
+    /// The connection is in use as long as the returned value exists.
+    pub(super) fn stay_in_use(self: &Arc<Self>) -> InFlight {
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        InFlight(Arc::clone(self))
+    }
+
+    pub(super) fn had_requests(&self) -> bool {
+        self.requests.load(Ordering::Relaxed) > 0
+    }
+
+    pub(super) fn retire(&self) {
+        self.retired.cancel();
+    }
+
+    pub(super) const fn retired(&self) -> &CancellationToken {
+        &self.retired
+    }
+
+    /// Whether the last request was answered while its body may still be arriving.
+    pub(super) fn may_have_unread_body(&self) -> bool {
+        self.unread_body.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn set_unread_body(&self, unread: bool) {
+        self.unread_body.store(unread, Ordering::Relaxed);
+    }
+
+    pub(super) fn record_write<E>(&self, result: &Poll<Result<usize, E>>) {
+        self.write_pending.store(result.is_pending(), Ordering::Relaxed);
+        if let Poll::Ready(Ok(count)) = result {
+            self.written.fetch_add(*count as u64, Ordering::Relaxed);
+        }
+    }
+}
+
+/// One request, until its response was handed over.
+#[derive(Debug)]
+pub(super) struct InFlight(Arc<ConnectionState>);
+
+impl InFlight {
+    /// Returns the body, during which the request counts, and which keeps the slot.
+    pub(super) const fn until_end_of(self, body: Body, slot: Option<ClientSlot>) -> InFlightBody {
+        InFlightBody { body, _in_flight: self, _slot: slot }
+    }
+}
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+pub(super) struct InFlightBody {
+    body: Body,
+    _in_flight: InFlight,
+    _slot: Option<ClientSlot>,
+}
+
+impl HttpBody for InFlightBody {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Why a client is given up on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum GivenUp {
+    /// It requests nothing, and takes nothing that is left of an answer.
+    Silent,
+    SlowReader,
+}
+
+/// The timer of a connection.
+#[derive(Debug)]
+pub(super) struct Watch {
+    pub state: Arc<ConnectionState>,
+    opened: Instant,
+    /// When the counters were last looked at, and what they were.
+    seen: Instant,
+    requests: u32,
+    written: u64,
+    silent_for: Duration,
+    /// For how long the client may still take nothing. Waiting for it uses this up, and what it takes adds to it, at the rate
+    /// that is required.
+    allowance: Duration,
+}
+
+impl Watch {
+    pub(super) fn begin() -> Self {
+        let now = Instant::now();
+        Self {
+            state: Arc::default(),
+            opened: now,
+            seen: now,
+            requests: 0,
+            written: 0,
+            silent_for: Duration::ZERO,
+            allowance: SLOW_READ_PERIOD,
+        }
+    }
+
+    /// Waits until the client has been silent for so long, or too slow. Retires the connection when it is old.
+    pub(super) async fn given_up(&mut self, max_silence: Duration) -> GivenUp {
+        loop {
+            sleep_until(self.seen + INTERVAL).await;
+            if self.opened.elapsed() >= MAX_CONNECTION_AGE {
+                self.state.retire();
+            }
+            self.look();
+            if self.allowance.is_zero() {
+                return GivenUp::SlowReader;
+            }
+            if self.silent_for >= max_silence {
+                return GivenUp::Silent;
+            }
+        }
+    }
+
+    fn look(&mut self) {
+        let ConnectionState { requests, in_flight, written, write_pending, .. } = &*self.state;
+        let (elapsed, now) = (self.seen.elapsed(), Instant::now());
+        let (requests, written) = (requests.load(Ordering::Relaxed), written.load(Ordering::Relaxed));
+        let taken = Duration::from_millis((written - self.written) * 1000 / MIN_READ_BYTES_PER_SECOND);
+        if in_flight.load(Ordering::Relaxed) > 0 || write_pending.load(Ordering::Relaxed) {
+            self.allowance = (self.allowance + taken).saturating_sub(elapsed).min(SLOW_READ_PERIOD);
+            self.silent_for = Duration::ZERO;
+        } else if requests != self.requests || taken >= elapsed {
+            // The end of the last answer may still be on its way. Less than this answers frames that a client sends to hold an
+            // HTTP/2 connection, such as pings.
+            self.silent_for = Duration::ZERO;
+        } else {
+            self.silent_for += elapsed;
+        }
+        (self.seen, self.requests, self.written) = (now, requests, written);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::{advance, sleep, timeout};
+
+    use super::*;
+
+    const KIB: u64 = MIN_READ_BYTES_PER_SECOND;
+
+    /// Lets a client take so many bytes at each interval, until it is given up on or an hour has passed.
+    async fn given_up_after(watch: &mut Watch, bytes: u64, interval: u64) -> Option<(GivenUp, u64)> {
+        let (state, start) = (Arc::clone(&watch.state), Instant::now());
+        let taking = async {
+            loop {
+                sleep(Duration::from_secs(interval)).await;
+                state.written.fetch_add(bytes, Ordering::Relaxed);
+            }
+        };
+        tokio::select! {
+            () = taking => None,
+            why = timeout(Duration::from_hours(1), watch.given_up(MAX_SILENCE)) => Some((why.ok()?, start.elapsed().as_secs())),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_without_requests_is_silent_though_single_frames_are_answered() {
+        for bytes in [0, 13, 60] {
+            let given_up = given_up_after(&mut Watch::begin(), bytes, 1).await;
+            assert_eq!(given_up, Some((GivenUp::Silent, 10)), "{bytes} bytes a second");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_end_of_a_response_may_take_some_time() {
+        assert_eq!(given_up_after(&mut Watch::begin(), 2 * KIB, 1).await, None);
+        assert_eq!(given_up_after(&mut Watch::begin(), 16 * KIB, 8).await, None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn silence_begins_after_the_last_request() {
+        let mut watch = Watch::begin();
+        for _ in 0..5 {
+            assert!(timeout(Duration::from_secs(8), watch.given_up(MAX_SILENCE)).await.is_err());
+            drop(watch.state.begin_request());
+        }
+        let request = watch.state.begin_request();
+        assert!(timeout(SLOW_READ_PERIOD * 9 / 10, watch.given_up(MAX_SILENCE)).await.is_err());
+        drop(request);
+        let (start, why) = (Instant::now(), watch.given_up(MAX_SILENCE).await);
+        assert_eq!(why, GivenUp::Silent);
+        assert!(start.elapsed() >= MAX_SILENCE && start.elapsed() <= MAX_SILENCE + 2 * INTERVAL);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_takes_too_little_of_an_answer_is_given_up_on() {
+        for (bytes, interval, seconds) in
+            [(0, 1, 30..=30), (1, 1, 30..=31), (900, 1, 200..=300), (20 * KIB, 29, 45..=60)]
+        {
+            let mut watch = Watch::begin();
+            let _request = watch.state.begin_request();
+            let (why, after) = given_up_after(&mut watch, bytes, interval).await.unwrap();
+            assert_eq!(why, GivenUp::SlowReader);
+            assert!(seconds.contains(&after), "{bytes} bytes every {interval} s: {after} s");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_is_fast_enough_may_take_any_time_and_pause() {
+        for (bytes, interval) in [(KIB, 1), (32 * KIB, 28)] {
+            let mut watch = Watch::begin();
+            watch.state.record_write::<()>(&Poll::Pending);
+            assert_eq!(given_up_after(&mut watch, bytes, interval).await, None, "{bytes} bytes every {interval} s");
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_is_retired_after_an_hour_or_many_requests() {
+        let mut watch = Watch::begin();
+        let _request = watch.state.stay_in_use();
+        advance(MAX_CONNECTION_AGE).await;
+        let _ = timeout(INTERVAL, watch.given_up(MAX_SILENCE)).await;
+        assert!(watch.state.retired().is_cancelled());
+
+        let state = Arc::new(ConnectionState::default());
+        for _ in 1..MAX_REQUESTS_PER_CONNECTION {
+            drop(state.begin_request());
+        }
+        assert!(!state.retired().is_cancelled());
+        drop(state.begin_request());
+        assert!(state.retired().is_cancelled());
+    }
+}
