@@ -136,7 +136,11 @@ async fn a_download_is_redirected_to_a_signed_url_of_the_bucket() {
 
         let (code, output) = makers.run(&["release", "withdraw", "1.4.0", "--yes"]);
         assert_eq!(code, 0, "{output}");
-        assert_eq!(site.get(IMAGE).await.status(), StatusCode::GONE);
+        wait_for("the withdrawal", async || {
+            let response = site.get(IMAGE).await;
+            (response.status() == StatusCode::GONE).then_some(())
+        })
+        .await;
         assert_eq!(makers.bucket.objects().len(), 1, "the object stays, as a file does");
     }
 }
