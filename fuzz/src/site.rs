@@ -7,7 +7,7 @@ use http::{HeaderMap, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use porchlight::actions::{
     CachedSummary, CountBuffer, ImageSource, ImageStore, NewRelease, NewestImage, ReleaseCatalog, ReleaseStore,
-    Service, UnconfiguredProxy, publish_release,
+    Service, publish_release,
 };
 use porchlight::clock::Clock;
 use porchlight::config::{RawSettings, Settings};
@@ -117,7 +117,6 @@ async fn start() -> (App, (String, Vec<u8>)) {
         cached_summary: CachedSummary::default(),
         confirm_updates: false,
         forwards_messages: false,
-        unconfigured_proxy: UnconfiguredProxy::default(),
     };
     let app = App::new(&settings, base_url, service, &content, 16).expect("the site builds");
     (app, (format!("/releases/{}", release.file), image))

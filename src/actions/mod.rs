@@ -37,7 +37,6 @@ mod start_download;
 mod statistics;
 mod suppress;
 mod tell_makers;
-mod unconfigured_proxy;
 mod unsubscribe;
 mod withdraw_release;
 
@@ -79,7 +78,6 @@ pub use start_download::{StartedDownload, start_download};
 pub use statistics::{StatisticsRange, statistics};
 pub use suppress::{suppress, unsuppress};
 pub use tell_makers::{MakerTeller, TellStep};
-pub use unconfigured_proxy::UnconfiguredProxy;
 pub use unsubscribe::{can_unsubscribe, ensure_unsubscribe_tokens, unsubscribe};
 pub use withdraw_release::{WithdrawFailure, withdraw_release};
 
@@ -101,7 +99,6 @@ pub struct Service {
     pub confirm_updates: bool,
     /// Whether a mail server is configured to which contact messages are forwarded.
     pub forwards_messages: bool,
-    pub unconfigured_proxy: UnconfiguredProxy,
 }
 
 /// Returns a version 7 UUID for the time `at`, so that ids sort by time.

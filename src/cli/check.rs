@@ -5,7 +5,6 @@ mod finding;
 mod https;
 mod mail;
 mod opt_ins;
-mod proxy;
 mod sender;
 mod site;
 mod storage;
@@ -19,7 +18,6 @@ use self::https::{check_certificate, check_https};
 use self::mail::check_mail;
 use self::opt_ins::check_opt_ins;
 pub(super) use self::opt_ins::opt_in_sentences;
-use self::proxy::check_proxy;
 use self::site::{check_images, check_release, check_site};
 use self::storage::{check_backup, check_bucket, check_database, check_disks};
 use super::{CommandFailure, base_url, block_on, print_json, print_line};
@@ -118,7 +116,6 @@ async fn run_checks(settings: &Settings, name_servers: &NameServers, deep: bool)
     if let Some(store) = store {
         findings.extend(check_opt_ins(settings, &store).await);
         findings.extend(check_backup(&store, Clock::System.now()).await);
-        findings.extend(check_proxy(settings, &store, Clock::System.now()).await);
         store.close().await;
     }
     let (https, mail) = tokio::join!(check_https(&base_url, Clock::System.now()), check_mail(settings, name_servers));

@@ -18,7 +18,6 @@ mod minimum_rate;
 mod open_files;
 mod prune;
 mod rebuild_site;
-mod record_notices;
 mod supervisor;
 mod tell_makers;
 
@@ -44,7 +43,7 @@ use self::supervisor::Supervisor;
 use crate::acme::check_ca_file;
 use crate::actions::{
     CachedSummary, CertificateOrders, CountBuffer, ImageStore, MakerTeller, NewestImage, Pruner, ReleaseCatalog,
-    Service, UnconfiguredProxy, delete_certificate_copy, setup_steps,
+    Service, delete_certificate_copy, setup_steps,
 };
 use crate::clock::Clock;
 use crate::config::{CertificateSource, InvalidSettings, Secret, Settings};
@@ -153,7 +152,6 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         cached_summary: CachedSummary::default(),
         confirm_updates: settings.confirm_updates,
         forwards_messages: settings.mail.is_some(),
-        unconfigured_proxy: UnconfiguredProxy::default(),
     };
     let caps = OpenFileCaps::of_process();
     let app = App::new(&settings, base_url.clone(), service, &content, caps.images)?;
@@ -188,7 +186,6 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let restarting = Restarting { supervisor: &supervisor, app: &app, stop: &stop };
     restarting.spawn("flush_counts", flush_counts::run);
     restarting.spawn("prune", move |_, stop| prune::run(pruner.clone(), stop));
-    restarting.spawn("record_notices", |app, stop| record_notices::run(app.service().clone(), stop));
     if let Some(certificate) = certificate {
         restarting.spawn("certificate", move |_, stop| certificate.clone().follow(stop));
     }

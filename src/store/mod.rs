@@ -25,7 +25,6 @@ mod letters;
 mod maker_mails;
 mod messages;
 mod migrations;
-mod notices;
 mod open_existing;
 mod outbox;
 mod outbox_changes;

@@ -113,11 +113,11 @@ impl App {
         permit
     }
 
-    /// Notes a request that came through a proxy which no setting names.
-    pub(crate) fn note_proxy(&self, peer: Peer, headers: &HeaderMap) {
+    /// Logs, once an hour, that a request came through a proxy which no setting names.
+    pub(crate) fn log_unconfigured_proxy(&self, peer: Peer, headers: &HeaderMap) {
         let Inner { service, limits, .. } = &*self.0;
         if limits.shows_unconfigured_proxy(peer, headers) {
-            service.unconfigured_proxy.seen(service.clock.now());
+            limits.log_unconfigured_proxy(service.clock.now());
         }
     }
 

@@ -33,7 +33,7 @@ where
     B: HttpBody<Data = Bytes, Error: Into<axum::BoxError>> + Send + 'static,
 {
     let exchange = Exchange::begin(&request);
-    app.note_proxy(peer, request.headers());
+    app.log_unconfigured_proxy(peer, request.headers());
     let built = app.built();
     let served = built.served.get_key_value(request.uri().path());
     if let Some((path, served)) = served

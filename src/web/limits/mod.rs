@@ -50,6 +50,7 @@ pub(crate) struct ClientLimits {
     requests: Arc<OpenCounts>,
     metrics: Metrics,
     log: [Hourly; Refusal::ALL.len()],
+    proxy_log: Hourly,
 }
 
 impl ClientLimits {
@@ -62,6 +63,7 @@ impl ClientLimits {
             requests: OpenCounts::new(MAX_REQUESTS_IN_FLIGHT_PER_CLIENT),
             metrics,
             log: Default::default(),
+            proxy_log: Hourly::default(),
         }
     }
 
@@ -123,6 +125,16 @@ impl ClientLimits {
             && proxies.is_none()
             && !peer.is_local()
             && forwarded::FORWARDING_HEADERS.iter().any(|name| headers.contains_key(*name))
+    }
+
+    /// Logs, once an hour, that there is such a proxy.
+    pub(crate) fn log_unconfigured_proxy(&self, now: Timestamp) {
+        if self.proxy_log.is_due(now) {
+            tracing::warn!(
+                "a request from a public address has a header that proxies add; if there is a proxy, set \
+                 `client_ip_header` and `trusted_proxies`, because the limits count all its clients as one"
+            );
+        }
     }
 
     /// Returns who sent the request; `None` if they are not limited.
