@@ -76,7 +76,6 @@ const WEB_LAYERS: [&[&str]; 9] = [
     // Handlers
     &[
         "api",
-        "confirmation",
         "forms",
         "mcp",
         "mcp::calls",
@@ -88,8 +87,7 @@ const WEB_LAYERS: [&[&str]; 9] = [
         "releases",
         "releases::image",
         "security_txt",
-        "token_page",
-        "unsubscribe",
+        "tokens",
     ],
     &["routes"],
     &["pipeline"],

@@ -51,8 +51,8 @@ use crate::domain::base_url::BaseUrl;
 use crate::domain::relay::Relay;
 use crate::site::{Content, SiteFacts, SiteFailure};
 use crate::store::{Database, Store, StoreFailure, Writer};
-use crate::web::App;
 use crate::web::ops::OpsAuth;
+use crate::web::{self, App};
 
 /// How long requests in progress may take after the stop signal.
 const REQUESTS_TIMEOUT: Duration = Duration::from_millis(6500);
@@ -167,8 +167,9 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         tasks: tasks.clone(),
     };
     let places = Arc::new(Semaphore::new(caps.public));
+    let router = web::router(&app);
     for listener in listeners.public {
-        let public = context_of(Listener::Public(app.clone()), tls.clone());
+        let public = context_of(Listener::Public(app.clone(), router.clone()), tls.clone());
         supervisor.spawn_essential("listen", connections::accept(listener, Arc::clone(&places), public));
     }
     for listener in listeners.redirect {

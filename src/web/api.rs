@@ -1,6 +1,6 @@
 //! Handlers of the JSON endpoints, and the checks that they share.
 
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::response::Response;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, LINK};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
@@ -27,7 +27,7 @@ use crate::domain::limits;
 const DEPRECATED_SINCE: HeaderValue = HeaderValue::from_static("@1794700800");
 
 /// Records the download and returns the URL of the newest disk image.
-pub(crate) async fn download(app: App, request: Request) -> Response {
+pub(crate) async fn download(State(app): State<App>, request: Request) -> Response {
     let via = via(&app, request.headers());
     respond(&app, ClientLimit::Signups, request, async |fields| {
         let order = parse_download_order(fields, via)?;
@@ -38,7 +38,7 @@ pub(crate) async fn download(app: App, request: Request) -> Response {
 }
 
 /// Puts the address on the deprecated waitlist.
-pub(crate) async fn waitlist(app: App, request: Request) -> Response {
+pub(crate) async fn waitlist(State(app): State<App>, request: Request) -> Response {
     let via = via(&app, request.headers());
     let mut response = respond(&app, ClientLimit::Signups, request, async |fields| {
         let order = parse_waitlist_order(fields, via)?;
@@ -51,7 +51,7 @@ pub(crate) async fn waitlist(app: App, request: Request) -> Response {
 }
 
 /// Stores a message to the makers.
-pub(crate) async fn contact(app: App, request: Request) -> Response {
+pub(crate) async fn contact(State(app): State<App>, request: Request) -> Response {
     respond(&app, ClientLimit::Messages, request, async |fields| {
         send_contact(app.service(), parse_contact_message(fields)?).await?;
         Ok(ContactResult { ok: true })
@@ -68,7 +68,7 @@ fn via(app: &App, headers: &HeaderMap) -> Via {
 }
 
 /// The fallback under `/api/`.
-pub(crate) fn not_found(app: &App, request: &Request) -> Response {
+pub(crate) async fn not_found(State(app): State<App>, request: Request) -> Response {
     let endpoints = ENDPOINTS.map(|endpoint| endpoint.path).join(", ");
     Problem::new(ErrorCode::NotFound, "No endpoint has this address.")
         .resolved_by(format!("Send a POST to one of these endpoints: {endpoints}."))

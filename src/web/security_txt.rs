@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use axum::body::Body;
+use axum::extract::State;
 use axum::response::Response;
 use http::HeaderValue;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE};
@@ -16,7 +17,7 @@ pub(crate) const PATH: &str = "/.well-known/security.txt";
 /// How long a copy stays valid if no day is set: less than a year, as the RFC recommends.
 const VALIDITY: Duration = Duration::from_hours(180 * 24);
 
-pub(crate) fn security_txt(app: &App) -> Response {
+pub(crate) async fn security_txt(State(app): State<App>) -> Response {
     let base_url = app.base_url();
     let contact = base_url.to(PageName::Contact.path());
     let expires = match app.built().site.facts.security_txt_expires {

@@ -1,7 +1,7 @@
 //! `POST /mcp`. The order of checks: method, origin, body, message, limit per client, protocol version.
 
 use axum::body::Body;
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::response::Response;
 use http::header::{ALLOW, CACHE_CONTROL, HeaderName, RETRY_AFTER};
 use http::request::Parts;
@@ -33,7 +33,7 @@ const CALL: &str = "tools/call";
 /// A message, or the error of an invalid one with its id.
 type ParsedMessage<'a> = Result<Message<'a>, (Id, RpcError)>;
 
-pub(crate) async fn endpoint(app: App, request: Request) -> Response {
+pub(crate) async fn endpoint(State(app): State<App>, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let origin = Origin::read(&head.headers, &app);
     let mut response = if head.method == Method::POST {

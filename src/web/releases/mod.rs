@@ -9,7 +9,7 @@ pub(crate) mod sample;
 pub(crate) mod size;
 
 use axum::body::Body;
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::response::Response;
 use http::header::{CACHE_CONTROL, CONTENT_RANGE, LOCATION, RANGE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
@@ -22,11 +22,11 @@ use crate::actions::{ImageFailure, ImageStore, NewestImage, latest_path};
 use crate::domain::release::Release;
 
 /// Redirects to the newest image.
-pub(crate) async fn latest(app: App, request: Request) -> Response {
+pub(crate) async fn latest(State(app): State<App>, request: Request) -> Response {
     let built = app.built();
     let name = &built.site.facts.name;
     if request.uri().path() != latest_path(name) {
-        return pages::fallback(&app, &request);
+        return pages::fallback(State(app), request).await;
     }
     let releases = app.service().catalog.current().await;
     match (&app.service().newest_image, releases.newest()) {
@@ -40,12 +40,12 @@ pub(crate) async fn latest(app: App, request: Request) -> Response {
 }
 
 /// Serves the image of one version.
-pub(crate) async fn image(app: App, request: Request) -> Response {
+pub(crate) async fn image(State(app): State<App>, request: Request) -> Response {
     let file = request.uri().path().rsplit('/').next().unwrap_or_default();
     let releases = app.service().catalog.current().await;
     let Some(release) = releases.find_file(file).filter(|release| request.uri().path() == listing::path(release))
     else {
-        return pages::fallback(&app, &request);
+        return pages::fallback(State(app), request).await;
     };
     if release.withdrawn.is_some() {
         let latest = app.service().newest_image.url();
