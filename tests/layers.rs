@@ -57,18 +57,7 @@ const WEB_LAYERS: [&[&str]; 9] = [
     // One ready-made response
     &["served"],
     // What is built once
-    &[
-        "discovery::*",
-        "mcp::results",
-        "mcp::server_info",
-        "mcp::tools",
-        "reference",
-        "releases::feeds",
-        "releases::files",
-        "releases::listing",
-        "releases::sample",
-        "releases::size",
-    ],
+    &["discovery::*", "mcp::results", "mcp::server_info", "mcp::tools", "reference", "releases::files"],
     // All of it together
     &["built_site"],
     // State

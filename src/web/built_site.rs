@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 
-use super::mcp::results::{NewestDownload, ToolResults};
+use super::mcp::results::ToolResults;
 use super::mcp::server_info::ServerInfo;
 use super::metrics::RouteDurations;
-use super::releases::files::release_files;
-use super::releases::sample::Sample;
+use super::releases::files::{Sample, release_files};
 use super::served::Served;
 use super::{discovery, reference};
 use crate::actions::NewestImage;
@@ -75,11 +74,7 @@ impl BuiltSite {
             unsubscribe: Served::private_page(&site.unsubscribe),
             unsubscribed: Served::private_page(&site.unsubscribed),
             never_again: Served::private_page(&site.never_again),
-            tool_results: ToolResults::new(
-                &site.facts,
-                base_url,
-                &NewestDownload::new(newest_image, releases, sample.as_ref()),
-            ),
+            tool_results: ToolResults::new(&site.facts, base_url, newest_image, releases, sample.as_ref()),
             server_info,
             site,
         })

@@ -18,7 +18,7 @@ use tower_service::Service as _;
 use super::app::App;
 use super::built_site::ServedPath;
 use super::headers;
-use super::log::method_name;
+use super::log::{method_name, micros};
 use super::metrics::RouteDurations;
 use super::problem::{ErrorCode, Problem};
 use super::redirect::redirect_host;
@@ -27,7 +27,6 @@ use super::routes::routes;
 use crate::config::test_panic;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::client::Peer;
-use crate::logging;
 
 /// How the log and the metrics name paths that have no route. They never get a path as it was sent.
 const UNKNOWN_ROUTE: &str = "*";
@@ -148,8 +147,7 @@ impl Exchange {
             Some(durations) if status == 200 => app.metrics().record_success(route, durations, elapsed),
             _ => app.metrics().record_request(route, status, elapsed),
         }
-        let micros = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
-        logging::request(method, route, status, micros);
+        tracing::info!(method, route, status, micros = micros(elapsed), "request");
         response
     }
 }

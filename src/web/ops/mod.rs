@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::app::App;
 use super::headers;
-use super::log::method_name;
+use super::log::{method_name, micros};
 use super::response::{catch_panic_in, method_not_allowed, text_response};
 use crate::actions::{CertificateStatus, readiness};
 use crate::config::test_panic;
@@ -54,7 +54,7 @@ pub async fn handle(app: App, auth: OpsAuth, request: Request) -> Response {
     response.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     let (method, route, status) = (method_name(&head.method), route(head.uri.path()), response.status().as_u16());
     if status != 200 || !POLLED_PATHS.contains(&route) {
-        tracing::info!(%method, route, status, micros = started.elapsed().as_micros(), "ops request");
+        tracing::info!(%method, route, status, micros = micros(started.elapsed()), "ops request");
     }
     response
 }
