@@ -17,15 +17,18 @@ use super::refusal::Refusal;
 use crate::domain::reader::Reader;
 use crate::domain::version::Version;
 
+/// The name of a label, and its value.
+type Label = (&'static str, &'static str);
+
 /// Cheap to clone. Clones share the same counters.
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
     requests: Family<RequestLabels, Histogram>,
-    tool_calls: Family<CallLabels, Counter>,
-    initializations: Family<ClientLabels, Counter>,
-    images: Family<ImageLabels, Counter>,
+    tool_calls: Family<[Label; 2], Counter>,
+    initializations: Family<[Label; 1], Counter>,
+    images: Family<[(&'static str, String); 1], Counter>,
     refused: Arc<[AtomicU64; Refusal::ALL.len()]>,
-    task_restarts: Family<TaskLabels, Counter>,
+    task_restarts: Family<[Label; 1], Counter>,
 }
 
 /// The durations of successful requests of one route, looked up when it is first requested: that takes longer than to record
@@ -37,27 +40,6 @@ pub(crate) struct RouteDurations(OnceLock<Histogram>);
 struct RequestLabels {
     route: String,
     status: u16,
-}
-
-#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct CallLabels {
-    tool: &'static str,
-    client: &'static str,
-}
-
-#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct ClientLabels {
-    client: &'static str,
-}
-
-#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct ImageLabels {
-    version: String,
-}
-
-#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct TaskLabels {
-    task: &'static str,
 }
 
 impl Metrics {
@@ -88,15 +70,15 @@ impl Metrics {
     }
 
     pub(crate) fn record_tool_call(&self, tool: &'static str, client: Reader) {
-        self.tool_calls.get_or_create(&CallLabels { tool, client: client.name() }).inc();
+        self.tool_calls.get_or_create(&[("tool", tool), ("client", client.name())]).inc();
     }
 
     pub(crate) fn record_initialization(&self, client: Reader) {
-        self.initializations.get_or_create(&ClientLabels { client: client.name() }).inc();
+        self.initializations.get_or_create(&[("client", client.name())]).inc();
     }
 
     pub(crate) fn record_image(&self, version: &Version) {
-        self.images.get_or_create(&ImageLabels { version: version.to_string() }).inc();
+        self.images.get_or_create(&[("version", version.to_string())]).inc();
     }
 
     pub(crate) fn record_refusal(&self, refusal: Refusal) {
@@ -109,7 +91,7 @@ impl Metrics {
     }
 
     pub(crate) fn record_task_restart(&self, task: &'static str) {
-        self.task_restarts.get_or_create(&TaskLabels { task }).inc();
+        self.task_restarts.get_or_create(&[("task", task)]).inc();
     }
 
     pub(crate) fn register(&self, registry: &mut Registry) {

@@ -10,7 +10,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use futures_util::FutureExt as _;
 use futures_util::future::{Either, ready};
-use http::header::{CONNECTION, CONTENT_LENGTH};
+use http::header::{CONNECTION, CONTENT_LENGTH, STRICT_TRANSPORT_SECURITY};
 use http::{HeaderValue, Method, StatusCode};
 use tokio::time::Instant;
 use tower_service::Service as _;
@@ -137,7 +137,9 @@ impl Exchange {
     fn end(self, app: &App, route: &str, durations: Option<&RouteDurations>, mut response: Response) -> Response {
         let Self { started, method, has_body } = self;
         headers::add_security_headers(response.headers_mut());
-        app.hsts().add(response.headers_mut());
+        if let Some(hsts) = app.hsts() {
+            response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, hsts.clone());
+        }
         // No handler has read the body, so the connection will be closed: the client must not reuse it.
         if has_body && matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));

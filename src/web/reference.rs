@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 use super::endpoints::{API_VERSION, DOWNLOAD, Endpoint, endpoints, parse_download_order};
 use super::fields::Fields;
-use super::limits::ClientLimit;
 use super::mcp::server_info::VERSIONS;
 use super::mcp::tools::TOOLS;
 use super::problem::ErrorCode;
+use super::refusal::ClientLimit;
 use super::releases::files::{Sample, release_view};
 use crate::actions::NewestImage;
 use crate::domain::base_url::BaseUrl;

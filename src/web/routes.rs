@@ -9,7 +9,7 @@ use super::app::App;
 use super::endpoints::{CONTACT, DOWNLOAD, WAITLIST};
 use super::mcp::{self, server_info};
 use super::response::method_not_allowed;
-use super::{api, forms, pages, releases, security_txt, tokens};
+use super::{api, forms, pages, releases, tokens};
 use crate::site::PageName;
 
 pub(super) fn routes() -> Router<App> {
@@ -31,7 +31,7 @@ pub(super) fn routes() -> Router<App> {
         .route("/unsubscribe/{token}", any(tokens::unsubscribe_page))
         .route("/confirm/{token}", any(tokens::confirmation_page))
         // Security researchers
-        .route(security_txt::PATH, get(security_txt::security_txt))
+        .route(pages::SECURITY_TXT, get(pages::security_txt))
         .method_not_allowed_fallback(async || method_not_allowed("GET, HEAD"))
         .fallback(pages::fallback)
 }

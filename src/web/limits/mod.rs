@@ -4,10 +4,8 @@
 //! ops listener limits them, too.
 //! An address is used for this alone. It is neither stored nor logged.
 
-mod buckets;
-mod client_limit;
+mod counts;
 mod forwarded;
-mod open_counts;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,11 +13,10 @@ use std::time::Duration;
 use http::HeaderMap;
 use http::request::Parts;
 
-use self::buckets::Buckets;
-use self::open_counts::OpenCounts;
+use self::counts::{Buckets, OpenCounts};
 use super::metrics::Metrics;
 use super::problem::Problem;
-use super::refusal::Refusal;
+use super::refusal::{ClientLimit, Refusal};
 use crate::config::ClientSettings;
 use crate::domain::client::{Client, Peer};
 use crate::domain::hourly::Hourly;
@@ -28,8 +25,7 @@ use crate::domain::limits::{
 };
 use crate::domain::time::Timestamp;
 
-pub(crate) use self::client_limit::ClientLimit;
-pub use self::open_counts::ClientSlot;
+pub use self::counts::ClientSlot;
 
 /// A client that has exceeded a limit. The handler decides whether that or an earlier check decides the response.
 #[derive(Debug)]
