@@ -6,7 +6,6 @@ import json
 import socket
 import threading
 import time
-import urllib.request
 
 from service import CurlFailed, curl, digest, expect, trusting, wait_until
 
@@ -173,14 +172,6 @@ def unlimited(visit):
     answers = [visit.message(ADA) for _ in range(2 * AT_ONCE)]
     expect(all(answer.status == 200 for answer in answers), f"not all are served: {[answer.status for answer in answers]}")
     return "no client is limited"
-
-
-def readiness(expected):
-    """/readyz is 200, and its part `proxy` has the expected text."""
-    with urllib.request.urlopen("http://127.0.0.1:8081/readyz", timeout=10) as answer:
-        said = json.load(answer)["parts"]["proxy"]
-    expect(said == expected if expected == "ok" else expected in said, f"/readyz says of the proxy: {said}")
-    return f"/readyz says of the proxy: {said}"
 
 
 def connect(root, source, timeout=30):

@@ -81,7 +81,7 @@ enum Command {
         #[arg(long, value_parser = AppName::parse)]
         name: AppName,
     },
-    /// Check the setup: settings, database, disk, site, release, proxy, https, mail, sender, dkim
+    /// Check the setup: settings, database, disk, site, release, https, mail, sender, dkim
     #[command(before_help = check::EXAMPLES)]
     Check(CheckArguments),
     /// Ask the running service on this machine whether it is well; for containers and scripts

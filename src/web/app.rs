@@ -2,17 +2,17 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use http::HeaderMap;
 use http::request::Parts;
+use http::{HeaderMap, HeaderValue};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::built_site::BuiltSite;
-use super::headers::Hsts;
-use super::limits::{ClientLimit, ClientLimits, ClientSlot, OverLimit};
+use super::headers::hsts;
+use super::initiator::reader_of;
+use super::limits::{ClientLimits, ClientSlot, OverLimit};
 use super::metrics::Metrics;
 use super::problem::Problem;
-use super::reader::reader_of;
-use super::refusal::Refusal;
+use super::refusal::{ClientLimit, Refusal};
 use crate::actions::{ReleaseCatalog, Service};
 use crate::config::Settings;
 use crate::domain::base_url::BaseUrl;
@@ -31,7 +31,7 @@ struct Inner {
     base_url: BaseUrl,
     allowed_origins: Vec<String>,
     policies: Policies,
-    hsts: Hsts,
+    hsts: Option<HeaderValue>,
     also_hosts: Vec<HostName>,
     answers_challenges: bool,
     built: RwLock<Arc<BuiltSite>>,
@@ -53,7 +53,7 @@ impl App {
         let policies = Policies::from_settings(settings);
         let built = BuiltSite::new(content, &base_url, &service.newest_image, &releases, &policies)?;
         let metrics = Metrics::new();
-        let hsts = Hsts::new(&base_url, settings.hsts_subdomains);
+        let hsts = hsts(&base_url, settings.hsts_subdomains);
         Ok(Self(Arc::new(Inner {
             hsts,
             also_hosts: settings.also_hosts.clone(),
@@ -113,11 +113,11 @@ impl App {
         permit
     }
 
-    /// Notes a request that came through a proxy which no setting names.
-    pub(crate) fn note_proxy(&self, peer: Peer, headers: &HeaderMap) {
+    /// Logs, once an hour, that a request came through a proxy which no setting names.
+    pub(crate) fn log_unconfigured_proxy(&self, peer: Peer, headers: &HeaderMap) {
         let Inner { service, limits, .. } = &*self.0;
         if limits.shows_unconfigured_proxy(peer, headers) {
-            service.unconfigured_proxy.seen(service.clock.now());
+            limits.log_unconfigured_proxy(service.clock.now());
         }
     }
 
@@ -156,8 +156,9 @@ impl App {
         self.0.also_hosts.iter().any(|further| further.is_host_of(host))
     }
 
-    pub(crate) fn hsts(&self) -> Hsts {
-        self.0.hsts
+    /// `Strict-Transport-Security`, if the site is served over https.
+    pub(crate) fn hsts(&self) -> Option<&HeaderValue> {
+        self.0.hsts.as_ref()
     }
 
     pub(crate) fn base_url(&self) -> &BaseUrl {
