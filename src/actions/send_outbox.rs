@@ -99,7 +99,8 @@ impl OutboxSender {
     /// Sends what is due over one connection, at most `MAX_MAILS_PER_STEP` emails.
     pub async fn step(&self) -> Result<SendStep, Failure> {
         let mut connection = None;
-        let step = self.send_due(&mut connection).await;
+        // Boxed, because it is large.
+        let step = Box::pin(self.send_due(&mut connection)).await;
         if let Some(connection) = connection {
             connection.close().await;
         }

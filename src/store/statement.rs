@@ -154,10 +154,8 @@ impl Target<'_> {
         if rows.is_empty() {
             return Ok(Rows::default());
         }
-        let (text, arguments) = match self.is_sqlite() {
-            true => statement.for_sqlite(values, rows),
-            false => statement.for_postgres(values, &rows),
-        };
+        let (text, arguments) =
+            if self.is_sqlite() { statement.for_sqlite(values, rows) } else { statement.for_postgres(values, &rows) };
         self.run_text(AssertSqlSafe(text).into_sql_str(), arguments).await
     }
 
