@@ -3,8 +3,8 @@
 //! Every label has a small, fixed set of values: known routes, published versions, known readers.
 //! Nothing that a caller sent becomes a label.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -31,11 +31,6 @@ pub(crate) struct Metrics {
     task_restarts: Family<[Label; 1], Counter>,
 }
 
-/// The durations of successful requests of one route, looked up when it is first requested: that takes longer than to record
-/// one.
-#[derive(Debug, Default)]
-pub(crate) struct RouteDurations(OnceLock<Histogram>);
-
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
 struct RequestLabels {
     route: String,
@@ -54,19 +49,11 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn record_request(&self, route: &str, status: u16, elapsed: Duration) {
-        self.durations(route, status).observe(elapsed.as_secs_f64());
-    }
-
-    /// As [`Self::record_request`] with the status 200.
-    pub(crate) fn record_success(&self, route: &str, durations: &RouteDurations, elapsed: Duration) {
-        durations.0.get_or_init(|| self.durations(route, 200)).observe(elapsed.as_secs_f64());
-    }
-
     /// Assets share one label, because their names change with their content.
-    fn durations(&self, route: &str, status: u16) -> Histogram {
+    pub(crate) fn record_request(&self, route: &str, status: u16, elapsed: Duration) {
         let route = if route.starts_with("/assets/") { "/assets/*" } else { route };
-        self.requests.get_or_create(&RequestLabels { route: route.to_owned(), status }).clone()
+        let labels = RequestLabels { route: route.to_owned(), status };
+        self.requests.get_or_create(&labels).observe(elapsed.as_secs_f64());
     }
 
     pub(crate) fn record_tool_call(&self, tool: &'static str, client: Reader) {

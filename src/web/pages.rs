@@ -19,7 +19,7 @@ const VALIDITY: Duration = Duration::from_hours(180 * 24);
 /// Responds 404, or for a page or file that was requested with an unsupported method, 405.
 pub(crate) async fn fallback(State(app): State<App>, request: Request) -> Response {
     let built = app.built();
-    let served = built.served.get(request.uri().path()).map_or(&built.not_found, |path| &path.served);
+    let served = built.served.get(request.uri().path()).unwrap_or(&built.not_found);
     served.respond(request.method(), request.headers())
 }
 

@@ -16,10 +16,8 @@ use tokio::time::Instant;
 use tower_service::Service as _;
 
 use super::app::App;
-use super::built_site::ServedPath;
 use super::headers;
 use super::log::{method_name, micros};
-use super::metrics::RouteDurations;
 use super::problem::{ErrorCode, Problem};
 use super::redirect::redirect_host;
 use super::response::{catch_panic, catch_panic_in, text_response};
@@ -67,7 +65,7 @@ fn read_page<B: HttpBody>(app: &App, request: &http::Request<B>) -> Option<Respo
     }
     let exchange = Exchange::begin(request);
     let built = app.built();
-    let (path, ServedPath { served, durations }) = built.served.get_key_value(request.uri().path())?;
+    let (path, served) = built.served.get_key_value(request.uri().path())?;
     let respond = || {
         test_panic("request");
         redirect_or_refuse(app, request)
@@ -80,14 +78,14 @@ fn read_page<B: HttpBody>(app: &App, request: &http::Request<B>) -> Option<Respo
     {
         app.count_read(reading, request.headers());
     }
-    Some(exchange.end(app, path, Some(durations), response))
+    Some(exchange.end(app, path, response))
 }
 
 /// Refuses a request of a client that has too many in flight, and logs it.
 pub fn refuse_in_flight<B: HttpBody>(app: &App, request: &http::Request<B>) -> Response {
     let exchange = Exchange::begin(request);
     let response = Problem::over_limit(Duration::from_secs(1)).respond(app.base_url(), request.uri().path());
-    exchange.end(app, UNKNOWN_ROUTE, None, response)
+    exchange.end(app, UNKNOWN_ROUTE, response)
 }
 
 /// Responds to what is not a read of a page or file.
@@ -106,7 +104,7 @@ async fn respond_by_route(State(app): State<App>, request: Request, next: Next) 
     let built = app.built();
     let served = || built.served.get_key_value(uri.path()).map(|(path, _)| path.as_str());
     let route = route.as_ref().map(MatchedPath::as_str).or_else(served);
-    exchange.end(&app, route.unwrap_or(UNKNOWN_ROUTE), None, response)
+    exchange.end(&app, route.unwrap_or(UNKNOWN_ROUTE), response)
 }
 
 /// Returns the response if the request names no host, several, another one of the site, or no path.
@@ -134,7 +132,7 @@ impl Exchange {
     }
 
     /// Completes the response and records the request.
-    fn end(self, app: &App, route: &str, durations: Option<&RouteDurations>, mut response: Response) -> Response {
+    fn end(self, app: &App, route: &str, mut response: Response) -> Response {
         let Self { started, method, has_body } = self;
         headers::add_security_headers(response.headers_mut());
         if let Some(hsts) = app.hsts() {
@@ -145,10 +143,7 @@ impl Exchange {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         let (status, elapsed) = (response.status().as_u16(), started.elapsed());
-        match durations {
-            Some(durations) if status == 200 => app.metrics().record_success(route, durations, elapsed),
-            _ => app.metrics().record_request(route, status, elapsed),
-        }
+        app.metrics().record_request(route, status, elapsed);
         tracing::info!(method, route, status, micros = micros(elapsed), "request");
         response
     }

@@ -105,7 +105,7 @@ fn serif() -> Response {
 fn asset(app: &App, path: &str, head: &Parts) -> Option<Response> {
     let built = app.built();
     let served = built.served.get(path).filter(|_| path.starts_with("/assets/"))?;
-    Some(served.served.respond(&head.method, &head.headers))
+    Some(served.respond(&head.method, &head.headers))
 }
 
 /// Responds with 200 if this instance can do its work, otherwise with 503. Either way, the body has a
