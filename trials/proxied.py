@@ -6,7 +6,6 @@ import json
 import socket
 import threading
 import time
-import urllib.request
 
 from service import CurlFailed, curl, digest, expect, trusting, wait_until
 
@@ -175,12 +174,12 @@ def unlimited(visit):
     return "no client is limited"
 
 
-def readiness(expected):
-    """/readyz is 200, and its part `proxy` has the expected text."""
-    with urllib.request.urlopen("http://127.0.0.1:8081/readyz", timeout=10) as answer:
-        said = json.load(answer)["parts"]["proxy"]
-    expect(said == expected if expected == "ok" else expected in said, f"/readyz says of the proxy: {said}")
-    return f"/readyz says of the proxy: {said}"
+def logged(service, expected):
+    """Whether the log of this run says that there is a proxy which no setting names."""
+    said = b"has a header that proxies add" in service.log.read_bytes()[service.log_start:]
+    sentence = f"the log {'names' if said else 'does not name'} a proxy without settings"
+    expect(said == expected, sentence)
+    return sentence
 
 
 def connect(root, source, timeout=30):

@@ -31,7 +31,6 @@ mod setup_steps;
 mod start_download;
 mod statistics;
 mod suppress;
-mod unconfigured_proxy;
 mod unsubscribe;
 mod withdraw_release;
 
@@ -68,7 +67,6 @@ pub use setup_steps::{MAIL_STEP, address_step, setup_steps};
 pub use start_download::{StartedDownload, start_download};
 pub use statistics::{StatisticsRange, statistics};
 pub use suppress::{suppress, unsuppress};
-pub use unconfigured_proxy::UnconfiguredProxy;
 pub use unsubscribe::{can_unsubscribe, ensure_unsubscribe_tokens, unsubscribe};
 pub use withdraw_release::{WithdrawFailure, withdraw_release};
 
@@ -90,7 +88,6 @@ pub struct Service {
     pub confirm_updates: bool,
     /// Whether a mail server is configured to which contact messages are forwarded.
     pub forwards_messages: bool,
-    pub unconfigured_proxy: UnconfiguredProxy,
 }
 
 /// Returns a version 7 UUID for the time `at`, so that ids sort by time.

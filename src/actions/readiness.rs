@@ -54,7 +54,6 @@ pub async fn readiness(service: &Service) -> Vec<ReadinessCheck> {
         check("writer", writer, true),
         check("newest_image", image, is_local),
         check("outbox", outbox, false),
-        check("proxy", service.unconfigured_proxy.problem(), false),
     ];
     checks.into_iter().chain(certificate).collect()
 }

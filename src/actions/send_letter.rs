@@ -23,9 +23,7 @@ use crate::domain::letter::Letter;
 use crate::domain::limits::MAX_CONSECUTIVE_REFUSALS;
 use crate::domain::time::Timestamp;
 use crate::domain::unsubscribe::UNSUBSCRIBE_PATH;
-use crate::mail::{
-    LetterMail, Mail, MailAddress, Mailer, RejectedMailboxesMail, SendFailure, SmtpConnection, UnsupportedAddress,
-};
+use crate::mail::{Mail, MailAddress, MailParts, Mailer, SendFailure, SmtpConnection, UnsupportedAddress};
 use crate::site::{LetterRecipient, LetterTemplate, RenderedLetter, SiteFailure};
 use crate::store::{ClaimedRecipient, LetterClaim, LetterOutcome, Store};
 
@@ -219,9 +217,8 @@ impl LetterSender {
     /// Sends a mail to the makers, to see whether the mail server rejects all recipients or only those so far.
     async fn mail_makers(&mut self) -> Result<LetterStep, LetterFailure> {
         let now = self.clock.now();
-        let notice =
-            RejectedMailboxesMail { id: new_id(now), to: &self.contact_to, letter: &self.letter.subject, at: now };
-        let mail = self.mailer.compose_rejected_mailboxes(&notice);
+        let (id, letter) = (new_id(now), &self.letter.subject);
+        let mail = self.mailer.compose_rejected_mailboxes(id, letter, &self.contact_to, now);
         let result = match self.connection().await {
             Ok(mut connection) => {
                 let result = connection.send(&mail).await;
@@ -303,14 +300,10 @@ pub fn compose_copy(
     at: Timestamp,
 ) -> Option<Mail> {
     let to = MailAddress::from_email(email).ok()?;
-    Some(mailer.compose_letter(&LetterMail {
-        id: new_id(at),
-        to: &to,
-        subject,
-        text: &rendered.text,
-        html: &rendered.html,
-        unsubscribe_url: &recipient.unsubscribe_url,
+    Some(mailer.compose(&MailParts {
+        html: Some(&rendered.html),
+        unsubscribe_url: Some(&recipient.unsubscribe_url),
         bounce_tag,
-        at,
+        ..MailParts::new(new_id(at), &to, subject, &rendered.text, at)
     }))
 }

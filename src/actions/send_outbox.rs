@@ -37,7 +37,7 @@ use crate::domain::contact::{mail_interval, retry_delay};
 use crate::domain::limits::{FORWARD_RETRY_PERIOD, MAX_DIGEST_MESSAGES};
 use crate::domain::maker_mail::{MakerMailKind, RecentMails};
 use crate::domain::time::Timestamp;
-use crate::mail::{ConfirmationMail, Mail, MailAddress, Mailer, SendFailure, SmtpConnection, UnsupportedAddress};
+use crate::mail::{Mail, MailAddress, MailParts, Mailer, SendFailure, SmtpConnection, UnsupportedAddress};
 use crate::site::{ConfirmationRequest, ConfirmationTemplate};
 use crate::store::{ConfirmationLease, DeliveryFailure, LeasedConfirmation, MailKind, MessageLease, Store};
 
@@ -135,7 +135,8 @@ impl OutboxSender {
         if alert_due.is_some_and(|due| due <= now) {
             let lease = new_id(now);
             if let Some(alert) = self.store.lease_alert(lease, now, now.after(LEASE_DURATION)).await? {
-                let mail = self.mailer.compose_alert(alert.id, &alert.subject, &alert.text, &self.to, alert.at);
+                let mail =
+                    self.mailer.compose(&MailParts::new(alert.id, &self.to, &alert.subject, &alert.text, alert.at));
                 let (kind, tries) = (MailKind::Alert, alert.tries);
                 return Ok(Next::Send(LeasedMail { kind, lease, mail, messages: 1, tries, is_repeat: tries > 0 }));
             }
@@ -238,14 +239,8 @@ impl OutboxSender {
             url: texts.base_url.to(&leased.token.path(CONFIRMATION_PATH)),
         });
         let rendered = rendered.map_err(|failure| Failure::Internal(failure.to_string()))?;
-        Ok(self.mailer.compose_confirmation(&ConfirmationMail {
-            id: leased.id,
-            to,
-            subject: &rendered.subject,
-            text: &rendered.text,
-            html: &rendered.html,
-            at: self.clock.now(),
-        }))
+        let parts = MailParts::new(leased.id, to, &rendered.subject, &rendered.text, self.clock.now());
+        Ok(self.mailer.compose(&MailParts { html: Some(&rendered.html), ..parts }))
     }
 
     /// Tells the makers that messages wait. It is not retried: once there is room, the messages themselves follow.

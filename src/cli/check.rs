@@ -3,7 +3,6 @@
 mod finding;
 mod https;
 mod mail;
-mod proxy;
 mod site;
 mod storage;
 
@@ -14,7 +13,6 @@ use clap::Args;
 use self::finding::{Finding, State, line, report};
 use self::https::{check_certificate, check_https};
 use self::mail::check_mail;
-use self::proxy::check_proxy;
 use self::site::{check_images, check_release, check_site};
 pub(super) use self::storage::opt_in_sentences;
 use self::storage::{check_backup, check_bucket, check_database, check_disks, check_opt_ins};
@@ -100,7 +98,6 @@ async fn run_checks(settings: &Settings, name_servers: &NameServers, deep: bool)
     if let Some(store) = store {
         findings.extend(check_opt_ins(settings, &store).await);
         findings.extend(check_backup(&store, Clock::System.now()).await);
-        findings.extend(check_proxy(settings, &store, Clock::System.now()).await);
         store.close().await;
     }
     let (https, mail) = tokio::join!(check_https(&base_url, Clock::System.now()), check_mail(settings, name_servers));

@@ -7,7 +7,7 @@ use tokio::sync::Notify;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::actions::{Alerts, Pruner, Service, UnconfiguredProxy};
+use crate::actions::{Alerts, Pruner, Service};
 use crate::web::App;
 
 const FLUSH_INTERVAL: Duration = Duration::from_secs(5);
@@ -44,15 +44,6 @@ pub(super) async fn prune(pruner: Pruner, stop: CancellationToken) {
         }
     };
     stop.run_until_cancelled(prune).await;
-}
-
-/// Records in the database what this instance noticed.
-pub(super) async fn record_notices(service: Service, stop: CancellationToken) {
-    while stop.run_until_cancelled(service.unconfigured_proxy.to_record()).await.is_some() {
-        if let Err(failure) = UnconfiguredProxy::record(&service.store, service.clock.now()).await {
-            tracing::warn!(%failure, "failed to record a proxy that no setting names; it is recorded in an hour");
-        }
-    }
 }
 
 /// Looks every hour what needs attention.

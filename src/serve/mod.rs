@@ -35,7 +35,7 @@ use self::supervisor::Supervisor;
 use crate::acme::check_ca_file;
 use crate::actions::{
     Alerts, CachedSummary, CertificateOrders, ConfirmationTexts, CountBuffer, ImageStore, NewestImage, OutboxSender,
-    Pruner, ReleaseCatalog, Service, UnconfiguredProxy, delete_certificate_copy, setup_steps,
+    Pruner, ReleaseCatalog, Service, delete_certificate_copy, setup_steps,
 };
 use crate::clock::Clock;
 use crate::config::{CertificateSource, InvalidSettings, Secret, Settings};
@@ -160,7 +160,6 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         cached_summary: CachedSummary::default(),
         confirm_updates: settings.confirm_updates,
         forwards_messages: settings.mail.is_some(),
-        unconfigured_proxy: UnconfiguredProxy::default(),
     };
     let caps = OpenFileCaps::of_process();
     let app = App::new(&settings, base_url.clone(), service, &content, caps.images)?;
@@ -195,7 +194,6 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let restarting = Restarting { supervisor: &supervisor, app: &app, stop: &stop };
     restarting.spawn("flush_counts", background::flush_counts);
     restarting.spawn("prune", move |_, stop| background::prune(pruner.clone(), stop));
-    restarting.spawn("record_notices", |app, stop| background::record_notices(app.service().clone(), stop));
     if let Some(certificate) = certificate {
         restarting.spawn("certificate", move |_, stop| certificate.clone().follow(stop));
     }

@@ -22,7 +22,6 @@ mod letters;
 mod maker_mails;
 mod messages;
 mod migrations;
-mod notices;
 mod open_existing;
 mod outbox;
 mod people;

@@ -18,6 +18,7 @@ use crate::config::Settings;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::client::Peer;
 use crate::domain::host_name::HostName;
+use crate::domain::rate_limit::Hourly;
 use crate::domain::reads::Reading;
 use crate::site::{Content, Policies, SiteFailure};
 
@@ -38,6 +39,7 @@ struct Inner {
     metrics: Metrics,
     limits: ClientLimits,
     images: Arc<Semaphore>,
+    unconfigured_proxy: Hourly,
 }
 
 impl App {
@@ -66,6 +68,7 @@ impl App {
             limits: ClientLimits::new(settings.clients.clone(), metrics.clone()),
             metrics,
             images: Arc::new(Semaphore::new(max_open_images)),
+            unconfigured_proxy: Hourly::default(),
         })))
     }
 
@@ -113,11 +116,14 @@ impl App {
         permit
     }
 
-    /// Notes a request that came through a proxy which no setting names.
+    /// Logs, at most once an hour, that a request came through a proxy which no setting names. Nothing of the request is kept.
     pub(crate) fn note_proxy(&self, peer: Peer, headers: &HeaderMap) {
-        let Inner { service, limits, .. } = &*self.0;
-        if limits.shows_unconfigured_proxy(peer, headers) {
-            service.unconfigured_proxy.seen(service.clock.now());
+        let Inner { service, limits, unconfigured_proxy, .. } = &*self.0;
+        if limits.shows_unconfigured_proxy(peer, headers) && unconfigured_proxy.is_due(service.clock.now()) {
+            tracing::warn!(
+                "a request from a public address has a header that proxies add; if there is a proxy, set \
+                 `client_ip_header` and `trusted_proxies`, because the limits count all its clients as one"
+            );
         }
     }
 

@@ -32,11 +32,6 @@ pub(super) async fn metrics(app: &App) -> Response {
         refused.get_or_create(&[("reason", refusal.as_str())]).inc_by(app.refused(refusal));
     }
     registry.register("refused", "Requests and connections that were refused, by reason", refused);
-    registry.register(
-        "unconfigured_proxy",
-        "Whether requests came through a proxy that no setting names: 1 or 0",
-        gauge(u64::from(service.unconfigured_proxy.was_seen())),
-    );
     let version = [("version", env!("CARGO_PKG_VERSION"))];
     let dropped = Counter::<u64>::default();
     dropped.inc_by(logging::dropped_lines());
