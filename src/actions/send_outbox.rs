@@ -38,7 +38,7 @@ use crate::domain::limits::{FORWARD_RETRY_PERIOD, MAX_DIGEST_MESSAGES};
 use crate::domain::maker_mail::{MakerMailKind, RecentMails};
 use crate::domain::time::Timestamp;
 use crate::mail::{Mail, MailAddress, MailParts, Mailer, SendFailure, SmtpConnection, UnsupportedAddress};
-use crate::site::{ConfirmationRequest, ConfirmationTemplate};
+use crate::site::{MailRecipient, MailTemplates};
 use crate::store::{ConfirmationLease, DeliveryFailure, LeasedConfirmation, MailKind, MessageLease, Store};
 
 /// How long a lease lasts without being renewed.
@@ -61,7 +61,7 @@ pub struct OutboxSender {
 /// What a mail is made of that asks for a confirmation.
 #[derive(Debug)]
 pub struct ConfirmationTexts {
-    pub template: ConfirmationTemplate,
+    pub templates: MailTemplates,
     pub base_url: BaseUrl,
 }
 
@@ -233,9 +233,9 @@ impl OutboxSender {
         leased: &LeasedConfirmation,
         to: &MailAddress,
     ) -> Result<Mail, Failure> {
-        let rendered = texts.template.render(&ConfirmationRequest {
-            requested: leased.requested_at.date(),
-            through: leased.origin.as_str(),
+        let rendered = texts.templates.confirmation(&MailRecipient {
+            opted_in: leased.requested_at.date(),
+            through: leased.origin,
             url: texts.base_url.to(&leased.token.path(CONFIRMATION_PATH)),
         });
         let rendered = rendered.map_err(|failure| Failure::Internal(failure.to_string()))?;

@@ -130,15 +130,7 @@ fn unusable(database: &Database, failure: StoreFailure) -> Failure {
         Database::Postgres(_) => " Check that it is running and that `database_url` has the right host and port.",
     };
     match failure {
-        StoreFailure::Unavailable(why)
-        | StoreFailure::Conflict(why)
-        | StoreFailure::Rejected(why)
-        | StoreFailure::InvalidData(why) => {
-            Failure::new(format!("The database ({database}) cannot be used: {why}.{hint}"))
-        }
-        damaged @ StoreFailure::Damaged(_) => {
-            Failure::new(damaged.sentence(&format!("The database ({database}) cannot be used")))
-        }
         failure @ StoreFailure::Unusable(_) => failure.into(),
+        other => Failure::new(other.cannot_be_used(format!("The database ({database})")) + hint),
     }
 }

@@ -2,9 +2,8 @@
 
 mod csv_file;
 mod csv_row;
-mod erase;
 mod list;
-mod purge;
+mod removal;
 mod show;
 
 use std::path::{Path, PathBuf};
@@ -12,9 +11,8 @@ use std::path::{Path, PathBuf};
 use clap::Subcommand;
 
 pub use self::csv_file::{InvalidRow, Rows};
-use self::erase::erase;
 use self::list::list;
-use self::purge::PurgeArguments;
+use self::removal::{PURGE_EXAMPLES, PurgeArguments, erase};
 use super::terminal::{ListPrinter, exit_on_interrupt, print_record};
 use super::{Access, Failure, OrFail, base_url, eprint_line, with_store};
 use crate::actions;
@@ -90,7 +88,7 @@ pub(super) enum PeopleCommand {
     /// Remove signups by source or time, such as invented ones, and people of whom nothing else is stored
     ///
     /// Shows how many match before it asks. Statistics and suppressions are not changed.
-    #[command(before_help = purge::EXAMPLES)]
+    #[command(before_help = PURGE_EXAMPLES)]
     Purge(PurgeArguments),
     /// Never send mail to an address, even if it opts in
     #[command(before_help = "Example:\n  porchlight people suppress ada@example.com")]

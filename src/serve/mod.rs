@@ -41,7 +41,7 @@ use crate::clock::Clock;
 use crate::config::{CertificateSource, InvalidSettings, Secret, Settings};
 use crate::domain::base_url::BaseUrl;
 use crate::domain::relay::Relay;
-use crate::site::{ConfirmationTemplate, Content, SiteFacts, SiteFailure};
+use crate::site::{Content, MailTemplates, SiteFacts, SiteFailure};
 use crate::store::{Database, Store, StoreFailure, Writer};
 use crate::web::App;
 use crate::web::ops::OpsAuth;
@@ -135,7 +135,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let outgoing = settings.mail.as_ref().map(OutgoingMail::from_settings).transpose()?;
     let confirmations = match settings.confirm_updates {
         true => Some(ConfirmationTexts {
-            template: ConfirmationTemplate::read(&content, base_url.clone())?,
+            templates: MailTemplates::read(&content, base_url.clone(), None)?,
             base_url: base_url.clone(),
         }),
         false => None,

@@ -187,7 +187,7 @@ impl Rows {
         let file: Box<dyn Read> = Box::new(file.chain(END.as_bytes()));
         let mut reader = ReaderBuilder::new().flexible(true).from_reader(file);
         let columns = read_columns(&mut reader).or_fail(|why| unreadable(path, why))?;
-        for column in &columns.unknown {
+        for column in columns.unknown() {
             eprint_line(&format!("The unknown column {column:?} is ignored."));
         }
         let style = progress_style("  reading {bar:32} {decimal_bytes} of {decimal_total_bytes}, {eta} left");
