@@ -52,9 +52,10 @@ pub(super) struct CheckArguments {
     json: bool,
 }
 
-/// The result of one check.
+/// The result of one check. [`Findings::add`] names it.
 #[derive(Debug, Serialize)]
 struct Finding {
+    name: &'static str,
     state: State,
     detail: String,
 }
@@ -70,43 +71,42 @@ enum State {
     Failed,
 }
 
+impl State {
+    fn because(self, detail: impl Display) -> Finding {
+        Finding { name: "", state: self, detail: detail.to_string() }
+    }
+}
+
 fn ok(detail: impl Display) -> Finding {
-    Finding { state: State::Ok, detail: detail.to_string() }
+    State::Ok.because(detail)
 }
 
 fn note(detail: impl Display) -> Finding {
-    Finding { state: State::Note, detail: detail.to_string() }
+    State::Note.because(detail)
 }
 
 fn failed(detail: impl Display) -> Finding {
-    Finding { state: State::Failed, detail: detail.to_string() }
+    State::Failed.because(detail)
 }
 
 /// What was found, in the order of the checks.
 #[derive(Debug, Default, Serialize)]
-struct Findings(Vec<NamedFinding>);
-
-#[derive(Debug, Serialize)]
-struct NamedFinding {
-    name: &'static str,
-    #[serde(flatten)]
-    finding: Finding,
-}
+struct Findings(Vec<Finding>);
 
 impl Findings {
     /// Nothing is added if there is nothing to say.
     fn add(&mut self, name: &'static str, finding: impl Into<Option<Finding>>) {
-        self.0.extend(finding.into().map(|finding| NamedFinding { name, finding }));
+        self.0.extend(finding.into().map(|finding| Finding { name, ..finding }));
     }
 
     fn lines(&self) -> impl Iterator<Item = String> {
-        self.0.iter().map(|NamedFinding { name, finding }| {
-            let mark = match finding.state {
+        self.0.iter().map(|Finding { name, state, detail }| {
+            let mark = match state {
                 State::Ok => '✓',
                 State::Note => '·',
                 State::Failed => '✗',
             };
-            format!("{mark} {name:<9} {}", sanitize_line(&finding.detail))
+            format!("{mark} {name:<9} {}", sanitize_line(detail))
         })
     }
 }
@@ -122,7 +122,7 @@ pub(super) fn run(arguments: CheckArguments, settings: Result<Settings, InvalidS
                 None
             }
         };
-        let failures = findings.0.iter().filter(|named| named.finding.state == State::Failed).count();
+        let failures = findings.0.iter().filter(|finding| finding.state == State::Failed).count();
         let next = next_step.iter().map(|step| format!("Next: {step}"));
         let text: Vec<_> = findings.lines().chain(next).collect();
         let report = json!({ "ok": failures == 0, "checks": findings, "next": next_step });
