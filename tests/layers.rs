@@ -37,7 +37,7 @@ const WEB_LAYERS: [&[&str]; 9] = [
     // Parts of requests and responses
     &[
         "body",
-        "endpoints::*",
+        "endpoints",
         "fields",
         "headers",
         "initiator",
@@ -49,7 +49,6 @@ const WEB_LAYERS: [&[&str]; 9] = [
         "negotiate",
         "problem",
         "ranges",
-        "reader",
         "refusal",
         "representation",
         "response",
@@ -58,18 +57,7 @@ const WEB_LAYERS: [&[&str]; 9] = [
     // One ready-made response
     &["served"],
     // What is built once
-    &[
-        "discovery::*",
-        "mcp::results",
-        "mcp::server_info",
-        "mcp::tools",
-        "reference",
-        "releases::feeds",
-        "releases::files",
-        "releases::listing",
-        "releases::sample",
-        "releases::size",
-    ],
+    &["discovery::*", "mcp::results", "mcp::server_info", "mcp::tools", "reference", "releases::files"],
     // All of it together
     &["built_site"],
     // State
@@ -77,20 +65,16 @@ const WEB_LAYERS: [&[&str]; 9] = [
     // Handlers
     &[
         "api",
-        "confirmation",
         "forms",
         "mcp",
         "mcp::calls",
         "mcp::endpoint",
-        "mcp::origin",
         "ops::*",
         "pages",
         "redirect",
         "releases",
         "releases::image",
-        "security_txt",
-        "token_page",
-        "unsubscribe",
+        "tokens",
     ],
     &["routes"],
     &["pipeline"],

@@ -174,14 +174,6 @@ def unlimited(visit):
     return "no client is limited"
 
 
-def logged(service, expected):
-    """Whether the log of this run says that there is a proxy which no setting names."""
-    said = b"has a header that proxies add" in service.log.read_bytes()[service.log_start:]
-    sentence = f"the log {'names' if said else 'does not name'} a proxy without settings"
-    expect(said == expected, sentence)
-    return sentence
-
-
 def connect(root, source, timeout=30):
     """A connection by TLS, of a client that has an ordinary network in between: not the large segments of loopback."""
     plain = socket.socket()

@@ -7,7 +7,7 @@ use http::{HeaderMap, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
 use porchlight::actions::{
     CachedSummary, CountBuffer, ImageSource, ImageStore, NewRelease, NewestImage, ReleaseCatalog, ReleaseStore,
-    Service, UnconfiguredProxy, publish_release,
+    Service, publish_release,
 };
 use porchlight::clock::Clock;
 use porchlight::config::{RawSettings, Settings};
@@ -17,12 +17,13 @@ use porchlight::domain::release::Notes;
 use porchlight::domain::version::Version;
 use porchlight::site::{Content, SiteFacts};
 use porchlight::store::{Database, Store, Writer};
-use porchlight::web::{App, handle};
+use porchlight::web::{App, Router, handle, router};
 use tokio::runtime::{Builder, Runtime};
 
 pub struct Site {
     runtime: Runtime,
     app: App,
+    router: Router,
     /// The path and the bytes of a published disk image.
     pub image: (String, Vec<u8>),
 }
@@ -45,7 +46,8 @@ impl Site {
     pub fn start() -> Self {
         let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime starts");
         let (app, image) = runtime.block_on(start());
-        Self { runtime, app, image }
+        let router = router(&app);
+        Self { runtime, app, router, image }
     }
 
     /// Returns the answer, which is never a server error.
@@ -56,7 +58,7 @@ impl Site {
             .expect("the parts of the request are valid");
         let shown = format!("{} {}", request.method(), request.uri());
         let answer = self.runtime.block_on(async {
-            let (head, body) = handle(&self.app, Peer::new(Ipv4Addr::LOCALHOST.into()), request).await.into_parts();
+            let (head, body) = handle(&self.app, &self.router, Peer::new(Ipv4Addr::LOCALHOST.into()), request).await.into_parts();
             let body = body.collect().await.expect("the body is complete").to_bytes();
             Answer { status: head.status, headers: head.headers, body }
         });
@@ -117,7 +119,6 @@ async fn start() -> (App, (String, Vec<u8>)) {
         cached_summary: CachedSummary::default(),
         confirm_updates: false,
         forwards_messages: false,
-        unconfigured_proxy: UnconfiguredProxy::default(),
     };
     let app = App::new(&settings, base_url, service, &content, 16).expect("the site builds");
     (app, (format!("/releases/{}", release.file), image))

@@ -78,8 +78,6 @@ pub enum SendStep {
 
 enum Next {
     Send(LeasedMail),
-    /// The limit is reached, and messages wait.
-    SendSummary,
     WaitUntil(Option<Timestamp>),
 }
 
@@ -99,7 +97,8 @@ impl OutboxSender {
     /// Sends what is due over one connection, at most `MAX_MAILS_PER_STEP` emails.
     pub async fn step(&self) -> Result<SendStep, Failure> {
         let mut connection = None;
-        let step = self.send_due(&mut connection).await;
+        // Boxed, because it is large.
+        let step = Box::pin(self.send_due(&mut connection)).await;
         if let Some(connection) = connection {
             connection.close().await;
         }
@@ -118,7 +117,6 @@ impl OutboxSender {
             };
             let leased = match next {
                 Next::Send(leased) => leased,
-                Next::SendSummary => return self.send_summary(connection).await,
                 Next::WaitUntil(due) if sent == 0 => return Ok(SendStep::Idle(due)),
                 Next::WaitUntil(_) => break,
             };
@@ -160,7 +158,7 @@ impl OutboxSender {
             return Ok(Next::WaitUntil(self.store.next_due(MailKind::Message, now).await?));
         };
         if !recent.has_room_for(MakerMailKind::Messages, 0) {
-            return Ok(limit_reached(&recent));
+            return self.limit_reached(&recent, now).await;
         }
         let is_repeat = messages.iter().any(|message| message.mail.is_some());
         if is_repeat {
@@ -191,7 +189,21 @@ impl OutboxSender {
             return Ok(Next::Send(leased));
         }
         self.store.release_lease(lease.id, is_repeat, now).await?;
-        Ok(limit_reached(&recent))
+        self.limit_reached(&recent, now).await
+    }
+
+    /// The first instance that reaches the limit tells the makers that messages wait. Then all instances wait until there is
+    /// room. The summary is not retried: once there is room, the messages themselves follow.
+    async fn limit_reached(&self, recent: &RecentMails, now: Timestamp) -> Result<Next, Failure> {
+        if recent.has_summary {
+            return Ok(Next::WaitUntil(recent.room_at()));
+        }
+        let (lease, backlog) = (new_id(now), self.store.backlog(MailKind::Message).await?);
+        let mail = self.mailer.compose_summary(lease, backlog.waiting + backlog.leased, &self.to, now);
+        if !self.store.reserve_maker_mail(lease, MakerMailKind::Summary, mail.size(), now).await? {
+            return Ok(Next::WaitUntil(Some(now)));
+        }
+        Ok(Next::Send(LeasedMail { kind: MailKind::Message, lease, mail, messages: 0, tries: 0, is_repeat: false }))
     }
 
     /// Leases the next mail that asks for a confirmation. Connects first, so that an unavailable server costs nobody an
@@ -241,28 +253,6 @@ impl OutboxSender {
         let rendered = rendered.map_err(|failure| Failure::Internal(failure.to_string()))?;
         let parts = MailParts::new(leased.id, to, &rendered.subject, &rendered.text, self.clock.now());
         Ok(self.mailer.compose(&MailParts { html: Some(&rendered.html), ..parts }))
-    }
-
-    /// Tells the makers that messages wait. It is not retried: once there is room, the messages themselves follow.
-    async fn send_summary(&self, connection: &mut Option<SmtpConnection>) -> Result<SendStep, Failure> {
-        let now = self.clock.now();
-        let (id, backlog) = (new_id(now), self.store.backlog(MailKind::Message).await?);
-        let mail = self.mailer.compose_summary(id, backlog.waiting + backlog.leased, &self.to, now);
-        if !self.store.reserve_maker_mail(id, MakerMailKind::Summary, mail.size(), now).await? {
-            return Ok(SendStep::Idle(Some(now)));
-        }
-        match self.send_over(connection, &mail).await {
-            Ok(()) => {
-                self.store.confirm_maker_mail(id, self.clock.now()).await?;
-                Ok(SendStep::Sent)
-            }
-            Err(failure) => {
-                if !matches!(failure, SendFailure::Uncertain(_)) {
-                    self.store.cancel_maker_mail(id).await?;
-                }
-                Ok(SendStep::Failed(failure))
-            }
-        }
     }
 
     /// Sends a mail over the open connection, or a new one.
@@ -349,9 +339,4 @@ fn failed_attempt(at: Timestamp, give_up_if_first_tried_by: Timestamp, tries: u3
         max_digest: None,
         reason,
     }
-}
-
-/// The first instance that reaches the limit sends the summary. Then all instances wait until there is room.
-fn limit_reached(recent: &RecentMails) -> Next {
-    if recent.has_summary { Next::WaitUntil(recent.room_at()) } else { Next::SendSummary }
 }

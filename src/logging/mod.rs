@@ -6,7 +6,6 @@
 mod line;
 mod queue;
 
-use std::cell::RefCell;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
@@ -18,7 +17,7 @@ use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-use self::line::{Line, LineBuffer};
+use self::line::Line;
 use self::queue::LineQueue;
 use crate::clock::Clock;
 use crate::config::LogFormat;
@@ -42,7 +41,7 @@ pub fn start(format: LogFormat, clock: Clock) -> io::Result<()> {
     }
     std::thread::Builder::new().name("log".to_owned()).spawn(move || {
         if let Some(log) = LOG.get() {
-            log.queue.write_to(stderr, |count, batch| batch.extend_from_slice(log.dropped_line(count).as_bytes()));
+            log.queue.write_to(stderr, |count| log.dropped_line(count));
         }
     })?;
     std::panic::set_hook(Box::new(log_panic));
@@ -58,22 +57,11 @@ pub fn report(sentence: &str) -> bool {
     let Some(log) = LOG.get() else { return false };
     match log.format {
         LogFormat::Text | LogFormat::Off => log.queue.push(&format!("{sentence}\n")),
-        LogFormat::Logfmt | LogFormat::Json => log.push(Level::ERROR, |line| line.message(sentence)),
+        LogFormat::Logfmt | LogFormat::Json => {
+            log.queue.push(&log.line(Level::ERROR, |line| line.message(sentence)));
+        }
     }
     true
-}
-
-/// Logs a request. Not as an event of `tracing`, whose fields are passed one by one: every request is logged.
-pub fn request(method: &'static str, route: &str, status: u16, micros: u64) {
-    if let Some(log) = LOG.get().filter(|log| log.format != LogFormat::Off) {
-        log.push(Level::INFO, |line| {
-            line.message("request");
-            line.text("method", method);
-            line.text("route", route);
-            line.count("status", status.into());
-            line.count("micros", micros);
-        });
-    }
 }
 
 /// Waits until everything is written, but not longer than `timeout`.
@@ -89,27 +77,18 @@ pub fn dropped_lines() -> u64 {
 }
 
 impl Log {
-    fn push(&self, level: Level, fields: impl FnOnce(&mut Line<'_>)) {
-        thread_local! {
-            static BUFFER: RefCell<LineBuffer> = RefCell::default();
-        }
-        BUFFER.with(|buffer| {
-            // The buffer is in use if formatting a value has panicked and the panic is being logged.
-            let mut spare = LineBuffer::default();
-            let mut shared = buffer.try_borrow_mut();
-            let buffer = shared.as_deref_mut().unwrap_or(&mut spare);
-            let mut line = Line::begin(self.format, buffer, self.clock.now(), level);
-            fields(&mut line);
-            self.queue.push(line.end());
-        });
+    /// Formats a line at the present time.
+    fn line(&self, level: Level, fields: impl FnOnce(&mut Line)) -> String {
+        let mut line = Line::begin(self.format, self.clock.now(), level);
+        fields(&mut line);
+        line.end()
     }
 
     fn dropped_line(&self, count: u64) -> String {
-        let mut buffer = LineBuffer::default();
-        let mut line = Line::begin(self.format, &mut buffer, self.clock.now(), Level::WARN);
-        line.message("dropped lines of the log, because it was not read fast enough");
-        line.count("lines", count);
-        line.end().to_owned()
+        self.line(Level::WARN, |line| {
+            line.message("dropped lines of the log, because it was not read fast enough");
+            line.number("lines", count);
+        })
     }
 }
 
@@ -133,7 +112,7 @@ impl Subscriber for LogSubscriber {
 
     fn event(&self, event: &Event<'_>) {
         if let Some(log) = LOG.get() {
-            log.push(*event.metadata().level(), |line| event.record(line));
+            log.queue.push(&log.line(*event.metadata().level(), |line| event.record(line)));
         }
     }
 

@@ -64,38 +64,28 @@ impl LineQueue {
         let _ = self.written.wait_timeout_while(self.lock(), timeout, unwritten);
     }
 
-    /// Writes batches of lines for as long as the process runs. `report` appends the line that says how many were
-    /// dropped.
-    pub(super) fn write_to(&self, mut output: impl Write, report: impl Fn(u64, &mut Vec<u8>)) -> ! {
-        let mut batch = Vec::new();
+    /// Writes batches of lines for as long as the process runs. `report` is the line that says how many were dropped.
+    pub(super) fn write_to(&self, mut output: impl Write, report: impl Fn(u64) -> String) -> ! {
         loop {
-            let (lines, dropped) = self.take(&mut batch);
-            if dropped > 0 {
-                report(dropped, &mut batch);
+            let empty = |state: &mut State| state.pending.is_empty();
+            let mut state = self.pushed.wait_while(self.lock(), empty).unwrap_or_else(PoisonError::into_inner);
+            let mut batch = std::mem::take(&mut *state);
+            state.is_writing = true;
+            drop(state);
+            if batch.unreported > 0 {
+                batch.pending.extend_from_slice(report(batch.unreported).as_bytes());
             }
-            let is_written = write_all(&mut output, &batch);
-            self.finish(if is_written { 0 } else { lines }, if is_written { 0 } else { dropped });
+            let is_written = write_all(&mut output, &batch.pending);
+            let mut state = self.lock();
+            state.is_writing = false;
+            if !is_written {
+                self.dropped.fetch_add(batch.pending_lines, Ordering::Relaxed);
+                state.unreported += batch.pending_lines + batch.unreported;
+            }
+            drop(state);
+            self.written.notify_all();
             std::thread::sleep(COLLECT_TIME);
         }
-    }
-
-    /// Waits for lines and moves them into `batch`. Returns their number, and that of the lines dropped after them.
-    fn take(&self, batch: &mut Vec<u8>) -> (u64, u64) {
-        batch.clear();
-        let empty = |state: &mut State| state.pending.is_empty();
-        let mut state = self.pushed.wait_while(self.lock(), empty).unwrap_or_else(PoisonError::into_inner);
-        state.is_writing = true;
-        std::mem::swap(&mut state.pending, batch);
-        (std::mem::take(&mut state.pending_lines), std::mem::take(&mut state.unreported))
-    }
-
-    /// Ends a batch, of which `lost` lines were not written and `dropped` earlier ones not reported.
-    fn finish(&self, lost: u64, dropped: u64) {
-        self.dropped.fetch_add(lost, Ordering::Relaxed);
-        let mut state = self.lock();
-        state.is_writing = false;
-        state.unreported += lost + dropped;
-        self.written.notify_all();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -148,11 +138,7 @@ mod tests {
         let queue = Arc::new(LineQueue::default());
         let ((begun, writes), (sender, results)) = (sync_channel(0), sync_channel(0));
         let shared = Arc::clone(&queue);
-        std::thread::spawn(move || {
-            shared.write_to(Reader { begun, results }, |count, batch| {
-                batch.extend_from_slice(format!("dropped {count}\n").as_bytes());
-            })
-        });
+        std::thread::spawn(move || shared.write_to(Reader { begun, results }, |count| format!("dropped {count}\n")));
         (queue, writes, sender)
     }
 

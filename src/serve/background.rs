@@ -60,7 +60,7 @@ pub(super) async fn alert(alerts: Alerts, new_mail: Arc<Notify>, stop: Cancellat
                 pause = PAUSE_AFTER_MAIL;
             }
             Some(Err(failure)) => {
-                tracing::warn!(%failure, "failed to look what needs attention; trying again in an hour")
+                tracing::warn!(%failure, "failed to look what needs attention; trying again in an hour");
             }
         }
     }

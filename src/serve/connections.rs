@@ -23,7 +23,7 @@ use super::connection_watch::{MAX_SILENCE, Watch};
 use super::{http1, http2};
 use crate::domain::client::Peer;
 use crate::web::ops::{self, OpsAuth};
-use crate::web::{self, App, ClientSlot};
+use crate::web::{self, App, ClientSlot, Router};
 
 /// How long after the stop signal a connection without a request may still send its first one.
 pub(super) const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
@@ -58,7 +58,7 @@ impl ConnectionContext {
 /// Which listener accepted the connection, and what handles its requests.
 #[derive(Clone)]
 pub(super) enum Listener {
-    Public(App),
+    Public(App, Router),
     /// Plain HTTP that redirects to https.
     Redirect(App),
     Ops(App, OpsAuth),
@@ -67,14 +67,14 @@ pub(super) enum Listener {
 impl Listener {
     pub(super) const fn app(&self) -> &App {
         match self {
-            Self::Public(app) | Self::Redirect(app) | Self::Ops(app, _) => app,
+            Self::Public(app, _) | Self::Redirect(app) | Self::Ops(app, _) => app,
         }
     }
 
     /// Returns `None` if the peer has as many connections as it may have.
     fn open_connection(&self, peer: Peer) -> Option<ClientSlot> {
         match self {
-            Self::Public(app) | Self::Redirect(app) => app.open_connection(peer),
+            Self::Public(app, _) | Self::Redirect(app) => app.open_connection(peer),
             Self::Ops(app, _) => app.open_ops_connection(peer),
         }
     }
@@ -86,7 +86,7 @@ impl Listener {
         request: Request<Incoming>,
     ) -> impl Future<Output = Response> + Send + use<> {
         match self {
-            Self::Public(app) => Either::Left(web::handle(app, peer, request)),
+            Self::Public(app, router) => Either::Left(web::handle(app, router, peer, request)),
             Self::Redirect(app) => Either::Right(Either::Left(Box::pin(web::redirect_to_https(app.clone(), request)))),
             Self::Ops(app, auth) => {
                 Either::Right(Either::Right(Box::pin(ops::handle(app.clone(), auth.clone(), request.map(Body::new)))))

@@ -30,21 +30,20 @@ use self::certificate::ServedCertificate;
 use self::connections::{ConnectionContext, Listener};
 pub use self::listeners::notify_service_manager;
 use self::listeners::{Listeners, OpenFileCaps, ops_listener};
-use self::mailing::OutgoingMail;
 use self::supervisor::Supervisor;
 use crate::acme::check_ca_file;
 use crate::actions::{
-    Alerts, CachedSummary, CertificateOrders, ConfirmationTexts, CountBuffer, ImageStore, NewestImage, OutboxSender,
-    Pruner, ReleaseCatalog, Service, delete_certificate_copy, setup_steps,
+    Alerts, CachedSummary, CertificateOrders, CountBuffer, ImageStore, NewestImage, OutboxSender, Pruner,
+    ReleaseCatalog, Service, delete_certificate_copy, setup_steps,
 };
 use crate::clock::Clock;
 use crate::config::{CertificateSource, InvalidSettings, Secret, Settings};
 use crate::domain::base_url::BaseUrl;
 use crate::domain::relay::Relay;
-use crate::site::{Content, MailTemplates, SiteFacts, SiteFailure};
+use crate::site::{Content, SiteFacts, SiteFailure};
 use crate::store::{Database, Store, StoreFailure, Writer};
-use crate::web::App;
 use crate::web::ops::OpsAuth;
+use crate::web::{self, App};
 
 /// How long requests in progress may take after the stop signal.
 const REQUESTS_TIMEOUT: Duration = Duration::from_millis(6500);
@@ -132,20 +131,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let mut notes = settings.exposed_secrets.clone();
     let (stop, abort, tasks) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
     let (writer, writer_task) = Writer::start(&database, migration_error)?;
-    let outgoing = settings.mail.as_ref().map(OutgoingMail::from_settings).transpose()?;
-    let confirmations = match settings.confirm_updates {
-        true => Some(ConfirmationTexts {
-            templates: MailTemplates::read(&content, base_url.clone(), None)?,
-            base_url: base_url.clone(),
-        }),
-        false => None,
-    };
-    let (new_mail, sender) = (
-        writer.new_mail(),
-        outgoing.map(|OutgoingMail { mailer, to }| {
-            Arc::new(OutboxSender { store: store.clone(), mailer, to, confirmations, clock: clock.clone() })
-        }),
-    );
+    let sender = mailing::outbox_sender(&settings, &content, &base_url, &store, &clock)?;
     let ops_pool = Store::open_for_ops(&database)?;
     let pruner = Pruner { store: store.clone(), clock: clock.clone(), keep_messages: settings.keep_messages };
     let service = Service {
@@ -175,8 +161,9 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         tasks: tasks.clone(),
     };
     let places = Arc::new(Semaphore::new(caps.public));
+    let router = web::router(&app);
     for listener in listeners.public {
-        let public = context_of(Listener::Public(app.clone()), tls.clone());
+        let public = context_of(Listener::Public(app.clone(), router.clone()), tls.clone());
         supervisor.spawn_essential("listen", connections::accept(listener, Arc::clone(&places), public));
     }
     for listener in listeners.redirect {
@@ -200,13 +187,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let followed = content.clone();
     restarting.spawn("releases", move |app, stop| rebuild_site::follow_releases(followed.clone(), app, stop));
     if let Some(sender) = sender {
-        let (alerts, new) = (alerts(&settings, &app, &facts), Arc::clone(&new_mail));
-        restarting.spawn("alerts", move |_, stop| background::alert(alerts.clone(), Arc::clone(&new), stop));
-        let abort = abort.clone();
-        restarting.spawn("outbox", move |_, stop| {
-            let (sender, new_mail, abort) = (Arc::clone(&sender), Arc::clone(&new_mail), abort.clone());
-            async move { mailing::run(&sender, &new_mail, stop, abort).await }
-        });
+        restarting.spawn_mail(sender, alerts(&settings, &app, &facts), &abort);
     }
     Ok(RunningService {
         address,
@@ -289,6 +270,16 @@ struct Restarting<'a> {
 }
 
 impl Restarting<'_> {
+    /// Sends the outbox, and looks for what the makers are alerted to.
+    fn spawn_mail(&self, sender: OutboxSender, alerts: Alerts, abort: &CancellationToken) {
+        let (sender, abort, new_mail) = (Arc::new(sender), abort.clone(), self.app.service().writer.new_mail());
+        let new = Arc::clone(&new_mail);
+        self.spawn("alerts", move |_, stop| background::alert(alerts.clone(), Arc::clone(&new), stop));
+        self.spawn("outbox", move |_, stop| {
+            mailing::run(Arc::clone(&sender), Arc::clone(&new_mail), stop, abort.clone())
+        });
+    }
+
     fn spawn<T>(&self, name: &'static str, task: impl Fn(App, CancellationToken) -> T + Send + 'static)
     where
         T: Future<Output = ()> + Send + 'static,

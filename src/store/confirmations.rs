@@ -11,7 +11,7 @@
 use uuid::Uuid;
 
 use super::outbox::{MailKind, parse_id};
-use super::signups::SignupRecord;
+use super::signups::{INSERT_CONSENTS, SignupRecord};
 use super::statement::{BatchStatement, Statement, Transaction, Value, count, from_row_struct, values};
 use super::steps::Steps;
 use super::{Store, StoreFailure};
@@ -88,12 +88,6 @@ const INSERT_CONFIRMATIONS: BatchStatement = BatchStatement::new(
      SELECT batch.address, batch.id, 'pending', batch.at, batch.expires_at \
      FROM batch JOIN people p ON p.address = batch.address WHERE p.opt_in IS NULL \
      ON CONFLICT (address) DO NOTHING RETURNING consent",
-);
-
-const INSERT_CONSENTS: BatchStatement = BatchStatement::new(
-    "id text, address text, at bigint, via text, source text, wording bigint, from_program bigint",
-    "INSERT INTO consents (id, address, at, via, source, wording, from_program) SELECT * FROM batch WHERE true \
-     ON CONFLICT (id) DO NOTHING",
 );
 
 const ENQUEUE: BatchStatement = BatchStatement::new(

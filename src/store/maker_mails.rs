@@ -64,16 +64,6 @@ impl Store {
         }
         Ok(has_room)
     }
-
-    /// Records that a reserved mail was accepted at this time.
-    pub async fn confirm_maker_mail(&self, id: Uuid, at: Timestamp) -> Result<(), StoreFailure> {
-        self.run(CONFIRM, values![id, at]).await.map(drop)
-    }
-
-    /// Frees the place of a mail that certainly did not arrive.
-    pub async fn cancel_maker_mail(&self, id: Uuid) -> Result<(), StoreFailure> {
-        self.run(CANCEL, values![id]).await.map(drop)
-    }
 }
 
 /// The times of mails that count.

@@ -54,7 +54,7 @@ const INSERT_SIGNUPS: BatchStatement = BatchStatement::new(
      ON CONFLICT (id) DO NOTHING",
 );
 
-const INSERT_CONSENTS: BatchStatement = BatchStatement::new(
+pub(super) const INSERT_CONSENTS: BatchStatement = BatchStatement::new(
     "id text, address text, at bigint, via text, source text, wording bigint, from_program bigint",
     "INSERT INTO consents (id, address, at, via, source, wording, from_program) SELECT * FROM batch WHERE true \
      ON CONFLICT (id) DO NOTHING",

@@ -5,12 +5,13 @@
 
 use std::borrow::Cow;
 
-use futures_util::stream::{BoxStream, TryStreamExt};
-use sqlx::postgres::{PgArguments, PgQueryResult, PgRow};
-use sqlx::sqlite::{SqliteArguments, SqliteQueryResult, SqliteRow};
+use futures_util::stream::TryStreamExt;
+use sqlx::postgres::{PgArguments, PgRow};
+use sqlx::sqlite::{SqliteArguments, SqlitePool, SqliteRow};
 use sqlx::{Arguments, AssertSqlSafe, Either, Executor, FromRow, Postgres, SqlSafeStr, SqlStr, Sqlite};
+use uuid::Uuid;
 
-use super::postgres_pool::PostgresTransaction;
+use super::postgres_pool::{PostgresPool, PostgresTransaction};
 use super::{Store, StoreFailure};
 use crate::domain::time::Timestamp;
 
@@ -77,16 +78,16 @@ impl BatchStatement {
         Self { columns, text }
     }
 
-    fn names(&self) -> String {
-        let names = self.columns.split(',').filter_map(|column| column.split_whitespace().next());
-        names.collect::<Vec<_>>().join(", ")
+    /// The names of the columns, and their types.
+    fn columns(&self) -> (Vec<&str>, Vec<&str>) {
+        self.columns.split(',').filter_map(|column| column.trim().split_once(' ')).unzip()
     }
 
-    fn sqlite<const COLUMNS: usize>(
+    fn for_sqlite<'a, const COLUMNS: usize>(
         &self,
-        values: &[Value<'_>],
-        rows: Vec<[Value<'_>; COLUMNS]>,
-    ) -> Result<(SqlStr, SqliteArguments), sqlx::Error> {
+        values: &[Value<'a>],
+        rows: Vec<[Value<'a>; COLUMNS]>,
+    ) -> (String, Vec<Argument<'a>>) {
         let count = rows.len().next_power_of_two();
         let row = |number: usize| {
             let first = values.len() + number * COLUMNS + 1;
@@ -94,34 +95,77 @@ impl BatchStatement {
             format!("({})", places.join(","))
         };
         let places = (0..count).map(row).collect::<Vec<_>>().join(",");
-        let (names, text) = (self.names(), self.text);
+        let (names, text) = (self.columns().0.join(", "), self.text);
         let sql = format!("WITH batch({names}) AS (SELECT * FROM (VALUES {places}) WHERE column1 IS NOT NULL) {text}");
         let unused = std::iter::repeat_n([const { Value::Text(None) }; COLUMNS], count - rows.len());
         let arguments = values.iter().cloned().chain(rows.into_iter().chain(unused).flatten());
-        Ok((AssertSqlSafe(sql).into_sql_str(), sqlite_arguments(arguments)?))
+        (sql, arguments.map(Argument::Value).collect())
     }
 
-    fn postgres<const COLUMNS: usize>(
+    fn for_postgres<'a, const COLUMNS: usize>(
         &self,
+        values: &[Value<'a>],
+        rows: &[[Value<'a>; COLUMNS]],
+    ) -> (String, Vec<Argument<'a>>) {
+        let (names, types) = self.columns();
+        let places = (values.len() + 1..).zip(&types).map(|(place, name)| format!("${place}::{name}[]"));
+        let places = places.collect::<Vec<_>>().join(", ");
+        let (names, text) = (names.join(", "), self.text);
+        let sql = format!("WITH batch AS (SELECT * FROM unnest({places}) AS batch ({names})) {text}");
+        let arrays = types.iter().enumerate().map(|(column, name)| {
+            let column = rows.iter().map(|row| row[column].clone()).collect();
+            if *name == "text" { Argument::Texts(column) } else { Argument::Integers(column) }
+        });
+        (sql, values.iter().cloned().map(Argument::Value).chain(arrays).collect())
+    }
+}
+
+/// What is bound to a place of a statement: a value, or in PostgreSQL an array of values of one type.
+enum Argument<'a> {
+    Value(Value<'a>),
+    Texts(Vec<Value<'a>>),
+    Integers(Vec<Value<'a>>),
+}
+
+/// Where a statement runs.
+enum Target<'a> {
+    Sqlite(&'a SqlitePool),
+    SqliteTransaction(&'a mut sqlx::Transaction<'static, Sqlite>),
+    Postgres(&'a PostgresPool),
+    PostgresTransaction(&'a mut PostgresTransaction),
+}
+
+impl Target<'_> {
+    const fn is_sqlite(&self) -> bool {
+        matches!(self, Self::Sqlite(_) | Self::SqliteTransaction(_))
+    }
+
+    async fn run(self, statement: Statement, values: &[Value<'_>]) -> Result<Rows, StoreFailure> {
+        let text = if self.is_sqlite() { statement.sqlite } else { statement.postgres };
+        self.run_text(text.into_sql_str(), values.iter().cloned().map(Argument::Value).collect()).await
+    }
+
+    async fn run_batch<const COLUMNS: usize>(
+        self,
+        statement: BatchStatement,
         values: &[Value<'_>],
-        rows: &[[Value<'_>; COLUMNS]],
-    ) -> Result<(SqlStr, PgArguments), sqlx::Error> {
-        let types = self.columns.split(',').filter_map(|column| column.split_whitespace().nth(1));
-        let arrays: Vec<_> =
-            (values.len() + 1..).zip(types).map(|(place, name)| format!("${place}::{name}[]")).collect();
-        let (names, text) = (self.names(), self.text);
-        let sql = format!("WITH batch AS (SELECT * FROM unnest({}) AS batch ({names})) {text}", arrays.join(", "));
-        let mut arguments = postgres_arguments(values)?;
-        for (column, array) in arrays.iter().enumerate() {
-            let column = rows.iter().map(|row| &row[column]);
-            let added = if array.ends_with("text[]") {
-                arguments.add(column.map(Value::text).collect::<Vec<_>>())
-            } else {
-                arguments.add(column.map(Value::integer).collect::<Vec<_>>())
-            };
-            added.map_err(sqlx::Error::Encode)?;
+        rows: Vec<[Value<'_>; COLUMNS]>,
+    ) -> Result<Rows, StoreFailure> {
+        if rows.is_empty() {
+            return Ok(Rows::default());
         }
-        Ok((AssertSqlSafe(sql).into_sql_str(), arguments))
+        let (text, arguments) =
+            if self.is_sqlite() { statement.for_sqlite(values, rows) } else { statement.for_postgres(values, &rows) };
+        self.run_text(AssertSqlSafe(text).into_sql_str(), arguments).await
+    }
+
+    async fn run_text(self, text: SqlStr, arguments: Vec<Argument<'_>>) -> Result<Rows, StoreFailure> {
+        Ok(match self {
+            Self::Sqlite(pool) => run_sqlite(pool, text, sqlite_arguments(arguments)?).await?,
+            Self::SqliteTransaction(tx) => run_sqlite(&mut **tx, text, sqlite_arguments(arguments)?).await?,
+            Self::Postgres(pool) => pool.run(text, postgres_arguments(arguments)?).await?,
+            Self::PostgresTransaction(tx) => tx.run(text, postgres_arguments(arguments)?).await?,
+        })
     }
 }
 
@@ -172,40 +216,30 @@ impl Rows {
 }
 
 impl Store {
+    fn target(&self) -> Target<'_> {
+        match self {
+            Self::Sqlite(pool) => Target::Sqlite(pool),
+            Self::Postgres(pool) => Target::Postgres(pool),
+        }
+    }
+
     /// Runs one statement.
     pub(super) async fn run(
         &self,
         statement: impl Into<Statement>,
         values: &[Value<'_>],
     ) -> Result<Rows, StoreFailure> {
-        let statement = statement.into();
-        Ok(match self {
-            Self::Sqlite(pool) => {
-                let arguments = sqlite_arguments(values.iter().cloned())?;
-                run_sqlite(pool, statement.sqlite.into_sql_str(), arguments).await?
-            }
-            Self::Postgres(pool) => pool.run(statement.postgres.into_sql_str(), postgres_arguments(values)?).await?,
-        })
+        self.target().run(statement.into(), values).await
     }
 
-    /// Runs one statement over these rows.
+    /// Runs one statement over these rows, unless there are none.
     pub(super) async fn run_batch<const COLUMNS: usize>(
         &self,
         statement: BatchStatement,
         values: &[Value<'_>],
         rows: Vec<[Value<'_>; COLUMNS]>,
     ) -> Result<Rows, StoreFailure> {
-        Ok(match self {
-            _ if rows.is_empty() => Rows::default(),
-            Self::Sqlite(pool) => {
-                let (sql, arguments) = statement.sqlite(values, rows)?;
-                run_sqlite(pool, sql, arguments).await?
-            }
-            Self::Postgres(pool) => {
-                let (sql, arguments) = statement.postgres(values, &rows)?;
-                pool.run(sql, arguments).await?
-            }
-        })
+        self.target().run_batch(statement, values, rows).await
     }
 
     /// Begins a transaction that writes. In SQLite no other can write until its end.
@@ -225,27 +259,26 @@ pub(super) enum Transaction {
 }
 
 impl Transaction {
+    fn target(&mut self) -> Target<'_> {
+        match self {
+            Self::Sqlite(tx) => Target::SqliteTransaction(tx),
+            Self::Postgres(tx) => Target::PostgresTransaction(tx),
+        }
+    }
+
     /// As [`Store::run`], within the transaction.
     pub(super) async fn run(
         &mut self,
         statement: impl Into<Statement>,
         values: &[Value<'_>],
     ) -> Result<Rows, StoreFailure> {
-        let statement = statement.into();
-        let text = if matches!(self, Self::Sqlite(_)) { statement.sqlite } else { statement.postgres };
-        self.run_sql(text.into_sql_str(), values).await
+        self.target().run(statement.into(), values).await
     }
 
     /// As [`Self::run`], with a text that is made when it is needed.
     pub(super) async fn run_text(&mut self, text: String, values: &[Value<'_>]) -> Result<Rows, StoreFailure> {
-        self.run_sql(AssertSqlSafe(text).into_sql_str(), values).await
-    }
-
-    async fn run_sql(&mut self, sql: SqlStr, values: &[Value<'_>]) -> Result<Rows, StoreFailure> {
-        Ok(match self {
-            Self::Sqlite(tx) => run_sqlite(&mut **tx, sql, sqlite_arguments(values.iter().cloned())?).await?,
-            Self::Postgres(tx) => tx.run(sql, postgres_arguments(values)?).await?,
-        })
+        let arguments = values.iter().cloned().map(Argument::Value).collect();
+        self.target().run_text(AssertSqlSafe(text).into_sql_str(), arguments).await
     }
 
     /// As [`Store::run_batch`], within the transaction.
@@ -255,17 +288,7 @@ impl Transaction {
         values: &[Value<'_>],
         rows: Vec<[Value<'_>; COLUMNS]>,
     ) -> Result<Rows, StoreFailure> {
-        Ok(match self {
-            _ if rows.is_empty() => Rows::default(),
-            Self::Sqlite(tx) => {
-                let (sql, arguments) = statement.sqlite(values, rows)?;
-                run_sqlite(&mut **tx, sql, arguments).await?
-            }
-            Self::Postgres(tx) => {
-                let (sql, arguments) = statement.postgres(values, &rows)?;
-                tx.run(sql, arguments).await?
-            }
-        })
+        self.target().run_batch(statement, values, rows).await
     }
 
     pub(super) async fn commit(self) -> Result<(), StoreFailure> {
@@ -279,15 +302,10 @@ impl Transaction {
 
 async fn run_sqlite<'c>(
     executor: impl Executor<'c, Database = Sqlite>,
-    sql: SqlStr,
+    text: SqlStr,
     arguments: SqliteArguments,
 ) -> Result<Rows, sqlx::Error> {
-    collect_sqlite(executor.fetch_many(sqlx::query_with(sql, arguments))).await
-}
-
-async fn collect_sqlite(
-    mut parts: BoxStream<'_, Result<Either<SqliteQueryResult, SqliteRow>, sqlx::Error>>,
-) -> Result<Rows, sqlx::Error> {
+    let mut parts = executor.fetch_many(sqlx::query_with(text, arguments));
     let mut rows = Rows::default();
     while let Some(part) = parts.try_next().await? {
         match part {
@@ -300,12 +318,11 @@ async fn collect_sqlite(
 
 pub(super) async fn run_postgres<'c>(
     executor: impl Executor<'c, Database = Postgres>,
-    sql: SqlStr,
+    text: SqlStr,
     arguments: PgArguments,
     is_named: bool,
 ) -> Result<Rows, sqlx::Error> {
-    let mut parts: BoxStream<'_, Result<Either<PgQueryResult, PgRow>, _>> =
-        executor.fetch_many(sqlx::query_with(sql, arguments).persistent(is_named));
+    let mut parts = executor.fetch_many(sqlx::query_with(text, arguments).persistent(is_named));
     let mut rows = Rows::default();
     while let Some(part) = parts.try_next().await? {
         match part {
@@ -316,24 +333,28 @@ pub(super) async fn run_postgres<'c>(
     Ok(rows)
 }
 
-fn sqlite_arguments<'a>(values: impl Iterator<Item = Value<'a>>) -> Result<SqliteArguments, sqlx::Error> {
+/// SQLite has no arrays.
+fn sqlite_arguments(values: Vec<Argument<'_>>) -> Result<SqliteArguments, sqlx::Error> {
     let mut arguments = SqliteArguments::default();
     for value in values {
         let added = match value {
-            Value::Integer(number) => arguments.add(number),
-            Value::Text(text) => arguments.add(text.map(Cow::into_owned)),
+            Argument::Value(Value::Integer(number)) => arguments.add(number),
+            Argument::Value(Value::Text(text)) => arguments.add(text.map(Cow::into_owned)),
+            Argument::Texts(_) | Argument::Integers(_) => Ok(()),
         };
         added.map_err(sqlx::Error::Encode)?;
     }
     Ok(arguments)
 }
 
-fn postgres_arguments(values: &[Value<'_>]) -> Result<PgArguments, sqlx::Error> {
+fn postgres_arguments(values: Vec<Argument<'_>>) -> Result<PgArguments, sqlx::Error> {
     let mut arguments = PgArguments::default();
     for value in values {
         let added = match value {
-            Value::Integer(number) => arguments.add(number),
-            Value::Text(text) => arguments.add(text.as_deref()),
+            Argument::Value(Value::Integer(number)) => arguments.add(number),
+            Argument::Value(Value::Text(text)) => arguments.add(text.as_deref()),
+            Argument::Texts(texts) => arguments.add(texts.iter().map(Value::text).collect::<Vec<_>>()),
+            Argument::Integers(numbers) => arguments.add(numbers.iter().map(Value::integer).collect::<Vec<_>>()),
         };
         added.map_err(sqlx::Error::Encode)?;
     }
@@ -356,90 +377,33 @@ impl Value<'_> {
     }
 }
 
-impl From<i64> for Value<'_> {
-    fn from(number: i64) -> Self {
-        Self::Integer(Some(number))
-    }
+/// How a Rust value is stored, and how one that may be missing is.
+macro_rules! stored_as {
+    ($($type:ty => $variant:ident($value:ident => $stored:expr),)+) => { $(
+        impl<'a> From<$type> for Value<'a> {
+            fn from($value: $type) -> Self {
+                Self::$variant(Some($stored))
+            }
+        }
+
+        impl<'a> From<Option<$type>> for Value<'a> {
+            fn from(value: Option<$type>) -> Self {
+                Self::$variant(value.map(|$value| $stored))
+            }
+        }
+    )+ };
 }
 
-/// A flag is 0 or 1.
-impl From<bool> for Value<'_> {
-    fn from(flag: bool) -> Self {
-        Self::Integer(Some(flag.into()))
-    }
-}
-
-impl From<u64> for Value<'_> {
-    fn from(number: u64) -> Self {
-        Self::Integer(Some(i64::try_from(number).unwrap_or(i64::MAX)))
-    }
-}
-
-impl From<usize> for Value<'_> {
-    fn from(number: usize) -> Self {
-        Self::from(number as u64)
-    }
-}
-
-/// A time is stored as milliseconds since 1970.
-impl From<Timestamp> for Value<'_> {
-    fn from(time: Timestamp) -> Self {
-        Self::from(time.unix_millis())
-    }
-}
-
-impl From<Option<Timestamp>> for Value<'_> {
-    fn from(time: Option<Timestamp>) -> Self {
-        Self::Integer(time.map(Timestamp::unix_millis))
-    }
-}
-
-impl From<Option<i64>> for Value<'_> {
-    fn from(number: Option<i64>) -> Self {
-        Self::Integer(number)
-    }
-}
-
-impl<'a> From<&'a str> for Value<'a> {
-    fn from(text: &'a str) -> Self {
-        Self::Text(Some(text.into()))
-    }
-}
-
-impl<'a> From<&'a String> for Value<'a> {
-    fn from(text: &'a String) -> Self {
-        Self::Text(Some(text.into()))
-    }
-}
-
-impl From<String> for Value<'_> {
-    fn from(text: String) -> Self {
-        Self::Text(Some(text.into()))
-    }
-}
-
-impl<'a> From<Option<&'a str>> for Value<'a> {
-    fn from(text: Option<&'a str>) -> Self {
-        Self::Text(text.map(Cow::from))
-    }
-}
-
-impl From<Option<String>> for Value<'_> {
-    fn from(text: Option<String>) -> Self {
-        Self::Text(text.map(Cow::from))
-    }
-}
-
-impl From<uuid::Uuid> for Value<'_> {
-    fn from(id: uuid::Uuid) -> Self {
-        Self::from(id.to_string())
-    }
-}
-
-impl From<Option<uuid::Uuid>> for Value<'_> {
-    fn from(id: Option<uuid::Uuid>) -> Self {
-        Self::from(id.map(|id| id.to_string()))
-    }
+stored_as! {
+    i64 => Integer(number => number),
+    u64 => Integer(number => i64::try_from(number).unwrap_or(i64::MAX)),
+    usize => Integer(number => i64::try_from(number).unwrap_or(i64::MAX)),
+    bool => Integer(flag => flag.into()),
+    Timestamp => Integer(time => time.unix_millis()),
+    &'a str => Text(text => text.into()),
+    &'a String => Text(text => text.into()),
+    String => Text(text => text.into()),
+    Uuid => Text(id => id.to_string().into()),
 }
 
 impl<DB: sqlx::Database> sqlx::Type<DB> for Timestamp

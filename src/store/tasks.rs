@@ -58,8 +58,10 @@ impl Transaction {
 impl Store {
     /// Returns whether the task is due, and if so records that it begins now: for one `period`, no instance gets another turn.
     pub async fn take_turn(&self, task: Task, now: Timestamp, period: Duration) -> Result<bool, StoreFailure> {
-        let values = values![task.as_str(), now, now.before(period), now.after(period)];
-        Ok(self.run(TAKE_TURN, values).await?.affected > 0)
+        let mut tx = self.begin().await?;
+        let is_due = tx.take_turn(task, now, period).await?;
+        tx.commit().await?;
+        Ok(is_due)
     }
 
     /// Makes a task due again whose turn was taken at this time, because it was not done.

@@ -1,22 +1,18 @@
 //! Handlers of the JSON endpoints, and the checks that they share.
 
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::response::Response;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, LINK};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use super::app::App;
 use super::body::{self, BodyError};
-use super::endpoints::{
-    ContactResult, DOWNLOAD, DownloadResult, ENDPOINTS, WaitlistResult, parse_contact_message, parse_download_order,
-    parse_waitlist_order,
-};
+use super::endpoints::{DOWNLOAD, ENDPOINTS, parse_contact_message, parse_download_order, parse_waitlist_order};
 use super::fields::Fields;
 use super::initiator::Initiator;
-use super::json;
-use super::limits::ClientLimit;
 use super::problem::{ErrorCode, Problem};
+use super::refusal::ClientLimit;
 use super::response::json_response;
 use crate::actions::{StartedDownload, join_waitlist, send_contact, start_download};
 use crate::domain::base_url::BaseUrl;
@@ -27,23 +23,23 @@ use crate::domain::limits;
 const DEPRECATED_SINCE: HeaderValue = HeaderValue::from_static("@1794700800");
 
 /// Records the download and returns the URL of the newest disk image.
-pub(crate) async fn download(app: App, request: Request) -> Response {
+pub(crate) async fn download(State(app): State<App>, request: Request) -> Response {
     let via = via(&app, request.headers());
     respond(&app, ClientLimit::Signups, request, async |fields| {
         let order = parse_download_order(fields, via)?;
         let StartedDownload { url, already } = start_download(app.service(), order).await?;
-        Ok(DownloadResult { ok: true, url, already })
+        Ok(json!({ "ok": true, "url": url, "already": already }))
     })
     .await
 }
 
 /// Puts the address on the deprecated waitlist.
-pub(crate) async fn waitlist(app: App, request: Request) -> Response {
+pub(crate) async fn waitlist(State(app): State<App>, request: Request) -> Response {
     let via = via(&app, request.headers());
     let mut response = respond(&app, ClientLimit::Signups, request, async |fields| {
         let order = parse_waitlist_order(fields, via)?;
         let already = join_waitlist(app.service(), order).await?;
-        Ok(WaitlistResult { ok: true, already })
+        Ok(json!({ "ok": true, "already": already }))
     })
     .await;
     add_deprecation(response.headers_mut(), app.base_url());
@@ -51,10 +47,10 @@ pub(crate) async fn waitlist(app: App, request: Request) -> Response {
 }
 
 /// Stores a message to the makers.
-pub(crate) async fn contact(app: App, request: Request) -> Response {
+pub(crate) async fn contact(State(app): State<App>, request: Request) -> Response {
     respond(&app, ClientLimit::Messages, request, async |fields| {
         send_contact(app.service(), parse_contact_message(fields)?).await?;
-        Ok(ContactResult { ok: true })
+        Ok(json!({ "ok": true }))
     })
     .await
 }
@@ -68,7 +64,7 @@ fn via(app: &App, headers: &HeaderMap) -> Via {
 }
 
 /// The fallback under `/api/`.
-pub(crate) fn not_found(app: &App, request: &Request) -> Response {
+pub(crate) async fn not_found(State(app): State<App>, request: Request) -> Response {
     let endpoints = ENDPOINTS.map(|endpoint| endpoint.path).join(", ");
     Problem::new(ErrorCode::NotFound, "No endpoint has this address.")
         .resolved_by(format!("Send a POST to one of these endpoints: {endpoints}."))
@@ -77,11 +73,11 @@ pub(crate) fn not_found(app: &App, request: &Request) -> Response {
 
 /// Runs the checks that all endpoints share in the documented order, then `action`, and encodes its
 /// result.
-async fn respond<T: Serialize>(
+async fn respond(
     app: &App,
     limit: ClientLimit,
     request: Request,
-    action: impl AsyncFnOnce(Fields) -> Result<T, Problem>,
+    action: impl AsyncFnOnce(Fields) -> Result<Value, Problem>,
 ) -> Response {
     let (head, body) = request.into_parts();
     let outcome = async {
@@ -97,7 +93,7 @@ async fn respond<T: Serialize>(
         action(Fields::parse_body(&body)?).await
     };
     match outcome.await {
-        Ok(result) => json_response(StatusCode::OK, json::encode(&result)),
+        Ok(result) => json_response(StatusCode::OK, result.to_string()),
         Err(problem) => problem.respond(app.base_url(), head.uri.path()),
     }
 }

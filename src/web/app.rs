@@ -2,23 +2,22 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use http::HeaderMap;
 use http::request::Parts;
+use http::{HeaderMap, HeaderValue};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::built_site::BuiltSite;
-use super::headers::Hsts;
-use super::limits::{ClientLimit, ClientLimits, ClientSlot, OverLimit};
+use super::headers::hsts;
+use super::initiator::reader_of;
+use super::limits::{ClientLimits, ClientSlot, OverLimit};
 use super::metrics::Metrics;
 use super::problem::Problem;
-use super::reader::reader_of;
-use super::refusal::Refusal;
+use super::refusal::{ClientLimit, Refusal};
 use crate::actions::{ReleaseCatalog, Service};
 use crate::config::Settings;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::client::Peer;
 use crate::domain::host_name::HostName;
-use crate::domain::rate_limit::Hourly;
 use crate::domain::reads::Reading;
 use crate::site::{Content, Policies, SiteFailure};
 
@@ -32,14 +31,13 @@ struct Inner {
     base_url: BaseUrl,
     allowed_origins: Vec<String>,
     policies: Policies,
-    hsts: Hsts,
+    hsts: Option<HeaderValue>,
     also_hosts: Vec<HostName>,
     answers_challenges: bool,
     built: RwLock<Arc<BuiltSite>>,
     metrics: Metrics,
     limits: ClientLimits,
     images: Arc<Semaphore>,
-    unconfigured_proxy: Hourly,
 }
 
 impl App {
@@ -55,7 +53,7 @@ impl App {
         let policies = Policies::from_settings(settings);
         let built = BuiltSite::new(content, &base_url, &service.newest_image, &releases, &policies)?;
         let metrics = Metrics::new();
-        let hsts = Hsts::new(&base_url, settings.hsts_subdomains);
+        let hsts = hsts(&base_url, settings.hsts_subdomains);
         Ok(Self(Arc::new(Inner {
             hsts,
             also_hosts: settings.also_hosts.clone(),
@@ -68,7 +66,6 @@ impl App {
             limits: ClientLimits::new(settings.clients.clone(), metrics.clone()),
             metrics,
             images: Arc::new(Semaphore::new(max_open_images)),
-            unconfigured_proxy: Hourly::default(),
         })))
     }
 
@@ -116,14 +113,11 @@ impl App {
         permit
     }
 
-    /// Logs, at most once an hour, that a request came through a proxy which no setting names. Nothing of the request is kept.
-    pub(crate) fn note_proxy(&self, peer: Peer, headers: &HeaderMap) {
-        let Inner { service, limits, unconfigured_proxy, .. } = &*self.0;
-        if limits.shows_unconfigured_proxy(peer, headers) && unconfigured_proxy.is_due(service.clock.now()) {
-            tracing::warn!(
-                "a request from a public address has a header that proxies add; if there is a proxy, set \
-                 `client_ip_header` and `trusted_proxies`, because the limits count all its clients as one"
-            );
+    /// Logs, once an hour, that a request came through a proxy which no setting names.
+    pub(crate) fn log_unconfigured_proxy(&self, peer: Peer, headers: &HeaderMap) {
+        let Inner { service, limits, .. } = &*self.0;
+        if limits.shows_unconfigured_proxy(peer, headers) {
+            limits.log_unconfigured_proxy(service.clock.now());
         }
     }
 
@@ -162,8 +156,9 @@ impl App {
         self.0.also_hosts.iter().any(|further| further.is_host_of(host))
     }
 
-    pub(crate) fn hsts(&self) -> Hsts {
-        self.0.hsts
+    /// `Strict-Transport-Security`, if the site is served over https.
+    pub(crate) fn hsts(&self) -> Option<&HeaderValue> {
+        self.0.hsts.as_ref()
     }
 
     pub(crate) fn base_url(&self) -> &BaseUrl {

@@ -2,11 +2,9 @@
 
 use std::collections::HashMap;
 
-use super::mcp::results::{NewestDownload, ToolResults};
+use super::mcp::results::ToolResults;
 use super::mcp::server_info::ServerInfo;
-use super::metrics::RouteDurations;
-use super::releases::files::release_files;
-use super::releases::sample::Sample;
+use super::releases::files::{Sample, release_files};
 use super::served::Served;
 use super::{discovery, reference};
 use crate::actions::NewestImage;
@@ -19,13 +17,6 @@ pub(crate) const DOWNLOAD_STARTED_PATH: &str = "/download/started";
 /// Where the contact form leads.
 pub(crate) const CONTACT_SENT_PATH: &str = "/contact/sent";
 
-/// The response of a path, and how long it took to respond.
-#[derive(Debug)]
-pub(crate) struct ServedPath {
-    pub served: Served,
-    pub durations: RouteDurations,
-}
-
 /// Built at startup, and again when the files or the releases change.
 #[derive(Debug)]
 pub(crate) struct BuiltSite {
@@ -33,7 +24,7 @@ pub(crate) struct BuiltSite {
     pub server_info: ServerInfo,
     pub tool_results: ToolResults,
     /// By path.
-    pub served: HashMap<String, ServedPath>,
+    pub served: HashMap<String, Served>,
     pub not_found: Served,
     /// Asks whether to confirm an opt-in.
     pub confirm: Served,
@@ -66,20 +57,15 @@ impl BuiltSite {
         served.extend(files.into_iter().map(|(path, file)| (path, Served::File(file.into()))));
         let cors_files = discovery::cors_files(base_url, &server_info).into_iter();
         served.extend(cors_files.map(|(path, file)| (path.to_owned(), Served::CorsFile(file.into()))));
-        let with_durations = |(path, served)| (path, ServedPath { served, durations: RouteDurations::default() });
         Ok(Self {
-            served: served.into_iter().map(with_durations).collect(),
+            served,
             not_found: Served::not_found(&site.not_found),
             confirm: Served::private_page(&site.confirm),
             confirmed: Served::private_page(&site.confirmed),
             unsubscribe: Served::private_page(&site.unsubscribe),
             unsubscribed: Served::private_page(&site.unsubscribed),
             never_again: Served::private_page(&site.never_again),
-            tool_results: ToolResults::new(
-                &site.facts,
-                base_url,
-                &NewestDownload::new(newest_image, releases, sample.as_ref()),
-            ),
+            tool_results: ToolResults::new(&site.facts, base_url, newest_image, releases, sample.as_ref()),
             server_info,
             site,
         })

@@ -2,7 +2,7 @@
 //! pages as responses.
 
 use axum::body::Body;
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::response::Response;
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
@@ -15,8 +15,8 @@ use super::endpoints::{parse_contact_message, parse_download_order};
 use super::fields::Fields;
 use super::headers::make_private;
 use super::initiator::Initiator;
-use super::limits::ClientLimit;
 use super::problem::{ErrorCode, Problem};
+use super::refusal::ClientLimit;
 use super::representation::HTML;
 use super::response::{method_not_allowed, text_response};
 use crate::actions::{send_contact, start_download};
@@ -33,7 +33,7 @@ const HONEYPOT: &str = "website_confirm";
 const SOURCE: &str = "site";
 
 /// `POST /download`: the form of the home page. A `GET` redirects to it.
-pub(crate) async fn download(app: App, request: Request) -> Response {
+pub(crate) async fn download(State(app): State<App>, request: Request) -> Response {
     if request.method() == Method::GET || request.method() == Method::HEAD {
         return see_other("/#download");
     }
@@ -46,7 +46,7 @@ pub(crate) async fn download(app: App, request: Request) -> Response {
 }
 
 /// `POST /contact`: the form of the contact page.
-pub(crate) async fn contact(app: App, request: Request) -> Response {
+pub(crate) async fn contact(State(app): State<App>, request: Request) -> Response {
     submit(&app, ClientLimit::Messages, request, PageName::Contact, async |fields| {
         send_contact(app.service(), parse_contact_message(fields)?).await?;
         Ok(CONTACT_SENT_PATH)

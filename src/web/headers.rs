@@ -1,9 +1,6 @@
 //! Security headers of every response.
 
-use http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, HeaderName, REFERRER_POLICY, STRICT_TRANSPORT_SECURITY,
-    X_CONTENT_TYPE_OPTIONS,
-};
+use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderValue, Version};
 
 use crate::domain::base_url::BaseUrl;
@@ -26,32 +23,10 @@ const SECURITY_HEADERS: [(HeaderName, HeaderValue); 6] = [
     ),
 ];
 
-/// HSTS for two years: browsers no longer load the site over http.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Hsts {
-    /// The site is not served over https.
-    Off,
-    Host,
-    HostAndSubdomains,
-}
-
-impl Hsts {
-    pub(crate) fn new(base_url: &BaseUrl, includes_subdomains: bool) -> Self {
-        match (base_url.is_https(), includes_subdomains) {
-            (false, _) => Self::Off,
-            (true, false) => Self::Host,
-            (true, true) => Self::HostAndSubdomains,
-        }
-    }
-
-    pub(crate) fn add(self, headers: &mut HeaderMap) {
-        let value = match self {
-            Self::Off => return,
-            Self::Host => HeaderValue::from_static("max-age=63072000"),
-            Self::HostAndSubdomains => HeaderValue::from_static("max-age=63072000; includeSubDomains"),
-        };
-        headers.insert(STRICT_TRANSPORT_SECURITY, value);
-    }
+/// HSTS for two years, so that browsers no longer load the site over http. `None`: the site is not served over https.
+pub(crate) fn hsts(base_url: &BaseUrl, includes_subdomains: bool) -> Option<HeaderValue> {
+    let value = if includes_subdomains { "max-age=63072000; includeSubDomains" } else { "max-age=63072000" };
+    base_url.is_https().then(|| HeaderValue::from_static(value))
 }
 
 /// For responses to one visitor: neither cached nor indexed.

@@ -1,13 +1,14 @@
-//! Determines who sent a request: a page of the site, a page of another site, or a program. It reads headers that a
-//! script in a browser cannot change.
+//! Determines who sent a request: a page of the site, a page of another site, or a program; and which reader, for the counts.
 
 use http::HeaderMap;
-use http::header::{HeaderName, ORIGIN};
+use http::header::{HeaderName, ORIGIN, USER_AGENT};
 
 use crate::domain::base_url::BaseUrl;
+use crate::domain::reader::Reader;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
+/// Read from headers that a script in a browser cannot change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Initiator {
     /// A page of the site.
@@ -34,4 +35,9 @@ impl Initiator {
             None => Self::Unknown,
         }
     }
+}
+
+pub(crate) fn reader_of(headers: &HeaderMap, asks_for_markdown: bool) -> Reader {
+    let user_agent = headers.get(USER_AGENT).and_then(|value| value.to_str().ok());
+    Reader::of_user_agent(user_agent, asks_for_markdown)
 }

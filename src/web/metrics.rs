@@ -3,8 +3,8 @@
 //! Every label has a small, fixed set of values: known routes, published versions, known readers.
 //! Nothing that a caller sent becomes a label.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -17,47 +17,24 @@ use super::refusal::Refusal;
 use crate::domain::reader::Reader;
 use crate::domain::version::Version;
 
+/// The name of a label, and its value.
+type Label = (&'static str, &'static str);
+
 /// Cheap to clone. Clones share the same counters.
 #[derive(Clone, Debug)]
 pub(crate) struct Metrics {
     requests: Family<RequestLabels, Histogram>,
-    tool_calls: Family<CallLabels, Counter>,
-    initializations: Family<ClientLabels, Counter>,
-    images: Family<ImageLabels, Counter>,
+    tool_calls: Family<[Label; 2], Counter>,
+    initializations: Family<[Label; 1], Counter>,
+    images: Family<[(&'static str, String); 1], Counter>,
     refused: Arc<[AtomicU64; Refusal::ALL.len()]>,
-    task_restarts: Family<TaskLabels, Counter>,
+    task_restarts: Family<[Label; 1], Counter>,
 }
-
-/// The durations of successful requests of one route, looked up when it is first requested: that takes longer than to record
-/// one.
-#[derive(Debug, Default)]
-pub(crate) struct RouteDurations(OnceLock<Histogram>);
 
 #[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
 struct RequestLabels {
     route: String,
     status: u16,
-}
-
-#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct CallLabels {
-    tool: &'static str,
-    client: &'static str,
-}
-
-#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct ClientLabels {
-    client: &'static str,
-}
-
-#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct ImageLabels {
-    version: String,
-}
-
-#[derive(Clone, Debug, EncodeLabelSet, Eq, Hash, PartialEq)]
-struct TaskLabels {
-    task: &'static str,
 }
 
 impl Metrics {
@@ -72,31 +49,23 @@ impl Metrics {
         }
     }
 
-    pub(crate) fn record_request(&self, route: &str, status: u16, elapsed: Duration) {
-        self.durations(route, status).observe(elapsed.as_secs_f64());
-    }
-
-    /// As [`Self::record_request`] with the status 200.
-    pub(crate) fn record_success(&self, route: &str, durations: &RouteDurations, elapsed: Duration) {
-        durations.0.get_or_init(|| self.durations(route, 200)).observe(elapsed.as_secs_f64());
-    }
-
     /// Assets share one label, because their names change with their content.
-    fn durations(&self, route: &str, status: u16) -> Histogram {
+    pub(crate) fn record_request(&self, route: &str, status: u16, elapsed: Duration) {
         let route = if route.starts_with("/assets/") { "/assets/*" } else { route };
-        self.requests.get_or_create(&RequestLabels { route: route.to_owned(), status }).clone()
+        let labels = RequestLabels { route: route.to_owned(), status };
+        self.requests.get_or_create(&labels).observe(elapsed.as_secs_f64());
     }
 
     pub(crate) fn record_tool_call(&self, tool: &'static str, client: Reader) {
-        self.tool_calls.get_or_create(&CallLabels { tool, client: client.name() }).inc();
+        self.tool_calls.get_or_create(&[("tool", tool), ("client", client.name())]).inc();
     }
 
     pub(crate) fn record_initialization(&self, client: Reader) {
-        self.initializations.get_or_create(&ClientLabels { client: client.name() }).inc();
+        self.initializations.get_or_create(&[("client", client.name())]).inc();
     }
 
     pub(crate) fn record_image(&self, version: &Version) {
-        self.images.get_or_create(&ImageLabels { version: version.to_string() }).inc();
+        self.images.get_or_create(&[("version", version.to_string())]).inc();
     }
 
     pub(crate) fn record_refusal(&self, refusal: Refusal) {
@@ -109,7 +78,7 @@ impl Metrics {
     }
 
     pub(crate) fn record_task_restart(&self, task: &'static str) {
-        self.task_restarts.get_or_create(&TaskLabels { task }).inc();
+        self.task_restarts.get_or_create(&[("task", task)]).inc();
     }
 
     pub(crate) fn register(&self, registry: &mut Registry) {

@@ -3,96 +3,112 @@
 
 use std::time::Duration;
 
-use axum::body::{Body, Bytes, HttpBody};
+use axum::Router;
+use axum::body::{Bytes, HttpBody};
+use axum::extract::{MatchedPath, Request, State};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
+use futures_util::FutureExt as _;
 use futures_util::future::{Either, ready};
-use http::header::CONNECTION;
-use http::{HeaderValue, Method, Request, StatusCode};
+use http::header::{CONNECTION, CONTENT_LENGTH, STRICT_TRANSPORT_SECURITY};
+use http::{HeaderValue, Method, StatusCode};
 use tokio::time::Instant;
+use tower_service::Service as _;
 
 use super::app::App;
-use super::built_site::ServedPath;
 use super::headers;
-use super::log::method_name;
-use super::metrics::RouteDurations;
+use super::log::{method_name, micros};
 use super::problem::{ErrorCode, Problem};
 use super::redirect::redirect_host;
 use super::response::{catch_panic, catch_panic_in, text_response};
-use super::routes::Route;
+use super::routes::routes;
 use crate::config::test_panic;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::client::Peer;
-use crate::logging;
 
-/// Responds to a request of this peer and logs it.
-///
-/// Pages and files are ready at once. Only other routes need a future, which is in a box of its own: every connection has
-/// room for what is returned here, also one that never sends a request.
-pub fn handle<B>(app: &App, peer: Peer, request: Request<B>) -> impl Future<Output = Response> + Send + use<B>
+/// How the log and the metrics name paths that have no route. They never get a path as it was sent.
+const UNKNOWN_ROUTE: &str = "*";
+
+/// The routes of the public listener.
+pub fn router(app: &App) -> Router {
+    routes().layer(from_fn_with_state(app.clone(), respond_by_route)).with_state(app.clone())
+}
+
+/// Responds to a request of this peer and logs it. Pages and files are ready at once; all else takes the way of `router`.
+pub fn handle<B>(
+    app: &App,
+    router: &Router,
+    peer: Peer,
+    mut request: http::Request<B>,
+) -> impl Future<Output = Response> + Send + use<B>
 where
     B: HttpBody<Data = Bytes, Error: Into<axum::BoxError>> + Send + 'static,
 {
-    let exchange = Exchange::begin(&request);
-    app.note_proxy(peer, request.headers());
-    let built = app.built();
-    let served = built.served.get_key_value(request.uri().path());
-    if let Some((path, served)) = served
-        && (request.method() == Method::GET || request.method() == Method::HEAD)
-    {
-        let ServedPath { served, durations } = served;
-        let respond = || {
-            test_panic("request");
-            redirect_or_refuse(app, &request)
-                .map_or_else(|| served.read(request.method(), request.headers()), |response| (response, None))
-        };
-        let (response, reading) = catch_panic(respond, || (server_error(app.base_url(), path), None));
-        if let Some(reading) = reading
-            && request.method() == Method::GET
-            && matches!(response.status(), StatusCode::OK | StatusCode::NOT_MODIFIED)
-        {
-            app.count_read(reading, request.headers());
-        }
-        return Either::Left(ready(exchange.end(app, path, Some(durations), response)));
+    app.log_unconfigured_proxy(peer, request.headers());
+    if let Some(response) = read_page(app, &request) {
+        return Either::Left(ready(response));
     }
-    let path_served = served.map(|(path, _)| path.clone());
-    Either::Right(Box::pin(respond_by_route(app.clone(), peer, request, exchange, path_served)))
+    request.extensions_mut().insert(peer);
+    Either::Right(router.clone().call(request).map(|Ok(mut response)| {
+        if response.status() == StatusCode::NOT_MODIFIED {
+            // The router adds a length of zero, but it would have to be that of the whole file (RFC 9110, section 8.6).
+            response.headers_mut().remove(CONTENT_LENGTH);
+        }
+        response
+    }))
+}
+
+/// Responds if the request reads a page or file.
+fn read_page<B: HttpBody>(app: &App, request: &http::Request<B>) -> Option<Response> {
+    if request.method() != Method::GET && request.method() != Method::HEAD {
+        return None;
+    }
+    let exchange = Exchange::begin(request);
+    let built = app.built();
+    let (path, served) = built.served.get_key_value(request.uri().path())?;
+    let respond = || {
+        test_panic("request");
+        redirect_or_refuse(app, request)
+            .map_or_else(|| served.read(request.method(), request.headers()), |response| (response, None))
+    };
+    let (response, reading) = catch_panic(respond, || (server_error(app.base_url(), path), None));
+    if let Some(reading) = reading
+        && request.method() == Method::GET
+        && matches!(response.status(), StatusCode::OK | StatusCode::NOT_MODIFIED)
+    {
+        app.count_read(reading, request.headers());
+    }
+    Some(exchange.end(app, path, response))
 }
 
 /// Refuses a request of a client that has too many in flight, and logs it.
-pub fn refuse_in_flight<B: HttpBody>(app: &App, request: &Request<B>) -> Response {
+pub fn refuse_in_flight<B: HttpBody>(app: &App, request: &http::Request<B>) -> Response {
     let exchange = Exchange::begin(request);
-    let path = request.uri().path();
-    let response = Problem::over_limit(Duration::from_secs(1)).respond(app.base_url(), path);
-    exchange.end(app, Route::of(path).name(), None, response)
+    let response = Problem::over_limit(Duration::from_secs(1)).respond(app.base_url(), request.uri().path());
+    exchange.end(app, UNKNOWN_ROUTE, response)
 }
 
-/// Responds to what is not a read of a page or file. `path_served` is the path if reads of it are.
-async fn respond_by_route<B>(
-    app: App,
-    peer: Peer,
-    mut request: Request<B>,
-    exchange: Exchange,
-    path_served: Option<String>,
-) -> Response
-where
-    B: HttpBody<Data = Bytes, Error: Into<axum::BoxError>> + Send + 'static,
-{
+/// Responds to what is not a read of a page or file.
+async fn respond_by_route(State(app): State<App>, request: Request, next: Next) -> Response {
+    let exchange = Exchange::begin(&request);
     let uri = request.uri().clone();
-    let route = Route::of(uri.path());
+    let route = request.extensions().get::<MatchedPath>().cloned();
     let respond = async {
         test_panic("request");
-        if let Some(response) = redirect_or_refuse(&app, &request) {
-            return response;
+        match redirect_or_refuse(&app, &request) {
+            Some(response) => response,
+            None => next.run(request).await,
         }
-        request.extensions_mut().insert(peer);
-        route.respond(app.clone(), request.map(Body::new)).await
     };
     let response = catch_panic_in(respond, || server_error(app.base_url(), uri.path())).await;
-    exchange.end(&app, path_served.as_deref().unwrap_or(route.name()), None, response)
+    let built = app.built();
+    let served = || built.served.get_key_value(uri.path()).map(|(path, _)| path.as_str());
+    let route = route.as_ref().map(MatchedPath::as_str).or_else(served);
+    exchange.end(&app, route.unwrap_or(UNKNOWN_ROUTE), response)
 }
 
 /// Returns the response if the request names no host, several, another one of the site, or no path.
-fn redirect_or_refuse<B>(app: &App, request: &Request<B>) -> Option<Response> {
+fn redirect_or_refuse<B>(app: &App, request: &http::Request<B>) -> Option<Response> {
     if !headers::has_one_host(request.version(), request.headers()) {
         return Some(text_response(StatusCode::BAD_REQUEST, "Send exactly one Host header.\n"));
     }
@@ -110,27 +126,25 @@ struct Exchange {
 }
 
 impl Exchange {
-    fn begin<B: HttpBody>(request: &Request<B>) -> Self {
+    fn begin<B: HttpBody>(request: &http::Request<B>) -> Self {
         let has_body = !request.body().is_end_stream();
         Self { started: Instant::now(), method: method_name(request.method()), has_body }
     }
 
     /// Completes the response and records the request.
-    fn end(self, app: &App, route: &str, durations: Option<&RouteDurations>, mut response: Response) -> Response {
+    fn end(self, app: &App, route: &str, mut response: Response) -> Response {
         let Self { started, method, has_body } = self;
         headers::add_security_headers(response.headers_mut());
-        app.hsts().add(response.headers_mut());
+        if let Some(hsts) = app.hsts() {
+            response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, hsts.clone());
+        }
         // No handler has read the body, so the connection will be closed: the client must not reuse it.
         if has_body && matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         let (status, elapsed) = (response.status().as_u16(), started.elapsed());
-        match durations {
-            Some(durations) if status == 200 => app.metrics().record_success(route, durations, elapsed),
-            _ => app.metrics().record_request(route, status, elapsed),
-        }
-        let micros = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
-        logging::request(method, route, status, micros);
+        app.metrics().record_request(route, status, elapsed);
+        tracing::info!(method, route, status, micros = micros(elapsed), "request");
         response
     }
 }

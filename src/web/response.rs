@@ -1,15 +1,12 @@
 //! Small responses that several handlers share.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::LazyLock;
 
 use axum::body::Body;
 use axum::response::Response;
 use futures_util::FutureExt;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
-use http::{HeaderMap, HeaderValue, StatusCode};
-
-use super::headers::add_security_headers;
+use http::{HeaderValue, StatusCode};
 
 pub(crate) fn text_response(status: StatusCode, text: impl Into<Body>) -> Response {
     let mut response = Response::new(text.into());
@@ -23,13 +20,12 @@ pub(crate) fn catch_panic<T>(respond: impl FnOnce() -> T, on_panic: impl FnOnce(
     catch_unwind(AssertUnwindSafe(respond)).unwrap_or_else(|_| log_panic(on_panic))
 }
 
-/// As [`catch_panic`], for a handler that waits. An `async fn` would have room for the future twice.
-pub(crate) fn catch_panic_in(
+/// As [`catch_panic`], for a handler that waits.
+pub(crate) async fn catch_panic_in(
     response: impl Future<Output = Response>,
     on_panic: impl FnOnce() -> Response,
-) -> impl Future<Output = Response> {
-    let response = AssertUnwindSafe(response).catch_unwind();
-    response.map(|response| response.unwrap_or_else(|_| log_panic(on_panic)))
+) -> Response {
+    AssertUnwindSafe(response).catch_unwind().await.unwrap_or_else(|_| log_panic(on_panic))
 }
 
 fn log_panic<T>(on_panic: impl FnOnce() -> T) -> T {
@@ -39,17 +35,10 @@ fn log_panic<T>(on_panic: impl FnOnce() -> T) -> T {
 
 /// JSON for one caller, never cached.
 pub(crate) fn json_response(status: StatusCode, json: impl Into<Body>) -> Response {
-    // Complete, with the security headers: a map that is cloned costs less than one that grows.
-    static HEADERS: LazyLock<HeaderMap> = LazyLock::new(|| {
-        let mut headers = HeaderMap::new();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        add_security_headers(&mut headers);
-        headers
-    });
     let mut response = Response::new(json.into());
     *response.status_mut() = status;
-    response.headers_mut().clone_from(&HEADERS);
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }
 

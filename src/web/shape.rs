@@ -1,7 +1,6 @@
 //! JSON schemas of objects. The OpenAPI document, the MCP tools and the reference page are generated
 //! from them; the parsers of requests take only the names of fields from them.
 
-use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value, json};
 
@@ -90,13 +89,14 @@ impl Field {
 
 impl Serialize for Field {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut listing = serializer.serialize_struct("Field", 5)?;
-        listing.serialize_field("name", self.name)?;
-        listing.serialize_field("type", self.kind.type_name())?;
-        listing.serialize_field("required", &self.required)?;
-        listing.serialize_field("constraints", &self.kind.constraints())?;
-        listing.serialize_field("about", self.description)?;
-        listing.end()
+        let listing = json!({
+            "name": self.name,
+            "type": self.kind.type_name(),
+            "required": self.required,
+            "constraints": self.kind.constraints(),
+            "about": self.description,
+        });
+        listing.serialize(serializer)
     }
 }
 

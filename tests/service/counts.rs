@@ -19,15 +19,11 @@ use crate::harness::{Database, Service, each_database, on_each_database};
 
 /// By day, and by source: downloads, new people, opt-ins and joins.
 async fn counts(database: &Database) -> [Vec<String>; 2] {
-    let by_day = format!(
-        "SELECT day || ' ' || kind || ' ' || via || ' ' || name || ' ' || SUM(times) FROM counts \
-         GROUP BY day, kind, via, name ORDER BY day, kind, via, name"
-    );
-    let by_source = format!(
-        "SELECT day || ' ' || source || ' ' || SUM(downloads) || ' ' || SUM(new_people) || ' ' || SUM(opt_ins) || ' ' || SUM(joins) \
-         FROM sources GROUP BY day, source ORDER BY day, source"
-    );
-    [database.texts(&by_day).await, database.texts(&by_source).await]
+    let by_day = "SELECT day || ' ' || kind || ' ' || via || ' ' || name || ' ' || SUM(times) FROM counts \
+         GROUP BY day, kind, via, name ORDER BY day, kind, via, name";
+    let by_source = "SELECT day || ' ' || source || ' ' || SUM(downloads) || ' ' || SUM(new_people) || ' ' || SUM(opt_ins) || ' ' || SUM(joins) \
+         FROM sources GROUP BY day, source ORDER BY day, source";
+    [database.texts(by_day).await, database.texts(by_source).await]
 }
 
 /// The sum of a count over all days and interfaces.

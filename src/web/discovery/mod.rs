@@ -1,20 +1,23 @@
-//! The resources that agents, crawlers and scanners look for, one file each.
+//! The resources that agents, crawlers and scanners look for. `openapi` has its own file.
 
-mod agent_skills;
-mod ai_catalog;
-mod api_catalog;
 mod openapi;
-mod robots;
-mod server_card;
-mod sitemap;
+
+use std::fmt::Write;
 
 use http::header::LINK;
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::mcp::server_info::ServerInfo;
+use super::endpoints::{DOWNLOAD, ENDPOINTS};
+use super::mcp::server_info::{self, ServerInfo, VERSIONS, capabilities};
 use super::representation::{MARKDOWN, UnencodedResponse};
 use crate::domain::base_url::BaseUrl;
-use crate::site::{Policies, Site, SiteFailure};
+use crate::domain::sha256::Sha256;
+use crate::site::{PageName, Policies, Site, SiteFacts, SiteFailure, Skill};
+
+const API_CATALOG: &str = "/.well-known/api-catalog";
+const SERVER_CARD: &str = "/.well-known/mcp/server-card.json";
+const PLAIN: &str = "text/plain; charset=utf-8";
+const AI_CATALOG_TYPE: &str = "application/ai-catalog+json";
 
 /// Every static file, with its path.
 pub(crate) fn files(
@@ -22,32 +25,26 @@ pub(crate) fn files(
     base_url: &BaseUrl,
     policies: &Policies,
 ) -> Result<Vec<(String, UnencodedResponse)>, SiteFailure> {
-    let catalog = ai_catalog::catalog(&site.facts, base_url);
-    let plain = "text/plain; charset=utf-8";
-    let mut files = vec![
-        ("/llms.txt", UnencodedResponse::briefing(plain, site.llms_txt.clone())),
-        ("/agents.md", UnencodedResponse::briefing(MARKDOWN, site.agents_md.clone())),
-        ("/sitemap.xml", UnencodedResponse::briefing("application/xml", sitemap::sitemap(site, base_url)?)),
-        ("/sitemap.md", UnencodedResponse::briefing(MARKDOWN, sitemap::sitemap_md(site, base_url))),
-        ("/robots.txt", UnencodedResponse::briefing(plain, robots::robots(&site.facts, base_url, policies.ai_train))),
-        (
-            openapi::PATH,
-            UnencodedResponse::briefing(
-                "application/json",
-                pretty(&openapi::document(&site.facts, base_url, policies)),
-            ),
-        ),
-        ("/.well-known/ai-catalog.json", UnencodedResponse::briefing("application/ai-catalog+json", pretty(&catalog))),
-        ("/.well-known/ard.json", UnencodedResponse::briefing("application/ai-catalog+json", pretty(&catalog))),
-        (
-            "/.well-known/agent-skills/index.json",
-            UnencodedResponse::briefing("application/json", pretty(&agent_skills::index(&site.skill, base_url))),
-        ),
-    ]
-    .into_iter()
-    .map(|(path, file)| (path.to_owned(), file))
-    .collect::<Vec<_>>();
-    files.push((agent_skills::path(&site.skill), UnencodedResponse::briefing(MARKDOWN, site.skill.text.clone())));
+    let openapi = pretty(&openapi::document(&site.facts, base_url, policies));
+    let catalog = pretty(&ai_catalog(&site.facts, base_url));
+    let skills = pretty(&skill_index(&site.skill, base_url));
+    let skill_path = skill_path(&site.skill);
+    let briefings = [
+        ("/llms.txt", PLAIN, site.llms_txt.clone()),
+        ("/agents.md", MARKDOWN, site.agents_md.clone()),
+        ("/sitemap.xml", "application/xml", sitemap(site, base_url)?),
+        ("/sitemap.md", MARKDOWN, sitemap_md(site, base_url)),
+        ("/robots.txt", PLAIN, robots(&site.facts, base_url, policies.ai_train)),
+        (openapi::PATH, "application/json", openapi),
+        ("/.well-known/ai-catalog.json", AI_CATALOG_TYPE, catalog.clone()),
+        ("/.well-known/ard.json", AI_CATALOG_TYPE, catalog),
+        ("/.well-known/agent-skills/index.json", "application/json", skills),
+        (&skill_path, MARKDOWN, site.skill.text.clone()),
+    ];
+    let mut files: Vec<_> = briefings
+        .into_iter()
+        .map(|(path, media_type, text)| (path.to_owned(), UnencodedResponse::briefing(media_type, text)))
+        .collect();
     for asset in site.assets.iter() {
         let mut file = UnencodedResponse::file(asset.media_type, asset.bytes.clone());
         file.cache_control = "public, max-age=31536000, immutable";
@@ -61,26 +58,149 @@ pub(crate) fn files(
 
 /// The files that are sent with CORS headers, with their paths.
 pub(crate) fn cors_files(base_url: &BaseUrl, server_info: &ServerInfo) -> [(&'static str, UnencodedResponse); 3] {
-    let card = server_card::card(base_url, server_info);
-    [
-        (api_catalog::PATH, api_catalog(base_url)),
-        (server_card::PATH, server_card("application/json", &card)),
-        ("/mcp/server-card", server_card("application/mcp-server-card+json", &card)),
-    ]
-}
-
-fn api_catalog(base_url: &BaseUrl) -> UnencodedResponse {
-    UnencodedResponse::briefing(
+    let linkset = UnencodedResponse::briefing(
         "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"",
-        pretty(&api_catalog::linkset(base_url)),
+        pretty(&api_catalog(base_url)),
     )
-    .with_header(LINK, format!("<{}>; rel=\"api-catalog\"", base_url.to(api_catalog::PATH)))
-}
-
-fn server_card(media_type: &'static str, card: &Value) -> UnencodedResponse {
-    UnencodedResponse { cache_control: "public, max-age=3600", ..UnencodedResponse::briefing(media_type, pretty(card)) }
+    .with_header(LINK, format!("<{}>; rel=\"api-catalog\"", base_url.to(API_CATALOG)));
+    let card = pretty(&server_card(base_url, server_info));
+    let card_as = |media_type| UnencodedResponse {
+        cache_control: "public, max-age=3600",
+        ..UnencodedResponse::briefing(media_type, card.clone())
+    };
+    [
+        (API_CATALOG, linkset),
+        (SERVER_CARD, card_as("application/json")),
+        ("/mcp/server-card", card_as("application/mcp-server-card+json")),
+    ]
 }
 
 fn pretty(value: &Value) -> String {
     format!("{value:#}\n")
+}
+
+/// A single group, because a crawler that has its own group ignores the one for `*`.
+fn robots(facts: &SiteFacts, base_url: &BaseUrl, ai_train: bool) -> String {
+    let crawlers: Vec<_> = std::iter::once("*").chain(facts.crawlers.iter().map(String::as_str)).collect();
+    let agents = crawlers.join("\nUser-agent: ");
+    let train = if ai_train { "yes" } else { "no" };
+    format!(
+        "User-agent: {agents}\nContent-Signal: search=yes, ai-input=yes, ai-train={train}\nAllow: /\n\nSitemap: {}\n",
+        base_url.to("/sitemap.xml")
+    )
+}
+
+/// The canonical URLs of the pages, each with the date of its last change.
+fn sitemap(site: &Site, base_url: &BaseUrl) -> Result<String, SiteFailure> {
+    let page =
+        |name: PageName| json!({ "url": base_url.to(name.path()), "last_updated": site.page(name).last_updated });
+    site.render_str("sitemap.xml", include_str!("sitemap.xml"), &json!({ "pages": PageName::ALL.map(page) }))
+}
+
+/// The same list as Markdown.
+fn sitemap_md(site: &Site, base_url: &BaseUrl) -> String {
+    let mut markdown = format!("# Pages of {}\n\n", site.facts.name);
+    for name in PageName::ALL {
+        let page = site.page(name);
+        let url = base_url.to(name.markdown_path());
+        let _ = writeln!(markdown, "- [{}]({url}): {} Changed {}.", page.title, page.description, page.last_updated);
+    }
+    markdown
+}
+
+fn skill_path(skill: &Skill) -> String {
+    format!("/.well-known/agent-skills/{}/SKILL.md", skill.name)
+}
+
+/// Lists the skill that teaches agents to use this site.
+fn skill_index(skill: &Skill, base_url: &BaseUrl) -> Value {
+    json!({
+        "$schema": "https://schemas.agentskills.io/discovery/0.2.0/schema.json",
+        "skills": [{
+            "name": skill.name,
+            "type": "skill-md",
+            "description": skill.description,
+            "url": base_url.to(&skill_path(skill)),
+            "digest": format!("sha256:{}", Sha256::of(skill.text.as_bytes()).hex()),
+        }],
+    })
+}
+
+/// Lists the MCP server.
+fn ai_catalog(facts: &SiteFacts, base_url: &BaseUrl) -> Value {
+    let (host, name) = (base_url.host(), &facts.name);
+    json!({
+        "specVersion": "1.0",
+        "host": { "displayName": name, "identifier": host },
+        "entries": [{
+            "identifier": format!("urn:air:{host}:mcp:{}", name.to_lowercase().replace(' ', "-")),
+            "displayName": name,
+            "type": "application/mcp-server-card+json",
+            "url": base_url.to("/mcp/server-card"),
+            "representativeQueries": [
+                format!("What is {name}, and who is it for?"),
+                format!("How do I download {name} for my Mac?"),
+                format!("macOS refuses to open {name}. What now?"),
+            ],
+        }],
+    })
+}
+
+/// RFC 9727: the MCP server and the three JSON endpoints.
+fn api_catalog(base_url: &BaseUrl) -> Value {
+    let link = |path: &str, media_type: &str| json!({ "href": base_url.to(path), "type": media_type });
+    let json_link = |path: &str| link(path, "application/json");
+    let items: Vec<_> = std::iter::once(server_info::PATH)
+        .chain(ENDPOINTS.iter().map(|endpoint| endpoint.path))
+        .map(json_link)
+        .collect();
+
+    let mut contexts = vec![
+        json!({ "anchor": base_url.to(API_CATALOG), "item": items }),
+        json!({
+            "anchor": base_url.to(server_info::PATH),
+            "service-desc": [json_link(SERVER_CARD), json_link(openapi::PATH)],
+            "service-doc": [link("/developers#mcp", "text/html")],
+        }),
+    ];
+    for endpoint in ENDPOINTS {
+        let section = endpoint.path.replace("/api/", "/developers#");
+        let mut context = json!({
+            "anchor": base_url.to(endpoint.path),
+            "service-desc": [json_link(openapi::PATH)],
+            "service-doc": [link(&section, "text/html")],
+        });
+        if endpoint.deprecated {
+            context["deprecation"] = json!([link(&section, "text/html")]);
+            context["successor-version"] = json!([json_link(DOWNLOAD.path)]);
+        }
+        contexts.push(context);
+    }
+    json!({ "linkset": contexts })
+}
+
+/// The name and version are those of `initialize`.
+fn server_card(base_url: &BaseUrl, server_info: &ServerInfo) -> Value {
+    let server = &server_info.implementation;
+    let address = base_url.to(server_info::PATH);
+    json!({
+        "$schema": "https://static.modelcontextprotocol.io/schemas/v1/server-card.schema.json",
+        "name": server["name"],
+        "version": server["version"],
+        "description": server["description"],
+        "title": server["title"],
+        "websiteUrl": server["websiteUrl"],
+        "icons": server["icons"],
+        "remotes": [{
+            "type": "streamable-http",
+            "url": address,
+            "supportedProtocolVersions": VERSIONS,
+        }],
+        // For scanners of earlier drafts.
+        "serverInfo": { "name": server["name"], "title": server["title"], "version": server["version"] },
+        "transport": { "type": "streamable-http", "endpoint": address },
+        "protocolVersion": VERSIONS[0],
+        "capabilities": capabilities(),
+        "authentication": { "required": false },
+    })
 }

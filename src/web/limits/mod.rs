@@ -4,10 +4,8 @@
 //! ops listener limits them, too.
 //! An address is used for this alone. It is neither stored nor logged.
 
-mod buckets;
-mod client_limit;
+mod counts;
 mod forwarded;
-mod open_counts;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,11 +13,10 @@ use std::time::Duration;
 use http::HeaderMap;
 use http::request::Parts;
 
-use self::buckets::Buckets;
-use self::open_counts::OpenCounts;
+use self::counts::{Buckets, OpenCounts};
 use super::metrics::Metrics;
 use super::problem::Problem;
-use super::refusal::Refusal;
+use super::refusal::{ClientLimit, Refusal};
 use crate::config::ClientSettings;
 use crate::domain::client::{Client, Peer};
 use crate::domain::limits::{
@@ -28,8 +25,7 @@ use crate::domain::limits::{
 use crate::domain::rate_limit::Hourly;
 use crate::domain::time::Timestamp;
 
-pub(crate) use self::client_limit::ClientLimit;
-pub use self::open_counts::ClientSlot;
+pub use self::counts::ClientSlot;
 
 /// A client that has exceeded a limit. The handler decides whether that or an earlier check decides the response.
 #[derive(Debug)]
@@ -50,6 +46,7 @@ pub(crate) struct ClientLimits {
     requests: Arc<OpenCounts>,
     metrics: Metrics,
     log: [Hourly; Refusal::ALL.len()],
+    proxy_log: Hourly,
 }
 
 impl ClientLimits {
@@ -62,6 +59,7 @@ impl ClientLimits {
             requests: OpenCounts::new(MAX_REQUESTS_IN_FLIGHT_PER_CLIENT),
             metrics,
             log: Default::default(),
+            proxy_log: Hourly::default(),
         }
     }
 
@@ -123,6 +121,16 @@ impl ClientLimits {
             && proxies.is_none()
             && !peer.is_local()
             && forwarded::FORWARDING_HEADERS.iter().any(|name| headers.contains_key(*name))
+    }
+
+    /// Logs, once an hour, that there is such a proxy.
+    pub(crate) fn log_unconfigured_proxy(&self, now: Timestamp) {
+        if self.proxy_log.is_due(now) {
+            tracing::warn!(
+                "a request from a public address has a header that proxies add; if there is a proxy, set \
+                 `client_ip_header` and `trusted_proxies`, because the limits count all its clients as one"
+            );
+        }
     }
 
     /// Returns who sent the request; `None` if they are not limited.

@@ -1,5 +1,7 @@
 //! `tools/call`: runs a tool.
 
+use serde_json::json;
+
 use super::message::{INVALID_PARAMS, RpcError};
 use super::results::{structured, text_result};
 use super::tools::{PAGE, TOOLS, ToolId};
@@ -8,7 +10,7 @@ use crate::domain::consent::Via;
 use crate::domain::reader::Reader;
 use crate::site::PageName;
 use crate::web::app::App;
-use crate::web::endpoints::{WaitlistResult, parse_waitlist_order};
+use crate::web::endpoints::parse_waitlist_order;
 use crate::web::fields::Fields;
 use crate::web::json::{self, Members};
 use crate::web::problem::{ErrorCode, Problem};
@@ -27,8 +29,7 @@ pub(super) async fn call(app: &App, client: Reader, params: Option<&Members<'_>>
         ToolId::AboutService => no_arguments(fields).map(|()| app.built().tool_results.about_service.clone()),
         ToolId::ReadPage => read_page(app, fields),
         ToolId::GetDownload => no_arguments(fields).map(|()| app.built().tool_results.get_download.clone()),
-        // In a box: every call would have room for it.
-        ToolId::JoinWaitlist => Box::pin(join_waitlist(app, fields)).await,
+        ToolId::JoinWaitlist => join_waitlist(app, fields).await,
     };
     Ok(result.unwrap_or_else(|problem| error_result(&problem)))
 }
@@ -81,7 +82,7 @@ fn read_page(app: &App, mut fields: Fields) -> Result<String, Problem> {
 async fn join_waitlist(app: &App, fields: Fields) -> Result<String, Problem> {
     let order = parse_waitlist_order(fields, Via::Mcp)?;
     let already = actions::join_waitlist(app.service(), order).await?;
-    Ok(structured(&WaitlistResult { ok: true, already }))
+    Ok(structured(&json!({ "ok": true, "already": already })))
 }
 
 /// What was wrong and what to do next, for the model.

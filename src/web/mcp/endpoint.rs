@@ -1,9 +1,12 @@
 //! `POST /mcp`. The order of checks: method, origin, body, message, limit per client, protocol version.
 
 use axum::body::Body;
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::response::Response;
-use http::header::{ALLOW, CACHE_CONTROL, HeaderName, RETRY_AFTER};
+use http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_REQUEST_METHOD, ALLOW, CACHE_CONTROL, HeaderName, ORIGIN, RETRY_AFTER, VARY,
+};
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
@@ -12,17 +15,16 @@ use super::message::{
     INVALID_PARAMS, INVALID_REQUEST, Id, METHOD_NOT_FOUND, Message, PARSE_ERROR, RpcError, SERVER_ERROR,
     error_response, success_response,
 };
-use super::origin::{Origin, add_preflight_headers, is_preflight};
 use super::server_info::VERSIONS;
 use crate::domain::display_text::excerpt;
 use crate::domain::limits;
 use crate::domain::reader::Reader;
 use crate::web::app::App;
 use crate::web::body::{self, BodyError};
+use crate::web::initiator::reader_of;
 use crate::web::json::{self, Members};
-use crate::web::limits::ClientLimit;
 use crate::web::problem::Problem;
-use crate::web::reader::reader_of;
+use crate::web::refusal::ClientLimit;
 use crate::web::response::json_response;
 
 const VERSION_HEADER: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -33,7 +35,7 @@ const CALL: &str = "tools/call";
 /// A message, or the error of an invalid one with its id.
 type ParsedMessage<'a> = Result<Message<'a>, (Id, RpcError)>;
 
-pub(crate) async fn endpoint(app: App, request: Request) -> Response {
+pub(crate) async fn endpoint(State(app): State<App>, request: Request) -> Response {
     let (head, body) = request.into_parts();
     let origin = Origin::read(&head.headers, &app);
     let mut response = if head.method == Method::POST {
@@ -175,7 +177,10 @@ fn preflight(origin: &Origin) -> Response {
         return forbidden();
     }
     let mut response = empty(StatusCode::NO_CONTENT);
-    add_preflight_headers(response.headers_mut());
+    let headers = response.headers_mut();
+    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST"));
+    headers
+        .insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("content-type, accept, mcp-protocol-version"));
     response
 }
 
@@ -206,4 +211,39 @@ fn empty(status: StatusCode) -> Response {
     *response.status_mut() = status;
     response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
+}
+
+/// Which origin calls the server from a browser. Other clients send no `Origin`.
+#[derive(Debug)]
+enum Origin {
+    /// Not a browser.
+    None,
+    Allowed(HeaderValue),
+    Forbidden,
+}
+
+impl Origin {
+    fn read(headers: &HeaderMap, app: &App) -> Self {
+        let mut origins = headers.get_all(ORIGIN).into_iter();
+        match (origins.next(), origins.next()) {
+            (None, _) => Self::None,
+            (Some(origin), None) if origin.to_str().is_ok_and(|origin| app.allows_origin(origin)) => {
+                Self::Allowed(origin.clone())
+            }
+            _ => Self::Forbidden,
+        }
+    }
+
+    /// Lets the browser hand the response to a page of an allowed origin.
+    fn add_cors_headers(&self, headers: &mut HeaderMap) {
+        headers.insert(VARY, HeaderValue::from_static("Origin"));
+        if let Self::Allowed(origin) = self {
+            headers.insert(ACCESS_CONTROL_ALLOW_ORIGIN, origin.clone());
+        }
+    }
+}
+
+/// A browser's request for permission to send the real one.
+fn is_preflight(method: &Method, headers: &HeaderMap) -> bool {
+    method == Method::OPTIONS && headers.contains_key(ORIGIN) && headers.contains_key(ACCESS_CONTROL_REQUEST_METHOD)
 }

@@ -3,7 +3,6 @@
 mod calls;
 pub(crate) mod endpoint;
 mod message;
-mod origin;
 pub(crate) mod results;
 pub(crate) mod server_info;
 pub(crate) mod tools;

@@ -1,14 +1,14 @@
 //! Results of tool calls: how they are encoded, and those that are the same for every call, built once.
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::actions::NewestImage;
 use crate::domain::base_url::BaseUrl;
-use crate::domain::release::Releases;
+use crate::domain::release::{Release, Releases};
 use crate::site::{PageName, SiteFacts};
 use crate::web::json;
-use crate::web::releases::sample::Sample;
-use crate::web::releases::size::size;
+use crate::web::releases::files::{Sample, size};
 
 /// The encoded results of the tools that have no arguments.
 #[derive(Debug)]
@@ -33,114 +33,64 @@ struct TextContent<'a> {
     text: &'a str,
 }
 
-/// What `about_service` returns.
-#[derive(Serialize)]
-struct About<'a> {
-    name: &'a str,
-    tagline: &'a str,
-    summary: &'a str,
-    system: &'a str,
-    price: String,
-    signature: &'static str,
-    licence: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    licence_url: Option<&'a str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    source_url: Option<&'a str>,
-    maker: &'a str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    maker_country: Option<&'a str>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    works_with: &'a [String],
-    recommend_when: &'a [String],
-    not_for: &'a [String],
-    website: &'a str,
-    download_page: String,
-    contact_page: String,
-}
-
-/// What `get_download` returns.
-#[derive(Serialize)]
-struct DownloadInfo<'a> {
-    page: String,
-    system: &'a str,
-    price: String,
-    asks_for: &'static str,
-    signature: &'static str,
-    first_open: &'a [String],
-    #[serde(flatten)]
-    newest: &'a NewestDownload,
-}
-
-/// What a download gets.
-#[derive(Default, Serialize)]
-pub(crate) struct NewestDownload {
-    #[serde(skip_serializing_if = "Option::is_none")]
-    note: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    version: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    date: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    size: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    sha256: Option<String>,
-}
-
-impl NewestDownload {
-    /// The newest release, the sample of a preview, or a note that there is nothing. A host elsewhere has what it has.
-    pub(crate) fn new(newest_image: &NewestImage, releases: &Releases, sample: Option<&Sample>) -> Self {
-        if let Some(release) = releases.newest() {
-            return Self {
-                note: None,
-                version: Some(release.version.to_string()),
-                date: Some(release.published.date()),
-                size: Some(size(release.length)),
-                sha256: Some(release.sha256.hex()),
-            };
-        }
-        if let Some(sample) = sample {
-            let (size, sha256) = (Some(sample.size.clone()), Some(sample.sha256.clone()));
-            return Self { note: Some(Sample::NOTE), size, sha256, ..Self::default() };
-        }
-        let note = newest_image.requires_release().then_some("There is no download yet: nothing is published.");
-        Self { note, ..Self::default() }
-    }
-}
-
 impl ToolResults {
-    pub(crate) fn new(facts: &SiteFacts, base_url: &BaseUrl, newest: &NewestDownload) -> Self {
-        Self {
-            about_service: structured(&About {
-                name: &facts.name,
-                tagline: &facts.tagline,
-                summary: &facts.summary,
-                system: &facts.system,
-                price: facts.price_words(),
-                signature: facts.signature_words(),
-                licence: facts.licence_words(),
-                licence_url: facts.licence_url.as_deref(),
-                source_url: facts.source_url.as_deref(),
-                maker: &facts.maker,
-                maker_country: facts.maker_country.as_deref(),
-                works_with: &facts.works_with,
-                recommend_when: &facts.recommend_when,
-                not_for: &facts.not_for,
-                website: base_url.as_str(),
-                download_page: base_url.to("/#download"),
-                contact_page: base_url.to(PageName::Contact.path()),
-            }),
-            get_download: structured(&DownloadInfo {
-                page: base_url.to("/#download"),
-                system: &facts.system,
-                price: facts.price_words(),
-                asks_for: "The person's own email address, and whether they want one email a month. If not, they get \
-                           no email.",
-                signature: facts.signature_words(),
-                first_open: &facts.first_open,
-                newest,
-            }),
+    pub(crate) fn new(
+        facts: &SiteFacts,
+        base_url: &BaseUrl,
+        newest_image: &NewestImage,
+        releases: &Releases,
+        sample: Option<&Sample>,
+    ) -> Self {
+        let mut about = json!({
+            "name": facts.name,
+            "tagline": facts.tagline,
+            "summary": facts.summary,
+            "system": facts.system,
+            "price": facts.price_words(),
+            "signature": facts.signature_words(),
+            "licence": facts.licence_words(),
+            "licence_url": facts.licence_url,
+            "source_url": facts.source_url,
+            "maker": facts.maker,
+            "maker_country": facts.maker_country,
+            "works_with": Some(&facts.works_with).filter(|apps| !apps.is_empty()),
+            "recommend_when": facts.recommend_when,
+            "not_for": facts.not_for,
+            "website": base_url.as_str(),
+            "download_page": base_url.to("/#download"),
+            "contact_page": base_url.to(PageName::Contact.path()),
+        });
+        let release = releases.newest();
+        // A host elsewhere has what it has.
+        let note = match (release, sample) {
+            (Some(_), _) => None,
+            (None, Some(_)) => Some(Sample::NOTE),
+            (None, None) => {
+                newest_image.requires_release().then_some("There is no download yet: nothing is published.")
+            }
+        };
+        let release_or_sample = |of_release: fn(&Release) -> String, of_sample: fn(&Sample) -> String| {
+            release.map(of_release).or_else(|| sample.map(of_sample))
+        };
+        let mut download = json!({
+            "page": base_url.to("/#download"),
+            "system": facts.system,
+            "price": facts.price_words(),
+            "asks_for": "The person's own email address, and whether they want one email a month. If not, they get no \
+                         email.",
+            "signature": facts.signature_words(),
+            "first_open": facts.first_open,
+            "note": note,
+            "version": release.map(|release| release.version.to_string()),
+            "date": release.map(|release| release.published.date()),
+            "size": release_or_sample(|release| size(release.length), |sample| sample.size.clone()),
+            "sha256": release_or_sample(|release| release.sha256.hex(), |sample| sample.sha256.clone()),
+        });
+        // What there is nothing to say about is left out.
+        for result in [&mut about, &mut download].into_iter().filter_map(Value::as_object_mut) {
+            result.retain(|_, value| !value.is_null());
         }
+        Self { about_service: structured(&about), get_download: structured(&download) }
     }
 }
 

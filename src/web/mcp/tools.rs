@@ -1,7 +1,7 @@
 //! Declarations of the MCP tools. `calls` runs them.
 
 use serde::{Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::site::PageName;
 use crate::web::endpoints::WAITLIST;
@@ -148,45 +148,25 @@ pub(crate) const TOOLS: [Tool; 4] = [
     },
 ];
 
-/// A tool as `tools/list` declares it.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct ToolDeclaration {
-    name: &'static str,
-    title: &'static str,
-    description: &'static str,
-    input_schema: Value,
-    annotations: Annotations,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    output_schema: Option<Value>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-#[expect(clippy::struct_excessive_bools, reason = "the protocol defines these members")]
-struct Annotations {
-    title: &'static str,
-    read_only_hint: bool,
-    destructive_hint: bool,
-    idempotent_hint: bool,
-    open_world_hint: bool,
-}
-
 impl Tool {
-    pub(super) fn declaration(&self) -> ToolDeclaration {
-        ToolDeclaration {
-            name: self.name,
-            title: self.title,
-            description: self.description,
-            input_schema: self.input.tool_schema(),
-            annotations: Annotations {
-                title: self.title,
-                read_only_hint: self.read_only,
-                destructive_hint: false,
-                idempotent_hint: true,
-                open_world_hint: false,
+    /// The tool as `tools/list` declares it.
+    pub(super) fn declaration(&self) -> Value {
+        let mut declaration = json!({
+            "name": self.name,
+            "title": self.title,
+            "description": self.description,
+            "inputSchema": self.input.tool_schema(),
+            "annotations": {
+                "title": self.title,
+                "readOnlyHint": self.read_only,
+                "destructiveHint": false,
+                "idempotentHint": true,
+                "openWorldHint": false,
             },
-            output_schema: self.output.map(Shape::tool_schema),
+        });
+        if let Some(output) = self.output {
+            declaration["outputSchema"] = output.tool_schema();
         }
+        declaration
     }
 }

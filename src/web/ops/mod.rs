@@ -15,7 +15,7 @@ use tokio::time::Instant;
 
 use super::app::App;
 use super::headers;
-use super::log::method_name;
+use super::log::{method_name, micros};
 use super::response::{catch_panic_in, method_not_allowed, text_response};
 use crate::actions::{CertificateStatus, readiness};
 use crate::config::test_panic;
@@ -54,7 +54,7 @@ pub async fn handle(app: App, auth: OpsAuth, request: Request) -> Response {
     response.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     let (method, route, status) = (method_name(&head.method), route(head.uri.path()), response.status().as_u16());
     if status != 200 || !POLLED_PATHS.contains(&route) {
-        tracing::info!(%method, route, status, micros = started.elapsed().as_micros(), "ops request");
+        tracing::info!(%method, route, status, micros = micros(started.elapsed()), "ops request");
     }
     response
 }
@@ -105,7 +105,7 @@ fn serif() -> Response {
 fn asset(app: &App, path: &str, head: &Parts) -> Option<Response> {
     let built = app.built();
     let served = built.served.get(path).filter(|_| path.starts_with("/assets/"))?;
-    Some(served.served.respond(&head.method, &head.headers))
+    Some(served.respond(&head.method, &head.headers))
 }
 
 /// Responds with 200 if this instance can do its work, otherwise with 503. Either way, the body has a

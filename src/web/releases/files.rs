@@ -1,18 +1,24 @@
-//! The prebuilt files about releases: lists, feeds, and the preview's sample image.
+//! What is built once about the releases: lists for people and programs, feeds, and the preview's sample image.
+
+use std::fmt::Display;
 
 use bytes::Bytes;
 use http::header::{ACCEPT_RANGES, CONTENT_DISPOSITION};
-use serde_json::json;
+use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::feeds::{self, Feed};
-use super::listing::{self, ReleaseList};
-use super::sample::{self, Sample};
+use crate::actions::NewestImage;
 use crate::domain::base_url::BaseUrl;
+use crate::domain::disk_image::file_stem;
 use crate::domain::disk_image::{MEDIA_TYPE, attachment};
 use crate::domain::reads::Reading;
-use crate::domain::release::Releases;
-use crate::site::{Site, SiteFailure};
+use crate::domain::release::{Release, Releases, Signature};
+use crate::domain::sha256::Sha256;
+use crate::domain::version::{BuildNumber, MacosVersion};
+use crate::site::{Content, PageName, Site, SiteFailure, markdown_to_html, nest_markdown};
 use crate::web::representation::UnencodedResponse;
+
+const ATOM: &str = "/releases.atom";
 
 /// The lists of releases, and in a preview without releases the sample image, with their paths.
 pub(crate) fn release_files(
@@ -21,29 +27,25 @@ pub(crate) fn release_files(
     releases: &Releases,
     sample: Option<&Sample>,
 ) -> Result<Vec<(String, UnencodedResponse)>, SiteFailure> {
-    let name = &site.facts.name;
-    let list = json!(ReleaseList::new(name, releases, sample, base_url));
-    let feed = Feed::new(site, releases, base_url);
+    let list = release_list(&site.facts.name, base_url, releases, sample);
+    let list = revalidated("application/json", format!("{list:#}\n"));
+    let feed = feed(site, base_url, releases);
+    // What Sparkle 2 reads to find updates. Prereleases are in the channel `beta`, which an app must ask for.
     let appcast = match &site.appcast {
         Some(appcast) => appcast.clone(),
-        None => feed.appcast(site)?.into_bytes(),
+        None => site.render_str("appcast.xml", include_str!("appcast.xml"), &feed)?.into_bytes(),
     };
+    let atom = site.render_str("releases.atom", include_str!("releases.atom"), &feed)?;
     let mut files = vec![
-        (
-            listing::RELEASES_JSON.to_owned(),
-            UnencodedResponse {
-                reading: Some(Reading::Briefing),
-                ..revalidated("application/json", format!("{list:#}\n"))
-            },
-        ),
-        (feeds::APPCAST.to_owned(), revalidated("application/rss+xml", appcast)),
-        (feeds::ATOM.to_owned(), revalidated("application/atom+xml", feed.atom(site)?)),
+        ("/releases.json".to_owned(), UnencodedResponse { reading: Some(Reading::Briefing), ..list }),
+        ("/appcast.xml".to_owned(), revalidated("application/rss+xml", appcast)),
+        (ATOM.to_owned(), revalidated("application/atom+xml", atom)),
     ];
     if let Some(sample) = sample {
         let image = revalidated(MEDIA_TYPE, sample.bytes.clone())
             .with_header(CONTENT_DISPOSITION, attachment(&sample.file))
             .with_header(ACCEPT_RANGES, "none");
-        files.push((sample::path(&sample.file), image));
+        files.push((image_path(&sample.file), image));
     }
     Ok(files)
 }
@@ -51,4 +53,154 @@ pub(crate) fn release_files(
 /// A file that the next release changes, so caches must revalidate it.
 fn revalidated(content_type: &'static str, body: impl Into<Bytes>) -> UnencodedResponse {
     UnencodedResponse { cache_control: "no-cache", ..UnencodedResponse::file(content_type, body) }
+}
+
+/// `/releases.json`: the available releases, the highest version first.
+fn release_list(app_name: &str, base_url: &BaseUrl, releases: &Releases, sample: Option<&Sample>) -> Value {
+    let listed = releases.available().map(|release| {
+        json!({
+            "version": release.version.to_string(),
+            "date": release.published.rfc3339(),
+            "length": release.length,
+            "sha256": release.sha256.hex(),
+            "minimum_macos": release.minimum_macos.as_ref().map(MacosVersion::as_str),
+            "prerelease": release.prerelease,
+            "notes": release.notes.as_str(),
+            "url": url(release, base_url),
+        })
+    });
+    let mut list = json!({
+        "app": app_name,
+        "latest": releases.newest().map(|release| release.version.to_string()),
+        "releases": listed.collect::<Vec<_>>(),
+    });
+    if let Some(sample) = sample {
+        list["sample"] = json!(sample);
+    }
+    list
+}
+
+/// What both feeds show.
+fn feed(site: &Site, base_url: &BaseUrl, releases: &Releases) -> Value {
+    let latest = releases.available().map(|release| release.published.rfc3339()).max();
+    let page_updated = &site.page(PageName::Releases).last_updated;
+    json!({
+        "app_name": site.facts.name,
+        "tagline": site.facts.tagline,
+        "maker": site.facts.maker,
+        "page_url": base_url.to(PageName::Releases.path()),
+        "atom_url": base_url.to(ATOM),
+        "updated": latest.unwrap_or_else(|| format!("{page_updated}T00:00:00Z")),
+        "releases": releases.available().map(|release| release_view(release, base_url)).collect::<Vec<_>>(),
+    })
+}
+
+/// A release as templates show it.
+pub(crate) fn release_view(release: &Release, base_url: &BaseUrl) -> Value {
+    let (version, anchor) = (release.version.to_string(), anchor(release));
+    json!({
+        "build": release.build.as_ref().map_or(version.as_str(), BuildNumber::as_str),
+        "version": version,
+        "date": release.published.date(),
+        "published_rfc2822": release.published.rfc2822(),
+        "published_rfc3339": release.published.rfc3339(),
+        "length": release.length,
+        "size": size(release.length),
+        "sha256": release.sha256.hex(),
+        "signature": release.signature.as_ref().map(Signature::as_str),
+        "file": release.file.to_string(),
+        "url": url(release, base_url),
+        "minimum_macos": release.minimum_macos.as_ref().map(MacosVersion::as_str),
+        "prerelease": release.prerelease,
+        "notes": nest_markdown(release.notes.as_str(), &anchor),
+        "notes_html": markdown_to_html(release.notes.as_str()),
+        "anchor": anchor,
+    })
+}
+
+/// The URL of the image of this version.
+fn url(release: &Release, base_url: &BaseUrl) -> String {
+    release.external_url.clone().unwrap_or_else(|| base_url.to(&image_path(&release.file)))
+}
+
+/// The id of the release's heading on the releases page.
+fn anchor(release: &Release) -> String {
+    format!("v{}", release.version.to_string().replace('.', "-"))
+}
+
+pub(super) fn image_path(file: impl Display) -> String {
+    format!("/releases/{file}")
+}
+
+/// The sample disk image, which a local preview hands out until a release is published. It is called a sample wherever it
+/// is offered. `Serialize` produces the form of `/releases.json` and of the templates.
+#[derive(Debug, Serialize)]
+pub(crate) struct Sample {
+    note: &'static str,
+    pub file: String,
+    url: String,
+    length: u64,
+    pub size: String,
+    pub sha256: String,
+    #[serde(skip)]
+    pub bytes: Bytes,
+}
+
+impl Sample {
+    pub(crate) const NOTE: &str =
+        "This is a local preview, and nothing is published yet: the download is a sample disk image without the app.";
+
+    /// Reads the sample if downloads get it.
+    pub(crate) fn if_offered(
+        content: &Content,
+        app_name: &str,
+        base_url: &BaseUrl,
+        newest_image: &NewestImage,
+        releases: &Releases,
+    ) -> Result<Option<Self>, SiteFailure> {
+        if !matches!(newest_image, NewestImage::Preview(_)) || releases.newest().is_some() {
+            return Ok(None);
+        }
+        let bytes = Bytes::from(content.bytes("sample.dmg")?.into_owned());
+        let (file, length) = (sample_file_name(app_name), bytes.len() as u64);
+        Ok(Some(Self {
+            note: Self::NOTE,
+            url: base_url.to(&image_path(&file)),
+            file,
+            length,
+            size: size(length),
+            sha256: Sha256::of(&bytes).hex(),
+            bytes,
+        }))
+    }
+}
+
+pub(super) fn sample_file_name(app_name: &str) -> String {
+    format!("{}-sample.dmg", file_stem(app_name))
+}
+
+/// Formats a size as the Finder does: a megabyte is a million bytes.
+pub(crate) fn size(bytes: u64) -> String {
+    let (unit, name) = match bytes {
+        0..1_000 => return format!("{bytes} bytes"),
+        1_000..1_000_000 => (1_000, "KB"),
+        1_000_000..1_000_000_000 => (1_000_000, "MB"),
+        _ => (1_000_000_000, "GB"),
+    };
+    let tenths = bytes / (unit / 10);
+    match tenths % 10 {
+        0 => format!("{} {name}", tenths / 10),
+        rest => format!("{}.{rest} {name}", tenths / 10),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::size;
+
+    #[test]
+    fn sizes_are_formatted_as_in_the_finder() {
+        let sizes = [0, 999, 1_000, 1_250_000, 48_000_000, 1_073_741_824].map(size);
+        assert_eq!(sizes, ["0 bytes", "999 bytes", "1 KB", "1.2 MB", "48 MB", "1 GB"]);
+    }
 }

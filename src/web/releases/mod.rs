@@ -1,20 +1,17 @@
 //! The disk images: a redirect to the newest, each version at a permanent URL, and lists of them for
 //! people, Sparkle, feed readers and programs.
 
-mod feeds;
 pub(crate) mod files;
 mod image;
-pub(crate) mod listing;
-pub(crate) mod sample;
-pub(crate) mod size;
 
 use axum::body::Body;
-use axum::extract::Request;
+use axum::extract::{Request, State};
 use axum::response::Response;
 use http::header::{CACHE_CONTROL, CONTENT_RANGE, LOCATION, RANGE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use tokio::sync::OwnedSemaphorePermit;
 
+use self::files::{image_path, sample_file_name};
 use super::app::App;
 use super::pages;
 use super::response::text_response;
@@ -22,17 +19,17 @@ use crate::actions::{ImageFailure, ImageStore, NewestImage, latest_path};
 use crate::domain::release::Release;
 
 /// Redirects to the newest image.
-pub(crate) async fn latest(app: App, request: Request) -> Response {
+pub(crate) async fn latest(State(app): State<App>, request: Request) -> Response {
     let built = app.built();
     let name = &built.site.facts.name;
     if request.uri().path() != latest_path(name) {
-        return pages::fallback(&app, &request);
+        return pages::fallback(State(app), request).await;
     }
     let releases = app.service().catalog.cached();
     match (&app.service().newest_image, releases.newest()) {
         (NewestImage::External(url), _) => redirect(url),
-        (_, Some(release)) => redirect(release.external_url.as_deref().unwrap_or(&listing::path(release))),
-        (NewestImage::Preview(_), None) => redirect(&sample::path(&sample::file_name(name))),
+        (_, Some(release)) => redirect(release.external_url.as_deref().unwrap_or(&image_path(&release.file))),
+        (NewestImage::Preview(_), None) => redirect(&image_path(sample_file_name(name))),
         (NewestImage::Published(_), None) => {
             unavailable("No disk image has been published yet. Please come back later.\n")
         }
@@ -40,12 +37,12 @@ pub(crate) async fn latest(app: App, request: Request) -> Response {
 }
 
 /// Serves the image of one version.
-pub(crate) async fn image(app: App, request: Request) -> Response {
+pub(crate) async fn image(State(app): State<App>, request: Request) -> Response {
     let file = request.uri().path().rsplit('/').next().unwrap_or_default();
     let releases = app.service().catalog.cached();
-    let Some(release) = releases.find_file(file).filter(|release| request.uri().path() == listing::path(release))
+    let Some(release) = releases.find_file(file).filter(|release| request.uri().path() == image_path(&release.file))
     else {
-        return pages::fallback(&app, &request);
+        return pages::fallback(State(app), request).await;
     };
     if release.withdrawn.is_some() {
         let latest = app.service().newest_image.url();

@@ -23,25 +23,45 @@ const FORWARDED: [&str; 5] = [
     "True-Client-IP: 198.51.100.1\r\n",
 ];
 
+/// What the log of a service with these flags says of a proxy, after requests with each of the headers from this address.
+async fn proxy_lines(flags: &[&str], source: &str) -> Vec<String> {
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = ["serve", "--listen", "127.0.0.1:0", "--ops-listen", "off"];
+    let program =
+        Program::start(Program::command(folder.path(), &[&arguments, flags].concat()), "not mailed to anybody");
+    for header in FORWARDED {
+        let mut connection = Connection::new(connect_from(source, program.address()).await);
+        connection.send(format!("GET / HTTP/1.1\r\nHost: x\r\n{header}Connection: close\r\n\r\n")).await;
+        connection.read_to_end().await;
+    }
+    program.signal(rustix::process::Signal::TERM);
+    let (_, log) = program.end();
+    assert!(!log.contains("198.51.100.1") && !log.contains(source), "{log}");
+    log.lines().filter(|line| line.contains("trusted_proxies")).map(str::to_owned).collect()
+}
+
 #[tokio::test]
 async fn the_log_says_once_that_there_is_a_proxy_and_nothing_of_its_requests() {
     const NAME: &str = "clients::proxies::the_log_says_once_that_there_is_a_proxy_and_nothing_of_its_requests";
     if !in_network_namespace(NAME).await {
         return;
     }
-    let folder = tempfile::tempdir().expect("a folder");
-    let command = Program::command(folder.path(), &["serve", "--listen", "127.0.0.1:0", "--ops-listen", "off"]);
-    let program = Program::start(command, "not mailed to anybody");
-    for header in FORWARDED {
-        let mut connection = Connection::new(connect_from(PUBLIC_ADDRESSES[0], program.address()).await);
-        connection.send(format!("GET / HTTP/1.1\r\nHost: x\r\n{header}Connection: close\r\n\r\n")).await;
-        connection.read_to_end().await;
+    let lines = proxy_lines(&[], PUBLIC_ADDRESSES[0]).await;
+    assert!(lines.len() == 1 && lines[0].contains("client_ip_header"), "{lines:?}");
+}
+
+#[tokio::test]
+async fn the_log_says_nothing_where_the_header_is_expected_or_does_not_matter() {
+    const NAME: &str = "clients::proxies::the_log_says_nothing_where_the_header_is_expected_or_does_not_matter";
+    if !in_network_namespace(NAME).await {
+        return;
     }
-    program.signal(rustix::process::Signal::TERM);
-    let (_, log) = program.end();
-    let lines: Vec<_> = log.lines().filter(|line| line.contains("trusted_proxies")).collect();
-    assert!(lines.len() == 1 && lines[0].contains("client_ip_header"), "{log}");
-    assert!(!log.contains("198.51.100.1") && !log.contains(PUBLIC_ADDRESSES[0]), "{log}");
+    let proxied = ["--client-ip-header", "x-forwarded-for", "--trusted-proxies", "127.0.0.1"];
+    for flags in [&proxied[..], &["--client-limits", "off"]] {
+        assert_eq!(proxy_lines(flags, PUBLIC_ADDRESSES[0]).await, [""; 0], "{flags:?}");
+    }
+    // Nor where a local peer sends it.
+    assert_eq!(proxy_lines(&[], "127.0.0.9").await, [""; 0]);
 }
 
 #[tokio::test]

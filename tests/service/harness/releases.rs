@@ -43,9 +43,14 @@ impl Service {
     /// Runs it; returns the exit code and all output. The service need not wait until it looks for changes.
     pub fn release(&self, arguments: &[&str]) -> (i32, String) {
         let ended = Program::run(self.release_command(arguments));
+        self.read_releases();
+        ended
+    }
+
+    /// Makes the service look for changes of the releases now, instead of within half a second.
+    pub fn read_releases(&self) {
         let catalog = self.running.catalog().clone();
         self.runtime.run_blocking(async move { catalog.refresh().await.ok() });
-        ended
     }
 
     /// Publishes an image of that version, and returns its bytes.

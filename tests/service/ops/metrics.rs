@@ -6,7 +6,7 @@ use fancy_regex::Regex;
 use serde_json::json;
 
 use super::{ask, watched};
-use crate::harness::{Service, on_each_database_with};
+use crate::harness::{Service, on_each_database_with, on_one_database_with};
 
 type Labels = BTreeMap<String, String>;
 
@@ -189,4 +189,45 @@ async fn calls_and_images_are_in_the_counts_when_the_service_has_stopped() {
                       GROUP BY kind, name ORDER BY kind";
         assert_eq!(database.texts(counts).await, ["image 1.4.0 1", "tool about_service 3"]);
     }
+}
+
+#[tokio::test]
+async fn paths_are_matched_as_they_were_sent_and_a_parameter_is_one_segment_that_is_not_empty() {
+    on_one_database_with(watched(), async |service| {
+        let mut expected = BTreeMap::new();
+        for (path, route) in [
+            ("/releases/App-1.dmg", "/releases/{file}"),
+            ("/releases/latest", "/releases/{file}"),
+            ("/releases/latest%2FApp.dmg", "/releases/{file}"),
+            ("/releases/latest/App.dmg", "/releases/latest/{file}"),
+            ("/releases/", "*"),
+            ("/releases/latest/", "*"),
+            ("/releases/a/b", "*"),
+            ("/releases/latest/a/b", "*"),
+            ("/unsubscribe/", "*"),
+            ("/unsubscribe/token", "/unsubscribe/{token}"),
+            ("/confirm/", "*"),
+            ("/confirm/token", "/confirm/{token}"),
+            ("/api/", "/api/"),
+            ("/api/a/b", "/api/{*path}"),
+            ("/api%2Fdownload", "*"),
+            ("/api", "*"),
+            ("/mcp", "/mcp"),
+            ("/mcp/", "*"),
+            ("/download", "/download"),
+            ("/about/", "*"),
+            ("/about", "/about"),
+        ] {
+            service.send(reqwest::Method::DELETE, path, &[], "").await;
+            *expected.entry(route.to_owned()).or_insert(0.0) += 1.0;
+        }
+        let mut counted = BTreeMap::new();
+        for sample in read(&ask(service, "/metrics", &[]).await.2) {
+            if sample.name == "porchlight_http_request_duration_seconds_count" {
+                *counted.entry(sample.labels["route"].clone()).or_insert(0.0) += sample.value;
+            }
+        }
+        assert_eq!(counted, expected);
+    })
+    .await;
 }

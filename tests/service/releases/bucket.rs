@@ -108,8 +108,8 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> &'a str {
 async fn a_download_is_redirected_to_a_signed_url_of_the_bucket() {
     for database in each_migrated_database().await {
         let makers = Makers::new(database, "");
-        let site = makers.serve();
         let image = makers.publish("1.4.0", 1);
+        let site = makers.serve();
         let latest = site.get("/releases/latest/Troupe.dmg").await;
         assert_eq!((latest.status(), header(latest.headers(), "location")), (StatusCode::FOUND, IMAGE));
 
@@ -136,7 +136,11 @@ async fn a_download_is_redirected_to_a_signed_url_of_the_bucket() {
 
         let (code, output) = makers.run(&["release", "withdraw", "1.4.0", "--yes"]);
         assert_eq!(code, 0, "{output}");
-        assert_eq!(site.get(IMAGE).await.status(), StatusCode::GONE);
+        wait_for("the withdrawal", async || {
+            let response = site.get(IMAGE).await;
+            (response.status() == StatusCode::GONE).then_some(())
+        })
+        .await;
         assert_eq!(makers.bucket.objects().len(), 1, "the object stays, as a file does");
     }
 }
@@ -144,8 +148,8 @@ async fn a_download_is_redirected_to_a_signed_url_of_the_bucket() {
 #[tokio::test]
 async fn with_proxy_the_service_sends_the_image_itself() {
     let makers = Makers::on_sqlite(PROXY).await;
-    let site = makers.serve();
     let image = makers.publish("1.4.0", 2);
+    let site = makers.serve();
     let whole = site.get(IMAGE).await;
     assert_eq!(whole.status(), StatusCode::OK);
     let etag = header(whole.headers(), "etag").to_owned();
@@ -179,8 +183,8 @@ async fn with_proxy_the_service_sends_the_image_itself() {
 async fn a_bucket_that_fails_leaves_the_pages_and_is_reported() {
     for options in ["", PROXY] {
         let makers = Makers::on_sqlite(options).await;
-        let site = makers.serve();
         makers.publish("1.4.0", 3);
+        let site = makers.serve();
         for (command, expected) in [
             ("away", "the bucket is unavailable: "),
             ("fail", "the bucket is unavailable: it answers 503 Service Unavailable"),
@@ -230,8 +234,8 @@ async fn a_bucket_is_checked_before_anything_is_published() {
 #[tokio::test]
 async fn a_bucket_that_does_not_answer_is_given_up_on() {
     let makers = Makers::on_sqlite(PROXY).await;
-    let site = makers.serve();
     makers.publish("1.4.0", 4);
+    let site = makers.serve();
     makers.bucket.command("hang");
     let (image, page, readiness) = tokio::join!(site.get(IMAGE), site.get("/"), site.readiness());
     assert_eq!((image.status(), page.status()), (StatusCode::SERVICE_UNAVAILABLE, StatusCode::OK));
@@ -243,8 +247,8 @@ async fn a_bucket_that_does_not_answer_is_given_up_on() {
 #[tokio::test]
 async fn an_image_that_ends_early_is_never_taken_for_a_whole_one() {
     let makers = Makers::on_sqlite(PROXY).await;
-    let site = makers.serve();
     makers.publish("1.4.0", 5);
+    let site = makers.serve();
     makers.bucket.command("cut");
     let response = site.get(IMAGE).await;
     assert_eq!(response.status(), StatusCode::OK);
@@ -427,8 +431,8 @@ async fn the_images_of_a_backup_are_restored_to_a_bucket() {
 #[tokio::test]
 async fn downloads_from_the_bucket_are_counted() {
     let makers = Makers::on_sqlite("").await;
-    let site = makers.serve();
     makers.publish("1.4.0", 13);
+    let site = makers.serve();
     site.get(IMAGE).await;
     site.send(Method::GET, IMAGE, &[("range", "bytes=100-")]).await;
     site.send(Method::HEAD, IMAGE, &[]).await;

@@ -3,8 +3,8 @@
 use porchlight::config::RawSettings;
 use serde_json::Value;
 
-use super::{leads_to, live};
-use crate::harness::{Database, Service, each_database};
+use super::{LATEST, leads_to, live};
+use crate::harness::{Database, Service, each_database, wait_until};
 
 async fn instance(database: &Database, releases_dir: Option<String>) -> Service {
     let written = RawSettings { releases_dir, ops_listen: Some("127.0.0.1:0".to_owned()), ..live() };
@@ -17,22 +17,23 @@ async fn readiness(service: &Service) -> (u16, Value) {
 }
 
 #[tokio::test]
-async fn every_instance_that_shares_the_folder_serves_the_newest_at_once() {
+async fn every_instance_that_shares_the_folder_serves_the_newest_within_a_second() {
     for database in each_database().await {
         let one = instance(&database, None).await;
         let other = instance(&database, Some(one.releases_dir().display().to_string())).await;
         for version in ["1.4.0", "1.5.0"] {
             let image = one.publish(version);
             for service in [&one, &other] {
-                let address = leads_to(service).await;
-                assert_eq!(address, format!("/releases/Troupe-{version}.dmg"));
+                let address = format!("/releases/Troupe-{version}.dmg");
+                wait_until("the newest release", async || service.head(LATEST).await.header("location") == address)
+                    .await;
                 assert!(service.get(&address).await.body == image);
                 assert_eq!(readiness(service).await.0, 200);
                 service.wait_for_text("/index.md", version).await;
             }
         }
         other.release(&["withdraw", "1.5.0", "--yes"]);
-        assert_eq!(one.get("/releases/Troupe-1.5.0.dmg").await.status, 410);
+        wait_until("the withdrawal", async || one.get("/releases/Troupe-1.5.0.dmg").await.status == 410).await;
         assert_eq!(other.get("/releases/Troupe-1.5.0.dmg").await.status, 410);
         one.stop().await;
         other.stop().await;

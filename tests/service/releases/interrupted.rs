@@ -43,6 +43,7 @@ async fn killed_while_copying_it_keeps_the_newest_and_can_be_repeated() {
             assert_eq!(service.get("/releases/Troupe-2.0.0.dmg").await.status, 404);
         }
         assert!(Program::run_to_end(&mut publish(service, &image)).status.success());
+        service.read_releases();
         assert_eq!(leads_to(service).await, "/releases/Troupe-2.0.0.dmg");
         assert!(service.get("/releases/Troupe-2.0.0.dmg").await.body == disk_image(LENGTH, 9));
         assert!(!partial.exists());
@@ -67,6 +68,7 @@ async fn killed_before_the_row_is_written_it_keeps_the_newest_and_can_be_repeate
         assert_eq!(service.get("/releases/Troupe-2.0.0.dmg").await.status, 404, "what is not recorded is not there");
 
         assert!(Program::run_to_end(&mut publish(service, &image)).status.success());
+        service.read_releases();
         assert_eq!(leads_to(service).await, "/releases/Troupe-2.0.0.dmg");
     })
     .await;

@@ -1,9 +1,9 @@
 //! Mail, health, and the alerts at the top of the page.
 
-use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::bar_table::{BarTable, bar_table};
 use super::format::{grouped, grouped_quantity};
+use super::tables::bar_table;
 use crate::actions::{self, OpsSummary, ReadinessCheck, Service};
 use crate::domain::calendar::Day;
 use crate::site::SiteFacts;
@@ -11,59 +11,19 @@ use crate::store::StoreFailure;
 use crate::web::app::App;
 use crate::web::refusal::Refusal;
 
-/// A problem that needs an operator, with the id of the section that says more.
-#[derive(Serialize)]
-pub(super) struct Alert {
-    name: String,
-    section: &'static str,
-    text: String,
-}
-
-#[derive(Serialize)]
-pub(super) struct CheckView<'a> {
-    name: String,
-    problem: Option<&'a str>,
-    note: Option<&'a str>,
-}
-
-/// How often this instance refused, by reason.
-#[derive(Serialize)]
-pub(super) struct RefusalView {
-    title: &'static str,
-    count: String,
-}
-
-#[derive(Serialize)]
-pub(super) struct MailView<'a> {
-    waiting: String,
-    age: Option<String>,
-    failed: String,
-    has_failed: bool,
-    letter: Option<LetterView<'a>>,
-}
-
-#[derive(Serialize)]
-struct LetterView<'a> {
-    subject: &'a str,
-    started: String,
-    recipients: String,
-    states: BarTable,
-}
-
-pub(super) fn alerts(checks: &[ReadinessCheck], summary: Result<&OpsSummary, &StoreFailure>) -> Vec<Alert> {
+/// The problems that need an operator, each with the id of the section that says more.
+pub(super) fn alerts(checks: &[ReadinessCheck], summary: Result<&OpsSummary, &StoreFailure>) -> Vec<Value> {
+    let alert = |name: &str, section: &str, text: &str| json!({ "name": name, "section": section, "text": text });
     let mut alerts = Vec::new();
     if let Err(failure) = summary {
-        let text = format!("unavailable: {failure}");
-        alerts.push(Alert { name: "Statistics".to_owned(), section: "health", text });
+        alerts.push(alert("Statistics", "health", &format!("unavailable: {failure}")));
     }
     // If the statistics cannot be read, their alert already says what is wrong with the database.
     let shown = checks.iter().filter(|check| summary.is_ok() || check.name != "database");
-    alerts.extend(
-        shown.filter_map(|check| Some(Alert { name: name(check), section: "health", text: check.problem.clone()? })),
-    );
+    alerts.extend(shown.filter_map(|check| Some(alert(&name(check), "health", check.problem.as_deref()?))));
     if let Some(failed) = summary.ok().map(|summary| summary.backlog.failed).filter(|failed| *failed > 0) {
         let text = format!("{} failed", grouped_quantity(failed, "message", "messages"));
-        alerts.push(Alert { name: "Mail".to_owned(), section: "mail", text });
+        alerts.push(alert("Mail", "mail", &text));
     }
     alerts
 }
@@ -75,15 +35,14 @@ pub(super) fn setup_steps(app: &App, facts: &SiteFacts) -> Vec<String> {
     steps.into_iter().map(|step| step.replace('`', "")).collect()
 }
 
-pub(super) fn checks(checks: &[ReadinessCheck]) -> Vec<CheckView<'_>> {
-    checks
-        .iter()
-        .map(|check| CheckView { name: name(check), problem: check.problem.as_deref(), note: check.note.as_deref() })
-        .collect()
+pub(super) fn checks(checks: &[ReadinessCheck]) -> Vec<Value> {
+    let check = |check: &ReadinessCheck| json!({ "name": name(check), "problem": check.problem, "note": check.note });
+    checks.iter().map(check).collect()
 }
 
-pub(super) fn refusals(app: &App) -> [RefusalView; Refusal::ALL.len()] {
-    Refusal::ALL.map(|refusal| RefusalView { title: refusal.title(), count: grouped(app.refused(refusal)) })
+/// How often this instance refused, by reason.
+pub(super) fn refusals(app: &App) -> [Value; Refusal::ALL.len()] {
+    Refusal::ALL.map(|refusal| json!({ "title": refusal.title(), "count": grouped(app.refused(refusal)) }))
 }
 
 /// Returns the name of a check with a capital letter and spaces.
@@ -93,7 +52,7 @@ fn name(check: &ReadinessCheck) -> String {
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
-pub(super) fn mail(summary: &OpsSummary) -> MailView<'_> {
+pub(super) fn mail(summary: &OpsSummary) -> Value {
     let OpsSummary { backlog, letter, outbox_age, .. } = summary;
     let waiting = backlog.waiting + backlog.leased;
     let minutes = outbox_age.as_secs() / 60;
@@ -114,12 +73,18 @@ pub(super) fn mail(summary: &OpsSummary) -> MailView<'_> {
             // A part of those that were sent, or may have been.
             ("bounced", counts.bounced),
         ];
-        LetterView {
-            subject: &letter.subject,
-            started: Day::of(letter.started_at).long(),
-            recipients: grouped_quantity(counts.recipients, "person", "people"),
-            states: bar_table(["State", "People"], &states.map(|(state, count)| (state.to_owned(), count))),
-        }
+        json!({
+            "subject": letter.subject,
+            "started": Day::of(letter.started_at).long(),
+            "recipients": grouped_quantity(counts.recipients, "person", "people"),
+            "states": bar_table(["State", "People"], &states),
+        })
     });
-    MailView { waiting: grouped(waiting), age, failed: grouped(backlog.failed), has_failed: backlog.failed > 0, letter }
+    json!({
+        "waiting": grouped(waiting),
+        "age": age,
+        "failed": grouped(backlog.failed),
+        "has_failed": backlog.failed > 0,
+        "letter": letter,
+    })
 }

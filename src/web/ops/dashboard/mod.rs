@@ -1,30 +1,24 @@
 //! The dashboard at `/`: downloads, people, mail and health on one page.
 
-mod bar_table;
-mod chart;
-mod data;
+mod charts;
 mod format;
 mod health;
-mod period_charts;
-mod tiles;
+mod tables;
 
 use axum::body::Body;
 use axum::response::Response;
 use http::header::{CONTENT_TYPE, REFRESH};
 use http::{HeaderValue, StatusCode};
-use serde::Serialize;
+use serde_json::{Value, json};
 
-use self::bar_table::BarTable;
-use self::chart::{BarChart, LineChart};
-use self::data::DashboardData;
-use self::health::{Alert, CheckView, MailView, RefusalView};
-use self::period_charts::PeriodChart;
-use self::tiles::Tile;
-use crate::actions::readiness;
+use self::format::{grouped, percent};
+use crate::actions::{NewestImage, OpsSummary, StatisticsRange, ops_summary, readiness, statistics};
 use crate::domain::calendar::{Day, Period};
+use crate::domain::counts::Statistics;
+use crate::domain::counts::{CountedEvent, Totals};
 use crate::domain::time::Timestamp;
+use crate::store::StoreFailure;
 use crate::web::app::App;
-use crate::web::refusal::Refusal;
 use crate::web::representation::HTML;
 use crate::web::response::text_response;
 
@@ -36,55 +30,8 @@ pub(super) const STYLE_PATH: &str = "/dashboard.css";
 pub(super) const SERIF_PATH: &str = "/serif.woff2";
 pub(super) const SERIF: &str = "assets/serif.woff2";
 
-/// The context of the template.
-#[derive(Serialize)]
-struct Dashboard<'a> {
-    app_name: &'a str,
-    now: Now,
-    reload: Reload,
-    ranges: [RangeLink; 3],
-    alerts: Vec<Alert>,
-    /// What makers still have to do, in order.
-    setup_steps: Vec<String>,
-    /// Absent if the database cannot be read.
-    data: Option<DataView<'a>>,
-    checks: Vec<CheckView<'a>>,
-    refusals: [RefusalView; Refusal::ALL.len()],
-}
-
-#[derive(Serialize)]
-struct Now {
-    rfc3339: String,
-    short: String,
-}
-
-#[derive(Serialize)]
-struct Reload {
-    on: bool,
-    toggle_query: String,
-}
-
-#[derive(Serialize)]
-struct RangeLink {
-    name: &'static str,
-    span: &'static str,
-    query: String,
-    current: bool,
-}
-
-#[derive(Serialize)]
-struct DataView<'a> {
-    tiles: [Tile; 7],
-    downloads: PeriodChart<BarChart>,
-    opt_ins: PeriodChart<LineChart>,
-    reads: PeriodChart<BarChart>,
-    readers: BarTable,
-    sources: BarTable,
-    channels: BarTable,
-    tools: BarTable,
-    releases: BarTable,
-    mail: MailView<'a>,
-}
+/// How many days count for the adoption of the newest release.
+const ADOPTION_DAYS: i64 = 7;
 
 /// What the query string selects.
 #[derive(Clone, Copy)]
@@ -120,17 +67,23 @@ pub(super) async fn dashboard(app: &App, query: Option<&str>) -> Response {
     let checks = readiness(app.service()).await;
     let data = DashboardData::load(app, options.by, Day::of(now)).await;
     let built = app.built();
-    let context = Dashboard {
-        app_name: &built.site.facts.name,
-        now: Now::new(now),
-        reload: Reload { on: options.reload, toggle_query: ViewOptions { reload: !options.reload, ..options }.query() },
-        ranges: [Period::Day, Period::Week, Period::Month].map(|by| RangeLink::new(by, options)),
-        alerts: health::alerts(&checks, data.as_ref().map(|data| &data.summary)),
-        setup_steps: health::setup_steps(app, &built.site.facts),
-        data: data.as_ref().ok().map(|data| DataView::new(app, data)),
-        checks: health::checks(&checks),
-        refusals: health::refusals(app),
-    };
+    let ranges = [Period::Day, Period::Week, Period::Month].map(|by| range_link(by, options));
+    let context = json!({
+        "app_name": built.site.facts.name,
+        "now": { "rfc3339": now.rfc3339(), "short": short_time(now) },
+        "reload": {
+            "on": options.reload,
+            "toggle_query": ViewOptions { reload: !options.reload, ..options }.query(),
+        },
+        "ranges": ranges,
+        "alerts": health::alerts(&checks, data.as_ref().map(|data| &data.summary)),
+        // What makers still have to do, in order.
+        "setup_steps": health::setup_steps(app, &built.site.facts),
+        // Absent if the database cannot be read.
+        "data": data.as_ref().ok().map(|data| data.view(app)),
+        "checks": health::checks(&checks),
+        "refusals": health::refusals(app),
+    });
     match built.site.render_str("dashboard.html", TEMPLATE, &context) {
         Ok(html) => {
             let mut response = Response::new(Body::from(html));
@@ -150,40 +103,118 @@ pub(super) async fn dashboard(app: &App, query: Option<&str>) -> Response {
     }
 }
 
-impl Now {
-    fn new(now: Timestamp) -> Self {
-        let rfc3339 = now.rfc3339();
-        let time = rfc3339.get(11..16).unwrap_or_default();
-        Self { short: format!("{}, {time} UTC", Day::of(now).short()), rfc3339 }
+fn short_time(now: Timestamp) -> String {
+    let rfc3339 = now.rfc3339();
+    format!("{}, {} UTC", Day::of(now).short(), rfc3339.get(11..16).unwrap_or_default())
+}
+
+fn range_link(by: Period, options: ViewOptions) -> Value {
+    let (name, span) = match by {
+        Period::Day => ("Days", "30 days"),
+        Period::Week => ("Weeks", "13 weeks"),
+        Period::Month => ("Months", "12 months"),
+    };
+    let query = ViewOptions { by, ..options }.query();
+    json!({ "name": name, "span": span, "query": query, "current": by == options.by })
+}
+
+/// The numbers that the dashboard shows, read from the database.
+struct DashboardData {
+    /// By the selected period.
+    selected: Statistics,
+    /// By day, whatever period is selected.
+    daily: Statistics,
+    /// Tool calls of agents today and yesterday.
+    tool_calls: [u64; 2],
+    /// Images sent within [`ADOPTION_DAYS`], by version.
+    recent_images: Vec<(String, u64)>,
+    summary: OpsSummary,
+}
+
+impl DashboardData {
+    async fn load(app: &App, by: Period, today: Day) -> Result<Self, StoreFailure> {
+        let store = &app.service().ops_pool;
+        let daily = statistics(store, Period::Day, StatisticsRange::Chart, today).await?;
+        let calls_today = sum(&store.counts_by_name(CountedEvent::ToolCall, today).await?);
+        let calls_since_yesterday = sum(&store.counts_by_name(CountedEvent::ToolCall, today.before(1)).await?);
+        Ok(Self {
+            selected: if by == Period::Day {
+                daily.clone()
+            } else {
+                statistics(store, by, StatisticsRange::Chart, today).await?
+            },
+            daily,
+            tool_calls: [calls_today, calls_since_yesterday.saturating_sub(calls_today)],
+            recent_images: store.counts_by_name(CountedEvent::ImageDownload, today.before(ADOPTION_DAYS - 1)).await?,
+            summary: ops_summary(app.service()).await?,
+        })
+    }
+
+    fn view(&self, app: &App) -> Value {
+        json!({
+            "tiles": tiles(app, self),
+            "downloads": charts::downloads(&self.selected),
+            "opt_ins": charts::opt_ins(&self.selected),
+            "reads": charts::reads(&self.selected),
+            "readers": tables::readers(&self.selected),
+            "sources": tables::sources(&self.selected),
+            "channels": tables::channels(&self.selected),
+            "tools": tables::tools(&self.selected),
+            "releases": tables::bar_table(["Version", "Images"], &self.recent_images),
+            "mail": health::mail(&self.summary),
+        })
     }
 }
 
-impl RangeLink {
-    fn new(by: Period, options: ViewOptions) -> Self {
-        let (name, span) = match by {
-            Period::Day => ("Days", "30 days"),
-            Period::Week => ("Weeks", "13 weeks"),
-            Period::Month => ("Months", "12 months"),
-        };
-        Self { name, span, query: ViewOptions { by, ..options }.query(), current: by == options.by }
-    }
+fn sum(counts: &[(String, u64)]) -> u64 {
+    counts.iter().map(|(_, count)| count).sum()
 }
 
-impl<'a> DataView<'a> {
-    fn new(app: &App, data: &'a DashboardData) -> Self {
-        Self {
-            tiles: tiles::tiles(app, data),
-            downloads: period_charts::downloads(&data.selected),
-            opt_ins: period_charts::opt_ins(&data.selected),
-            reads: period_charts::reads(&data.selected),
-            readers: bar_table::readers(&data.selected),
-            sources: bar_table::sources(&data.selected),
-            channels: bar_table::channels(&data.selected),
-            tools: bar_table::tools(&data.selected),
-            releases: bar_table::bar_table(["Version", "Images"], &data.recent_images),
-            mail: health::mail(&data.summary),
+/// The tiles at the top: today so far, next to all of yesterday.
+fn tiles(app: &App, data: &DashboardData) -> [Value; 7] {
+    let mut latest = data.daily.periods.iter().rev().map(|(_, totals)| *totals);
+    let (today, yesterday) = (latest.next().unwrap_or_default(), latest.next().unwrap_or_default());
+    let with_yesterday =
+        |name, today, yesterday| tile(name, &grouped(today), &format!("all of yesterday: {}", grouped(yesterday)));
+    let count = |name, of: fn(&Totals) -> u64| with_yesterday(name, of(&today), of(&yesterday));
+    let opt_ins = |totals: &Totals| percent(totals.opt_ins, totals.downloads);
+    let opt_in_note = format!("of downloads; all of yesterday: {}", opt_ins(&yesterday));
+    [
+        count("Downloads", |totals| totals.downloads),
+        count("New people", |totals| totals.new_people),
+        tile("New opt-ins", &opt_ins(&today), &opt_in_note),
+        count("Joins", |totals| totals.joins),
+        count("Messages", |totals| totals.messages),
+        with_yesterday("MCP tool calls", data.tool_calls[0], data.tool_calls[1]),
+        newest_release(app, &data.recent_images),
+    ]
+}
+
+fn tile(name: &str, value: &str, note: &str) -> Value {
+    json!({ "name": name, "value": value, "note": note })
+}
+
+/// The newest release, and its share of recent downloads. Images on another host are not counted.
+fn newest_release(app: &App, recent_images: &[(String, u64)]) -> Value {
+    let releases = app.catalog().cached();
+    let is_external = matches!(app.service().newest_image, NewestImage::External(_));
+    let (value, note) = match releases.newest() {
+        None if is_external => ("external".to_owned(), "images on other hosts are not counted".to_owned()),
+        None => ("none".to_owned(), "nothing is published yet".to_owned()),
+        Some(release) => {
+            let version = release.version.to_string();
+            let sent = recent_images.iter().find(|(name, _)| *name == version).map_or(0, |(_, sent)| *sent);
+            let note = if sent == 0 && (is_external || release.external_url.is_some()) {
+                "its image is on another host and is not counted".to_owned()
+            } else if sum(recent_images) == 0 {
+                format!("no image sent in {ADOPTION_DAYS} days")
+            } else {
+                format!("{} of images sent in {ADOPTION_DAYS} days", percent(sent, sum(recent_images)))
+            };
+            (version, note)
         }
-    }
+    };
+    tile("Newest release", &value, &note)
 }
 
 #[cfg(test)]

@@ -1,0 +1,119 @@
+//! The pages whose path ends in a token from a mail: unsubscribing, and confirming an opt-in.
+//!
+//! `GET` changes nothing, because programs follow links in emails. The token is the only credential, so requests from any
+//! origin are accepted.
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+use http::header::RETRY_AFTER;
+use http::request::Parts;
+use http::{HeaderMap, Method, StatusCode};
+use url::form_urlencoded;
+
+use super::app::App;
+use super::body;
+use super::headers::make_private;
+use super::problem::RETRY_AFTER_SECONDS;
+use super::refusal::ClientLimit;
+use super::response::{method_not_allowed, text_response};
+use super::served::Served;
+use crate::actions::{Failure, can_unsubscribe, confirm_opt_in, confirmation_link, decline_opt_in, unsubscribe};
+use crate::domain::confirmation::{CONFIRMATION_PATH, ConfirmationToken, LinkState};
+use crate::domain::unsubscribe::{UNSUBSCRIBE_PATH, UnsubscribeKind, UnsubscribeToken};
+
+/// `GET` and `POST /unsubscribe/{token}`, also the one-click unsubscribe of mail clients (RFC 8058). Any body unsubscribes,
+/// because mail clients send their own. Only the page's checkbox also suppresses the address.
+pub(crate) async fn unsubscribe_page(State(app): State<App>, request: Request) -> Response {
+    let token = request.uri().path().strip_prefix(UNSUBSCRIBE_PATH).and_then(UnsubscribeToken::parse);
+    let built = app.built();
+    respond(&app, request, async |not_me| {
+        let Some(token) = token else { return Ok(None) };
+        let (known, page) = match not_me {
+            None => (can_unsubscribe(app.service(), &token).await?, &built.unsubscribe),
+            Some(false) => {
+                (unsubscribe(app.service(), &token, UnsubscribeKind::Unsubscribe).await?, &built.unsubscribed)
+            }
+            Some(true) => (unsubscribe(app.service(), &token, UnsubscribeKind::NotMe).await?, &built.never_again),
+        };
+        Ok(known.then_some(page))
+    })
+    .await
+}
+
+/// `GET` and `POST /confirm/{token}`. The setting `confirm_updates` need not be on any more.
+pub(crate) async fn confirmation_page(State(app): State<App>, request: Request) -> Response {
+    let token = request.uri().path().strip_prefix(CONFIRMATION_PATH).and_then(ConfirmationToken::parse);
+    let built = app.built();
+    respond(&app, request, async |not_me| {
+        let Some(token) = token else { return Ok(None) };
+        let link = match not_me {
+            None => confirmation_link(app.service(), &token).await?,
+            Some(false) => confirm_opt_in(app.service(), &token).await?,
+            Some(true) => decline_opt_in(app.service(), &token).await?.then_some(LinkState::Declined),
+        };
+        Ok(link.map(|link| match link {
+            LinkState::Pending => &built.confirm,
+            LinkState::Confirmed => &built.confirmed,
+            LinkState::Declined => &built.never_again,
+        }))
+    })
+    .await
+}
+
+/// Responds with the page that `action` returns, or 404 if the token is unknown. `action` gets `None` for a read, and for a
+/// `POST` whether the form says that the reader did not ask for mail.
+async fn respond<'a>(
+    app: &App,
+    request: Request,
+    action: impl AsyncFnOnce(Option<bool>) -> Result<Option<&'a Served>, Failure>,
+) -> Response {
+    let (head, body) = request.into_parts();
+    let not_me = match head.method {
+        Method::GET | Method::HEAD => None,
+        Method::POST => match body::read(&head.headers, body).await {
+            Ok(body) => Some(says_not_me(&body)),
+            Err(_) => {
+                return text_response(StatusCode::BAD_REQUEST, "The request is incomplete. Please send it again.\n");
+            }
+        },
+        _ => return method_not_allowed("GET, HEAD, POST"),
+    };
+    // Conditions and negotiation are for reads.
+    let none = HeaderMap::new();
+    let headers = if not_me.is_none() { &head.headers } else { &none };
+    match action(not_me).await {
+        Ok(Some(page)) => page.respond(&Method::GET, headers),
+        Ok(None) => {
+            refuse_unknown_token(app, &head).unwrap_or_else(|| app.built().not_found.respond(&Method::GET, headers))
+        }
+        Err(failure) => {
+            tracing::error!(%failure, "a request with a token failed");
+            let mut response = text_response(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "This did not work just now, and nothing was changed. Please try again in a minute.\n",
+            );
+            response.headers_mut().insert(RETRY_AFTER, RETRY_AFTER_SECONDS.into());
+            make_private(response.headers_mut());
+            response
+        }
+    }
+}
+
+fn says_not_me(body: &[u8]) -> bool {
+    let not_me = ("reason", UnsubscribeKind::NotMe.as_str());
+    form_urlencoded::parse(body).any(|(name, value)| (name.as_ref(), value.as_ref()) == not_me)
+}
+
+/// Counts a `POST` with an unknown token, and returns the response if the client has sent too many. A valid token is
+/// never refused, because mail providers unsubscribe many readers from one address.
+fn refuse_unknown_token(app: &App, head: &Parts) -> Option<Response> {
+    if head.method != Method::POST {
+        return None;
+    }
+    let over_limit = app.count_request(ClientLimit::UnknownTokens, head).err()?;
+    let problem = app.refuse(over_limit);
+    let mut response = text_response(problem.code.status(), format!("{}\n", problem.detail));
+    response.headers_mut().extend(problem.retry_after_header().map(|seconds| (RETRY_AFTER, seconds)));
+    make_private(response.headers_mut());
+    Some(response)
+}
