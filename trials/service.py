@@ -165,6 +165,7 @@ class Process:
     def __init__(self, folder, name, *command, files=(), **variables):
         self.name, self.log = name, folder / f"{name}.log"
         with open(self.log, "ab") as log:
+            self.log_start = log.tell()
             # Without settings of the caller.
             self.process = subprocess.Popen([str(part) for part in command], cwd=folder, stdin=subprocess.DEVNULL, stdout=log,
                                             stderr=log, pass_fds=files,

@@ -15,7 +15,7 @@ use crate::domain::base_url::BaseUrl;
 use crate::domain::maker_mail::Trouble;
 use crate::domain::plural::quantity;
 use crate::domain::time::Timestamp;
-use crate::mail::Alert;
+use crate::mail::alert_texts;
 use crate::store::{Backlog, MailKind, Store, StoreFailure};
 
 /// The shortest time between two of these mails.
@@ -50,10 +50,8 @@ impl Alerts {
     pub async fn step(&self) -> Result<usize, Failure> {
         let now = self.clock.now();
         let troubles = self.troubles(now).await?;
-        let (app, site, machine) = (&self.app, self.base_url.as_str(), &self.machine);
-        let alert = Alert { app, site, machine, troubles: &troubles };
-        let mail = (alert.subject(), alert.text());
-        if troubles.is_empty() || !self.store.enqueue_alert(new_id(now), (&mail.0, &mail.1), now, PERIOD).await? {
+        let (subject, text) = alert_texts(&self.app, self.base_url.as_str(), &self.machine, &troubles);
+        if troubles.is_empty() || !self.store.enqueue_alert(new_id(now), (&subject, &text), now, PERIOD).await? {
             return Ok(0);
         }
         Ok(troubles.len())

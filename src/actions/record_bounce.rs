@@ -4,6 +4,8 @@
 //! counted. Everything else changes nothing: [`Bounce::from_reports`] judges what the mail reports, and the tag shows
 //! that it is about a letter of ours.
 
+use serde::Serialize;
+
 use super::Failure;
 use crate::domain::bounce::{Bounce, BounceTag};
 use crate::domain::email::EmailAddress;
@@ -20,7 +22,8 @@ pub enum BounceOutcome {
 }
 
 /// Why a mail changes nothing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
+#[serde(rename_all = "kebab-case")]
 pub enum UnchangedReason {
     #[error("it has no address with a tag")]
     NoTag,

@@ -23,10 +23,8 @@ use crate::domain::letter::Letter;
 use crate::domain::limits::MAX_CONSECUTIVE_REFUSALS;
 use crate::domain::time::Timestamp;
 use crate::domain::unsubscribe::UNSUBSCRIBE_PATH;
-use crate::mail::{
-    LetterMail, Mail, MailAddress, Mailer, RejectedMailboxesMail, SendFailure, SmtpConnection, UnsupportedAddress,
-};
-use crate::site::{LetterRecipient, LetterTemplate, RenderedLetter, SiteFailure};
+use crate::mail::{Mail, MailAddress, MailParts, Mailer, SendFailure, SmtpConnection, UnsupportedAddress};
+use crate::site::{MailRecipient, MailTemplates, RenderedMail, SiteFailure};
 use crate::store::{ClaimedRecipient, LetterClaim, LetterOutcome, Store};
 
 /// Delays after the first, second and third temporary rejection of a recipient.
@@ -39,7 +37,7 @@ const LONG_DEFERRAL_DELAY: Duration = Duration::from_hours(24);
 pub struct LetterSender {
     pub store: Store,
     pub mailer: Mailer,
-    pub letter_template: LetterTemplate,
+    pub templates: MailTemplates,
     pub base_url: BaseUrl,
     pub letter: Letter,
     /// The makers, who get a mail if the mail server rejects every mailbox.
@@ -88,7 +86,7 @@ impl LetterSender {
     pub fn new(
         store: Store,
         mailer: Mailer,
-        letter_template: LetterTemplate,
+        templates: MailTemplates,
         base_url: BaseUrl,
         letter: Letter,
         contact_to: MailAddress,
@@ -97,7 +95,7 @@ impl LetterSender {
         Self {
             store,
             mailer,
-            letter_template,
+            templates,
             base_url,
             letter,
             contact_to,
@@ -219,9 +217,8 @@ impl LetterSender {
     /// Sends a mail to the makers, to see whether the mail server rejects all recipients or only those so far.
     async fn mail_makers(&mut self) -> Result<LetterStep, LetterFailure> {
         let now = self.clock.now();
-        let notice =
-            RejectedMailboxesMail { id: new_id(now), to: &self.contact_to, letter: &self.letter.subject, at: now };
-        let mail = self.mailer.compose_rejected_mailboxes(&notice);
+        let (id, letter) = (new_id(now), &self.letter.subject);
+        let mail = self.mailer.compose_rejected_mailboxes(id, letter, &self.contact_to, now);
         let result = match self.connection().await {
             Ok(mut connection) => {
                 let result = connection.send(&mail).await;
@@ -275,14 +272,13 @@ impl LetterSender {
 
     fn compose(&self, claimed: &ClaimedRecipient, at: Timestamp) -> Result<Option<Mail>, SiteFailure> {
         let ClaimedRecipient { recipient: to, token, bounce_tag, .. } = claimed;
-        let recipient = LetterRecipient {
+        let recipient = MailRecipient {
             opted_in: to.opted_in_at.date(),
-            through: to.origin.as_str(),
-            unsubscribe_url: self.base_url.to(&token.path(UNSUBSCRIBE_PATH)),
+            through: to.origin,
+            url: self.base_url.to(&token.path(UNSUBSCRIBE_PATH)),
         };
-        let rendered = self.letter_template.render(&self.letter, &recipient)?;
-        let (subject, tag) = (&self.letter.subject, bounce_tag.as_ref());
-        Ok(compose_copy(&self.mailer, subject, &rendered, &to.email, &recipient, tag, at))
+        let rendered = self.templates.letter(&self.letter, &recipient)?;
+        Ok(compose_copy(&self.mailer, &rendered, &to.email, &recipient, bounce_tag.as_ref(), at))
     }
 }
 
@@ -295,22 +291,17 @@ pub fn new_bounce_tag(mailer: &Mailer) -> Result<Option<BounceTag>, Failure> {
 /// transport the address.
 pub fn compose_copy(
     mailer: &Mailer,
-    subject: &str,
-    rendered: &RenderedLetter,
+    rendered: &RenderedMail,
     email: &EmailAddress,
-    recipient: &LetterRecipient,
+    recipient: &MailRecipient,
     bounce_tag: Option<&BounceTag>,
     at: Timestamp,
 ) -> Option<Mail> {
     let to = MailAddress::from_email(email).ok()?;
-    Some(mailer.compose_letter(&LetterMail {
-        id: new_id(at),
-        to: &to,
-        subject,
-        text: &rendered.text,
-        html: &rendered.html,
-        unsubscribe_url: &recipient.unsubscribe_url,
+    Some(mailer.compose(&MailParts {
+        html: Some(&rendered.html),
+        unsubscribe_url: Some(&recipient.url),
         bounce_tag,
-        at,
+        ..MailParts::new(new_id(at), &to, &rendered.subject, &rendered.text, at)
     }))
 }

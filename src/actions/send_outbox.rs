@@ -37,8 +37,8 @@ use crate::domain::contact::{mail_interval, retry_delay};
 use crate::domain::limits::{FORWARD_RETRY_PERIOD, MAX_DIGEST_MESSAGES};
 use crate::domain::maker_mail::{MakerMailKind, RecentMails};
 use crate::domain::time::Timestamp;
-use crate::mail::{ConfirmationMail, Mail, MailAddress, Mailer, SendFailure, SmtpConnection, UnsupportedAddress};
-use crate::site::{ConfirmationRequest, ConfirmationTemplate};
+use crate::mail::{Mail, MailAddress, MailParts, Mailer, SendFailure, SmtpConnection, UnsupportedAddress};
+use crate::site::{MailRecipient, MailTemplates};
 use crate::store::{ConfirmationLease, DeliveryFailure, LeasedConfirmation, MailKind, MessageLease, Store};
 
 /// How long a lease lasts without being renewed.
@@ -61,7 +61,7 @@ pub struct OutboxSender {
 /// What a mail is made of that asks for a confirmation.
 #[derive(Debug)]
 pub struct ConfirmationTexts {
-    pub template: ConfirmationTemplate,
+    pub templates: MailTemplates,
     pub base_url: BaseUrl,
 }
 
@@ -133,7 +133,8 @@ impl OutboxSender {
         if alert_due.is_some_and(|due| due <= now) {
             let lease = new_id(now);
             if let Some(alert) = self.store.lease_alert(lease, now, now.after(LEASE_DURATION)).await? {
-                let mail = self.mailer.compose_alert(alert.id, &alert.subject, &alert.text, &self.to, alert.at);
+                let mail =
+                    self.mailer.compose(&MailParts::new(alert.id, &self.to, &alert.subject, &alert.text, alert.at));
                 let (kind, tries) = (MailKind::Alert, alert.tries);
                 return Ok(Next::Send(LeasedMail { kind, lease, mail, messages: 1, tries, is_repeat: tries > 0 }));
             }
@@ -244,20 +245,14 @@ impl OutboxSender {
         leased: &LeasedConfirmation,
         to: &MailAddress,
     ) -> Result<Mail, Failure> {
-        let rendered = texts.template.render(&ConfirmationRequest {
-            requested: leased.requested_at.date(),
-            through: leased.origin.as_str(),
+        let rendered = texts.templates.confirmation(&MailRecipient {
+            opted_in: leased.requested_at.date(),
+            through: leased.origin,
             url: texts.base_url.to(&leased.token.path(CONFIRMATION_PATH)),
         });
         let rendered = rendered.map_err(|failure| Failure::Internal(failure.to_string()))?;
-        Ok(self.mailer.compose_confirmation(&ConfirmationMail {
-            id: leased.id,
-            to,
-            subject: &rendered.subject,
-            text: &rendered.text,
-            html: &rendered.html,
-            at: self.clock.now(),
-        }))
+        let parts = MailParts::new(leased.id, to, &rendered.subject, &rendered.text, self.clock.now());
+        Ok(self.mailer.compose(&MailParts { html: Some(&rendered.html), ..parts }))
     }
 
     /// Sends a mail over the open connection, or a new one.

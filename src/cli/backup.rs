@@ -1,4 +1,4 @@
-//! `porchlight backup` and `porchlight restore`
+//! `porchlight backup`, `porchlight restore` and `porchlight move`
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,14 +8,14 @@ use indicatif::ProgressBar;
 
 use super::open_store::check_owner;
 use super::terminal::{exit_on_interrupt, progress_style, sanitize_line};
-use super::{Access, Failure, block_on, eprint_line, print_line, with_store};
+use super::{Access, Failure, block_on, eprint_line, open_store, print_line, with_store};
 use crate::actions::{
     BackupFailure, CreatedBackup, DeletedBackups, ImageStore, ManifestCheck, Progress, RestoreTarget, Restored,
     create_backup, delete_old_backups, restore, rotated_backup_folder,
 };
 use crate::clock::Clock;
-use crate::config::{ImagePlace, Settings};
-use crate::store::{Database, TableSummary};
+use crate::config::{ImagePlace, InvalidSettings, Settings};
+use crate::store::{CopyFailure, CopyOutcome, Database, SourceWrites, Store, TableSummary, Task};
 
 /// How often the progress bar redraws, even without progress.
 const TICK_INTERVAL: Duration = Duration::from_millis(200);
@@ -115,7 +115,7 @@ fn join_images(images: &[(String, String)]) -> String {
 }
 
 /// Prints the tables with their numbers of rows, then the images.
-pub(super) fn print_contents(tables: &[TableSummary], images: &[String]) {
+fn print_contents(tables: &[TableSummary], images: &[String]) {
     for TableSummary { table, rows, .. } in tables {
         print_line(&format!("{table:<20} {rows:>10}"));
     }
@@ -149,4 +149,57 @@ pub(super) fn progress_bar() -> (ProgressBar, impl FnMut(Progress)) {
         updated.set_position(done);
     };
     (bar, update)
+}
+
+/// `porchlight move`
+pub(super) fn run_move(settings: &Settings, to: &str) -> Result<(), Failure> {
+    let from = Database::from_settings(settings)?;
+    let to = match Database::parse(to) {
+        Ok(to @ Database::Postgres(_)) => to,
+        Err(error) if to.starts_with("postgres") => return Err(InvalidSettings::flag("--to", error).into()),
+        _ => return Err(InvalidSettings::flag("--to", "it must start with postgres://").into()),
+    };
+    if matches!(from, Database::Postgres(_)) {
+        return Err(Failure::new(format!(
+            "Nothing was copied: {from} is not an embedded database. Use `porchlight backup` and `porchlight restore` instead."
+        )));
+    }
+    block_on(async {
+        let source = open_store(settings, Access::Read).await?;
+        let target = Store::open(&to)?;
+        let (bar, mut progress) = progress_bar();
+        let copied = source.copy_to(&target, SourceWrites::Blocked, |phase, done, total| {
+            progress(Progress::Rows { phase, done, total });
+        });
+        let copied = copied.await;
+        bar.finish_and_clear();
+        if copied.is_ok()
+            && let Some(last_backup) = source.last_time(Task::Backup).await?
+        {
+            target.record_task(Task::Backup, last_backup).await?;
+        }
+        source.close().await;
+        target.close().await;
+        let copied = copied.map_err(|failure| match failure {
+            CopyFailure::NotEmpty => Failure::new(format!(
+                "Nothing was copied: {to} is not empty, and was not changed. Choose a new and empty database."
+            )),
+            CopyFailure::Diverged(difference) => Failure::new(format!(
+                "Nothing was copied: {to} holds an earlier copy, and one of the two databases has changed since \
+                 ({difference}). If the service already uses {to}, you are done. If it still uses the old database, \
+                 choose a new and empty one."
+            )),
+            failure => Failure::copy(failure, &format!("Nothing was copied to {to}")),
+        })?;
+        let (tables, outcome) = match &copied {
+            CopyOutcome::Copied(tables) => (tables, "Everything was copied to"),
+            CopyOutcome::AlreadyPresent(tables) => (tables, "Everything is already in"),
+        };
+        print_contents(tables, &[]);
+        eprint_line(&format!("{outcome} {to}, and every table was compared row by row."));
+        eprint_line(
+            "Set `database_url` to it and restart the service. Later writes to the old database are not copied.",
+        );
+        Ok(())
+    })
 }

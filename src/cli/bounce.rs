@@ -3,8 +3,7 @@
 //! A mail server or a cron job runs it without anybody watching. So a failure that passes, or that the makers can correct,
 //! exits with 75, upon which a mail server keeps the mail and tries again; a mail that changes nothing is a success.
 
-mod maildir;
-
+use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -13,7 +12,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::{Access, Failure, OrFail, block_on, eprint_line, open_store, print_json};
-use crate::actions::{self, BounceOutcome, UnchangedReason};
+use crate::actions::{self, BounceOutcome};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
 use crate::domain::limits::MAX_RETURNED_MAIL_BYTES;
@@ -77,7 +76,7 @@ impl BounceArguments {
     /// Returns the files to read; `-` is standard input.
     fn files(&self) -> Result<Vec<PathBuf>, Failure> {
         if let Some(folder) = &self.maildir {
-            let mails = maildir::unread_mails(folder)
+            let mails = unread_mails(folder)
                 .or_fail(|error| format!("{} is not a Maildir that can be read: {error}.", folder.display()))?;
             if mails.is_empty() && io::stderr().is_terminal() {
                 eprint_line("The Maildir has no unread mail.");
@@ -129,7 +128,8 @@ impl BounceArguments {
             .or_fail(|failure| format!("Stopped: {failure}. The mail was not changed. Run the same command again."))?;
         summary.add(&name, &outcome);
         if let Some(folder) = &self.maildir
-            && let Err(error) = if self.delete { maildir::delete(file) } else { maildir::mark_as_read(folder, file) }
+            && let Err(error) =
+                if self.delete { ignore_missing(std::fs::remove_file(file)) } else { mark_as_read(folder, file) }
         {
             summary.unhandled += 1;
             eprint_line(&format!("{name} was handled, but cannot be moved or deleted: {error}."));
@@ -169,7 +169,7 @@ impl Summary {
                 }
             }
             BounceOutcome::Unchanged(reason) => {
-                mail["reason"] = reason_name(*reason).into();
+                mail["reason"] = json!(reason);
                 format!("nothing was changed, because {reason}")
             }
         };
@@ -193,11 +193,71 @@ impl Summary {
     }
 }
 
-const fn reason_name(reason: UnchangedReason) -> &'static str {
-    match reason {
-        UnchangedReason::NoTag => "no-tag",
-        UnchangedReason::NoFailure => "no-failure",
-        UnchangedReason::UnknownTag => "unknown-tag",
-        UnchangedReason::Repeated => "repeated",
+// A Maildir: each mail is a file in `new` or `cur`.
+
+/// What starts the flags at the end of a file name.
+const FLAGS: &str = ":2,";
+/// The flag of a mail that was read.
+const SEEN: char = 'S';
+
+/// Returns the files of all mails that were not read, oldest first as far as their names tell.
+fn unread_mails(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut mails = Vec::new();
+    for name in ["new", "cur"] {
+        for entry in folder.join(name).read_dir()? {
+            let entry = entry?;
+            if is_unread(&entry.file_name()) && entry.file_type()?.is_file() {
+                mails.push(entry.path());
+            }
+        }
+    }
+    mails.sort_by(|one, other| one.file_name().cmp(&other.file_name()));
+    Ok(mails)
+}
+
+fn is_unread(name: &OsStr) -> bool {
+    let name = name.to_string_lossy();
+    !name.starts_with('.') && !name.split_once(FLAGS).is_some_and(|(_, flags)| flags.contains(SEEN))
+}
+
+/// Moves a mail to `cur` and marks it as read, as a mail client does. Nothing happens if another process did.
+fn mark_as_read(folder: &Path, mail: &Path) -> io::Result<()> {
+    let name = with_seen_flag(mail.file_name().unwrap_or_default());
+    ignore_missing(std::fs::rename(mail, folder.join("cur").join(name)))
+}
+
+/// Flags are sorted.
+fn with_seen_flag(name: &OsStr) -> OsString {
+    let Some((unique, flags)) = name.to_str().and_then(|name| name.split_once(FLAGS)) else {
+        let mut name = name.to_owned();
+        name.push(format!("{FLAGS}{SEEN}"));
+        return name;
+    };
+    let mut flags: Vec<char> = flags.chars().chain([SEEN]).collect();
+    flags.sort_unstable();
+    format!("{unique}{FLAGS}{}", flags.into_iter().collect::<String>()).into()
+}
+
+/// Nothing happens to a mail that another process moved or deleted.
+fn ignore_missing(result: io::Result<()>) -> io::Result<()> {
+    result.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mail_is_read_once_and_keeps_its_other_flags() {
+        for (name, marked) in [
+            ("1.M1P1.host", "1.M1P1.host:2,S"),
+            ("1.M1P1.host:2,", "1.M1P1.host:2,S"),
+            ("1.M1P1.host:2,FT", "1.M1P1.host:2,FST"),
+        ] {
+            assert!(is_unread(OsStr::new(name)), "{name}");
+            assert_eq!(with_seen_flag(OsStr::new(name)), marked);
+            assert!(!is_unread(OsStr::new(marked)), "{marked}");
+        }
+        assert!(!is_unread(OsStr::new(".hidden")));
     }
 }

@@ -1,26 +1,28 @@
 //! `porchlight check`: checks everything that the service depends on, without changing anything.
 
-mod finding;
 mod https;
 mod mail;
 mod site;
 mod storage;
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use clap::Args;
+use serde::Serialize;
+use serde_json::json;
 
-use self::finding::{Finding, State, line, report};
 use self::https::{check_certificate, check_https};
 use self::mail::check_mail;
-use self::site::{check_images, check_release, check_site};
+use self::site::{check_images, check_release, check_security_txt, check_site};
 pub(super) use self::storage::opt_in_sentences;
-use self::storage::{check_backup, check_bucket, check_database, check_disks, check_opt_ins};
-use super::terminal::print_record;
+use self::storage::{check_backup, check_bucket, check_database, check_disk, check_opt_ins};
+use super::terminal::{print_record, sanitize_line};
 use super::{Failure, base_url, block_on};
-use crate::actions::{address_step, setup_steps};
+use crate::actions::{DiskSpace, ImageStore, address_step, setup_steps};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
+use crate::domain::base_url::BaseUrl;
 use crate::domain::calendar::Day;
 use crate::domain::plural::quantity;
 use crate::domain::release::Releases;
@@ -50,66 +52,143 @@ pub(super) struct CheckArguments {
     json: bool,
 }
 
+/// The result of one check. [`Findings::add`] names it.
+#[derive(Debug, Serialize)]
+struct Finding {
+    name: &'static str,
+    state: State,
+    detail: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    Ok,
+    /// It works but could be improved, or could not be checked.
+    Note,
+    /// It does not work and must be fixed.
+    #[serde(rename = "trouble")]
+    Failed,
+}
+
+impl State {
+    fn because(self, detail: impl Display) -> Finding {
+        Finding { name: "", state: self, detail: detail.to_string() }
+    }
+}
+
+fn ok(detail: impl Display) -> Finding {
+    State::Ok.because(detail)
+}
+
+fn note(detail: impl Display) -> Finding {
+    State::Note.because(detail)
+}
+
+fn failed(detail: impl Display) -> Finding {
+    State::Failed.because(detail)
+}
+
+/// What was found, in the order of the checks.
+#[derive(Debug, Default, Serialize)]
+struct Findings(Vec<Finding>);
+
+impl Findings {
+    /// Nothing is added if there is nothing to say.
+    fn add(&mut self, name: &'static str, finding: impl Into<Option<Finding>>) {
+        self.0.extend(finding.into().map(|finding| Finding { name, ..finding }));
+    }
+
+    fn lines(&self) -> impl Iterator<Item = String> {
+        self.0.iter().map(|Finding { name, state, detail }| {
+            let mark = match state {
+                State::Ok => '✓',
+                State::Note => '·',
+                State::Failed => '✗',
+            };
+            format!("{mark} {name:<9} {}", sanitize_line(detail))
+        })
+    }
+}
+
 pub(super) fn run(arguments: CheckArguments, settings: Result<Settings, InvalidSettings>) -> Result<(), Failure> {
     let name_servers = arguments.name_server.unwrap_or_else(NameServers::from_system);
     block_on(async {
-        let (findings, next_step) = match settings {
-            Ok(settings) => run_checks(&settings, &name_servers, arguments.deep).await,
-            Err(failure) => (vec![Finding::failed("settings", failure.to_string())], None),
+        let mut findings = Findings::default();
+        let next_step = match settings {
+            Ok(settings) => run_checks(&settings, &name_servers, arguments.deep, &mut findings).await,
+            Err(invalid) => {
+                findings.add("settings", failed(invalid));
+                None
+            }
         };
+        let failures = findings.0.iter().filter(|finding| finding.state == State::Failed).count();
         let next = next_step.iter().map(|step| format!("Next: {step}"));
-        let text: Vec<_> = findings.iter().map(line).chain(next).collect();
-        print_record(arguments.json, &report(&findings, next_step.as_deref()), &text.join("\n"));
-        match findings.iter().filter(|finding| finding.state == State::Failed).count() {
+        let text: Vec<_> = findings.lines().chain(next).collect();
+        let report = json!({ "ok": failures == 0, "checks": findings, "next": next_step });
+        print_record(arguments.json, &report, &text.join("\n"));
+        match failures {
             0 => Ok(()),
             failed => Err(Failure::new(format!("{}.", quantity(failed as u64, "check failed", "checks failed")))),
         }
     })
 }
 
-/// Returns the findings, and what to do next to complete the setup.
-async fn run_checks(settings: &Settings, name_servers: &NameServers, deep: bool) -> (Vec<Finding>, Option<String>) {
-    let (mut next_step, base_url) = (None, base_url(settings));
-    let mut findings = vec![check_settings(settings)];
+/// Returns what to do next to complete the setup.
+async fn run_checks(
+    settings: &Settings,
+    name_servers: &NameServers,
+    deep: bool,
+    findings: &mut Findings,
+) -> Option<String> {
+    let (mut next_step, base_url, now) = (None, base_url(settings), Clock::System.now());
+    findings.add("settings", check_settings(&base_url));
     if !settings.exposed_secrets.is_empty() {
-        findings.push(Finding::note("secrets", settings.exposed_secrets.join(" ")));
+        findings.add("secrets", note(settings.exposed_secrets.join(" ")));
     }
-    let (finding, store) = check_database(settings).await;
-    findings.push(finding);
-    findings.extend(check_disks(settings));
-    findings.extend(check_bucket(settings).await);
+    let (database, store) = check_database(settings).await.unwrap_or_else(|finding| (finding, None));
+    findings.add("database", database);
+    let disks = DiskSpace::of(&settings.data_dir, settings.images.folder());
+    for (name, disk) in ["disk", "images"].into_iter().zip(disks) {
+        findings.add(name, check_disk(&disk));
+    }
+    let images = ImageStore::open(&settings.images, Clock::System);
+    findings.add("images", check_bucket(&images).await);
     let releases = match &store {
         Some(store) => store.releases().await.unwrap_or_default(),
         None => Releases::default(),
     };
-    match check_site(settings, &releases, Day::of(Clock::System.now())) {
-        Ok((about_site, facts, newest_image)) => {
+    match check_site(settings, &base_url, &releases) {
+        Ok((site, facts, newest_image)) => {
             let steps = setup_steps(&facts, &newest_image, &releases, &base_url, settings.mail.is_some());
             next_step = steps.into_iter().next();
-            findings.extend(about_site);
-            findings.push(check_release(settings, store.clone(), &newest_image).await);
+            findings.add("site", site);
+            findings.add("security", check_security_txt(&facts, Day::of(now)));
+            let release = check_release(&images, store.as_ref(), &newest_image).await;
+            findings.add("release", release.unwrap_or_else(|failed| failed));
         }
-        Err(failure) => findings.push(Finding::failed("site", failure.to_string())),
+        Err(failure) => findings.add("site", failed(failure)),
     }
     if deep && store.is_some() {
-        findings.push(check_images(settings, &releases).await);
+        findings.add("images", check_images(&images, &releases).await.unwrap_or_else(|failed| failed));
     }
-    findings.extend(check_certificate(settings, store.as_ref(), Clock::System.now()).await);
+    findings.add("certificate", check_certificate(settings, store.as_ref(), now).await);
     if let Some(store) = store {
-        findings.extend(check_opt_ins(settings, &store).await);
-        findings.extend(check_backup(&store, Clock::System.now()).await);
+        findings.add("opt-ins", check_opt_ins(settings, &store).await);
+        findings.add("backup", check_backup(&store, now).await);
         store.close().await;
     }
-    let (https, mail) = tokio::join!(check_https(&base_url, Clock::System.now()), check_mail(settings, name_servers));
-    findings.extend(https);
-    findings.extend(mail);
-    (findings, next_step)
+    let (https, mail) = tokio::join!(check_https(&base_url, now), check_mail(settings, name_servers));
+    findings.add("https", https);
+    for (name, finding) in mail {
+        findings.add(name, finding);
+    }
+    next_step
 }
 
-fn check_settings(settings: &Settings) -> Finding {
-    let base_url = base_url(settings);
-    match address_step(&base_url) {
-        Some(step) => Finding::note("settings", format!("{base_url}. {step}")),
-        None => Finding::ok("settings", base_url.to_string()),
+fn check_settings(base_url: &BaseUrl) -> Finding {
+    match address_step(base_url) {
+        Some(step) => note(format!("{base_url}. {step}")),
+        None => ok(base_url),
     }
 }

@@ -6,7 +6,7 @@ mod send_loop;
 use std::path::{Path, PathBuf};
 
 use clap::Subcommand;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use self::preview::{preview, test};
 use self::send_loop::SendLoop;
@@ -20,7 +20,7 @@ use crate::domain::email::EmailAddress;
 use crate::domain::letter::{Letter, LetterCounts};
 use crate::domain::plural::quantity;
 use crate::mail::{MailAddress, Mailer};
-use crate::site::{Content, LetterTemplate};
+use crate::site::{Content, MailTemplates};
 use crate::store::StartedLetter;
 
 #[derive(Debug, Subcommand)]
@@ -90,13 +90,13 @@ fn read(file: &Path) -> Result<Letter, Failure> {
     letter.or_fail(|why| format!("The letter in {} cannot be sent: {why}.", file.display()))
 }
 
-fn letter_template(settings: &Settings, postal_address: &str) -> Result<LetterTemplate, Failure> {
+fn mail_templates(settings: &Settings, postal_address: &str) -> Result<MailTemplates, Failure> {
     let content = Content::from_settings(settings)?;
-    Ok(LetterTemplate::read(&content, base_url(settings), postal_address)?)
+    Ok(MailTemplates::read(&content, base_url(settings), Some(postal_address))?)
 }
 
 /// Returns what all copies of a letter that is sent are made with, and the address of the makers.
-fn mailer_and_template(settings: &Settings) -> Result<(Mailer, LetterTemplate, MailAddress), Failure> {
+fn mailer_and_templates(settings: &Settings) -> Result<(Mailer, MailTemplates, MailAddress), Failure> {
     let missing = |name, reason: &str| InvalidSettings::new(name, reason);
     let postal_address = settings
         .postal_address
@@ -105,7 +105,7 @@ fn mailer_and_template(settings: &Settings) -> Result<(Mailer, LetterTemplate, M
     let mail = settings.mail.as_ref().ok_or_else(|| missing("smtp_url", "it is not set, and letters need it"))?;
     let contact_to =
         MailAddress::from_mailbox(&mail.contact_to).map_err(|why| InvalidSettings::new("contact_to", why))?;
-    Ok((Mailer::from_settings(mail)?, letter_template(settings, postal_address)?, contact_to))
+    Ok((Mailer::from_settings(mail)?, mail_templates(settings, postal_address)?, contact_to))
 }
 
 /// Refuses a `base_url` whose unsubscribe links would not work for the recipients.
@@ -129,9 +129,9 @@ async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), Failure
     require_public_base_url(settings)?;
     let id = letter.id;
     let store = open_store(settings, Access::Create).await?;
-    let (mailer, letter_template, contact_to) = mailer_and_template(settings)?;
+    let (mailer, templates, contact_to) = mailer_and_templates(settings)?;
     let (base_url, clock) = (base_url(settings), Clock::System);
-    let mut sender = LetterSender::new(store.clone(), mailer, letter_template, base_url, letter, contact_to, clock);
+    let mut sender = LetterSender::new(store.clone(), mailer, templates, base_url, letter, contact_to, clock);
     let started = store.letter(&id).await?;
     let remaining = match &started {
         Some(letter) => letter.counts.waiting,
@@ -149,10 +149,7 @@ async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), Failure
         eprint_line(&sentence);
     }
     let people = quantity(remaining, "person", "people");
-    if !confirm(&format!("Send “{}” to {people}?", sender.letter.subject), yes)? {
-        eprint_line("Nothing was sent.");
-        return Ok(());
-    }
+    confirm(&format!("Send “{}” to {people}?", sender.letter.subject), yes, "Nothing was sent.")?;
     sender.start().await.map_err(|failure| stopped(&failure.to_string(), started.as_ref()))?;
     let result = SendLoop::new(settings.letter_rate, remaining)?.run(&mut sender).await;
     sender.close().await;
@@ -186,7 +183,7 @@ fn status(settings: &Settings, file: Option<&Path>, as_json: bool) -> Result<(),
             None => (store.latest_letter().await?, NO_LETTERS),
         };
         let letter = letter.ok_or_else(|| Failure::new(missing))?;
-        print_record(as_json, &letter_json(&letter), &counts(&letter));
+        print_record(as_json, &json!(letter), &counts(&letter));
         Ok(())
     })
 }
@@ -199,7 +196,7 @@ fn list(settings: &Settings, as_json: bool) -> Result<(), Failure> {
         let mut list = ListPrinter::new(as_json, None);
         for letter in &letters {
             let cells = [(letter.started_at.date(), 10), (summary(letter), width)];
-            list.push(&letter_json(letter), &format_row(&cells, &sanitize_line(&letter.subject), terminal_width()));
+            list.push(&json!(letter), &format_row(&cells, &sanitize_line(&letter.subject), terminal_width()));
         }
         list.finish(NO_LETTERS);
         Ok(())
@@ -233,20 +230,4 @@ fn short_counts(counts: &LetterCounts) -> String {
     let sent = format!("{} of {} sent", counts.sent, counts.recipients);
     let others = others.iter().filter(|(count, _)| *count > 0).map(|(count, state)| format!("{count} {state}"));
     std::iter::once(sent).chain(others).collect::<Vec<_>>().join(", ")
-}
-
-fn letter_json(letter: &StartedLetter) -> Value {
-    let counts = &letter.counts;
-    json!({
-        "id": letter.id,
-        "subject": letter.subject,
-        "started": letter.started_at.rfc3339(),
-        "recipients": counts.recipients,
-        "sent": counts.sent,
-        "waiting": counts.waiting,
-        "uncertain": counts.uncertain,
-        "refused": counts.refused,
-        "skipped": counts.skipped,
-        "bounced": counts.bounced,
-    })
 }

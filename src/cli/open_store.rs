@@ -26,14 +26,6 @@ impl Access {
     const fn only_reads(self) -> bool {
         matches!(self, Self::Read | Self::ReadStandby)
     }
-
-    /// Opens an existing database without changing it.
-    fn open_existing(self, database: &Database) -> Result<Store, StoreFailure> {
-        match self {
-            Self::ReadStandby => Store::open_existing_or_standby(database),
-            Self::Read | Self::Write | Self::Create => Store::open_existing(database),
-        }
-    }
 }
 
 /// Runs a command on the database named in the settings, and closes the database.
@@ -62,10 +54,11 @@ pub(super) async fn open_store(settings: &Settings, access: Access) -> Result<St
         check_owner(settings, &database)?;
     }
     if access != Access::Create {
-        check_existing(&database, setting, access).await?;
-    }
-    if access.only_reads() {
-        return Ok(access.open_existing(&database)?);
+        let store = open_existing(&database, setting, access).await?;
+        if access.only_reads() {
+            return Ok(store);
+        }
+        store.close().await;
     }
     let store = Store::open(&database)?;
     store.migrate().await.map_err(|failure| unusable(&database, failure))?;
@@ -94,8 +87,8 @@ pub(super) fn check_owner(settings: &Settings, database: &Database) -> Result<()
     Ok(())
 }
 
-/// Checks, without changing anything, that the database exists and that its schema allows the access.
-async fn check_existing(database: &Database, setting: &str, access: Access) -> Result<(), Failure> {
+/// Opens the database without changing it. It must exist, and its schema must allow the access.
+async fn open_existing(database: &Database, setting: &str, access: Access) -> Result<Store, Failure> {
     if let Database::Sqlite(path) = database {
         File::open(path).or_fail(|error| match error.kind() {
             io::ErrorKind::NotFound => format!(
@@ -108,10 +101,11 @@ async fn check_existing(database: &Database, setting: &str, access: Access) -> R
             ),
         })?;
     }
-    let store = access.open_existing(database)?;
-    let schema = store.migration_state().await;
-    store.close().await;
-    match schema.map_err(|failure| unusable(database, failure))? {
+    let store = match access {
+        Access::ReadStandby => Store::open_existing_or_standby(database),
+        Access::Read | Access::Write | Access::Create => Store::open_existing(database),
+    }?;
+    match store.migration_state().await.map_err(|failure| unusable(database, failure))? {
         MigrationState::None => Err(Failure::new(format!(
             "Nothing was done: the database ({database}) has no Porchlight tables. Check `{setting}`; \
              `porchlight serve` creates the tables in an empty database."
@@ -120,7 +114,7 @@ async fn check_existing(database: &Database, setting: &str, access: Access) -> R
             "Nothing was done: the database ({database}) was written by an older version of Porchlight. Start \
              `porchlight serve` of this version once to migrate it, or use the version that wrote it."
         ))),
-        MigrationState::Older(_) | MigrationState::Current(_) | MigrationState::Newer(_) => Ok(()),
+        MigrationState::Older(_) | MigrationState::Current(_) | MigrationState::Newer(_) => Ok(store),
     }
 }
 
@@ -130,15 +124,7 @@ fn unusable(database: &Database, failure: StoreFailure) -> Failure {
         Database::Postgres(_) => " Check that it is running and that `database_url` has the right host and port.",
     };
     match failure {
-        StoreFailure::Unavailable(why)
-        | StoreFailure::Conflict(why)
-        | StoreFailure::Rejected(why)
-        | StoreFailure::InvalidData(why) => {
-            Failure::new(format!("The database ({database}) cannot be used: {why}.{hint}"))
-        }
-        damaged @ StoreFailure::Damaged(_) => {
-            Failure::new(damaged.sentence(&format!("The database ({database}) cannot be used")))
-        }
         failure @ StoreFailure::Unusable(_) => failure.into(),
+        other => Failure::new(other.cannot_be_used(format!("The database ({database})")) + hint),
     }
 }

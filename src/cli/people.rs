@@ -2,26 +2,23 @@
 
 mod csv_file;
 mod csv_row;
-mod erase;
 mod list;
-mod purge;
+mod removal;
 mod show;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Subcommand;
 
 pub use self::csv_file::{InvalidRow, Rows};
-use self::erase::erase;
 use self::list::list;
-use self::purge::PurgeArguments;
-use super::terminal::{ListPrinter, exit_on_interrupt, print_record};
+use self::removal::{PURGE_EXAMPLES, PurgeArguments, erase};
+use super::terminal::{ListPrinter, print_record};
 use super::{Access, Failure, OrFail, base_url, eprint_line, with_store};
 use crate::actions;
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::email::EmailAddress;
-use crate::domain::plural::{plural_form, quantity};
 use crate::domain::suppression::SuppressionReason;
 use crate::store::{PersonRecord, Store};
 
@@ -90,7 +87,7 @@ pub(super) enum PeopleCommand {
     /// Remove signups by source or time, such as invented ones, and people of whom nothing else is stored
     ///
     /// Shows how many match before it asks. Statistics and suppressions are not changed.
-    #[command(before_help = purge::EXAMPLES)]
+    #[command(before_help = PURGE_EXAMPLES)]
     Purge(PurgeArguments),
     /// Never send mail to an address, even if it opts in
     #[command(before_help = "Example:\n  porchlight people suppress ada@example.com")]
@@ -108,8 +105,6 @@ pub(super) enum PeopleCommand {
     },
 }
 
-const IMPORT_AGAIN: &str = "People who were already imported are not changed.";
-
 pub(super) fn run(command: PeopleCommand, settings: &Settings) -> Result<(), Failure> {
     let access = match command {
         PeopleCommand::Show { .. } | PeopleCommand::List { .. } | PeopleCommand::Export { .. } => Access::Read,
@@ -120,7 +115,7 @@ pub(super) fn run(command: PeopleCommand, settings: &Settings) -> Result<(), Fai
         PeopleCommand::Show { email, json } => show(settings, store, &email, json).await,
         PeopleCommand::List { json, limit, updates } => list(store, ListPrinter::new(json, limit), updates).await,
         PeopleCommand::Export { file } => csv_file::export(store, file.as_deref()).await,
-        PeopleCommand::Import { file, all_or_nothing } => import(store, &file, all_or_nothing).await,
+        PeopleCommand::Import { file, all_or_nothing } => csv_file::import(store, &file, all_or_nothing).await,
         PeopleCommand::Erase { email, vacuum, yes } => erase(store, &email, vacuum, yes).await,
         PeopleCommand::Purge(arguments) => arguments.run(store).await,
         PeopleCommand::Suppress { email } => suppress(store, &email).await,
@@ -151,35 +146,6 @@ async fn find_person(store: &Store, email: &EmailAddress) -> Result<PersonRecord
         }
     };
     Err(Failure::new(format!("Nothing is stored about {}{kept}.", email.as_typed())))
-}
-
-async fn import(store: &Store, path: &Path, all_or_nothing: bool) -> Result<(), Failure> {
-    exit_on_interrupt(if all_or_nothing {
-        "Interrupted: nothing was imported.".to_owned()
-    } else {
-        format!("Interrupted. Run the command again. {IMPORT_AGAIN}")
-    })?;
-    let imported = csv_file::import(store, path, all_or_nothing, Clock::System.now()).await?;
-    for row in &imported.invalid {
-        eprint_line(&row.to_string());
-    }
-    let (invalid, all) = (imported.invalid.len(), imported.valid + imported.invalid.len());
-    if all_or_nothing && invalid > 0 {
-        let are = plural_form(invalid as u64, "is", "are");
-        return Err(Failure::new(format!(
-            "{invalid} of {all} rows {are} invalid, so nothing was imported. Fix the file and run the command again."
-        )));
-    }
-    let existing = imported.valid as u64 - imported.added;
-    let added = quantity(imported.added, "person was", "people were");
-    eprint_line(&format!("{added} added, {existing} already existed."));
-    if invalid > 0 {
-        let were = plural_form(invalid as u64, "was", "were");
-        return Err(Failure::new(format!(
-            "{invalid} of {all} rows {were} skipped. Fix the file and run the command again. {IMPORT_AGAIN}"
-        )));
-    }
-    Ok(())
 }
 
 async fn suppress(store: &Store, email: &EmailAddress) -> Result<(), Failure> {

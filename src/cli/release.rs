@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::terminal::{ListPrinter, print_record, progress_style, sanitize_line, terminal_width, truncate};
+use super::backup::progress_bar;
+use super::terminal::{ListPrinter, print_record, sanitize_line, terminal_width, truncate};
 use super::{Access, Failure, OrFail, confirm, eprint_line, with_store};
-use crate::actions::{ImageSource, ImageStore, NewRelease, ReleaseStore, publish_release, withdraw_release};
+use crate::actions::{ImageSource, ImageStore, NewRelease, Progress, ReleaseStore, publish_release, withdraw_release};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::base_url::parse_web_url;
@@ -140,13 +140,8 @@ impl PublishArguments {
         let facts = SiteFacts::read(&content)?;
         let images = ImageStore::open(&settings.images, Clock::System)?;
         let release_store = ReleaseStore { store, images: &images, app: &facts.name };
-        let style = progress_style("  copying {bar:32} {decimal_bytes} of {decimal_total_bytes}, {eta} left");
-        let bar = ProgressBar::new(0).with_style(style);
-        let updated = bar.clone();
-        let progress = move |done, all| {
-            updated.set_length(all);
-            updated.set_position(done);
-        };
+        let (bar, mut progress) = progress_bar();
+        let progress = move |done, total| progress(Progress::Bytes { phase: "copying", done, total });
         let mut interrupt = signal(SignalKind::interrupt())?;
         let published = tokio::select! {
             published = publish_release(&release_store, self.new_release()?, Clock::System.now(), progress) => {
@@ -242,10 +237,7 @@ async fn withdraw(store: &Store, version: Version, yes: bool) -> Result<(), Fail
         Some(_) => {}
     }
     let question = format!("Withdraw {version}? It can no longer be downloaded, and its number cannot be used again.");
-    if !confirm(&question, yes)? {
-        eprint_line("Nothing was withdrawn.");
-        return Ok(());
-    }
+    confirm(&question, yes, "Nothing was withdrawn.")?;
     withdraw_release(store, &version, Clock::System.now()).await.map_err(Failure::new)?;
     let newest = store.releases().await?.newest().map(|newest| newest.version.to_string());
     eprint_line(&match newest {

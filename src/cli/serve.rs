@@ -118,22 +118,17 @@ fn log_summary(running: &RunningService, format: LogFormat) {
 
 fn print_summary(running: &RunningService) {
     eprint_line(&format!("Porchlight {} is serving {}", env!("CARGO_PKG_VERSION"), running.base_url));
-    eprint_line(&format!("  listening on  {}", running.address));
-    for address in &running.redirect_addresses {
-        eprint_line(&format!("  redirecting   http://{address} to https"));
-    }
-    if let Some(address) = running.ops_address {
-        eprint_line(&format!("  dashboard     http://{address}/"));
-    }
-    eprint_line(&format!("  data folder   {}", running.data_dir.display()));
-    eprint_line(&format!("  database      {}", running.database));
-    if let Some(relay) = &running.relay {
-        eprint_line(&format!("  mail          through {relay}"));
-    }
-    for note in &running.notes {
-        eprint_line(&format!("  note          {note}"));
-    }
-    for (number, step) in running.setup_steps.iter().enumerate() {
-        eprint_line(&format!("  {}          {step}", if number == 0 { "next" } else { "then" }));
+    let mut lines = vec![("listening on", running.address.to_string())];
+    lines
+        .extend(running.redirect_addresses.iter().map(|address| ("redirecting", format!("http://{address} to https"))));
+    lines.extend(running.ops_address.map(|address| ("dashboard", format!("http://{address}/"))));
+    lines.push(("data folder", running.data_dir.display().to_string()));
+    lines.push(("database", running.database.to_string()));
+    lines.extend(running.relay.as_ref().map(|relay| ("mail", format!("through {relay}"))));
+    lines.extend(running.notes.iter().map(|note| ("note", note.clone())));
+    let labels = std::iter::once("next").chain(std::iter::repeat("then"));
+    lines.extend(labels.zip(running.setup_steps.iter().cloned()));
+    for (label, text) in lines {
+        eprint_line(&format!("  {label:<12}  {text}"));
     }
 }

@@ -4,7 +4,7 @@ mod table;
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use self::table::{MAX_LABEL_WIDTH, Row, Table, first, sum};
 use super::terminal::{print_record, terminal_width, truncate};
@@ -16,8 +16,8 @@ use crate::domain::calendar::{Day, Period};
 use crate::domain::counts::{Statistics, Totals};
 use crate::domain::display_text::sanitize_label;
 use crate::domain::plural::quantity;
-use crate::domain::reader::ReaderKind;
-use crate::domain::reads::ReadsByReader;
+use crate::domain::reader::{Reader, ReaderKind};
+use crate::domain::reads::{ReadTotals, ReadsByReader};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -77,74 +77,59 @@ fn statistics_json(statistics: &Statistics) -> Value {
     let counts_by = |name: &str, number: &str, rows: &[(String, u64)]| -> Value {
         rows.iter().map(|(value, count)| json!({ name: value, number: count })).collect()
     };
+    let totals_by = |name: &str, rows: &[(String, Totals)]| -> Vec<Value> {
+        let null_if_empty = |value: &String| Some(value.clone()).filter(|value| !value.is_empty());
+        let row =
+            |(value, totals): &(String, Totals)| with_counts(json!({ name: null_if_empty(value) }), totals.named());
+        rows.iter().map(row).collect()
+    };
+    let periods = statistics.periods.iter().zip(&statistics.readers_by_period).map(|((day, totals), readers)| {
+        let mut period = with_counts(json!({ "start": day.date() }), totals.named());
+        period["readers"] = readers_json(readers);
+        period
+    });
+    let mut sources = totals_by("source", &statistics.sources);
+    // The last row has the rest, if there is one. No source has the member `others`.
+    sources.extend(statistics.other_sources(usize::MAX).map(|totals| {
+        let mut rest = with_counts(json!({ "source": null }), totals.named());
+        rest["others"] = true.into();
+        rest
+    }));
     json!({
         "by": statistics.by.as_str(),
         "since": statistics.since.date(),
         "until": statistics.until.date(),
-        "total": totals_json(&statistics.total),
+        "total": with_counts(json!({}), statistics.total.named()),
         "pending_opt_ins": statistics.pending_opt_ins,
-        "periods": periods_json(statistics),
+        "periods": periods.collect::<Value>(),
         "readers": readers_json(&statistics.readers),
-        "sources": sources_json(statistics),
-        "via": totals_by("via", &statistics.via).collect::<Value>(),
+        "sources": sources,
+        "via": totals_by("via", &statistics.via),
         "tool_calls": counts_by("tool", "calls", &statistics.tools),
         "images": counts_by("version", "sent", &statistics.images),
     })
 }
 
-fn periods_json(statistics: &Statistics) -> Value {
-    let periods = statistics.periods.iter().zip(&statistics.readers_by_period).map(|((day, totals), readers)| {
-        let mut row = row_json("start", day.date().into(), totals);
-        row["readers"] = readers_json(readers);
-        row
-    });
-    periods.collect()
-}
-
 fn readers_json(readers: &ReadsByReader) -> Value {
-    let rows = readers.rows().into_iter().map(|(reader, totals)| {
-        let mut row = json!({ "reader": reader.name(), "kind": reader.kind().as_str() });
-        for (name, count) in totals.named() {
-            row[name] = count.into();
-        }
-        row
-    });
-    rows.collect()
+    let row = |(reader, totals): (Reader, ReadTotals)| {
+        with_counts(json!({ "reader": reader.name(), "kind": reader.kind().as_str() }), totals.named())
+    };
+    readers.rows().into_iter().map(row).collect()
 }
 
-fn totals_by(name: &'static str, rows: &[(String, Totals)]) -> impl Iterator<Item = Value> {
-    rows.iter().map(move |(value, totals)| row_json(name, null_if_empty(value), totals))
-}
-
-/// The last row has the rest, if there is one. No source has the member `others`.
-fn sources_json(statistics: &Statistics) -> Value {
-    let rest = statistics.other_sources(usize::MAX).map(|totals| {
-        let mut row = row_json("source", Value::Null, &totals);
-        row["others"] = true.into();
-        row
-    });
-    totals_by("source", &statistics.sources).chain(rest).collect()
-}
-
-fn null_if_empty(name: &str) -> Value {
-    if name.is_empty() { Value::Null } else { name.into() }
-}
-
-fn totals_json(totals: &Totals) -> Map<String, Value> {
-    totals.named().into_iter().map(|(name, count)| (name.to_owned(), count.into())).collect()
-}
-
-fn row_json(name: &str, value: Value, totals: &Totals) -> Value {
-    let mut row = Map::from_iter([(name.to_owned(), value)]);
-    row.extend(totals_json(totals));
-    Value::Object(row)
+/// Adds counts to the members of a row.
+fn with_counts<const N: usize>(mut row: Value, counts: [(&str, u64); N]) -> Value {
+    for (name, count) in counts {
+        row[name] = count.into();
+    }
+    row
 }
 
 /// The headings of the columns, in the order of [`Totals::named`].
 const COLUMNS: &[&str] = &["downloads", "new people", "opt-ins", "joins", "messages", "unsubscribed"];
 /// Reads by kind of reader, in the order of [`ReaderKind::ALL`], and the downloads beside them.
 const KIND_COLUMNS: &[&str] = &["people", "agents", "crawlers", "programs", "downloads"];
-/// The headings of the columns, in the order of [`ReadTotals::named`](crate::domain::reads::ReadTotals::named).
+/// The headings of the columns, in the order of [`ReadTotals::named`].
 const READ_COLUMNS: &[&str] = &["pages", "markdown", "briefings", "tools"];
 /// How many sources the table lists; the last row has the others.
 const MAX_SOURCES: usize = 12;

@@ -115,10 +115,11 @@ impl ListPrinter {
     }
 }
 
-/// Asks for confirmation unless `yes` is set. Returns an error if standard input is not a terminal.
-pub(super) fn confirm(question: &str, yes: bool) -> Result<bool, Failure> {
+/// Asks for confirmation unless `yes` is set. Another answer ends the command with the sentence `declined` and success, and
+/// a standard input that is not a terminal is an error.
+pub(super) fn confirm(question: &str, yes: bool, declined: &str) -> Result<(), Failure> {
     if yes {
-        return Ok(true);
+        return Ok(());
     }
     if !io::stdin().is_terminal() {
         let required = "This cannot be undone, and there is no terminal to confirm it. Add --yes to proceed.";
@@ -128,7 +129,10 @@ pub(super) fn confirm(question: &str, yes: bool) -> Result<bool, Failure> {
     // Read as bytes: input that is not UTF-8 is a no, not an error.
     let mut answer = Vec::new();
     io::stdin().lock().read_until(b'\n', &mut answer)?;
-    Ok(answer.trim_ascii().eq_ignore_ascii_case(b"yes"))
+    if answer.trim_ascii().eq_ignore_ascii_case(b"yes") {
+        return Ok(());
+    }
+    Err(Failure::new(declined).with_exit_code(0))
 }
 
 /// Prints the message and exits with 1 on SIGINT. Runs on its own thread, so that a blocking read does not delay it.

@@ -2,10 +2,8 @@
 //!
 //! Knows neither MIME nor mail headers.
 
-use std::fmt;
-
 use super::email::{EmailAddress, InvalidEmail};
-use super::sha256::{hex, is_hex};
+use super::link_token::RandomToken;
 use super::suppression::is_mailbox_rejection;
 use super::{Invalid, limits};
 
@@ -14,38 +12,13 @@ const SEPARATOR: char = '+';
 
 /// The random part of the address that one copy of a letter is returned to. It cannot be guessed, so a mail to it comes
 /// from somebody who has seen the copy.
-#[derive(Clone, PartialEq, Eq)]
-pub struct BounceTag(String);
+pub type BounceTag = RandomToken<16>;
 
 impl BounceTag {
-    /// Length of the random part: 128 bits.
-    pub const BYTES: usize = 16;
-    const CHARS: usize = 2 * Self::BYTES;
-
-    pub fn from_random(bytes: [u8; Self::BYTES]) -> Self {
-        Self(hex(&bytes))
-    }
-
-    /// Parses a tag. Returns `None` if `text` does not have the form of one.
-    pub fn parse(text: &str) -> Option<Self> {
-        is_hex(text, Self::BYTES).then(|| Self(text.to_owned()))
-    }
-
     /// Finds the first address with a tag in a text, such as the value of a header.
     pub fn find_in(text: &str) -> Option<Self> {
         let is_delimiter = |c: char| c.is_whitespace() || matches!(c, '<' | '>' | ',' | ';' | ':' | '"' | '(' | ')');
         text.split(is_delimiter).find_map(|word| Self::parse(word.split_once('@')?.0.rsplit_once(SEPARATOR)?.1))
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-/// Does not reveal the tag: anyone who has it can report the address as undeliverable.
-impl fmt::Debug for BounceTag {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("BounceTag")
     }
 }
 
@@ -65,7 +38,7 @@ impl BounceAddress {
         match EmailAddress::parse(tagged.as_typed()) {
             Ok(_) => Ok(address),
             Err(InvalidEmail::LocalPartTooLong) => {
-                let max = limits::MAX_LOCAL_PART_BYTES - 1 - BounceTag::CHARS;
+                let max = limits::MAX_LOCAL_PART_BYTES - 1 - 2 * BounceTag::BYTES;
                 Err(Invalid::new(format!(
                     "the part before the @ has more than {max} characters, so there is no room for the tag that is added to it"
                 )))
@@ -95,6 +68,8 @@ impl BounceAddress {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StatusCode(String);
 
+text_types!(StatusCode);
+
 impl StatusCode {
     /// Parses the code at the start of a text. Returns `None` if there is none.
     pub fn at_start_of(text: &str) -> Option<Self> {
@@ -116,10 +91,6 @@ impl StatusCode {
             _ => reply,
         };
         Self::at_start_of(text)
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
     }
 
     fn is_transient(&self) -> bool {

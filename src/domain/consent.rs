@@ -46,36 +46,15 @@ impl Via {
     }
 }
 
-/// The origin of an opt-in, as the letter states it. It contains no text of the caller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OptInOrigin {
-    Site,
-    Program,
-    /// A list that the makers imported.
-    Import,
-    /// Recorded by a version that did not distinguish the site's script from other programs.
-    Unknown,
-}
-
-impl OptInOrigin {
-    /// `from_program` is what [`Via::is_program`] was when the opt-in was recorded; older rows have none.
-    pub fn of(via: &str, from_program: Option<bool>) -> Self {
-        match (Via::from_stored(via), from_program) {
-            (Via::Site, _) => Self::Site,
-            (Via::Mcp, _) | (Via::Api | Via::Unknown, Some(true)) => Self::Program,
-            (Via::Import, _) => Self::Import,
-            (Via::Api | Via::Unknown, _) => Self::Unknown,
-        }
-    }
-
-    /// Completes "you asked for one email a month through …".
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Site => "the site",
-            Self::Program => "a program",
-            Self::Import => "an earlier list",
-            Self::Unknown => "the site or a program",
-        }
+/// Completes "you asked for one email a month through …" in the letter. It contains no text of the caller. `from_program`
+/// is what [`Via::is_program`] was when the opt-in was recorded; older rows have none.
+pub fn opt_in_origin(via: &str, from_program: Option<bool>) -> &'static str {
+    match (Via::from_stored(via), from_program) {
+        (Via::Site, _) => "the site",
+        (Via::Mcp, _) | (Via::Api | Via::Unknown, Some(true)) => "a program",
+        (Via::Import, _) => "an earlier list",
+        // Recorded by a version that did not distinguish the site's script from other programs.
+        (Via::Api | Via::Unknown, _) => "the site or a program",
     }
 }
 
@@ -113,7 +92,7 @@ mod tests {
             (Via::Mcp, None, "a program"),
             (Via::Api, None, "the site or a program"),
         ] {
-            assert_eq!(OptInOrigin::of(via.as_str(), from_program).as_str(), origin, "{via:?} {from_program:?}");
+            assert_eq!(opt_in_origin(via.as_str(), from_program), origin, "{via:?} {from_program:?}");
         }
     }
 }

@@ -3,7 +3,6 @@
 //!
 //! Only the trailer is checked, not the volume inside. Callers read the file.
 
-use std::fmt;
 use std::path::Path;
 
 use super::version::Version;
@@ -55,6 +54,8 @@ fn number(trailer: &[u8; TRAILER_SIZE], position: usize) -> u64 {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageName(String);
 
+text_types!(ImageName);
+
 impl ImageName {
     /// The name under which this version is published.
     pub fn new(app: &str, version: &Version) -> Result<Self, Invalid> {
@@ -69,16 +70,6 @@ impl ImageName {
             }
             _ => Err(Invalid::new("it is not a file name as `release publish` makes it, such as Troupe-1.4.0.dmg")),
         }
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Display for ImageName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

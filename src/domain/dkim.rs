@@ -11,6 +11,8 @@ use super::Invalid;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DkimSelector(String);
 
+text_types!(DkimSelector);
+
 impl DkimSelector {
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let is_label = |label: &str| {
@@ -28,10 +30,6 @@ impl DkimSelector {
         }
     }
 
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// The DNS name of the record with the public key.
     pub fn record_name(&self, domain: &str) -> String {
         format!("{}.{domain}", self.relative_record_name())
@@ -40,12 +38,6 @@ impl DkimSelector {
     /// The same name relative to the domain.
     pub fn relative_record_name(&self) -> String {
         format!("{self}._domainkey")
-    }
-}
-
-impl fmt::Display for DkimSelector {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

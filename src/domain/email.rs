@@ -1,6 +1,7 @@
 //! Email addresses.
 
 use idna::uts46::{AsciiDenyList, DnsLength, Hyphens, Uts46};
+use serde::Serialize;
 
 use super::display_text::{is_invisible, is_joiner};
 use super::limits;
@@ -15,9 +16,11 @@ pub const PATTERN: &str = concat!(
 );
 
 /// An address, as typed, and its normalized form as a key for comparison. It is valid, or was when it was stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
 pub struct EmailAddress {
     typed: String,
+    #[serde(skip)]
     key: String,
 }
 

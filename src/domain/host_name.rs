@@ -1,7 +1,5 @@
 //! Host names, as in `Host` headers and certificates, and URLs that name several hosts.
 
-use std::fmt;
-
 use url::Host;
 
 use super::Invalid;
@@ -9,6 +7,8 @@ use super::Invalid;
 /// A domain name in its ASCII form, in lower case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HostName(String);
+
+text_types!(HostName);
 
 impl HostName {
     pub fn parse(text: &str) -> Result<Self, Invalid> {
@@ -20,20 +20,10 @@ impl HostName {
         }
     }
 
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
     /// Whether an authority such as `WWW.troupe.example:443` names this host, at any port.
     pub fn is_host_of(&self, authority: &str) -> bool {
         let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
         host.strip_suffix('.').unwrap_or(host).eq_ignore_ascii_case(&self.0)
-    }
-}
-
-impl fmt::Display for HostName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
     }
 }
 

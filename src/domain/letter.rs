@@ -2,6 +2,8 @@
 //!
 //! Knows neither templates nor mail.
 
+use serde::Serialize;
+
 use super::front_matter::FrontMatter;
 use super::sha256::Sha256;
 use super::text::clean_text;
@@ -56,7 +58,7 @@ fn plain(line: &str) -> String {
 
 /// How many recipients a letter has, and how many of them are in which state: the counts from `sent` to `skipped` add
 /// up to `recipients`.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LetterCounts {
     pub recipients: u64,
     pub sent: u64,

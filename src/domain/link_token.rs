@@ -1,24 +1,26 @@
-//! The random part of a link in a mail.
+//! Random tokens: the last part of a link in a mail, and the tag of the address that a letter is returned to.
 
 use std::fmt;
 
 use super::sha256::{hex, is_hex};
 
-/// The last path segment of a link in a mail. It is random, so it cannot be guessed and reveals nothing about the person.
+/// A token of this many random bytes, in hexadecimal digits. It cannot be guessed, and reveals nothing about the person.
 #[derive(Clone, PartialEq, Eq)]
-pub struct LinkToken(String);
+pub struct RandomToken<const BYTES: usize>(String);
 
-impl LinkToken {
-    /// Length of the random part: 160 bits.
-    pub const BYTES: usize = 20;
+/// The last path segment of a link in a mail: 160 bits.
+pub type LinkToken = RandomToken<20>;
 
-    pub fn from_random(bytes: [u8; Self::BYTES]) -> Self {
+impl<const BYTES: usize> RandomToken<BYTES> {
+    pub const BYTES: usize = BYTES;
+
+    pub fn from_random(bytes: [u8; BYTES]) -> Self {
         Self(hex(&bytes))
     }
 
     /// Parses a token. Returns `None` if `text` does not have the form of one.
     pub fn parse(text: &str) -> Option<Self> {
-        is_hex(text, Self::BYTES).then(|| Self(text.to_owned()))
+        is_hex(text, BYTES).then(|| Self(text.to_owned()))
     }
 
     pub fn as_str(&self) -> &str {
@@ -32,7 +34,7 @@ impl LinkToken {
 }
 
 /// Does not reveal the token: anyone who has it can act for the person.
-impl fmt::Debug for LinkToken {
+impl<const BYTES: usize> fmt::Debug for RandomToken<BYTES> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("(not shown)")
     }

@@ -5,6 +5,25 @@
 
 use std::fmt::Display;
 
+/// For types that hold one text: they are shown as it is.
+macro_rules! text_types {
+    ($($type:ident),+) => {
+        $(
+            impl $type {
+                pub fn as_str(&self) -> &str {
+                    &self.0
+                }
+            }
+
+            impl std::fmt::Display for $type {
+                fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                    f.write_str(&self.0)
+                }
+            }
+        )+
+    };
+}
+
 pub mod base_url;
 pub mod bounce;
 pub mod calendar;

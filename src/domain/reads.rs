@@ -18,40 +18,29 @@ pub enum Reading {
     Tool,
 }
 
-/// The number of reads of each kind.
+/// The number of reads of each kind, in the order of [`Reading`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ReadTotals {
-    pub pages: u64,
-    pub markdown: u64,
-    pub briefings: u64,
-    pub tools: u64,
-}
+pub struct ReadTotals(pub [u64; 4]);
 
 impl ReadTotals {
     pub const fn add(&mut self, reading: Reading) {
-        let total = match reading {
-            Reading::Page => &mut self.pages,
-            Reading::Markdown => &mut self.markdown,
-            Reading::Briefing => &mut self.briefings,
-            Reading::Tool => &mut self.tools,
-        };
-        *total += 1;
+        self.0[reading as usize] += 1;
     }
 
-    pub const fn merge(&mut self, other: Self) {
-        self.pages += other.pages;
-        self.markdown += other.markdown;
-        self.briefings += other.briefings;
-        self.tools += other.tools;
+    pub fn merge(&mut self, other: Self) {
+        for (total, more) in self.0.iter_mut().zip(other.0) {
+            *total += more;
+        }
     }
 
-    pub const fn sum(&self) -> u64 {
-        self.pages + self.markdown + self.briefings + self.tools
+    pub fn sum(&self) -> u64 {
+        self.0.iter().sum()
     }
 
     /// Each total with its name in JSON. The columns of `stats` and of the dashboard are in this order.
     pub const fn named(&self) -> [(&'static str, u64); 4] {
-        [("pages", self.pages), ("markdown", self.markdown), ("briefings", self.briefings), ("tools", self.tools)]
+        let [pages, markdown, briefings, tools] = self.0;
+        [("pages", pages), ("markdown", markdown), ("briefings", briefings), ("tools", tools)]
     }
 }
 

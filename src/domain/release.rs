@@ -146,10 +146,6 @@ impl Notes {
         let start = text[..first_line].rfind('\n').map_or(0, |newline| newline + 1);
         Self(text[start..].trim_end().to_owned())
     }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 /// Unused bits at the end are ignored, as Sparkle does.
@@ -159,6 +155,8 @@ const BASE64: GeneralPurpose =
 /// An `EdDSA` signature as Sparkle's `sign_update` prints it: 64 bytes in base64.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature(String);
+
+text_types!(Notes, Signature);
 
 impl Signature {
     pub fn parse(text: &str) -> Result<Self, Invalid> {
@@ -173,10 +171,6 @@ impl Signature {
     /// Restores a signature from the database, without checking it again.
     pub fn from_stored(text: &str) -> Self {
         Self(clean_text(text))
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
     }
 }
 

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use jiff::Span;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
-use jiff::{Span, ToSpan};
 
 use super::Invalid;
 use super::plural::quantity;
@@ -14,16 +14,11 @@ use super::time::Timestamp;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
     count: u32,
-    unit: Unit,
+    /// One of [`UNITS`].
+    unit: (&'static str, &'static str),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
-    Day,
-    Week,
-    Month,
-    Year,
-}
+const UNITS: [(&str, &str); 4] = [("day", "days"), ("week", "weeks"), ("month", "months"), ("year", "years")];
 
 const SYNTAX: &str = "it is neither forever nor a number of days, weeks, months or years such as 24 months";
 
@@ -36,32 +31,21 @@ impl Retention {
         if text.trim() == "forever" {
             return Ok(None);
         }
-        let (count, unit) = text.trim().split_once(' ').ok_or_else(|| Invalid::new(SYNTAX))?;
-        let unit = match unit.trim() {
-            "day" | "days" => Unit::Day,
-            "week" | "weeks" => Unit::Week,
-            "month" | "months" => Unit::Month,
-            "year" | "years" => Unit::Year,
-            _ => return Err(Invalid::new(SYNTAX)),
-        };
+        let (count, name) = text.trim().split_once(' ').ok_or_else(|| Invalid::new(SYNTAX))?;
+        let unit = UNITS.into_iter().find(|(one, many)| [*one, *many].contains(&name.trim()));
         let is_number = count.bytes().all(|byte| byte.is_ascii_digit());
         let count = count.parse().ok().filter(|count| is_number && (1..=MAX_COUNT).contains(count));
-        Ok(Some(Self { count: count.ok_or_else(|| Invalid::new(SYNTAX))?, unit }))
+        let (count, unit) = count.zip(unit).ok_or_else(|| Invalid::new(SYNTAX))?;
+        Ok(Some(Self { count, unit }))
     }
 
     /// What is older than this is not kept any more.
     pub fn oldest_kept(self, now: Timestamp) -> Timestamp {
-        let count = i64::from(self.count);
-        let span: Span = match self.unit {
-            Unit::Day => count.days(),
-            Unit::Week => count.weeks(),
-            Unit::Month => count.months(),
-            // A span of so many years is not supported; the result is out of range anyway.
-            Unit::Year => (count.min(9_999)).years(),
-        };
         let now = jiff::Timestamp::from_millisecond(now.unix_millis()).unwrap_or(jiff::Timestamp::MIN);
-        let oldest = TimeZone::UTC.to_datetime(now).checked_sub(span).unwrap_or(DateTime::MIN);
-        let oldest = TimeZone::UTC.to_timestamp(oldest).unwrap_or(jiff::Timestamp::MIN);
+        // More years than a span supports lead out of range anyway.
+        let span = self.to_string().parse::<Span>().ok();
+        let oldest = span.and_then(|span| TimeZone::UTC.to_datetime(now).checked_sub(span).ok());
+        let oldest = TimeZone::UTC.to_timestamp(oldest.unwrap_or(DateTime::MIN)).unwrap_or(jiff::Timestamp::MIN);
         Timestamp::from_unix_millis(oldest.as_millisecond())
     }
 }
@@ -69,13 +53,7 @@ impl Retention {
 /// As in a sentence: `24 months`, `1 year`.
 impl fmt::Display for Retention {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (one, many) = match self.unit {
-            Unit::Day => ("day", "days"),
-            Unit::Week => ("week", "weeks"),
-            Unit::Month => ("month", "months"),
-            Unit::Year => ("year", "years"),
-        };
-        f.write_str(&quantity(u64::from(self.count), one, many))
+        f.write_str(&quantity(self.count, self.unit.0, self.unit.1))
     }
 }
 

@@ -5,10 +5,6 @@
 use super::display_text::is_noncharacter;
 use super::limits;
 
-/// A text that is not longer than its limit, or was not when it was stored.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Bounded(String);
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("it has {length} characters, and at most {max} are allowed")]
 pub struct TooLong {
@@ -16,30 +12,29 @@ pub struct TooLong {
     pub max: usize,
 }
 
-impl Bounded {
-    fn parse(text: &str, max: usize) -> Result<Self, TooLong> {
-        let length = text.chars().count();
-        if length > max {
-            return Err(TooLong { length, max });
-        }
-        Ok(Self(text.replace('\0', "\u{fffd}")))
+fn bounded(text: &str, max: usize) -> Result<String, TooLong> {
+    let length = text.chars().count();
+    if length > max {
+        return Err(TooLong { length, max });
     }
+    Ok(text.replace('\0', "\u{fffd}"))
 }
 
-/// A constructor for texts from the database. They were valid when they were stored, and are not checked again: the
-/// limits may have changed since, and a row must not become unreadable.
+/// Texts from the database were valid when they were stored, and are not checked again: the limits may have changed since,
+/// and a row must not become unreadable.
 macro_rules! from_stored {
     ($($type:ident),+) => {
         $(impl $type {
             #[doc = "Restores a text from the database, without checking it again."]
             pub fn from_stored(text: impl Into<String>) -> Self {
-                Self(Bounded(text.into()))
+                Self(text.into())
             }
         })+
     };
 }
 
 from_stored!(Source, SenderName, MessageText);
+text_types!(Source, SenderName, MessageText);
 
 macro_rules! not_blank {
     () => {
@@ -56,29 +51,21 @@ pub fn clean_text(text: &str) -> String {
 
 /// Where a signup came from, such as the caller's app.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source(Bounded);
+pub struct Source(String);
 
 impl Source {
     pub fn parse(text: &str) -> Result<Self, TooLong> {
-        Bounded::parse(text, limits::MAX_SOURCE_CHARS).map(Self)
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0.0
+        bounded(text, limits::MAX_SOURCE_CHARS).map(Self)
     }
 }
 
 /// The name of the sender of a contact message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SenderName(Bounded);
+pub struct SenderName(String);
 
 impl SenderName {
     pub fn parse(text: &str) -> Result<Self, TooLong> {
-        Bounded::parse(text, limits::MAX_NAME_CHARS).map(Self)
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0.0
+        bounded(text, limits::MAX_NAME_CHARS).map(Self)
     }
 }
 
@@ -88,7 +75,7 @@ pub const TWO_VISIBLE_CHARACTERS: &str = concat!(not_blank!(), r"[\s\S]*", not_b
 
 /// A contact message, stored with its surrounding whitespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MessageText(Bounded);
+pub struct MessageText(String);
 
 /// Full sentences, because clients get them unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -104,13 +91,7 @@ impl MessageText {
         if text.trim_matches(is_blank).chars().count() < limits::MIN_MESSAGE_CHARS {
             return Err(InvalidMessage::Empty);
         }
-        Bounded::parse(text, limits::MAX_MESSAGE_CHARS)
-            .map(Self)
-            .map_err(|too_long| InvalidMessage::TooLong(too_long.length))
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0.0
+        bounded(text, limits::MAX_MESSAGE_CHARS).map(Self).map_err(|too_long| InvalidMessage::TooLong(too_long.length))
     }
 }
 

@@ -2,9 +2,18 @@
 
 use std::time::Duration;
 
+use serde::{Serialize, Serializer};
+
 /// Milliseconds since the start of 1970, UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Timestamp(i64);
+
+/// In JSON, as in RFC 3339.
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.rfc3339())
+    }
+}
 
 impl Timestamp {
     pub const fn from_unix_millis(millis: i64) -> Self {

@@ -48,15 +48,13 @@ impl MacosVersion {
     pub fn from_stored(text: &str) -> Self {
         Self(clean_text(text))
     }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
 }
 
 /// The app's `CFBundleVersion`, if it differs from its version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BuildNumber(String);
+
+text_types!(MacosVersion, BuildNumber);
 
 impl BuildNumber {
     pub fn parse(text: &str) -> Result<Self, Invalid> {
@@ -68,10 +66,6 @@ impl BuildNumber {
     /// Restores a build number from the database, without checking it again.
     pub fn from_stored(text: &str) -> Self {
         Self(clean_text(text))
-    }
-
-    pub fn as_str(&self) -> &str {
-        &self.0
     }
 }
 

@@ -5,12 +5,12 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use lettre::Address;
 use lettre::message::header::{Date, From, HeaderName, HeaderValue, Headers, MIME_VERSION_1_0, MessageId, Subject, To};
-use lettre::message::{self, Mailboxes, SinglePart};
+use lettre::message::{self, Mailboxes, MultiPart, SinglePart};
 use uuid::Uuid;
 
 use super::dkim::DkimSigner;
 use crate::config::{InvalidSettings, MailSettings};
-use crate::domain::bounce::BounceAddress;
+use crate::domain::bounce::{BounceAddress, BounceTag};
 use crate::domain::display_text::{is_control_or_bidi, is_line_break};
 use crate::domain::email::EmailAddress;
 use crate::domain::mailbox::Mailbox;
@@ -23,13 +23,13 @@ const LINE_ENDING: &[u8] = b"\r\n";
 #[derive(Clone, Debug)]
 pub struct Mailer {
     pub(super) relay: Relay,
-    pub(super) from: MailAddress,
+    from: MailAddress,
     /// The sender's domain, for `EHLO` and for Message-IDs.
     pub(super) domain: String,
     /// `None`: mail is not signed.
     dkim: Option<Arc<DkimSigner>>,
     /// Undeliverable letters are returned to this address, with the tag of the copy.
-    pub(super) bounce_address: Option<BounceAddress>,
+    bounce_address: Option<BounceAddress>,
 }
 
 /// A sender or recipient, with or without a display name.
@@ -98,31 +98,19 @@ impl Mailer {
         self.dkim.as_deref()
     }
 
-    /// Composes a plain-text mail. The same `id` gives the same Message-ID, so that mail clients recognize a repeated
-    /// mail. `reply_to` is the only header that a visitor controls; an address that is not valid any more, or that mail
-    /// clients might decode as an encoded word, is left out.
-    pub(super) fn compose_plain(&self, mail: PlainMail<'_>) -> Mail {
-        let PlainMail { id, to, subject, reply_to, at, text } = mail;
-        // A stored address may break the rules of today.
-        let is_usable = |address: &String| EmailAddress::parse(address).is_ok() && !looks_encoded(address);
-        let reply_to = reply_to.map(EmailAddress::in_ascii).filter(is_usable);
-        // Keeps autoresponders from replying.
-        let auto_submitted = header("Auto-Submitted", "auto-generated".to_owned());
-        let extra = reply_to.map(|address| header("Reply-To", address)).into_iter().chain([auto_submitted]);
-        self.compose(id, to, &subject, at, extra, &SinglePart::plain(normalize_line_endings(text)).formatted())
+    /// Whether each letter has an envelope sender of its own, which needs a tag.
+    pub const fn tags_letters(&self) -> bool {
+        self.bounce_address.is_some()
     }
 
-    /// Composes a mail from the headers that all emails have, `extra` headers, and a MIME part with its own headers, and
-    /// signs it.
-    pub(super) fn compose(
-        &self,
-        id: Uuid,
-        MailAddress(to): &MailAddress,
-        subject: &str,
-        at: Timestamp,
-        extra: impl IntoIterator<Item = HeaderValue>,
-        part: &[u8],
-    ) -> Mail {
+    /// Composes a mail, and signs it.
+    pub fn compose(&self, mail: &MailParts<'_>) -> Mail {
+        let MailParts { id, to: MailAddress(to), subject, text, at, .. } = *mail;
+        let text = normalize_line_endings(text);
+        let part = match mail.html {
+            None => SinglePart::plain(text).formatted(),
+            Some(html) => MultiPart::alternative_plain_html(text, normalize_line_endings(html)).formatted(),
+        };
         let MailAddress(from) = &self.from;
         let unix_time = Duration::from_millis(u64::try_from(at.unix_millis()).unwrap_or_default());
         let mut headers = Headers::new();
@@ -131,12 +119,12 @@ impl Mailer {
         headers.set(Subject::from(subject.to_owned()));
         headers.set(Date::new(UNIX_EPOCH + unix_time));
         headers.set(MessageId::from(format!("<{id}@{}>", self.domain)));
-        for header in extra {
-            headers.insert_raw(header);
+        for (name, value) in mail.own_headers() {
+            headers.insert_raw(HeaderValue::new(HeaderName::new_from_ascii_str(name), value));
         }
         headers.set(MIME_VERSION_1_0);
         // SMTP's end-of-data marker brings the last line ending.
-        let part = part.strip_suffix(LINE_ENDING).unwrap_or(part);
+        let part = part.strip_suffix(LINE_ENDING).unwrap_or(&part);
         let unsigned = [headers.to_string().as_bytes(), part].concat();
         let signature = self.dkim().map(|dkim| {
             dkim.signature(&unsigned, at).unwrap_or_else(|| {
@@ -146,18 +134,52 @@ impl Mailer {
         });
         let signature = signature.unwrap_or_default();
         let bytes = [signature.as_bytes(), &unsigned].concat();
-        Mail { from: from.email.clone(), to: to.email.clone(), bytes }
+        let returned_to = self.bounce_address.as_ref().zip(mail.bounce_tag);
+        let returned_to = returned_to.and_then(|(to, tag)| MailAddress::from_email(&to.tagged(tag)).ok());
+        let from = returned_to.map_or_else(|| from.email.clone(), |MailAddress(address)| address.email);
+        Mail { from, to: to.email.clone(), bytes }
     }
 }
 
-/// The parts of a plain-text mail.
-pub(super) struct PlainMail<'a> {
+/// What a mail is composed of.
+#[derive(Clone, Copy, Debug)]
+pub struct MailParts<'a> {
+    /// The same id gives the same Message-ID, so that mail clients recognize a repeated mail.
     pub id: Uuid,
     pub to: &'a MailAddress,
-    pub subject: String,
-    pub reply_to: Option<&'a EmailAddress>,
-    pub at: Timestamp,
+    pub subject: &'a str,
     pub text: &'a str,
+    /// `None`: a mail of plain text.
+    pub html: Option<&'a str>,
+    pub at: Timestamp,
+    /// The only header that a visitor controls. An address that is not valid any more, or that mail clients might decode as an
+    /// encoded word, is left out.
+    pub reply_to: Option<&'a EmailAddress>,
+    /// Of a letter, for one-click unsubscribe (RFC 8058).
+    pub unsubscribe_url: Option<&'a str>,
+    /// Becomes a part of the envelope sender, if letters are tagged. `None`: mail is returned to the sender.
+    pub bounce_tag: Option<&'a BounceTag>,
+}
+
+impl<'a> MailParts<'a> {
+    /// A mail of plain text that is not replied to.
+    pub const fn new(id: Uuid, to: &'a MailAddress, subject: &'a str, text: &'a str, at: Timestamp) -> Self {
+        Self { id, to, subject, text, html: None, at, reply_to: None, unsubscribe_url: None, bounce_tag: None }
+    }
+
+    /// The headers that not every mail has.
+    fn own_headers(&self) -> Vec<(&'static str, String)> {
+        if let Some(url) = self.unsubscribe_url {
+            let one_click = "List-Unsubscribe=One-Click".to_owned();
+            return vec![("List-Unsubscribe", format!("<{url}>")), ("List-Unsubscribe-Post", one_click)];
+        }
+        // A stored address may break the rules of today.
+        let is_usable = |address: &String| EmailAddress::parse(address).is_ok() && !looks_encoded(address);
+        let reply_to = self.reply_to.map(EmailAddress::in_ascii).filter(is_usable);
+        // Keeps autoresponders from replying.
+        let auto_submitted = ("Auto-Submitted", "auto-generated".to_owned());
+        reply_to.map(|address| ("Reply-To", address)).into_iter().chain([auto_submitted]).collect()
+    }
 }
 
 /// Whether a lenient mail client would decode the address as an encoded word (`=?utf-8?q?text?=`).
@@ -166,7 +188,7 @@ fn looks_encoded(address: &str) -> bool {
 }
 
 /// Turns every line ending into a line feed, which lettre encodes as CRLF. A lone carriage return is invalid in mail.
-pub(super) fn normalize_line_endings(text: &str) -> String {
+fn normalize_line_endings(text: &str) -> String {
     text.replace("\r\n", "\n").replace('\r', "\n")
 }
 
@@ -174,8 +196,4 @@ pub(super) fn normalize_line_endings(text: &str) -> String {
 /// start a line nor reverse one.
 pub(super) fn single_line(text: &str) -> String {
     text.replace(|c: char| is_line_break(c) || is_control_or_bidi(c), "\u{fffd}")
-}
-
-pub(super) fn header(name: &'static str, value: String) -> HeaderValue {
-    HeaderValue::new(HeaderName::new_from_ascii_str(name), value)
 }

@@ -2,22 +2,17 @@
 //!
 //! Knows nothing of databases, and decides neither who is mailed nor when to retry.
 
-mod alert;
 mod compose;
-mod confirmation;
-mod contact;
 mod dkim;
 mod dkim_key;
-mod letter;
 mod line_stream;
 mod returned;
 mod smtp;
+mod to_makers;
 
-pub use alert::Alert;
-pub use compose::{Mail, MailAddress, Mailer, UnsupportedAddress};
-pub use confirmation::ConfirmationMail;
+pub use compose::{Mail, MailAddress, MailParts, Mailer, UnsupportedAddress};
 pub use dkim::DkimSigner;
 pub use dkim_key::{DkimKey, GenerateFailure, InvalidDkimKey, generate_dkim_key};
-pub use letter::{LetterMail, RejectedMailboxesMail};
 pub use returned::ReturnedMail;
 pub use smtp::{FailureCause, SendFailure, SmtpConnection};
+pub use to_makers::alert_texts;

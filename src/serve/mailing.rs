@@ -15,7 +15,7 @@ use crate::config::{InvalidSettings, Settings};
 use crate::domain::base_url::BaseUrl;
 use crate::domain::time::Timestamp;
 use crate::mail::{MailAddress, Mailer};
-use crate::site::{ConfirmationTemplate, Content};
+use crate::site::{Content, MailTemplates};
 use crate::store::Store;
 
 /// Longest wait between two steps. Another instance may have stored something, or left an expired lease.
@@ -36,8 +36,8 @@ pub(super) fn outbox_sender(
     let Some(mail) = &settings.mail else { return Ok(None) };
     let to = MailAddress::from_mailbox(&mail.contact_to);
     let to = to.map_err(|why| InvalidSettings::new("contact_to", why))?;
-    let template = ConfirmationTemplate::read(content, base_url.clone())?;
-    let confirmations = ConfirmationTexts { template, base_url: base_url.clone() };
+    let templates = MailTemplates::read(content, base_url.clone(), None)?;
+    let confirmations = ConfirmationTexts { templates, base_url: base_url.clone() };
     Ok(Some(OutboxSender {
         store: store.clone(),
         mailer: Mailer::from_settings(mail)?,

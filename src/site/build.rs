@@ -6,7 +6,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::assets::Assets;
-use super::json_ld::json_ld;
 use super::markdown::Document;
 use super::page::PageSource;
 use super::templates::Templates;
@@ -222,4 +221,59 @@ fn yaml(text: &str) -> String {
 fn capitalised(word: &str) -> String {
     let mut letters = word.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// The schema.org description of the app for search engines. Nothing is invented: no ratings, no reviews.
+fn json_ld(facts: &SiteFacts, base_url: &BaseUrl, release: &Value) -> String {
+    let (site, maker) = (base_url.to("/"), base_url.to("/#maker"));
+    let mut graph = json!({
+        "@context": "https://schema.org",
+        "@graph": [
+            {
+                "@type": "WebSite",
+                "@id": base_url.to("/#site"),
+                "name": facts.name,
+                "description": facts.tagline,
+                "url": site,
+                "publisher": { "@id": maker },
+            },
+            {
+                "@type": "Organization",
+                "@id": maker,
+                "name": facts.maker,
+                "url": site,
+                "contactPoint": { "@type": "ContactPoint", "contactType": "customer support", "url": base_url.to("/contact") },
+            },
+            {
+                "@type": "SoftwareApplication",
+                "name": facts.name,
+                "description": facts.summary,
+                "operatingSystem": facts.system,
+                "applicationCategory": facts.category,
+                "offers": { "@type": "Offer", "price": facts.price, "priceCurrency": facts.currency },
+                "downloadUrl": base_url.to("/#download"),
+                "publisher": { "@id": maker },
+            },
+        ],
+    });
+    if let Some(country) = &facts.maker_country {
+        graph["@graph"][1]["address"] = json!({ "@type": "PostalAddress", "addressCountry": country });
+    }
+    let software = &mut graph["@graph"][2];
+    if let Some(licence) = &facts.licence_url {
+        software["license"] = licence.as_str().into();
+    }
+    if !release.is_null() {
+        software["softwareVersion"] = release["version"].clone();
+        software["datePublished"] = release["date"].clone();
+        software["fileSize"] = release["size"].clone();
+        software["encoding"] = json!({
+            "@type": "MediaObject",
+            "encodingFormat": "application/x-apple-diskimage",
+            "contentSize": release["length"].to_string(),
+            "sha256": release["sha256"],
+        });
+    }
+    // A script element ends at the first `</script`, even inside a JSON string.
+    graph.to_string().replace('<', "\\u003c")
 }

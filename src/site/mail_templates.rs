@@ -13,112 +13,76 @@ use crate::domain::base_url::BaseUrl;
 use crate::domain::letter::Letter;
 use crate::domain::limits::CONFIRMATION_PERIOD;
 
-/// What all mails are made with.
 #[derive(Debug)]
-struct MailTemplates {
+pub struct MailTemplates {
     facts: SiteFacts,
     templates: Templates,
     base_url: BaseUrl,
-}
-
-impl MailTemplates {
-    fn read(content: &Content, base_url: BaseUrl) -> Result<Self, SiteFailure> {
-        let assets = Arc::new(Assets::read(content)?);
-        Ok(Self { facts: SiteFacts::read(content)?, templates: Templates::read(content, &assets)?, base_url })
-    }
-
-    /// Returns the HTML and the text of a mail.
-    fn render(&self, name: &str, mut context: Value) -> Result<(String, String), SiteFailure> {
-        context["app"] = json!(self.facts);
-        context["base_url"] = self.base_url.as_str().into();
-        let render = |extension| self.templates.render(&format!("{name}.{extension}"), &context);
-        Ok((render("html")?, render("txt")?))
-    }
-}
-
-/// Renders the copies of a letter.
-#[derive(Debug)]
-pub struct LetterTemplate {
-    mail: MailTemplates,
     postal_address: String,
 }
 
-/// What differs between the copies of a letter.
+/// What differs between the copies of a mail. Nothing in it is text of a caller.
 #[derive(Clone, Debug)]
-pub struct LetterRecipient {
+pub struct MailRecipient {
     /// The date of the opt-in, such as `2026-11-15`.
     pub opted_in: String,
-    /// How the opt-in came, such as `the site`. Never text of a caller.
-    pub through: &'static str,
-    pub unsubscribe_url: String,
-}
-
-/// Both parts of a letter.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RenderedLetter {
-    pub html: String,
-    pub text: String,
-}
-
-impl LetterTemplate {
-    pub fn read(content: &Content, base_url: BaseUrl, postal_address: &str) -> Result<Self, SiteFailure> {
-        Ok(Self { mail: MailTemplates::read(content, base_url)?, postal_address: postal_address.to_owned() })
-    }
-
-    pub fn render(&self, letter: &Letter, to: &LetterRecipient) -> Result<RenderedLetter, SiteFailure> {
-        let absolute = Document::parse(&letter.body).with_absolute_links(self.mail.base_url.as_str());
-        let context = json!({
-            "subject": letter.subject,
-            "body_html": markdown_to_html(&absolute),
-            "body_text": absolute.trim_end(),
-            "postal_address": self.postal_address,
-            "opted_in": to.opted_in,
-            "through": to.through,
-            "unsubscribe_url": to.unsubscribe_url,
-        });
-        let (html, text) = self.mail.render("letter", context)?;
-        Ok(RenderedLetter { html, text })
-    }
-}
-
-/// Renders the mail that asks to confirm an opt-in.
-#[derive(Debug)]
-pub struct ConfirmationTemplate(MailTemplates);
-
-/// What differs between the mails. Nothing in it is text of a caller.
-#[derive(Clone, Debug)]
-pub struct ConfirmationRequest {
-    /// The date of the opt-in, such as `2026-11-15`.
-    pub requested: String,
     /// How the opt-in came, such as `the site`.
     pub through: &'static str,
+    /// The page that unsubscribes, or that confirms the opt-in.
     pub url: String,
 }
 
-/// The subject and both parts of the mail.
+/// The subject and both parts of a mail.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RenderedConfirmation {
+pub struct RenderedMail {
     pub subject: String,
     pub html: String,
     pub text: String,
 }
 
-impl ConfirmationTemplate {
-    pub fn read(content: &Content, base_url: BaseUrl) -> Result<Self, SiteFailure> {
-        MailTemplates::read(content, base_url).map(Self)
+impl MailTemplates {
+    /// Only letters have the postal address.
+    pub fn read(content: &Content, base_url: BaseUrl, postal_address: Option<&str>) -> Result<Self, SiteFailure> {
+        let assets = Arc::new(Assets::read(content)?);
+        Ok(Self {
+            facts: SiteFacts::read(content)?,
+            templates: Templates::read(content, &assets)?,
+            base_url,
+            postal_address: postal_address.unwrap_or_default().to_owned(),
+        })
     }
 
-    pub fn render(&self, request: &ConfirmationRequest) -> Result<RenderedConfirmation, SiteFailure> {
-        let subject = format!("{}: one email a month?", self.0.facts.name);
+    /// Renders the copy of a letter.
+    pub fn letter(&self, letter: &Letter, to: &MailRecipient) -> Result<RenderedMail, SiteFailure> {
+        let absolute = Document::parse(&letter.body).with_absolute_links(self.base_url.as_str());
         let context = json!({
-            "subject": subject,
-            "requested": request.requested,
-            "through": request.through,
-            "url": request.url,
+            "body_html": markdown_to_html(&absolute),
+            "body_text": absolute.trim_end(),
+            "postal_address": self.postal_address,
+            "opted_in": to.opted_in,
+            "through": to.through,
+            "unsubscribe_url": to.url,
+        });
+        self.render("letter", letter.subject.clone(), context)
+    }
+
+    /// Renders the mail that asks to confirm an opt-in.
+    pub fn confirmation(&self, to: &MailRecipient) -> Result<RenderedMail, SiteFailure> {
+        let context = json!({
+            "requested": to.opted_in,
+            "through": to.through,
+            "url": to.url,
             "days": CONFIRMATION_PERIOD.as_secs() / (24 * 60 * 60),
         });
-        let (html, text) = self.0.render("confirmation", context)?;
-        Ok(RenderedConfirmation { subject, html, text })
+        self.render("confirmation", format!("{}: one email a month?", self.facts.name), context)
+    }
+
+    fn render(&self, name: &str, subject: String, mut context: Value) -> Result<RenderedMail, SiteFailure> {
+        context["subject"] = subject.as_str().into();
+        context["app"] = json!(self.facts);
+        context["base_url"] = self.base_url.as_str().into();
+        let render = |extension| self.templates.render(&format!("{name}.{extension}"), &context);
+        Ok(RenderedMail { html: render("html")?, text: render("txt")?, subject })
     }
 }
 
@@ -126,15 +90,15 @@ impl ConfirmationTemplate {
 mod tests {
     use super::*;
 
-    fn render(markdown: &str) -> RenderedLetter {
+    fn render(markdown: &str) -> RenderedMail {
         let base_url = BaseUrl::parse("https://troupe.example").unwrap();
-        let letter_template = LetterTemplate::read(&Content::default(), base_url, "1 Lamp Street\nOldtown").unwrap();
-        let to = LetterRecipient {
+        let templates = MailTemplates::read(&Content::default(), base_url, Some("1 Lamp Street\nOldtown")).unwrap();
+        let to = MailRecipient {
             opted_in: "2026-10-02".to_owned(),
             through: "the site",
-            unsubscribe_url: "https://troupe.example/unsubscribe/TOKEN".to_owned(),
+            url: "https://troupe.example/unsubscribe/TOKEN".to_owned(),
         };
-        letter_template.render(&Letter::parse(markdown).unwrap(), &to).unwrap()
+        templates.letter(&Letter::parse(markdown).unwrap(), &to).unwrap()
     }
 
     #[test]

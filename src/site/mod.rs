@@ -6,10 +6,8 @@ mod assets;
 mod build;
 mod content;
 mod facts;
-mod json_ld;
 mod mail_templates;
 mod markdown;
-mod nested_markdown;
 mod page;
 mod starter;
 mod templates;
@@ -18,10 +16,7 @@ pub use assets::{Asset, Assets};
 pub use build::{Site, Skill};
 pub use content::{Content, SiteFailure};
 pub use facts::{AppleSignature, Policies, SiteFacts};
-pub use mail_templates::{
-    ConfirmationRequest, ConfirmationTemplate, LetterRecipient, LetterTemplate, RenderedConfirmation, RenderedLetter,
-};
-pub use markdown::markdown_to_html;
-pub use nested_markdown::nest_markdown;
+pub use mail_templates::{MailRecipient, MailTemplates, RenderedMail};
+pub use markdown::{markdown_to_html, nest_markdown};
 pub use page::{Form, FormErrors, FormValues, Page, PageName};
 pub use starter::{AppName, starter_texts, write_starter};

@@ -17,7 +17,7 @@ use super::steps::Steps;
 use super::{Store, StoreFailure};
 use crate::domain::calendar::Day;
 use crate::domain::confirmation::{ConfirmationToken, LinkState};
-use crate::domain::consent::{OptInOrigin, Via};
+use crate::domain::consent::{Via, opt_in_origin};
 use crate::domain::counts::{CountedEvent, Counts};
 use crate::domain::email::EmailAddress;
 use crate::domain::limits::{CONFIRMATION_MAIL_PERIOD, CONFIRMATION_PERIOD, MAX_CONFIRMATION_MAILS, MAX_ROWS_PER_STEP};
@@ -42,7 +42,7 @@ pub struct LeasedConfirmation {
     /// The id of the opt-in, and of the mail: a repeated mail has the same.
     pub id: Uuid,
     pub requested_at: Timestamp,
-    pub origin: OptInOrigin,
+    pub origin: &'static str,
     /// The number of attempts before this one that failed.
     pub tries: u32,
     /// Whether an earlier attempt may have arrived.
@@ -135,7 +135,7 @@ const DELETE_OLD_HASHES: &str = "DELETE FROM asked_mailboxes WHERE hash IN \
 
 const COUNT_PENDING: &str = "SELECT COUNT(*) FROM confirmations WHERE state IN ('pending', 'skipped')";
 
-/// `via` and `from_program` as in [`OptInOrigin::of`].
+/// `via` and `from_program` as in [`opt_in_origin`].
 const COUNT_UNCONFIRMED: &str = "SELECT COUNT(*) FROM people p JOIN consents c ON c.id = p.opt_in \
      WHERE c.confirmed_at IS NULL AND (c.via = 'mcp' OR c.from_program = 1)";
 
@@ -385,7 +385,7 @@ impl Store {
             token,
             id: parse_id(&due.id)?,
             requested_at: due.requested_at,
-            origin: OptInOrigin::of(&due.via, due.from_program.map(|program| program != 0)),
+            origin: opt_in_origin(&due.via, due.from_program.map(|program| program != 0)),
             tries: u32::try_from(due.tries).unwrap_or(u32::MAX),
             is_repeat,
         })))

@@ -1,5 +1,7 @@
 //! The failure type of the store.
 
+use std::fmt::Display;
+
 use sqlx::migrate::MigrateError;
 
 /// Attempts at a transaction that conflicts with another one, see [`StoreFailure::Conflict`].
@@ -40,6 +42,16 @@ impl StoreFailure {
                 )
             }
             other => format!("{outcome}: {other}."),
+        }
+    }
+
+    /// Returns one sentence that says why `database` cannot be used, except for [`Self::Unusable`], which is one itself.
+    pub fn cannot_be_used(&self, database: impl Display) -> String {
+        match self {
+            Self::Unavailable(why) | Self::Conflict(why) | Self::Rejected(why) | Self::InvalidData(why) => {
+                format!("{database} cannot be used: {why}.")
+            }
+            other => other.sentence(&format!("{database} cannot be used")),
         }
     }
 

@@ -8,7 +8,7 @@ use super::statement::{Statement, Transaction, values};
 use super::unsubscribe::Recipient;
 use super::{Store, StoreFailure};
 use crate::domain::bounce::BounceTag;
-use crate::domain::consent::OptInOrigin;
+use crate::domain::consent::opt_in_origin;
 use crate::domain::email::EmailAddress;
 use crate::domain::sha256::Sha256;
 use crate::domain::suppression::SuppressionReason;
@@ -221,7 +221,7 @@ fn claimed_recipient(
         recipient: Recipient {
             email: EmailAddress::from_stored(email, address),
             opted_in_at,
-            origin: OptInOrigin::of(&via, from_program.map(|program| program != 0)),
+            origin: opt_in_origin(&via, from_program.map(|program| program != 0)),
         },
         token: UnsubscribeToken::parse(&token)?,
         bounce_tag,

@@ -1,5 +1,7 @@
 //! Monthly letters: the recipients of each, and how many are in which state.
 
+use serde::Serialize;
+
 use super::statement::{BatchStatement, count, values};
 use super::{Store, StoreFailure};
 use crate::domain::letter::{Letter, LetterCounts};
@@ -7,11 +9,13 @@ use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
 
 /// A letter that has been started.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct StartedLetter {
     pub id: String,
     pub subject: String,
+    #[serde(rename = "started")]
     pub started_at: Timestamp,
+    #[serde(flatten)]
     pub counts: LetterCounts,
 }
 

@@ -59,7 +59,7 @@ pub use inbox::{DeliveryState, InboxEntry, InboxFilter};
 pub use letter_claims::{ClaimedRecipient, LetterClaim, LetterOutcome};
 pub use letters::StartedLetter;
 pub use outbox::{Backlog, DeliveryFailure, DueMessage, LeasedAlert, MailKind, MessageLease};
-pub use people::{ConsentRecord, EventRecord, LetterRecord, PersonRecord};
+pub use people::{BounceRecord, ConsentRecord, EventRecord, LetterRecord, PersonRecord};
 pub use postgres_tls::PostgresTls;
 pub use purge::{MatchingSignups, Purged, SignupFilter};
 pub use recipients::RecipientsPage;

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
+
 use super::statement::{BatchStatement, from_row_struct, values};
 use super::{InboxEntry, Store, StoreFailure};
 use crate::domain::confirmation::PendingOptIn;
@@ -33,7 +35,7 @@ pub struct PersonRecord {
 }
 
 /// A download or a join.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct EventRecord {
     pub kind: String,
     pub at: Timestamp,
@@ -53,18 +55,26 @@ pub struct ConsentRecord {
 }
 
 /// The state of a letter to this person.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub struct LetterRecord {
     pub letter: String,
     pub subject: String,
     pub state: String,
     pub at: Timestamp,
     pub tries: i64,
+    #[serde(rename = "trouble")]
     pub last_error: Option<String>,
     /// The tag of the address that this copy is returned to.
     pub bounce_tag: Option<String>,
-    /// The status code of the returned copy, and when it was recorded.
-    pub bounce: Option<(String, Timestamp)>,
+    pub bounce: Option<BounceRecord>,
+}
+
+/// A copy that was returned.
+#[derive(Clone, Debug, Serialize)]
+pub struct BounceRecord {
+    pub at: Timestamp,
+    /// The status code.
+    pub status: String,
 }
 
 const SELECT_PERSON: &str = "SELECT email, first_seen_at, opt_in FROM people WHERE address = $1";
@@ -224,7 +234,7 @@ fn letter_record(row: LetterRow) -> LetterRecord {
         tries: row.tries,
         last_error: row.last_error,
         bounce_tag: row.bounce_tag,
-        bounce: row.bounce.zip(row.bounced_at),
+        bounce: row.bounce.zip(row.bounced_at).map(|(status, at)| BounceRecord { at, status }),
     }
 }
 

@@ -23,7 +23,7 @@ impl Store {
         let mut rows: Vec<_> = reads.iter().collect();
         rows.sort_by_key(|(day, reader, _)| (*day, reader.name()));
         let row = |(day, reader, totals): (Day, Reader, ReadTotals)| {
-            let ReadTotals { pages, markdown, briefings, tools } = totals;
+            let ReadTotals([pages, markdown, briefings, tools]) = totals;
             [day.number().into(), reader.name().into(), pages.into(), markdown.into(), briefings.into(), tools.into()]
         };
         self.run_batch(ADD_READS, &[], rows.into_iter().map(row).collect()).await.map(drop)
@@ -33,8 +33,7 @@ impl Store {
         type Row = (i64, String, i64, i64, i64, i64);
         let rows: Vec<Row> = self.run(SELECT_READS, values![since.number()]).await?.all()?;
         let read = |(day, reader, pages, markdown, briefings, tools): Row| {
-            let [pages, markdown, briefings, tools] = [pages, markdown, briefings, tools].map(count);
-            let totals = ReadTotals { pages, markdown, briefings, tools };
+            let totals = ReadTotals([pages, markdown, briefings, tools].map(count));
             (Day::from_number(day), Reader::of_stored_name(&reader), totals)
         };
         Ok(rows.into_iter().map(read).collect())

@@ -6,7 +6,6 @@ use super::outbox::invalid;
 use super::statement::{BatchStatement, Rows, Statement, Transaction, values};
 use super::{Store, StoreFailure};
 use crate::domain::calendar::Day;
-use crate::domain::consent::OptInOrigin;
 use crate::domain::counts::{CountedEvent, Counts};
 use crate::domain::email::EmailAddress;
 use crate::domain::suppression::{AddressHashKey, SuppressionReason};
@@ -18,7 +17,7 @@ use crate::domain::unsubscribe::{UnsubscribeKind, UnsubscribeToken};
 pub struct Recipient {
     pub email: EmailAddress,
     pub opted_in_at: Timestamp,
-    pub origin: OptInOrigin,
+    pub origin: &'static str,
 }
 
 const SELECT_HASH_KEY: &str = "SELECT value FROM secrets WHERE name = 'addresses'";

@@ -11,7 +11,7 @@ use porchlight::domain::limits::CONFIRMATION_PERIOD;
 use porchlight::domain::mailbox::Mailbox;
 use porchlight::domain::relay::Relay;
 use porchlight::mail::{MailAddress, Mailer};
-use porchlight::site::{ConfirmationTemplate, Content};
+use porchlight::site::{Content, MailTemplates};
 use porchlight::store::{Database as StoredIn, Store};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -60,7 +60,7 @@ fn sender(service: &Service, server: &MailServer) -> OutboxSender {
         mailer: Mailer::new(Relay::parse(&server.url()).expect("a mail server"), &from).expect("a sender"),
         to: MailAddress::from_mailbox(&from).expect("a recipient"),
         confirmations: Some(ConfirmationTexts {
-            template: ConfirmationTemplate::read(&Content::default(), base_url.clone()).expect("a template"),
+            templates: MailTemplates::read(&Content::default(), base_url.clone(), None).expect("templates"),
             base_url,
         }),
         clock: service.clock.clone(),

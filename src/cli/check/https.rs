@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::PROBE_TIMEOUT;
-use super::finding::Finding;
+use super::{Finding, PROBE_TIMEOUT, failed, note, ok};
 use crate::actions::{CertificateOrders, is_renewal_overdue};
 use crate::cli::base_url;
 use crate::clock::Clock;
@@ -21,28 +20,24 @@ const RENEWAL_PERIOD: Duration = Duration::from_hours(21 * 24);
 
 /// Checks the certificate that the service itself serves. Returns `None` if it speaks plain HTTP.
 pub(super) async fn check_certificate(settings: &Settings, store: Option<&Store>, now: Timestamp) -> Option<Finding> {
-    const NAME: &str = "certificate";
     let hosts = settings.host_names(&base_url(settings));
     let (from, certificate) = match &settings.tls.as_ref()?.certificate {
         CertificateSource::Files(files) => match SiteCertificate::read(files, &hosts) {
             Ok(certificate) => (files.chain.display().to_string(), certificate),
-            Err(failure) => return Some(Finding::failed(NAME, failure.to_string())),
+            Err(failure) => return Some(failed(failure)),
         },
         CertificateSource::Acme(acme) => {
             let orders = CertificateOrders::new(acme, hosts, store?.clone(), Clock::System);
             let state = match orders.state().await {
                 Ok(state) => state,
-                Err(failure) => return Some(Finding::failed(NAME, failure.sentence("The certificate is not known"))),
+                Err(failure) => return Some(failed(failure.sentence("The certificate is not known"))),
             };
             let failure = state.failure.map(|failure| format!(" {}: {failure}.", acme.directory)).unwrap_or_default();
             match state.certificate {
-                None => return Some(Finding::note(NAME, format!("There is no certificate yet.{failure}"))),
+                None => return Some(note(format!("There is no certificate yet.{failure}"))),
                 Some(certificate) if !failure.is_empty() && now <= certificate.expires() => {
                     let date = certificate.expires().date();
-                    return Some(Finding::note(
-                        NAME,
-                        format!("It is valid until {date} and not renewed yet.{failure}"),
-                    ));
+                    return Some(note(format!("It is valid until {date} and not renewed yet.{failure}")));
                 }
                 Some(certificate) => (acme.directory.clone(), certificate),
             }
@@ -50,17 +45,16 @@ pub(super) async fn check_certificate(settings: &Settings, store: Option<&Store>
     };
     let expires = certificate.expires();
     Some(if expires < now {
-        Finding::failed(NAME, format!("The certificate from {from} expired on {}.", expires.date()))
+        failed(format!("The certificate from {from} expired on {}.", expires.date()))
     } else if is_renewal_overdue(&certificate, now) {
-        Finding::note(NAME, format!("The certificate from {from} expires on {}. Renew it before that.", expires.date()))
+        note(format!("The certificate from {from} expires on {}. Renew it before that.", expires.date()))
     } else {
-        Finding::ok(NAME, format!("from {from}, valid until {}", expires.date()))
+        ok(format!("from {from}, valid until {}", expires.date()))
     })
 }
 
 /// Returns `None` if the site does not use https.
 pub(super) async fn check_https(base_url: &BaseUrl, now: Timestamp) -> Option<Finding> {
-    const NAME: &str = "https";
     if !base_url.is_https() {
         return None;
     }
@@ -69,7 +63,7 @@ pub(super) async fn check_https(base_url: &BaseUrl, now: Timestamp) -> Option<Fi
     let probed = timeout(PROBE_TIMEOUT, Certificate::probe(&host, port, now, RENEWAL_PERIOD)).await;
     let timed_out = |_| Err(CertificateFailure::Unreachable("it did not respond in time".to_owned()));
     let detail = match probed.unwrap_or_else(timed_out) {
-        Ok(Certificate::Valid) => return Some(Finding::ok(NAME, format!("{site} has a valid certificate"))),
+        Ok(Certificate::Valid) => return Some(ok(format!("{site} has a valid certificate"))),
         Ok(Certificate::ExpiresAt(end)) => {
             format!("The certificate of {site} expires on {}. Renew it before that.", end.date())
         }
@@ -84,5 +78,5 @@ pub(super) async fn check_https(base_url: &BaseUrl, now: Timestamp) -> Option<Fi
             format!("{site} could not be checked: {failure}. Install ca-certificates, or set SSL_CERT_FILE.")
         }
     };
-    Some(Finding::note(NAME, detail))
+    Some(note(detail))
 }

@@ -8,8 +8,7 @@ use uuid::Uuid;
 
 use super::{BATCH_SIZE, find, id, line, unknown};
 use crate::cli::terminal::terminal_width;
-use crate::cli::time_argument::TimeRange;
-use crate::cli::{Failure, OrFail, confirm, eprint_line};
+use crate::cli::{Failure, OrFail, TimeRange, confirm, eprint_line};
 use crate::domain::email::EmailAddress;
 use crate::domain::plural::quantity;
 use crate::store::{DeliveryState, InboxEntry, InboxFilter, Store};
@@ -75,10 +74,7 @@ impl DiscardArguments {
             0 => String::new(),
             unmailed => format!(", {unmailed} of them without mailing"),
         };
-        if !confirm(&format!("Delete {messages} for good{unmailed}?"), self.yes)? {
-            eprint_line("Nothing was deleted.");
-            return Ok(());
-        }
+        confirm(&format!("Delete {messages} for good{unmailed}?"), self.yes, "Nothing was deleted.")?;
         let discarded = store.discard_messages(&found.ids).await.or_fail(|failure| {
             format!(
                 "Perhaps not all messages were deleted: {failure}. `porchlight inbox list` lists those that are left."

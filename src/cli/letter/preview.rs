@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use super::{letter_template, mailer_and_template, read};
+use super::{mail_templates, mailer_and_templates, read};
 use crate::actions::{compose_copy, new_bounce_tag};
 use crate::cli::terminal::sanitize_line;
 use crate::cli::{Failure, OrFail, base_url, eprint_line, print_line};
@@ -14,18 +14,18 @@ use crate::domain::email::EmailAddress;
 use crate::domain::mailbox::Mailbox;
 use crate::domain::relay::Relay;
 use crate::mail::Mailer;
-use crate::site::LetterRecipient;
+use crate::site::MailRecipient;
 
 /// The recipient of a preview, and its sender while no mail server is set.
 const READER: &str = "reader@example.com";
 const SENDER: &str = "sender@example.com";
 
 /// Returns what stands in a copy that no recipient gets.
-fn placeholder(settings: &Settings) -> LetterRecipient {
-    LetterRecipient {
+fn placeholder(settings: &Settings) -> MailRecipient {
+    MailRecipient {
         opted_in: Clock::System.now().date(),
         through: "a preview",
-        unsubscribe_url: base_url(settings).to("/unsubscribe/nobody"),
+        url: base_url(settings).to("/unsubscribe/nobody"),
     }
 }
 
@@ -40,13 +40,13 @@ pub(super) fn preview(settings: &Settings, file: &Path) -> Result<(), Failure> {
     let letter = read(file)?;
     let postal_address = settings.postal_address.as_deref().unwrap_or("(The setting `postal_address` goes here.)");
     let recipient = placeholder(settings);
-    let rendered = letter_template(settings, postal_address)?.render(&letter, &recipient)?;
+    let rendered = mail_templates(settings, postal_address)?.letter(&letter, &recipient)?;
     let mailer = match &settings.mail {
         Some(mail) => Mailer::from_settings(mail),
         None => placeholder_mailer(),
     }?;
     let reader = EmailAddress::from_stored(READER, READER);
-    let mail = compose_copy(&mailer, &letter.subject, &rendered, &reader, &recipient, None, Clock::System.now());
+    let mail = compose_copy(&mailer, &rendered, &reader, &recipient, None, Clock::System.now());
     let source = mail.map(|mail| mail.source()).unwrap_or_default();
     eprint_line(&format!("Subject: {}", letter.subject));
     let files = [
@@ -65,14 +65,14 @@ pub(super) fn preview(settings: &Settings, file: &Path) -> Result<(), Failure> {
 
 pub(super) async fn test(settings: &Settings, file: &Path, to: &EmailAddress) -> Result<(), Failure> {
     let letter = read(file)?;
-    let (mailer, letter_template, _) = mailer_and_template(settings)?;
+    let (mailer, templates, _) = mailer_and_templates(settings)?;
     let recipient = placeholder(settings);
-    let rendered = letter_template.render(&letter, &recipient)?;
+    let mut rendered = templates.letter(&letter, &recipient)?;
+    rendered.subject = format!("[Test] {}", letter.subject);
     let not_sent = |reason: &str| Failure::new(format!("The test copy was not sent: {}.", sanitize_line(reason)));
-    let subject = format!("[Test] {}", letter.subject);
     // As a real copy has, but this one belongs to nobody.
     let tag = new_bounce_tag(&mailer).map_err(|failure| not_sent(&failure.to_string()))?;
-    let mail = compose_copy(&mailer, &subject, &rendered, to, &recipient, tag.as_ref(), Clock::System.now());
+    let mail = compose_copy(&mailer, &rendered, to, &recipient, tag.as_ref(), Clock::System.now());
     let mail = mail.ok_or_else(|| not_sent("SMTP cannot transport this address"))?;
     let mut connection = mailer.connect().await.map_err(|failure| not_sent(failure.detail()))?;
     connection.send(&mail).await.map_err(|failure| not_sent(failure.detail()))?;

@@ -8,22 +8,24 @@ use std::path::{Path, PathBuf};
 
 use csv::{ByteRecord, IntoInnerError, Reader, ReaderBuilder, StringRecord, Writer};
 use indicatif::ProgressBar;
-use tempfile::NamedTempFile;
+use tempfile::TempPath;
 use tokio::time::Instant;
 
-use super::IMPORT_AGAIN;
 use super::csv_row::{COLUMNS, Columns, NOT_UTF_8, to_cells};
 use super::list::{BATCH_SIZE, PeopleCursor};
 use crate::actions::import_people;
-use crate::cli::terminal::progress_style;
+use crate::cli::terminal::{exit_on_interrupt, progress_style};
 use crate::cli::{Failure, OrFail, eprint_line, print_bytes};
-use crate::domain::plural::quantity;
+use crate::clock::Clock;
+use crate::domain::plural::{plural_form, quantity};
 use crate::domain::signup::Person;
 use crate::domain::time::Timestamp;
 use crate::store::Store;
 
 /// Writes a batch early once it holds this many downloads, because each of them becomes a row.
 const MAX_BATCH_DOWNLOADS: u64 = 10_000;
+
+const IMPORT_AGAIN: &str = "People who were already imported are not changed.";
 
 /// A row that cannot be imported.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -33,50 +35,42 @@ pub struct InvalidRow {
     why: String,
 }
 
-/// The result of an import.
-pub(super) struct Imported {
-    pub added: u64,
-    pub valid: usize,
-    pub invalid: Vec<InvalidRow>,
-}
-
 /// Where an export goes.
-enum Target {
-    Stdout,
-    /// A pipe or device, written to directly.
-    Special(File),
-    /// A temporary file that only its owner can read, in the folder of the path. It is deleted unless it is persisted.
-    Regular(NamedTempFile, PathBuf),
+struct Target {
+    /// `None`: standard output.
+    file: Option<File>,
+    /// The file is a temporary one that only its owner can read, in the folder of the path that it replaces in the end. Until
+    /// then it is deleted if something fails. `None`: a pipe or device, written to directly.
+    replaces: Option<(TempPath, PathBuf)>,
 }
 
 impl Target {
     fn create(path: Option<&Path>) -> io::Result<Self> {
-        let Some(path) = path else { return Ok(Self::Stdout) };
+        let Some(path) = path else { return Ok(Self { file: None, replaces: None }) };
         // Replaces the target of a symbolic link, not the link.
         let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         if path.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-            return Ok(Self::Special(OpenOptions::new().write(true).open(&path)?));
+            return Ok(Self { file: Some(OpenOptions::new().write(true).open(&path)?), replaces: None });
         }
         path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let temporary = tempfile::Builder::new().prefix(".porchlight-export-").tempfile_in(folder)?;
-        Ok(Self::Regular(temporary, path))
+        let (file, temporary) =
+            tempfile::Builder::new().prefix(".porchlight-export-").tempfile_in(folder)?.into_parts();
+        Ok(Self { file: Some(file), replaces: Some((temporary, path)) })
     }
 
     /// Returns `false` once standard output has failed.
     fn write(&mut self, bytes: &[u8]) -> io::Result<bool> {
-        match self {
-            Self::Stdout => return Ok(print_bytes(bytes)),
-            Self::Special(file) => file.write_all(bytes)?,
-            Self::Regular(file, _) => file.write_all(bytes)?,
+        match &mut self.file {
+            None => Ok(print_bytes(bytes)),
+            Some(file) => file.write_all(bytes).map(|()| true),
         }
-        Ok(true)
     }
 
     fn finish(self) -> io::Result<()> {
-        if let Self::Regular(file, path) = self {
-            file.as_file().sync_all()?;
-            file.persist(path)?;
+        if let (Some(file), Some((temporary, path))) = (self.file, self.replaces) {
+            file.sync_all()?;
+            temporary.persist(path)?;
         }
         Ok(())
     }
@@ -114,37 +108,34 @@ pub(super) async fn export(store: &Store, path: Option<&Path>) -> Result<(), Fai
 
 /// Imports the file in batches, one transaction each. Importing the same file again continues after a failure.
 /// With `all_or_nothing` the whole file is one batch, which is not imported if a row is invalid.
-pub(super) async fn import(
-    store: &Store,
-    path: &Path,
-    all_or_nothing: bool,
-    now: Timestamp,
-) -> Result<Imported, Failure> {
+pub(super) async fn import(store: &Store, path: &Path, all_or_nothing: bool) -> Result<(), Failure> {
+    exit_on_interrupt(if all_or_nothing {
+        "Interrupted: nothing was imported.".to_owned()
+    } else {
+        format!("Interrupted. Run the command again. {IMPORT_AGAIN}")
+    })?;
+    let now = Clock::System.now();
     let mut rows = Rows::open(path, now)?;
-    let mut imported = Imported { added: 0, valid: 0, invalid: Vec::new() };
-    let (mut batch, mut downloads) = (Vec::new(), 0);
-    loop {
-        let row = rows.next_row()?;
-        let ended = row.is_none();
-        match row {
+    let (mut valid, mut invalid, mut added) = (0_u64, Vec::new(), 0);
+    let (mut batch, mut downloads, mut ended) = (Vec::new(), 0, false);
+    while !ended {
+        match rows.next_row()? {
             Some(Ok(person)) => {
-                imported.valid += 1;
+                valid += 1;
                 downloads += u64::from(person.downloads);
                 batch.push(person);
             }
-            Some(Err(row)) => imported.invalid.push(row),
-            None => {}
+            Some(Err(row)) => invalid.push(row),
+            None => ended = true,
         }
         let is_complete = if all_or_nothing {
-            ended && imported.invalid.is_empty()
+            ended && invalid.is_empty()
         } else {
             ended || batch.len() == BATCH_SIZE || downloads > MAX_BATCH_DOWNLOADS
         };
         if is_complete {
             let started = Instant::now();
-            let added = import_people(store, &batch, now).await;
-            imported.added += added.or_fail(|failure| {
-                let added = imported.added;
+            added += import_people(store, &batch, now).await.or_fail(|failure| {
                 format!("The import stopped after {added} people: {failure}. Run the command again. {IMPORT_AGAIN}")
             })?;
             batch.clear();
@@ -154,10 +145,23 @@ pub(super) async fn import(
                 tokio::time::sleep(started.elapsed()).await;
             }
         }
-        if ended {
-            return Ok(imported);
-        }
     }
+    for row in &invalid {
+        eprint_line(&row.to_string());
+    }
+    let (invalid, fix) = (invalid.len() as u64, "Fix the file and run the command again.");
+    let of_all = format!("{invalid} of {} rows", valid + invalid);
+    if all_or_nothing && invalid > 0 {
+        let are = plural_form(invalid, "is", "are");
+        return Err(Failure::new(format!("{of_all} {are} invalid, so nothing was imported. {fix}")));
+    }
+    let people = quantity(added, "person was", "people were");
+    eprint_line(&format!("{people} added, {} already existed.", valid - added));
+    if invalid > 0 {
+        let were = plural_form(invalid, "was", "were");
+        return Err(Failure::new(format!("{of_all} {were} skipped. {fix} {IMPORT_AGAIN}")));
+    }
+    Ok(())
 }
 
 /// Appended to every file. It is read as a row of its own, unless an unclosed quote swallows it.
@@ -187,7 +191,7 @@ impl Rows {
         let file: Box<dyn Read> = Box::new(file.chain(END.as_bytes()));
         let mut reader = ReaderBuilder::new().flexible(true).from_reader(file);
         let columns = read_columns(&mut reader).or_fail(|why| unreadable(path, why))?;
-        for column in &columns.unknown {
+        for column in columns.unknown() {
             eprint_line(&format!("The unknown column {column:?} is ignored."));
         }
         let style = progress_style("  reading {bar:32} {decimal_bytes} of {decimal_total_bytes}, {eta} left");

@@ -59,38 +59,34 @@ pub(super) fn to_cells(person: &Person) -> [String; COLUMNS.len()] {
     .map(|cell| escape_formula(&cell))
 }
 
-/// The positions of the columns in a file.
+/// The names of a file's columns, in lower case.
 #[derive(Debug)]
-pub(super) struct Columns {
-    positions: [Option<usize>; COLUMNS.len()],
-    count: usize,
-    /// Columns of the file that are ignored.
-    pub unknown: Vec<String>,
-}
+pub(super) struct Columns(Vec<String>);
 
 impl Columns {
     pub(super) fn parse(header: &StringRecord) -> Result<Self, String> {
         let names: Vec<String> =
             header.iter().map(|name| name.trim_start_matches('\u{feff}').trim().to_lowercase()).collect();
-        let position = |column: &str| names.iter().position(|name| name == column);
-        if position("email").is_none() {
+        let count = |column: &str| names.iter().filter(|name| *name == column).count();
+        if count("email") == 0 {
             return Err(missing_email_column(&names));
         }
-        for column in COLUMNS {
-            if names.iter().filter(|name| *name == column).count() > 1 {
-                return Err(format!("its first line names the column {column:?} twice"));
-            }
+        match COLUMNS.into_iter().find(|column| count(column) > 1) {
+            Some(column) => Err(format!("its first line names the column {column:?} twice")),
+            None => Ok(Self(names)),
         }
-        let unknown = names.iter().filter(|name| !COLUMNS.contains(&name.as_str()));
-        let unknown = unknown.map(|name| shorten(name)).collect();
-        Ok(Self { positions: COLUMNS.map(position), count: names.len(), unknown })
+    }
+
+    /// The columns that are ignored.
+    pub(super) fn unknown(&self) -> impl Iterator<Item = String> {
+        self.0.iter().filter(|name| !COLUMNS.contains(&name.as_str())).map(|name| shorten(name))
     }
 
     /// Parses a row, or returns what is wrong with it.
     pub(super) fn parse_row(&self, row: &StringRecord, now: Timestamp) -> Result<Person, String> {
-        if row.len() != self.count {
+        if row.len() != self.0.len() {
             let cells = quantity(row.len() as u64, "cell", "cells");
-            return Err(format!("it has {cells}, and the first line has {}", self.count));
+            return Err(format!("it has {cells}, and the first line has {}", self.0.len()));
         }
         Row { columns: self, cells: row, now }.person()
     }
@@ -164,7 +160,7 @@ impl Row<'_> {
     }
 
     fn cell(&self, column: &str) -> String {
-        let index = COLUMNS.iter().position(|name| *name == column).and_then(|index| self.columns.positions[index]);
+        let index = self.columns.0.iter().position(|name| name == column);
         unescape_formula(index.and_then(|index| self.cells.get(index)).unwrap_or_default())
     }
 

@@ -9,7 +9,7 @@ use crate::domain::contact::reference;
 use crate::domain::text::Source;
 use crate::domain::time::Timestamp;
 use crate::domain::unsubscribe::UNSUBSCRIBE_PATH;
-use crate::store::{ConsentRecord, EventRecord, LetterRecord, PersonRecord};
+use crate::store::{BounceRecord, ConsentRecord, EventRecord, PersonRecord};
 
 fn receives_letter(person: &PersonRecord) -> bool {
     person.suppression.is_none() && person.consents.iter().any(|consent| consent.is_current)
@@ -22,52 +22,35 @@ fn count_events(person: &PersonRecord, kind: &str) -> usize {
 /// Returns everything as JSON. `docs/people.md` documents the members.
 pub(super) fn person_json(person: &PersonRecord, base_url: &BaseUrl) -> Value {
     json!({
-        "email": person.email.as_typed(),
-        "first_seen": person.first_seen.map(Timestamp::rfc3339),
+        "email": person.email,
+        "first_seen": person.first_seen,
         "updates": receives_letter(person),
         "pending": person.consents.iter().any(|consent| consent.is_pending),
-        "asked_at": person.asked_at.map(Timestamp::rfc3339),
+        "asked_at": person.asked_at,
         "waitlist": count_events(person, "join") > 0,
         "downloads": count_events(person, "download"),
         "suppressed": person.suppression.is_some(),
-        "suppression": person.suppression.map(|(at, reason)| json!({ "at": at.rfc3339(), "reason": reason.as_str() })),
-        "events": person.events.iter().map(event).collect::<Value>(),
+        "suppression": person.suppression.map(|(at, reason)| json!({ "at": at, "reason": reason.as_str() })),
+        "events": person.events,
         "consents": person.consents.iter().map(consent).collect::<Value>(),
         "messages": person.messages.iter().map(message_json).collect::<Value>(),
-        "letters": person.letters.iter().map(letter).collect::<Value>(),
+        "letters": person.letters,
         "letter_months": person.months,
         "unsubscribe_url": person.token.as_ref().map(|token| base_url.to(&token.path(UNSUBSCRIBE_PATH))),
     })
 }
 
-fn event(event: &EventRecord) -> Value {
-    json!({ "kind": event.kind, "at": event.at.rfc3339(), "via": event.via, "source": event.source })
-}
-
 fn consent(consent: &ConsentRecord) -> Value {
     let opt_in = &consent.opt_in;
     json!({
-        "at": opt_in.at.rfc3339(),
+        "at": opt_in.at,
         "via": opt_in.via.as_str(),
         "source": opt_in.source.as_ref().map(Source::as_str),
         "wording": opt_in.wording,
         "stands": consent.is_current,
         "pending": consent.is_pending,
-        "confirmed_at": opt_in.confirmed_at.map(Timestamp::rfc3339),
-        "withdrawn": consent.withdrawn.as_ref().map(|(at, kind)| json!({ "at": at.rfc3339(), "how": kind })),
-    })
-}
-
-fn letter(letter: &LetterRecord) -> Value {
-    json!({
-        "letter": letter.letter,
-        "subject": letter.subject,
-        "state": letter.state,
-        "at": letter.at.rfc3339(),
-        "tries": letter.tries,
-        "trouble": letter.last_error,
-        "bounce_tag": letter.bounce_tag,
-        "bounce": letter.bounce.as_ref().map(|(status, at)| json!({ "at": at.rfc3339(), "status": status })),
+        "confirmed_at": opt_in.confirmed_at,
+        "withdrawn": consent.withdrawn.as_ref().map(|(at, kind)| json!({ "at": at, "how": kind })),
     })
 }
 
@@ -120,8 +103,12 @@ fn history(person: &PersonRecord) -> Vec<(Timestamp, String)> {
     for letter in &person.letters {
         let subject = sanitize_line(&letter.subject);
         history.push((letter.at, format!("letter “{subject}”: {}", letter.state)));
-        history
-            .extend(letter.bounce.iter().map(|(status, at)| (*at, format!("letter “{subject}”: bounced ({status})"))));
+        history.extend(
+            letter
+                .bounce
+                .iter()
+                .map(|BounceRecord { at, status }| (*at, format!("letter “{subject}”: bounced ({status})"))),
+        );
     }
     for entry in &person.messages {
         let (received, state) = (&entry.received, entry.state.as_str());

@@ -70,14 +70,15 @@ async fn claiming_after_sending_would_double() {
         fixture.download("ada@example.com", true).await;
         let careless = sender(fixture).await;
         let ada = porchlight::domain::email::EmailAddress::parse("ada@example.com").unwrap();
-        let to = porchlight::site::LetterRecipient {
+        let to = porchlight::site::MailRecipient {
             opted_in: "2026-11-15".to_owned(),
             through: "the site",
-            unsubscribe_url: "https://troupe.example/".to_owned(),
+            url: "https://troupe.example/".to_owned(),
         };
-        let rendered = careless.letter_template.render(&careless.letter, &to).unwrap();
+        let mut rendered = careless.templates.letter(&careless.letter, &to).unwrap();
+        rendered.subject = "Too early".to_owned();
         let now = fixture.service.clock.now();
-        let mail = compose_copy(&careless.mailer, "Too early", &rendered, &ada, &to, None, now).unwrap();
+        let mail = compose_copy(&careless.mailer, &rendered, &ada, &to, None, now).unwrap();
         careless.mailer.connect().await.unwrap().send(&mail).await.unwrap();
         // It dies here, before it has leased a recipient.
         careless.store.close().await;

@@ -8,7 +8,7 @@ use porchlight::domain::letter::Letter;
 use porchlight::domain::mailbox::Mailbox;
 use porchlight::domain::relay::Relay;
 use porchlight::mail::{MailAddress, Mailer};
-use porchlight::site::{Content, LetterTemplate};
+use porchlight::site::{Content, MailTemplates};
 use porchlight::store::{Database as StoredIn, Store};
 use serde_json::{Value, json};
 
@@ -21,10 +21,10 @@ pub(super) async fn sender(fixture: &LetterFixture) -> LetterSender {
     let from = Mailbox::parse("hello@troupe.example").unwrap();
     let mailer = Mailer::new(Relay::parse(&fixture.server.url()).unwrap(), &from).unwrap();
     let base_url = BaseUrl::parse(fixture.service.base_url()).unwrap();
-    let letter_template = LetterTemplate::read(&Content::default(), base_url.clone(), "1 Lamp Street").unwrap();
+    let templates = MailTemplates::read(&Content::default(), base_url.clone(), Some("1 Lamp Street")).unwrap();
     let letter = Letter::parse(LETTER).unwrap();
     let (contact_to, clock) = (MailAddress::from_mailbox(&from).unwrap(), fixture.service.clock.clone());
-    let sender = LetterSender::new(store, mailer, letter_template, base_url, letter, contact_to, clock);
+    let sender = LetterSender::new(store, mailer, templates, base_url, letter, contact_to, clock);
     sender.start().await.unwrap();
     sender
 }

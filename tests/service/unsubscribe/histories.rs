@@ -10,7 +10,7 @@ use porchlight::domain::mailbox::Mailbox;
 use porchlight::domain::relay::Relay;
 use porchlight::domain::suppression::SuppressionReason;
 use porchlight::mail::{MailAddress, Mailer};
-use porchlight::site::{Content, LetterTemplate};
+use porchlight::site::{Content, MailTemplates};
 use porchlight::store::Store;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
@@ -114,7 +114,7 @@ async fn send_letter(service: &Service, store: &Store, server: &mut MailServer, 
     let mut sender = LetterSender::new(
         store.clone(),
         Mailer::new(relay, &from).expect("a sender"),
-        LetterTemplate::read(&Content::default(), base_url.clone(), "1 Lamp Street").expect("letter_template"),
+        MailTemplates::read(&Content::default(), base_url.clone(), Some("1 Lamp Street")).expect("templates"),
         base_url,
         Letter::parse(&format!("# Letter {number}\n\nNews.\n")).expect("a letter"),
         MailAddress::from_mailbox(&from).expect("an address"),

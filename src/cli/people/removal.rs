@@ -1,18 +1,19 @@
-//! `porchlight people purge`
+//! `porchlight people erase` and `porchlight people purge`
 
 use std::fmt::Display;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 
+use super::find_person;
 use crate::cli::terminal::exit_on_interrupt;
-use crate::cli::time_argument::TimeRange;
-use crate::cli::{Failure, OrFail, confirm, eprint_line};
+use crate::cli::{Failure, OrFail, TimeRange, confirm, eprint_line};
 use crate::clock::Clock;
+use crate::domain::email::EmailAddress;
 use crate::domain::plural::quantity;
 use crate::store::{MatchingSignups, SignupFilter, Store};
 
-pub(super) const EXAMPLES: &str = "\
+pub(super) const PURGE_EXAMPLES: &str = "\
 Examples:
   porchlight people purge --source casino
   porchlight people purge --since 2026-11-15T09:00:00Z --until 2026-11-15T10:30:00Z";
@@ -33,7 +34,7 @@ pub(in crate::cli) struct PurgeArguments {
 }
 
 /// The sentence about a removal that may have been partial.
-pub(super) fn incomplete(failure: impl Display) -> String {
+fn incomplete(failure: impl Display) -> String {
     format!("Perhaps not everything was removed: {failure}. Run the same command again; it removes the rest.")
 }
 
@@ -59,10 +60,7 @@ impl PurgeArguments {
         let removed = quantity(removable_people, one, many);
         eprint_line(&format!("{removed}. Statistics and suppressions stay."));
         let signups = quantity(downloads + joins, "signup", "signups");
-        if !confirm(&format!("Remove {signups} for good?"), self.yes)? {
-            eprint_line("Nothing was removed.");
-            return Ok(());
-        }
+        confirm(&format!("Remove {signups} for good?"), self.yes, "Nothing was removed.")?;
         exit_on_interrupt("Interrupted: some signups were removed. Run the command again for the rest.")?;
         let purged = store.purge_signups(&filter).await.or_fail(incomplete)?;
         let signups = quantity(purged.signups, "signup", "signups");
@@ -72,4 +70,58 @@ impl PurgeArguments {
         ));
         Ok(())
     }
+}
+
+pub(super) async fn erase(store: &Store, email: &EmailAddress, vacuum: bool, yes: bool) -> Result<(), Failure> {
+    let typed = email.as_typed();
+    let found = find_person(store, email).await;
+    if !vacuum {
+        found?;
+    }
+    let question = if vacuum {
+        format!(
+            "Erase everything stored about {typed}, and rewrite the database files? The service refuses signups and messages \
+             meanwhile."
+        )
+    } else {
+        format!("Erase everything stored about {typed}?")
+    };
+    confirm(&question, yes, "Nothing was erased.")?;
+    let erased = store.erase(email, Clock::System.now()).await;
+    let erased = erased.or_fail(incomplete)?;
+    eprint_line(&format!(
+        "{typed} was erased (downloads and joins: {}, opt-ins: {}, messages: {}, letters: {}).",
+        erased.signups, erased.consents, erased.messages, erased.letters
+    ));
+    let kept = store.person_record(email).await?;
+    if kept.suppression.is_some() {
+        eprint_line("Kept as a hash: the address is suppressed.");
+    }
+    if !kept.months.is_empty() {
+        eprint_line("Kept as a hash: the address got this month's letter.");
+    }
+    if kept.asked_at.is_some() {
+        eprint_line("Kept as a hash for 30 days: the address was asked to confirm an opt-in.");
+    }
+    if vacuum {
+        store.vacuum().await.or_fail(|why| {
+            format!(
+                "The person was erased, but the database files were not rewritten: {why}. Run the command with `--vacuum` \
+                 again later."
+            )
+        })?;
+        eprint_line("The database files were rewritten, so nothing is left in them.");
+    } else {
+        eprint_line(
+            "Unused parts of the database files may hold old bytes until they are overwritten; `--vacuum` clears them.",
+        );
+    }
+    if erased.is_left_in_wal && !vacuum {
+        eprint_line(
+            "Another process is reading the database, perhaps a backup. The WAL (*-wal) still holds the erased data until \
+             it is overwritten or the service stops.",
+        );
+    }
+    eprint_line("Backups, archives of the WAL, exported lists and messages in your mailbox are not changed.");
+    Ok(())
 }

@@ -1,14 +1,16 @@
-//! Contact messages as emails to the makers: one message per email, or many in a digest. The date of an email is that of its newest
-//! message, so that an email that is sent again is exactly the same.
+//! The mails to the makers: contact messages, one per mail or many in a digest, and what they have to know.
+//!
+//! The date of a mail with messages is that of its newest one, so that a mail that is sent again is exactly the same.
 
 use std::fmt::Write;
 
 use uuid::Uuid;
 
-use super::compose::{Mail, MailAddress, Mailer, PlainMail, single_line};
+use super::compose::{Mail, MailAddress, MailParts, Mailer, single_line};
 use crate::domain::contact::{ReceivedMessage, reference};
 use crate::domain::display_text::is_line_break;
 use crate::domain::limits::{MAX_MAKER_MAIL_BYTES, MAX_MAKER_MAILS};
+use crate::domain::maker_mail::Trouble;
 use crate::domain::plural::quantity;
 use crate::domain::text::SenderName;
 use crate::domain::time::Timestamp;
@@ -16,39 +18,53 @@ use crate::domain::time::Timestamp;
 impl Mailer {
     /// Composes a mail with one message. Replies go to its sender.
     pub fn compose_contact(&self, received: &ReceivedMessage, to: &MailAddress) -> Mail {
-        self.compose_plain(PlainMail {
-            id: received.id,
-            to,
-            subject: format!("Contact message [{}]", reference(received.id)),
-            reply_to: Some(&received.contact.email),
-            at: received.at,
-            text: &format!("{}\n{}", summary(received), received.contact.text.as_str()),
-        })
+        let subject = format!("Contact message [{}]", reference(received.id));
+        let text = format!("{}\n{}", summary(received), received.contact.text.as_str());
+        let parts = MailParts::new(received.id, to, &subject, &text, received.at);
+        self.compose(&MailParts { reply_to: Some(&received.contact.email), ..parts })
     }
 
     /// Composes one mail with many messages. It has no Reply-To, as it has no single sender.
     pub fn compose_digest(&self, id: Uuid, received: &[ReceivedMessage], to: &MailAddress) -> Mail {
-        self.compose_plain(PlainMail {
-            id,
-            to,
-            subject: format!("Contact messages [{}]", reference(id)),
-            reply_to: None,
-            at: received.iter().map(|received| received.at).max().unwrap_or(Timestamp::from_unix_millis(0)),
-            text: &digest(received),
-        })
+        let subject = format!("Contact messages [{}]", reference(id));
+        let at = received.iter().map(|received| received.at).max().unwrap_or(Timestamp::from_unix_millis(0));
+        self.compose(&MailParts::new(id, to, &subject, &digest(received), at))
     }
 
     /// Composes a mail that says how many messages wait because the limit of mail to the makers is reached.
     pub fn compose_summary(&self, id: Uuid, waiting: u64, to: &MailAddress, at: Timestamp) -> Mail {
-        self.compose_plain(PlainMail {
-            id,
-            to,
-            subject: format!("Contact messages wait [{}]", reference(id)),
-            reply_to: None,
-            at,
-            text: &summary_of_waiting(waiting),
-        })
+        let subject = format!("Contact messages wait [{}]", reference(id));
+        self.compose(&MailParts::new(id, to, &subject, &summary_of_waiting(waiting), at))
     }
+
+    /// Composes a mail that tells the makers that the mail server rejected the first recipients of a letter. Whether it accepts
+    /// this mail shows whether it accepts any.
+    pub fn compose_rejected_mailboxes(&self, id: Uuid, letter: &str, to: &MailAddress, at: Timestamp) -> Mail {
+        let letter = single_line(letter);
+        let subject = format!("{letter}: the first recipients were rejected");
+        let text = format!(
+            "The mail server rejected the first recipients of “{letter}”: it says that their mailboxes do not exist. This mail \
+             shows that it accepts others, so the letter goes on.\n\nThe rejected addresses get no further letters as soon as the \
+             mail server has accepted the letter for anybody else. `porchlight letter status` shows how many were refused.\n"
+        );
+        self.compose(&MailParts::new(id, to, &subject, &text, at))
+    }
+}
+
+/// Returns the subject and the text of the mail that says what needs attention. `machine` noticed it.
+pub fn alert_texts(app: &str, site: &str, machine: &str, troubles: &[Trouble]) -> (String, String) {
+    let mut text = format!("On {site}, this needs a hand:\n");
+    for (number, Trouble { about, problem, to_do }) in (1..).zip(troubles) {
+        let problem = single_line(problem);
+        let _ = write!(text, "\n{number}. {about}\n\n{problem}\n\nWhat to do: {to_do}\n");
+    }
+    let _ = write!(
+        text,
+        "\nSeen on the machine {}. `porchlight check` there looks at everything. You get such a mail at most once a day, \
+         and none once all is well.",
+        single_line(machine)
+    );
+    (format!("{}'s site needs a hand", single_line(app)), text)
 }
 
 fn summary_of_waiting(waiting: u64) -> String {
