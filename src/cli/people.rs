@@ -17,7 +17,6 @@ use self::list::list;
 use self::purge::PurgeArguments;
 use super::terminal::{ListPrinter, exit_on_interrupt, print_record};
 use super::{Access, Failure, OrFail, base_url, eprint_line, with_store};
-use crate::actions;
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::email::EmailAddress;
@@ -183,7 +182,7 @@ async fn import(store: &Store, path: &Path, all_or_nothing: bool) -> Result<(), 
 }
 
 async fn suppress(store: &Store, email: &EmailAddress) -> Result<(), Failure> {
-    let result = actions::suppress(store, email, SuppressionReason::Makers, Clock::System.now()).await;
+    let result = store.suppress(email, SuppressionReason::Makers, Clock::System.now()).await;
     result.or_fail(|failure| format!("Nothing was changed: {failure}."))?;
     let typed = email.as_typed();
     eprint_line(&format!("{typed} is suppressed. `porchlight people unsuppress {typed}` undoes this."));
@@ -192,7 +191,7 @@ async fn suppress(store: &Store, email: &EmailAddress) -> Result<(), Failure> {
 
 async fn unsuppress(store: &Store, email: &EmailAddress) -> Result<(), Failure> {
     let typed = email.as_typed();
-    let was_suppressed = actions::unsuppress(store, email).await;
+    let was_suppressed = store.unsuppress(email).await;
     if !was_suppressed.or_fail(|failure| format!("Nothing was changed: {failure}."))? {
         return Err(Failure::new(format!("{typed} is not suppressed.")));
     }

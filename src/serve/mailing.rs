@@ -1,16 +1,22 @@
 //! Sends what waits in the outbox while the service runs: as soon as something is stored that needs a mail, and again when a
 //! retry is due.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::actions::{OutboxSender, SendStep};
-use crate::config::{InvalidSettings, MailSettings};
+use super::ServeFailure;
+use crate::actions::{ConfirmationTexts, OutboxSender, SendStep};
+use crate::clock::Clock;
+use crate::config::{InvalidSettings, Settings};
+use crate::domain::base_url::BaseUrl;
 use crate::domain::time::Timestamp;
 use crate::mail::{MailAddress, Mailer};
+use crate::site::{ConfirmationTemplate, Content};
+use crate::store::Store;
 
 /// Longest wait between two steps. Another instance may have stored something, or left an expired lease.
 const POLL_INTERVAL: Duration = Duration::from_secs(30);
@@ -19,28 +25,38 @@ const MIN_IDLE: Duration = Duration::from_secs(1);
 /// Wait after the mail server or the database failed.
 const FAILURE_DELAY: Duration = Duration::from_secs(5);
 
-/// How mail is sent, and who gets what is for the makers.
-#[derive(Clone)]
-pub(super) struct OutgoingMail {
-    pub mailer: Mailer,
-    pub to: MailAddress,
-}
-
-impl OutgoingMail {
-    pub(super) fn from_settings(mail: &MailSettings) -> Result<Self, InvalidSettings> {
-        let to = MailAddress::from_mailbox(&mail.contact_to);
-        let to = to.map_err(|why| InvalidSettings::new("contact_to", why))?;
-        Ok(Self { mailer: Mailer::from_settings(mail)?, to })
-    }
+/// Returns what sends the mail that waits, or `None` without a mail server.
+pub(super) fn outbox_sender(
+    settings: &Settings,
+    content: &Content,
+    base_url: &BaseUrl,
+    store: &Store,
+    clock: &Clock,
+) -> Result<Option<Arc<OutboxSender>>, ServeFailure> {
+    let Some(mail) = &settings.mail else { return Ok(None) };
+    let to = MailAddress::from_mailbox(&mail.contact_to).map_err(|why| InvalidSettings::new("contact_to", why))?;
+    let confirmations = if settings.confirm_updates {
+        let template = ConfirmationTemplate::read(content, base_url.clone())?;
+        Some(ConfirmationTexts { template, base_url: base_url.clone() })
+    } else {
+        None
+    };
+    let (mailer, store, clock) = (Mailer::from_settings(mail)?, store.clone(), clock.clone());
+    Ok(Some(Arc::new(OutboxSender { store, mailer, to, confirmations, clock })))
 }
 
 /// Runs until shutdown starts and finishes the current step unless `abort` is cancelled. `stored` is notified when something
 /// is stored that needs a mail.
-pub(super) async fn run(sender: &OutboxSender, stored: &Notify, stop: CancellationToken, abort: CancellationToken) {
+pub(super) async fn run(
+    sender: Arc<OutboxSender>,
+    stored: Arc<Notify>,
+    stop: CancellationToken,
+    abort: CancellationToken,
+) {
     while !stop.is_cancelled() {
-        let Some(step) = abort.run_until_cancelled(Box::pin(sender.step())).await else { return };
+        let Some(outcome) = abort.run_until_cancelled(Box::pin(sender.step())).await else { return };
         let wait = async {
-            match step {
+            match outcome {
                 Ok(SendStep::Sent) => {}
                 Ok(SendStep::Idle(due)) => {
                     let _ = timeout(until(due, sender.clock.now()), stored.notified()).await;

@@ -42,5 +42,6 @@ mod unsubscribe;
 pub use app::App;
 pub use built_site::try_build;
 pub use limits::ClientSlot;
+pub(crate) use metrics::Metrics;
 pub use pipeline::{handle, refuse_in_flight};
 pub use redirect::redirect_to_https;

@@ -1,12 +1,13 @@
 //! Checks whether browsers trust the certificate of the site.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
 
 use super::PROBE_TIMEOUT;
 use super::finding::Finding;
-use crate::actions::{CertificateOrders, is_renewal_overdue};
+use crate::actions::CertificateOrders;
 use crate::cli::base_url;
 use crate::clock::Clock;
 use crate::config::{CertificateSource, Settings};
@@ -25,7 +26,7 @@ pub(super) async fn check_certificate(settings: &Settings, store: Option<&Store>
     let hosts = settings.host_names(&base_url(settings));
     let (from, certificate) = match &settings.tls.as_ref()?.certificate {
         CertificateSource::Files(files) => match SiteCertificate::read(files, &hosts) {
-            Ok(certificate) => (files.chain.display().to_string(), certificate),
+            Ok(certificate) => (files.chain.display().to_string(), Arc::new(certificate)),
             Err(failure) => return Some(Finding::failed(NAME, failure.to_string())),
         },
         CertificateSource::Acme(acme) => {
@@ -51,7 +52,7 @@ pub(super) async fn check_certificate(settings: &Settings, store: Option<&Store>
     let expires = certificate.expires();
     Some(if expires < now {
         Finding::failed(NAME, format!("The certificate from {from} expired on {}.", expires.date()))
-    } else if is_renewal_overdue(&certificate, now) {
+    } else if certificate.is_renewal_overdue(now) {
         Finding::note(NAME, format!("The certificate from {from} expires on {}. Renew it before that.", expires.date()))
     } else {
         Finding::ok(NAME, format!("from {from}, valid until {}", expires.date()))
