@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::disk_space::{DiskSpace, FREE_UP_SPACE};
 use super::kept_backups::{LastBackup, MAKE_A_BACKUP};
 use super::readiness::{image_problem, outbox_problem};
-use super::{CertificateStatus, Failure, NewestImage, ReleaseCatalog, new_id};
+use super::{Failure, NewestImage, ReleaseCatalog, new_id};
 use crate::clock::Clock;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::maker_mail::Trouble;
@@ -17,6 +17,7 @@ use crate::domain::plural::quantity;
 use crate::domain::time::Timestamp;
 use crate::mail::alert_texts;
 use crate::store::{Backlog, MailKind, Store, StoreFailure};
+use crate::tls::CertificateStatus;
 
 /// The shortest time between two of these mails.
 const PERIOD: Duration = Duration::from_hours(24);

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempPath;
 
 use crate::domain::release::{Release, Releases};
-use crate::domain::sha256::Sha256Hasher;
+use crate::domain::sha256::{Sha256, Sha256Hasher};
 use crate::domain::time::Timestamp;
 use crate::store::TableSummary;
 
@@ -117,31 +117,59 @@ pub(super) enum CopyMode {
     Copy,
 }
 
-/// Copies images from one folder to another and verifies them.
-pub(super) struct ImageCopier<'a, P> {
-    from: &'a Path,
-    to: &'a Path,
-    mode: CopyMode,
-    total_bytes: u64,
-    copied: u64,
-    verified: u64,
-    progress: P,
+/// The images that were copied, and the published ones that were not, each with the reason.
+#[derive(Debug, Default)]
+pub(super) struct CopiedImages {
+    pub images: Vec<String>,
+    pub missing: Vec<(String, String)>,
 }
 
-impl<'a, P: FnMut(Progress)> ImageCopier<'a, P> {
-    pub fn new(releases: &Releases, from: &'a Path, to: &'a Path, mode: CopyMode, progress: P) -> Self {
-        let local = releases.iter().filter(|release| release.external_url.is_none());
-        let total_bytes = local.map(|release| release.length).sum();
-        Self { from, to, mode, total_bytes, copied: 0, verified: 0, progress }
+impl CopiedImages {
+    pub fn add(&mut self, release: &Release, copied: Result<(), String>) {
+        let file = release.file.to_string();
+        match copied {
+            Ok(()) => self.images.push(file),
+            // Makers may delete the image of a withdrawn release.
+            Err(_) if release.withdrawn.is_some() => {}
+            Err(why) => self.missing.push((file, why)),
+        }
+    }
+}
+
+/// Copies images from one folder to another and verifies them.
+pub(super) struct ImageCopier<'a, P> {
+    pub from: &'a Path,
+    pub to: &'a Path,
+    pub mode: CopyMode,
+    pub progress: P,
+}
+
+impl<P: FnMut(Progress)> ImageCopier<'_, P> {
+    /// Adds each image of these releases to `copied`.
+    pub fn copy_all(mut self, releases: &[&Release], copied: &mut CopiedImages) {
+        let total = releases.iter().map(|release| release.length).sum();
+        let (mut copied_bytes, mut verified_bytes) = (0, 0);
+        for release in releases {
+            let result = self.copy(release, |phase, bytes| {
+                let done = if phase == COPYING { &mut copied_bytes } else { &mut verified_bytes };
+                *done += bytes;
+                Progress::Bytes { phase, done: *done, total }
+            });
+            copied.add(release, result.map_err(|why| why.to_string()));
+        }
     }
 
     /// Links or copies an image, verifies it, and gives it its name last. An existing image is only verified.
     /// Of a symbolic link the file behind it is copied, so that the copy depends on nothing else.
-    pub fn copy(&mut self, release: &Release) -> io::Result<()> {
+    fn copy(&mut self, release: &Release, mut done: impl FnMut(&'static str, u64) -> Progress) -> io::Result<()> {
         let (from, to) = (self.from.join(&release.file), self.to.join(&release.file));
-        if to.exists() {
-            return self.verify(&to, release);
+        if self.mode == CopyMode::Copy && !from.exists() {
+            return Err(io::Error::other("it is not in the backup"));
         }
+        if to.exists() {
+            return verify(&to, release, |bytes| (self.progress)(done(VERIFYING, bytes)));
+        }
+        fs::create_dir_all(self.to)?;
         // The name is fixed, so that the next run removes what an interrupted one left.
         let partial = to.with_extension("partial");
         remove_if_exists(&partial)?;
@@ -149,43 +177,35 @@ impl<'a, P: FnMut(Progress)> ImageCopier<'a, P> {
         let may_link = self.mode == CopyMode::Link && !file_type(&from)?.is_some_and(|kind| kind.is_symlink());
         if !may_link || fs::hard_link(&from, &partial).is_err() {
             let mut copy = File::create_new(&partial)?;
-            read_chunks(&from, |chunk| {
-                self.copied += chunk.len() as u64;
-                (self.progress)(Progress::Bytes {
-                    phase: "copying images",
-                    done: self.copied,
-                    total: self.total_bytes,
-                });
-                copy.write_all(chunk)
-            })?;
+            read_image(
+                &from,
+                |error| error,
+                |chunk| {
+                    (self.progress)(done(COPYING, chunk.len() as u64));
+                    copy.write_all(chunk)
+                },
+            )?;
             copy.sync_all()?;
         }
-        self.verify(&partial, release)?;
+        verify(&partial, release, |bytes| (self.progress)(done(VERIFYING, bytes)))?;
         Ok(partial.persist(&to)?)
-    }
-
-    fn verify(&mut self, path: &Path, release: &Release) -> io::Result<()> {
-        verify(path, release, |bytes| {
-            self.verified += bytes;
-            (self.progress)(Progress::Bytes {
-                phase: "verifying images",
-                done: self.verified,
-                total: self.total_bytes,
-            });
-        })
     }
 }
 
+const COPYING: &str = "copying images";
+const VERIFYING: &str = "verifying images";
+
 /// Compares the file with the length and SHA-256 of the release. `progress` gets the size of each chunk.
 pub(super) fn verify(path: &Path, release: &Release, mut progress: impl FnMut(u64)) -> io::Result<()> {
-    let (mut hasher, mut length) = (Sha256Hasher::default(), 0);
-    read_chunks(path, |chunk| {
-        hasher.update(chunk);
-        length += chunk.len() as u64;
-        progress(chunk.len() as u64);
-        Ok(())
-    })?;
-    if length == release.length && hasher.finish() == release.sha256 {
+    let read = read_image(
+        path,
+        |error| error,
+        |chunk| {
+            progress(chunk.len() as u64);
+            Ok(())
+        },
+    );
+    if read? == (release.length, release.sha256) {
         return Ok(());
     }
     Err(io::Error::other("its length or SHA-256 differs from the published release"))
@@ -193,16 +213,24 @@ pub(super) fn verify(path: &Path, release: &Release, mut progress: impl FnMut(u6
 
 const CHUNK_SIZE: usize = 1024 * 1024;
 
-fn read_chunks(path: &Path, mut consume: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
-    let mut file = BufReader::with_capacity(CHUNK_SIZE, File::open(path)?);
+/// Reads an image, and returns its length and SHA-256. `consume` gets each chunk.
+pub(super) fn read_image<E>(
+    path: &Path,
+    unreadable: impl Fn(io::Error) -> E,
+    mut consume: impl FnMut(&[u8]) -> Result<(), E>,
+) -> Result<(u64, Sha256), E> {
+    let mut file = BufReader::with_capacity(CHUNK_SIZE, File::open(path).map_err(&unreadable)?);
+    let (mut length, mut hasher) = (0, Sha256Hasher::default());
     loop {
-        let chunk = file.fill_buf()?;
+        let chunk = file.fill_buf().map_err(&unreadable)?;
         if chunk.is_empty() {
-            return Ok(());
+            return Ok((length, hasher.finish()));
         }
+        hasher.update(chunk);
         consume(chunk)?;
-        let length = chunk.len();
-        file.consume(length);
+        let count = chunk.len();
+        length += count as u64;
+        file.consume(count);
     }
 }
 

@@ -9,7 +9,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::backup_folder::{
-    BackupFolder, CopyMode, ImageCopier, Manifest, Progress, remove_if_exists, unreadable_images,
+    BackupFolder, CopiedImages, CopyMode, ImageCopier, Manifest, Progress, remove_if_exists, unreadable_images,
 };
 use super::image_store::ImageStore;
 use crate::domain::time::Timestamp;
@@ -85,34 +85,27 @@ pub async fn create_backup(
 
     let releases = file.releases().await?;
     file.close().await;
-    let missing = unreadable_images(&releases).collect();
-    let mut created = CreatedBackup { tables, images: Vec::new(), external: Vec::new(), missing, unrecorded: None };
+    let mut copied = CopiedImages { images: Vec::new(), missing: unreadable_images(&releases).collect() };
     let external =
         releases.iter().filter_map(|release| Some((release.file.to_string(), release.external_url.clone()?)));
-    created.external.extend(external);
-    let own = releases.iter().filter(|release| release.external_url.is_none());
+    let mut external: Vec<_> = external.collect();
+    let own: Vec<_> = releases.iter().filter(|release| release.external_url.is_none()).collect();
     match images {
-        ImageStore::Folder(folder) => {
-            let mut image_copier = ImageCopier::new(&releases, folder, &backup.images, CopyMode::Link, progress);
-            for release in own {
-                let image = release.file.to_string();
-                match image_copier.copy(release) {
-                    Ok(()) => created.images.push(image),
-                    // Makers may delete the image of a withdrawn release.
-                    Err(_) if release.withdrawn.is_some() => {}
-                    Err(why) => created.missing.push((image, why.to_string())),
-                }
-            }
+        ImageStore::Folder(from) => {
+            let images = ImageCopier { from, to: &backup.images, mode: CopyMode::Link, progress };
+            images.copy_all(&own, &mut copied);
         }
         ImageStore::Bucket(bucket) => {
-            for release in own.filter(|release| release.withdrawn.is_none()) {
+            for release in own.into_iter().filter(|release| release.withdrawn.is_none()) {
                 match bucket.check(release).await {
-                    Ok(()) => created.external.push((release.file.to_string(), bucket.object_name(release))),
-                    Err(why) => created.missing.push((release.file.to_string(), why.to_string())),
+                    Ok(()) => external.push((release.file.to_string(), bucket.object_name(release))),
+                    Err(why) => copied.missing.push((release.file.to_string(), why.to_string())),
                 }
             }
         }
     }
+    let CopiedImages { images, missing } = copied;
+    let mut created = CreatedBackup { tables, images, external, missing, unrecorded: None };
     let finish = || {
         Manifest::new(now, &created.tables).write(&backup.manifest)?;
         fs::rename(&backup.partial, &backup.database)?;

@@ -12,7 +12,7 @@ use tokio::task::spawn_blocking;
 use tokio_util::io::ReaderStream;
 
 use super::backup_folder::verify;
-use crate::bucket::{Bucket, BucketFailure};
+use crate::bucket::{ANSWER_TIMEOUT, Bucket, BucketFailure};
 use crate::clock::Clock;
 use crate::config::{ImagePlace, InvalidSettings};
 use crate::domain::base_url::BaseUrl;
@@ -79,7 +79,7 @@ impl ImageStore {
                 file.seek(SeekFrom::Start(first)).await?;
                 Ok(ReaderStream::with_capacity(file.take(length), CHUNK_SIZE).boxed())
             }
-            Self::Bucket(bucket) => Ok(bucket.read(release, first, length).await?.boxed()),
+            Self::Bucket(bucket) => Ok(bucket.read(ANSWER_TIMEOUT, release, first, length).await?.boxed()),
         }
     }
 

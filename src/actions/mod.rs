@@ -6,16 +6,13 @@
 
 mod alerts;
 mod backup_folder;
-mod certificate;
-mod confirm_opt_in;
+mod certificate_copy;
 mod count_buffer;
 mod create_backup;
 mod disk_space;
-mod failure;
 mod image_store;
-mod import_people;
-mod join_waitlist;
 mod kept_backups;
+mod mail_links;
 mod ops_summary;
 mod order_certificate;
 mod prune;
@@ -24,51 +21,43 @@ mod readiness;
 mod record_bounce;
 mod release_catalog;
 mod restore;
-mod send_contact;
 mod send_letter;
 mod send_outbox;
 mod setup_steps;
-mod start_download;
+mod signups;
 mod statistics;
-mod suppress;
-mod unsubscribe;
-mod withdraw_release;
 
 use uuid::{NoContext, Uuid};
 
 use crate::clock::Clock;
 use crate::domain::time::Timestamp;
-use crate::store::{Store, Writer};
+use crate::store::{Store, StoreFailure, Writer};
+use crate::tls::CertificateStatus;
 
 pub use alerts::{Alerts, confirmations_in_words};
 pub use backup_folder::Progress;
-pub use certificate::{CertificateStatus, delete_certificate_copy, is_renewal_overdue};
-pub use confirm_opt_in::{confirm_opt_in, confirmation_link, decline_opt_in};
+pub use certificate_copy::delete_certificate_copy;
 pub use count_buffer::CountBuffer;
 pub use create_backup::{BackupFailure, CreatedBackup, create_backup};
 pub use disk_space::{DiskSpace, FREE_UP_SPACE, nearest_folder};
-pub use failure::Failure;
 pub use image_store::{ImageFailure, ImageStore, NewestImage, latest_path};
-pub use import_people::import_people;
-pub use join_waitlist::join_waitlist;
 pub use kept_backups::{DeletedBackups, LastBackup, MAKE_A_BACKUP, delete_old_backups, rotated_backup_folder};
+pub use mail_links::{
+    can_unsubscribe, confirm_opt_in, confirmation_link, decline_opt_in, ensure_unsubscribe_tokens, unsubscribe,
+};
 pub use ops_summary::{CachedSummary, OpsSummary, ops_summary, recent_summary};
-pub use order_certificate::{CertificateOrders, CertificateState};
+pub use order_certificate::CertificateOrders;
 pub use prune::Pruner;
 pub use publish_release::{ImageSource, NewRelease, PublishFailure, ReleaseStore, publish_release};
 pub use readiness::{ReadinessCheck, image_problem, readiness};
 pub use record_bounce::{BounceOutcome, UnchangedReason, record_bounce};
-pub use release_catalog::{CatalogWatcher, ReleaseCatalog};
+pub use release_catalog::ReleaseCatalog;
 pub use restore::{ManifestCheck, RestoreFailure, RestoreTarget, Restored, restore};
-pub use send_contact::send_contact;
 pub use send_letter::{LetterFailure, LetterSender, LetterStep, compose_copy, new_bounce_tag};
-pub use send_outbox::{ConfirmationTexts, OutboxSender, SendStep};
+pub use send_outbox::{ConfirmationTexts, OutboxSender, SendStep, send_contact};
 pub use setup_steps::{MAIL_STEP, address_step, setup_steps};
-pub use start_download::{StartedDownload, start_download};
+pub use signups::{StartedDownload, import_people, join_waitlist, start_download};
 pub use statistics::{StatisticsRange, statistics};
-pub use suppress::{suppress, unsuppress};
-pub use unsubscribe::{can_unsubscribe, ensure_unsubscribe_tokens, unsubscribe};
-pub use withdraw_release::{WithdrawFailure, withdraw_release};
 
 /// What the actions of a running service need. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -88,6 +77,34 @@ pub struct Service {
     pub confirm_updates: bool,
     /// Whether a mail server is configured to which contact messages are forwarded.
     pub forwards_messages: bool,
+}
+
+/// Why an action failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Failure {
+    /// The request is valid and may be repeated shortly.
+    #[error("{0}")]
+    Unavailable(String),
+    /// There is no release to download.
+    #[error("no disk image has been published yet")]
+    NothingPublished,
+    /// A bug; repeating the request is unlikely to help.
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl From<StoreFailure> for Failure {
+    fn from(failure: StoreFailure) -> Self {
+        match failure {
+            // Whatever the database refuses, it may accept once the makers have corrected it.
+            StoreFailure::Unavailable(_)
+            | StoreFailure::Conflict(_)
+            | StoreFailure::Unusable(_)
+            | StoreFailure::Rejected(_)
+            | StoreFailure::Damaged(_) => Self::Unavailable(failure.to_string()),
+            StoreFailure::InvalidData(_) => Self::Internal(failure.to_string()),
+        }
+    }
 }
 
 /// Returns a version 7 UUID for the time `at`, so that ids sort by time.

@@ -13,13 +13,12 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::certificate::CertificateCopy;
+use super::certificate_copy::CertificateCopy;
 use crate::acme::{AcmeAccount, AcmeFailure, IssuedCertificate, PublishChallenge};
 use crate::clock::Clock;
 use crate::config::AcmeSettings;
-use crate::domain::time::Timestamp;
 use crate::store::{CertificateKey, OrderClaim, Store, StoreFailure, StoredCertificate};
-use crate::tls::SiteCertificate;
+use crate::tls::{CertificateState, SiteCertificate};
 
 /// How long one instance may take for an order before another one tries.
 const LEASE: Duration = Duration::from_mins(5);
@@ -62,15 +61,6 @@ pub struct CertificateOrders {
 /// Why the certificate in use is not the one that the settings ask for.
 const ORDERED_BEFORE: &str = "it was ordered for other host names or by another authority, and there is no new one yet";
 
-/// The certificate to use, and why there is no newer one.
-#[derive(Debug)]
-pub struct CertificateState {
-    pub certificate: Option<SiteCertificate>,
-    pub failure: Option<String>,
-    /// When the next one is due, if there is one.
-    pub renewal: Option<Timestamp>,
-}
-
 impl CertificateOrders {
     pub fn new(settings: &AcmeSettings, hosts: Vec<String>, store: Store, clock: Clock) -> Self {
         let key = CertificateKey { directory: settings.directory.clone(), hosts: hosts.join(",") };
@@ -89,9 +79,8 @@ impl CertificateOrders {
         match self.state().await {
             Ok(state) => state,
             Err(failure) => CertificateState {
-                certificate: self.copy.as_ref().and_then(|copy| copy.read()),
+                certificate: self.copy.as_ref().and_then(|copy| copy.read()).map(Arc::new),
                 failure: Some(failure.to_string()),
-                renewal: None,
             },
         }
     }
@@ -102,7 +91,7 @@ impl CertificateOrders {
         let stored = self.store.acme_certificate(&self.key).await?;
         let state = self.state_of(stored.as_ref()).await?;
         let now = self.clock.now();
-        if state.renewal.is_some_and(|renewal| now < renewal) {
+        if stored.as_ref().and_then(read).is_some_and(|certificate| now < certificate.renewal()) {
             return Ok(state);
         }
         let failures = stored.as_ref().map_or(0, |stored| usize::try_from(stored.failures).unwrap_or_default());
@@ -160,13 +149,12 @@ impl CertificateOrders {
         if ordered.is_some() {
             self.keep_copy(stored);
         }
-        let renewal = ordered.as_ref().map(renewal_time);
         if ordered.as_ref().is_some_and(|certificate| self.is_usable(certificate)) {
-            return Ok(CertificateState { certificate: ordered, failure, renewal });
+            return Ok(CertificateState { certificate: ordered.map(Arc::new), failure });
         }
         let earlier = self.earlier_certificate().await?;
         let failure = failure.or_else(|| earlier.as_ref().map(|_| ORDERED_BEFORE.to_owned()));
-        Ok(CertificateState { certificate: earlier.or(ordered), failure, renewal })
+        Ok(CertificateState { certificate: earlier.or(ordered).map(Arc::new), failure })
     }
 
     fn is_usable(&self, certificate: &SiteCertificate) -> bool {
@@ -196,11 +184,8 @@ impl CertificateOrders {
     /// Orders with the stored account, or with a new one if there is none, if the authority no longer knows it, or if it is
     /// damaged.
     async fn order(&self) -> Result<IssuedCertificate, AcmeFailure> {
-        let stored = self
-            .store
-            .acme_account(&self.key.directory)
-            .await
-            .map_err(|failure| AcmeFailure::Storage(failure.to_string()))?;
+        let storage = |failure: StoreFailure| AcmeFailure::Storage(failure.to_string());
+        let stored = self.store.acme_account(&self.key.directory).await.map_err(storage)?;
         if let Some(credentials) = stored {
             let ordered = match AcmeAccount::restore(&credentials, self.ca_file.as_deref()).await {
                 Ok(account) => account.order(&self.hosts, self).await,
@@ -215,10 +200,7 @@ impl CertificateOrders {
         }
         let (account, credentials) =
             AcmeAccount::create(&self.key.directory, self.ca_file.as_deref(), &self.email).await?;
-        self.store
-            .save_acme_account(&self.key.directory, &credentials)
-            .await
-            .map_err(|failure| AcmeFailure::Storage(failure.to_string()))?;
+        self.store.save_acme_account(&self.key.directory, &credentials).await.map_err(storage)?;
         account.order(&self.hosts, self).await
     }
 }
@@ -229,12 +211,6 @@ impl PublishChallenge for CertificateOrders {
         let saved = self.store.save_acme_challenge(token, answer, self.clock.now()).await;
         saved.map_err(|failure| failure.to_string())
     }
-}
-
-/// Two thirds of the lifetime.
-fn renewal_time(certificate: &SiteCertificate) -> Timestamp {
-    let lifetime = certificate.begins().until(certificate.expires());
-    certificate.begins().after(lifetime * 2 / 3)
 }
 
 /// What cannot be read is ordered anew.

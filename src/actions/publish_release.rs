@@ -10,12 +10,13 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempPath;
 
+use super::backup_folder::read_image;
 use super::image_store::ImageStore;
 use crate::bucket::{Bucket, BucketFailure};
 use crate::domain::Invalid;
 use crate::domain::disk_image::{self, ImageName, TRAILER_SIZE};
 use crate::domain::release::{Notes, PublishRejection, Release, Releases, Signature};
-use crate::domain::sha256::{Sha256, Sha256Hasher};
+use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
 use crate::domain::version::{BuildNumber, MacosVersion, Version};
 use crate::store::{Store, StoreFailure};
@@ -93,51 +94,9 @@ pub async fn publish_release(
         releases.check_publishable(&new_release.version, &file, new_release.prerelease, new_release.force)
     };
     check_publishable(&release_store.store.releases().await?)?;
-    match new_release.image {
-        ImageSource::External { ref url, length, sha256 } => {
-            let release = build_release(&new_release, file.clone(), Some(url.clone()), (length, sha256), at);
-            insert_release(release_store.store, release).await
-        }
-        ImageSource::File(ref source) => {
-            check_disk_image(source)?;
-            let folder = match release_store.images {
-                ImageStore::Folder(folder) => folder,
-                ImageStore::Bucket(bucket) => {
-                    let release = build_release(&new_release, file.clone(), None, hash_image(source).await?, at);
-                    upload(bucket, source, &release, progress).await?;
-                    check_publishable(&release_store.store.releases().await?)?;
-                    return insert_release(release_store.store, release).await;
-                }
-            };
-            let unwritable = |why| PublishFailure::Unwritable { path: folder.to_path_buf(), why };
-            // Held until the release is recorded.
-            let _lock = lock_folder(folder)?;
-            // Deleted when dropped. The name is fixed, so that the next run overwrites what a killed one left.
-            let partial = TempPath::try_from_path(folder.join(".partial")).map_err(unwritable)?;
-            let (source, target) = (source.clone(), partial.to_path_buf());
-            let copied = tokio::task::spawn_blocking(move || copy_image(&source, &target, progress));
-            let length_and_hash = copied.await.map_err(|why| unwritable(io::Error::other(why)))??;
-            // Copying takes a while: another release may have been published meanwhile.
-            check_publishable(&release_store.store.releases().await?)?;
-            // A file of that name has no row: it is left from an interrupted new_release and is replaced.
-            partial.persist(folder.join(&file)).map_err(|failure| unwritable(failure.error))?;
-            File::open(folder).and_then(|folder| folder.sync_all()).map_err(unwritable)?;
-            let release = build_release(&new_release, file.clone(), None, length_and_hash, at);
-            insert_release(release_store.store, release).await
-        }
-    }
-}
-
-fn build_release(
-    new_release: &NewRelease,
-    file: ImageName,
-    external_url: Option<String>,
-    (length, sha256): (u64, Sha256),
-    published: Timestamp,
-) -> Release {
-    Release {
+    let release = |external_url, (length, sha256)| Release {
         version: new_release.version.clone(),
-        file,
+        file: file.clone(),
         external_url,
         length,
         sha256,
@@ -146,17 +105,47 @@ fn build_release(
         signature: new_release.signature.clone(),
         minimum_macos: new_release.minimum_macos.clone(),
         prerelease: new_release.prerelease,
-        published,
+        published: at,
         withdrawn: None,
+    };
+    let mut in_folder = None;
+    let release = match (&new_release.image, release_store.images) {
+        (ImageSource::External { url, length, sha256 }, _) => release(Some(url.clone()), (*length, *sha256)),
+        (ImageSource::File(source), ImageStore::Folder(folder)) => {
+            check_disk_image(source)?;
+            let lock = lock_folder(folder)?;
+            // Deleted when dropped. The name is fixed, so that the next run overwrites what a killed one left.
+            let partial = TempPath::try_from_path(folder.join(".partial")).map_err(|why| unwritable(folder, why))?;
+            let read = read_source(source, Some(partial.to_path_buf()), progress).await?;
+            in_folder = Some((folder, partial, lock));
+            release(None, read)
+        }
+        (ImageSource::File(source), ImageStore::Bucket(bucket)) => {
+            check_disk_image(source)?;
+            let release = release(None, read_source(source, None, |_, _| {}).await?);
+            upload(bucket, source, &release, progress).await?;
+            release
+        }
+    };
+    // Copying takes a while: another release may have been published meanwhile.
+    check_publishable(&release_store.store.releases().await?)?;
+    // Held until the release is recorded.
+    let mut _lock = None;
+    if let Some((folder, partial, lock)) = in_folder {
+        _lock = Some(lock);
+        // A file of that name has no row: it is left from an interrupted publication and is replaced.
+        partial.persist(folder.join(&file)).map_err(|failure| unwritable(folder, failure.error))?;
+        File::open(folder).and_then(|folder| folder.sync_all()).map_err(|why| unwritable(folder, why))?;
     }
-}
-
-async fn insert_release(store: &Store, release: Release) -> Result<Release, PublishFailure> {
-    if store.add_release(&release).await? {
+    if release_store.store.add_release(&release).await? {
         Ok(release)
     } else {
         Err(PublishRejection::VersionUsed(release.version).into())
     }
+}
+
+fn unwritable(path: &Path, why: io::Error) -> PublishFailure {
+    PublishFailure::Unwritable { path: path.to_owned(), why }
 }
 
 /// Checks by the trailer that the file is a complete disk image.
@@ -177,7 +166,7 @@ fn check_disk_image(path: &Path) -> Result<(), PublishFailure> {
 
 /// Locks the folder against other publications until the returned file is dropped.
 fn lock_folder(folder: &Path) -> Result<File, PublishFailure> {
-    let unwritable = |why| PublishFailure::Unwritable { path: folder.to_owned(), why };
+    let unwritable = |why| unwritable(folder, why);
     fs::create_dir_all(folder).map_err(unwritable)?;
     let lock = OpenOptions::new().create(true).truncate(false).write(true).open(folder.join(".lock"));
     let lock = lock.map_err(unwritable)?;
@@ -199,50 +188,36 @@ async fn upload(
     uploaded.map_err(|why| PublishFailure::Bucket { object: bucket.object_name(release), why })
 }
 
-/// Returns the length and SHA-256 of the image.
-async fn hash_image(path: &Path) -> Result<(u64, Sha256), PublishFailure> {
-    let owned = path.to_owned();
-    let hashed = tokio::task::spawn_blocking(move || read_image(&owned, |_, _| Ok(())));
-    hashed.await.map_err(|why| PublishFailure::Unreadable { path: path.to_owned(), why: io::Error::other(why) })?
+/// Returns the length and SHA-256 of the image, and copies it to disk if there is a place for the copy.
+async fn read_source(
+    source: &Path,
+    copy_to: Option<PathBuf>,
+    progress: impl FnMut(u64, u64) + Send + 'static,
+) -> Result<(u64, Sha256), PublishFailure> {
+    let from = source.to_owned();
+    let read = tokio::task::spawn_blocking(move || copy_image(&from, copy_to.as_deref(), progress)).await;
+    read.map_err(|why| PublishFailure::Unreadable { path: source.to_owned(), why: io::Error::other(why) })?
 }
 
-/// Copies the image to disk and returns its length and SHA-256.
-fn copy_image(from: &Path, to: &Path, mut progress: impl FnMut(u64, u64)) -> Result<(u64, Sha256), PublishFailure> {
-    let unwritable = |why| PublishFailure::Unwritable { path: to.to_owned(), why };
-    let (mut copy, mut done) = (File::create(to).map_err(unwritable)?, 0);
-    let length_and_hash = read_image(from, |chunk, length| {
-        copy.write_all(chunk).map_err(unwritable)?;
+fn copy_image(
+    from: &Path,
+    to: Option<&Path>,
+    mut progress: impl FnMut(u64, u64),
+) -> Result<(u64, Sha256), PublishFailure> {
+    let unreadable = |why| PublishFailure::Unreadable { path: from.to_owned(), why };
+    let unwritable = |why| unwritable(to.unwrap_or(from), why);
+    let length = fs::metadata(from).map_err(unreadable)?.len();
+    let (mut copy, mut done) = (to.map(File::create).transpose().map_err(unwritable)?, 0);
+    let read = read_image(from, unreadable, |chunk| {
+        if let Some(copy) = &mut copy {
+            copy.write_all(chunk).map_err(unwritable)?;
+        }
         done += chunk.len() as u64;
         progress(done, length);
         Ok(())
     })?;
-    copy.sync_all().map_err(unwritable)?;
-    Ok(length_and_hash)
-}
-
-/// Reads the image and returns its length and SHA-256. `consume` gets each chunk, and the length of the whole.
-fn read_image(
-    from: &Path,
-    mut consume: impl FnMut(&[u8], u64) -> Result<(), PublishFailure>,
-) -> Result<(u64, Sha256), PublishFailure> {
-    const CHUNK_SIZE: usize = 1024 * 1024;
-    let unreadable = |why| PublishFailure::Unreadable { path: from.to_owned(), why };
-    let mut source = File::open(from).map_err(unreadable)?;
-    let length = source.metadata().map_err(unreadable)?.len();
-    let (mut buffer, mut hasher, mut done) = (vec![0; CHUNK_SIZE], Sha256Hasher::default(), 0);
-    loop {
-        let count = match source.read(&mut buffer) {
-            Ok(0) => break,
-            Ok(count) => count,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(why) => return Err(unreadable(why)),
-        };
-        hasher.update(&buffer[..count]);
-        done += count as u64;
-        consume(&buffer[..count], length)?;
+    if let Some(copy) = copy {
+        copy.sync_all().map_err(unwritable)?;
     }
-    if done != length {
-        return Err(PublishFailure::Changed(from.to_owned()));
-    }
-    Ok((length, hasher.finish()))
+    if read.0 == length { Ok(read) } else { Err(PublishFailure::Changed(from.to_owned())) }
 }

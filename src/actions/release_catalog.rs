@@ -4,10 +4,9 @@
 //! reads the releases again when it has changed. No request waits for that, and while the database is unavailable the last
 //! known ones are used.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
-use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::Failure;
@@ -23,7 +22,7 @@ const REFRESH_TIMEOUT: Duration = Duration::from_secs(2);
 pub struct ReleaseCatalog {
     store: Store,
     images: ImageStore,
-    cache: Arc<watch::Sender<CachedReleases>>,
+    cache: Arc<RwLock<CachedReleases>>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -33,33 +32,24 @@ struct CachedReleases {
     releases: Arc<Releases>,
 }
 
-/// Waits for changes of the releases.
-#[derive(Debug)]
-pub struct CatalogWatcher(watch::Receiver<CachedReleases>);
-
-impl CatalogWatcher {
-    pub async fn changed(&mut self) {
-        // Without a sender nothing can change any more.
-        if self.0.changed().await.is_err() {
-            std::future::pending::<()>().await;
-        }
-    }
-}
-
 impl ReleaseCatalog {
     /// Creates an empty cache.
     pub fn new(store: Store, images: ImageStore) -> Self {
         Self { store, images, cache: Arc::default() }
     }
 
+    fn cache(&self) -> CachedReleases {
+        self.cache.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Returns the releases as last read.
     pub fn cached(&self) -> Arc<Releases> {
-        Arc::clone(&self.cache.borrow().releases)
+        self.cache().releases
     }
 
     /// Returns the releases as last read, or a failure if the database was unavailable since the start.
     pub fn known(&self) -> Result<Arc<Releases>, Failure> {
-        match self.cache.borrow().revision {
+        match self.cache().revision {
             Some(_) => Ok(self.cached()),
             None => Err(StoreFailure::timed_out().into()),
         }
@@ -72,15 +62,11 @@ impl ReleaseCatalog {
 
     async fn read_if_changed(&self) -> Result<(), StoreFailure> {
         let revision = Some(self.store.releases_revision().await?);
-        if self.cache.borrow().revision != revision {
+        if self.cache().revision != revision {
             let releases = Arc::new(self.store.releases().await?);
-            self.cache.send_replace(CachedReleases { revision, releases });
+            *self.cache.write().unwrap_or_else(PoisonError::into_inner) = CachedReleases { revision, releases };
         }
         Ok(())
-    }
-
-    pub fn watch(&self) -> CatalogWatcher {
-        CatalogWatcher(self.cache.subscribe())
     }
 
     /// Where the images of the releases are.

@@ -4,7 +4,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::backup_folder::{BackupFolder, CopyMode, ImageCopier, Manifest, Progress, unreadable_images, verify};
+use super::backup_folder::{
+    BackupFolder, CopiedImages, CopyMode, ImageCopier, Manifest, Progress, unreadable_images, verify,
+};
 use super::image_store::ImageStore;
 use crate::bucket::Bucket;
 use crate::domain::release::{Release, Releases};
@@ -120,40 +122,21 @@ pub async fn restore(
     database.close().await;
     let (tables, releases) = restored?;
 
-    let mut restored = Restored { tables, images: Vec::new(), missing: unreadable_images(&releases).collect() };
+    let mut copied = CopiedImages { images: Vec::new(), missing: unreadable_images(&releases).collect() };
     let own: Vec<_> = releases.iter().filter(|release| release.external_url.is_none()).collect();
     match target.images {
-        ImageStore::Folder(folder) => {
-            let mut image_copier = ImageCopier::new(&releases, &backup.images, folder, CopyMode::Copy, progress);
-            for release in own {
-                let copied = if backup.images.join(&release.file).exists() {
-                    fs::create_dir_all(folder).and_then(|()| image_copier.copy(release)).map_err(|why| why.to_string())
-                } else {
-                    Err("it is not in the backup".to_owned())
-                };
-                restored.add_image(release, copied);
-            }
+        ImageStore::Folder(to) => {
+            let images = ImageCopier { from: &backup.images, to, mode: CopyMode::Copy, progress };
+            images.copy_all(&own, &mut copied);
         }
         ImageStore::Bucket(bucket) => {
             for release in own {
-                let uploaded = upload(&backup.images.join(&release.file), bucket, release).await;
-                restored.add_image(release, uploaded);
+                copied.add(release, upload(&backup.images.join(&release.file), bucket, release).await);
             }
         }
     }
-    Ok(restored)
-}
-
-impl Restored {
-    fn add_image(&mut self, release: &Release, copied: Result<(), String>) {
-        let file = release.file.to_string();
-        match copied {
-            Ok(()) => self.images.push(file),
-            // Makers may have deleted the image of a withdrawn release.
-            Err(_) if release.withdrawn.is_some() => {}
-            Err(why) => self.missing.push((file, why)),
-        }
-    }
+    let CopiedImages { images, missing } = copied;
+    Ok(Restored { tables, images, missing })
 }
 
 /// Uploads an image of the backup, if the bucket lacks it. A backup of a service with a bucket has no images, and the

@@ -16,10 +16,6 @@
 //! Under a flood, more than [`DIGEST_THRESHOLD`] waiting messages share a digest of up to [`MAX_DIGEST_MESSAGES`], and
 //! [`mail_interval`] spaces the emails out. All instances together send no more than [`RecentMails`] allows; when that is
 //! reached, one summary says how many messages wait. Alerts do not count, so that a flood cannot hold them back.
-//!
-//! [`DIGEST_THRESHOLD`]: crate::domain::limits::DIGEST_THRESHOLD
-
-mod bundle;
 
 use std::pin::pin;
 use std::time::Duration;
@@ -27,24 +23,32 @@ use std::time::Duration;
 use tokio::time::sleep;
 use uuid::Uuid;
 
-use self::bundle::bundle;
-use super::unsubscribe::random_token;
-use super::{Failure, new_id};
+use super::mail_links::random_token;
+use super::{Failure, Service, new_id};
 use crate::clock::Clock;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::confirmation::CONFIRMATION_PATH;
-use crate::domain::contact::{mail_interval, retry_delay};
-use crate::domain::limits::{FORWARD_RETRY_PERIOD, MAX_DIGEST_MESSAGES};
+use crate::domain::contact::{ContactMessage, ReceivedMessage, mail_interval, retry_delay};
+use crate::domain::limits::{DIGEST_THRESHOLD, FORWARD_RETRY_PERIOD, MAX_DIGEST_MESSAGES};
 use crate::domain::maker_mail::{MakerMailKind, RecentMails};
 use crate::domain::time::Timestamp;
 use crate::mail::{Mail, MailAddress, MailParts, Mailer, SendFailure, SmtpConnection, UnsupportedAddress};
 use crate::site::{MailRecipient, MailTemplates};
-use crate::store::{ConfirmationLease, DeliveryFailure, LeasedConfirmation, MailKind, MessageLease, Store};
+use crate::store::{ConfirmationLease, DeliveryFailure, DueMessage, LeasedConfirmation, MailKind, MessageLease, Store};
 
 /// How long a lease lasts without being renewed.
 const LEASE_DURATION: Duration = Duration::from_mins(1);
 const LEASE_RENEWAL_INTERVAL: Duration = Duration::from_secs(20);
 const MAX_MAILS_PER_STEP: usize = 20;
+
+/// Stores the message and its outbox entry in one transaction; [`OutboxSender`] mails it.
+///
+/// The same message from the same sender within 24 hours is stored once, so a client
+/// that got no response may repeat the request. `CLAIM_DIGESTS` in `store/messages.rs` enforces it.
+pub async fn send_contact(service: &Service, contact: ContactMessage) -> Result<(), Failure> {
+    let at = service.clock.now();
+    Ok(service.writer.record_message(ReceivedMessage { id: new_id(at), contact, at }).await?)
+}
 
 /// Sends what waits, a few emails at a time.
 #[derive(Debug)]
@@ -78,6 +82,7 @@ pub enum SendStep {
 
 enum Next {
     Send(LeasedMail),
+    Unavailable(SendFailure),
     WaitUntil(Option<Timestamp>),
 }
 
@@ -109,14 +114,14 @@ impl OutboxSender {
         for sent in 0..MAX_MAILS_PER_STEP {
             let next = match self.next_for_makers().await? {
                 Next::WaitUntil(due) => match self.next_confirmation(connection).await? {
-                    Ok(Next::WaitUntil(also_due)) => Next::WaitUntil(due.into_iter().chain(also_due).min()),
-                    Ok(next) => next,
-                    Err(failure) => return Ok(SendStep::Failed(failure)),
+                    Next::WaitUntil(also_due) => Next::WaitUntil(due.into_iter().chain(also_due).min()),
+                    next => next,
                 },
-                next @ Next::Send(_) => next,
+                next => next,
             };
             let leased = match next {
                 Next::Send(leased) => leased,
+                Next::Unavailable(failure) => return Ok(SendStep::Failed(failure)),
                 Next::WaitUntil(due) if sent == 0 => return Ok(SendStep::Idle(due)),
                 Next::WaitUntil(_) => break,
             };
@@ -141,7 +146,7 @@ impl OutboxSender {
         }
         match self.next_messages(now).await? {
             Next::WaitUntil(due) => Ok(Next::WaitUntil(due.into_iter().chain(alert_due).min())),
-            next @ Next::Send(_) => Ok(next),
+            next => Ok(next),
         }
     }
 
@@ -208,35 +213,32 @@ impl OutboxSender {
 
     /// Leases the next mail that asks for a confirmation. Connects first, so that an unavailable server costs nobody an
     /// attempt.
-    async fn next_confirmation(
-        &self,
-        connection: &mut Option<SmtpConnection>,
-    ) -> Result<Result<Next, SendFailure>, Failure> {
-        let Some(texts) = &self.confirmations else { return Ok(Ok(Next::WaitUntil(None))) };
+    async fn next_confirmation(&self, connection: &mut Option<SmtpConnection>) -> Result<Next, Failure> {
+        let Some(texts) = &self.confirmations else { return Ok(Next::WaitUntil(None)) };
         let now = self.clock.now();
         let due = self.store.next_confirmation(now).await?;
         if due.is_none_or(|due| due > now) {
-            return Ok(Ok(Next::WaitUntil(due)));
+            return Ok(Next::WaitUntil(due));
         }
         if connection.is_none() {
             match self.mailer.connect().await {
                 Ok(open) => *connection = Some(open),
-                Err(failure) => return Ok(Err(failure)),
+                Err(failure) => return Ok(Next::Unavailable(failure)),
             }
         }
         let (lease, token) = (new_id(now), random_token()?);
         let leased = match self.store.lease_confirmation(lease, &token, now, now.after(LEASE_DURATION)).await? {
             ConfirmationLease::Leased(leased) => leased,
-            ConfirmationLease::Skipped | ConfirmationLease::NoneDue => return Ok(Ok(Next::WaitUntil(Some(now)))),
+            ConfirmationLease::Skipped | ConfirmationLease::NoneDue => return Ok(Next::WaitUntil(Some(now))),
         };
         let LeasedConfirmation { tries, is_repeat, .. } = *leased;
         let Ok(to) = MailAddress::from_email(&leased.email) else {
             let failure = failed_attempt(now, now, tries, UnsupportedAddress.to_string());
             self.store.record_failed_attempt(lease, &failure).await?;
-            return Ok(Ok(Next::WaitUntil(Some(now))));
+            return Ok(Next::WaitUntil(Some(now)));
         };
         let mail = self.compose_confirmation(texts, &leased, &to)?;
-        Ok(Ok(Next::Send(LeasedMail { kind: MailKind::Confirmation, lease, mail, messages: 1, tries, is_repeat })))
+        Ok(Next::Send(LeasedMail { kind: MailKind::Confirmation, lease, mail, messages: 1, tries, is_repeat }))
     }
 
     fn compose_confirmation(
@@ -338,5 +340,62 @@ fn failed_attempt(at: Timestamp, give_up_if_first_tried_by: Timestamp, tries: u3
         may_have_arrived: false,
         max_digest: None,
         reason,
+    }
+}
+
+/// Chooses the messages of the next mail, and its id: that of a single message, or `digest_id`.
+fn bundle(due: &[DueMessage], digest_id: Uuid) -> Option<(Uuid, Vec<DueMessage>)> {
+    let first = due.first()?;
+    if let Some(mail) = first.mail {
+        return Some((mail, due.iter().filter(|message| message.mail == Some(mail)).copied().collect()));
+    }
+    let mut alike: Vec<_> = due.iter().filter(|message| message.max_digest == first.max_digest).copied().collect();
+    let size = if alike.len() > DIGEST_THRESHOLD { first.max_digest.unwrap_or(MAX_DIGEST_MESSAGES) } else { 1 };
+    alike.truncate(size);
+    Some((if alike.len() == 1 { first.id } else { digest_id }, alike))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::actions::new_id;
+    use crate::domain::time::Timestamp;
+
+    fn waiting(count: usize) -> Vec<DueMessage> {
+        let at = Timestamp::from_unix_millis(0);
+        (0..count).map(|_| DueMessage { id: new_id(at), mail: None, max_digest: None, tries: 0 }).collect()
+    }
+
+    /// The number of messages in the next mail, and whether it is a digest.
+    fn next_mail(due: &[DueMessage]) -> (usize, bool) {
+        let digest_id = Uuid::nil();
+        bundle(due, digest_id).map_or((0, false), |(mail, messages)| (messages.len(), mail == digest_id))
+    }
+
+    #[test]
+    fn more_than_five_messages_become_a_digest() {
+        assert_eq!(next_mail(&[]), (0, false));
+        assert_eq!(next_mail(&waiting(1)), (1, false));
+        assert_eq!(next_mail(&waiting(5)), (1, false));
+        assert_eq!(next_mail(&waiting(6)), (6, true));
+        assert_eq!(next_mail(&waiting(MAX_DIGEST_MESSAGES + 1)), (MAX_DIGEST_MESSAGES, true));
+    }
+
+    #[test]
+    fn a_mail_that_may_have_arrived_is_repeated_with_the_same_messages() {
+        let mail = Uuid::max();
+        let mut due = waiting(9);
+        due[..2].iter_mut().for_each(|message| message.mail = Some(mail));
+        let (repeated, messages) = bundle(&due, Uuid::nil()).unwrap();
+        assert_eq!((repeated, messages.as_slice()), (mail, &due[..2]));
+    }
+
+    #[test]
+    fn rejected_messages_go_in_smaller_digests_of_their_own() {
+        let mut due = waiting(20);
+        due[..8].iter_mut().for_each(|message| message.max_digest = Some(4));
+        assert_eq!(bundle(&due, Uuid::nil()).unwrap().1, &due[..4]);
+        due[..8].iter_mut().for_each(|message| message.max_digest = Some(1));
+        assert_eq!(bundle(&due, Uuid::nil()).unwrap(), (due[0].id, vec![due[0]]));
     }
 }

@@ -31,7 +31,7 @@ use crate::domain::release::Release;
 use crate::http_client::{HttpClient, RequestBody, cause, empty_body, system_roots};
 
 /// How long the service may take to begin an answer, for which a visitor waits.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long the service may take to go on with an answer or an upload.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
 /// How much of an error is read.
@@ -124,18 +124,8 @@ impl Bucket {
         compare(release, length, response.headers())
     }
 
-    /// Reads so many bytes of the image from the position `first`.
+    /// Reads so many bytes of the image from the position `first`. The service has the time `limit` to begin its answer.
     pub async fn read(
-        &self,
-        release: &Release,
-        first: u64,
-        length: u64,
-    ) -> Result<impl Stream<Item = io::Result<Bytes>> + Send + 'static, BucketFailure> {
-        self.read_within(ANSWER_TIMEOUT, release, first, length).await
-    }
-
-    /// As [`Self::read`]. The service has the time `limit` to begin its answer.
-    async fn read_within(
         &self,
         limit: Duration,
         release: &Release,

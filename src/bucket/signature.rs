@@ -22,21 +22,6 @@ pub(super) struct Signer {
     pub region: String,
 }
 
-/// When a request is signed, in the forms that a signature has it in.
-struct SigningTime {
-    /// Such as `20261115`.
-    day: String,
-    /// Such as `20261115T120000Z`.
-    second: String,
-}
-
-impl SigningTime {
-    fn of(time: Timestamp) -> Self {
-        let second: String = time.rfc3339().chars().filter(|c| !matches!(c, '-' | ':')).collect();
-        Self { day: second.chars().take(8).collect(), second }
-    }
-}
-
 impl Signer {
     /// Returns the URL with a signature of a request with these headers, of which those of S3 itself have to be signed. Everybody
     /// can use it for so long.
@@ -53,15 +38,17 @@ impl Signer {
         let mut signed: Vec<_> = own.chain([("host", host_of(url))]).collect();
         signed.sort_unstable();
         let names = signed.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(";");
-        let time = SigningTime::of(now);
-        let credential = format!("{}/{}", self.key.id, self.scope(&time));
+        // Such as `20261115T120000Z`.
+        let time: String = now.rfc3339().chars().filter(|c| !matches!(c, '-' | ':')).collect();
+        let scope = [&time[..8], &self.region, "s3", "aws4_request"];
+        let credential = format!("{}/{}", self.key.id, scope.join("/"));
         let life = life.as_secs().to_string();
         let token = self.key.session_token.as_ref().map(Secret::expose);
         // In the order of the names, as the signature has them.
         let parameters = [
             Some(("X-Amz-Algorithm", ALGORITHM)),
             Some(("X-Amz-Credential", credential.as_str())),
-            Some(("X-Amz-Date", time.second.as_str())),
+            Some(("X-Amz-Date", time.as_str())),
             Some(("X-Amz-Expires", life.as_str())),
             token.map(|token| ("X-Amz-Security-Token", token)),
             Some(("X-Amz-SignedHeaders", names.as_str())),
@@ -74,20 +61,11 @@ impl Signer {
             .join("&");
         let headers = signed.iter().map(|(name, value)| format!("{name}:{value}")).collect::<Vec<_>>().join("\n");
         let request = format!("{method}\n{}\n{query}\n{headers}\n\n{names}\nUNSIGNED-PAYLOAD", url.path());
-        format!("{url}?{query}&X-Amz-Signature={}", self.signature(&request, &time))
-    }
-
-    fn scope(&self, time: &SigningTime) -> String {
-        format!("{}/{}/s3/aws4_request", time.day, self.region)
-    }
-
-    fn signature(&self, request: &str, time: &SigningTime) -> String {
         let digest = Sha256::of(request.as_bytes()).hex();
-        let text = format!("{ALGORITHM}\n{}\n{}\n{digest}", time.second, self.scope(time));
-        let secret = format!("AWS4{}", self.key.secret.expose());
-        let parts = [time.day.as_str(), self.region.as_str(), "s3", "aws4_request", text.as_str()];
-        let signature = parts.into_iter().fold(secret.into_bytes(), |key, part| hmac(&key, part));
-        hex(&signature)
+        let text = format!("{ALGORITHM}\n{time}\n{}\n{digest}", scope.join("/"));
+        let secret = format!("AWS4{}", self.key.secret.expose()).into_bytes();
+        let signature = scope.into_iter().chain([text.as_str()]).fold(secret, |key, part| hmac(&key, part));
+        format!("{url}?{query}&X-Amz-Signature={}", hex(&signature))
     }
 }
 

@@ -95,7 +95,7 @@ impl Bucket {
 
     /// Compares the SHA-256 of an object by reading it, for services that do not return it.
     async fn read_back(&self, release: &Release) -> Result<(), BucketFailure> {
-        let mut chunks = std::pin::pin!(self.read_within(IDLE_TIMEOUT, release, 0, release.length).await?);
+        let mut chunks = std::pin::pin!(self.read(IDLE_TIMEOUT, release, 0, release.length).await?);
         let mut hasher = Sha256Hasher::default();
         while let Some(chunk) = chunks.next().await {
             hasher.update(&chunk.map_err(|error| BucketFailure::Unavailable(error.to_string()))?);

@@ -15,7 +15,6 @@ use self::list::list;
 use self::removal::{PURGE_EXAMPLES, PurgeArguments, erase};
 use super::terminal::{ListPrinter, print_record};
 use super::{Access, Failure, OrFail, base_url, eprint_line, with_store};
-use crate::actions;
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::email::EmailAddress;
@@ -149,7 +148,7 @@ async fn find_person(store: &Store, email: &EmailAddress) -> Result<PersonRecord
 }
 
 async fn suppress(store: &Store, email: &EmailAddress) -> Result<(), Failure> {
-    let result = actions::suppress(store, email, SuppressionReason::Makers, Clock::System.now()).await;
+    let result = store.suppress(email, SuppressionReason::Makers, Clock::System.now()).await;
     result.or_fail(|failure| format!("Nothing was changed: {failure}."))?;
     let typed = email.as_typed();
     eprint_line(&format!("{typed} is suppressed. `porchlight people unsuppress {typed}` undoes this."));
@@ -158,7 +157,7 @@ async fn suppress(store: &Store, email: &EmailAddress) -> Result<(), Failure> {
 
 async fn unsuppress(store: &Store, email: &EmailAddress) -> Result<(), Failure> {
     let typed = email.as_typed();
-    let was_suppressed = actions::unsuppress(store, email).await;
+    let was_suppressed = store.unsuppress(email).await;
     if !was_suppressed.or_fail(|failure| format!("Nothing was changed: {failure}."))? {
         return Err(Failure::new(format!("{typed} is not suppressed.")));
     }

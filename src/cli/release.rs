@@ -9,7 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::backup::progress_bar;
 use super::terminal::{ListPrinter, print_record, sanitize_line, terminal_width, truncate};
 use super::{Access, Failure, OrFail, confirm, eprint_line, with_store};
-use crate::actions::{ImageSource, ImageStore, NewRelease, Progress, ReleaseStore, publish_release, withdraw_release};
+use crate::actions::{ImageSource, ImageStore, NewRelease, Progress, ReleaseStore, publish_release};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::base_url::parse_web_url;
@@ -238,7 +238,10 @@ async fn withdraw(store: &Store, version: Version, yes: bool) -> Result<(), Fail
     }
     let question = format!("Withdraw {version}? It can no longer be downloaded, and its number cannot be used again.");
     confirm(&question, yes, "Nothing was withdrawn.")?;
-    withdraw_release(store, &version, Clock::System.now()).await.map_err(Failure::new)?;
+    let withdrawn = store.withdraw_release(&version, Clock::System.now()).await;
+    if !withdrawn.or_fail(|failure| failure.sentence("Nothing was withdrawn"))? {
+        return Err(unknown(&version));
+    }
     let newest = store.releases().await?.newest().map(|newest| newest.version.to_string());
     eprint_line(&match newest {
         Some(newest) => format!("{version} is withdrawn; the newest release is {newest}."),

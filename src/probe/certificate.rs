@@ -33,31 +33,15 @@ pub enum CertificateFailure {
     #[error("{0}")]
     Handshake(Error),
     #[error("{0}")]
-    Invalid(CertificateFault),
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum CertificateFault {
-    #[error("it expired on {}", .0.date())]
-    Expired(Timestamp),
-    #[error("it is not valid before {}", .0.date())]
-    NotYetValid(Timestamp),
-    #[error("it has expired, or is not valid yet")]
-    OutsideValidity,
-    #[error("it is for another name")]
-    WrongName,
-    #[error("this system does not trust its issuer, or the server does not send the intermediate certificates")]
-    UnknownIssuer,
-    #[error("it is not a certificate for a website ({0})")]
-    Other(String),
+    Invalid(String),
 }
 
 impl Certificate {
     /// Connects once, and verifies with the authorities that this system trusts that the certificate
     /// is valid now and for the given period.
     pub async fn probe(host: &str, port: u16, now: Timestamp, period: Duration) -> Result<Self, CertificateFailure> {
-        let name = ServerName::try_from(host.to_owned())
-            .map_err(|_| CertificateFailure::Invalid(CertificateFault::WrongName))?;
+        let name =
+            ServerName::try_from(host.to_owned()).map_err(|_| CertificateFailure::Invalid(WRONG_NAME.to_owned()))?;
         let provider = Arc::new(ring::default_provider());
         let verifier =
             WebPkiServerVerifier::builder_with_provider(system_roots().into(), Arc::clone(&provider)).build();
@@ -84,23 +68,29 @@ impl Certificate {
 
 fn failure(error: io::Error) -> CertificateFailure {
     match error.downcast::<Error>() {
-        Ok(Error::InvalidCertificate(error)) => CertificateFailure::Invalid(error.into()),
+        Ok(Error::InvalidCertificate(error)) => CertificateFailure::Invalid(fault(error)),
         Ok(error) => CertificateFailure::Handshake(error),
         Err(error) => CertificateFailure::Unreachable(error.to_string()),
     }
 }
 
-impl From<CertificateError> for CertificateFault {
-    fn from(error: CertificateError) -> Self {
-        match error {
-            CertificateError::ExpiredContext { not_after, .. } => Self::Expired(timestamp(not_after)),
-            CertificateError::NotValidYetContext { not_before, .. } => Self::NotYetValid(timestamp(not_before)),
-            CertificateError::Expired | CertificateError::NotValidYet => Self::OutsideValidity,
-            CertificateError::NotValidForNameContext { .. } => Self::WrongName,
-            CertificateError::UnknownIssuer => Self::UnknownIssuer,
-            CertificateError::Other(error) => Self::Other(error.to_string()),
-            other => Self::Other(other.to_string()),
+const WRONG_NAME: &str = "it is for another name";
+
+/// What is wrong with a certificate.
+fn fault(error: CertificateError) -> String {
+    match error {
+        CertificateError::ExpiredContext { not_after, .. } => format!("it expired on {}", timestamp(not_after).date()),
+        CertificateError::NotValidYetContext { not_before, .. } => {
+            format!("it is not valid before {}", timestamp(not_before).date())
         }
+        CertificateError::Expired | CertificateError::NotValidYet => "it has expired, or is not valid yet".to_owned(),
+        CertificateError::NotValidForNameContext { .. } => WRONG_NAME.to_owned(),
+        CertificateError::UnknownIssuer => {
+            "this system does not trust its issuer, or the server does not send the intermediate certificates"
+                .to_owned()
+        }
+        CertificateError::Other(error) => format!("it is not a certificate for a website ({error})"),
+        other => format!("it is not a certificate for a website ({other})"),
     }
 }
 

@@ -5,5 +5,5 @@
 mod certificate;
 mod dns;
 
-pub use certificate::{Certificate, CertificateFailure, CertificateFault};
+pub use certificate::{Certificate, CertificateFailure};
 pub use dns::{DnsFailure, InvalidNameServer, MxStatus, NameServers};

@@ -8,7 +8,6 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::actions::{Alerts, Pruner, Service};
-use crate::web::App;
 
 const FLUSH_INTERVAL: Duration = Duration::from_secs(5);
 const PRUNE_INTERVAL: Duration = Duration::from_hours(1);
@@ -19,10 +18,9 @@ const LOOK_INTERVAL: Duration = Duration::from_hours(1);
 const PAUSE_AFTER_MAIL: Duration = Duration::from_hours(26);
 
 /// Writes the buffered counts to the database.
-pub(super) async fn flush_counts(app: App, stop: CancellationToken) {
-    let Service { count_buffer, store, .. } = app.service();
+pub(super) async fn flush_counts(Service { count_buffer, store, .. }: Service, stop: CancellationToken) {
     while stop.run_until_cancelled(sleep(FLUSH_INTERVAL)).await.is_some() {
-        if let Err(failure) = count_buffer.flush(store).await {
+        if let Err(failure) = count_buffer.flush(&store).await {
             tracing::warn!(%failure, "failed to flush the counts; they are kept in memory");
         }
     }

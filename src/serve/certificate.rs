@@ -2,17 +2,16 @@
 
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 
-use crate::actions::{CertificateOrders, CertificateState, CertificateStatus};
+use crate::actions::CertificateOrders;
 use crate::clock::Clock;
 use crate::config::{CertificateFiles, InvalidSettings};
-use crate::tls::{SiteCertificate, server_config};
+use crate::tls::{CertificateState, CertificateStatus, SiteCertificate};
 
 /// How often the files are looked at.
 const FILES_INTERVAL: Duration = Duration::from_secs(5);
@@ -42,71 +41,44 @@ impl ServedCertificate {
     ) -> Result<Self, InvalidSettings> {
         let seen = fingerprint(&files);
         let certificate = SiteCertificate::read(&files, &hosts)?;
-        let served = Self::new(Source::Files(files, hosts, seen), clock);
-        served.replace(certificate, None);
-        Ok(served)
+        Ok(Self::new(Source::Files(files, hosts, seen), clock, certificate.into()))
     }
 
     /// Begins with what is in the database, if there is something, so that a restart orders nothing.
     pub(super) async fn from_orders(orders: CertificateOrders) -> Self {
-        let initial = orders.initial_state().await;
-        let clock = orders.clock.clone();
-        let served = Self::new(Source::Orders(orders), clock);
-        served.show(initial);
+        let (state, clock) = (orders.initial_state().await, orders.clock.clone());
+        Self::new(Source::Orders(orders), clock, state)
+    }
+
+    fn new(source: Source, clock: Clock, state: CertificateState) -> Self {
+        let served = Self { source, clock, status: CertificateStatus::default() };
+        served.show(state);
         served
     }
 
-    fn new(source: Source, clock: Clock) -> Self {
-        Self { source, clock, status: CertificateStatus::default() }
-    }
-
     pub(super) fn acceptor(&self) -> Result<TlsAcceptor, InvalidSettings> {
-        let config = server_config(Arc::clone(&self.status.0)).map_err(|why| InvalidSettings::new("tls_cert", why))?;
+        let config = self.status.server_config().map_err(|why| InvalidSettings::new("tls_cert", why))?;
         Ok(TlsAcceptor::from(config))
     }
 
-    /// Replaces the certificate whenever there is a newer one.
-    pub(super) async fn follow(self, stop: CancellationToken) {
-        match &self.source {
-            Source::Files(files, hosts, seen) => self.follow_files(files, hosts, *seen, stop).await,
-            Source::Orders(orders) => self.follow_orders(orders, stop).await,
-        }
-    }
-
-    /// A pair that cannot be used leaves the present one in use.
-    async fn follow_files(
-        &self,
-        files: &CertificateFiles,
-        hosts: &[String],
-        mut seen: Fingerprint,
-        stop: CancellationToken,
-    ) {
-        while stop.run_until_cancelled(sleep(FILES_INTERVAL)).await.is_some() {
-            let present = fingerprint(files);
-            if present == seen {
-                continue;
-            }
-            seen = present;
-            match SiteCertificate::read(files, hosts) {
-                Ok(certificate) => self.replace(certificate, None),
-                Err(failure) => {
-                    tracing::warn!(%failure, "the changed certificate cannot be used; the previous one stays in use");
-                    self.status.failed(failure.to_string());
-                }
-            }
-        }
-    }
-
-    async fn follow_orders(&self, orders: &CertificateOrders, stop: CancellationToken) {
+    /// Replaces the certificate whenever there is a newer one. One that cannot be used leaves the present one in use.
+    pub(super) async fn follow(mut self, stop: CancellationToken) {
         loop {
-            let mut pause = ORDERS_INTERVAL;
-            match orders.step(&stop).await {
-                Ok(state) => {
-                    let until_renewal = state.renewal.map(|renewal| orders.clock.now().until(renewal));
-                    pause = until_renewal.filter(|left| !left.is_zero()).map_or(pause, |left| pause.min(left));
-                    self.show(state);
+            let (next, pause) = match &mut self.source {
+                Source::Files(files, hosts, seen) => (read_if_changed(files, hosts, seen), FILES_INTERVAL),
+                Source::Orders(orders) => {
+                    let state = orders.step(&stop).await.unwrap_or_else(|failure| CertificateState {
+                        certificate: None,
+                        failure: Some(failure.to_string()),
+                    });
+                    let renewal = state.certificate.as_ref().map(|certificate| certificate.renewal());
+                    let until_renewal = renewal.map(|renewal| orders.clock.now().until(renewal));
+                    let until_renewal = until_renewal.filter(|left| !left.is_zero()).unwrap_or(ORDERS_INTERVAL);
+                    (Some(state), ORDERS_INTERVAL.min(until_renewal))
                 }
-                Err(failure) => self.status.failed(failure.to_string()),
+            };
+            if let Some(state) = next {
+                self.show(state);
             }
             if stop.run_until_cancelled(sleep(pause)).await.is_none() {
                 return;
@@ -114,18 +86,11 @@ impl ServedCertificate {
         }
     }
 
-    fn show(&self, CertificateState { certificate, failure, .. }: CertificateState) {
-        match (certificate, failure) {
-            (Some(certificate), failure) => self.replace(certificate, failure),
-            (None, Some(failure)) => self.status.failed(failure),
-            (None, None) => {}
-        }
-    }
-
-    /// Uses the certificate from now on. `failure` is why there is no newer one.
-    fn replace(&self, certificate: SiteCertificate, failure: Option<String>) {
-        let current = self.status.0.state().certificate;
-        if current.is_none_or(|current| !current.is_same_as(&certificate)) {
+    fn show(&self, state: CertificateState) {
+        let current = self.status.state().certificate;
+        if let Some(certificate) = &state.certificate
+            && current.is_none_or(|current| !current.is_same_as(certificate))
+        {
             let until = certificate.expires().rfc3339();
             if certificate.expires() < self.clock.now() {
                 tracing::warn!(until, "the certificate in use has expired, so browsers refuse the site");
@@ -133,8 +98,23 @@ impl ServedCertificate {
                 tracing::info!(until, "a certificate is in use");
             }
         }
-        self.status.in_use(certificate, failure);
+        self.status.update(state);
     }
+}
+
+/// Returns `None` if the files are as they were.
+fn read_if_changed(files: &CertificateFiles, hosts: &[String], seen: &mut Fingerprint) -> Option<CertificateState> {
+    let present = fingerprint(files);
+    if std::mem::replace(seen, present) == present {
+        return None;
+    }
+    Some(SiteCertificate::read(files, hosts).map_or_else(
+        |failure| {
+            tracing::warn!(%failure, "the changed certificate cannot be used; the previous one stays in use");
+            CertificateState { certificate: None, failure: Some(failure.to_string()) }
+        },
+        CertificateState::from,
+    ))
 }
 
 /// What differs after a change of the files.

@@ -4,14 +4,13 @@
 //! few counters; a request sets no timer of its own. hyper would close neither an HTTP/2 connection on which nothing is
 //! requested nor one whose client takes nothing of a response.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
-use std::task::{Context, Poll};
+use std::task::Poll;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
-use hyper::body::{Frame, SizeHint};
+use http_body_util::BodyExt as _;
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 
@@ -90,40 +89,22 @@ pub(super) struct InFlight(Arc<ConnectionState>);
 
 impl InFlight {
     /// Returns the body, during which the request counts, and which keeps the slot.
-    pub(super) const fn until_end_of(self, body: Body, slot: Option<ClientSlot>) -> InFlightBody {
-        InFlightBody { body, _in_flight: self, _slot: slot }
+    pub(super) fn until_end_of(
+        self,
+        body: Body,
+        slot: Option<ClientSlot>,
+    ) -> impl HttpBody<Data = Bytes, Error = axum::Error> + Send + 'static {
+        // The closure is dropped with the body, and both guards with it.
+        body.map_err(move |error| {
+            let _guards = (&self, &slot);
+            error
+        })
     }
 }
 
 impl Drop for InFlight {
     fn drop(&mut self) {
         self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-pub(super) struct InFlightBody {
-    body: Body,
-    _in_flight: InFlight,
-    _slot: Option<ClientSlot>,
-}
-
-impl HttpBody for InFlightBody {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
     }
 }
 

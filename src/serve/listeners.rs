@@ -27,10 +27,10 @@ pub(super) struct Listeners {
 
 impl Listeners {
     pub(super) fn open(settings: &Settings) -> Result<Self, ServeFailure> {
-        let mut inherited = InheritedListeners::take();
-        let public = open_listeners(&mut inherited, "listen", &settings.listen)?;
+        let mut inherited = inherited_listeners();
+        let public = open_listeners(inherited.remove("listen"), "listen", &settings.listen)?;
         let redirect_listen = settings.tls.as_ref().map_or(&[][..], |tls| &tls.redirect_listen);
-        let redirect = open_listeners(&mut inherited, "redirect_listen", redirect_listen)?;
+        let redirect = open_listeners(inherited.remove("redirect_listen"), "redirect_listen", redirect_listen)?;
         let address = public[0].local_addr();
         let address = address.map_err(|error| ServeFailure::Listen("listen", settings.listen[0], error))?;
         Ok(Self { address, public, redirect })
@@ -43,12 +43,11 @@ impl Listeners {
 
 /// Opens the addresses of a setting, or takes the sockets that the service manager opened for it.
 fn open_listeners(
-    inherited: &mut InheritedListeners,
+    inherited: Option<Vec<std::net::TcpListener>>,
     setting: &'static str,
     addresses: &[SocketAddr],
 ) -> Result<Vec<TcpListener>, ServeFailure> {
-    let taken = inherited.of(setting);
-    if !taken.is_empty() && !addresses.is_empty() {
+    if let Some(taken) = inherited.filter(|_| !addresses.is_empty()) {
         let cannot_use = |error| ServeFailure::Listen(setting, addresses[0], error);
         return taken.into_iter().map(|socket| connections::adopt(socket).map_err(cannot_use)).collect();
     }
@@ -83,40 +82,26 @@ pub(super) fn ops_listener(listen: OpsListen, hints: &mut Vec<String>) -> Result
     }
 }
 
-/// Listeners by the setting whose addresses they replace.
-#[derive(Debug, Default)]
-pub(super) struct InheritedListeners(HashMap<&'static str, Vec<std::net::TcpListener>>);
-
 /// The settings that sockets without a name stand for, in this order.
 const SETTINGS: [&str; 2] = ["listen", "redirect_listen"];
 
-impl InheritedListeners {
-    /// Takes the sockets, if they are meant for this process. Their names (`LISTEN_FDNAMES`) say which setting they replace;
-    /// without such a name their order does.
-    pub(super) fn take() -> Self {
-        let mut sockets = ListenFd::from_env();
-        let socket_names = socket_names();
-        let mut listeners = HashMap::<_, Vec<_>>::new();
-        for index in 0..sockets.len() {
-            let named = socket_names.get(index).and_then(|name| SETTINGS.into_iter().find(|setting| setting == name));
-            let setting = named.or_else(|| SETTINGS.get(index).copied());
-            if let (Some(setting), Ok(Some(listener))) = (setting, sockets.take_tcp_listener(index)) {
-                listeners.entry(setting).or_default().push(listener);
-            } else {
-                // What was taken is closed, so that nobody connects to a socket that is not served.
-                tracing::warn!(
-                    index,
-                    "a socket of the service manager is not used; name it `listen` or `redirect_listen`"
-                );
-            }
+/// Takes the sockets of the service manager, if they are meant for this process, by the setting whose addresses they replace.
+/// Their names (`LISTEN_FDNAMES`) say which one that is; without such a name their order does.
+fn inherited_listeners() -> HashMap<&'static str, Vec<std::net::TcpListener>> {
+    let mut sockets = ListenFd::from_env();
+    let socket_names = socket_names();
+    let mut listeners = HashMap::<_, Vec<_>>::new();
+    for index in 0..sockets.len() {
+        let named = socket_names.get(index).and_then(|name| SETTINGS.into_iter().find(|setting| setting == name));
+        let setting = named.or_else(|| SETTINGS.get(index).copied());
+        if let (Some(setting), Ok(Some(listener))) = (setting, sockets.take_tcp_listener(index)) {
+            listeners.entry(setting).or_default().push(listener);
+        } else {
+            // What was taken is closed, so that nobody connects to a socket that is not served.
+            tracing::warn!(index, "a socket of the service manager is not used; name it `listen` or `redirect_listen`");
         }
-        Self(listeners)
     }
-
-    /// The listeners for this setting, or none if its addresses have to be opened.
-    pub(super) fn of(&mut self, setting: &'static str) -> Vec<std::net::TcpListener> {
-        self.0.remove(setting).unwrap_or_default()
-    }
+    listeners
 }
 
 /// Tells the service manager, if there is one, about a state such as `READY=1`.

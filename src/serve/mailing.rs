@@ -8,8 +8,9 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::ServeFailure;
-use crate::actions::{ConfirmationTexts, OutboxSender, SendStep};
+use super::supervisor::Supervisor;
+use super::{ServeFailure, background};
+use crate::actions::{Alerts, ConfirmationTexts, OutboxSender, SendStep};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
 use crate::domain::base_url::BaseUrl;
@@ -47,14 +48,24 @@ pub(super) fn outbox_sender(
     }))
 }
 
+/// Starts to send the outbox, and to look for what the makers are alerted to.
+pub(super) fn spawn(
+    supervisor: &Supervisor,
+    sender: OutboxSender,
+    alerts: Alerts,
+    new_mail: &Arc<Notify>,
+    abort: &CancellationToken,
+) {
+    let (sender, abort) = (Arc::new(sender), abort.clone());
+    let [new, stored] = [Arc::clone(new_mail), Arc::clone(new_mail)];
+    supervisor.spawn_restarting("alerts", move |stop| background::alert(alerts.clone(), Arc::clone(&new), stop));
+    supervisor
+        .spawn_restarting("outbox", move |stop| run(Arc::clone(&sender), Arc::clone(&stored), stop, abort.clone()));
+}
+
 /// Runs until shutdown starts and finishes the current step unless `abort` is cancelled. `stored` is notified when something
 /// is stored that needs a mail.
-pub(super) async fn run(
-    sender: Arc<OutboxSender>,
-    stored: Arc<Notify>,
-    stop: CancellationToken,
-    abort: CancellationToken,
-) {
+async fn run(sender: Arc<OutboxSender>, stored: Arc<Notify>, stop: CancellationToken, abort: CancellationToken) {
     while !stop.is_cancelled() {
         let Some(outcome) = abort.run_until_cancelled(sender.step()).await else { return };
         let wait = async {

@@ -33,8 +33,8 @@ use self::listeners::{Listeners, OpenFileCaps, ops_listener};
 use self::supervisor::Supervisor;
 use crate::acme::check_ca_file;
 use crate::actions::{
-    Alerts, CachedSummary, CertificateOrders, CountBuffer, ImageStore, NewestImage, OutboxSender, Pruner,
-    ReleaseCatalog, Service, delete_certificate_copy, setup_steps,
+    Alerts, CachedSummary, CertificateOrders, CountBuffer, ImageStore, NewestImage, Pruner, ReleaseCatalog, Service,
+    delete_certificate_copy, setup_steps,
 };
 use crate::clock::Clock;
 use crate::config::{CertificateSource, InvalidSettings, Secret, Settings};
@@ -131,6 +131,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let mut notes = settings.exposed_secrets.clone();
     let (stop, abort, tasks) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
     let (writer, writer_task) = Writer::start(&database, migration_error)?;
+    let new_mail = writer.new_mail();
     let sender = mailing::outbox_sender(&settings, &content, &base_url, &store, &clock)?;
     let ops_pool = Store::open_for_ops(&database)?;
     let pruner = Pruner { store: store.clone(), clock: clock.clone(), keep_messages: settings.keep_messages };
@@ -150,7 +151,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let caps = OpenFileCaps::of_process();
     let app = App::new(&settings, base_url.clone(), service, &content, caps.images)?;
 
-    let supervisor = Supervisor::new(stop.clone(), tasks.clone());
+    let supervisor = Supervisor::new(stop.clone(), tasks.clone(), app.metrics().clone());
     let writer = supervisor.watch("writer", writer_task);
     notes.extend(caps.hint());
     let context_of = |listener, tls| ConnectionContext {
@@ -178,16 +179,16 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         let places = Arc::new(Semaphore::new(caps.ops));
         supervisor.spawn_essential("ops_listen", connections::accept(listener, places, ops));
     }
-    let restarting = Restarting { supervisor: &supervisor, app: &app, stop: &stop };
-    restarting.spawn("flush_counts", background::flush_counts);
-    restarting.spawn("prune", move |_, stop| background::prune(pruner.clone(), stop));
+    let service = app.service().clone();
+    supervisor.spawn_restarting("flush_counts", move |stop| background::flush_counts(service.clone(), stop));
+    supervisor.spawn_restarting("prune", move |stop| background::prune(pruner.clone(), stop));
     if let Some(certificate) = certificate {
-        restarting.spawn("certificate", move |_, stop| certificate.clone().follow(stop));
+        supervisor.spawn_restarting("certificate", move |stop| certificate.clone().follow(stop));
     }
-    let followed = content.clone();
-    restarting.spawn("releases", move |app, stop| rebuild_site::follow_releases(followed.clone(), app, stop));
+    let site = (content.clone(), app.clone());
+    supervisor.spawn_restarting("releases", move |stop| rebuild_site::follow_releases(site.clone(), stop));
     if let Some(sender) = sender {
-        restarting.spawn_mail(sender, alerts(&settings, &app, &facts), &abort);
+        mailing::spawn(&supervisor, sender, alerts(&settings, &app, &facts), &new_mail, &abort);
     }
     Ok(RunningService {
         address,
@@ -219,9 +220,8 @@ impl RunningService {
     pub fn watch_site(&self) {
         // Read here and not in the task, which may first run after a change.
         let seen = self.content.fingerprint();
-        let content = self.content.clone();
-        let restarting = Restarting { supervisor: &self.supervisor, app: &self.app, stop: &self.stop };
-        restarting.spawn("watch", move |app, stop| rebuild_site::follow_files(content.clone(), seen, app, stop));
+        let site = (self.content.clone(), self.app.clone());
+        self.supervisor.spawn_restarting("watch", move |stop| rebuild_site::follow_files(site.clone(), seen, stop));
     }
 
     /// Waits until a background task fails that the service cannot run without. The service then has to be stopped; after
@@ -259,34 +259,6 @@ impl RunningService {
         if timeout_at(start + SHUTDOWN_TIMEOUT, finish).await.is_err() {
             tracing::warn!("the last counts and writes did not finish in time");
         }
-    }
-}
-
-/// Starts the tasks that are started again if they fail.
-struct Restarting<'a> {
-    supervisor: &'a Supervisor,
-    app: &'a App,
-    stop: &'a CancellationToken,
-}
-
-impl Restarting<'_> {
-    /// Sends the outbox, and looks for what the makers are alerted to.
-    fn spawn_mail(&self, sender: OutboxSender, alerts: Alerts, abort: &CancellationToken) {
-        let (sender, abort, new_mail) = (Arc::new(sender), abort.clone(), self.app.service().writer.new_mail());
-        let new = Arc::clone(&new_mail);
-        self.spawn("alerts", move |_, stop| background::alert(alerts.clone(), Arc::clone(&new), stop));
-        self.spawn("outbox", move |_, stop| {
-            mailing::run(Arc::clone(&sender), Arc::clone(&new_mail), stop, abort.clone())
-        });
-    }
-
-    fn spawn<T>(&self, name: &'static str, task: impl Fn(App, CancellationToken) -> T + Send + 'static)
-    where
-        T: Future<Output = ()> + Send + 'static,
-    {
-        let (app, stop, metrics) = (self.app.clone(), self.stop.clone(), self.app.metrics().clone());
-        let start = move || task(app.clone(), stop.clone());
-        self.supervisor.spawn_restarting(name, start, move || metrics.record_task_restart(name));
     }
 }
 

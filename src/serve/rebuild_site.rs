@@ -1,5 +1,6 @@
 //! Rebuilds the site when a release was published or withdrawn, by this instance or another, and when its files change.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::task::spawn_blocking;
@@ -15,27 +16,28 @@ const RELEASES_INTERVAL: Duration = Duration::from_millis(500);
 const FILES_INTERVAL: Duration = Duration::from_millis(300);
 
 /// Rebuilds the site for new releases until shutdown starts.
-pub(super) async fn follow_releases(content: Content, app: App, stop: CancellationToken) {
-    let mut watcher = app.catalog().watch();
+pub(super) async fn follow_releases((content, app): (Content, App), stop: CancellationToken) {
+    let mut shown = app.catalog().cached();
     let mut failing = false;
-    loop {
-        tokio::select! {
-            () = stop.cancelled() => return,
-            () = watcher.changed() => rebuild(&content, &app).await,
-            () = sleep(RELEASES_INTERVAL) => match app.catalog().refresh().await {
-                Ok(()) => failing = false,
-                Err(failure) if !failing => {
-                    failing = true;
-                    tracing::warn!(%failure, "new releases are not shown until the database is available");
-                }
-                Err(_) => {}
-            },
+    while stop.run_until_cancelled(sleep(RELEASES_INTERVAL)).await.is_some() {
+        match app.catalog().refresh().await {
+            Ok(()) => failing = false,
+            Err(failure) if !failing => {
+                failing = true;
+                tracing::warn!(%failure, "new releases are not shown until the database is available");
+            }
+            Err(_) => {}
+        }
+        let cached = app.catalog().cached();
+        if !Arc::ptr_eq(&cached, &shown) {
+            shown = cached;
+            rebuild(&content, &app).await;
         }
     }
 }
 
 /// Rebuilds the site whenever its files differ from those of the fingerprint `seen`, until shutdown starts.
-pub(super) async fn follow_files(content: Content, mut seen: u64, app: App, stop: CancellationToken) {
+pub(super) async fn follow_files((content, app): (Content, App), mut seen: u64, stop: CancellationToken) {
     while stop.run_until_cancelled(sleep(FILES_INTERVAL)).await.is_some() {
         let watched = content.clone();
         let Ok(state) = spawn_blocking(move || watched.fingerprint()).await else { continue };

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::config::test_panic;
+use crate::web::Metrics;
 
 /// Pause before a task is started again.
 const RESTART_DELAY: Duration = Duration::from_secs(5);
@@ -25,11 +26,12 @@ pub(super) struct Supervisor {
     tasks: TaskTracker,
     /// The first essential task that ended.
     failed: watch::Sender<Option<&'static str>>,
+    metrics: Metrics,
 }
 
 impl Supervisor {
-    pub(super) fn new(stop: CancellationToken, tasks: TaskTracker) -> Self {
-        Self { stop, tasks, failed: watch::Sender::new(None) }
+    pub(super) fn new(stop: CancellationToken, tasks: TaskTracker, metrics: Metrics) -> Self {
+        Self { stop, tasks, failed: watch::Sender::new(None), metrics }
     }
 
     /// Runs a task that must not end before shutdown starts.
@@ -50,24 +52,23 @@ impl Supervisor {
         })
     }
 
-    /// Runs a task that is started again if it ends before shutdown starts. `restarted` counts that.
+    /// Runs a task that is started again, and counted, if it ends before shutdown starts.
     pub(super) fn spawn_restarting<T>(
         &self,
         name: &'static str,
-        start: impl Fn() -> T + Send + 'static,
-        restarted: impl Fn() + Send + 'static,
+        start: impl Fn(CancellationToken) -> T + Send + 'static,
     ) where
         T: Future<Output = ()> + Send + 'static,
     {
-        let stop = self.stop.clone();
+        let (stop, metrics) = (self.stop.clone(), self.metrics.clone());
         self.tasks.spawn(async move {
             loop {
-                catch_panic(name, start()).await;
+                catch_panic(name, start(stop.clone())).await;
                 if stop.run_until_cancelled(sleep(RESTART_DELAY)).await.is_none() {
                     return;
                 }
                 tracing::error!(task = name, "a background task ended unexpectedly and is started again");
-                restarted();
+                metrics.record_task_restart(name);
             }
         });
     }
@@ -104,10 +105,13 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
+    use prometheus_client::encoding::text::encode;
+    use prometheus_client::registry::Registry;
+
     use super::*;
 
     fn supervisor() -> Supervisor {
-        Supervisor::new(CancellationToken::new(), TaskTracker::new())
+        Supervisor::new(CancellationToken::new(), TaskTracker::new(), Metrics::new())
     }
 
     #[tokio::test]
@@ -138,11 +142,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn another_task_that_panics_is_started_again_and_counted_until_shutdown() {
-        let (supervisor, starts, restarts) =
-            (supervisor(), Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
-        let (started, restarted, stop) = (Arc::clone(&starts), Arc::clone(&restarts), supervisor.stop.clone());
-        let start = move || {
-            let (count, stop) = (started.fetch_add(1, Ordering::Relaxed) + 1, stop.clone());
+        let (supervisor, starts) = (supervisor(), Arc::new(AtomicUsize::new(0)));
+        let started = Arc::clone(&starts);
+        supervisor.spawn_restarting("first", move |stop| {
+            let count = started.fetch_add(1, Ordering::Relaxed) + 1;
             async move {
                 match count {
                     1 => panic!("planted"),
@@ -150,13 +153,14 @@ mod tests {
                     _ => stop.cancel(),
                 }
             }
-        };
-        supervisor.spawn_restarting("first", start, move || {
-            restarted.fetch_add(1, Ordering::Relaxed);
         });
         supervisor.tasks.close();
         supervisor.tasks.wait().await;
-        assert_eq!((starts.load(Ordering::Relaxed), restarts.load(Ordering::Relaxed)), (3, 2));
+        assert_eq!(starts.load(Ordering::Relaxed), 3);
+        let (mut registry, mut metrics) = (Registry::default(), String::new());
+        supervisor.metrics.register(&mut registry);
+        encode(&mut metrics, &registry).unwrap();
+        assert!(metrics.contains("task_restarts_total{task=\"first\"} 2"), "{metrics}");
         assert!(supervisor.failed().now_or_never().is_none());
     }
 }

@@ -3,6 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use rsa::pkcs8::der::asn1::{AnyRef, GeneralizedTime, UtcTime};
+use rsa::pkcs8::der::{self, Decode, Reader, SliceReader, Tag};
 use rustls::client::verify_server_name;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
@@ -11,15 +13,18 @@ use rustls::server::ParsedCertificate;
 use rustls::sign::CertifiedKey;
 use rustls::{Error, InconsistentKeys};
 
-use super::validity::Validity;
 use crate::config::{CertificateFiles, InvalidSettings};
 use crate::domain::time::Timestamp;
 
 #[derive(Debug)]
 pub struct SiteCertificate {
     key: Arc<CertifiedKey>,
-    validity: Validity,
+    /// The first and the last moment at which it is valid.
+    validity: (Timestamp, Timestamp),
 }
+
+/// A certificate that is renewed in time has more than this part of its lifetime left.
+const RENEWAL_FRACTION: u32 = 4;
 
 /// Why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -62,8 +67,7 @@ impl SiteCertificate {
         let chain = CertificateDer::pem_slice_iter(chain).collect::<Result<Vec<_>, _>>();
         let chain = chain.map_err(|error| InvalidCertificate::Unreadable(error.to_string()))?;
         let first = chain.first().ok_or(InvalidCertificate::NoCertificate)?;
-        let validity =
-            Validity::read(first).ok_or_else(|| InvalidCertificate::Unreadable("it has no validity".to_owned()))?;
+        let validity = validity(first).map_err(|_| InvalidCertificate::Unreadable("it has no validity".to_owned()))?;
         ParsedCertificate::try_from(first).map_err(|error| InvalidCertificate::Unreadable(error.to_string()))?;
         let key = PrivateKeyDer::from_pem_slice(key).map_err(|_| InvalidCertificate::NoKey)?;
         let key = CertifiedKey::from_der(chain, key, &ring::default_provider()).map_err(|error| match error {
@@ -86,14 +90,22 @@ impl SiteCertificate {
         self.key.cert == other.key.cert
     }
 
-    /// The last moment at which it is valid.
-    pub const fn expires(&self) -> Timestamp {
-        self.validity.not_after
+    pub const fn begins(&self) -> Timestamp {
+        self.validity.0
     }
 
-    /// The first moment at which it is valid.
-    pub const fn begins(&self) -> Timestamp {
-        self.validity.not_before
+    pub const fn expires(&self) -> Timestamp {
+        self.validity.1
+    }
+
+    /// When the next one is to be ordered: after two thirds of the lifetime.
+    pub fn renewal(&self) -> Timestamp {
+        self.begins().after(self.begins().until(self.expires()) * 2 / 3)
+    }
+
+    /// Whether it should have been renewed.
+    pub fn is_renewal_overdue(&self, now: Timestamp) -> bool {
+        self.expires().before(self.begins().until(self.expires()) / RENEWAL_FRACTION) < now
     }
 
     pub(super) fn certified_key(&self) -> Arc<CertifiedKey> {
@@ -101,8 +113,32 @@ impl SiteCertificate {
     }
 }
 
+/// Reads from when until when a certificate is valid (RFC 5280, section 4.1): rustls does not say when one's own expires.
+fn validity(certificate: &[u8]) -> der::Result<(Timestamp, Timestamp)> {
+    let certificate = AnyRef::from_der(certificate)?;
+    let signed = AnyRef::decode(&mut SliceReader::new(certificate.value())?)?;
+    let mut fields = SliceReader::new(signed.value())?;
+    if fields.peek_tag()?.is_context_specific() {
+        let _version = AnyRef::decode(&mut fields)?;
+    }
+    for _serial_number_and_algorithm_and_issuer in 0..3 {
+        AnyRef::decode(&mut fields)?;
+    }
+    fields.sequence(|times| Ok((time(times)?, time(times)?)))
+}
+
+fn time<'a>(times: &mut impl Reader<'a>) -> der::Result<Timestamp> {
+    let since_1970 = match times.peek_tag()? {
+        Tag::UtcTime => UtcTime::decode(times)?.to_unix_duration(),
+        _ => GeneralizedTime::decode(times)?.to_unix_duration(),
+    };
+    Ok(Timestamp::from_unix_millis(0).after(since_1970))
+}
+
 #[cfg(test)]
 mod tests {
+    use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+
     use super::*;
 
     fn issue(names: &[&str]) -> (String, String) {
@@ -135,6 +171,28 @@ mod tests {
         ] {
             let why = SiteCertificate::from_pem(chain.as_bytes(), key.as_bytes()).unwrap_err().to_string();
             assert!(why.contains(reason), "{why}");
+        }
+    }
+
+    #[test]
+    fn the_days_of_a_certificate_are_read_in_both_encodings() {
+        for (from, to) in [((2026, 11, 16), (2027, 2, 14)), ((1999, 12, 31), (2051, 1, 2))] {
+            let mut params = CertificateParams::new(vec!["troupe.example".to_owned()]).unwrap();
+            params.not_before = date_time_ymd(from.0, from.1, from.2);
+            params.not_after = date_time_ymd(to.0, to.1, to.2);
+            let certificate = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
+            let (begins, expires) = validity(certificate.der()).unwrap();
+            let date = |(year, month, day)| format!("{year:04}-{month:02}-{day:02}");
+            assert_eq!([begins.date(), expires.date()], [date(from), date(to)]);
+        }
+    }
+
+    #[test]
+    fn a_certificate_that_was_cut_short_has_no_validity() {
+        let certified = rcgen::generate_simple_self_signed(vec!["a.example".to_owned()]).unwrap();
+        let certificate = certified.cert.der();
+        for length in 0..certificate.len() {
+            assert!(validity(&certificate[..length]).is_err(), "{length}");
         }
     }
 }

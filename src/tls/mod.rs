@@ -3,8 +3,7 @@
 //! Knows no listeners and no HTTP.
 
 mod certificate;
-mod slot;
-mod validity;
+mod status;
 
 pub use certificate::{InvalidCertificate, SiteCertificate};
-pub use slot::{CertificateSlot, SlotState, server_config};
+pub use status::{CertificateState, CertificateStatus};

@@ -39,5 +39,6 @@ pub use app::App;
 pub use axum::Router;
 pub use built_site::try_build;
 pub use limits::ClientSlot;
+pub(crate) use metrics::Metrics;
 pub use pipeline::{handle, refuse_in_flight, router};
 pub use redirect::redirect_to_https;

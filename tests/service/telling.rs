@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::time::Duration;
 
-use porchlight::actions::{Alerts, CertificateStatus, ImageStore, NewestImage, OutboxSender, ReleaseCatalog, SendStep};
+use porchlight::actions::{Alerts, ImageStore, NewestImage, OutboxSender, ReleaseCatalog, SendStep};
 use porchlight::domain::base_url::BaseUrl;
 use porchlight::domain::mailbox::Mailbox;
 use porchlight::domain::relay::Relay;
 use porchlight::domain::time::Timestamp;
 use porchlight::mail::{MailAddress, Mailer};
 use porchlight::store::{Database as StoredIn, Store};
-use porchlight::tls::SiteCertificate;
+use porchlight::tls::{CertificateState, CertificateStatus, SiteCertificate};
 use serde_json::json;
 
 use crate::harness::{Database, MailServer, Program, ReceivedMail, Service, SmallDisk, each_migrated_database};
@@ -19,13 +19,20 @@ use crate::releases::live;
 const DAY: Duration = Duration::from_hours(24);
 const HOUR: Duration = Duration::from_hours(1);
 
-fn valid(begins: Timestamp, expires: Timestamp) -> SiteCertificate {
+/// There is no newer certificate, for this reason.
+fn failed(why: &str) -> CertificateState {
+    CertificateState { certificate: None, failure: Some(why.to_owned()) }
+}
+
+fn valid(begins: Timestamp, expires: Timestamp) -> CertificateState {
     let time = |at: Timestamp| rcgen::date_time_ymd(1970, 1, 1) + Timestamp::from_unix_millis(0).until(at);
     let mut params = rcgen::CertificateParams::new(vec!["troupe.example".to_owned()]).expect("a name");
     (params.not_before, params.not_after) = (time(begins), time(expires));
     let key = rcgen::KeyPair::generate().expect("a key");
     let certificate = params.self_signed(&key).expect("a certificate");
-    SiteCertificate::from_pem(certificate.pem().as_bytes(), key.serialize_pem().as_bytes()).expect("a certificate")
+    SiteCertificate::from_pem(certificate.pem().as_bytes(), key.serialize_pem().as_bytes())
+        .expect("a certificate")
+        .into()
 }
 
 /// An instance of the service, whose steps the test runs.
@@ -146,7 +153,8 @@ async fn one_mail_a_day_lists_everything_that_needs_a_hand() {
         database.execute(&letter).await;
         std::fs::remove_file(service.releases_dir().join("Troupe-1.4.0.dmg")).expect("a file");
         let certificate = one.alerts.certificate.as_ref().expect("a certificate");
-        certificate.in_use(valid(now.before(DAY * 85), now.after(DAY * 5)), Some("the authority is away".to_owned()));
+        let failure = Some("the authority is away".to_owned());
+        certificate.update(CertificateState { failure, ..valid(now.before(DAY * 85), now.after(DAY * 5)) });
 
         assert_eq!(one.step().await, 7);
         let mail = server.next_mail().await;
@@ -189,7 +197,8 @@ async fn a_day_on_which_nothing_is_wrong_has_no_mail() {
         let certificate = instance.alerts.certificate.as_ref().expect("a certificate");
         let now = service.clock.now();
         // An order that failed is repeated for weeks before that matters.
-        certificate.in_use(valid(now.before(DAY * 79), now.after(DAY * 11)), Some("the authority is away".to_owned()));
+        let failure = Some("the authority is away".to_owned());
+        certificate.update(CertificateState { failure, ..valid(now.before(DAY * 79), now.after(DAY * 11)) });
         back_up(service, "first");
         service.post("/api/contact", &json!({ "email": "ada@example.com", "message": "New." })).await.expect_ok();
         service.clock.advance(Duration::from_mins(59));
@@ -198,14 +207,14 @@ async fn a_day_on_which_nothing_is_wrong_has_no_mail() {
         service.clock.advance(DAY);
         // One that lasts six days is never valid for ten.
         let now = service.clock.now();
-        certificate.in_use(valid(now.before(DAY * 4), now.after(DAY * 2)), None);
+        certificate.update(valid(now.before(DAY * 4), now.after(DAY * 2)));
         assert_eq!(instance.step().await, 0);
         assert!(alerts(server).await.is_empty());
 
-        certificate.in_use(valid(now.before(DAY * 80), now.after(DAY * 9 + HOUR * 23)), None);
+        certificate.update(valid(now.before(DAY * 80), now.after(DAY * 9 + HOUR * 23)));
         assert_eq!(instance.step().await, 1, "ten days before its end");
         service.clock.advance(DAY);
-        certificate.failed("the file is damaged".to_owned());
+        certificate.update(failed("the file is damaged"));
         assert_eq!(instance.step().await, 1);
         let mails = alerts(server).await;
         assert!(mails[1].text.contains("; the file is damaged."), "{}", mails[1].text);
@@ -221,7 +230,7 @@ async fn a_site_that_has_published_nothing_is_not_in_trouble() {
         let service = Service::start(live(), database).await;
         let instance = instance(&service, &server);
         assert_eq!(instance.step().await, 0);
-        instance.alerts.certificate.as_ref().unwrap().failed("the authority refused it".to_owned());
+        instance.alerts.certificate.as_ref().unwrap().update(failed("the authority refused it"));
         assert_eq!(instance.step().await, 1, "a certificate that never came");
         let mail = server.next_mail().await;
         assert!(mail.text.contains("The authority refused it."), "{}", mail.text);
@@ -234,7 +243,7 @@ async fn a_site_that_has_published_nothing_is_not_in_trouble() {
 async fn a_mail_that_was_refused_or_may_have_arrived_is_sent_again() {
     on_each_database(async |service, server| {
         let instance = instance(service, server);
-        instance.alerts.certificate.as_ref().unwrap().failed("there is none".to_owned());
+        instance.alerts.certificate.as_ref().unwrap().update(failed("there is none"));
         let failing = async || matches!(instance.send().await, SendStep::Failed(_));
         assert_eq!(instance.alerts.step().await.expect("a database that answers"), 1);
         for refusal in ["reply sender 451 later", "reply recipient 550 who is that", "reply content 554 no"] {

@@ -185,8 +185,8 @@ async fn it_was_not_me_outlasts_a_later_opt_in() {
 
         let store = store(service);
         let ada = address("Ada@Example.com");
-        assert!(actions::unsuppress(&store, &ada).await.expect("to be done"));
-        assert!(!actions::unsuppress(&store, &ada).await.expect("to be done"));
+        assert!(store.unsuppress(&ada).await.expect("to be done"));
+        assert!(!store.unsuppress(&ada).await.expect("to be done"));
         store.close().await;
         assert_eq!(mailed(service).await, ["ada@example.com"], "she opted in since, and the makers allow it");
     })
@@ -202,7 +202,7 @@ async fn an_address_may_be_suppressed_before_anybody_enters_it() {
             [("ada@example.com", SuppressionReason::Makers), ("bob@example.com", SuppressionReason::NoMailbox)]
         {
             for _ in 0..2 {
-                actions::suppress(&store, &address(email), why, now).await.expect("to be done");
+                store.suppress(&address(email), why, now).await.expect("to be done");
             }
             download(service, email, true).await;
         }

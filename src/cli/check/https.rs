@@ -1,11 +1,12 @@
 //! Checks whether browsers trust the certificate of the site.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
 
 use super::{Finding, PROBE_TIMEOUT, failed, note, ok};
-use crate::actions::{CertificateOrders, is_renewal_overdue};
+use crate::actions::CertificateOrders;
 use crate::cli::base_url;
 use crate::clock::Clock;
 use crate::config::{CertificateSource, Settings};
@@ -23,7 +24,7 @@ pub(super) async fn check_certificate(settings: &Settings, store: Option<&Store>
     let hosts = settings.host_names(&base_url(settings));
     let (from, certificate) = match &settings.tls.as_ref()?.certificate {
         CertificateSource::Files(files) => match SiteCertificate::read(files, &hosts) {
-            Ok(certificate) => (files.chain.display().to_string(), certificate),
+            Ok(certificate) => (files.chain.display().to_string(), Arc::new(certificate)),
             Err(failure) => return Some(failed(failure)),
         },
         CertificateSource::Acme(acme) => {
@@ -46,7 +47,7 @@ pub(super) async fn check_certificate(settings: &Settings, store: Option<&Store>
     let expires = certificate.expires();
     Some(if expires < now {
         failed(format!("The certificate from {from} expired on {}.", expires.date()))
-    } else if is_renewal_overdue(&certificate, now) {
+    } else if certificate.is_renewal_overdue(now) {
         note(format!("The certificate from {from} expires on {}. Renew it before that.", expires.date()))
     } else {
         ok(format!("from {from}, valid until {}", expires.date()))

@@ -17,9 +17,10 @@ use super::app::App;
 use super::headers;
 use super::log::{method_name, micros};
 use super::response::{catch_panic_in, method_not_allowed, text_response};
-use crate::actions::{CertificateStatus, readiness};
+use crate::actions::readiness;
 use crate::config::test_panic;
 use crate::site::Content;
+use crate::tls::CertificateStatus;
 
 pub use auth::OpsAuth;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use porchlight::actions::{self, LetterSender, LetterStep};
+use porchlight::actions::{LetterSender, LetterStep};
 use porchlight::domain::base_url::BaseUrl;
 use porchlight::domain::letter::Letter;
 use porchlight::domain::mailbox::Mailbox;
@@ -91,11 +91,11 @@ async fn happen(service: &Service, store: &Store, email: &str, event: Event, per
             (person.opted_in, person.suppressed) = (false, true);
         }
         Event::Suppress => {
-            actions::suppress(store, &address(email), SuppressionReason::Makers, now).await.expect("to be done");
+            store.suppress(&address(email), SuppressionReason::Makers, now).await.expect("to be done");
             person.suppressed = true;
         }
         Event::Unsuppress => {
-            let was = actions::unsuppress(store, &address(email)).await.expect("to be done");
+            let was = store.unsuppress(&address(email)).await.expect("to be done");
             assert_eq!(was, person.suppressed);
             person.suppressed = false;
         }

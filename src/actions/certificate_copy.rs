@@ -1,5 +1,4 @@
-//! What is known of the site's own certificate, and a copy of it in a file, so that an instance starts with https while its
-//! database server is unavailable.
+//! A copy of the certificate in a file, so that an instance starts with https while its database server is unavailable.
 //!
 //! The copy has the chain and the private key, never the account at the authority. It is read only at a start, and deleted if the
 //! settings that it was ordered for have changed. Backups do not contain it.
@@ -7,15 +6,13 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use tempfile::NamedTempFile;
 
-use crate::domain::limits::CERTIFICATE_NOTICE;
 use crate::domain::rate_limit::Hourly;
 use crate::domain::time::Timestamp;
 use crate::store::make_private_folder;
-use crate::tls::{CertificateSlot, SiteCertificate, SlotState};
+use crate::tls::SiteCertificate;
 
 #[derive(Debug)]
 pub(super) struct CertificateCopy {
@@ -87,66 +84,4 @@ impl CertificateCopy {
         file.persist(&self.path)?;
         Ok(())
     }
-}
-
-/// What is known of the site's own certificate, for `/readyz`, the dashboard and the mail to the makers. Cheap to clone; clones
-/// share one slot.
-#[derive(Clone, Debug, Default)]
-pub struct CertificateStatus(pub Arc<CertificateSlot>);
-
-/// A certificate that is renewed in time has more than this part of its lifetime left.
-const RENEWAL_FRACTION: u32 = 4;
-
-/// Whether the certificate should have been renewed.
-pub fn is_renewal_overdue(certificate: &SiteCertificate, now: Timestamp) -> bool {
-    let (begins, expires) = (certificate.begins(), certificate.expires());
-    expires.before(begins.until(expires) / RENEWAL_FRACTION) < now
-}
-
-impl CertificateStatus {
-    /// Uses the certificate from now on. `failure` is why there is no newer one.
-    pub fn in_use(&self, certificate: SiteCertificate, failure: Option<String>) {
-        self.0.change(|state| *state = SlotState { certificate: Some(Arc::new(certificate)), failure });
-    }
-
-    /// The one in use stays, because a newer one cannot be used.
-    pub fn failed(&self, failure: String) {
-        self.0.change(|state| state.failure = Some(failure));
-    }
-
-    pub fn expires(&self) -> Option<Timestamp> {
-        self.0.state().certificate.map(|certificate| certificate.expires())
-    }
-
-    /// Returns what is wrong with it now.
-    pub fn problem(&self, now: Timestamp) -> Option<String> {
-        let SlotState { certificate, failure } = self.0.state();
-        let Some(certificate) = certificate else {
-            return Some(failure.unwrap_or_else(|| "there is none yet".to_owned()));
-        };
-        if now < certificate.begins() {
-            return Some(format!("it is not valid before {}", certificate.begins().rfc3339()));
-        }
-        if certificate.expires() < now {
-            return Some(format!("it expired on {}{}", certificate.expires().date(), because(failure)));
-        }
-        failure
-    }
-
-    /// Returns what is wrong with it, if it needs a person: there is none because of a failure, or it is not
-    /// valid now, or it expires within [`CERTIFICATE_NOTICE`] and should have been renewed.
-    pub fn lasting_problem(&self, now: Timestamp) -> Option<String> {
-        let SlotState { certificate, failure } = self.0.state();
-        let Some(certificate) = certificate else { return failure };
-        let (begins, expires) = (certificate.begins(), certificate.expires());
-        if now < begins || expires < now {
-            return self.problem(now);
-        }
-        let is_close = now.until(expires) < CERTIFICATE_NOTICE && is_renewal_overdue(&certificate, now);
-        is_close.then(|| format!("it expires on {}{}", expires.date(), because(failure)))
-    }
-}
-
-fn because(failure: Option<String>) -> String {
-    failure.map(|failure| format!("; {failure}")).unwrap_or_default()
 }
