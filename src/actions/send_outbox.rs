@@ -113,7 +113,7 @@ impl OutboxSender {
                     Ok(next) => next,
                     Err(failure) => return Ok(SendStep::Failed(failure)),
                 },
-                next => next,
+                next @ Next::Send(_) => next,
             };
             let leased = match next {
                 Next::Send(leased) => leased,
@@ -141,7 +141,7 @@ impl OutboxSender {
         }
         match self.next_messages(now).await? {
             Next::WaitUntil(due) => Ok(Next::WaitUntil(due.into_iter().chain(alert_due).min())),
-            next => Ok(next),
+            next @ Next::Send(_) => Ok(next),
         }
     }
 
