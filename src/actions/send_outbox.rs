@@ -117,7 +117,7 @@ impl OutboxSender {
                     Next::WaitUntil(also_due) => Next::WaitUntil(due.into_iter().chain(also_due).min()),
                     next => next,
                 },
-                next @ Next::Send(_) => next,
+                next => next,
             };
             let leased = match next {
                 Next::Send(leased) => leased,
@@ -146,7 +146,7 @@ impl OutboxSender {
         }
         match self.next_messages(now).await? {
             Next::WaitUntil(due) => Ok(Next::WaitUntil(due.into_iter().chain(alert_due).min())),
-            next @ Next::Send(_) => Ok(next),
+            next => Ok(next),
         }
     }
 
