@@ -101,14 +101,18 @@ class TwoPrograms:
                 self._expect_newest(instance, version, image.read_bytes())
         self.site.command(other, "release", "withdraw", version, "--yes")
         for instance in instances:
-            latest = instance.get("/releases/latest/Troupe.dmg").headers.get("location", "")
-            expect(latest.endswith(f"/releases/Troupe-{self.releases}.0.0.dmg"), f"{instance.name}: latest is {latest}")
+            self._wait_for_newest(instance, f"{self.releases}.0.0")
+
+    def _wait_for_newest(self, instance, version):
+        """An instance reads the releases twice a second."""
+        def is_newest():
+            latest = instance.get("/releases/latest/Troupe.dmg")
+            return latest.status == 302 and latest.headers.get("location", "").endswith(f"/releases/Troupe-{version}.dmg")
+        wait_until(f"{version} is the newest at {instance.name}", is_newest)
 
     def _expect_newest(self, instance, version, image):
-        latest = instance.get("/releases/latest/Troupe.dmg")
-        location = latest.headers.get("location", "")
-        expect(latest.status == 302 and location.endswith(f"/releases/Troupe-{version}.dmg"), f"{instance.name}: latest: {latest}")
-        expect(instance.get(location.removeprefix(f"https://{HOST}")).body == image, f"{instance.name}: another image")
+        self._wait_for_newest(instance, version)
+        expect(instance.get(f"/releases/Troupe-{version}.dmg").body == image, f"{instance.name}: another image")
 
     def commands(self, program):
         """Every command that reads shows what both programs have stored."""
