@@ -1,7 +1,8 @@
-//! How many writes a batch may hold, and how long a batch takes. Both are learned from recent batches.
+//! How many writes a batch may hold, and how long writes take. Both are learned from recent batches.
 //!
-//! A single slow batch says little: it may have waited for a lock or for a busy disk. So what counts is the faster one of
-//! the last two.
+//! A batch takes a fixed time, such as that of a sync, and a time for each write. The fixed time is that of the fastest batch,
+//! and the larger one of the last two batches tells the rest: a single slow one says little, because it may have waited for a
+//! lock.
 
 use std::time::Duration;
 
@@ -20,16 +21,17 @@ const FIRST_LIMIT: usize = 64;
 #[derive(Debug)]
 pub(super) struct Pace {
     limit: usize,
-    /// How long the last two batches took.
-    last: Duration,
-    before_last: Duration,
+    /// The number of writes of the last two batches, and how long they took.
+    last_two: [(usize, Duration); 2],
+    /// How long the fastest batch took. It grows slowly, so that it follows a database that has become slower.
+    fixed: Duration,
     /// When the batch in flight was begun.
     begun: Option<Instant>,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { limit: FIRST_LIMIT, last: Duration::ZERO, before_last: Duration::ZERO, begun: None }
+        Self { limit: FIRST_LIMIT, last_two: [(0, Duration::ZERO); 2], fixed: Duration::MAX, begun: None }
     }
 }
 
@@ -48,27 +50,30 @@ impl Pace {
         self.begun = None;
         let duration = now - began;
         if is_stored {
-            (self.before_last, self.last) = (self.last, duration);
+            self.last_two = [self.last_two[1], (writes, duration)];
+            self.fixed = duration.min(self.fixed.saturating_add(self.fixed / 100));
         }
         if !is_stored && duration > MAX_BATCH_DURATION {
             self.limit = (self.limit / 4).max(MIN_WRITES);
-        } else if self.usual_duration() > MAX_BATCH_DURATION {
+        } else if self.last_two.iter().all(|(_, duration)| *duration > MAX_BATCH_DURATION) {
             self.limit = (self.limit / 2).max(MIN_WRITES);
         } else if writes >= self.limit && duration <= MAX_BATCH_DURATION / 2 {
             self.limit = (self.limit * 2).min(MAX_WRITES);
         }
     }
 
-    fn usual_duration(&self) -> Duration {
-        self.last.min(self.before_last)
-    }
-
     /// Estimates how long it takes to store these writes. A batch takes at least as long as the one in flight has taken
     /// already.
     pub(super) fn expected_duration(&self, writes: usize, now: Instant) -> Duration {
-        let batches = u32::try_from(writes.div_ceil(self.limit)).unwrap_or(u32::MAX);
+        let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let batches = number(writes.div_ceil(self.limit));
         let in_flight = self.begun.map_or(Duration::ZERO, |begun| now - begun);
-        self.usual_duration().max(in_flight).saturating_mul(batches)
+        let [one, other] = self.last_two;
+        let (stored, duration) = one.max(other);
+        let fixed = self.fixed.min(duration);
+        let of_writes = duration.saturating_sub(fixed).saturating_mul(number(writes)) / number(stored.max(1));
+        let learned = fixed.saturating_mul(batches).saturating_add(of_writes);
+        learned.max(in_flight.saturating_mul(batches))
     }
 }
 
@@ -121,6 +126,17 @@ mod tests {
         let began = Instant::now();
         pace.end(began, began + millis(1500), 3, true);
         assert_eq!((pace.limit(), pace.expected_duration(1024, began)), (MAX_WRITES, millis(5)));
+    }
+
+    #[test]
+    fn small_batches_tell_how_long_large_ones_take() {
+        let mut pace = Pace::default();
+        let began = Instant::now();
+        for writes in [1, 8, 3, 8] {
+            pace.end(began, began + millis(5 + 20 * writes), writes, true);
+        }
+        let expected = pace.expected_duration(96, began);
+        assert!((millis(1300)..millis(2100)).contains(&expected), "{expected:?}");
     }
 
     #[test]
