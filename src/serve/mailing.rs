@@ -37,13 +37,17 @@ pub(super) fn outbox_sender(
     let Some(mail) = &settings.mail else { return Ok(None) };
     let to = MailAddress::from_mailbox(&mail.contact_to);
     let to = to.map_err(|why| InvalidSettings::new("contact_to", why))?;
-    let templates = MailTemplates::read(content, base_url.clone(), None)?;
-    let confirmations = ConfirmationTexts { templates, base_url: base_url.clone() };
+    let confirmations = if settings.confirm_updates {
+        let templates = MailTemplates::read(content, base_url.clone(), None)?;
+        Some(ConfirmationTexts { templates, base_url: base_url.clone() })
+    } else {
+        None
+    };
     Ok(Some(OutboxSender {
         store: store.clone(),
         mailer: Mailer::from_settings(mail)?,
         to,
-        confirmations: settings.confirm_updates.then_some(confirmations),
+        confirmations,
         clock: clock.clone(),
     }))
 }
