@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::InvalidSettings;
-use super::text::Texts;
+use super::text::{Texts, both, missing};
 use crate::domain::bounce::BounceAddress;
 use crate::domain::dkim::DkimSelector;
 use crate::domain::mailbox::Mailbox;
@@ -34,26 +34,17 @@ impl MailSettings {
         let from = texts.parse("mail_from", Mailbox::parse)?;
         let contact_to = texts.parse("contact_to", Mailbox::parse)?;
         let bounce_address = texts.parse("bounce_address", BounceAddress::parse)?;
-        let dkim = match (texts.parse("dkim_selector", DkimSelector::parse)?, texts.take("dkim_key")) {
-            (None, None) => None,
-            (Some(selector), Some(key)) => Some(DkimSettings { selector, key: key.into() }),
-            (None, Some(_)) => return Err(missing("dkim_selector", "dkim_key")()),
-            (Some(_), None) => return Err(missing("dkim_key", "dkim_selector")()),
-        };
+        let selector = texts.parse("dkim_selector", DkimSelector::parse)?;
+        let dkim = both(("dkim_selector", selector), ("dkim_key", texts.take("dkim_key")))?;
         let Some(relay) = relay else {
-            return if confirm_updates { Err(missing("smtp_url", "confirm_updates")()) } else { Ok(None) };
+            return if confirm_updates { Err(missing("smtp_url", "confirm_updates")) } else { Ok(None) };
         };
         Ok(Some(Self {
             relay,
-            from: from.ok_or_else(missing("mail_from", "smtp_url"))?,
-            contact_to: contact_to.ok_or_else(missing("contact_to", "smtp_url"))?,
+            from: from.ok_or_else(|| missing("mail_from", "smtp_url"))?,
+            contact_to: contact_to.ok_or_else(|| missing("contact_to", "smtp_url"))?,
             bounce_address,
-            dkim,
+            dkim: dkim.map(|(selector, key)| DkimSettings { selector, key: key.into() }),
         }))
     }
-}
-
-/// The error of a setting that another one needs.
-fn missing(name: &'static str, needed_by: &'static str) -> impl FnOnce() -> InvalidSettings {
-    move || InvalidSettings::new(name, format!("it is missing, but `{needed_by}` needs it"))
 }

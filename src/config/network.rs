@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use super::text::Texts;
+use super::text::{Texts, both};
 use super::{InvalidSettings, Secret};
 use crate::domain::client::{TrustedProxies, parse_header_name, parse_networks};
 use crate::domain::limits::MIN_OPS_TOKEN_CHARS;
@@ -59,17 +59,10 @@ pub struct ClientSettings {
 
 impl ClientSettings {
     pub(super) fn parse(texts: &mut Texts) -> Result<Self, InvalidSettings> {
-        const HEADER: &str = "client_ip_header";
-        const NETWORKS: &str = "trusted_proxies";
-        let missing = |name, other| {
-            InvalidSettings::new(name, format!("it is missing, but `{other}` needs it; set both or neither"))
-        };
-        let proxies = match (texts.parse(HEADER, parse_header_name)?, texts.parse(NETWORKS, parse_networks)?) {
-            (Some(header), Some(networks)) => Some(TrustedProxies::new(header, networks)),
-            (None, None) => None,
-            (Some(_), None) => return Err(missing(NETWORKS, HEADER)),
-            (None, Some(_)) => return Err(missing(HEADER, NETWORKS)),
-        };
+        let header = texts.parse("client_ip_header", parse_header_name)?;
+        let networks = texts.parse("trusted_proxies", parse_networks)?;
+        let proxies = both(("client_ip_header", header), ("trusted_proxies", networks))?;
+        let proxies = proxies.map(|(header, networks)| TrustedProxies::new(header, networks));
         Ok(Self { proxies, limits: texts.switch("client_limits")? })
     }
 }

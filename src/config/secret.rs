@@ -86,32 +86,25 @@ fn without_password(url: &str) -> Option<String> {
 
 /// Returns a warning for each secret that other users of this machine can read.
 pub(super) fn exposed_secrets(settings: &BTreeMap<String, ResolvedSetting>) -> Vec<String> {
-    let secrets = settings.iter().filter(|(name, setting)| contains_secret(name, &setting.value));
-    let secrets = secrets.filter_map(|(name, setting)| warning(name, &setting.origin));
-    let key_files = settings.iter().filter(|(name, _)| KEY_FILES.contains(&name.as_str()));
-    let key_files = key_files.filter_map(|(name, setting)| key_warning(name, Path::new(&setting.value)));
-    secrets.chain(key_files).collect()
+    settings.iter().filter_map(|(name, setting)| exposure(name, setting)).collect()
 }
 
-fn key_warning(name: &str, path: &Path) -> Option<String> {
-    is_readable_by_others(path).then(|| {
-        format!("Every user of this machine can read the key `{name}` in {0}. Run `chmod o= {0}`.", path.display())
-    })
-}
-
-fn warning(name: &str, origin: &Origin) -> Option<String> {
-    match origin {
-        Origin::Flag(flag) => Some(format!(
-            "`{flag}` contains a secret, and `ps` shows it to every user of this machine. Put it in a file, and set \
-             {} to the path of that file.",
-            secret_file_variable(name)
-        )),
-        Origin::File(path) | Origin::SecretFile { path, .. } if is_readable_by_others(path) => Some(format!(
-            "Every user of this machine can read the secret `{name}` in {0}. Run `chmod o= {0}`.",
-            path.display()
-        )),
-        _ => None,
-    }
+fn exposure(name: &str, ResolvedSetting { value, origin }: &ResolvedSetting) -> Option<String> {
+    let file = match origin {
+        _ if KEY_FILES.contains(&name) => Path::new(value),
+        _ if !contains_secret(name, value) => return None,
+        Origin::Flag(flag) => {
+            return Some(format!(
+                "`{flag}` contains a secret, and `ps` shows it to every user of this machine. Put it in a file, and set \
+                 {} to the path of that file.",
+                secret_file_variable(name)
+            ));
+        }
+        Origin::File(path) | Origin::SecretFile { path, .. } => path,
+        Origin::Variable(_) => return None,
+    };
+    let warning = "Every user of this machine can read the secret";
+    is_readable_by_others(file).then(|| format!("{warning} `{name}` in {0}. Run `chmod o= {0}`.", file.display()))
 }
 
 /// The variable that names a file with the value of this setting.

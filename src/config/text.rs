@@ -69,6 +69,24 @@ pub(super) fn switch_text(setting: &str, value: bool) -> Option<&'static str> {
     Some(if value { switch.on } else { switch.off })
 }
 
+/// Two settings that are set together, or not at all.
+pub(super) fn both<A, B>(
+    (first, a): (&str, Option<A>),
+    (second, b): (&str, Option<B>),
+) -> Result<Option<(A, B)>, InvalidSettings> {
+    match (a, b) {
+        (Some(a), Some(b)) => Ok(Some((a, b))),
+        (None, None) => Ok(None),
+        (Some(_), None) => Err(missing(second, first)),
+        (None, Some(_)) => Err(missing(first, second)),
+    }
+}
+
+/// The error of a setting that another one needs.
+pub(super) fn missing(setting: &str, needed_by: &str) -> InvalidSettings {
+    InvalidSettings::new(setting, format!("it is missing, but `{needed_by}` needs it"))
+}
+
 /// Parses a list whose items are separated by commas.
 pub(super) fn parse_list<T, E>(text: &str, parse: impl Fn(&str) -> Result<T, E>) -> Result<Vec<T>, E> {
     text.split(',').map(str::trim).filter(|item| !item.is_empty()).map(parse).collect()

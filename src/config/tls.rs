@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use super::InvalidSettings;
-use super::text::{Texts, parse_addresses, parse_list};
+use super::text::{Texts, both, missing, parse_addresses, parse_list};
 use crate::domain::base_url::{BaseUrl, parse_web_url};
 use crate::domain::email::EmailAddress;
 use crate::domain::host_name::HostName;
@@ -101,12 +101,8 @@ fn default_redirect(listen: &[SocketAddr]) -> Vec<SocketAddr> {
 
 impl CertificateFiles {
     fn parse(texts: &mut Texts) -> Result<Option<Self>, InvalidSettings> {
-        match (texts.take("tls_cert"), texts.take("tls_key")) {
-            (Some(chain), Some(key)) => Ok(Some(Self { chain: chain.into(), key: key.into() })),
-            (Some(_), None) => Err(InvalidSettings::new("tls_cert", "it needs `tls_key` as well")),
-            (None, Some(_)) => Err(InvalidSettings::new("tls_key", "it needs `tls_cert` as well")),
-            (None, None) => Ok(None),
-        }
+        let files = both(("tls_cert", texts.take("tls_cert")), ("tls_key", texts.take("tls_key")))?;
+        Ok(files.map(|(chain, key)| Self { chain: chain.into(), key: key.into() }))
     }
 }
 
@@ -122,7 +118,7 @@ impl AcmeSettings {
         let Some(email) = email else {
             let unused = [("acme_directory", directory.is_some()), ("acme_ca_file", ca_file.is_some())];
             return match unused.into_iter().find(|(_, is_set)| *is_set) {
-                Some((name, _)) => Err(InvalidSettings::new(name, "it needs `acme_email` as well")),
+                Some((name, _)) => Err(missing("acme_email", name)),
                 None => Ok(None),
             };
         };

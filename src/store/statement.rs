@@ -5,9 +5,9 @@
 
 use std::borrow::Cow;
 
-use futures_util::stream::TryStreamExt;
-use sqlx::postgres::{PgArguments, PgRow};
-use sqlx::sqlite::{SqliteArguments, SqlitePool, SqliteRow};
+use futures_util::stream::{BoxStream, TryStreamExt};
+use sqlx::postgres::{PgArguments, PgQueryResult, PgRow};
+use sqlx::sqlite::{SqliteArguments, SqlitePool, SqliteQueryResult, SqliteRow};
 use sqlx::{Arguments, AssertSqlSafe, Either, Executor, FromRow, Postgres, SqlSafeStr, SqlStr, Sqlite};
 use uuid::Uuid;
 
@@ -305,15 +305,8 @@ async fn run_sqlite<'c>(
     text: SqlStr,
     arguments: SqliteArguments,
 ) -> Result<Rows, sqlx::Error> {
-    let mut parts = executor.fetch_many(sqlx::query_with(text, arguments));
-    let mut rows = Rows::default();
-    while let Some(part) = parts.try_next().await? {
-        match part {
-            Either::Left(result) => rows.affected += result.rows_affected(),
-            Either::Right(row) => rows.rows.push(Row::Sqlite(row)),
-        }
-    }
-    Ok(rows)
+    let parts = executor.fetch_many(sqlx::query_with(text, arguments));
+    collect(parts, SqliteQueryResult::rows_affected, Row::Sqlite).await
 }
 
 pub(super) async fn run_postgres<'c>(
@@ -322,12 +315,21 @@ pub(super) async fn run_postgres<'c>(
     arguments: PgArguments,
     is_named: bool,
 ) -> Result<Rows, sqlx::Error> {
-    let mut parts = executor.fetch_many(sqlx::query_with(text, arguments).persistent(is_named));
+    let parts = executor.fetch_many(sqlx::query_with(text, arguments).persistent(is_named));
+    collect(parts, PgQueryResult::rows_affected, Row::Postgres).await
+}
+
+/// `parts` are rows, and for each statement at last a result that says how many rows it changed.
+async fn collect<T, R>(
+    mut parts: BoxStream<'_, Result<Either<T, R>, sqlx::Error>>,
+    affected: fn(&T) -> u64,
+    row: fn(R) -> Row,
+) -> Result<Rows, sqlx::Error> {
     let mut rows = Rows::default();
     while let Some(part) = parts.try_next().await? {
         match part {
-            Either::Left(result) => rows.affected += result.rows_affected(),
-            Either::Right(row) => rows.rows.push(Row::Postgres(row)),
+            Either::Left(result) => rows.affected += affected(&result),
+            Either::Right(part) => rows.rows.push(row(part)),
         }
     }
     Ok(rows)

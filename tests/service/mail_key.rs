@@ -146,7 +146,7 @@ fn a_key_that_others_can_read_is_pointed_out_by_check() {
         let mut command = Program::command(folder.path(), &["check", "--name-server", "127.0.0.1:1"]);
         command.args(MAIL).args(key.arguments());
         let (_, output) = Program::run(command);
-        let warning = format!("Every user of this machine can read the key `dkim_key` in {}", key.path().display());
+        let warning = format!("Every user of this machine can read the secret `dkim_key` in {}", key.path().display());
         assert_eq!(output.contains(&warning), is_exposed, "{output}");
     }
 }

@@ -27,9 +27,6 @@ const IS_READ_ONLY: &str = "SHOW transaction_read_only";
 /// The timeline, which is the beginning of the name of the current WAL file. A server that is promoted begins a new one.
 const TIMELINE: &str = "SELECT substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)";
 
-/// The SQLSTATE `insufficient_privilege`.
-const NOT_ALLOWED: &str = "42501";
-
 /// The host to use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store) struct Choice {
@@ -171,12 +168,8 @@ async fn timeline_if_writable(connection: &mut PgConnection) -> Result<Option<St
     if !takes_writes(connection).await? {
         return Ok(None);
     }
-    match connection.fetch_one(TIMELINE).await {
-        Ok(row) => row.try_get(0),
-        // Some providers do not allow the question.
-        Err(sqlx::Error::Database(error)) if error.code().as_deref() == Some(NOT_ALLOWED) => Ok(Some(String::new())),
-        Err(error) => Err(error),
-    }
+    // Some providers do not allow the question.
+    Ok(Some(connection.fetch_one(TIMELINE).await.and_then(|row| row.try_get(0)).unwrap_or_default()))
 }
 
 /// Whether the server takes writes in this session.
