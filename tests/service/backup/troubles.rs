@@ -226,26 +226,6 @@ async fn an_image_whose_name_is_a_path_is_not_restored_and_everything_else_is() 
 }
 
 #[tokio::test]
-async fn a_backup_with_symbolic_links_or_pipes_is_not_restored() {
-    let (folder, backup) = some_backup().await;
-    for name in ["porchlight.db", "manifest.json", "releases", "releases/Troupe-1.4.0.dmg"] {
-        let (path, moved) = (backup.join(name), folder.path().join("moved"));
-        fs::rename(&path, &moved).unwrap();
-        std::os::unix::fs::symlink(&moved, &path).unwrap();
-        refused(restore(&backup, &Database::sqlite(), folder.path()), "is a symbolic link or not a regular file");
-        assert!(!folder.path().join("data").exists(), "{name}");
-        fs::remove_file(&path).unwrap();
-        fs::rename(&moved, &path).unwrap();
-    }
-    let pipe = backup.join("releases/pipe.dmg");
-    rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
-    refused(restore(&backup, &Database::sqlite(), folder.path()), "pipe.dmg is a symbolic link or not a regular file");
-    fs::remove_file(&pipe).unwrap();
-    let (code, output) = restore(&backup, &Database::sqlite(), folder.path());
-    assert_eq!(code, 0, "{output}");
-}
-
-#[tokio::test]
 async fn a_published_image_that_is_a_symbolic_link_is_backed_up_as_a_file() {
     let service = Service::start(live(), Database::migrated_sqlite().await).await;
     let image = service.publish("1.4.0");
