@@ -21,9 +21,6 @@ use crate::tls::CertificateStatus;
 
 /// The shortest time between two of these mails.
 const PERIOD: Duration = Duration::from_hours(24);
-/// A letter that was started longer ago and still has recipients that wait was interrupted.
-const MAX_LETTER_DURATION: Duration = Duration::from_hours(24);
-
 /// A confirmation mail that waits for longer is reported.
 const MAX_CONFIRMATION_DELAY: Duration = Duration::from_hours(24);
 
@@ -64,7 +61,6 @@ impl Alerts {
         troubles.extend(self.disk_troubles());
         troubles.extend(self.image_trouble().await);
         troubles.extend(self.mail_troubles(now).await?);
-        troubles.extend(self.letter_trouble(now).await?);
         troubles.extend(self.backup_trouble(now).await?);
         Ok(troubles)
     }
@@ -126,24 +122,6 @@ impl Alerts {
                     most 300 in an hour; a person whose mail failed can opt in again after 30 days.",
         });
         Ok(waiting.into_iter().chain(failed).chain(confirmations).collect())
-    }
-
-    /// In another month its recipients are those of another letter.
-    async fn letter_trouble(&self, now: Timestamp) -> Result<Option<Trouble>, StoreFailure> {
-        let Some(letter) = self.store.latest_letter().await? else { return Ok(None) };
-        let was_interrupted = letter.counts.waiting > 0
-            && letter.started_at.until(now) > MAX_LETTER_DURATION
-            && letter.started_at.month() == now.month();
-        Ok(was_interrupted.then(|| Trouble {
-            about: "Monthly letter",
-            problem: format!(
-                "The letter “{}” was started on {}, and {}.",
-                letter.subject,
-                letter.started_at.date(),
-                quantity(letter.counts.waiting, "recipient still waits for it", "recipients still wait for it")
-            ),
-            to_do: "`porchlight letter send` with the same file goes on where it stopped.",
-        }))
     }
 
     async fn backup_trouble(&self, now: Timestamp) -> Result<Option<Trouble>, StoreFailure> {

@@ -2,7 +2,7 @@
 //!
 //! The database file is renamed last. A folder without it is an interrupted backup.
 
-use std::fs::{self, File, FileType};
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
@@ -13,17 +13,6 @@ use crate::domain::release::{Release, Releases};
 use crate::domain::sha256::{Sha256, Sha256Hasher};
 use crate::domain::time::Timestamp;
 use crate::store::TableSummary;
-
-/// The progress of a backup, a restore or a move.
-#[derive(Clone, Copy, Debug)]
-pub enum Progress {
-    /// Rows of all tables together.
-    Rows { phase: &'static str, done: u64, total: u64 },
-    /// Bytes of all images together.
-    Bytes { phase: &'static str, done: u64, total: u64 },
-    /// A phase of unknown length.
-    Indeterminate { phase: &'static str },
-}
 
 #[derive(Clone, Debug)]
 pub(super) struct BackupFolder {
@@ -44,26 +33,6 @@ impl BackupFolder {
             manifest: folder.join("manifest.json"),
             images: folder.join("releases"),
         }
-    }
-
-    /// Returns something in the backup that is neither a file nor a folder, such as a symbolic link or a pipe. A backup is
-    /// written without any, and one that leads elsewhere would restore something else than was backed up.
-    pub fn find_special_file(&self) -> io::Result<Option<PathBuf>> {
-        for path in [&self.database, &self.manifest, &self.images] {
-            if file_type(path)?.is_some_and(is_special) {
-                return Ok(Some(path.clone()));
-            }
-        }
-        if !self.images.is_dir() {
-            return Ok(None);
-        }
-        for image in fs::read_dir(&self.images)? {
-            let image = image?;
-            if is_special(image.file_type()?) {
-                return Ok(Some(image.path()));
-            }
-        }
-        Ok(None)
     }
 
     /// When the backup was made, if its manifest says so.
@@ -125,6 +94,14 @@ pub(super) struct CopiedImages {
 }
 
 impl CopiedImages {
+    /// Nothing is copied yet. The image of a release whose row cannot be read never is.
+    pub fn of(releases: &Releases) -> Self {
+        let reason = "its row in the database is damaged";
+        let missing = releases.unreadable().iter();
+        let missing = missing.map(|version| (format!("the image of {version}"), reason.to_owned())).collect();
+        Self { images: Vec::new(), missing }
+    }
+
     pub fn add(&mut self, release: &Release, copied: Result<(), String>) {
         let file = release.file.to_string();
         match copied {
@@ -134,66 +111,51 @@ impl CopiedImages {
             Err(why) => self.missing.push((file, why)),
         }
     }
-}
 
-/// Copies images from one folder to another and verifies them.
-pub(super) struct ImageCopier<'a, P> {
-    pub from: &'a Path,
-    pub to: &'a Path,
-    pub mode: CopyMode,
-    pub progress: P,
-}
-
-impl<P: FnMut(Progress)> ImageCopier<'_, P> {
-    /// Adds each image of these releases to `copied`.
-    pub fn copy_all(mut self, releases: &[&Release], copied: &mut CopiedImages) {
-        let total = releases.iter().map(|release| release.length).sum();
-        let (mut copied_bytes, mut verified_bytes) = (0, 0);
+    /// Copies the images of these releases from one folder to another and verifies them. `progress` gets the phase, and the
+    /// number of verified bytes and of all bytes.
+    pub fn copy_all(
+        &mut self,
+        releases: &[&Release],
+        from: &Path,
+        to: &Path,
+        mode: CopyMode,
+        mut progress: impl FnMut(&'static str, u64, u64),
+    ) {
+        let (mut done, total) = (0, releases.iter().map(|release| release.length).sum());
         for release in releases {
-            let result = self.copy(release, |phase, bytes| {
-                let done = if phase == COPYING { &mut copied_bytes } else { &mut verified_bytes };
-                *done += bytes;
-                Progress::Bytes { phase, done: *done, total }
+            let copied = copy_image(release, from, to, mode, |bytes| {
+                done += bytes;
+                progress("copying images", done, total);
             });
-            copied.add(release, result.map_err(|why| why.to_string()));
+            self.add(release, copied.map_err(|why| why.to_string()));
         }
-    }
-
-    /// Links or copies an image, verifies it, and gives it its name last. An existing image is only verified.
-    /// Of a symbolic link the file behind it is copied, so that the copy depends on nothing else.
-    fn copy(&mut self, release: &Release, mut done: impl FnMut(&'static str, u64) -> Progress) -> io::Result<()> {
-        let (from, to) = (self.from.join(&release.file), self.to.join(&release.file));
-        if self.mode == CopyMode::Copy && !from.exists() {
-            return Err(io::Error::other("it is not in the backup"));
-        }
-        if to.exists() {
-            return verify(&to, release, |bytes| (self.progress)(done(VERIFYING, bytes)));
-        }
-        fs::create_dir_all(self.to)?;
-        // The name is fixed, so that the next run removes what an interrupted one left.
-        let partial = to.with_extension("partial");
-        remove_if_exists(&partial)?;
-        let partial = TempPath::try_from_path(partial)?;
-        let may_link = self.mode == CopyMode::Link && !file_type(&from)?.is_some_and(|kind| kind.is_symlink());
-        if !may_link || fs::hard_link(&from, &partial).is_err() {
-            let mut copy = File::create_new(&partial)?;
-            read_image(
-                &from,
-                |error| error,
-                |chunk| {
-                    (self.progress)(done(COPYING, chunk.len() as u64));
-                    copy.write_all(chunk)
-                },
-            )?;
-            copy.sync_all()?;
-        }
-        verify(&partial, release, |bytes| (self.progress)(done(VERIFYING, bytes)))?;
-        Ok(partial.persist(&to)?)
     }
 }
 
-const COPYING: &str = "copying images";
-const VERIFYING: &str = "verifying images";
+/// Links or copies an image, verifies it, and gives it its name last. An existing image is only verified.
+fn copy_image(release: &Release, from: &Path, to: &Path, mode: CopyMode, progress: impl FnMut(u64)) -> io::Result<()> {
+    let (source, target) = (from.join(&release.file), to.join(&release.file));
+    if mode == CopyMode::Copy && !source.exists() {
+        return Err(io::Error::other("it is not in the backup"));
+    }
+    if target.exists() {
+        return verify(&target, release, progress);
+    }
+    fs::create_dir_all(to)?;
+    // The name is fixed, so that the next run removes what an interrupted one left.
+    let partial = target.with_extension("partial");
+    remove_if_exists(&partial)?;
+    let partial = TempPath::try_from_path(partial)?;
+    // Of a symbolic link the file behind it is copied, so that the copy depends on nothing else.
+    let may_link = mode == CopyMode::Link && !source.is_symlink();
+    if !may_link || fs::hard_link(&source, &partial).is_err() {
+        fs::copy(&source, &partial)?;
+        File::open(&partial)?.sync_all()?;
+    }
+    verify(&partial, release, progress)?;
+    Ok(partial.persist(&target)?)
+}
 
 /// Compares the file with the length and SHA-256 of the release. `progress` gets the size of each chunk.
 pub(super) fn verify(path: &Path, release: &Release, mut progress: impl FnMut(u64)) -> io::Result<()> {
@@ -231,25 +193,6 @@ pub(super) fn read_image<E>(
         let count = chunk.len();
         length += count as u64;
         file.consume(count);
-    }
-}
-
-/// Returns the releases whose rows cannot be read, each with the reason why its image is not copied.
-pub(super) fn unreadable_images(releases: &Releases) -> impl Iterator<Item = (String, String)> {
-    let reason = "its row in the database is damaged";
-    releases.unreadable().iter().map(move |version| (format!("the image of {version}"), reason.to_owned()))
-}
-
-fn is_special(file_type: FileType) -> bool {
-    !file_type.is_file() && !file_type.is_dir()
-}
-
-/// Returns what is at `path`, without following a symbolic link, or `None` if there is nothing.
-fn file_type(path: &Path) -> io::Result<Option<FileType>> {
-    match fs::symlink_metadata(path) {
-        Ok(metadata) => Ok(Some(metadata.file_type())),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
     }
 }
 

@@ -8,9 +8,7 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::backup_folder::{
-    BackupFolder, CopiedImages, CopyMode, ImageCopier, Manifest, Progress, remove_if_exists, unreadable_images,
-};
+use super::backup_folder::{BackupFolder, CopiedImages, CopyMode, Manifest, remove_if_exists};
 use super::image_store::ImageStore;
 use crate::domain::time::Timestamp;
 use crate::store::{
@@ -56,7 +54,7 @@ pub async fn create_backup(
     images: &ImageStore,
     folder: &Path,
     now: Timestamp,
-    mut progress: impl FnMut(Progress),
+    mut progress: impl FnMut(&'static str, u64, u64),
 ) -> Result<CreatedBackup, BackupFailure> {
     let backup = BackupFolder::new(folder);
     let unwritable = |why| BackupFailure::Unwritable { path: folder.to_owned(), why };
@@ -65,36 +63,29 @@ pub async fn create_backup(
     }
 
     let file = Store::open(&Database::Sqlite(backup.partial.clone()))?;
-    let copied = store.copy_to(&file, SourceWrites::Allowed, |phase, done, total| {
-        progress(Progress::Rows { phase, done, total });
-    });
-    let copied = copied.await;
+    let copied = store.copy_to(&file, SourceWrites::Allowed, &mut progress).await;
     file.close().await;
     let (CopyOutcome::Copied(tables) | CopyOutcome::AlreadyPresent(tables)) = copied?;
-    progress(Progress::Indeterminate { phase: "checking integrity" });
+    progress("checking integrity", 0, 1);
     Store::finalize_backup_file(&backup.partial).await?;
     let file = Store::open_backup_file(&backup.partial);
     let (MigrationState::Current(version) | MigrationState::Older(version)) = file.migration_state().await? else {
         return Err(BackupFailure::VerificationFailed);
     };
-    let read_back = file
-        .table_summaries(version, |done, total| progress(Progress::Rows { phase: "verifying backup", done, total }));
+    let read_back = file.table_summaries(version, |done, total| progress("verifying backup", done, total));
     if read_back.await? != tables {
         return Err(BackupFailure::VerificationFailed);
     }
 
     let releases = file.releases().await?;
     file.close().await;
-    let mut copied = CopiedImages { images: Vec::new(), missing: unreadable_images(&releases).collect() };
+    let mut copied = CopiedImages::of(&releases);
     let external =
         releases.iter().filter_map(|release| Some((release.file.to_string(), release.external_url.clone()?)));
     let mut external: Vec<_> = external.collect();
     let own: Vec<_> = releases.iter().filter(|release| release.external_url.is_none()).collect();
     match images {
-        ImageStore::Folder(from) => {
-            let images = ImageCopier { from, to: &backup.images, mode: CopyMode::Link, progress };
-            images.copy_all(&own, &mut copied);
-        }
+        ImageStore::Folder(from) => copied.copy_all(&own, from, &backup.images, CopyMode::Link, progress),
         ImageStore::Bucket(bucket) => {
             for release in own.into_iter().filter(|release| release.withdrawn.is_none()) {
                 match bucket.check(release).await {

@@ -8,10 +8,8 @@ use bytes::Bytes;
 use futures_util::stream::{BoxStream, StreamExt as _};
 use tokio::fs::File;
 use tokio::io::{AsyncReadExt as _, AsyncSeekExt as _};
-use tokio::task::spawn_blocking;
 use tokio_util::io::ReaderStream;
 
-use super::backup_folder::verify;
 use crate::bucket::{ANSWER_TIMEOUT, Bucket, BucketFailure};
 use crate::clock::Clock;
 use crate::config::{ImagePlace, InvalidSettings};
@@ -51,18 +49,6 @@ impl ImageStore {
         match self {
             Self::Folder(folder) => open_file(folder, release).await.map(drop).map_err(Into::into),
             Self::Bucket(bucket) => bucket.check(release).await.map_err(Into::into),
-        }
-    }
-
-    /// As [`Self::check`], and compares every byte with the SHA-256 of the release. A bucket has computed it at the upload.
-    pub async fn verify(&self, release: &Release) -> Result<(), ImageFailure> {
-        match self {
-            Self::Folder(folder) => {
-                let (path, release) = (folder.join(&release.file), release.clone());
-                let verified = spawn_blocking(move || verify(&path, &release, |_| {})).await;
-                Ok(verified.map_err(io::Error::other)??)
-            }
-            Self::Bucket(_) => self.check(release).await,
         }
     }
 

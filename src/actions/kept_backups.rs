@@ -18,16 +18,23 @@ pub fn rotated_backup_folder(parent: &Path, now: Timestamp) -> PathBuf {
     parent.join(name(now))
 }
 
-/// The backups that were deleted, and why others could not be.
-#[derive(Debug, Default)]
-pub struct DeletedBackups {
-    pub folders: Vec<PathBuf>,
-    pub failures: Vec<(PathBuf, io::Error)>,
+/// Deletes all but the newest `keep` backups in the folder, and what interrupted ones left. Leaves alone whatever has another
+/// name than [`rotated_backup_folder`] gives, or one of the future, which a wrong clock gave it. Stops at the first that cannot
+/// be deleted, and returns it.
+pub fn delete_old_backups(
+    parent: &Path,
+    keep: usize,
+    now: Timestamp,
+    deleted: impl Fn(&Path),
+) -> Result<(), (PathBuf, io::Error)> {
+    for folder in old_backups(parent, keep, now).map_err(|why| (parent.to_owned(), why))? {
+        fs::remove_dir_all(&folder).map_err(|why| (folder.clone(), why))?;
+        deleted(&folder);
+    }
+    Ok(())
 }
 
-/// Deletes all but the newest `keep` backups in the folder, and what interrupted ones left. Leaves alone whatever has another
-/// name than [`rotated_backup_folder`] gives, or one of the future, which a wrong clock gave it.
-pub fn delete_old_backups(parent: &Path, keep: usize, now: Timestamp) -> io::Result<DeletedBackups> {
+fn old_backups(parent: &Path, keep: usize, now: Timestamp) -> io::Result<Vec<PathBuf>> {
     let (mut complete, mut old) = (Vec::new(), Vec::new());
     for entry in fs::read_dir(parent)? {
         let entry = entry?;
@@ -44,14 +51,7 @@ pub fn delete_old_backups(parent: &Path, keep: usize, now: Timestamp) -> io::Res
     complete.sort_unstable_by(|(one, _), (other, _)| other.cmp(one));
     old.extend(complete.into_iter().skip(keep).map(|(_, folder)| folder));
     old.sort_unstable();
-    let mut deleted = DeletedBackups::default();
-    for folder in old {
-        match fs::remove_dir_all(&folder) {
-            Ok(()) => deleted.folders.push(folder),
-            Err(why) => deleted.failures.push((folder, why)),
-        }
-    }
-    Ok(deleted)
+    Ok(old)
 }
 
 /// Some file systems allow no colon in a name.

@@ -35,13 +35,12 @@ use crate::store::{Store, StoreFailure, Writer};
 use crate::tls::CertificateStatus;
 
 pub use alerts::{Alerts, confirmations_in_words};
-pub use backup_folder::Progress;
 pub use certificate_copy::delete_certificate_copy;
 pub use count_buffer::CountBuffer;
 pub use create_backup::{BackupFailure, CreatedBackup, create_backup};
 pub use disk_space::{DiskSpace, FREE_UP_SPACE, nearest_folder};
 pub use image_store::{ImageFailure, ImageStore, NewestImage, latest_path};
-pub use kept_backups::{DeletedBackups, LastBackup, MAKE_A_BACKUP, delete_old_backups, rotated_backup_folder};
+pub use kept_backups::{LastBackup, MAKE_A_BACKUP, delete_old_backups, rotated_backup_folder};
 pub use mail_links::{
     can_unsubscribe, confirm_opt_in, confirmation_link, decline_opt_in, ensure_unsubscribe_tokens, unsubscribe,
 };
@@ -52,7 +51,7 @@ pub use publish_release::{ImageSource, NewRelease, PublishFailure, ReleaseStore,
 pub use readiness::{ReadinessCheck, image_problem, readiness};
 pub use record_bounce::{BounceOutcome, UnchangedReason, record_bounce};
 pub use release_catalog::ReleaseCatalog;
-pub use restore::{ManifestCheck, RestoreFailure, RestoreTarget, Restored, restore};
+pub use restore::{RestoreFailure, Restored, restore};
 pub use send_letter::{LetterFailure, LetterSender, LetterStep, compose_copy, new_bounce_tag};
 pub use send_outbox::{ConfirmationTexts, OutboxSender, SendStep, send_contact};
 pub use setup_steps::{MAIL_STEP, address_step, setup_steps};

@@ -12,7 +12,7 @@ use tempfile::TempPath;
 
 use super::backup_folder::read_image;
 use super::image_store::ImageStore;
-use crate::bucket::{Bucket, BucketFailure};
+use crate::bucket::BucketFailure;
 use crate::domain::Invalid;
 use crate::domain::disk_image::{self, ImageName, TRAILER_SIZE};
 use crate::domain::release::{Notes, PublishRejection, Release, Releases, Signature};
@@ -123,7 +123,9 @@ pub async fn publish_release(
         (ImageSource::File(source), ImageStore::Bucket(bucket)) => {
             check_disk_image(source)?;
             let release = release(None, read_source(source, None, |_, _| {}).await?);
-            upload(bucket, source, &release, progress).await?;
+            let (length, mut progress) = (release.length, progress);
+            let uploaded = bucket.upload(source, &release, move |done| progress(done, length)).await;
+            uploaded.map_err(|why| PublishFailure::Bucket { object: bucket.object_name(&release), why })?;
             release
         }
     };
@@ -175,17 +177,6 @@ fn lock_folder(folder: &Path) -> Result<File, PublishFailure> {
         TryLockError::Error(why) => unwritable(why),
     })?;
     Ok(lock)
-}
-
-async fn upload(
-    bucket: &Bucket,
-    source: &Path,
-    release: &Release,
-    mut progress: impl FnMut(u64, u64) + Send + 'static,
-) -> Result<(), PublishFailure> {
-    let length = release.length;
-    let uploaded = bucket.upload(source, release, move |done| progress(done, length)).await;
-    uploaded.map_err(|why| PublishFailure::Bucket { object: bucket.object_name(release), why })
 }
 
 /// Returns the length and SHA-256 of the image, and copies it to disk if there is a place for the copy.

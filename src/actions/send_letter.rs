@@ -125,34 +125,23 @@ impl LetterSender {
     pub async fn step(&mut self) -> Result<LetterStep, LetterFailure> {
         let claimed_at = self.clock.now();
         // Connects before claiming, so that an unavailable server leaves no recipient uncertain.
-        let mut connection = match self.connection().await {
-            Ok(connection) => connection,
-            Err(failure) => return Ok(LetterStep::ServerUnavailable(failure.detail().to_owned())),
-        };
+        if let Err(failure) = self.mailer.ensure_connected(&mut self.connection).await {
+            return Ok(LetterStep::ServerUnavailable(failure.detail().to_owned()));
+        }
         let new_tag = new_bounce_tag(&self.mailer)?;
         let claim = self.store.claim_recipient(&self.letter.id, new_tag.as_ref(), claimed_at).await;
-        let claim = claim.map_err(Failure::from)?;
-        let claimed = match claim {
+        let claimed = match claim.map_err(Failure::from)? {
             LetterClaim::Claimed(claimed) => claimed,
-            other => {
-                self.connection = Some(connection);
-                return Ok(match other {
-                    LetterClaim::NotDueUntil(time) => LetterStep::WaitUntil(time),
-                    LetterClaim::NoneLeft => LetterStep::Complete,
-                    LetterClaim::Claimed(_) | LetterClaim::Skipped => LetterStep::Finished,
-                });
-            }
+            LetterClaim::NotDueUntil(time) => return Ok(LetterStep::WaitUntil(time)),
+            LetterClaim::NoneLeft => return Ok(LetterStep::Complete),
+            LetterClaim::Skipped => return Ok(LetterStep::Finished),
         };
         let email = &claimed.recipient.email;
         let Some(mail) = self.compose(&claimed, claimed_at)? else {
-            self.connection = Some(connection);
             let outcome = LetterOutcome::Rejected { reason: UnsupportedAddress.to_string(), suppress: false };
             return self.record(email, claimed_at, &outcome, LetterStep::Finished).await;
         };
-        let result = connection.send(&mail).await;
-        if result.is_ok() {
-            self.connection = Some(connection);
-        }
+        let result = self.mailer.send_over(&mut self.connection, &mail).await;
         let now = self.clock.now();
         match result {
             Ok(()) => {
@@ -166,10 +155,7 @@ impl LetterSender {
                 let outcome = LetterOutcome::Deferred { until: now, reason: cause.detail.clone() };
                 self.record(email, claimed_at, &outcome, LetterStep::ServerUnavailable(cause.detail)).await
             }
-            Err(
-                failure @ (SendFailure::RecipientRejected { permanent: true, .. }
-                | SendFailure::MessageRejected { permanent: true, .. }),
-            ) => self.refused(email, claimed_at, &failure).await,
+            Err(failure) if failure.permanent_rejection().is_some() => self.refused(email, claimed_at, &failure).await,
             Err(failure) => {
                 let delay = DEFERRAL_DELAYS.get(claimed.tries as usize).copied().unwrap_or(LONG_DEFERRAL_DELAY);
                 let reason = failure.detail().to_owned();
@@ -219,24 +205,15 @@ impl LetterSender {
         let now = self.clock.now();
         let (id, letter) = (new_id(now), &self.letter.subject);
         let mail = self.mailer.compose_rejected_mailboxes(id, letter, &self.contact_to, now);
-        let result = match self.connection().await {
-            Ok(mut connection) => {
-                let result = connection.send(&mail).await;
-                self.connection = result.is_ok().then_some(connection);
-                result
-            }
-            Err(failure) => Err(failure),
-        };
-        match result {
+        match self.mailer.send_over(&mut self.connection, &mail).await {
             Ok(()) => {
                 self.refusals.mail_to_makers_accepted();
                 Ok(LetterStep::Finished)
             }
-            Err(
-                failure @ (SendFailure::RecipientRejected { permanent: true, .. }
-                | SendFailure::MessageRejected { permanent: true, .. }),
-            ) => Err(LetterFailure::EverythingRefused(failure.detail().to_owned())),
             Err(SendFailure::Unavailable(cause)) => Ok(LetterStep::ServerUnavailable(cause.detail)),
+            Err(failure) if failure.permanent_rejection().is_some() => {
+                Err(LetterFailure::EverythingRefused(failure.detail().to_owned()))
+            }
             Err(_) => {
                 self.refusals.mail_to_makers_unknown();
                 Ok(LetterStep::Finished)
@@ -260,13 +237,6 @@ impl LetterSender {
     pub async fn close(&mut self) {
         if let Some(connection) = self.connection.take() {
             connection.close().await;
-        }
-    }
-
-    async fn connection(&mut self) -> Result<SmtpConnection, SendFailure> {
-        match self.connection.take() {
-            Some(connection) => Ok(connection),
-            None => self.mailer.connect().await,
         }
     }
 

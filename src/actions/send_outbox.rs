@@ -220,11 +220,8 @@ impl OutboxSender {
         if due.is_none_or(|due| due > now) {
             return Ok(Next::WaitUntil(due));
         }
-        if connection.is_none() {
-            match self.mailer.connect().await {
-                Ok(open) => *connection = Some(open),
-                Err(failure) => return Ok(Next::Unavailable(failure)),
-            }
+        if let Err(failure) = self.mailer.ensure_connected(connection).await {
+            return Ok(Next::Unavailable(failure));
         }
         let (lease, token) = (new_id(now), random_token()?);
         let leased = match self.store.lease_confirmation(lease, &token, now, now.after(LEASE_DURATION)).await? {
@@ -255,17 +252,6 @@ impl OutboxSender {
         let rendered = rendered.map_err(|failure| Failure::Internal(failure.to_string()))?;
         let parts = MailParts::new(leased.id, to, &rendered.subject, &rendered.text, self.clock.now());
         Ok(self.mailer.compose(&MailParts { html: Some(&rendered.html), ..parts }))
-    }
-
-    /// Sends a mail over the open connection, or a new one.
-    async fn send_over(&self, connection: &mut Option<SmtpConnection>, mail: &Mail) -> Result<(), SendFailure> {
-        let mut open = match connection.take() {
-            Some(open) => open,
-            None => self.mailer.connect().await?,
-        };
-        open.send(mail).await?;
-        *connection = Some(open);
-        Ok(())
     }
 
     /// Sends a leased mail, renews its lease for as long as that takes, and records the outcome.
@@ -302,7 +288,7 @@ impl OutboxSender {
         connection: &mut Option<SmtpConnection>,
         leased: &LeasedMail,
     ) -> Result<(), SendFailure> {
-        let mut sending = pin!(self.send_over(connection, &leased.mail));
+        let mut sending = pin!(self.mailer.send_over(connection, &leased.mail));
         loop {
             tokio::select! {
                 biased;

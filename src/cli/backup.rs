@@ -1,17 +1,16 @@
 //! `porchlight backup`, `porchlight restore` and `porchlight move`
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
 
 use super::open_store::check_owner;
 use super::terminal::{exit_on_interrupt, progress_style, sanitize_line};
-use super::{Access, Failure, block_on, eprint_line, open_store, print_line, with_store};
+use super::{Access, Failure, OrFail, block_on, eprint_line, open_store, print_line, with_store};
 use crate::actions::{
-    BackupFailure, CreatedBackup, DeletedBackups, ImageStore, ManifestCheck, Progress, RestoreTarget, Restored,
-    create_backup, delete_old_backups, restore, rotated_backup_folder,
+    BackupFailure, CreatedBackup, ImageStore, Restored, create_backup, delete_old_backups, restore,
+    rotated_backup_folder,
 };
 use crate::clock::Clock;
 use crate::config::{ImagePlace, InvalidSettings, Settings};
@@ -58,34 +57,22 @@ pub(super) fn run_rotation(settings: &Settings, parent: &Path, keep: u32) -> Res
     let now = Clock::System.now();
     run_backup(settings, &rotated_backup_folder(parent, now))?;
     let keep = usize::try_from(keep).unwrap_or(usize::MAX);
-    let failed = |(folder, why): (PathBuf, io::Error)| {
-        let folder = folder.display();
-        Failure::new(format!(
-            "The backup is complete, but an old one could not be deleted ({folder}: {why}). Delete it yourself."
-        ))
-    };
-    let DeletedBackups { folders, failures } =
-        delete_old_backups(parent, keep, now).map_err(|why| failed((parent.to_owned(), why)))?;
-    for folder in folders {
+    delete_old_backups(parent, keep, now, |folder| {
         eprint_line(&format!("Deleted the old backup in {}.", folder.display()));
-    }
-    let mut failures = failures.into_iter().map(failed);
-    let first = failures.next();
-    for other in failures {
-        eprint_line(&other.sentence);
-    }
-    first.map_or(Ok(()), Err)
+    })
+    .or_fail(|(folder, why)| {
+        let folder = folder.display();
+        format!("The backup is complete, but an old one could not be deleted ({folder}: {why}). Delete it yourself.")
+    })
 }
 
 pub(super) fn run_restore(settings: &Settings, folder: &Path, unverified: bool) -> Result<(), Failure> {
-    let manifest_check = if unverified { ManifestCheck::Skipped } else { ManifestCheck::Required };
     block_on(async {
         let database = Database::from_settings(settings)?;
         check_owner(settings, &database)?;
         let images = ImageStore::open(&settings.images, Clock::System)?;
-        let target = RestoreTarget { database: &database, images: &images };
         let (bar, progress) = progress_bar();
-        let restored = restore(folder, &target, manifest_check, progress).await;
+        let restored = restore(folder, unverified, &database, &images, progress).await;
         bar.finish_and_clear();
         let Restored { tables, images, missing } = restored.map_err(Failure::new)?;
         print_contents(&tables, &images);
@@ -124,24 +111,15 @@ fn print_contents(tables: &[TableSummary], images: &[String]) {
     }
 }
 
-/// Returns a progress bar and the function that updates it.
-pub(super) fn progress_bar() -> (ProgressBar, impl FnMut(Progress)) {
-    let rows = progress_style("  {msg:>18} {bar:32} {human_pos} of {human_len} rows, {eta} left");
-    let bytes = progress_style("  {msg:>18} {bar:32} {bytes} of {total_bytes}, {eta} left");
-    let spinner = progress_style("  {msg:>18} {spinner} {elapsed}");
-    let bar = ProgressBar::new(0).with_style(spinner.clone());
+/// Returns a progress bar, and the function that updates it with the phase, what is done and all there is to do.
+pub(super) fn progress_bar() -> (ProgressBar, impl FnMut(&'static str, u64, u64)) {
+    let style = progress_style("  {msg:>18} {spinner} {bar:32} {percent} %, {eta} left");
+    let bar = ProgressBar::new(0).with_style(style);
     let (updated, mut current) = (bar.clone(), "");
-    let update = move |progress| {
-        let (style, phase, done, total) = match progress {
-            Progress::Rows { phase, done, total } => (&rows, phase, done, total),
-            Progress::Bytes { phase, done, total } => (&bytes, phase, done, total),
-            Progress::Indeterminate { phase } => (&spinner, phase, 0, 0),
-        };
+    let update = move |phase, done, total| {
         if current != phase {
             current = phase;
             updated.reset();
-            updated.set_length(total);
-            updated.set_style(style.clone());
             updated.set_message(phase);
             updated.enable_steady_tick(TICK_INTERVAL);
         }
@@ -167,11 +145,8 @@ pub(super) fn run_move(settings: &Settings, to: &str) -> Result<(), Failure> {
     block_on(async {
         let source = open_store(settings, Access::Read).await?;
         let target = Store::open(&to)?;
-        let (bar, mut progress) = progress_bar();
-        let copied = source.copy_to(&target, SourceWrites::Blocked, |phase, done, total| {
-            progress(Progress::Rows { phase, done, total });
-        });
-        let copied = copied.await;
+        let (bar, progress) = progress_bar();
+        let copied = source.copy_to(&target, SourceWrites::Blocked, progress).await;
         bar.finish_and_clear();
         if copied.is_ok()
             && let Some(last_backup) = source.last_time(Task::Backup).await?

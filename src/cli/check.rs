@@ -14,7 +14,7 @@ use serde_json::json;
 
 use self::https::{check_certificate, check_https};
 use self::mail::check_mail;
-use self::site::{check_images, check_release, check_security_txt, check_site};
+use self::site::{check_release, check_security_txt, check_site};
 pub(super) use self::storage::opt_in_sentences;
 use self::storage::{check_backup, check_bucket, check_database, check_disk, check_opt_ins};
 use super::terminal::{print_record, sanitize_line};
@@ -31,8 +31,7 @@ use crate::probe::NameServers;
 pub(super) const EXAMPLES: &str = "\
 Examples:
   porchlight check --config /etc/porchlight.toml
-  porchlight check --name-server 9.9.9.9
-  porchlight check --deep";
+  porchlight check --name-server 9.9.9.9";
 
 /// How long the check of the site's certificate and of the sender's DNS records may take each.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -42,10 +41,6 @@ pub(super) struct CheckArguments {
     /// Name server to query for the domain of `mail_from` [default: those in /etc/resolv.conf]
     #[arg(long, value_name = "IP[:PORT]", value_parser = NameServers::parse)]
     name_server: Option<NameServers>,
-
-    /// Also read every published disk image and compare its SHA-256
-    #[arg(long)]
-    deep: bool,
 
     /// Print JSON, for programs
     #[arg(long)]
@@ -116,7 +111,7 @@ pub(super) fn run(arguments: CheckArguments, settings: Result<Settings, InvalidS
     block_on(async {
         let mut findings = Findings::default();
         let next_step = match settings {
-            Ok(settings) => run_checks(&settings, &name_servers, arguments.deep, &mut findings).await,
+            Ok(settings) => run_checks(&settings, &name_servers, &mut findings).await,
             Err(invalid) => {
                 findings.add("settings", failed(invalid));
                 None
@@ -135,12 +130,7 @@ pub(super) fn run(arguments: CheckArguments, settings: Result<Settings, InvalidS
 }
 
 /// Returns what to do next to complete the setup.
-async fn run_checks(
-    settings: &Settings,
-    name_servers: &NameServers,
-    deep: bool,
-    findings: &mut Findings,
-) -> Option<String> {
+async fn run_checks(settings: &Settings, name_servers: &NameServers, findings: &mut Findings) -> Option<String> {
     let (mut next_step, base_url, now) = (None, base_url(settings), Clock::System.now());
     findings.add("settings", check_settings(&base_url));
     if !settings.exposed_secrets.is_empty() {
@@ -168,9 +158,6 @@ async fn run_checks(
             findings.add("release", release.unwrap_or_else(|failed| failed));
         }
         Err(failure) => findings.add("site", failed(failure)),
-    }
-    if deep && store.is_some() {
-        findings.add("images", check_images(&images, &releases).await.unwrap_or_else(|failed| failed));
     }
     findings.add("certificate", check_certificate(settings, store.as_ref(), now).await);
     if let Some(store) = store {

@@ -22,7 +22,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use clap::{Args, FromArgMatches, Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 use self::bounce::BounceArguments;
@@ -39,7 +39,6 @@ use self::stats::StatsArguments;
 use self::terminal::{confirm, eprint_line, print_bytes, print_json, print_line};
 use crate::config::{RawSettings, ResolvedSetting, Settings};
 use crate::domain::base_url::BaseUrl;
-use crate::domain::time::Timestamp;
 use crate::logging;
 use crate::site::AppName;
 
@@ -231,32 +230,6 @@ fn run(cli: Cli) -> Result<(), Failure> {
 /// Returns the public URL of the site: the setting, or the URL of the listener.
 fn base_url(settings: &Settings) -> BaseUrl {
     settings.base_url.clone().unwrap_or_else(|| BaseUrl::from_listen_address(settings.listen[0]))
-}
-
-/// The options `--since` and `--until`. A command that has them sets their help.
-#[derive(Args, Clone, Copy, Debug)]
-struct TimeRange {
-    #[arg(long, value_name = "TIME", value_parser = start_time)]
-    pub since: Option<Timestamp>,
-    #[arg(long, value_name = "TIME", value_parser = end_time)]
-    pub until: Option<Timestamp>,
-}
-
-impl TimeRange {
-    fn contains(self, at: Timestamp) -> bool {
-        self.since.is_none_or(|since| at >= since) && self.until.is_none_or(|until| at < until)
-    }
-}
-
-/// Parses a time, or a day as its start.
-fn start_time(text: &str) -> Result<Timestamp, String> {
-    Timestamp::parse(text).ok_or_else(|| "it is neither a day such as 2026-11-15 nor an RFC 3339 time".to_owned())
-}
-
-/// Parses a time, or a day as its end.
-fn end_time(text: &str) -> Result<Timestamp, String> {
-    let is_day = !text.contains(['T', 't', ' ']);
-    start_time(text).map(|start| if is_day { start.after(Duration::from_hours(24)) } else { start })
 }
 
 /// Runs a command to completion on a single-threaded runtime.

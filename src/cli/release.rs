@@ -9,7 +9,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::backup::progress_bar;
 use super::terminal::{ListPrinter, print_record, sanitize_line, terminal_width, truncate};
 use super::{Access, Failure, OrFail, confirm, eprint_line, with_store};
-use crate::actions::{ImageSource, ImageStore, NewRelease, Progress, ReleaseStore, publish_release};
+use crate::actions::{ImageSource, ImageStore, NewRelease, ReleaseStore, publish_release};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::base_url::parse_web_url;
@@ -141,7 +141,7 @@ impl PublishArguments {
         let images = ImageStore::open(&settings.images, Clock::System)?;
         let release_store = ReleaseStore { store, images: &images, app: &facts.name };
         let (bar, mut progress) = progress_bar();
-        let progress = move |done, total| progress(Progress::Bytes { phase: "copying", done, total });
+        let progress = move |done, total| progress("copying", done, total);
         let mut interrupt = signal(SignalKind::interrupt())?;
         let published = tokio::select! {
             published = publish_release(&release_store, self.new_release()?, Clock::System.now(), progress) => {

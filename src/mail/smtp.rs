@@ -60,14 +60,20 @@ pub struct FailureCause {
 }
 
 impl SendFailure {
+    /// The cause, if the server rejected the recipient or the content permanently.
+    pub fn permanent_rejection(&self) -> Option<&FailureCause> {
+        match self {
+            Self::RecipientRejected { permanent: true, cause } | Self::MessageRejected { permanent: true, cause } => {
+                Some(cause)
+            }
+            _ => None,
+        }
+    }
+
     /// Whether the mailbox itself is permanently rejected, see [`is_mailbox_rejection`].
     pub fn is_mailbox_rejection(&self) -> bool {
-        let (Self::RecipientRejected { permanent: true, cause } | Self::MessageRejected { permanent: true, cause }) =
-            self
-        else {
-            return false;
-        };
-        cause.reply.as_deref().is_some_and(is_mailbox_rejection)
+        let reply = self.permanent_rejection().and_then(|cause| cause.reply.as_deref());
+        reply.is_some_and(is_mailbox_rejection)
     }
 
     /// The full text, for the makers only.
@@ -173,6 +179,25 @@ impl Mailer {
             Ok(Err(cause)) => Err(SendFailure::Unavailable(cause)),
             Err(elapsed) => Err(SendFailure::Unavailable(elapsed.into())),
         }
+    }
+
+    /// Connects, unless there is a connection.
+    pub async fn ensure_connected(&self, connection: &mut Option<SmtpConnection>) -> Result<(), SendFailure> {
+        if connection.is_none() {
+            *connection = Some(self.connect().await?);
+        }
+        Ok(())
+    }
+
+    /// Sends a mail over the connection, or over a new one if there is none. A failure ends the connection.
+    pub async fn send_over(&self, connection: &mut Option<SmtpConnection>, mail: &Mail) -> Result<(), SendFailure> {
+        let mut open = match connection.take() {
+            Some(open) => open,
+            None => self.connect().await?,
+        };
+        open.send(mail).await?;
+        *connection = Some(open);
+        Ok(())
     }
 
     async fn open(&self) -> Result<AsyncSmtpConnection, FailureCause> {

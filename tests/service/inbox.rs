@@ -120,8 +120,7 @@ async fn makers_can_discard_messages_mailed_or_not() {
         let reference = |index: usize| all[index]["reference"].as_str().unwrap().to_owned();
 
         assert_eq!(run(service, &["inbox", "discard"]).0, 2, "which ones is required");
-        assert_eq!(run(service, &["inbox", "discard", &reference(0), "--containing", "x"]).0, 2);
-        let (code, output) = run(service, &["inbox", "discard", "--containing", "casino"]);
+        let (code, output) = run(service, &["inbox", "discard", &reference(1), &reference(2)]);
         assert!(code == 2 && output.contains("--yes"), "{output}");
         assert!(output.contains("CASINO now") && output.contains("casino is open"), "what would go is shown: {output}");
         assert_eq!(service.database.count("messages").await, 6);
@@ -129,7 +128,7 @@ async fn makers_can_discard_messages_mailed_or_not() {
         assert!(code == 1 && output.contains("There is no message 00000000"), "{output}");
         assert_eq!(service.database.count("messages").await, 6, "all or nothing");
 
-        let (code, output) = run(service, &["inbox", "discard", "--containing", "casino", "--yes"]);
+        let (code, output) = run(service, &["inbox", "discard", &reference(1), &reference(2), "--yes"]);
         assert!(code == 0 && output.contains("2 messages were deleted"), "{output}");
         assert_eq!(listed(service, &[]), ["Hello", "Roulette", "Mailed", "In the mail"]);
         let (code, output) = run(service, &["inbox", "discard", &reference(3), &reference(5), "--yes"]);
@@ -137,17 +136,12 @@ async fn makers_can_discard_messages_mailed_or_not() {
         assert_eq!(listed(service, &[]), ["Hello", "Mailed", "In the mail"], "what is being mailed stays");
         let (code, output) = run(service, &["inbox", "discard", &reference(5), "--yes"]);
         assert!(code == 1 && output.contains("nothing was deleted"), "{output}");
-        let (code, output) = run(service, &["inbox", "discard", "--email", "Bob@example.com", "--yes"]);
+        let (code, output) = run(service, &["inbox", "discard", &reference(4), "--yes"]);
         assert!(code == 0 && output.contains("1 message was deleted"), "{output}");
-        for filter in [["--until", "2026-11-14"], ["--since", "2026-11-16"], ["--email", "nobody@example.com"]] {
-            assert_eq!(run(service, &[&["inbox", "discard", "--yes"], &filter[..]].concat()).0, 1, "{filter:?}");
-        }
 
         assert_eq!(service.database.number(counted).await, before, "statistics stay");
         assert_eq!(service.database.count("outbox").await, 2);
         assert_eq!(service.database.count("message_hashes").await, 2, "the same message can be sent again");
-        let (code, output) = run(service, &["inbox", "discard", "--until", "2026-11-15", "--yes"]);
-        assert!(code == 0 && output.contains("1 message was deleted"), "a day counts to its end: {output}");
     })
     .await;
 }

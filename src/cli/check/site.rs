@@ -5,7 +5,6 @@ use crate::actions::{ImageStore, NewestImage, ReleaseCatalog, image_problem};
 use crate::config::{InvalidSettings, Settings};
 use crate::domain::base_url::BaseUrl;
 use crate::domain::calendar::Day;
-use crate::domain::plural::quantity;
 use crate::domain::release::{Release, Releases};
 use crate::site::{Content, MailTemplates, Policies, SiteFacts, SiteFailure};
 use crate::store::Store;
@@ -75,29 +74,6 @@ pub(super) async fn check_release(
         (None, Some(missing)) => failed(format!("Downloads are answered with 503: {missing}. {PUBLISH}")),
         (None, None) => note(format!("Downloads get a sample disk image. {PUBLISH}")),
     })
-}
-
-/// Reads all images that are offered, and compares them with what was published.
-pub(super) async fn check_images(
-    images: &Result<ImageStore, InvalidSettings>,
-    releases: &Releases,
-) -> Result<Finding, Finding> {
-    let images = images.as_ref().map_err(failed)?;
-    let (mut verified, mut failures) = (0_u64, Vec::new());
-    for release in releases.available().filter(|release| release.external_url.is_none()) {
-        match images.verify(release).await {
-            Ok(()) => verified += 1,
-            Err(failure) => failures.push(format!("{} ({failure})", release.file)),
-        }
-    }
-    if failures.is_empty() {
-        let images = quantity(verified, "image has", "images have");
-        return Ok(ok(format!("{images} the SHA-256 of what was published")));
-    }
-    Err(failed(format!(
-        "Not what was published: {}. Put back the published file, or withdraw the release.",
-        failures.join(", ")
-    )))
 }
 
 fn place(catalog: &ReleaseCatalog, release: &Release) -> String {

@@ -3,20 +3,17 @@
 use std::collections::BTreeSet;
 use std::io::BufRead;
 
-use clap::{ArgGroup, Args};
-use uuid::Uuid;
+use clap::Args;
 
-use super::{BATCH_SIZE, find, id, line, unknown};
+use super::{find, id, line, unknown};
 use crate::cli::terminal::terminal_width;
-use crate::cli::{Failure, OrFail, TimeRange, confirm, eprint_line};
-use crate::domain::email::EmailAddress;
+use crate::cli::{Failure, OrFail, confirm, eprint_line};
 use crate::domain::plural::quantity;
-use crate::store::{DeliveryState, InboxEntry, InboxFilter, Store};
+use crate::store::{DeliveryState, InboxEntry, Store};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   porchlight inbox discard 5f2c9a01 77ab03c9
-  porchlight inbox discard --containing casino --since 2026-11-15
   porchlight inbox list --json | jq -r '.[] | select(.name == \"Casino\") | .id' |
     porchlight inbox discard - --yes";
 
@@ -24,22 +21,10 @@ Examples:
 const SHOWN: usize = 10;
 
 #[derive(Args, Debug)]
-#[command(group(ArgGroup::new("which").required(true).multiple(true)
-    .args(["ids", "email", "containing", "since", "until"])))]
-#[command(mut_arg("since", |since| since.help("Discard messages received at this time or later")))]
-#[command(mut_arg("until", |until| until.help("Discard messages received before this time; a day counts to its end")))]
 pub(in crate::cli) struct DiscardArguments {
     /// References of messages, or full ids; - reads them from standard input
-    #[arg(value_name = "ID", value_parser = id_or_dash, conflicts_with_all = ["email", "containing", "since", "until"])]
+    #[arg(value_name = "ID", value_parser = id_or_dash, required = true)]
     ids: Vec<String>,
-    /// Discard messages from this address
-    #[arg(long, value_name = "ADDRESS")]
-    email: Option<String>,
-    /// Discard messages with this text in them, in any case
-    #[arg(long, value_name = "TEXT")]
-    containing: Option<String>,
-    #[command(flatten)]
-    received: TimeRange,
     /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
@@ -51,31 +36,34 @@ fn id_or_dash(text: &str) -> Result<String, String> {
 
 impl DiscardArguments {
     pub(super) async fn run(self, store: &Store) -> Result<(), Failure> {
-        let found = if self.ids.is_empty() { self.matching(store).await? } else { self.named(store).await? };
-        if found.ids.is_empty() {
+        let is_being_mailed = |entry: &InboxEntry| entry.state == DeliveryState::Leased;
+        let (being_mailed, found): (Vec<_>, Vec<_>) =
+            self.find_all(store).await?.into_iter().partition(is_being_mailed);
+        if found.is_empty() {
             return Err(Failure::new(
                 "There is no such message, or it is being mailed, so nothing was deleted. `porchlight inbox list` lists all \
                  messages.",
             ));
         }
-        for line in &found.shown {
-            eprint_line(line);
+        for entry in found.iter().take(SHOWN) {
+            eprint_line(&line(entry, terminal_width()));
         }
-        let (count, shown) = (found.ids.len() as u64, found.shown.len() as u64);
-        if count > shown {
-            eprint_line(&format!("… and {} more", count - shown));
+        if found.len() > SHOWN {
+            eprint_line(&format!("… and {} more", found.len() - SHOWN));
         }
-        if found.being_mailed > 0 {
+        if !being_mailed.is_empty() {
             let (one, many) = ("message is being mailed and stays.", "messages are being mailed and stay.");
-            eprint_line(&quantity(found.being_mailed, one, many));
+            eprint_line(&quantity(being_mailed.len() as u64, one, many));
         }
+        let count = found.len() as u64;
         let messages = quantity(count, "message", "messages");
-        let unmailed = match found.unmailed {
+        let unmailed = match found.iter().filter(|entry| entry.state != DeliveryState::Sent).count() {
             0 => String::new(),
             unmailed => format!(", {unmailed} of them without mailing"),
         };
         confirm(&format!("Delete {messages} for good{unmailed}?"), self.yes, "Nothing was deleted.")?;
-        let discarded = store.discard_messages(&found.ids).await.or_fail(|failure| {
+        let ids: Vec<_> = found.iter().map(|entry| entry.received.id).collect();
+        let discarded = store.discard_messages(&ids).await.or_fail(|failure| {
             format!(
                 "Perhaps not all messages were deleted: {failure}. `porchlight inbox list` lists those that are left."
             )
@@ -88,8 +76,8 @@ impl DiscardArguments {
         Ok(())
     }
 
-    /// Finds messages by their ids. An unknown one is an error, so that nothing else is deleted by mistake.
-    async fn named(&self, store: &Store) -> Result<Found, Failure> {
+    /// Finds the messages. An unknown id is an error, so that nothing else is deleted by mistake.
+    async fn find_all(&self, store: &Store) -> Result<Vec<InboxEntry>, Failure> {
         let mut ids = BTreeSet::new();
         for given in &self.ids {
             if given != "-" {
@@ -104,62 +92,10 @@ impl DiscardArguments {
                 }
             }
         }
-        let mut found = Found::default();
+        let mut found = Vec::new();
         for id in ids {
-            found.add(&find(store, &id).await?);
+            found.push(find(store, &id).await?);
         }
         Ok(found)
-    }
-
-    /// Finds messages by their contents.
-    async fn matching(&self, store: &Store) -> Result<Found, Failure> {
-        let (mut found, mut after) = (Found::default(), None);
-        loop {
-            let page = store.inbox_page(InboxFilter::All, after, BATCH_SIZE).await?;
-            let Some(last) = page.last() else { return Ok(found) };
-            after = Some(last.received.id);
-            page.iter().filter(|entry| self.matches(entry)).for_each(|entry| found.add(entry));
-        }
-    }
-
-    fn matches(&self, entry: &InboxEntry) -> bool {
-        let (at, contact) = (entry.received.at, &entry.received.contact);
-        let has_address = |given: &String| match EmailAddress::parse(given) {
-            Ok(email) => email.key() == contact.email.key(),
-            Err(_) => given == contact.email.as_typed(),
-        };
-        let contains = |text: &String| contact.text.as_str().to_lowercase().contains(&text.to_lowercase());
-        self.email.as_ref().is_none_or(has_address)
-            && self.containing.as_ref().is_none_or(contains)
-            && self.received.contains(at)
-    }
-}
-
-/// The messages that are to be deleted.
-#[derive(Default)]
-struct Found {
-    ids: Vec<Uuid>,
-    /// The first of them, as `inbox list` shows them.
-    shown: Vec<String>,
-    /// How many of them were not mailed.
-    unmailed: u64,
-    /// How many others are being mailed.
-    being_mailed: u64,
-}
-
-impl Found {
-    fn add(&mut self, entry: &InboxEntry) {
-        match entry.state {
-            DeliveryState::Leased => {
-                self.being_mailed += 1;
-                return;
-            }
-            DeliveryState::Waiting | DeliveryState::Failed => self.unmailed += 1,
-            DeliveryState::Sent => {}
-        }
-        if self.shown.len() < SHOWN {
-            self.shown.push(line(entry, terminal_width()));
-        }
-        self.ids.push(entry.received.id);
     }
 }

@@ -7,10 +7,11 @@ use clap::{ArgGroup, Args};
 
 use super::find_person;
 use crate::cli::terminal::exit_on_interrupt;
-use crate::cli::{Failure, OrFail, TimeRange, confirm, eprint_line};
+use crate::cli::{Failure, OrFail, confirm, eprint_line};
 use crate::clock::Clock;
 use crate::domain::email::EmailAddress;
 use crate::domain::plural::quantity;
+use crate::domain::time::Timestamp;
 use crate::store::{MatchingSignups, SignupFilter, Store};
 
 pub(super) const PURGE_EXAMPLES: &str = "\
@@ -20,17 +21,30 @@ Examples:
 
 #[derive(Args, Debug)]
 #[command(group(ArgGroup::new("which").required(true).multiple(true).args(["source", "since", "until"])))]
-#[command(mut_arg("since", |since| since.help("Remove signups at this time or later")))]
-#[command(mut_arg("until", |until| until.help("Remove signups before this time; a day counts to its end")))]
 pub(in crate::cli) struct PurgeArguments {
     /// Remove signups with exactly this source; an empty one means signups without a source
     #[arg(long)]
     source: Option<String>,
-    #[command(flatten)]
-    range: TimeRange,
+    /// Remove signups at this time or later
+    #[arg(long, value_name = "TIME", value_parser = start_time)]
+    since: Option<Timestamp>,
+    /// Remove signups before this time; a day counts to its end
+    #[arg(long, value_name = "TIME", value_parser = end_time)]
+    until: Option<Timestamp>,
     /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
+}
+
+/// Parses a time, or a day as its start.
+fn start_time(text: &str) -> Result<Timestamp, String> {
+    Timestamp::parse(text).ok_or_else(|| "it is neither a day such as 2026-11-15 nor an RFC 3339 time".to_owned())
+}
+
+/// Parses a time, or a day as its end.
+fn end_time(text: &str) -> Result<Timestamp, String> {
+    let is_day = !text.contains(['T', 't', ' ']);
+    start_time(text).map(|start| if is_day { start.after(Duration::from_hours(24)) } else { start })
 }
 
 /// The sentence about a removal that may have been partial.
@@ -42,8 +56,8 @@ impl PurgeArguments {
     pub(super) async fn run(self, store: &Store) -> Result<(), Failure> {
         // What arrives after the question is not part of the answer.
         let now = Clock::System.now().after(Duration::from_millis(1));
-        let until = Some(self.range.until.map_or(now, |until| until.min(now)));
-        let filter = SignupFilter { source: self.source, since: self.range.since, until };
+        let until = Some(self.until.map_or(now, |until| until.min(now)));
+        let filter = SignupFilter { source: self.source, since: self.since, until };
         let MatchingSignups { downloads, joins, people, removable_people } = store.matching_signups(&filter).await?;
         if downloads + joins == 0 {
             return Err(Failure::new(
