@@ -14,7 +14,7 @@ use serde_json::json;
 
 use self::https::{check_certificate, check_https};
 use self::mail::check_mail;
-use self::site::{check_release, check_security_txt, check_site};
+use self::site::{check_release, check_site};
 pub(super) use self::storage::opt_in_sentences;
 use self::storage::{check_backup, check_bucket, check_database, check_disk, check_opt_ins};
 use super::terminal::{print_record, sanitize_line};
@@ -23,7 +23,6 @@ use crate::actions::{DiskSpace, ImageStore, address_step, setup_steps};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
 use crate::domain::base_url::BaseUrl;
-use crate::domain::calendar::Day;
 use crate::domain::plural::quantity;
 use crate::domain::release::Releases;
 use crate::probe::NameServers;
@@ -153,7 +152,6 @@ async fn run_checks(settings: &Settings, name_servers: &NameServers, findings: &
             let steps = setup_steps(&facts, &newest_image, &releases, &base_url, settings.mail.is_some());
             next_step = steps.into_iter().next();
             findings.add("site", site);
-            findings.add("security", check_security_txt(&facts, Day::of(now)));
             let release = check_release(&images, store.as_ref(), &newest_image).await;
             findings.add("release", release.unwrap_or_else(|failed| failed));
         }

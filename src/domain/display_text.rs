@@ -35,6 +35,12 @@ pub fn excerpt(text: &str, max_chars: usize) -> String {
     text.chars().take(max_chars).map(|c| if is_control_or_bidi(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
+/// Returns `text` with its first letter as a capital.
+pub fn capitalised(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
 /// Whether `c` changes the direction of the text around it (Unicode property `Bidi_Control`).
 pub const fn is_bidi_control(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')

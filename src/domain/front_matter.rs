@@ -7,7 +7,8 @@ use super::Invalid;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrontMatter {
     fields: Vec<(String, String)>,
-    invalid_line: Option<usize>,
+    /// The number of the first line that is not of the form `name: value`. Lines count from 1.
+    pub invalid_line: Option<usize>,
 }
 
 impl FrontMatter {
@@ -40,11 +41,6 @@ impl FrontMatter {
     pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
         self.fields.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
-
-    /// The number of the first line that is not of the form `name: value`. Lines count from 1.
-    pub const fn invalid_line(&self) -> Option<usize> {
-        self.invalid_line
-    }
 }
 
 #[cfg(test)]
@@ -56,7 +52,7 @@ mod tests {
         let (front_matter, body) = FrontMatter::split("---\ntitle: One: two \nb:\n--- \n\n# Hi\r\n---\n").unwrap();
         let front_matter = front_matter.unwrap();
         assert_eq!((front_matter.get("title"), front_matter.get("b")), (Some("One: two"), Some("")));
-        assert_eq!((front_matter.get("c"), front_matter.invalid_line()), (None, None));
+        assert_eq!((front_matter.get("c"), front_matter.invalid_line), (None, None));
         assert_eq!(body, "\n# Hi\n---");
     }
 
@@ -78,6 +74,6 @@ mod tests {
     fn the_first_line_that_is_no_field_is_reported() {
         let (front_matter, _) = FrontMatter::split("---\na: b\nnonsense\n\nc: d\n---\n").unwrap();
         let front_matter = front_matter.unwrap();
-        assert_eq!((front_matter.invalid_line(), front_matter.get("c")), (Some(3), Some("d")));
+        assert_eq!((front_matter.invalid_line, front_matter.get("c")), (Some(3), Some("d")));
     }
 }

@@ -157,6 +157,7 @@ const BASE64: GeneralPurpose =
 pub struct Signature(String);
 
 text_types!(Notes, Signature);
+from_stored!(Signature);
 
 impl Signature {
     pub fn parse(text: &str) -> Result<Self, Invalid> {
@@ -166,11 +167,6 @@ impl Signature {
                 "it is not a signature as printed by Sparkle's sign_update (88 characters that end in ==)",
             )),
         }
-    }
-
-    /// Restores a signature from the database, without checking it again.
-    pub fn from_stored(text: &str) -> Self {
-        Self(clean_text(text))
     }
 }
 

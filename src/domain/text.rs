@@ -20,19 +20,6 @@ fn bounded(text: &str, max: usize) -> Result<String, TooLong> {
     Ok(text.replace('\0', "\u{fffd}"))
 }
 
-/// Texts from the database were valid when they were stored, and are not checked again: the limits may have changed since,
-/// and a row must not become unreadable.
-macro_rules! from_stored {
-    ($($type:ident),+) => {
-        $(impl $type {
-            #[doc = "Restores a text from the database, without checking it again."]
-            pub fn from_stored(text: impl Into<String>) -> Self {
-                Self(text.into())
-            }
-        })+
-    };
-}
-
 from_stored!(Source, SenderName, MessageText);
 text_types!(Source, SenderName, MessageText);
 

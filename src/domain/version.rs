@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-use super::text::clean_text;
 use super::{Invalid, limits};
 
 /// `1.4.0`, or `2.0.0-beta.1`. Build metadata (`+7`) is not allowed, because it does not order versions.
@@ -43,11 +42,6 @@ impl MacosVersion {
                 .all(|number| (1..=3).contains(&number.len()) && number.bytes().all(|digit| digit.is_ascii_digit()));
         if fits { Ok(Self(text.to_owned())) } else { Err(Invalid::new("it is not a version of macOS such as 14.0")) }
     }
-
-    /// Restores a version from the database, without checking it again.
-    pub fn from_stored(text: &str) -> Self {
-        Self(clean_text(text))
-    }
 }
 
 /// The app's `CFBundleVersion`, if it differs from its version.
@@ -55,17 +49,13 @@ impl MacosVersion {
 pub struct BuildNumber(String);
 
 text_types!(MacosVersion, BuildNumber);
+from_stored!(MacosVersion, BuildNumber);
 
 impl BuildNumber {
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let fits = (1..=limits::MAX_BUILD_CHARS).contains(&text.len())
             && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.');
         if fits { Ok(Self(text.to_owned())) } else { Err(Invalid::new("it is not a build number such as 1042")) }
-    }
-
-    /// Restores a build number from the database, without checking it again.
-    pub fn from_stored(text: &str) -> Self {
-        Self(clean_text(text))
     }
 }
 

@@ -74,8 +74,8 @@ impl Listener {
     /// Returns `None` if the peer has as many connections as it may have.
     fn open_connection(&self, peer: Peer) -> Option<ClientSlot> {
         match self {
-            Self::Public(app, _) | Self::Redirect(app) => app.open_connection(peer),
-            Self::Ops(app, _) => app.open_ops_connection(peer),
+            Self::Public(app, _) | Self::Redirect(app) => app.limits.open_connection(peer),
+            Self::Ops(app, _) => app.limits.open_ops_connection(peer),
         }
     }
 

@@ -39,7 +39,7 @@ where
     let (state, listener) = (Arc::clone(&watch.state), context.listener.clone());
     let service = service_fn(move |request: Request<Incoming>| {
         let (in_flight, is_head) = (state.begin_request(), request.method() == Method::HEAD);
-        let response = match listener.app().open_request(peer) {
+        let response = match listener.app().limits.open_request(peer) {
             Some(slot) => Either::Left(listener.handle(peer, request).map(|response| (response, Some(slot)))),
             None => Either::Right(ready((web::refuse_in_flight(listener.app(), &request), None))),
         };

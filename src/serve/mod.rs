@@ -43,7 +43,7 @@ use crate::domain::relay::Relay;
 use crate::site::{Content, SiteFacts, SiteFailure};
 use crate::store::{Database, Store, StoreFailure, Writer};
 use crate::web::ops::OpsAuth;
-use crate::web::{self, App};
+use crate::web::{self, App, AppState};
 
 /// How long requests in progress may take after the stop signal.
 const REQUESTS_TIMEOUT: Duration = Duration::from_millis(6500);
@@ -149,9 +149,9 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         forwards_messages: settings.mail.is_some(),
     };
     let caps = OpenFileCaps::of_process();
-    let app = App::new(&settings, base_url.clone(), service, &content, caps.images)?;
+    let app = AppState::build(&settings, base_url.clone(), service, &content, caps.images)?;
 
-    let supervisor = Supervisor::new(stop.clone(), tasks.clone(), app.metrics().clone());
+    let supervisor = Supervisor::new(stop.clone(), tasks.clone(), app.metrics.clone());
     let writer = supervisor.watch("writer", writer_task);
     notes.extend(caps.hint());
     let context_of = |listener, tls| ConnectionContext {
@@ -179,7 +179,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         let places = Arc::new(Semaphore::new(caps.ops));
         supervisor.spawn_essential("ops_listen", connections::accept(listener, places, ops));
     }
-    let service = app.service().clone();
+    let service = app.service.clone();
     supervisor.spawn_restarting("flush_counts", move |stop| background::flush_counts(service.clone(), stop));
     supervisor.spawn_restarting("prune", move |stop| background::prune(pruner.clone(), stop));
     if let Some(certificate) = certificate {
@@ -213,7 +213,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
 impl RunningService {
     /// The releases that are served, as last read.
     pub fn catalog(&self) -> &ReleaseCatalog {
-        self.app.catalog()
+        &self.app.service.catalog
     }
 
     /// Rebuilds the site whenever its files change.
@@ -229,7 +229,7 @@ impl RunningService {
     pub async fn failed(&self) -> ServeFailure {
         tokio::select! {
             name = self.supervisor.failed() => ServeFailure::TaskFailed(name),
-            () = self.app.service().writer.unsynced() => ServeFailure::Unsynced,
+            () = self.app.service.writer.unsynced() => ServeFailure::Unsynced,
         }
     }
 
@@ -244,7 +244,7 @@ impl RunningService {
         }
         let Self { app, writer, .. } = self;
         let finish = async {
-            let service = app.service().clone();
+            let service = app.service.clone();
             if let Err(failure) = service.count_buffer.flush(&service.store).await {
                 tracing::warn!(%failure, "failed to flush the last counts");
             }
@@ -310,7 +310,7 @@ async fn served_certificate(
 }
 
 fn alerts(settings: &Settings, app: &App, facts: &SiteFacts) -> Alerts {
-    let service = app.service();
+    let service = &app.service;
     Alerts {
         store: service.store.clone(),
         catalog: service.catalog.clone(),
@@ -318,7 +318,7 @@ fn alerts(settings: &Settings, app: &App, facts: &SiteFacts) -> Alerts {
         certificate: service.certificate.clone(),
         data_dir: settings.data_dir.clone(),
         releases_dir: settings.images.folder().map(Path::to_owned),
-        base_url: app.base_url().clone(),
+        base_url: app.base_url.clone(),
         app: facts.name.clone(),
         machine: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         clock: service.clock.clone(),

@@ -17,10 +17,10 @@ const FILES_INTERVAL: Duration = Duration::from_millis(300);
 
 /// Rebuilds the site for new releases until shutdown starts.
 pub(super) async fn follow_releases((content, app): (Content, App), stop: CancellationToken) {
-    let mut shown = app.catalog().cached();
+    let mut shown = app.service.catalog.cached();
     let mut failing = false;
     while stop.run_until_cancelled(sleep(RELEASES_INTERVAL)).await.is_some() {
-        match app.catalog().refresh().await {
+        match app.service.catalog.refresh().await {
             Ok(()) => failing = false,
             Err(failure) if !failing => {
                 failing = true;
@@ -28,7 +28,7 @@ pub(super) async fn follow_releases((content, app): (Content, App), stop: Cancel
             }
             Err(_) => {}
         }
-        let cached = app.catalog().cached();
+        let cached = app.service.catalog.cached();
         if !Arc::ptr_eq(&cached, &shown) {
             shown = cached;
             rebuild(&content, &app).await;

@@ -12,7 +12,8 @@ pub struct Asset {
     pub path: String,
     pub media_type: &'static str,
     pub bytes: Vec<u8>,
-    integrity: String,
+    /// For the attribute `integrity` of a script.
+    pub integrity: String,
 }
 
 /// All assets by their file name, such as `style.css`.
@@ -76,11 +77,6 @@ impl Asset {
             integrity: format!("sha256-{}", hash.base64()),
             bytes,
         }
-    }
-
-    /// For the attribute `integrity` of a script.
-    pub fn integrity(&self) -> &str {
-        &self.integrity
     }
 }
 

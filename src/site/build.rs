@@ -11,6 +11,7 @@ use super::page::PageSource;
 use super::templates::Templates;
 use super::{Content, Form, Page, PageName, Policies, SiteFacts, SiteFailure};
 use crate::domain::base_url::BaseUrl;
+use crate::domain::display_text::capitalised;
 
 const APPCAST: &str = "appcast.xml";
 
@@ -216,11 +217,6 @@ fn merge(into: &mut Value, from: &Value) {
 /// Quotes a text as a YAML string. A JSON string is one.
 fn yaml(text: &str) -> String {
     Value::from(text).to_string()
-}
-
-fn capitalised(word: &str) -> String {
-    let mut letters = word.chars();
-    letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
 /// The schema.org description of the app for search engines. Nothing is invented: no ratings, no reviews.

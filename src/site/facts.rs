@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use super::{Content, SiteFailure};
 use crate::config::Settings;
 use crate::domain::base_url::parse_web_url;
-use crate::domain::calendar::Day;
 
 const FILE: &str = "site.toml";
 
@@ -43,8 +42,6 @@ pub struct SiteFacts {
     pub not_for: Vec<String>,
     pub first_open: Vec<String>,
     pub mcp_name: String,
-    #[serde(default, deserialize_with = "day", skip_serializing)]
-    pub security_txt_expires: Option<Day>,
     pub crawlers: Vec<String>,
 }
 
@@ -109,10 +106,6 @@ fn web_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>,
     parse_web_url(&String::deserialize(deserializer)?).map(Some).map_err(de::Error::custom)
 }
 
-fn day<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Day>, D::Error> {
-    Day::parse(&String::deserialize(deserializer)?).map(Some).map_err(de::Error::custom)
-}
-
 /// What the settings promise to visitors, also the variable `policies` of the templates. The texts of the site are made from
 /// it, so that they stay true.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -164,7 +157,7 @@ mod tests {
         for name in ["maker_country", "licence_name", "licence_url", "source_url", "signature"] {
             assert_eq!(variable[name], Value::Null, "{name}");
         }
-        assert!(facts.works_with.is_empty() && facts.security_txt_expires.is_none());
+        assert!(facts.works_with.is_empty());
     }
 
     #[test]
@@ -173,7 +166,6 @@ mod tests {
             ("licence_url = \"example.com\"", "http"),
             ("source_url = \"javascript:alert(1)\"", "http"),
             ("signature = \"maybe\"", "notarised"),
-            ("security_txt_expires = \"soon\"", "2026-11-15"),
         ] {
             let error = read(added).unwrap_err().message().to_owned();
             assert!(error.contains(why), "{added}: {error}");

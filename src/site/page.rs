@@ -151,7 +151,7 @@ fn split(file: &str, text: &str) -> Result<(FrontMatter, String), SiteFailure> {
         FrontMatter::split(text).map_err(|error| SiteFailure::fault(file, 1, error.to_string()))?;
     let front_matter = front_matter
         .ok_or_else(|| SiteFailure::fault(file, 1, "it has to start with front matter between two lines of ---"))?;
-    match front_matter.invalid_line() {
+    match front_matter.invalid_line {
         Some(line) => Err(SiteFailure::fault(file, line, "front matter has lines of the form name: value")),
         None => Ok((front_matter, body)),
     }

@@ -35,7 +35,7 @@ impl Templates {
             find(&paths, &name).map(|asset| minijinja::Value::from_safe_string(asset.path.clone()))
         });
         environment.add_function("integrity", move |name: String| {
-            find(&integrities, &name).map(|asset| minijinja::Value::from_safe_string(asset.integrity().to_owned()))
+            find(&integrities, &name).map(|asset| minijinja::Value::from_safe_string(asset.integrity.clone()))
         });
         for file in content.names(FOLDER) {
             let name = file.trim_start_matches(FOLDER).to_owned();

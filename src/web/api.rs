@@ -27,7 +27,7 @@ pub(crate) async fn download(State(app): State<App>, request: Request) -> Respon
     let via = via(&app, request.headers());
     respond(&app, ClientLimit::Signups, request, async |fields| {
         let order = parse_download_order(fields, via)?;
-        let StartedDownload { url, already } = start_download(app.service(), order).await?;
+        let StartedDownload { url, already } = start_download(&app.service, order).await?;
         Ok(json!({ "ok": true, "url": url, "already": already }))
     })
     .await
@@ -38,18 +38,18 @@ pub(crate) async fn waitlist(State(app): State<App>, request: Request) -> Respon
     let via = via(&app, request.headers());
     let mut response = respond(&app, ClientLimit::Signups, request, async |fields| {
         let order = parse_waitlist_order(fields, via)?;
-        let already = join_waitlist(app.service(), order).await?;
+        let already = join_waitlist(&app.service, order).await?;
         Ok(json!({ "ok": true, "already": already }))
     })
     .await;
-    add_deprecation(response.headers_mut(), app.base_url());
+    add_deprecation(response.headers_mut(), &app.base_url);
     response
 }
 
 /// Stores a message to the makers.
 pub(crate) async fn contact(State(app): State<App>, request: Request) -> Response {
     respond(&app, ClientLimit::Messages, request, async |fields| {
-        send_contact(app.service(), parse_contact_message(fields)?).await?;
+        send_contact(&app.service, parse_contact_message(fields)?).await?;
         Ok(json!({ "ok": true }))
     })
     .await
@@ -57,7 +57,7 @@ pub(crate) async fn contact(State(app): State<App>, request: Request) -> Respons
 
 /// The script of the site calls these endpoints too, from its pages.
 fn via(app: &App, headers: &HeaderMap) -> Via {
-    match Initiator::of(headers, app.base_url()) {
+    match Initiator::of(headers, &app.base_url) {
         Initiator::OwnPage => Via::Site,
         Initiator::OtherSite | Initiator::Unknown => Via::Api,
     }
@@ -68,7 +68,7 @@ pub(crate) async fn not_found(State(app): State<App>, request: Request) -> Respo
     let endpoints = ENDPOINTS.map(|endpoint| endpoint.path).join(", ");
     Problem::new(ErrorCode::NotFound, "No endpoint has this address.")
         .resolved_by(format!("Send a POST to one of these endpoints: {endpoints}."))
-        .respond(app.base_url(), request.uri().path())
+        .respond(&app.base_url, request.uri().path())
 }
 
 /// Runs the checks that all endpoints share in the documented order, then `action`, and encodes its
@@ -86,15 +86,15 @@ async fn respond(
         }
         let body = body::read(&head.headers, body).await;
         // Every request counts, whatever its response will be.
-        let within_limit = app.count_request(limit, &head);
+        let within_limit = app.limits.count(limit, &head);
         let body = body.map_err(unreadable)?;
-        within_limit.map_err(|over_limit| app.refuse(over_limit))?;
+        within_limit.map_err(|over_limit| app.limits.refuse(over_limit))?;
         check_media_type(&head.headers)?;
         action(Fields::parse_body(&body)?).await
     };
     match outcome.await {
         Ok(result) => json_response(StatusCode::OK, result.to_string()),
-        Err(problem) => problem.respond(app.base_url(), head.uri.path()),
+        Err(problem) => problem.respond(&app.base_url, head.uri.path()),
     }
 }
 

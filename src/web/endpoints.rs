@@ -35,17 +35,19 @@ pub(crate) struct Endpoint {
     pub deprecated: bool,
     pub request: Shape,
     pub result: Shape,
+    /// Besides those of all endpoints.
     #[serde(skip)]
-    pub errors: &'static [ErrorCode],
+    pub own_errors: &'static [ErrorCode],
     #[serde(skip)]
     pub request_example: fn() -> Value,
 }
 
 impl Endpoint {
-    /// Every error code of the endpoint: its own, and those of all endpoints.
+    /// Every error code of the endpoint, those of its body first.
     pub(crate) fn error_codes(&self) -> impl Iterator<Item = ErrorCode> {
-        let shared = [ErrorCode::MethodNotAllowed, ErrorCode::ServerError, ErrorCode::Unavailable];
-        self.errors.iter().copied().chain(shared)
+        let body = [ErrorCode::InvalidJson, ErrorCode::InvalidBody, ErrorCode::InvalidEmail];
+        let others = [ErrorCode::MethodNotAllowed, ErrorCode::ServerError, ErrorCode::Unavailable];
+        body.into_iter().chain(self.own_errors.iter().copied()).chain(others)
     }
 }
 
@@ -84,13 +86,11 @@ pub(crate) const DOWNLOAD: Endpoint = Endpoint {
     request: Shape {
         name: "DownloadRequest",
         description: "A person wants the app.",
-        deny_unknown_fields: true,
         fields: &[EMAIL, UPDATES, SOURCE],
     },
     result: Shape {
         name: "DownloadResult",
         description: "Where the app is.",
-        deny_unknown_fields: false,
         fields: &[
             OK,
             Field::required("url", FieldType::Uri, "Where the disk image is; it always leads to the newest."),
@@ -101,7 +101,7 @@ pub(crate) const DOWNLOAD: Endpoint = Endpoint {
             ),
         ],
     },
-    errors: &[ErrorCode::InvalidJson, ErrorCode::InvalidBody, ErrorCode::InvalidEmail],
+    own_errors: &[],
     request_example: || json!({ "email": "ada@example.com", "updates": false, "source": "my-agent" }),
 };
 
@@ -125,16 +125,14 @@ pub(crate) const WAITLIST: Endpoint = Endpoint {
     request: Shape {
         name: "WaitlistRequest",
         description: "A person wants to be on the waiting list.",
-        deny_unknown_fields: true,
         fields: &[EMAIL, SOURCE],
     },
     result: Shape {
         name: "WaitlistResult",
         description: "The address is on the list.",
-        deny_unknown_fields: false,
         fields: &[OK, Field::required("already", FieldType::Bool, "Whether the address was on the list before.")],
     },
-    errors: &[ErrorCode::InvalidJson, ErrorCode::InvalidBody, ErrorCode::InvalidEmail],
+    own_errors: &[],
     request_example: || json!({ "email": "ada@example.com", "source": "my-agent" }),
 };
 
@@ -162,22 +160,10 @@ pub(crate) const CONTACT: Endpoint = Endpoint {
     request: Shape {
         name: "ContactRequest",
         description: "A person writes to the makers.",
-        deny_unknown_fields: true,
         fields: &[SENDER_NAME, SENDER_EMAIL, MESSAGE],
     },
-    result: Shape {
-        name: "Ok",
-        description: "The message is with the makers.",
-        deny_unknown_fields: false,
-        fields: &[OK],
-    },
-    errors: &[
-        ErrorCode::InvalidJson,
-        ErrorCode::InvalidBody,
-        ErrorCode::InvalidEmail,
-        ErrorCode::EmptyMessage,
-        ErrorCode::MessageTooLong,
-    ],
+    result: Shape { name: "Ok", description: "The message is with the makers.", fields: &[OK] },
+    own_errors: &[ErrorCode::EmptyMessage, ErrorCode::MessageTooLong],
     request_example: || json!({ "name": "Ada", "email": "ada@example.com", "message": "Does it run on macOS 15?" }),
 };
 

@@ -144,7 +144,7 @@ impl Fields {
         value
     }
 
-    fn invalid(&mut self, field: &Field, what: &str) {
+    pub(crate) fn invalid(&mut self, field: &Field, what: &str) {
         self.error(ErrorCode::InvalidBody, field, format!("{} {what}.", field_label(field)));
     }
 

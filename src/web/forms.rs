@@ -1,11 +1,10 @@
 //! The site's own forms, for browsers without JavaScript: the rules and error messages of the API, with
 //! pages as responses.
 
-use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::response::Response;
-use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, RETRY_AFTER};
-use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse as _, Response};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
+use http::{HeaderMap, Method, StatusCode};
 use url::form_urlencoded;
 
 use super::app::App;
@@ -13,12 +12,12 @@ use super::body;
 use super::built_site::{CONTACT_SENT_PATH, DOWNLOAD_STARTED_PATH};
 use super::endpoints::{parse_contact_message, parse_download_order};
 use super::fields::Fields;
-use super::headers::make_private;
+use super::headers::PRIVATE;
 use super::initiator::Initiator;
 use super::problem::{ErrorCode, Problem};
 use super::refusal::ClientLimit;
 use super::representation::HTML;
-use super::response::{method_not_allowed, text_response};
+use super::response::method_not_allowed;
 use crate::actions::{send_contact, start_download};
 use crate::domain::consent::Via;
 use crate::domain::signup::DownloadOrder;
@@ -39,7 +38,7 @@ pub(crate) async fn download(State(app): State<App>, request: Request) -> Respon
     }
     submit(&app, ClientLimit::Signups, request, PageName::Home, async |fields| {
         let order = parse_download_order(fields, Via::Site)?;
-        start_download(app.service(), DownloadOrder { source: Source::parse(SOURCE).ok(), ..order }).await?;
+        start_download(&app.service, DownloadOrder { source: Source::parse(SOURCE).ok(), ..order }).await?;
         Ok(DOWNLOAD_STARTED_PATH)
     })
     .await
@@ -48,7 +47,7 @@ pub(crate) async fn download(State(app): State<App>, request: Request) -> Respon
 /// `POST /contact`: the form of the contact page.
 pub(crate) async fn contact(State(app): State<App>, request: Request) -> Response {
     submit(&app, ClientLimit::Messages, request, PageName::Contact, async |fields| {
-        send_contact(app.service(), parse_contact_message(fields)?).await?;
+        send_contact(&app.service, parse_contact_message(fields)?).await?;
         Ok(CONTACT_SENT_PATH)
     })
     .await
@@ -69,7 +68,7 @@ async fn submit(
     }
     let body = body::read(&head.headers, body).await;
     // Every request counts, whatever its response will be.
-    let within_limit = app.count_request(limit, &head);
+    let within_limit = app.limits.count(limit, &head);
     let Ok(body) = body else {
         let problem = invalid_form("The form is incomplete or too large.");
         return page_with_errors(app, page, FormValues::default(), &problem);
@@ -77,7 +76,7 @@ async fn submit(
     let pairs: Vec<(String, String)> = form_urlencoded::parse(&body).into_owned().collect();
     let values = values(&pairs);
     let outcome = async {
-        within_limit.map_err(|over_limit| app.refuse(over_limit))?;
+        within_limit.map_err(|over_limit| app.limits.refuse(over_limit))?;
         check_origin(app, &head.headers)?;
         check_content_type(&head.headers)?;
         action(fields(pairs)?).await
@@ -103,7 +102,7 @@ fn fields(pairs: Vec<(String, String)>) -> Result<Fields, Problem> {
 
 /// Refuses cross-site form submissions. Old browsers and other clients that send neither header pass.
 fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
-    if Initiator::of(headers, app.base_url()) == Initiator::OtherSite {
+    if Initiator::of(headers, &app.base_url) == Initiator::OtherSite {
         return Err(invalid_form("This form was sent from another site. Please fill it in here and send it again."));
     }
     Ok(())
@@ -137,21 +136,16 @@ fn values(pairs: &[(String, String)]) -> FormValues {
 /// The page again, with the submitted values, and each error beside its field.
 fn page_with_errors(app: &App, page: PageName, values: FormValues, problem: &Problem) -> Response {
     let form = Form { values, errors: form_errors(problem) };
-    let mut response = match app.built().site.render_with_form(page, &form) {
-        Ok(html) => Response::new(Body::from(html)),
+    match app.built().site.render_with_form(page, &form) {
+        Ok(html) => {
+            (problem.code.status(), [(CONTENT_TYPE, HTML)], PRIVATE, problem.retry_after(), html).into_response()
+        }
         Err(failure) => {
             tracing::error!(%failure, "a form could not be rendered");
             let text = "Something went wrong on our side. Please go back and try again.\n";
-            return text_response(StatusCode::INTERNAL_SERVER_ERROR, text);
+            (StatusCode::INTERNAL_SERVER_ERROR, text).into_response()
         }
-    };
-    *response.status_mut() = problem.code.status();
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(HTML));
-    make_private(response.headers_mut());
-    if let Some(seconds) = problem.retry_after_header() {
-        response.headers_mut().insert(RETRY_AFTER, seconds);
     }
-    response
 }
 
 fn form_errors(problem: &Problem) -> FormErrors {
@@ -171,9 +165,5 @@ fn form_errors(problem: &Problem) -> FormErrors {
 }
 
 fn see_other(location: &'static str) -> Response {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::SEE_OTHER;
-    response.headers_mut().insert(LOCATION, HeaderValue::from_static(location));
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
+    (StatusCode::SEE_OTHER, [(LOCATION, location), (CACHE_CONTROL, "no-store")]).into_response()
 }

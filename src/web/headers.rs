@@ -30,10 +30,8 @@ pub(crate) fn hsts(base_url: &BaseUrl, includes_subdomains: bool) -> Option<Head
 }
 
 /// For responses to one visitor: neither cached nor indexed.
-pub(crate) fn make_private(headers: &mut HeaderMap) {
-    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    headers.insert(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"));
-}
+pub(crate) const PRIVATE: [(HeaderName, &str); 2] =
+    [(CACHE_CONTROL, "no-store"), (HeaderName::from_static("x-robots-tag"), "noindex")];
 
 /// Prebuilt responses have them already.
 pub(crate) fn add_security_headers(headers: &mut HeaderMap) {

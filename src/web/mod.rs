@@ -35,7 +35,7 @@ mod served;
 mod shape;
 mod tokens;
 
-pub use app::App;
+pub use app::{App, AppState};
 pub use axum::Router;
 pub use built_site::try_build;
 pub use limits::ClientSlot;

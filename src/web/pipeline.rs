@@ -7,7 +7,7 @@ use axum::Router;
 use axum::body::{Bytes, HttpBody};
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use futures_util::FutureExt as _;
 use futures_util::future::{Either, ready};
 use http::header::{CONNECTION, CONTENT_LENGTH, STRICT_TRANSPORT_SECURITY};
@@ -20,7 +20,7 @@ use super::headers;
 use super::log::{method_name, micros};
 use super::problem::{ErrorCode, Problem};
 use super::redirect::redirect_host;
-use super::response::{catch_panic, catch_panic_in, text_response};
+use super::response::{catch_panic, catch_panic_in};
 use super::routes::routes;
 use crate::config::test_panic;
 use crate::domain::base_url::BaseUrl;
@@ -44,7 +44,7 @@ pub fn handle<B>(
 where
     B: HttpBody<Data = Bytes, Error: Into<axum::BoxError>> + Send + 'static,
 {
-    app.log_unconfigured_proxy(peer, request.headers());
+    app.limits.log_unconfigured_proxy(peer, request.headers());
     if let Some(response) = read_page(app, &request) {
         return Either::Left(ready(response));
     }
@@ -71,7 +71,7 @@ fn read_page<B: HttpBody>(app: &App, request: &http::Request<B>) -> Option<Respo
         redirect_or_refuse(app, request)
             .map_or_else(|| served.read(request.method(), request.headers()), |response| (response, None))
     };
-    let (response, reading) = catch_panic(respond, || (server_error(app.base_url(), path), None));
+    let (response, reading) = catch_panic(respond, || (server_error(&app.base_url, path), None));
     if let Some(reading) = reading
         && request.method() == Method::GET
         && matches!(response.status(), StatusCode::OK | StatusCode::NOT_MODIFIED)
@@ -84,7 +84,7 @@ fn read_page<B: HttpBody>(app: &App, request: &http::Request<B>) -> Option<Respo
 /// Refuses a request of a client that has too many in flight, and logs it.
 pub fn refuse_in_flight<B: HttpBody>(app: &App, request: &http::Request<B>) -> Response {
     let exchange = Exchange::begin(request);
-    let response = Problem::over_limit(Duration::from_secs(1)).respond(app.base_url(), request.uri().path());
+    let response = Problem::over_limit(Duration::from_secs(1)).respond(&app.base_url, request.uri().path());
     exchange.end(app, UNKNOWN_ROUTE, response)
 }
 
@@ -100,7 +100,7 @@ async fn respond_by_route(State(app): State<App>, request: Request, next: Next) 
             None => next.run(request).await,
         }
     };
-    let response = catch_panic_in(respond, || server_error(app.base_url(), uri.path())).await;
+    let response = catch_panic_in(respond, || server_error(&app.base_url, uri.path())).await;
     let built = app.built();
     let served = || built.served.get_key_value(uri.path()).map(|(path, _)| path.as_str());
     let route = route.as_ref().map(MatchedPath::as_str).or_else(served);
@@ -110,10 +110,10 @@ async fn respond_by_route(State(app): State<App>, request: Request, next: Next) 
 /// Returns the response if the request names no host, several, another one of the site, or no path.
 fn redirect_or_refuse<B>(app: &App, request: &http::Request<B>) -> Option<Response> {
     if !headers::has_one_host(request.version(), request.headers()) {
-        return Some(text_response(StatusCode::BAD_REQUEST, "Send exactly one Host header.\n"));
+        return Some((StatusCode::BAD_REQUEST, "Send exactly one Host header.\n").into_response());
     }
     if !request.uri().path().starts_with('/') {
-        return Some(text_response(StatusCode::BAD_REQUEST, "The request target must start with a slash.\n"));
+        return Some((StatusCode::BAD_REQUEST, "The request target must start with a slash.\n").into_response());
     }
     redirect_host(app, request)
 }
@@ -135,7 +135,7 @@ impl Exchange {
     fn end(self, app: &App, route: &str, mut response: Response) -> Response {
         let Self { started, method, has_body } = self;
         headers::add_security_headers(response.headers_mut());
-        if let Some(hsts) = app.hsts() {
+        if let Some(hsts) = &app.hsts {
             response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, hsts.clone());
         }
         // No handler has read the body, so the connection will be closed: the client must not reuse it.
@@ -143,7 +143,7 @@ impl Exchange {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
         let (status, elapsed) = (response.status().as_u16(), started.elapsed());
-        app.metrics().record_request(route, status, elapsed);
+        app.metrics.record_request(route, status, elapsed);
         tracing::info!(method, route, status, micros = micros(elapsed), "request");
         response
     }

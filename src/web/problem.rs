@@ -4,9 +4,8 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::response::Response;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_TYPE, RETRY_AFTER};
+use axum::response::{IntoResponse as _, Response};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_TYPE, HeaderName, RETRY_AFTER};
 use http::{HeaderValue, StatusCode};
 use serde::Serialize;
 
@@ -137,7 +136,6 @@ impl ErrorCode {
 pub(crate) const PROBLEM: Shape = Shape {
     name: "Problem",
     description: "What went wrong, in the format of RFC 9457. Programs should branch on `code`.",
-    deny_unknown_fields: false,
     fields: &[
         Field::required("type", FieldType::Uri, "Identifies the kind of error, and documents it."),
         Field::required("title", FieldType::String, "The kind of error in a few words."),
@@ -159,7 +157,6 @@ pub(crate) const PROBLEM: Shape = Shape {
 const FIELD_ERROR: Shape = Shape {
     name: "FieldError",
     description: "One invalid member.",
-    deny_unknown_fields: false,
     fields: &[
         Field::required("pointer", FieldType::String, "A JSON Pointer to it, as a fragment such as `#/email`."),
         Field::required("detail", FieldType::String, "What is wrong with it."),
@@ -224,20 +221,13 @@ impl Problem {
         Self { retry_after, ..Self::new(ErrorCode::Unavailable, detail) }
     }
 
-    /// An error about one member.
-    pub(crate) fn for_member(code: ErrorCode, member: &'static str, detail: impl Into<String>) -> Self {
-        let detail = detail.into();
-        let error = FieldError { pointer: format!("#/{member}").into(), detail: detail.clone() };
-        Self { errors: vec![error], ..Self::new(code, detail) }
-    }
-
     pub(crate) fn resolved_by(self, resolution: impl Into<Cow<'static, str>>) -> Self {
         Self { resolution: resolution.into(), ..self }
     }
 
-    /// The value of the header `Retry-After`, which only a 503 has.
-    pub(crate) fn retry_after_header(&self) -> Option<HeaderValue> {
-        (self.code == ErrorCode::Unavailable).then(|| self.retry_after.into())
+    /// The header `Retry-After`, which only a 503 has.
+    pub(crate) fn retry_after(&self) -> Option<[(HeaderName, HeaderValue); 1]> {
+        (self.code == ErrorCode::Unavailable).then(|| [(RETRY_AFTER, self.retry_after.into())])
     }
 
     /// Encodes the problem. `path` is that of the request, as it was sent.
@@ -258,19 +248,10 @@ impl Problem {
     }
 
     pub(crate) fn respond(&self, base_url: &BaseUrl, path: &str) -> Response {
-        let mut response = Response::new(Body::from(self.json(base_url, path)));
-        *response.status_mut() = self.code.status();
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        headers.insert(CONTENT_LANGUAGE, HeaderValue::from_static("en"));
-        headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-        if self.code == ErrorCode::MethodNotAllowed {
-            headers.insert(ALLOW, HeaderValue::from_static("POST"));
-        }
-        if let Some(seconds) = self.retry_after_header() {
-            headers.insert(RETRY_AFTER, seconds);
-        }
-        response
+        let headers =
+            [(CONTENT_TYPE, "application/problem+json"), (CONTENT_LANGUAGE, "en"), (CACHE_CONTROL, "no-store")];
+        let allow = (self.code == ErrorCode::MethodNotAllowed).then_some([(ALLOW, "POST")]);
+        (self.code.status(), headers, allow, self.retry_after(), self.json(base_url, path)).into_response()
     }
 }
 

@@ -3,25 +3,14 @@
 //! Only a single range is honored. A request for several is answered with the whole file, which the
 //! RFC allows.
 
-/// A range of bytes within a file. Both ends are inclusive.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ByteRange {
-    pub first: u64,
-    pub last: u64,
-}
+use std::ops::RangeInclusive;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RequestedRange {
     Whole,
-    Part(ByteRange),
+    Part(RangeInclusive<u64>),
     /// The range starts beyond the end of the file.
     Unsatisfiable,
-}
-
-impl ByteRange {
-    pub(crate) const fn length(self) -> u64 {
-        self.last - self.first + 1
-    }
 }
 
 impl RequestedRange {
@@ -40,14 +29,14 @@ impl RequestedRange {
             return match parse_position(last)? {
                 0 => Some(Self::Unsatisfiable),
                 _ if total == 0 => None,
-                suffix => Some(Self::Part(ByteRange { first: total.saturating_sub(suffix), last: total - 1 })),
+                suffix => Some(Self::Part(total.saturating_sub(suffix)..=total - 1)),
             };
         }
         let first = parse_position(first)?;
         let last = if last.is_empty() { u64::MAX } else { parse_position(last)? };
         match first {
             _ if last < first => None,
-            _ if first < total => Some(Self::Part(ByteRange { first, last: last.min(total - 1) })),
+            _ if first < total => Some(Self::Part(first..=last.min(total - 1))),
             _ => Some(Self::Unsatisfiable),
         }
     }
@@ -81,11 +70,7 @@ mod tests {
             ("bytes=1-99999999999999999999999999", 1, 999),
             ("bytes=-99999999999999999999999999", 0, 999),
         ] {
-            assert_eq!(
-                RequestedRange::parse(header, 1000),
-                RequestedRange::Part(ByteRange { first, last }),
-                "{header}"
-            );
+            assert_eq!(RequestedRange::parse(header, 1000), RequestedRange::Part(first..=last), "{header}");
         }
     }
 
@@ -141,7 +126,7 @@ mod tests {
             total in prop_oneof![Just(0), Just(u64::MAX), any::<u64>()],
         ) {
             if let RequestedRange::Part(range) = RequestedRange::parse(&header, total) {
-                prop_assert!(range.first <= range.last && range.last < total, "{}", header);
+                prop_assert!(!range.is_empty() && *range.end() < total, "{}", header);
             }
         }
     }

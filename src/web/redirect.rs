@@ -1,13 +1,11 @@
 //! Redirects to the public URL: from plain HTTP, and from further host names.
 
-use axum::body::Body;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use http::header::{HOST, LOCATION};
-use http::{HeaderValue, Method, Request, StatusCode};
+use http::{Method, Request, StatusCode};
 
 use super::app::App;
 use super::log::method_name;
-use super::response::text_response;
 
 /// Where an ACME authority asks for the answer to a challenge (RFC 8555, section 8.3).
 const CHALLENGE_PREFIX: &str = "/.well-known/acme-challenge/";
@@ -20,14 +18,14 @@ pub async fn redirect_to_https<B>(app: App, request: Request<B>) -> Response {
     let reads = request.method() == Method::GET || request.method() == Method::HEAD;
     let token = request.uri().path().strip_prefix(CHALLENGE_PREFIX);
     let (route, response) = match token {
-        Some(token) if reads && app.answers_challenges() => {
+        Some(token) if reads && app.answers_challenges => {
             ("/.well-known/acme-challenge/{token}", answer_challenge(&app, token).await)
         }
         _ if reads => ("redirect", redirect(&app, &request)),
         _ => {
             let text =
-                format!("This was sent without encryption and is not processed. Use {} instead.\n", app.base_url());
-            ("redirect", text_response(StatusCode::FORBIDDEN, text))
+                format!("This was sent without encryption and is not processed. Use {} instead.\n", &app.base_url);
+            ("redirect", (StatusCode::FORBIDDEN, text).into_response())
         }
     };
     let (method, status) = (method_name(request.method()), response.status().as_u16());
@@ -39,13 +37,13 @@ pub async fn redirect_to_https<B>(app: App, request: Request<B>) -> Response {
 async fn answer_challenge(app: &App, token: &str) -> Response {
     let is_token = TOKEN_BYTES.contains(&token.len())
         && token.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
-    let answer = if is_token { app.service().store.acme_challenge(token).await } else { Ok(None) };
+    let answer = if is_token { app.service.store.acme_challenge(token).await } else { Ok(None) };
     match answer {
-        Ok(Some(answer)) => text_response(StatusCode::OK, answer),
-        Ok(None) => text_response(StatusCode::NOT_FOUND, "There is no such challenge.\n"),
+        Ok(Some(answer)) => answer.into_response(),
+        Ok(None) => (StatusCode::NOT_FOUND, "There is no such challenge.\n").into_response(),
         Err(failure) => {
             tracing::warn!(%failure, "cannot answer a challenge");
-            text_response(StatusCode::SERVICE_UNAVAILABLE, "The answer cannot be read just now.\n")
+            (StatusCode::SERVICE_UNAVAILABLE, "The answer cannot be read just now.\n").into_response()
         }
     }
 }
@@ -61,10 +59,5 @@ pub(super) fn redirect_host<B>(app: &App, request: &Request<B>) -> Option<Respon
 fn redirect<B>(app: &App, request: &Request<B>) -> Response {
     let path = request.uri().path_and_query().map_or("/", http::uri::PathAndQuery::as_str);
     let path = if path.starts_with('/') { path } else { "/" };
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
-    if let Ok(location) = HeaderValue::from_bytes(app.base_url().to(path).as_bytes()) {
-        response.headers_mut().insert(LOCATION, location);
-    }
-    response
+    (StatusCode::PERMANENT_REDIRECT, [(LOCATION, app.base_url.to(path).into_bytes())]).into_response()
 }

@@ -91,14 +91,8 @@ impl Encoded {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(unencoded.content_type));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static(unencoded.cache_control));
-        headers.insert(
-            VARY,
-            HeaderValue::from_static(if unencoded.varies_by_accept {
-                "Accept, Accept-Encoding"
-            } else {
-                "Accept-Encoding"
-            }),
-        );
+        let vary = if unencoded.varies_by_accept { "Accept, Accept-Encoding" } else { "Accept-Encoding" };
+        headers.insert(VARY, HeaderValue::from_static(vary));
         for (name, value) in &unencoded.headers {
             if let Ok(value) = HeaderValue::from_str(value) {
                 headers.append(name, value);

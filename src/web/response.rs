@@ -3,17 +3,10 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use axum::body::Body;
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
 use futures_util::FutureExt;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderValue, StatusCode};
-
-pub(crate) fn text_response(status: StatusCode, text: impl Into<Body>) -> Response {
-    let mut response = Response::new(text.into());
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    response
-}
 
 /// Responds with `on_panic` if the handler panics, so that a panic affects this request alone.
 pub(crate) fn catch_panic<T>(respond: impl FnOnce() -> T, on_panic: impl FnOnce() -> T) -> T {
@@ -35,17 +28,13 @@ fn log_panic<T>(on_panic: impl FnOnce() -> T) -> T {
 
 /// JSON for one caller, never cached.
 pub(crate) fn json_response(status: StatusCode, json: impl Into<Body>) -> Response {
-    let mut response = Response::new(json.into());
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
+    let headers = [(CONTENT_TYPE, "application/json"), (CACHE_CONTROL, "no-store")];
+    let headers = headers.map(|(name, value)| (name, HeaderValue::from_static(value)));
+    (status, headers, json.into()).into_response()
 }
 
 /// A 405. `allow` lists the allowed methods, as in the `Allow` header.
 pub(crate) fn method_not_allowed(allow: &'static str) -> Response {
     let text = format!("Method not allowed. Use one of: {allow}.\n");
-    let mut response = text_response(StatusCode::METHOD_NOT_ALLOWED, text);
-    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allow));
-    response
+    (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, allow)], text).into_response()
 }

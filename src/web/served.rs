@@ -1,7 +1,6 @@
 //! A prebuilt response: a page or file that is rendered once and sent many times.
 
-use axum::body::Body;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
     ACCESS_CONTROL_EXPOSE_HEADERS, ALLOW, HeaderName, LINK, VARY,
@@ -10,7 +9,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
 use super::negotiate::{self, PageFormat};
 use super::representation::{HTML, MARKDOWN, Representation, UnencodedResponse};
-use super::response::{method_not_allowed, text_response};
+use super::response::method_not_allowed;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::reads::Reading;
 use crate::site::{Page, PageName};
@@ -125,18 +124,12 @@ fn add_cors_headers(headers: &mut HeaderMap) {
 }
 
 fn preflight() -> Response {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::NO_CONTENT;
-    response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD, OPTIONS"));
+    let mut response = (StatusCode::NO_CONTENT, [(ALLOW, "GET, HEAD, OPTIONS")]).into_response();
     add_cors_headers(response.headers_mut());
     response
 }
 
 fn not_acceptable() -> Response {
-    let mut response = text_response(
-        StatusCode::NOT_ACCEPTABLE,
-        "This page is available as text/html or text/markdown. Accept one of them, or send no Accept header.\n",
-    );
-    response.headers_mut().insert(VARY, HeaderValue::from_static("Accept"));
-    response
+    let text = "This page is available as text/html or text/markdown. Accept one of them, or send no Accept header.\n";
+    (StatusCode::NOT_ACCEPTABLE, [(VARY, "Accept")], text).into_response()
 }

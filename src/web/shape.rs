@@ -2,7 +2,7 @@
 //! from them; the parsers of requests take only the names of fields from them.
 
 use serde::{Serialize, Serializer};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::domain::{email, limits, text};
 
@@ -13,9 +13,6 @@ pub(crate) struct Shape {
     #[serde(skip)]
     pub description: &'static str,
     pub fields: &'static [Field],
-    /// Whether the schema has `additionalProperties: false`.
-    #[serde(skip)]
-    pub deny_unknown_fields: bool,
 }
 
 #[derive(Debug)]
@@ -45,27 +42,25 @@ pub(crate) enum FieldType {
 
 impl Shape {
     pub(crate) fn schema(&self) -> Value {
-        let properties: Map<_, _> = self.fields.iter().map(|field| (field.name.to_owned(), field.schema())).collect();
-        let required: Vec<_> = self.fields.iter().filter(|field| field.required).map(|field| field.name).collect();
-        let mut schema = json!({ "type": "object" });
-        if !self.description.is_empty() {
-            schema["description"] = self.description.into();
-        }
-        schema["properties"] = properties.into();
-        if !required.is_empty() {
-            schema["required"] = required.into();
-        }
-        if self.deny_unknown_fields {
-            schema["additionalProperties"] = false.into();
-        }
+        let mut schema = json!({ "type": "object", "description": self.description });
+        add_fields(&mut schema, self.fields);
         schema
     }
+}
 
-    /// The schema as an MCP tool declares it: with `additionalProperties: false` for results too, and described by the tool.
-    pub(crate) fn tool_schema(&self) -> Value {
-        let mut schema = Self { description: "", ..*self }.schema();
-        schema["additionalProperties"] = false.into();
-        schema
+/// The schema of an object that has no other fields, without a description.
+pub(crate) fn closed_schema(fields: &[Field]) -> Value {
+    let mut schema = json!({ "type": "object" });
+    add_fields(&mut schema, fields);
+    schema["additionalProperties"] = false.into();
+    schema
+}
+
+fn add_fields(schema: &mut Value, fields: &[Field]) {
+    schema["properties"] = fields.iter().map(|field| (field.name.to_owned(), field.schema())).collect();
+    let required: Vec<_> = fields.iter().filter(|field| field.required).map(|field| field.name).collect();
+    if !required.is_empty() {
+        schema["required"] = required.into();
     }
 }
 

@@ -4,7 +4,7 @@
 //! origin are accepted.
 
 use axum::extract::{Request, State};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use http::header::RETRY_AFTER;
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
@@ -12,10 +12,10 @@ use url::form_urlencoded;
 
 use super::app::App;
 use super::body;
-use super::headers::make_private;
+use super::headers::PRIVATE;
 use super::problem::RETRY_AFTER_SECONDS;
 use super::refusal::ClientLimit;
-use super::response::{method_not_allowed, text_response};
+use super::response::method_not_allowed;
 use super::served::Served;
 use crate::actions::{Failure, can_unsubscribe, confirm_opt_in, confirmation_link, decline_opt_in, unsubscribe};
 use crate::domain::confirmation::{CONFIRMATION_PATH, ConfirmationToken, LinkState};
@@ -29,11 +29,11 @@ pub(crate) async fn unsubscribe_page(State(app): State<App>, request: Request) -
     respond(&app, request, async |not_me| {
         let Some(token) = token else { return Ok(None) };
         let (known, page) = match not_me {
-            None => (can_unsubscribe(app.service(), &token).await?, &built.unsubscribe),
+            None => (can_unsubscribe(&app.service, &token).await?, &built.unsubscribe),
             Some(false) => {
-                (unsubscribe(app.service(), &token, UnsubscribeKind::Unsubscribe).await?, &built.unsubscribed)
+                (unsubscribe(&app.service, &token, UnsubscribeKind::Unsubscribe).await?, &built.unsubscribed)
             }
-            Some(true) => (unsubscribe(app.service(), &token, UnsubscribeKind::NotMe).await?, &built.never_again),
+            Some(true) => (unsubscribe(&app.service, &token, UnsubscribeKind::NotMe).await?, &built.never_again),
         };
         Ok(known.then_some(page))
     })
@@ -47,9 +47,9 @@ pub(crate) async fn confirmation_page(State(app): State<App>, request: Request) 
     respond(&app, request, async |not_me| {
         let Some(token) = token else { return Ok(None) };
         let link = match not_me {
-            None => confirmation_link(app.service(), &token).await?,
-            Some(false) => confirm_opt_in(app.service(), &token).await?,
-            Some(true) => decline_opt_in(app.service(), &token).await?.then_some(LinkState::Declined),
+            None => confirmation_link(&app.service, &token).await?,
+            Some(false) => confirm_opt_in(&app.service, &token).await?,
+            Some(true) => decline_opt_in(&app.service, &token).await?.then_some(LinkState::Declined),
         };
         Ok(link.map(|link| match link {
             LinkState::Pending => &built.confirm,
@@ -73,7 +73,7 @@ async fn respond<'a>(
         Method::POST => match body::read(&head.headers, body).await {
             Ok(body) => Some(says_not_me(&body)),
             Err(_) => {
-                return text_response(StatusCode::BAD_REQUEST, "The request is incomplete. Please send it again.\n");
+                return (StatusCode::BAD_REQUEST, "The request is incomplete. Please send it again.\n").into_response();
             }
         },
         _ => return method_not_allowed("GET, HEAD, POST"),
@@ -88,13 +88,8 @@ async fn respond<'a>(
         }
         Err(failure) => {
             tracing::error!(%failure, "a request with a token failed");
-            let mut response = text_response(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "This did not work just now, and nothing was changed. Please try again in a minute.\n",
-            );
-            response.headers_mut().insert(RETRY_AFTER, RETRY_AFTER_SECONDS.into());
-            make_private(response.headers_mut());
-            response
+            let text = "This did not work just now, and nothing was changed. Please try again in a minute.\n";
+            (StatusCode::SERVICE_UNAVAILABLE, PRIVATE, [(RETRY_AFTER, RETRY_AFTER_SECONDS)], text).into_response()
         }
     }
 }
@@ -110,10 +105,8 @@ fn refuse_unknown_token(app: &App, head: &Parts) -> Option<Response> {
     if head.method != Method::POST {
         return None;
     }
-    let over_limit = app.count_request(ClientLimit::UnknownTokens, head).err()?;
-    let problem = app.refuse(over_limit);
-    let mut response = text_response(problem.code.status(), format!("{}\n", problem.detail));
-    response.headers_mut().extend(problem.retry_after_header().map(|seconds| (RETRY_AFTER, seconds)));
-    make_private(response.headers_mut());
-    Some(response)
+    let over_limit = app.limits.count(ClientLimit::UnknownTokens, head).err()?;
+    let problem = app.limits.refuse(over_limit);
+    let text = format!("{}\n", problem.detail);
+    Some((problem.code.status(), PRIVATE, problem.retry_after(), text).into_response())
 }

@@ -7,7 +7,6 @@ mod sender;
 
 use std::process::Command;
 
-use porchlight::domain::calendar::Day;
 use serde_json::{Value, json};
 
 use crate::harness::dns::{NameServer, mx, txt};
@@ -50,25 +49,6 @@ fn assert_check(checks: &Value, name: &str, state: &str, detail: &str) {
 /// The PostgreSQL server of the tests runs without fsync, which is noted.
 fn database_state(database: &Database) -> (&'static str, &'static str) {
     if database.is_postgres() { ("note", "`fsync` is off") } else { ("ok", "accepts writes") }
-}
-
-#[tokio::test]
-async fn the_last_day_of_security_txt_is_noted_a_month_before() {
-    let [database, _] = each_database().await;
-    let service = Service::start(live(), database).await;
-    service.publish("1.4.0");
-    let day = |days: i64| Day::of(service.clock.now()).before(-days).date();
-    for (last, noted) in [(day(31), None), (day(29), Some("expires")), (day(-1), Some("expired"))] {
-        let folder = tempfile::tempdir().expect("a folder");
-        let facts = format!("security_txt_expires = \"{last}\"\n{}", include_str!("../../content/site.toml"));
-        std::fs::write(folder.path().join("site.toml"), facts).expect("site.toml");
-        let (_, checks) = run(check(&service, &["--site-dir", &folder.path().display().to_string()]));
-        match noted {
-            Some(words) => assert_check(&checks, "security", "note", &format!("{words} at the end of {last}")),
-            None => assert!(checks.as_array().expect("a list").iter().all(|check| check["name"] != "security")),
-        }
-    }
-    service.stop().await;
 }
 
 #[tokio::test]

@@ -243,19 +243,6 @@ async fn security_txt_never_expires_and_leads_to_the_contact_page() {
 }
 
 #[tokio::test]
-async fn security_txt_ends_on_the_day_that_the_makers_set() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let facts = format!("security_txt_expires = \"2027-06-30\"\n{}", include_str!("../../content/site.toml"));
-    std::fs::write(folder.path().join("site.toml"), facts).expect("site.toml");
-    let written = RawSettings { site_dir: Some(folder.path().display().to_string()), ..live() };
-    on_one_database_with(written, async |service| {
-        let file = text(service, "/.well-known/security.txt").await;
-        assert!(file.contains("\nExpires: 2027-06-30T23:59:59Z\n"), "{file}");
-    })
-    .await;
-}
-
-#[tokio::test]
 async fn the_skill_is_indexed_with_the_digest_of_what_is_served() {
     on_one_database_with(live(), async |service| {
         let index: Value = text(service, "/.well-known/agent-skills/index.json").await.parse().expect("JSON");

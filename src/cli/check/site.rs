@@ -4,14 +4,10 @@ use super::{Finding, failed, note, ok};
 use crate::actions::{ImageStore, NewestImage, ReleaseCatalog, image_problem};
 use crate::config::{InvalidSettings, Settings};
 use crate::domain::base_url::BaseUrl;
-use crate::domain::calendar::Day;
 use crate::domain::release::{Release, Releases};
 use crate::site::{Content, MailTemplates, Policies, SiteFacts, SiteFailure};
 use crate::store::Store;
 use crate::web;
-
-/// How many days before its last day a warning about security.txt begins.
-const SECURITY_TXT_NOTICE_DAYS: i64 = 30;
 
 /// Builds the whole site. Returns also the facts about the app, and where downloads lead.
 pub(super) fn check_site(
@@ -30,17 +26,6 @@ pub(super) fn check_site(
         .map_or_else(|| "the built-in site".to_owned(), |folder| format!("with the files of {}", folder.display()));
     let built = ok(format!("{}, {origin}; all {files} pages and files can be built", facts.name));
     Ok((built, facts, newest_image))
-}
-
-/// Researchers must not rely on an expired file, so the makers look at it again in time.
-pub(super) fn check_security_txt(facts: &SiteFacts, today: Day) -> Option<Finding> {
-    let last = facts.security_txt_expires.filter(|last| last.before(SECURITY_TXT_NOTICE_DAYS) <= today)?;
-    let expires = if last < today { "expired" } else { "expires" };
-    Some(note(format!(
-        "/.well-known/security.txt {expires} at the end of {}. If the contact page still says what is true, set \
-         `security_txt_expires` in site.toml to a later day.",
-        last.date()
-    )))
 }
 
 pub(super) async fn check_release(

@@ -92,15 +92,11 @@ fn error_response(code: ErrorCode, description: &str) -> Value {
         "description": description,
         "content": { "application/problem+json": { "schema": named(PROBLEM.name) } },
     });
-    match code {
-        ErrorCode::Unavailable => {
-            response["headers"] = retry_after();
-        }
-        ErrorCode::MethodNotAllowed => {
-            response["headers"] = json!({ "Allow": header("The method to use.") });
-        }
-        _ => {}
-    }
+    response["headers"] = match code {
+        ErrorCode::Unavailable => retry_after(),
+        ErrorCode::MethodNotAllowed => json!({ "Allow": header("The method to use.") }),
+        _ => return response,
+    };
     response
 }
 
@@ -152,6 +148,9 @@ fn mcp_operation() -> Value {
 fn schemas(endpoints: &[&'static Endpoint]) -> Value {
     let shapes = endpoints.iter().flat_map(|endpoint| [&endpoint.request, &endpoint.result]).chain([&PROBLEM]);
     let mut schemas: Map<_, _> = shapes.map(|shape| (shape.name.to_owned(), shape.schema())).collect();
+    for endpoint in endpoints {
+        schemas[endpoint.request.name]["additionalProperties"] = false.into();
+    }
     schemas.insert("JsonRpcMessage".to_owned(), message());
     schemas.insert("JsonRpcResponse".to_owned(), response());
     schemas.into()

@@ -17,13 +17,13 @@ use self::counts::{Buckets, OpenCounts};
 use super::metrics::Metrics;
 use super::problem::Problem;
 use super::refusal::{ClientLimit, Refusal};
+use crate::clock::Clock;
 use crate::config::ClientSettings;
 use crate::domain::client::{Client, Peer};
 use crate::domain::limits::{
     MAX_CONNECTIONS_PER_CLIENT, MAX_OPS_CONNECTIONS_PER_PEER, MAX_REQUESTS_IN_FLIGHT_PER_CLIENT,
 };
 use crate::domain::rate_limit::Hourly;
-use crate::domain::time::Timestamp;
 
 pub use self::counts::ClientSlot;
 
@@ -45,12 +45,13 @@ pub(crate) struct ClientLimits {
     /// Over HTTP/2, where one connection has many.
     requests: Arc<OpenCounts>,
     metrics: Metrics,
+    clock: Clock,
     log: [Hourly; Refusal::ALL.len()],
     proxy_log: Hourly,
 }
 
 impl ClientLimits {
-    pub(crate) fn new(settings: ClientSettings, metrics: Metrics) -> Self {
+    pub(crate) fn new(settings: ClientSettings, metrics: Metrics, clock: Clock) -> Self {
         Self {
             settings,
             buckets: Buckets::default(),
@@ -58,64 +59,65 @@ impl ClientLimits {
             ops_connections: OpenCounts::new(MAX_OPS_CONNECTIONS_PER_PEER),
             requests: OpenCounts::new(MAX_REQUESTS_IN_FLIGHT_PER_CLIENT),
             metrics,
+            clock,
             log: Default::default(),
             proxy_log: Hourly::default(),
         }
     }
 
     /// Counts a request.
-    pub(crate) fn count(&self, limit: ClientLimit, head: &Parts, now: Timestamp) -> Result<(), OverLimit> {
+    pub(crate) fn count(&self, limit: ClientLimit, head: &Parts) -> Result<(), OverLimit> {
         let Some(client) = self.client(head) else { return Ok(()) };
-        self.buckets.take(client, limit, now).map_err(|wait| OverLimit { limit, wait })
+        self.buckets.take(client, limit, self.clock.now()).map_err(|wait| OverLimit { limit, wait })
     }
 
     /// Records that a request is refused, and returns the response.
-    pub(crate) fn refuse(&self, OverLimit { limit, wait }: OverLimit, now: Timestamp) -> Problem {
-        self.record(limit.refusal(), now);
+    pub(crate) fn refuse(&self, OverLimit { limit, wait }: OverLimit) -> Problem {
+        self.record(limit.refusal());
         Problem::over_limit(wait)
     }
 
-    /// Returns `None` if the peer has as many connections as it may have.
-    pub(crate) fn open_connection(&self, peer: Peer, now: Timestamp) -> Option<ClientSlot> {
-        self.open(&self.connections, Refusal::ConnectionsPerClient, peer, now)
+    /// Counts a connection of this peer until the slot is dropped. Returns `None` if it has too many.
+    pub(crate) fn open_connection(&self, peer: Peer) -> Option<ClientSlot> {
+        self.open(&self.connections, Refusal::ConnectionsPerClient, peer)
     }
 
     /// As [`Self::open_connection`], for the ops listener. Peers on other machines are limited in local networks, too, and with
     /// `client_limits = off`: anybody who reaches it could otherwise take all of its connections.
-    pub(crate) fn open_ops_connection(&self, peer: Peer, now: Timestamp) -> Option<ClientSlot> {
+    pub(crate) fn open_ops_connection(&self, peer: Peer) -> Option<ClientSlot> {
         if peer.address().is_loopback() || self.is_trusted_proxy(peer) {
             return Some(ClientSlot::UNLIMITED);
         }
-        self.count_open(&self.ops_connections, Refusal::OpsConnections, peer, now)
+        self.count_open(&self.ops_connections, Refusal::OpsConnections, peer)
     }
 
-    /// Returns `None` if the peer has as many requests in flight as it may have.
-    pub(crate) fn open_request(&self, peer: Peer, now: Timestamp) -> Option<ClientSlot> {
-        self.open(&self.requests, Refusal::RequestsInFlight, peer, now)
+    /// Counts a request of this peer over HTTP/2 until the slot is dropped. Returns `None` if it has too many in flight.
+    pub(crate) fn open_request(&self, peer: Peer) -> Option<ClientSlot> {
+        self.open(&self.requests, Refusal::RequestsInFlight, peer)
     }
 
-    fn open(&self, counts: &Arc<OpenCounts>, refusal: Refusal, peer: Peer, now: Timestamp) -> Option<ClientSlot> {
+    fn open(&self, counts: &Arc<OpenCounts>, refusal: Refusal, peer: Peer) -> Option<ClientSlot> {
         if !self.settings.limits || self.is_trusted_proxy(peer) || peer.is_local() {
             return Some(ClientSlot::UNLIMITED);
         }
-        self.count_open(counts, refusal, peer, now)
+        self.count_open(counts, refusal, peer)
     }
 
     fn is_trusted_proxy(&self, peer: Peer) -> bool {
         self.settings.proxies.as_ref().is_some_and(|proxies| proxies.contains(peer.address()))
     }
 
-    fn count_open(&self, counts: &Arc<OpenCounts>, refusal: Refusal, peer: Peer, now: Timestamp) -> Option<ClientSlot> {
+    fn count_open(&self, counts: &Arc<OpenCounts>, refusal: Refusal, peer: Peer) -> Option<ClientSlot> {
         let slot = counts.open(Client::of(peer.address()));
         if slot.is_none() {
-            self.record(refusal, now);
+            self.record(refusal);
         }
         slot
     }
 
     /// Whether a request shows that it came through a proxy that no setting names: it has a header that proxies add,
     /// and comes from a public address, so that all clients of the proxy are limited as one.
-    pub(crate) fn shows_unconfigured_proxy(&self, peer: Peer, headers: &HeaderMap) -> bool {
+    fn shows_unconfigured_proxy(&self, peer: Peer, headers: &HeaderMap) -> bool {
         let ClientSettings { proxies, limits } = &self.settings;
         *limits
             && proxies.is_none()
@@ -124,8 +126,8 @@ impl ClientLimits {
     }
 
     /// Logs, once an hour, that there is such a proxy.
-    pub(crate) fn log_unconfigured_proxy(&self, now: Timestamp) {
-        if self.proxy_log.is_due(now) {
+    pub(crate) fn log_unconfigured_proxy(&self, peer: Peer, headers: &HeaderMap) {
+        if self.shows_unconfigured_proxy(peer, headers) && self.proxy_log.is_due(self.clock.now()) {
             tracing::warn!(
                 "a request from a public address has a header that proxies add; if there is a proxy, set \
                  `client_ip_header` and `trusted_proxies`, because the limits count all its clients as one"
@@ -143,9 +145,9 @@ impl ClientLimits {
     }
 
     /// Counts a refusal, and logs it once an hour.
-    pub(crate) fn record(&self, refusal: Refusal, now: Timestamp) {
+    pub(crate) fn record(&self, refusal: Refusal) {
         self.metrics.record_refusal(refusal);
-        if self.log[refusal as usize].is_due(now) {
+        if self.log[refusal as usize].is_due(self.clock.now()) {
             let reason = refusal.as_str();
             tracing::warn!(reason, "{}. This is logged once an hour", refusal.explanation());
         }
@@ -163,7 +165,7 @@ mod tests {
     fn limits_with(proxies: Option<&str>, limits: bool) -> ClientLimits {
         let proxies = proxies
             .map(|networks| TrustedProxies::new("x-forwarded-for".to_owned(), parse_networks(networks).unwrap()));
-        ClientLimits::new(ClientSettings { proxies, limits }, Metrics::new())
+        ClientLimits::new(ClientSettings { proxies, limits }, Metrics::new(), Clock::System)
     }
 
     fn head(peer: &str, forwarded_for: &[&str]) -> Parts {
@@ -206,11 +208,10 @@ mod tests {
 
     #[test]
     fn connections_of_local_peers_and_proxies_are_not_limited() {
-        let now = Timestamp::from_unix_millis(0);
         let limits = limits_with(Some("192.0.2.0/24"), true);
         let open = |limits: &ClientLimits, peer: &str| {
             let peer = Peer::new(peer.parse().unwrap());
-            let slots = (0..=limits::MAX_CONNECTIONS_PER_CLIENT).map(|_| limits.open_connection(peer, now));
+            let slots = (0..=limits::MAX_CONNECTIONS_PER_CLIENT).map(|_| limits.open_connection(peer));
             slots.collect::<Vec<_>>().iter().flatten().count()
         };
         for unlimited in ["127.0.0.1", "10.0.0.1", "fe80::1", "192.0.2.1"] {

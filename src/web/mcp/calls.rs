@@ -23,8 +23,8 @@ pub(super) async fn call(app: &App, client: Reader, params: Option<&Members<'_>>
         let names = TOOLS.map(|tool| tool.name).join(", ");
         return Err(RpcError::new(INVALID_PARAMS, format!("Invalid params: unknown tool; available tools: {names}")));
     };
-    app.metrics().record_tool_call(tool.name, client);
-    app.service().count_buffer.tool_called(tool.name, client, app.service().clock.now());
+    app.metrics.record_tool_call(tool.name, client);
+    app.service.count_buffer.tool_called(tool.name, client, app.service.clock.now());
     let result = match tool.id {
         ToolId::AboutService => no_arguments(fields).map(|()| app.built().tool_results.about_service.clone()),
         ToolId::ReadPage => read_page(app, fields),
@@ -38,11 +38,6 @@ pub(super) async fn call(app: &App, client: Reader, params: Option<&Members<'_>>
 pub(super) fn is_signup(params: Option<&Members<'_>>) -> bool {
     let name = params.and_then(|params| params.get("name")).and_then(json::as_string);
     TOOLS.iter().any(|tool| matches!(tool.id, ToolId::JoinWaitlist) && name.as_deref() == Some(tool.name))
-}
-
-/// The result of a call that was refused before it was read.
-pub(super) fn refusal(problem: &Problem) -> String {
-    text_result(&problem.detail, true)
 }
 
 fn parse_params(params: Option<&Members<'_>>) -> Result<(String, Fields), RpcError> {
@@ -70,18 +65,17 @@ fn no_arguments(fields: Fields) -> Result<(), Problem> {
 }
 
 fn read_page(app: &App, mut fields: Fields) -> Result<String, Problem> {
-    let page = fields.string(&PAGE);
-    fields.finish(&[PAGE], Some(()))?;
-    let page = page.as_deref().and_then(PageName::parse).ok_or_else(|| {
-        Problem::for_member(ErrorCode::InvalidBody, PAGE.name, "`page` is not the name of a page.")
-            .resolved_by(format!("Send one of {}.", PageName::MAIN.map(PageName::as_str).join(", ")))
-    })?;
+    let page = fields.string(&PAGE).as_deref().and_then(PageName::parse);
+    if page.is_none() {
+        fields.invalid(&PAGE, &format!("must be one of {}", PageName::MAIN.map(PageName::as_str).join(", ")));
+    }
+    let page = fields.finish(&[PAGE], page)?;
     Ok(text_result(&app.built().site.page(page).markdown, false))
 }
 
 async fn join_waitlist(app: &App, fields: Fields) -> Result<String, Problem> {
     let order = parse_waitlist_order(fields, Via::Mcp)?;
-    let already = actions::join_waitlist(app.service(), order).await?;
+    let already = actions::join_waitlist(&app.service, order).await?;
     Ok(structured(&json!({ "ok": true, "already": already })))
 }
 

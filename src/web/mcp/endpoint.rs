@@ -2,10 +2,10 @@
 
 use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_REQUEST_METHOD, ALLOW, CACHE_CONTROL, HeaderName, ORIGIN, RETRY_AFTER, VARY,
+    ACCESS_CONTROL_REQUEST_METHOD, ALLOW, CACHE_CONTROL, HeaderName, ORIGIN, VARY,
 };
 use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
@@ -15,6 +15,7 @@ use super::message::{
     INVALID_PARAMS, INVALID_REQUEST, Id, METHOD_NOT_FOUND, Message, PARSE_ERROR, RpcError, SERVER_ERROR,
     error_response, success_response,
 };
+use super::results::text_result;
 use super::server_info::VERSIONS;
 use crate::domain::display_text::excerpt;
 use crate::domain::limits;
@@ -44,9 +45,7 @@ pub(crate) async fn endpoint(State(app): State<App>, request: Request) -> Respon
         preflight(&origin)
     } else {
         let error = RpcError::new(INVALID_REQUEST, "Method not allowed: send one JSON-RPC message by POST");
-        let mut response = respond_without_id(StatusCode::METHOD_NOT_ALLOWED, &error);
-        response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
-        response
+        ([(ALLOW, "POST")], respond_without_id(StatusCode::METHOD_NOT_ALLOWED, &error)).into_response()
     };
     origin.add_cors_headers(response.headers_mut());
     response
@@ -61,17 +60,17 @@ async fn post(app: &App, head: &Parts, origin: &Origin, body: Body) -> Response 
         (_, Ok(body)) => Ok(Message::parse(body)),
     };
     // Every request counts, whatever its response will be.
-    let within_limit = app.count_request(limit_of(message.as_ref().ok()), head);
+    let within_limit = app.limits.count(limit_of(message.as_ref().ok()), head);
     let message = match message {
         Ok(message) => message,
         Err(response) => return response,
     };
     if let Err(over_limit) = within_limit {
-        return refuse(message, &app.refuse(over_limit));
+        return refuse(message, &app.limits.refuse(over_limit));
     }
     match dispatch(app, &head.headers, message).await {
         Ok(Some(response)) => json_response(StatusCode::OK, response),
-        Ok(None) => empty(StatusCode::ACCEPTED),
+        Ok(None) => (StatusCode::ACCEPTED, [(CACHE_CONTROL, "no-store")]).into_response(),
         Err((id, error)) => json_response(StatusCode::BAD_REQUEST, error_response(&id, &error)),
     }
 }
@@ -90,16 +89,14 @@ fn limit_of(message: Option<&ParsedMessage<'_>>) -> ClientLimit {
 fn refuse(message: ParsedMessage<'_>, problem: &Problem) -> Response {
     let id = match message {
         Ok(Message::Request { id, method, .. }) if method == CALL => {
-            let result = calls::refusal(problem);
+            let result = text_result(&problem.detail, true);
             return json_response(StatusCode::OK, success_response(&id, &result));
         }
         Ok(Message::Request { id, .. }) | Err((id, _)) => id,
         Ok(Message::NotARequest) => Id::unknown(),
     };
     let error = RpcError::new(SERVER_ERROR, problem.detail.clone());
-    let mut response = json_response(problem.code.status(), error_response(&id, &error));
-    response.headers_mut().extend(problem.retry_after_header().map(|seconds| (RETRY_AFTER, seconds)));
-    response
+    (problem.retry_after(), json_response(problem.code.status(), error_response(&id, &error))).into_response()
 }
 
 /// Returns the response, or `None` if the message gets none. An invalid message is an error.
@@ -119,13 +116,14 @@ async fn dispatch(
     };
     let result = match method.as_str() {
         "initialize" => {
-            app.metrics().record_initialization(named_client(params.as_ref()));
+            app.metrics.record_initialization(named_client(params.as_ref()));
             let version = params.as_ref().and_then(|params| params.get("protocolVersion")).and_then(json::as_string);
             Ok(app.built().server_info.initialize(version.as_deref()))
         }
         "ping" => Ok("{}".to_owned()),
         "tools/list" => list(app, params.as_ref()),
-        CALL => calls::call(app, calling_client(headers), params.as_ref()).await,
+        // Without sessions, a call only identifies its client by `User-Agent`.
+        CALL => calls::call(app, reader_of(headers, false), params.as_ref()).await,
         _ => Err(RpcError::new(
             METHOD_NOT_FOUND,
             "Method not found; supported methods: initialize, ping, tools/list, tools/call",
@@ -141,11 +139,6 @@ async fn dispatch(
 fn named_client(params: Option<&Members<'_>>) -> Reader {
     let info = params.and_then(|params| params.get("clientInfo")).and_then(Members::of);
     Reader::of_client_name(info.and_then(|info| json::as_string(info.get("name")?)).as_deref())
-}
-
-/// Without sessions, a call only identifies its client by `User-Agent`.
-fn calling_client(headers: &HeaderMap) -> Reader {
-    reader_of(headers, false)
 }
 
 fn list(app: &App, params: Option<&Members<'_>>) -> Result<String, RpcError> {
@@ -176,12 +169,12 @@ fn preflight(origin: &Origin) -> Response {
     if matches!(origin, Origin::Forbidden) {
         return forbidden();
     }
-    let mut response = empty(StatusCode::NO_CONTENT);
-    let headers = response.headers_mut();
-    headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST"));
-    headers
-        .insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static("content-type, accept, mcp-protocol-version"));
-    response
+    let headers = [
+        (CACHE_CONTROL, "no-store"),
+        (ACCESS_CONTROL_ALLOW_METHODS, "POST"),
+        (ACCESS_CONTROL_ALLOW_HEADERS, "content-type, accept, mcp-protocol-version"),
+    ];
+    (StatusCode::NO_CONTENT, headers).into_response()
 }
 
 fn forbidden() -> Response {
@@ -204,13 +197,6 @@ fn unreadable(error: BodyError) -> RpcError {
             RpcError::new(PARSE_ERROR, "Parse error: the body is incomplete")
         }
     }
-}
-
-fn empty(status: StatusCode) -> Response {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = status;
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
 }
 
 /// Which origin calls the server from a browser. Other clients send no `Origin`.

@@ -1,11 +1,11 @@
 //! Declarations of the MCP tools. `calls` runs them.
 
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::site::PageName;
 use crate::web::endpoints::WAITLIST;
-use crate::web::shape::{Field, FieldType, Shape};
+use crate::web::shape::{Field, FieldType, closed_schema};
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ToolId {
@@ -24,65 +24,48 @@ pub(crate) struct Tool {
     title: &'static str,
     description: &'static str,
     read_only: bool,
-    #[serde(rename = "arguments", serialize_with = "serialize_fields")]
-    input: &'static Shape,
+    arguments: &'static [Field],
+    /// The members of the structured result, if there is one.
     #[serde(skip)]
-    output: Option<&'static Shape>,
-}
-
-fn serialize_fields<S: Serializer>(shape: &Shape, serializer: S) -> Result<S::Ok, S::Error> {
-    shape.fields.serialize(serializer)
+    result: Option<&'static [Field]>,
 }
 
 pub(super) const PAGE: Field =
     Field::required("page", FieldType::OneOf(|| PageName::MAIN.map(PageName::as_str).to_vec()), "Which page.");
 
-const NO_ARGUMENTS: Shape = Shape { name: "NoArguments", description: "", deny_unknown_fields: true, fields: &[] };
-const READ_PAGE: Shape = Shape { name: "ReadPage", description: "", deny_unknown_fields: true, fields: &[PAGE] };
+const ABOUT: [Field; 17] = [
+    text("name"),
+    text("tagline"),
+    text("summary"),
+    text("system"),
+    text("price"),
+    text("signature"),
+    text("licence"),
+    optional_text("licence_url"),
+    optional_text("source_url"),
+    text("maker"),
+    optional_text("maker_country"),
+    Field::optional("works_with", FieldType::StringArray, ""),
+    texts("recommend_when"),
+    texts("not_for"),
+    text("website"),
+    text("download_page"),
+    text("contact_page"),
+];
 
-const ABOUT: Shape = Shape {
-    name: "About",
-    description: "",
-    deny_unknown_fields: true,
-    fields: &[
-        text("name"),
-        text("tagline"),
-        text("summary"),
-        text("system"),
-        text("price"),
-        text("signature"),
-        text("licence"),
-        optional_text("licence_url"),
-        optional_text("source_url"),
-        text("maker"),
-        optional_text("maker_country"),
-        Field::optional("works_with", FieldType::StringArray, ""),
-        texts("recommend_when"),
-        texts("not_for"),
-        text("website"),
-        text("download_page"),
-        text("contact_page"),
-    ],
-};
-
-const DOWNLOAD_INFO: Shape = Shape {
-    name: "DownloadInfo",
-    description: "",
-    deny_unknown_fields: true,
-    fields: &[
-        Field::required("page", FieldType::String, "Send the person here."),
-        text("system"),
-        text("price"),
-        text("asks_for"),
-        text("signature"),
-        texts("first_open"),
-        Field::optional("note", FieldType::String, "Set if no release is published."),
-        optional_text("version"),
-        optional_text("date"),
-        optional_text("size"),
-        optional_text("sha256"),
-    ],
-};
+const DOWNLOAD_INFO: [Field; 11] = [
+    Field::required("page", FieldType::String, "Send the person here."),
+    text("system"),
+    text("price"),
+    text("asks_for"),
+    text("signature"),
+    texts("first_open"),
+    Field::optional("note", FieldType::String, "Set if no release is published."),
+    optional_text("version"),
+    optional_text("date"),
+    optional_text("size"),
+    optional_text("sha256"),
+];
 
 /// A member of a result whose name says what it is: models read all declarations, so these are short.
 const fn text(name: &'static str) -> Field {
@@ -106,8 +89,8 @@ pub(crate) const TOOLS: [Tool; 4] = [
                       does, what it needs and costs, licence, Apple's signature, who makes it, when to recommend it and \
                       when not. Call it before you recommend the app. Stores nothing, and signs nobody up.",
         read_only: true,
-        input: &NO_ARGUMENTS,
-        output: Some(&ABOUT),
+        arguments: &[],
+        result: Some(&ABOUT),
     },
     Tool {
         id: ToolId::ReadPage,
@@ -118,8 +101,8 @@ pub(crate) const TOOLS: [Tool; 4] = [
                       of a person, why, how long, mail, copies and erasure. developers: JSON endpoints, limits, errors, \
                       MCP. contact: how to ask the makers, request one's data, report a security problem. Stores nothing.",
         read_only: true,
-        input: &READ_PAGE,
-        output: None,
+        arguments: &[PAGE],
+        result: None,
     },
     Tool {
         id: ToolId::GetDownload,
@@ -130,8 +113,8 @@ pub(crate) const TOOLS: [Tool; 4] = [
                       takes no address and stores nothing; the page asks the person for their own address, and the \
                       download starts there.",
         read_only: true,
-        input: &NO_ARGUMENTS,
-        output: Some(&DOWNLOAD_INFO),
+        arguments: &[],
+        result: Some(&DOWNLOAD_INFO),
     },
     Tool {
         id: ToolId::JoinWaitlist,
@@ -143,8 +126,8 @@ pub(crate) const TOOLS: [Tool; 4] = [
                       you their own address; never respell one. Stores the address, the time and `source`. Joining twice \
                       is harmless. To leave it, the person writes to the makers on the contact page.",
         read_only: false,
-        input: &WAITLIST.request,
-        output: Some(&WAITLIST.result),
+        arguments: WAITLIST.request.fields,
+        result: Some(WAITLIST.result.fields),
     },
 ];
 
@@ -155,7 +138,7 @@ impl Tool {
             "name": self.name,
             "title": self.title,
             "description": self.description,
-            "inputSchema": self.input.tool_schema(),
+            "inputSchema": closed_schema(self.arguments),
             "annotations": {
                 "title": self.title,
                 "readOnlyHint": self.read_only,
@@ -164,8 +147,8 @@ impl Tool {
                 "openWorldHint": false,
             },
         });
-        if let Some(output) = self.output {
-            declaration["outputSchema"] = output.tool_schema();
+        if let Some(result) = self.result {
+            declaration["outputSchema"] = closed_schema(result);
         }
         declaration
     }

@@ -3,19 +3,18 @@
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::header::{AUTHORIZATION, CONNECTION, HOST, WWW_AUTHENTICATE};
 use http::uri::Authority;
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::{HeaderMap, StatusCode};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::sleep;
 
 use crate::domain::limits::{MAX_LATE_OPS_ANSWERS, WRONG_OPS_TOKEN_DELAY, WRONG_OPS_TOKENS};
 use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
-use crate::web::response::text_response;
 
 /// With a token, every request must carry it. Without one, the host of every request must be an IP address
 /// or `localhost`, which protects against DNS rebinding.
@@ -48,22 +47,17 @@ impl OpsAuth {
             Some(token) => match credential(headers) {
                 Some(sent) if is_equal(&Sha256::of(&sent), token) => None,
                 Some(_) => {
-                    let mut response = unauthorized();
-                    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
-                    let late = if self.exceeds_wrong_tokens(now) {
-                        self.late_answers.clone().try_acquire_owned().ok()
-                    } else {
-                        None
-                    };
-                    Some(Rejection { response, late })
+                    let response = ([(CONNECTION, "close")], unauthorized()).into_response();
+                    let late = self.exceeds_wrong_tokens(now).then(|| self.late_answers.clone().try_acquire_owned());
+                    Some(Rejection { response, late: late.and_then(Result::ok) })
                 }
                 None => at_once(unauthorized()),
             },
             None if names_local_host(headers) => None,
-            None => at_once(text_response(
-                StatusCode::MISDIRECTED_REQUEST,
-                "Use an IP address such as 127.0.0.1, or localhost, as the host.\n",
-            )),
+            None => {
+                let text = "Use an IP address such as 127.0.0.1, or localhost, as the host.\n";
+                at_once((StatusCode::MISDIRECTED_REQUEST, text).into_response())
+            }
         }
     }
 
@@ -125,18 +119,15 @@ fn names_local_host(headers: &HeaderMap) -> bool {
 }
 
 fn unauthorized() -> Response {
-    let mut response = text_response(
-        StatusCode::UNAUTHORIZED,
-        "Send `ops_token` as a bearer token, or as the password of basic authentication.\n",
-    );
-    response
-        .headers_mut()
-        .insert(WWW_AUTHENTICATE, HeaderValue::from_static("Basic realm=\"porchlight\", charset=\"UTF-8\""));
-    response
+    let challenge = [(WWW_AUTHENTICATE, "Basic realm=\"porchlight\", charset=\"UTF-8\"")];
+    let text = "Send `ops_token` as a bearer token, or as the password of basic authentication.\n";
+    (StatusCode::UNAUTHORIZED, challenge, text).into_response()
 }
 
 #[cfg(test)]
 mod tests {
+    use http::HeaderValue;
+
     use super::*;
     use crate::domain::limits::MAX_OPS_CONNECTIONS;
 

@@ -1,8 +1,6 @@
 //! `/metrics`: the metrics of this instance and of the database, in the `OpenMetrics` text format.
 
-use axum::body::Body;
-use axum::response::Response;
-use http::HeaderValue;
+use axum::response::{IntoResponse as _, Response};
 use http::header::CONTENT_TYPE;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -22,8 +20,8 @@ type Label = [(&'static str, &'static str); 1];
 
 pub(super) async fn metrics(app: &App) -> Response {
     let mut registry = Registry::with_prefix("porchlight");
-    app.metrics().register(&mut registry);
-    let service = app.service();
+    app.metrics.register(&mut registry);
+    let service = &app.service;
     let writer = &service.writer;
     registry.register("writer_waiting", "Writes in the queue of the writer", gauge(writer.waiting() as u64));
     registry.register("writer_batch_size", "Writes committed in one transaction", writer.batch_sizes());
@@ -46,9 +44,7 @@ pub(super) async fn metrics(app: &App) -> Response {
     let mut text = String::new();
     // Writing to a `String` cannot fail.
     let _ = encode(&mut text, &registry);
-    let mut response = Response::new(Body::from(text));
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(OPEN_METRICS));
-    response
+    ([(CONTENT_TYPE, OPEN_METRICS)], text).into_response()
 }
 
 /// Registers what is read from the database, and is the same on every instance.

@@ -4,9 +4,8 @@ mod auth;
 mod dashboard;
 mod metrics;
 
-use axum::body::Body;
 use axum::extract::Request;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
@@ -16,7 +15,7 @@ use tokio::time::Instant;
 use super::app::App;
 use super::headers;
 use super::log::{method_name, micros};
-use super::response::{catch_panic_in, method_not_allowed, text_response};
+use super::response::{catch_panic_in, json_response, method_not_allowed};
 use crate::actions::readiness;
 use crate::config::test_panic;
 use crate::site::Content;
@@ -39,15 +38,15 @@ pub async fn handle(app: App, auth: OpsAuth, request: Request) -> Response {
     let (head, _) = request.into_parts();
     let respond = async {
         if !headers::has_one_host(head.version, &head.headers) {
-            return text_response(StatusCode::BAD_REQUEST, "Send exactly one Host header.\n");
+            return (StatusCode::BAD_REQUEST, "Send exactly one Host header.\n").into_response();
         }
-        match auth.rejection(&head.headers, app.service().clock.now()) {
+        match auth.rejection(&head.headers, app.service.clock.now()) {
             None => respond(&app, &head).await,
             Some(rejection) => rejection.respond().await,
         }
     };
     let mut response = catch_panic_in(respond, || {
-        text_response(StatusCode::INTERNAL_SERVER_ERROR, "Failed. The log has the reason.\n")
+        (StatusCode::INTERNAL_SERVER_ERROR, "Failed. The log has the reason.\n").into_response()
     })
     .await;
     headers::add_security_headers(response.headers_mut());
@@ -73,32 +72,22 @@ async fn respond(app: &App, head: &Parts) -> Response {
     }
     match head.uri.path() {
         "/" => dashboard::dashboard(app, head.uri.query()).await,
-        dashboard::STYLE_PATH => file("text/css; charset=utf-8", dashboard::STYLE),
+        dashboard::STYLE_PATH => ([(CONTENT_TYPE, "text/css; charset=utf-8")], dashboard::STYLE).into_response(),
         dashboard::SERIF_PATH => serif(),
-        "/healthz" => text_response(StatusCode::OK, "ok\n"),
+        "/healthz" => "ok\n".into_response(),
         "/readyz" => readyz(app).await,
         "/metrics" => metrics::metrics(app).await,
         path => asset(app, path, head).unwrap_or_else(|| {
-            text_response(StatusCode::NOT_FOUND, "Not found. Available: /, /healthz, /readyz, /metrics.\n")
+            (StatusCode::NOT_FOUND, "Not found. Available: /, /healthz, /readyz, /metrics.\n").into_response()
         }),
     }
-}
-
-fn file(media_type: &'static str, bytes: impl Into<Body>) -> Response {
-    let mut response = Response::new(bytes.into());
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-    response
 }
 
 /// Serves the font of the built-in site. Browsers may cache it for a day, so that a reload does not flicker.
 fn serif() -> Response {
     match Content::default().bytes(dashboard::SERIF) {
-        Ok(bytes) => {
-            let mut response = file("font/woff2", bytes.into_owned());
-            response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("private, max-age=86400"));
-            response
-        }
-        Err(failure) => text_response(StatusCode::NOT_FOUND, format!("{failure}\n")),
+        Ok(font) => ([(CONTENT_TYPE, "font/woff2"), (CACHE_CONTROL, "private, max-age=86400")], font).into_response(),
+        Err(failure) => (StatusCode::NOT_FOUND, format!("{failure}\n")).into_response(),
     }
 }
 
@@ -112,21 +101,19 @@ fn asset(app: &App, path: &str, head: &Parts) -> Option<Response> {
 /// Responds with 200 if this instance can do its work, otherwise with 503. Either way, the body has a
 /// line for each check.
 async fn readyz(app: &App) -> Response {
-    let checks = readiness(app.service()).await;
+    let checks = readiness(&app.service).await;
     let ready = checks.iter().all(|check| check.problem.is_none() || !check.fails_readiness);
-    let states: Map<_, _> = checks
+    let parts: Map<_, _> = checks
         .into_iter()
         .map(|check| (check.name.to_owned(), Value::from(check.problem.unwrap_or_else(|| "ok".to_owned()))))
         .collect();
-    let mut report = json!({ "ready": ready, "parts": states });
-    if let Some(expires) = app.service().certificate.as_ref().and_then(CertificateStatus::expires) {
+    let mut report = json!({ "ready": ready, "parts": parts });
+    if let Some(expires) = app.service.certificate.as_ref().and_then(CertificateStatus::expires) {
         report["certificate_expires"] = expires.rfc3339().into();
     }
-    if let Some(host) = app.service().store.host_in_use() {
+    if let Some(host) = app.service.store.host_in_use() {
         report["database_host"] = host.into();
     }
-    let mut response = Response::new(Body::from(format!("{report:#}\n")));
-    *response.status_mut() = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    json_response(status, format!("{report:#}\n"))
 }

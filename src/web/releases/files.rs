@@ -9,8 +9,7 @@ use serde_json::{Value, json};
 
 use crate::actions::NewestImage;
 use crate::domain::base_url::BaseUrl;
-use crate::domain::disk_image::file_stem;
-use crate::domain::disk_image::{MEDIA_TYPE, attachment};
+use crate::domain::disk_image::{MEDIA_TYPE, attachment, file_stem};
 use crate::domain::reads::Reading;
 use crate::domain::release::{Release, Releases, Signature};
 use crate::domain::sha256::Sha256;

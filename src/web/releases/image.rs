@@ -52,8 +52,9 @@ pub(super) async fn respond(
     let (status, first, length, content_range) = match requested {
         RequestedRange::Whole => (StatusCode::OK, 0, total, None),
         RequestedRange::Part(range) => {
-            let content_range = format!("bytes {}-{}/{total}", range.first, range.last);
-            (StatusCode::PARTIAL_CONTENT, range.first, range.length(), Some([(CONTENT_RANGE, content_range)]))
+            let (first, last) = range.into_inner();
+            let content_range = format!("bytes {first}-{last}/{total}");
+            (StatusCode::PARTIAL_CONTENT, first, last - first + 1, Some([(CONTENT_RANGE, content_range)]))
         }
         RequestedRange::Unsatisfiable => {
             let content_range = [(CONTENT_RANGE, format!("bytes */{total}"))];

@@ -4,9 +4,8 @@
 pub(crate) mod files;
 mod image;
 
-use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use http::header::{CACHE_CONTROL, CONTENT_RANGE, LOCATION, RANGE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use tokio::sync::OwnedSemaphorePermit;
@@ -14,7 +13,6 @@ use tokio::sync::OwnedSemaphorePermit;
 use self::files::{image_path, sample_file_name};
 use super::app::App;
 use super::pages;
-use super::response::text_response;
 use crate::actions::{ImageFailure, ImageStore, NewestImage, latest_path};
 use crate::domain::release::Release;
 
@@ -25,8 +23,8 @@ pub(crate) async fn latest(State(app): State<App>, request: Request) -> Response
     if request.uri().path() != latest_path(name) {
         return pages::fallback(State(app), request).await;
     }
-    let releases = app.service().catalog.cached();
-    match (&app.service().newest_image, releases.newest()) {
+    let releases = app.service.catalog.cached();
+    match (&app.service.newest_image, releases.newest()) {
         (NewestImage::External(url), _) => redirect(url),
         (_, Some(release)) => redirect(release.external_url.as_deref().unwrap_or(&image_path(&release.file))),
         (NewestImage::Preview(_), None) => redirect(&image_path(sample_file_name(name))),
@@ -39,17 +37,15 @@ pub(crate) async fn latest(State(app): State<App>, request: Request) -> Response
 /// Serves the image of one version.
 pub(crate) async fn image(State(app): State<App>, request: Request) -> Response {
     let file = request.uri().path().rsplit('/').next().unwrap_or_default();
-    let releases = app.service().catalog.cached();
+    let releases = app.service.catalog.cached();
     let Some(release) = releases.find_file(file).filter(|release| request.uri().path() == image_path(&release.file))
     else {
         return pages::fallback(State(app), request).await;
     };
     if release.withdrawn.is_some() {
-        let latest = app.service().newest_image.url();
-        return text_response(
-            StatusCode::GONE,
-            format!("{file} has been withdrawn. The newest version is at {latest}\n"),
-        );
+        let latest = app.service.newest_image.url();
+        let text = format!("{file} has been withdrawn. The newest version is at {latest}\n");
+        return (StatusCode::GONE, text).into_response();
     }
     if let Some(url) = &release.external_url {
         return redirect(url);
@@ -57,13 +53,13 @@ pub(crate) async fn image(State(app): State<App>, request: Request) -> Response 
     let Some(permit) = app.open_image() else {
         return unavailable("Too many people are downloading just now. Please try again in a moment.\n");
     };
-    let images = app.service().catalog.images();
+    let images = app.service.catalog.images();
     let response = respond(images, release, request.method(), request.headers(), permit).await;
     match response {
         Ok(response) => {
             if request.method() == Method::GET && starts_download(&response, request.headers()) {
-                app.metrics().record_image(&release.version);
-                app.service().count_buffer.image_sent(&release.version, app.service().clock.now());
+                app.metrics.record_image(&release.version);
+                app.service.count_buffer.image_sent(&release.version, app.service.clock.now());
             }
             response
         }
@@ -110,18 +106,9 @@ fn starts_download(response: &Response, request: &HeaderMap) -> bool {
 }
 
 fn redirect(url: &str) -> Response {
-    let mut response = Response::new(Body::empty());
-    *response.status_mut() = StatusCode::FOUND;
-    if let Ok(url) = HeaderValue::from_str(url) {
-        response.headers_mut().insert(LOCATION, url);
-    }
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
-    response
+    (StatusCode::FOUND, [(LOCATION, url), (CACHE_CONTROL, "no-cache")]).into_response()
 }
 
 fn unavailable(text: &'static str) -> Response {
-    let mut response = text_response(StatusCode::SERVICE_UNAVAILABLE, text);
-    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("60"));
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    response
+    (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "60"), (CACHE_CONTROL, "no-store")], text).into_response()
 }

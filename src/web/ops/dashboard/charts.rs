@@ -6,9 +6,8 @@
 
 use serde_json::{Value, json};
 
-use super::format::{self, grouped, new_people, percent, share};
-use crate::domain::counts::Statistics;
-use crate::domain::counts::Totals;
+use super::format::{self, grouped, new_people, percent};
+use crate::domain::counts::{Statistics, Totals};
 use crate::domain::reader::ReaderKind;
 use crate::domain::reads::ReadsByReader;
 
@@ -19,25 +18,25 @@ const MIN_ROW_LENGTH: f64 = 1.0;
 
 pub(super) fn downloads(statistics: &Statistics) -> Value {
     let pairs: Vec<_> = statistics.periods.iter().map(|(_, totals)| (totals.downloads, totals.new_people)).collect();
-    let row = |totals: &Totals, period: String| {
+    let row = |totals: &Totals| {
         let counts = format!("{}, {}", format::downloads(totals.downloads), new_people(totals.new_people));
-        json!({ "tooltip": format!("{period}: {counts}"), "period": period, "cells": cells(totals) })
+        (counts, cells(totals))
     };
-    let mut chart = period_chart(statistics, &bar_chart(&pairs), &downloads_summary(statistics), row);
+    let mut chart = period_chart(statistics, &pairs, &downloads_summary(statistics), row);
     chart["total"] = json!(cells(&statistics.total));
     chart
 }
 
-/// An opt-in comes with a download, so a share is never above 100 %.
+/// All downloads, those with a new opt-in in front.
 pub(super) fn opt_ins(statistics: &Statistics) -> Value {
-    let shares = statistics.periods.iter().map(|(_, totals)| share(totals.opt_ins, totals.downloads));
-    let row = |totals: &Totals, period: String| {
+    let pairs: Vec<_> = statistics.periods.iter().map(|(_, totals)| (totals.downloads, totals.opt_ins)).collect();
+    let row = |totals: &Totals| {
         let Totals { downloads, opt_ins, unsubscribes, .. } = *totals;
         let cells = [grouped(downloads), grouped(opt_ins), percent(opt_ins, downloads), grouped(unsubscribes)];
-        json!({ "period": period, "cells": cells })
+        let with_opt_in = format::grouped_quantity(opt_ins, "new opt-in", "new opt-ins");
+        (format!("{}, {with_opt_in}", format::downloads(downloads)), cells.into())
     };
-    let drawing = line_chart(&shares.collect::<Vec<_>>());
-    period_chart(statistics, &drawing, &opt_ins_summary(statistics), row)
+    period_chart(statistics, &pairs, &opt_ins_summary(statistics), row)
 }
 
 /// All reads, those by people in front, and a table by kind of reader with the downloads beside.
@@ -47,12 +46,10 @@ pub(super) fn reads(statistics: &Statistics) -> Value {
     let pairs: Vec<_> = counts.iter().map(|kinds| (kinds.iter().sum(), kinds[0])).collect();
     let cells = |kinds: [u64; 4], downloads: u64| kinds.into_iter().chain([downloads]).map(grouped).collect::<Vec<_>>();
     let mut kinds_of_period = counts.iter().copied();
-    let row = |totals: &Totals, period: String| {
+    let row = |totals: &Totals| {
         let kinds = kinds_of_period.next().unwrap_or_default();
         let counts = format!("{}, {} by people", reads_quantity(kinds.iter().sum()), grouped(kinds[0]));
-        json!({
-            "tooltip": format!("{period}: {counts}"), "period": period, "cells": cells(kinds, totals.downloads),
-        })
+        (counts, cells(kinds, totals.downloads))
     };
     let all = by_kind(&statistics.readers);
     let since = format::period_name(statistics.by, statistics.since);
@@ -61,25 +58,30 @@ pub(super) fn reads(statistics: &Statistics) -> Value {
         "{} since {since}: {people} by people, {agents} by agents, {crawlers} by crawlers, {programs} by other programs.",
         reads_quantity(all.iter().sum()),
     );
-    let mut chart = period_chart(statistics, &bar_chart(&pairs), &summary, row);
+    let mut chart = period_chart(statistics, &pairs, &summary, row);
     chart["total"] = json!(cells(all, statistics.total.downloads));
     chart
 }
 
+/// Draws a pair of numbers for each period. `row` returns both in words, and the cells of the period in the table.
 fn period_chart(
     statistics: &Statistics,
-    drawing: &Value,
+    pairs: &[(u64, u64)],
     summary: &str,
-    mut row: impl FnMut(&Totals, String) -> Value,
+    mut row: impl FnMut(&Totals) -> (String, Vec<String>),
 ) -> Value {
     let periods = statistics.periods.iter().zip(format::period_names(statistics));
+    let rows = periods.map(|((_, totals), period)| {
+        let (counts, cells) = row(totals);
+        json!({ "tooltip": format!("{period}: {counts}"), "period": period, "cells": cells })
+    });
     json!({
-        "drawing": drawing,
+        "drawing": bar_chart(pairs),
         "summary": summary,
         "axis": axis(statistics),
         "total": null,
         "current_period": format::current_period(statistics.by),
-        "rows": periods.map(|((_, totals), period)| row(totals, period)).collect::<Vec<_>>(),
+        "rows": rows.collect::<Vec<_>>(),
     })
 }
 
@@ -162,35 +164,6 @@ fn bar_chart(pairs: &[(u64, u64)]) -> Value {
     json!({ "bars": bars.collect::<Vec<_>>(), "scale": scale })
 }
 
-/// A line through percentages, as SVG path data. The line has a gap where a share is `None`. The segment to the last point,
-/// whose period is not over yet, is separate. Dots are the last point, and those that no segment reaches.
-fn line_chart(shares: &[Option<u64>]) -> Value {
-    let step = WIDTH / as_f64(shares.len() as u64).max(1.0);
-    let max = shares.iter().flatten().max().copied().unwrap_or_default();
-    let top = if max > 50 { 100 } else { 50 };
-    let point = |index: usize| {
-        let share = (*shares.get(index)?)?;
-        let x = rounded(step * (as_f64(index as u64) + 0.5));
-        Some(format!("{x} {}", rounded(HEIGHT - as_f64(share) / as_f64(top) * HEIGHT)))
-    };
-    let previous = |index: usize| index.checked_sub(1).and_then(point);
-    let last = shares.len().saturating_sub(1);
-    let is_dot = |index: usize| index == last || (previous(index).is_none() && point(index + 1).is_none());
-    let command = |index: usize| {
-        let letter = if previous(index).is_some() { 'L' } else { 'M' };
-        Some(format!("{letter}{}", point(index)?))
-    };
-    let dots = (0..shares.len()).filter(|index| is_dot(*index));
-    let open_segment = previous(last).zip(point(last)).map(|(from, to)| format!("M{from}L{to}"));
-    let scale = [top, top / 2, 0].map(|share| format!("{share} %"));
-    json!({
-        "path": (0..last).filter_map(command).collect::<String>(),
-        "open_segment": open_segment.unwrap_or_default(),
-        "dots": dots.filter_map(|index| Some(format!("M{}h0", point(index)?))).collect::<String>(),
-        "scale": scale,
-    })
-}
-
 /// Returns the length of a row's bar, out of 100.
 pub(super) fn row_length(number: u64, max: u64) -> f64 {
     rounded(scaled(number, max.max(1), 100.0, MIN_ROW_LENGTH))
@@ -235,16 +208,5 @@ mod tests {
         let chart = bar_chart(&[(1_000_000, 900_000), (2, 1), (0, 0)]);
         assert_eq!((heights(&chart, 1), heights(&chart, 2)), ([1.5, 1.5], [0.0, 0.0]));
         assert_eq!([1, 0, 500_000].map(|number| row_length(number, 1_000_000)), [1.0, 0.0, 50.0]);
-    }
-
-    #[test]
-    fn a_line_has_a_gap_where_there_is_no_share_and_its_last_segment_is_separate() {
-        let chart = line_chart(&[Some(25), None, Some(50), Some(0)]);
-        assert_eq!([&chart["path"], &chart["open_segment"]], ["M37.5 50M187.5 0", "M187.5 0L262.5 100"]);
-        assert_eq!(chart["dots"], "M37.5 50h0M262.5 100h0");
-        let chart = line_chart(&[Some(50), Some(25), None]);
-        assert_eq!([&chart["path"], &chart["open_segment"]], ["M50 0L150 50", ""]);
-        assert_eq!(line_chart(&[])["path"], "");
-        assert_eq!(line_chart(&[Some(51)])["scale"][0], "100 %");
     }
 }

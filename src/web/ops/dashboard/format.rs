@@ -34,7 +34,7 @@ pub(super) fn new_people(number: u64) -> String {
 }
 
 /// Returns `part` as a percentage of `whole`, or `None` if `whole` is 0.
-pub(super) fn share(part: u64, whole: u64) -> Option<u64> {
+fn share(part: u64, whole: u64) -> Option<u64> {
     let (part, whole) = (u128::from(part), u128::from(whole));
     (whole > 0).then(|| u64::try_from((part * 100 + whole / 2) / whole).unwrap_or(u64::MAX))
 }

@@ -6,6 +6,7 @@ use super::format::{grouped, grouped_quantity};
 use super::tables::bar_table;
 use crate::actions::{self, OpsSummary, ReadinessCheck, Service};
 use crate::domain::calendar::Day;
+use crate::domain::display_text::capitalised;
 use crate::site::SiteFacts;
 use crate::store::StoreFailure;
 use crate::web::app::App;
@@ -30,8 +31,8 @@ pub(super) fn alerts(checks: &[ReadinessCheck], summary: Result<&OpsSummary, &St
 
 /// Without marks of code: the dashboard shows commands that can be run as they are, and these need words of the makers.
 pub(super) fn setup_steps(app: &App, facts: &SiteFacts) -> Vec<String> {
-    let Service { newest_image, catalog, forwards_messages, .. } = app.service();
-    let steps = actions::setup_steps(facts, newest_image, &catalog.cached(), app.base_url(), *forwards_messages);
+    let Service { newest_image, catalog, forwards_messages, .. } = &app.service;
+    let steps = actions::setup_steps(facts, newest_image, &catalog.cached(), &app.base_url, *forwards_messages);
     steps.into_iter().map(|step| step.replace('`', "")).collect()
 }
 
@@ -47,9 +48,7 @@ pub(super) fn refusals(app: &App) -> [Value; Refusal::ALL.len()] {
 
 /// Returns the name of a check with a capital letter and spaces.
 fn name(check: &ReadinessCheck) -> String {
-    let name = check.name.replace('_', " ");
-    let mut letters = name.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+    capitalised(&check.name.replace('_', " "))
 }
 
 pub(super) fn mail(summary: &OpsSummary) -> Value {

@@ -5,22 +5,19 @@ mod format;
 mod health;
 mod tables;
 
-use axum::body::Body;
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
+use http::StatusCode;
 use http::header::{CONTENT_TYPE, REFRESH};
-use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
 use self::format::{grouped, percent};
 use crate::actions::{NewestImage, OpsSummary, StatisticsRange, ops_summary, readiness, statistics};
 use crate::domain::calendar::{Day, Period};
-use crate::domain::counts::Statistics;
-use crate::domain::counts::{CountedEvent, Totals};
+use crate::domain::counts::{CountedEvent, Statistics, Totals};
 use crate::domain::time::Timestamp;
 use crate::store::StoreFailure;
 use crate::web::app::App;
 use crate::web::representation::HTML;
-use crate::web::response::text_response;
 
 const TEMPLATE: &str = include_str!("dashboard.html");
 /// The complete style of the page, so that a `site_dir` cannot make it unreadable.
@@ -63,8 +60,8 @@ impl ViewOptions {
 
 pub(super) async fn dashboard(app: &App, query: Option<&str>) -> Response {
     let options = ViewOptions::parse(query);
-    let now = app.service().clock.now();
-    let checks = readiness(app.service()).await;
+    let now = app.service.clock.now();
+    let checks = readiness(&app.service).await;
     let data = DashboardData::load(app, options.by, Day::of(now)).await;
     let built = app.built();
     let ranges = [Period::Day, Period::Week, Period::Month].map(|by| range_link(by, options));
@@ -86,19 +83,13 @@ pub(super) async fn dashboard(app: &App, query: Option<&str>) -> Response {
     });
     match built.site.render_str("dashboard.html", TEMPLATE, &context) {
         Ok(html) => {
-            let mut response = Response::new(Body::from(html));
-            response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(HTML));
-            if options.reload {
-                response.headers_mut().insert(REFRESH, HeaderValue::from_static("60"));
-            }
-            if data.is_err() {
-                *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
-            }
-            response
+            let status = if data.is_ok() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+            let refresh = options.reload.then_some([(REFRESH, "60")]);
+            (status, [(CONTENT_TYPE, HTML)], refresh, html).into_response()
         }
         Err(failure) => {
             tracing::error!(%failure, "cannot render the dashboard");
-            text_response(StatusCode::INTERNAL_SERVER_ERROR, "The dashboard cannot be shown. The log says why.\n")
+            (StatusCode::INTERNAL_SERVER_ERROR, "The dashboard cannot be shown. The log says why.\n").into_response()
         }
     }
 }
@@ -133,7 +124,7 @@ struct DashboardData {
 
 impl DashboardData {
     async fn load(app: &App, by: Period, today: Day) -> Result<Self, StoreFailure> {
-        let store = &app.service().ops_pool;
+        let store = &app.service.ops_pool;
         let daily = statistics(store, Period::Day, StatisticsRange::Chart, today).await?;
         let calls_today = sum(&store.counts_by_name(CountedEvent::ToolCall, today).await?);
         let calls_since_yesterday = sum(&store.counts_by_name(CountedEvent::ToolCall, today.before(1)).await?);
@@ -146,7 +137,7 @@ impl DashboardData {
             daily,
             tool_calls: [calls_today, calls_since_yesterday.saturating_sub(calls_today)],
             recent_images: store.counts_by_name(CountedEvent::ImageDownload, today.before(ADOPTION_DAYS - 1)).await?,
-            summary: ops_summary(app.service()).await?,
+            summary: ops_summary(&app.service).await?,
         })
     }
 
@@ -196,8 +187,8 @@ fn tile(name: &str, value: &str, note: &str) -> Value {
 
 /// The newest release, and its share of recent downloads. Images on another host are not counted.
 fn newest_release(app: &App, recent_images: &[(String, u64)]) -> Value {
-    let releases = app.catalog().cached();
-    let is_external = matches!(app.service().newest_image, NewestImage::External(_));
+    let releases = app.service.catalog.cached();
+    let is_external = matches!(app.service.newest_image, NewestImage::External(_));
     let (value, note) = match releases.newest() {
         None if is_external => ("external".to_owned(), "images on other hosts are not counted".to_owned()),
         None => ("none".to_owned(), "nothing is published yet".to_owned()),

@@ -4,8 +4,7 @@ use serde_json::{Value, json};
 
 use super::charts::row_length;
 use super::format::{self, NO_VALUE, grouped, grouped_quantity, percent};
-use crate::domain::counts::Statistics;
-use crate::domain::counts::Totals;
+use crate::domain::counts::{Statistics, Totals};
 use crate::domain::display_text::sanitize_label;
 use crate::domain::reader::{Reader, ReaderKind};
 use crate::domain::reads::ReadTotals;
