@@ -1,8 +1,8 @@
 //! How many writes a batch may hold, and how long writes take. Both are learned from recent batches.
 //!
-//! A batch takes a fixed time, such as that of a sync, and a time for each write. The fixed time is that of the fastest batch,
-//! and the larger one of the last two batches tells the rest: a single slow one says little, because it may have waited for a
-//! lock.
+//! A batch takes a fixed time, such as that of a sync, and a time for each write. The fixed time is that of the fastest batch.
+//! The last batches tell the rest, but for the slowest of them, which may have waited for a lock. A few writes say little, so
+//! [`MIN_WRITES`] are assumed at least.
 
 use std::time::Duration;
 
@@ -21,8 +21,8 @@ const FIRST_LIMIT: usize = 64;
 #[derive(Debug)]
 pub(super) struct Pace {
     limit: usize,
-    /// The number of writes of the last two batches, and how long they took.
-    last_two: [(usize, Duration); 2],
+    /// The number of writes of the last batches, and how long they took, newest first.
+    recent: [(usize, Duration); 4],
     /// How long the fastest batch took. It grows slowly, so that it follows a database that has become slower.
     fixed: Duration,
     /// When the batch in flight was begun.
@@ -31,7 +31,7 @@ pub(super) struct Pace {
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { limit: FIRST_LIMIT, last_two: [(0, Duration::ZERO); 2], fixed: Duration::MAX, begun: None }
+        Self { limit: FIRST_LIMIT, recent: [(0, Duration::ZERO); 4], fixed: Duration::MAX, begun: None }
     }
 }
 
@@ -50,12 +50,13 @@ impl Pace {
         self.begun = None;
         let duration = now - began;
         if is_stored {
-            self.last_two = [self.last_two[1], (writes, duration)];
+            self.recent.rotate_right(1);
+            self.recent[0] = (writes, duration);
             self.fixed = duration.min(self.fixed.saturating_add(self.fixed / 100));
         }
         if !is_stored && duration > MAX_BATCH_DURATION {
             self.limit = (self.limit / 4).max(MIN_WRITES);
-        } else if self.last_two.iter().all(|(_, duration)| *duration > MAX_BATCH_DURATION) {
+        } else if self.recent[..2].iter().all(|(_, duration)| *duration > MAX_BATCH_DURATION) {
             self.limit = (self.limit / 2).max(MIN_WRITES);
         } else if writes >= self.limit && duration <= MAX_BATCH_DURATION / 2 {
             self.limit = (self.limit * 2).min(MAX_WRITES);
@@ -68,10 +69,13 @@ impl Pace {
         let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let batches = number(writes.div_ceil(self.limit));
         let in_flight = self.begun.map_or(Duration::ZERO, |begun| now - begun);
-        let [one, other] = self.last_two;
-        let (stored, duration) = one.max(other);
-        let fixed = self.fixed.min(duration);
-        let of_writes = duration.saturating_sub(fixed).saturating_mul(number(writes)) / number(stored.max(1));
+        let mut recent = self.recent;
+        recent.sort_unstable_by_key(|(_, duration)| *duration);
+        let [usual @ .., _] = recent;
+        let fixed = self.fixed.min(usual[2].1);
+        let stored: usize = usual.iter().map(|(writes, _)| writes).sum();
+        let variable: Duration = usual.iter().map(|(_, duration)| duration.saturating_sub(fixed)).sum();
+        let of_writes = variable.saturating_mul(number(writes)) / number(stored.max(MIN_WRITES));
         let learned = fixed.saturating_mul(batches).saturating_add(of_writes);
         learned.max(in_flight.saturating_mul(batches))
     }
@@ -136,7 +140,18 @@ mod tests {
             pace.end(began, began + millis(5 + 20 * writes), writes, true);
         }
         let expected = pace.expected_duration(96, began);
-        assert!((millis(1300)..millis(2100)).contains(&expected), "{expected:?}");
+        assert!((millis(1000)..millis(2100)).contains(&expected), "{expected:?}");
+    }
+
+    #[test]
+    fn a_few_slow_writes_at_first_do_not_make_a_burst_an_overload() {
+        let mut pace = Pace::default();
+        let began = Instant::now();
+        for duration in [20, 60, 30] {
+            pace.end(began, began + millis(duration), 1, true);
+        }
+        let expected = pace.expected_duration(128, began);
+        assert!(expected < millis(500), "{expected:?}");
     }
 
     #[test]
