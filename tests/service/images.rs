@@ -166,6 +166,7 @@ async fn curl_resumes_a_download_that_was_cut_off() {
 }
 
 #[tokio::test]
+#[ignore = "more than 10 MB: ./test all"]
 async fn a_client_that_stops_reading_does_not_block_others() {
     on_one_database(async |service| {
         let image = crate::harness::disk_image(24 * 1024 * 1024, 3);
@@ -193,6 +194,7 @@ fn peak_memory(process: u32) -> u64 {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[ignore = "more than 10 MB: ./test all"]
 async fn an_image_of_a_gibibyte_does_not_grow_the_servers_memory() {
     const DATA: u64 = 1024 * 1024 * 1024;
     let folder = tempfile::tempdir().unwrap();

@@ -107,6 +107,7 @@ async fn a_report_inside_another_mail_is_not_believed() {
 }
 
 #[tokio::test]
+#[ignore = "more than 10 MB: ./test all"]
 async fn of_a_large_mail_only_the_beginning_counts_and_all_of_it_is_taken() {
     on_each_database(async |fixture| {
         let sender = one_letter(fixture).await;
