@@ -269,8 +269,8 @@ impl Store {
         if let Some((requested_at, via, source)) = confirmed.first::<(Timestamp, String, Option<String>)>()? {
             let (day, mut counts) = (Day::of(requested_at), Counts::default());
             counts.add_unnamed(day, CountedEvent::OptIn, Some(Via::from_stored(&via)));
-            tx.run(COUNT_SOURCE, values![day.number(), source.unwrap_or_default()]).await?;
             tx.add_counts(&counts).await?;
+            tx.run(COUNT_SOURCE, values![day.number(), source.unwrap_or_default()]).await?;
         }
         tx.commit().await?;
         Ok(Some(LinkState::Confirmed))

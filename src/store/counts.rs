@@ -1,7 +1,7 @@
 //! Daily counts of events, and of sources. A transaction that records an event adds to them last: so they are exact, and
 //! their rows, which all writers share, are locked for the shortest time.
 
-use super::statement::{BatchStatement, Transaction, Value, count, values};
+use super::statement::{Batch, BatchStatement, Transaction, count, values};
 use super::steps::Steps;
 use super::{Store, StoreFailure};
 use crate::domain::calendar::Day;
@@ -61,37 +61,30 @@ pub struct DailyCount {
 
 impl Transaction {
     pub(super) async fn add_counts(&mut self, counts: &Counts) -> Result<(), StoreFailure> {
-        self.run_batch(ADD_COUNTS, &[], count_rows(counts)).await.map(drop)
-    }
-
-    pub(super) async fn add_sources(&mut self, sources: &SourceCounts) -> Result<(), StoreFailure> {
-        let row = |(day, source, totals): (Day, &'_ str, &Totals)| {
-            let Totals { downloads, new_people, opt_ins, joins, .. } = *totals;
-            [
-                day.number().into(),
-                source.to_owned().into(),
-                downloads.into(),
-                new_people.into(),
-                opt_ins.into(),
-                joins.into(),
-            ]
-        };
-        self.run_batch(ADD_SOURCES, &[], sources.iter().map(row).collect()).await.map(drop)
+        self.run_batches(vec![counts_batch(counts)]).await
     }
 }
 
-fn count_rows(counts: &Counts) -> Vec<[Value<'_>; 5]> {
-    let row = |(key, times): (&'_ crate::domain::counts::CountKey, u64)| {
-        let name = key.name.clone();
-        [key.day.number().into(), key.what.as_str().into(), key.via.into(), name.into(), times.into()]
-    };
-    counts.iter().map(row).collect()
+pub(super) fn counts_batch(counts: &Counts) -> Batch<'_> {
+    ADD_COUNTS.of(counts.iter().map(|(key, times)| {
+        let (day, kind, name) = (key.day.number(), key.what.as_str(), key.name.as_str());
+        [day.into(), kind.into(), key.via.into(), name.into(), times.into()]
+    }))
+}
+
+pub(super) fn sources_batch(sources: &SourceCounts) -> Batch<'_> {
+    ADD_SOURCES.of(sources.iter().map(|(day, source, totals)| {
+        let Totals { downloads, new_people, opt_ins, joins, .. } = *totals;
+        [day.number().into(), source.into(), downloads.into(), new_people.into(), opt_ins.into(), joins.into()]
+    }))
 }
 
 impl Store {
     /// Adds counts of events that are not stored themselves.
     pub async fn add_counts(&self, counts: &Counts) -> Result<(), StoreFailure> {
-        self.run_batch(ADD_COUNTS, &[], count_rows(counts)).await.map(drop)
+        let mut tx = self.begin().await?;
+        tx.add_counts(counts).await?;
+        tx.commit().await
     }
 
     pub async fn first_counted_day(&self) -> Result<Option<Day>, StoreFailure> {

@@ -1,12 +1,13 @@
 //! Stores downloads and joins in batches, and returns for each what was known of the address before.
 //!
 //! The row of a person keeps the ids of the first download, the first join and the current opt-in. So the answer is exact
-//! even across instances, and a write that is repeated recognizes its own ids.
+//! even across instances.
 
 use std::collections::{BTreeMap, HashMap};
 
 use uuid::Uuid;
 
+use super::counts::{counts_batch, sources_batch};
 use super::statement::{BatchStatement, Value};
 use super::writer::Record;
 use super::{Store, StoreFailure};
@@ -25,7 +26,7 @@ pub enum SignupKind {
     Join,
 }
 
-/// One download or join. Writing the same `id` twice has no further effect.
+/// One download or join.
 #[derive(Clone, Debug)]
 pub struct SignupRecord {
     pub id: Uuid,
@@ -98,25 +99,23 @@ impl Record for SignupRecord {
         let people: Vec<_> =
             people.iter().map(|(address, person)| (person, stored.get(*address).unwrap_or(&none))).collect();
 
-        let inserted = tx.run_batch(INSERT_SIGNUPS, &[], signups.iter().map(Self::row).collect()).await?.affected;
         let opt_ins: Vec<_> = people
             .iter()
             .filter_map(|(person, stored)| person.opt_in.filter(|signup| signup.is(stored.opt_in.as_ref())))
             .collect();
-        tx.run_batch(INSERT_CONSENTS, &[], opt_ins.iter().map(|signup| signup.consent_row()).collect()).await?;
         let pending: Vec<_> = people.iter().filter_map(|(person, _)| person.pending).collect();
         if !pending.is_empty() {
             tx.record_pending_opt_ins(&pending).await?;
         }
-        // A repeated write inserts nothing and must not be counted again.
-        if inserted > 0 {
-            let new_people =
-                people.iter().filter(|(person, stored)| person.known_before(stored) == KnownBefore::default());
-            let new_people = new_people.filter_map(|(person, _)| person.first());
-            let (counts, sources) = count_events(signups, new_people, &opt_ins);
-            tx.add_sources(&sources).await?;
-            tx.add_counts(&counts).await?;
-        }
+        let new_people = people.iter().filter(|(person, stored)| person.known_before(stored) == KnownBefore::default());
+        let (counts, sources) = count_events(signups, new_people.filter_map(|(person, _)| person.first()), &opt_ins);
+        tx.run_batches(vec![
+            INSERT_SIGNUPS.of(signups.iter().map(Self::row)),
+            INSERT_CONSENTS.of(opt_ins.iter().map(|signup| signup.consent_row())),
+            sources_batch(&sources),
+            counts_batch(&counts),
+        ])
+        .await?;
         tx.commit().await?;
         Ok(known_before_each(signups.len(), &people))
     }
@@ -165,7 +164,7 @@ impl<'a> PersonBatch<'a> {
         [address.into(), email.into(), at.into(), id(self.download), id(self.join), id(self.opt_in)]
     }
 
-    /// What was known before this batch, which may be a repeated one.
+    /// What was known before this batch.
     fn known_before(&self, stored: &StoredPerson) -> KnownBefore {
         let existed_before = |first: &Option<String>, ours: Option<&SignupRecord>| {
             first.is_some() && !ours.is_some_and(|signup| signup.is(first.as_ref()))

@@ -62,10 +62,6 @@ macro_rules! from_row_struct {
 pub(super) use {from_row_struct, values};
 
 /// A statement over many rows, which are its table `batch`. It can also have parameters.
-///
-/// SQLite gets the values one by one, which is several times faster than one JSON array. There is one text per power of two,
-/// so that few statements are prepared; the rows that are too many are NULL. PostgreSQL gets an array for each column.
-/// SQLite allows 32,766 values, so a batch has at most a few thousand rows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BatchStatement {
     /// Names and types, `text` or `bigint`, such as `address text, at bigint`. The first column is never NULL.
@@ -73,51 +69,95 @@ pub(super) struct BatchStatement {
     pub text: &'static str,
 }
 
+/// A statement with its rows.
+///
+/// SQLite gets the values one by one, which is several times faster than one JSON array. Their places have no numbers, which it
+/// would search for. There is one text per power of two, so that few statements are prepared; the rows that are too many are
+/// NULL. PostgreSQL gets an array for each column. SQLite allows 32,766 values, so a batch has at most a few thousand rows.
+#[derive(Debug)]
+pub(super) struct Batch<'a> {
+    statement: BatchStatement,
+    rows: Vec<Vec<Value<'a>>>,
+}
+
 impl BatchStatement {
     pub(super) const fn new(columns: &'static str, text: &'static str) -> Self {
         Self { columns, text }
     }
 
+    pub(super) fn of<'a, const COLUMNS: usize>(
+        self,
+        rows: impl IntoIterator<Item = [Value<'a>; COLUMNS]>,
+    ) -> Batch<'a> {
+        Batch { statement: self, rows: rows.into_iter().map(Vec::from).collect() }
+    }
+
     /// The names of the columns, and their types.
-    fn columns(&self) -> (Vec<&str>, Vec<&str>) {
+    fn columns(&self) -> (Vec<&'static str>, Vec<&'static str>) {
         self.columns.split(',').filter_map(|column| column.trim().split_once(' ')).unzip()
     }
+}
 
-    fn for_sqlite<'a, const COLUMNS: usize>(
-        &self,
-        values: &[Value<'a>],
-        rows: Vec<[Value<'a>; COLUMNS]>,
-    ) -> (String, Vec<Argument<'a>>) {
-        let count = rows.len().next_power_of_two();
-        let row = |number: usize| {
-            let first = values.len() + number * COLUMNS + 1;
-            let places: Vec<_> = (first..first + COLUMNS).map(|place| format!("?{place}")).collect();
-            format!("({})", places.join(","))
+impl<'a> Batch<'a> {
+    /// The text for so many rows, and its arguments. The parameters come first, in a table of their own that nothing reads:
+    /// the driver counts places without a number by themselves.
+    fn for_sqlite(self, values: &[Value<'a>], count: usize) -> (String, impl Iterator<Item = Argument<'a>>) {
+        let (names, _) = self.statement.columns();
+        let columns = names.len();
+        let row = format!("({})", vec!["?"; columns].join(","));
+        let places = vec![row.as_str(); count].join(",");
+        let (names, text) = (names.join(", "), self.statement.text);
+        let given = if values.is_empty() {
+            String::new()
+        } else {
+            format!("given AS (SELECT {}), ", vec!["?"; values.len()].join(","))
         };
-        let places = (0..count).map(row).collect::<Vec<_>>().join(",");
-        let (names, text) = (self.columns().0.join(", "), self.text);
-        let sql = format!("WITH batch({names}) AS (SELECT * FROM (VALUES {places}) WHERE column1 IS NOT NULL) {text}");
-        let unused = std::iter::repeat_n([const { Value::Text(None) }; COLUMNS], count - rows.len());
-        let arguments = values.iter().cloned().chain(rows.into_iter().chain(unused).flatten());
-        (sql, arguments.map(Argument::Value).collect())
+        let sql =
+            format!("WITH {given}batch({names}) AS (SELECT * FROM (VALUES {places}) WHERE column1 IS NOT NULL) {text}");
+        let unused = std::iter::repeat_n(Value::Text(None), columns * (count - self.rows.len()));
+        let arguments = values.iter().cloned().chain(self.rows.into_iter().flatten()).chain(unused);
+        (sql, arguments.map(Argument::Value))
     }
 
-    fn for_postgres<'a, const COLUMNS: usize>(
-        &self,
-        values: &[Value<'a>],
-        rows: &[[Value<'a>; COLUMNS]],
-    ) -> (String, Vec<Argument<'a>>) {
-        let (names, types) = self.columns();
-        let places = (values.len() + 1..).zip(&types).map(|(place, name)| format!("${place}::{name}[]"));
-        let places = places.collect::<Vec<_>>().join(", ");
-        let (names, text) = (names.join(", "), self.text);
-        let sql = format!("WITH batch AS (SELECT * FROM unnest({places}) AS batch ({names})) {text}");
-        let arrays = types.iter().enumerate().map(|(column, name)| {
-            let column = rows.iter().map(|row| row[column].clone()).collect();
-            if *name == "text" { Argument::Texts(column) } else { Argument::Integers(column) }
-        });
-        (sql, values.iter().cloned().map(Argument::Value).chain(arrays).collect())
+    /// The rows as a table `batch1`, the statement on it, and the arrays. The first of them has this place.
+    fn for_postgres(self, number: usize, first_place: usize) -> (String, String, Vec<Argument<'a>>) {
+        let (names, types) = self.statement.columns();
+        let places = (first_place..).zip(&types).map(|(place, name)| format!("${place}::{name}[]"));
+        let (places, names) = (places.collect::<Vec<_>>().join(", "), names.join(", "));
+        let name = format!("batch{number}");
+        let table = format!("{name} AS (SELECT * FROM unnest({places}) AS batch ({names}))");
+        let mut columns: Vec<Vec<_>> = types.iter().map(|_| Vec::with_capacity(self.rows.len())).collect();
+        for row in self.rows {
+            for (column, value) in columns.iter_mut().zip(row) {
+                column.push(value);
+            }
+        }
+        let array = |(column, name)| if name == "text" { Argument::Texts(column) } else { Argument::Integers(column) };
+        (table, self.statement.text.replace("batch", &name), columns.into_iter().zip(types).map(array).collect())
     }
+}
+
+/// Several statements, each over rows of its own, as one: for SQLite one after the other, for PostgreSQL all at once, so that
+/// none may depend on another one.
+fn sqlite_batches<'a>(values: &[Value<'a>], batches: Vec<Batch<'a>>) -> (String, Vec<Argument<'a>>) {
+    let count = batches.iter().map(|batch| batch.rows.len()).max().unwrap_or(0).next_power_of_two();
+    let (texts, arguments): (Vec<_>, Vec<_>) = batches.into_iter().map(|batch| batch.for_sqlite(values, count)).unzip();
+    (texts.join("; "), arguments.into_iter().flatten().collect())
+}
+
+fn postgres_batches<'a>(values: &[Value<'a>], batches: Vec<Batch<'a>>) -> (String, Vec<Argument<'a>>) {
+    let mut arguments: Vec<_> = values.iter().cloned().map(Argument::Value).collect();
+    let (mut parts, mut last) = (Vec::new(), String::new());
+    for (number, batch) in batches.into_iter().enumerate() {
+        if number > 0 {
+            parts.push(format!("done{number} AS ({last})"));
+        }
+        let (table, text, arrays) = batch.for_postgres(number, arguments.len() + 1);
+        parts.push(table);
+        arguments.extend(arrays);
+        last = text;
+    }
+    (format!("WITH {} {last}", parts.join(", ")), arguments)
 }
 
 /// What is bound to a place of a statement: a value, or in PostgreSQL an array of values of one type.
@@ -145,17 +185,13 @@ impl Target<'_> {
         self.run_text(text.into_sql_str(), values.iter().cloned().map(Argument::Value).collect()).await
     }
 
-    async fn run_batch<const COLUMNS: usize>(
-        self,
-        statement: BatchStatement,
-        values: &[Value<'_>],
-        rows: Vec<[Value<'_>; COLUMNS]>,
-    ) -> Result<Rows, StoreFailure> {
-        if rows.is_empty() {
+    async fn run_batches(self, values: &[Value<'_>], batches: Vec<Batch<'_>>) -> Result<Rows, StoreFailure> {
+        let batches: Vec<_> = batches.into_iter().filter(|batch| !batch.rows.is_empty()).collect();
+        if batches.is_empty() {
             return Ok(Rows::default());
         }
         let (text, arguments) =
-            if self.is_sqlite() { statement.for_sqlite(values, rows) } else { statement.for_postgres(values, &rows) };
+            if self.is_sqlite() { sqlite_batches(values, batches) } else { postgres_batches(values, batches) };
         self.run_text(AssertSqlSafe(text).into_sql_str(), arguments).await
     }
 
@@ -239,7 +275,7 @@ impl Store {
         values: &[Value<'_>],
         rows: Vec<[Value<'_>; COLUMNS]>,
     ) -> Result<Rows, StoreFailure> {
-        self.target().run_batch(statement, values, rows).await
+        self.target().run_batches(values, vec![statement.of(rows)]).await
     }
 
     /// Begins a transaction that writes. In SQLite no other can write until its end.
@@ -288,7 +324,12 @@ impl Transaction {
         values: &[Value<'_>],
         rows: Vec<[Value<'_>; COLUMNS]>,
     ) -> Result<Rows, StoreFailure> {
-        self.target().run_batch(statement, values, rows).await
+        self.target().run_batches(values, vec![statement.of(rows)]).await
+    }
+
+    /// Runs several statements over rows of their own in one round trip. None may depend on another one.
+    pub(super) async fn run_batches(&mut self, batches: Vec<Batch<'_>>) -> Result<(), StoreFailure> {
+        self.target().run_batches(&[], batches).await.map(drop)
     }
 
     pub(super) async fn commit(self) -> Result<(), StoreFailure> {

@@ -75,7 +75,7 @@ type Reply<R> = oneshot::Sender<Result<<R as Record>::Output, StoreFailure>>;
 pub(super) trait Record: Sized {
     type Output: std::fmt::Debug + Send;
 
-    /// Stores the whole batch in one transaction and returns one output per record, in the same order. Idempotent.
+    /// Stores the whole batch in one transaction and returns one output per record, in the same order.
     fn insert(store: &Store, batch: &[Self]) -> impl Future<Output = Result<Vec<Self::Output>, StoreFailure>> + Send;
 }
 
