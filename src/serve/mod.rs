@@ -75,12 +75,11 @@ pub enum ServeFailure {
 }
 
 fn hint(address: SocketAddr, error: &io::Error) -> &'static str {
-    match error.kind() {
-        io::ErrorKind::PermissionDenied if address.port() < 1024 => {
-            " Ports below 1024 need a right: run it as a systemd service that has it, or give it to the program with \
-             `setcap cap_net_bind_service=+ep`."
-        }
-        _ => "",
+    if error.kind() == io::ErrorKind::PermissionDenied && address.port() < 1024 {
+        " Ports below 1024 need a right: run it as a systemd service that has it, or give it to the program with \
+         `setcap cap_net_bind_service=+ep`."
+    } else {
+        ""
     }
 }
 

@@ -83,14 +83,15 @@ impl StoreFailure {
 
 impl From<sqlx::Error> for StoreFailure {
     fn from(error: sqlx::Error) -> Self {
-        match (&error, code(&error)) {
+        match (&error, code(&error).as_deref()) {
             (sqlx::Error::Migrate(migration), _) => Self::from_migration(migration),
-            (sqlx::Error::Database(_), Some(code)) if is_conflict(&code) => Self::Conflict(message(&error)),
-            (sqlx::Error::Database(_), Some(code)) if is_transient(&code) => Self::Unavailable(message(&error)),
-            (sqlx::Error::Database(_), Some(code)) if is_denied(&code) => {
+            // Serialization failure, or deadlock detected.
+            (sqlx::Error::Database(_), Some("40001" | "40P01")) => Self::Conflict(message(&error)),
+            (sqlx::Error::Database(_), Some(code)) if is_transient(code) => Self::Unavailable(message(&error)),
+            (sqlx::Error::Database(_), Some(code)) if is_denied(code) => {
                 Self::Unusable(format!("the database denied access: {}; check `database_url`", message(&error)))
             }
-            (sqlx::Error::Database(error), Some(code)) if is_damage(&code) => Self::Damaged(error.message().to_owned()),
+            (sqlx::Error::Database(error), Some(code)) if is_damage(code) => Self::Damaged(error.message().to_owned()),
             (sqlx::Error::Decode(_) | sqlx::Error::ColumnDecode { .. }, _) => Self::InvalidData(message(&error)),
             (
                 sqlx::Error::Database(_)
@@ -140,11 +141,6 @@ fn message(error: &sqlx::Error) -> String {
 
 fn code(error: &sqlx::Error) -> Option<String> {
     error.as_database_error()?.code().map(Into::into)
-}
-
-/// Serialization failure, or deadlock detected.
-fn is_conflict(code: &str) -> bool {
-    matches!(code, "40001" | "40P01")
 }
 
 /// Whether the condition may pass.

@@ -57,10 +57,6 @@ impl Hosts {
         &self.list[choice.host()]
     }
 
-    pub(super) fn has_choice(&self) -> bool {
-        self.choice.borrow().is_some()
-    }
-
     /// The host that is used, such as `db2.example:5432`, if there are several and one of them takes writes.
     pub(super) fn in_use(&self) -> Option<String> {
         let choice = (*self.choice.borrow()).filter(|_| self.is_several())?;

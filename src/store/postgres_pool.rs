@@ -133,7 +133,9 @@ impl PostgresPool {
             }
         };
         let acquired = timeout(self.0.timeouts.connect, acquire).await;
-        acquired.unwrap_or_else(|_| Err(if self.0.hosts.has_choice() { sqlx::Error::PoolTimedOut } else { no_host() }))
+        acquired.unwrap_or_else(|_| {
+            Err(if self.0.hosts.choice().borrow().is_some() { sqlx::Error::PoolTimedOut } else { no_host() })
+        })
     }
 
     /// Whether a session is given only for a transaction.
