@@ -1,8 +1,8 @@
 //! How many writes a batch may hold, and how long writes take. Both are learned from recent batches.
 //!
 //! A batch takes a fixed time, such as that of a sync, and a time for each write. The fixed time is that of the fastest batch.
-//! The last batches tell the rest, but for the slowest of them, which may have waited for a lock. A few writes say little, so
-//! [`MIN_WRITES`] are assumed at least.
+//! The last batches tell the rest, but for the one that took longest for each write: it may have waited for a lock. A few writes
+//! say little, so [`MIN_WRITES`] are assumed at least.
 
 use std::time::Duration;
 
@@ -70,7 +70,7 @@ impl Pace {
         let batches = number(writes.div_ceil(self.limit));
         let in_flight = self.begun.map_or(Duration::ZERO, |begun| now - begun);
         let mut recent = self.recent;
-        recent.sort_unstable_by_key(|(_, duration)| *duration);
+        recent.sort_unstable_by_key(|(writes, duration)| *duration / number(*writes).max(1));
         let [usual @ .., _] = recent;
         let fixed = self.fixed.min(usual[2].1);
         let stored: usize = usual.iter().map(|(writes, _)| writes).sum();
