@@ -56,7 +56,7 @@ const paper = ['body', 'backgroundColor'];
 const outer = ['.bar', 'fill'];
 const inner = ['.bar.inner', 'fill'];
 const APART = [
-  [paper, outer], [outer, inner], [paper, ['.running .bar', 'stroke']], [paper, ['.line', 'stroke']], [paper, ['.bar-row rect', 'fill']],
+  [paper, outer], [outer, inner], [paper, ['.running .bar', 'stroke']], [paper, ['.bar-row rect', 'fill']],
 ];
 
 let browser = await launch();
