@@ -12,6 +12,7 @@ use super::readiness::{image_problem, outbox_problem};
 use super::{Failure, NewestImage, ReleaseCatalog, new_id};
 use crate::clock::Clock;
 use crate::domain::base_url::BaseUrl;
+use crate::domain::display_text::capitalised;
 use crate::domain::maker_mail::Trouble;
 use crate::domain::plural::quantity;
 use crate::domain::time::Timestamp;
@@ -139,7 +140,5 @@ pub fn confirmations_in_words(mails: &Backlog) -> String {
 
 /// Begins with a capital letter and ends with a full stop.
 fn sentence(text: &str) -> String {
-    let mut letters = text.chars();
-    let first: String = letters.next().map(|first| first.to_uppercase().collect()).unwrap_or_default();
-    format!("{first}{}.", letters.as_str())
+    format!("{}.", capitalised(text))
 }

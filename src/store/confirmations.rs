@@ -10,9 +10,10 @@
 
 use uuid::Uuid;
 
+use super::batch_statement::BatchStatement;
 use super::outbox::{MailKind, parse_id};
 use super::signups::{INSERT_CONSENTS, SignupRecord};
-use super::statement::{BatchStatement, Statement, Transaction, Value, count, from_row_struct, values};
+use super::statement::{Statement, Transaction, Value, count, from_row_struct, values};
 use super::steps::Steps;
 use super::{Store, StoreFailure};
 use crate::domain::calendar::Day;

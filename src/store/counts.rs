@@ -1,7 +1,8 @@
 //! Daily counts of events, and of sources. A transaction that records an event adds to them last: so they are exact, and
 //! their rows, which all writers share, are locked for the shortest time.
 
-use super::statement::{Batch, BatchStatement, Transaction, count, values};
+use super::batch_statement::{Batch, BatchStatement};
+use super::statement::{Transaction, count, values};
 use super::steps::Steps;
 use super::{Store, StoreFailure};
 use crate::domain::calendar::Day;

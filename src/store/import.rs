@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use uuid::Uuid;
 
-use super::statement::{BatchStatement, Value, values};
+use super::batch_statement::BatchStatement;
+use super::statement::{Value, values};
 use super::{Store, StoreFailure};
 use crate::domain::consent::Via;
 use crate::domain::signup::Person;

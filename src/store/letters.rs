@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::statement::{BatchStatement, count, values};
+use super::batch_statement::BatchStatement;
+use super::statement::{count, values};
 use super::{Store, StoreFailure};
 use crate::domain::letter::{Letter, LetterCounts};
 use crate::domain::sha256::Sha256;

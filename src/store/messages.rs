@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use super::statement::{BatchStatement, Transaction, Value, values};
+use super::batch_statement::BatchStatement;
+use super::statement::{Transaction, Value, values};
 use super::writer::Record;
 use super::{Store, StoreFailure};
 use crate::domain::calendar::Day;

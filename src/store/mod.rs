@@ -5,6 +5,7 @@
 
 mod acme;
 mod backup_file;
+mod batch_statement;
 mod bounces;
 mod confirmations;
 mod connect;
@@ -41,6 +42,7 @@ mod tables;
 mod tasks;
 mod timeouts;
 mod unsubscribe;
+mod value;
 mod writer;
 
 pub use acme::{CertificateKey, OrderClaim, StoredCertificate};

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::statement::{BatchStatement, count, from_row_struct, values};
+use super::batch_statement::BatchStatement;
+use super::statement::{count, from_row_struct, values};
 use super::{Store, StoreFailure};
 use crate::domain::contact::{ContactMessage, ReceivedMessage};
 use crate::domain::email::EmailAddress;

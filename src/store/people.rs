@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use serde::Serialize;
 
-use super::statement::{BatchStatement, from_row_struct, values};
+use super::batch_statement::BatchStatement;
+use super::statement::{from_row_struct, values};
 use super::{InboxEntry, Store, StoreFailure};
 use crate::domain::confirmation::PendingOptIn;
 use crate::domain::consent::{OptIn, Via};

@@ -1,6 +1,7 @@
 //! Removes signups that were invented, and people of whom nothing else is stored. Counts are not changed.
 
-use super::statement::{BatchStatement, Transaction, count, values};
+use super::batch_statement::BatchStatement;
+use super::statement::{Transaction, count, values};
 use super::steps::Steps;
 use super::{Store, StoreFailure};
 use crate::domain::limits;

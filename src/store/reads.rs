@@ -1,6 +1,7 @@
 //! Daily counts of reads, by reader.
 
-use super::statement::{BatchStatement, count, values};
+use super::batch_statement::BatchStatement;
+use super::statement::{count, values};
 use super::{Store, StoreFailure};
 use crate::domain::calendar::Day;
 use crate::domain::reader::Reader;

@@ -1,7 +1,8 @@
 //! Who gets the monthly letter now: people with a current opt-in who are not suppressed. They are read in pages, so that the
 //! memory that this takes does not depend on their number.
 
-use super::statement::{BatchStatement, Rows, Transaction, Value, values};
+use super::batch_statement::BatchStatement;
+use super::statement::{Rows, Transaction, Value, values};
 use super::{Store, StoreFailure};
 use crate::domain::email::EmailAddress;
 use crate::domain::suppression::AddressHashKey;

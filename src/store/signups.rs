@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, HashMap};
 
 use uuid::Uuid;
 
+use super::batch_statement::BatchStatement;
 use super::counts::{counts_batch, sources_batch};
-use super::statement::{BatchStatement, Value};
+use super::statement::Value;
 use super::writer::Record;
 use super::{Store, StoreFailure};
 use crate::domain::calendar::Day;

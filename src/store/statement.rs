@@ -1,7 +1,7 @@
 //! The one way to run a statement on either database: [`Store::run`], and the same on a [`Transaction`].
 //!
-//! A statement is written once. Where the two dialects differ, a [`Statement`] has a text for each. A [`BatchStatement`] works
-//! on many rows at once.
+//! A statement is written once. Where the two dialects differ, a [`Statement`] has a text for each. A
+//! [`BatchStatement`](super::batch_statement::BatchStatement) works on many rows at once.
 
 use std::borrow::Cow;
 
@@ -9,11 +9,10 @@ use futures_util::stream::{BoxStream, TryStreamExt};
 use sqlx::postgres::{PgArguments, PgQueryResult, PgRow};
 use sqlx::sqlite::{SqliteArguments, SqlitePool, SqliteQueryResult, SqliteRow};
 use sqlx::{Arguments, AssertSqlSafe, Either, Executor, FromRow, Postgres, SqlSafeStr, SqlStr, Sqlite};
-use uuid::Uuid;
 
+use super::batch_statement::{Argument, Batch, BatchStatement, postgres_batches, sqlite_batches};
 use super::postgres_pool::{PostgresPool, PostgresTransaction};
 use super::{Store, StoreFailure};
-use crate::domain::time::Timestamp;
 
 /// One statement in both dialects.
 #[derive(Clone, Copy, Debug)]
@@ -28,16 +27,9 @@ impl From<&'static str> for Statement {
     }
 }
 
-/// A parameter of a statement. `None` is NULL.
-#[derive(Clone, Debug)]
-pub(super) enum Value<'a> {
-    Integer(Option<i64>),
-    Text(Option<Cow<'a, str>>),
-}
-
 /// The parameters of a statement, `$1` first.
 macro_rules! values {
-    ($($value:expr),* $(,)?) => { &[$($crate::store::statement::Value::from($value)),*] };
+    ($($value:expr),* $(,)?) => { &[$($crate::store::value::Value::from($value)),*] };
 }
 
 /// A struct that is read from a row of the same columns, on either database. The derive macro of sqlx would compile the
@@ -59,113 +51,8 @@ macro_rules! from_row_struct {
     };
 }
 
+pub(super) use super::value::Value;
 pub(super) use {from_row_struct, values};
-
-/// A statement over many rows, which are its table `batch`. It can also have parameters.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct BatchStatement {
-    /// Names and types, `text` or `bigint`, such as `address text, at bigint`. The first column is never NULL.
-    pub columns: &'static str,
-    pub text: &'static str,
-}
-
-/// A statement with its rows.
-///
-/// SQLite gets the values one by one, which is several times faster than one JSON array. Their places have no numbers, which it
-/// would search for. There is one text per power of two, so that few statements are prepared; the rows that are too many are
-/// NULL. PostgreSQL gets an array for each column. SQLite allows 32,766 values, so a batch has at most a few thousand rows.
-#[derive(Debug)]
-pub(super) struct Batch<'a> {
-    statement: BatchStatement,
-    rows: Vec<Vec<Value<'a>>>,
-}
-
-impl BatchStatement {
-    pub(super) const fn new(columns: &'static str, text: &'static str) -> Self {
-        Self { columns, text }
-    }
-
-    pub(super) fn of<'a, const COLUMNS: usize>(
-        self,
-        rows: impl IntoIterator<Item = [Value<'a>; COLUMNS]>,
-    ) -> Batch<'a> {
-        Batch { statement: self, rows: rows.into_iter().map(Vec::from).collect() }
-    }
-
-    /// The names of the columns, and their types.
-    fn columns(&self) -> (Vec<&'static str>, Vec<&'static str>) {
-        self.columns.split(',').filter_map(|column| column.trim().split_once(' ')).unzip()
-    }
-}
-
-impl<'a> Batch<'a> {
-    /// The text for so many rows, and its arguments. The parameters come first, in a table of their own that nothing reads:
-    /// the driver counts places without a number by themselves.
-    fn for_sqlite(self, values: &[Value<'a>], count: usize) -> (String, impl Iterator<Item = Argument<'a>>) {
-        let (names, _) = self.statement.columns();
-        let columns = names.len();
-        let row = format!("({})", vec!["?"; columns].join(","));
-        let places = vec![row.as_str(); count].join(",");
-        let (names, text) = (names.join(", "), self.statement.text);
-        let given = if values.is_empty() {
-            String::new()
-        } else {
-            format!("given AS (SELECT {}), ", vec!["?"; values.len()].join(","))
-        };
-        let sql =
-            format!("WITH {given}batch({names}) AS (SELECT * FROM (VALUES {places}) WHERE column1 IS NOT NULL) {text}");
-        let unused = std::iter::repeat_n(Value::Text(None), columns * (count - self.rows.len()));
-        let arguments = values.iter().cloned().chain(self.rows.into_iter().flatten()).chain(unused);
-        (sql, arguments.map(Argument::Value))
-    }
-
-    /// The rows as a table `batch1`, the statement on it, and the arrays. The first of them has this place.
-    fn for_postgres(self, number: usize, first_place: usize) -> (String, String, Vec<Argument<'a>>) {
-        let (names, types) = self.statement.columns();
-        let places = (first_place..).zip(&types).map(|(place, name)| format!("${place}::{name}[]"));
-        let (places, names) = (places.collect::<Vec<_>>().join(", "), names.join(", "));
-        let name = format!("batch{number}");
-        let table = format!("{name} AS (SELECT * FROM unnest({places}) AS batch ({names}))");
-        let mut columns: Vec<Vec<_>> = types.iter().map(|_| Vec::with_capacity(self.rows.len())).collect();
-        for row in self.rows {
-            for (column, value) in columns.iter_mut().zip(row) {
-                column.push(value);
-            }
-        }
-        let array = |(column, name)| if name == "text" { Argument::Texts(column) } else { Argument::Integers(column) };
-        (table, self.statement.text.replace("batch", &name), columns.into_iter().zip(types).map(array).collect())
-    }
-}
-
-/// Several statements, each over rows of its own, as one: for SQLite one after the other, for PostgreSQL all at once, so that
-/// none may depend on another one.
-fn sqlite_batches<'a>(values: &[Value<'a>], batches: Vec<Batch<'a>>) -> (String, Vec<Argument<'a>>) {
-    let count = batches.iter().map(|batch| batch.rows.len()).max().unwrap_or(0).next_power_of_two();
-    let (texts, arguments): (Vec<_>, Vec<_>) = batches.into_iter().map(|batch| batch.for_sqlite(values, count)).unzip();
-    (texts.join("; "), arguments.into_iter().flatten().collect())
-}
-
-fn postgres_batches<'a>(values: &[Value<'a>], batches: Vec<Batch<'a>>) -> (String, Vec<Argument<'a>>) {
-    let mut arguments: Vec<_> = values.iter().cloned().map(Argument::Value).collect();
-    let (mut parts, mut last) = (Vec::new(), String::new());
-    for (number, batch) in batches.into_iter().enumerate() {
-        if number > 0 {
-            parts.push(format!("done{number} AS ({last})"));
-        }
-        let (table, text, arrays) = batch.for_postgres(number, arguments.len() + 1);
-        parts.push(table);
-        arguments.extend(arrays);
-        last = text;
-    }
-    (format!("WITH {} {last}", parts.join(", ")), arguments)
-}
-
-/// What is bound to a place of a statement: a value, or in PostgreSQL an array of values of one type.
-enum Argument<'a> {
-    Value(Value<'a>),
-    Texts(Vec<Value<'a>>),
-    Integers(Vec<Value<'a>>),
-}
 
 /// Where a statement runs.
 enum Target<'a> {
@@ -327,7 +214,8 @@ impl Transaction {
         self.target().run_batches(values, vec![statement.of(rows)]).await
     }
 
-    /// Runs several statements over rows of their own in one round trip. None may depend on another one.
+    /// Runs several statements over rows of their own in one round trip. None may depend on another one: PostgreSQL runs them in
+    /// any order.
     pub(super) async fn run_batches(&mut self, batches: Vec<Batch<'_>>) -> Result<(), StoreFailure> {
         self.target().run_batches(&[], batches).await.map(drop)
     }
@@ -402,73 +290,6 @@ fn postgres_arguments(values: Vec<Argument<'_>>) -> Result<PgArguments, sqlx::Er
         added.map_err(sqlx::Error::Encode)?;
     }
     Ok(arguments)
-}
-
-impl Value<'_> {
-    fn integer(&self) -> Option<i64> {
-        match self {
-            Self::Integer(number) => *number,
-            Self::Text(_) => None,
-        }
-    }
-
-    fn text(&self) -> Option<&str> {
-        match self {
-            Self::Text(text) => text.as_deref(),
-            Self::Integer(_) => None,
-        }
-    }
-}
-
-/// How a Rust value is stored, and how one that may be missing is.
-macro_rules! stored_as {
-    ($($type:ty => $variant:ident($value:ident => $stored:expr),)+) => { $(
-        impl<'a> From<$type> for Value<'a> {
-            fn from($value: $type) -> Self {
-                Self::$variant(Some($stored))
-            }
-        }
-
-        impl<'a> From<Option<$type>> for Value<'a> {
-            fn from(value: Option<$type>) -> Self {
-                Self::$variant(value.map(|$value| $stored))
-            }
-        }
-    )+ };
-}
-
-stored_as! {
-    i64 => Integer(number => number),
-    u64 => Integer(number => i64::try_from(number).unwrap_or(i64::MAX)),
-    usize => Integer(number => i64::try_from(number).unwrap_or(i64::MAX)),
-    bool => Integer(flag => flag.into()),
-    Timestamp => Integer(time => time.unix_millis()),
-    &'a str => Text(text => text.into()),
-    &'a String => Text(text => text.into()),
-    String => Text(text => text.into()),
-    Uuid => Text(id => id.to_string().into()),
-}
-
-impl<DB: sqlx::Database> sqlx::Type<DB> for Timestamp
-where
-    i64: sqlx::Type<DB>,
-{
-    fn type_info() -> DB::TypeInfo {
-        i64::type_info()
-    }
-
-    fn compatible(of: &DB::TypeInfo) -> bool {
-        i64::compatible(of)
-    }
-}
-
-impl<'r, DB: sqlx::Database> sqlx::Decode<'r, DB> for Timestamp
-where
-    i64: sqlx::Decode<'r, DB>,
-{
-    fn decode(value: DB::ValueRef<'r>) -> Result<Self, sqlx::error::BoxDynError> {
-        i64::decode(value).map(Self::from_unix_millis)
-    }
 }
 
 /// A count that the database returned.

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
+use super::batch_statement::BatchStatement;
 use super::outbox::invalid;
-use super::statement::{BatchStatement, Rows, Statement, Transaction, values};
+use super::statement::{Rows, Statement, Transaction, values};
 use super::{Store, StoreFailure};
 use crate::domain::calendar::Day;
 use crate::domain::counts::{CountedEvent, Counts};
