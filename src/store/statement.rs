@@ -1,7 +1,7 @@
 //! The one way to run a statement on either database: [`Store::run`], and the same on a [`Transaction`].
 //!
 //! A statement is written once. Where the two dialects differ, a [`Statement`] has a text for each. A
-//! [`BatchStatement`](super::batch_statement::BatchStatement) works on many rows at once.
+//! [`BatchStatement`] works on many rows at once.
 
 use std::borrow::Cow;
 
