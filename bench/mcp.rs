@@ -32,7 +32,7 @@ pub async fn run(report: &mut Report) {
         }
     }
     let [ours, theirs] = rounds.map(|rounds| LoadResult::cpu_of(&rounds));
-    report.compare("tools/call of about_service", Unit::CpuMicros, &ours, ("rmcp", &theirs), Some(Goal::AtMost(0.4)));
+    report.compare("tools/call of about_service", Unit::CpuMicros, &ours, ("rmcp", &theirs), Some(Goal::AtMost(0.3)));
 }
 
 fn call() -> String {

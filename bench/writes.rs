@@ -22,12 +22,12 @@ pub async fn run(report: &mut Report) {
     for (clients, of_no_storage) in [(64, 0.35), (256, 0.5)] {
         let (ours, theirs) = (Database::sqlite(), Database::sqlite());
         // One connection: others would only wait for its write lock.
-        let commits = Peer::new("a commit per request", peer::start(&theirs.url(), 1)).goal(Goal::AtLeast(3.0));
+        let commits = Peer::new("a commit per request", peer::start(&theirs.url(), 1)).goal(Goal::AtLeast(5.0));
         let no_storage = Peer::new("no storage", peer::start("none", 0)).goal(Goal::AtLeast(of_no_storage));
         compare(report, "SQLite", clients, Server::start(&ours), [commits, no_storage]).await;
 
         let (ours, theirs) = (Database::postgres().await, Database::postgres().await);
-        let pool = Peer::new("a commit per request", peer::start(&theirs.url(), 64)).goal(Goal::AtLeast(3.0));
+        let pool = Peer::new("a commit per request", peer::start(&theirs.url(), 64)).goal(Goal::AtLeast(2.0));
         let no_storage = Peer::new("no storage", peer::start("none", 0));
         compare(report, "PostgreSQL", clients, Server::start(&ours), [pool, no_storage]).await;
 

@@ -25,7 +25,7 @@ pub(super) fn run_backup(settings: &Settings, folder: &Path) -> Result<(), Failu
         folder.display()
     ))?;
     let images = ImageStore::open(&settings.images, Clock::System)?;
-    with_store(settings, Access::ReadStandby, async |store| {
+    with_store(settings, Access::Read, async |store| {
         let (bar, progress) = progress_bar();
         let backup = create_backup(store, &images, folder, Clock::System.now(), progress).await;
         bar.finish_and_clear();

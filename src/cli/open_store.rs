@@ -12,20 +12,12 @@ use crate::store::{Database, MigrationState, Store, StoreFailure};
 /// What a command may do to the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Reads only. The database must exist with a schema that is not older, and is not changed.
+    /// Reads only. The database must exist with a schema that is not older, and is not changed. The server may be a standby.
     Read,
-    /// As [`Self::Read`], and the server may be a standby.
-    ReadStandby,
     /// Changes existing data. The database must exist, and is migrated if its schema is older.
     Write,
     /// May write the first data. The database is created if it is missing, and migrated if its schema is older.
     Create,
-}
-
-impl Access {
-    const fn only_reads(self) -> bool {
-        matches!(self, Self::Read | Self::ReadStandby)
-    }
 }
 
 /// Runs a command on the database named in the settings, and closes the database.
@@ -50,12 +42,12 @@ pub(super) async fn open_store(settings: &Settings, access: Access) -> Result<St
         postgres @ Database::Postgres(_) => postgres,
     };
     let setting = if settings.database_url.is_some() { "database_url" } else { "data_dir" };
-    if !access.only_reads() {
+    if access != Access::Read {
         check_owner(settings, &database)?;
     }
     if access != Access::Create {
         let store = open_existing(&database, setting, access).await?;
-        if access.only_reads() {
+        if access == Access::Read {
             return Ok(store);
         }
         store.close().await;
@@ -101,16 +93,13 @@ async fn open_existing(database: &Database, setting: &str, access: Access) -> Re
             ),
         })?;
     }
-    let store = match access {
-        Access::ReadStandby => Store::open_existing_or_standby(database),
-        Access::Read | Access::Write | Access::Create => Store::open_existing(database),
-    }?;
+    let store = Store::open_existing(database);
     match store.migration_state().await.map_err(|failure| unusable(database, failure))? {
         MigrationState::None => Err(Failure::new(format!(
             "Nothing was done: the database ({database}) has no Porchlight tables. Check `{setting}`; \
              `porchlight serve` creates the tables in an empty database."
         ))),
-        MigrationState::Older(_) if access.only_reads() => Err(Failure::new(format!(
+        MigrationState::Older(_) if access == Access::Read => Err(Failure::new(format!(
             "Nothing was done: the database ({database}) was written by an older version of Porchlight. Start \
              `porchlight serve` of this version once to migrate it, or use the version that wrote it."
         ))),

@@ -147,15 +147,15 @@ pub fn counted_source(source: Option<&Source>) -> &str {
 
 /// Totals by day and source, sorted like [`Counts`].
 #[derive(Clone, Debug, Default)]
-pub struct SourceCounts(BTreeMap<(Day, String), Totals>);
+pub struct SourceCounts<'a>(BTreeMap<(Day, &'a str), Totals>);
 
-impl SourceCounts {
-    pub fn add(&mut self, day: Day, what: CountedEvent, source: &str) {
-        self.0.entry((day, source.to_owned())).or_default().add(what, 1);
+impl<'a> SourceCounts<'a> {
+    pub fn add(&mut self, day: Day, what: CountedEvent, source: &'a str) {
+        self.0.entry((day, source)).or_default().add(what, 1);
     }
 
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (Day, &str, &Totals)> {
-        self.0.iter().map(|((day, source), totals)| (*day, source.as_str(), totals))
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (Day, &'a str, &Totals)> {
+        self.0.iter().map(|((day, source), totals)| (*day, *source, totals))
     }
 }
 

@@ -25,8 +25,6 @@ pub const MAX_BODY_BYTES: usize = 64 * 1024;
 pub const MAX_DISCARDED_BODY_BYTES: usize = 1024 * 1024;
 /// Deepest nesting of a JSON body.
 pub const MAX_JSON_DEPTH: usize = 127;
-/// Most header fields in one request.
-pub const MAX_HEADERS: usize = 64;
 /// Largest request line and headers together.
 pub const MAX_HEAD_BYTES: usize = 16 * 1024;
 /// Most requests in flight on one HTTP/2 connection.

@@ -19,7 +19,9 @@ pub(super) struct BatchStatement {
 #[derive(Debug)]
 pub(super) struct Batch<'a> {
     statement: BatchStatement,
-    pub rows: Vec<Vec<Value<'a>>>,
+    /// One row after the other.
+    values: Vec<Value<'a>>,
+    pub rows: usize,
 }
 
 impl BatchStatement {
@@ -31,7 +33,9 @@ impl BatchStatement {
         self,
         rows: impl IntoIterator<Item = [Value<'a>; COLUMNS]>,
     ) -> Batch<'a> {
-        Batch { statement: self, rows: rows.into_iter().map(Vec::from).collect() }
+        let mut values = Vec::new();
+        rows.into_iter().for_each(|row| values.extend(row));
+        Batch { statement: self, rows: values.len() / COLUMNS, values }
     }
 
     /// The names of the columns, and their types.
@@ -56,8 +60,8 @@ impl<'a> Batch<'a> {
         };
         let sql =
             format!("WITH {given}batch({names}) AS (SELECT * FROM (VALUES {places}) WHERE column1 IS NOT NULL) {text}");
-        let unused = std::iter::repeat_n(Value::Text(None), columns * (count - self.rows.len()));
-        let arguments = values.iter().cloned().chain(self.rows.into_iter().flatten()).chain(unused);
+        let unused = std::iter::repeat_n(Value::Text(None), columns * (count - self.rows));
+        let arguments = values.iter().cloned().chain(self.values).chain(unused);
         (sql, arguments.map(Argument::Value))
     }
 
@@ -68,11 +72,9 @@ impl<'a> Batch<'a> {
         let (places, names) = (places.collect::<Vec<_>>().join(", "), names.join(", "));
         let name = format!("batch{number}");
         let table = format!("{name} AS (SELECT * FROM unnest({places}) AS batch ({names}))");
-        let mut columns: Vec<Vec<_>> = types.iter().map(|_| Vec::with_capacity(self.rows.len())).collect();
-        for row in self.rows {
-            for (column, value) in columns.iter_mut().zip(row) {
-                column.push(value);
-            }
+        let mut columns: Vec<Vec<_>> = types.iter().map(|_| Vec::with_capacity(self.rows)).collect();
+        for (index, value) in self.values.into_iter().enumerate() {
+            columns[index % types.len()].push(value);
         }
         let array = |(column, name)| if name == "text" { Argument::Texts(column) } else { Argument::Integers(column) };
         (table, self.statement.text.replace("batch", &name), columns.into_iter().zip(types).map(array).collect())
@@ -81,7 +83,7 @@ impl<'a> Batch<'a> {
 
 /// The text of several statements, one after the other, and its arguments.
 pub(super) fn sqlite_batches<'a>(values: &[Value<'a>], batches: Vec<Batch<'a>>) -> (String, Vec<Argument<'a>>) {
-    let count = batches.iter().map(|batch| batch.rows.len()).max().unwrap_or(0).next_power_of_two();
+    let count = batches.iter().map(|batch| batch.rows).max().unwrap_or(0).next_power_of_two();
     let (texts, arguments): (Vec<_>, Vec<_>) = batches.into_iter().map(|batch| batch.for_sqlite(values, count)).unzip();
     (texts.join("; "), arguments.into_iter().flatten().collect())
 }

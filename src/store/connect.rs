@@ -26,8 +26,8 @@ struct PoolSize {
 const COMMAND_POOL: PoolSize = PoolSize { sqlite: 4, postgres: 8, wal_autocheckpoint: 1000 };
 /// In a service, the writer runs [`Store::maintain`], so that no request waits for it.
 const REQUEST_POOL: PoolSize = PoolSize { sqlite: 4, postgres: 8, wal_autocheckpoint: 0 };
-/// One for batches, one for probes and one for [`Store::maintain`].
-const WRITER_POOL: PoolSize = PoolSize { sqlite: 3, postgres: 3, wal_autocheckpoint: 0 };
+/// One, so that its pages stay cached: those of a connection are read again after the commit of another one.
+const WRITER_POOL: PoolSize = PoolSize { sqlite: 1, postgres: 3, wal_autocheckpoint: 0 };
 const SMALL_POOL: PoolSize = PoolSize { sqlite: 2, postgres: 2, wal_autocheckpoint: 0 };
 
 /// A WAL that a long transaction or reader has made larger than this is truncated to it later.
@@ -70,7 +70,7 @@ impl Store {
         Self::open_with(database, REQUEST_TIMEOUTS, WRITER_POOL)
     }
 
-    /// Creates a small pool for the dashboard and the metrics.
+    /// Creates a small pool for the dashboard, the metrics, or [`Store::maintain`].
     pub fn open_for_ops(database: &Database) -> Result<Self, StoreFailure> {
         Self::open_with(database, OPS_TIMEOUTS, SMALL_POOL)
     }
@@ -78,7 +78,7 @@ impl Store {
     fn open_with(database: &Database, timeouts: Timeouts, size: PoolSize) -> Result<Self, StoreFailure> {
         match database {
             Database::Sqlite(path) => open_sqlite(path, timeouts, size),
-            Database::Postgres(hosts) => Ok(Self::Postgres(PostgresPool::open(hosts, timeouts, size.postgres))),
+            Database::Postgres(hosts) => Ok(Self::Postgres(PostgresPool::open(hosts, timeouts, size.postgres, false))),
         }
     }
 

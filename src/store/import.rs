@@ -32,13 +32,12 @@ const INSERT_PEOPLE: BatchStatement = BatchStatement::new(
 
 const INSERT_SIGNUPS: BatchStatement = BatchStatement::new(
     "id text, address text, kind text, at bigint, via text",
-    "INSERT INTO signups (id, address, kind, at, via) SELECT * FROM batch WHERE true ON CONFLICT (id) DO NOTHING",
+    "INSERT INTO signups (id, address, kind, at, via) SELECT * FROM batch",
 );
 
 const INSERT_CONSENTS: BatchStatement = BatchStatement::new(
     "id text, address text, at bigint, via text, source text, wording bigint, confirmed_at bigint",
-    "INSERT INTO consents (id, address, at, via, source, wording, confirmed_at) SELECT * FROM batch WHERE true \
-     ON CONFLICT (id) DO NOTHING",
+    "INSERT INTO consents (id, address, at, via, source, wording, confirmed_at) SELECT * FROM batch",
 );
 
 const SUPPRESS: BatchStatement = BatchStatement::new(

@@ -28,6 +28,8 @@ const PREPARE_MIGRATION: &str = "SET LOCAL statement_timeout = 0; SET LOCAL lock
      SET LOCAL client_min_messages = warning; SELECT pg_advisory_xact_lock(hashtext('porchlight migrations'))";
 /// How long a connection may take to finish what was under way when its user gave it back.
 const RETURN_TIMEOUT: Duration = Duration::from_secs(5);
+/// A connection that was used so recently is used again without a question, which would cost the writer a round trip each time.
+const SHORT_REST: Duration = Duration::from_millis(100);
 
 /// Cheap to clone; clones share the connections.
 #[derive(Clone, Debug)]
@@ -81,18 +83,9 @@ impl HostPool {
 }
 
 impl PostgresPool {
-    /// Connections are opened on first use.
-    pub(super) fn open(hosts: &Arc<Hosts>, timeouts: Timeouts, size: u32) -> Self {
-        Self::new(hosts, timeouts, size, false)
-    }
-
-    /// As [`Self::open`], for reading: a single host may be a standby.
-    pub(super) fn open_for_reading(hosts: &Arc<Hosts>, timeouts: Timeouts, size: u32) -> Self {
-        Self::new(hosts, timeouts, size, !hosts.is_several())
-    }
-
-    fn new(hosts: &Arc<Hosts>, timeouts: Timeouts, size: u32, accepts_standby: bool) -> Self {
-        let pool = Mutex::default();
+    /// Connections are opened on first use. If nothing is written, a single host may be a standby.
+    pub(super) fn open(hosts: &Arc<Hosts>, timeouts: Timeouts, size: u32, only_reads: bool) -> Self {
+        let (accepts_standby, pool) = (only_reads && !hosts.is_several(), Mutex::default());
         let pool = Arc::new(Inner { hosts: Arc::clone(hosts), timeouts, size, accepts_standby, pool });
         if hosts.is_several() {
             hosts.follow();
@@ -260,14 +253,16 @@ fn open(host: &PgConnectOptions, timeouts: Timeouts, size: u32, has_pooler: bool
     PgPoolOptions::new()
         .max_connections(size)
         .acquire_timeout(timeouts.connect)
-        // A session keeps the defaults of the time it was opened: one that is read-only stays so after the database is
-        // not. The question also tells whether the connection works, so the driver's own test is not needed.
+        // The question also tells whether the connection works, so the driver's own test is not needed.
         .test_before_acquire(false)
-        .before_acquire(|connection, _| Box::pin(takes_writes(connection)))
-        // The driver's own ping after this has no limit, and would wait for the answer to a statement that was given up.
+        .before_acquire(|connection, used| {
+            Box::pin(async move { Ok(used.idle_for < SHORT_REST || takes_writes(connection).await?) })
+        })
+        // A session keeps the defaults of the time it was opened: one that is read-only stays so after the database is not. The
+        // driver's own ping after this has no limit, and would wait for the answer to a statement that was given up.
         .after_release(|connection, _| {
-            let ended = timeout(RETURN_TIMEOUT, is_outside_transaction(connection));
-            Box::pin(async { Ok(ended.await.is_ok_and(|ended| ended.unwrap_or(false))) })
+            let usable = timeout(RETURN_TIMEOUT, is_usable_again(connection));
+            Box::pin(async { Ok(usable.await.is_ok_and(|usable| usable.unwrap_or(false))) })
         })
         .after_connect(move |connection, _| {
             let begin_session = AssertSqlSafe(begin_session.clone());
@@ -284,10 +279,11 @@ fn open(host: &PgConnectOptions, timeouts: Timeouts, size: u32, has_pooler: bool
         .connect_lazy_with(host.clone())
 }
 
-/// Whether the session is in no transaction. The driver forgets one that was given up before the answer to its `BEGIN`, and what
-/// the next user of the connection writes would never be committed.
-async fn is_outside_transaction(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
-    connection.fetch_one("SELECT now() = statement_timestamp()").await?.try_get(0)
+/// Whether the session takes writes and is in no transaction. The driver forgets one that was given up before the answer to its
+/// `BEGIN`, and what the next user of the connection writes would never be committed.
+async fn is_usable_again(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
+    let question = "SELECT now() = statement_timestamp() AND current_setting('transaction_read_only') = 'off'";
+    connection.fetch_one(question).await?.try_get(0)
 }
 
 /// A transaction, with the limit for each statement. Is rolled back if it is dropped. Behind a pooler its statements have no

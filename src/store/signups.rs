@@ -52,14 +52,12 @@ const UPSERT_PEOPLE: BatchStatement = BatchStatement::new(
 
 const INSERT_SIGNUPS: BatchStatement = BatchStatement::new(
     "id text, address text, kind text, at bigint, via text, source text",
-    "INSERT INTO signups (id, address, kind, at, via, source) SELECT * FROM batch WHERE true \
-     ON CONFLICT (id) DO NOTHING",
+    "INSERT INTO signups (id, address, kind, at, via, source) SELECT * FROM batch",
 );
 
 pub(super) const INSERT_CONSENTS: BatchStatement = BatchStatement::new(
     "id text, address text, at bigint, via text, source text, wording bigint, from_program bigint",
-    "INSERT INTO consents (id, address, at, via, source, wording, from_program) SELECT * FROM batch WHERE true \
-     ON CONFLICT (id) DO NOTHING",
+    "INSERT INTO consents (id, address, at, via, source, wording, from_program) SELECT * FROM batch",
 );
 
 /// The signups of one person in a batch, in their order, and the first of each kind.
@@ -219,7 +217,7 @@ fn count_events<'a>(
     signups: &'a [SignupRecord],
     new_people: impl Iterator<Item = &'a SignupRecord>,
     opt_ins: &[&'a SignupRecord],
-) -> (Counts, SourceCounts) {
+) -> (Counts, SourceCounts<'a>) {
     let signups = signups.iter().map(|signup| (signup.event(), signup));
     let new_people = new_people.map(|signup| (CountedEvent::NewPerson, signup));
     let opt_ins = opt_ins.iter().map(|signup| (CountedEvent::OptIn, *signup));

@@ -3,7 +3,7 @@
 //! A statement is written once. Where the two dialects differ, a [`Statement`] has a text for each. A
 //! [`BatchStatement`] works on many rows at once.
 
-use std::borrow::Cow;
+use std::sync::Arc;
 
 use futures_util::stream::{BoxStream, TryStreamExt};
 use sqlx::postgres::{PgArguments, PgQueryResult, PgRow};
@@ -73,7 +73,7 @@ impl Target<'_> {
     }
 
     async fn run_batches(self, values: &[Value<'_>], batches: Vec<Batch<'_>>) -> Result<Rows, StoreFailure> {
-        let batches: Vec<_> = batches.into_iter().filter(|batch| !batch.rows.is_empty()).collect();
+        let batches: Vec<_> = batches.into_iter().filter(|batch| batch.rows > 0).collect();
         if batches.is_empty() {
             return Ok(Rows::default());
         }
@@ -270,7 +270,7 @@ fn sqlite_arguments(values: Vec<Argument<'_>>) -> Result<SqliteArguments, sqlx::
     for value in values {
         let added = match value {
             Argument::Value(Value::Integer(number)) => arguments.add(number),
-            Argument::Value(Value::Text(text)) => arguments.add(text.map(Cow::into_owned)),
+            Argument::Value(Value::Text(text)) => arguments.add(text.as_deref().map(Arc::<str>::from)),
             Argument::Texts(_) | Argument::Integers(_) => Ok(()),
         };
         added.map_err(sqlx::Error::Encode)?;

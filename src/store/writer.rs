@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::metrics::histogram::Histogram;
+use tokio::runtime::Builder;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
@@ -111,19 +112,23 @@ impl WriterState {
 }
 
 impl Writer {
-    /// Starts the writer task, which has its own connections. If [`Store::migrate`] failed at startup with
+    /// Starts the writer task, which has its own connections, and its own thread: on one that handles requests, each answer of
+    /// the database would wait for all requests that arrived before it. If [`Store::migrate`] failed at startup with
     /// `migration_error`, the task retries it before the first write. The task ends once the last handle is dropped and
     /// everything is written.
     pub fn start(
         database: &Database,
         migration_error: Option<StoreFailure>,
     ) -> Result<(Self, JoinHandle<()>), StoreFailure> {
-        let store = Store::open_for_writer(database)?;
+        let (store, maintained) = (Store::open_for_writer(database)?, Store::open_for_ops(database)?);
         let (queue, jobs) = mpsc::channel(QUEUE_CAPACITY);
         let state = Arc::new(WriterState::default());
         let migrated = migration_error.is_none();
         *state.last_error() = migration_error;
-        let task = tokio::spawn(task::run(store, jobs, Arc::clone(&state), migrated));
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.map_err(|error| StoreFailure::Unusable(format!("the writer cannot start: {error}")))?;
+        let task = task::run(store, maintained, jobs, Arc::clone(&state), migrated);
+        let task = tokio::task::spawn_blocking(move || runtime.block_on(task));
         Ok((Self { queue, state }, task))
     }
 

@@ -340,10 +340,10 @@ async fn standby() -> Database {
 }
 
 #[tokio::test]
-async fn a_standby_is_named_as_such() {
+async fn a_standby_that_is_asked_to_write_is_named_as_such() {
     let database = standby().await;
     let folder = tempfile::tempdir().expect("a folder");
-    for arguments in [&["people", "list"][..], &["check"], &["people", "suppress", "ada@example.com"]] {
+    for arguments in [&["check"][..], &["people", "suppress", "ada@example.com"]] {
         let mut command = Program::command(folder.path(), arguments);
         command.args(["--database-url", database.url()]);
         let (code, output) = Program::run(command);
@@ -353,9 +353,13 @@ async fn a_standby_is_named_as_such() {
 
 /// Only the time of the backup cannot be recorded there. `trials/instances` backs up a real standby.
 #[tokio::test]
-async fn a_standby_can_be_backed_up() {
+async fn a_standby_can_be_read_and_backed_up() {
     let database = standby().await;
     let folder = tempfile::tempdir().expect("a folder");
+    let mut command = Program::command(folder.path(), &["people", "list"]);
+    command.args(["--database-url", database.url()]);
+    let (code, output) = Program::run(command);
+    assert_eq!(code, 0, "{output}");
     let mut command = Program::command(folder.path(), &["backup", "backup"]);
     command.args(["--database-url", database.url()]);
     let (code, output) = Program::run(command);

@@ -24,9 +24,15 @@ struct WriterTask {
     migrated: bool,
 }
 
-/// Writes until the queue is closed and empty.
-pub(super) async fn run(store: Store, mut queue: mpsc::Receiver<Job>, state: Arc<WriterState>, migrated: bool) {
-    let maintenance = tokio::spawn(maintain_after_writes(store.clone(), Arc::clone(&state)));
+/// Writes until the queue is closed and empty. `maintained` is the same database.
+pub(super) async fn run(
+    store: Store,
+    maintained: Store,
+    mut queue: mpsc::Receiver<Job>,
+    state: Arc<WriterState>,
+    migrated: bool,
+) {
+    let maintenance = tokio::spawn(maintain_after_writes(maintained.clone(), Arc::clone(&state)));
     let mut task = WriterTask { store, state: Arc::clone(&state), migrated };
     let mut jobs = Vec::new();
     loop {
@@ -51,7 +57,7 @@ pub(super) async fn run(store: Store, mut queue: mpsc::Receiver<Job>, state: Arc
         state.written.notify_one();
     }
     maintenance.abort();
-    task.store.close().await;
+    tokio::join!(task.store.close(), maintained.close());
 }
 
 impl WriterTask {
