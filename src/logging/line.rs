@@ -63,10 +63,8 @@ impl Line {
 
     fn name(&mut self, name: &str) {
         let name = if name == MESSAGE { "msg" } else { name };
-        let _ = match self.format {
-            LogFormat::Json => write!(self.line, ",\"{name}\":"),
-            LogFormat::Text | LogFormat::Logfmt | LogFormat::Off => write!(self.line, " {name}="),
-        };
+        let (before, after) = if self.format == LogFormat::Json { (",\"", "\":") } else { (" ", "=") };
+        self.line.extend([before, name, after]);
     }
 
     /// Returns the whole line, with its line break.

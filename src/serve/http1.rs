@@ -40,7 +40,6 @@ where
     });
     let connection = http1::Builder::new()
         .header_read_timeout(None)
-        .max_headers(limits::MAX_HEADERS)
         .max_buf_size(limits::MAX_HEAD_BYTES)
         // A client may close its sending side after the request: the request is handled all the same.
         .half_close(true)

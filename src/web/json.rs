@@ -3,7 +3,6 @@
 //! Values stay raw until they are read, so a number of any size is accepted as a number.
 
 use std::borrow::Cow;
-use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -26,7 +25,7 @@ pub(crate) enum NotAnObject {
 
 /// The members of an object in the order in which they were sent, including duplicates.
 ///
-/// The caller decides how many there are, so nothing here may take longer than linear time.
+/// The caller decides how many there are, so nothing here may take quadratic time.
 #[derive(Debug)]
 pub(crate) struct Members<'a>(pub Vec<(Cow<'a, str>, &'a RawValue)>);
 
@@ -36,9 +35,13 @@ impl<'a> Members<'a> {
         if text.trim_ascii().is_empty() {
             return Err(NotAnObject::Empty);
         }
-        let whole: &RawValue = serde_json::from_str(text).map_err(|_| NotAnObject::Malformed)?;
-        check_depth_and_surrogates(whole.get())?;
-        Self::of(whole).ok_or(if whole.get().starts_with('[') { NotAnObject::Array } else { NotAnObject::OtherValue })
+        let members = serde_json::from_str(text);
+        if members.is_err() {
+            serde_json::from_str::<&RawValue>(text).map_err(|_| NotAnObject::Malformed)?;
+        }
+        check_depth_and_surrogates(text)?;
+        let is_array = text.trim_ascii_start().starts_with('[');
+        members.map_err(|_| if is_array { NotAnObject::Array } else { NotAnObject::OtherValue })
     }
 
     /// The members of a value that is known to be well-formed. `None` if it is not an object.
@@ -52,8 +55,9 @@ impl<'a> Members<'a> {
     }
 
     pub(crate) fn has_duplicates(&self) -> bool {
-        let mut names = HashSet::with_capacity(self.0.len());
-        self.0.iter().any(|(name, _)| !names.insert(name))
+        let mut names: Vec<_> = self.0.iter().map(|(name, _)| name).collect();
+        names.sort_unstable();
+        names.windows(2).any(|pair| pair[0] == pair[1])
     }
 }
 

@@ -36,9 +36,8 @@ mod shape;
 mod tokens;
 
 pub use app::{App, AppState};
-pub use axum::Router;
 pub use built_site::try_build;
 pub use limits::ClientSlot;
 pub(crate) use metrics::Metrics;
-pub use pipeline::{handle, refuse_in_flight, router};
+pub use pipeline::{Router, handle, refuse_in_flight, router};
 pub use redirect::redirect_to_https;

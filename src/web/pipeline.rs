@@ -1,14 +1,12 @@
 //! Middleware for every request: the Host check, panic recovery, security headers, metrics and the
 //! access log.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::{Bytes, HttpBody};
-use axum::extract::{MatchedPath, Request, State};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
-use futures_util::FutureExt as _;
 use futures_util::future::{Either, ready};
 use http::header::{CONNECTION, CONTENT_LENGTH, STRICT_TRANSPORT_SECURITY};
 use http::{HeaderValue, Method, StatusCode};
@@ -16,12 +14,12 @@ use tokio::time::Instant;
 use tower_service::Service as _;
 
 use super::app::App;
-use super::headers;
 use super::log::{method_name, micros};
 use super::problem::{ErrorCode, Problem};
 use super::redirect::redirect_host;
-use super::response::{catch_panic, catch_panic_in};
+use super::response::{catch_panic, catch_panic_in, method_not_allowed};
 use super::routes::routes;
+use super::{headers, pages};
 use crate::config::test_panic;
 use crate::domain::base_url::BaseUrl;
 use crate::domain::client::Peer;
@@ -30,8 +28,24 @@ use crate::domain::client::Peer;
 const UNKNOWN_ROUTE: &str = "*";
 
 /// The routes of the public listener.
+///
+/// The names of routes are matched once more for the log. axum would tell them to a layer around the handlers, which costs a
+/// request more than the second match.
+#[derive(Clone, Debug)]
+pub struct Router {
+    axum: axum::Router,
+    names: Arc<matchit::Router<&'static str>>,
+}
+
 pub fn router(app: &App) -> Router {
-    routes().layer(from_fn_with_state(app.clone(), respond_by_route)).with_state(app.clone())
+    let (mut axum, mut names) = (axum::Router::new(), matchit::Router::new());
+    for (path, handler) in routes() {
+        axum = axum.route(path, handler);
+        // A conflict with another route: axum panics at it.
+        let _ = names.insert(path, path);
+    }
+    let axum = axum.method_not_allowed_fallback(async || method_not_allowed("GET, HEAD")).fallback(pages::fallback);
+    Router { axum: axum.with_state(app.clone()), names: Arc::new(names) }
 }
 
 /// Responds to a request of this peer and logs it. Pages and files are ready at once; all else takes the way of `router`.
@@ -49,13 +63,7 @@ where
         return Either::Left(ready(response));
     }
     request.extensions_mut().insert(peer);
-    Either::Right(router.clone().call(request).map(|Ok(mut response)| {
-        if response.status() == StatusCode::NOT_MODIFIED {
-            // The router adds a length of zero, but it would have to be that of the whole file (RFC 9110, section 8.6).
-            response.headers_mut().remove(CONTENT_LENGTH);
-        }
-        response
-    }))
+    Either::Right(Box::pin(respond_by_route(app.clone(), router.clone(), request.map(Body::new))))
 }
 
 /// Responds if the request reads a page or file.
@@ -89,21 +97,25 @@ pub fn refuse_in_flight<B: HttpBody>(app: &App, request: &http::Request<B>) -> R
 }
 
 /// Responds to what is not a read of a page or file.
-async fn respond_by_route(State(app): State<App>, request: Request, next: Next) -> Response {
+async fn respond_by_route(app: App, mut router: Router, request: Request) -> Response {
     let exchange = Exchange::begin(&request);
     let uri = request.uri().clone();
-    let route = request.extensions().get::<MatchedPath>().cloned();
     let respond = async {
         test_panic("request");
-        match redirect_or_refuse(&app, &request) {
-            Some(response) => response,
-            None => next.run(request).await,
+        if let Some(response) = redirect_or_refuse(&app, &request) {
+            return response;
         }
+        let Ok(mut response) = router.axum.call(request).await;
+        if response.status() == StatusCode::NOT_MODIFIED {
+            // The router adds a length of zero, but it would have to be that of the whole file (RFC 9110, section 8.6).
+            response.headers_mut().remove(CONTENT_LENGTH);
+        }
+        response
     };
     let response = catch_panic_in(respond, || server_error(&app.base_url, uri.path())).await;
     let built = app.built();
     let served = || built.served.get_key_value(uri.path()).map(|(path, _)| path.as_str());
-    let route = route.as_ref().map(MatchedPath::as_str).or_else(served);
+    let route = router.names.at(uri.path()).ok().map(|route| *route.value).or_else(served);
     exchange.end(&app, route.unwrap_or(UNKNOWN_ROUTE), response)
 }
 

@@ -47,7 +47,7 @@ impl Id {
 
 /// Encodes a response. `result` is JSON.
 pub(crate) fn success_response(Id(id): &Id, result: &str) -> String {
-    format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{result}}}"#)
+    [r#"{"jsonrpc":"2.0","id":"#, id, r#","result":"#, result, "}"].concat()
 }
 
 pub(crate) fn error_response(Id(id): &Id, RpcError { code, message }: &RpcError) -> String {
