@@ -70,7 +70,7 @@ impl Store {
         Self::open_with(database, REQUEST_TIMEOUTS, WRITER_POOL)
     }
 
-    /// Creates a small pool for the dashboard, the metrics, or [`Store::maintain`].
+    /// Creates a small pool for the dashboard, the metrics, or checkpoints.
     pub fn open_for_ops(database: &Database) -> Result<Self, StoreFailure> {
         Self::open_with(database, OPS_TIMEOUTS, SMALL_POOL)
     }
