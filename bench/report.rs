@@ -1,8 +1,8 @@
 //! The figures of a run: printed as they are measured and, with `--write-docs`, kept in `bench/figures.json`, from which
-//! the tables and the chart of `docs/performance.md` are made.
+//! the charts of `docs/performance.md` are made.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::{Display, Formatter, Write};
+use std::collections::BTreeMap;
+use std::fmt::{Display, Formatter};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -130,9 +130,9 @@ impl Report {
         self.figures.entry(self.benchmark.to_owned()).or_default().push(figure);
     }
 
-    /// Replaces the recorded figures of the benchmarks that ran, and writes tables and chart anew.
+    /// Replaces the recorded figures of the benchmarks that ran, and draws the charts anew.
     pub fn write_docs(self, order: &[&str]) {
-        let (file, page) = (in_repository("bench/figures.json"), in_repository("docs/performance.md"));
+        let file = in_repository("bench/figures.json");
         let mut recorded: Recorded = std::fs::read_to_string(&file)
             .map(|json| serde_json::from_str(&json).expect("the figures of an earlier run"))
             .unwrap_or_default();
@@ -145,64 +145,12 @@ impl Report {
         if let Some(curves) = curves(in_order().flat_map(|(_, figures)| figures)) {
             std::fs::write(in_repository("docs/large-databases.svg"), curves).expect("a file");
         }
-        let text = std::fs::read_to_string(&page).expect("docs/performance.md");
-        let text = replace_between_markers(&text, "machine", &recorded.machine);
-        let text = replace_between_markers(&text, "figures", &table(in_order()));
-        let text = replace_between_markers(&text, "sizes", &table_of_sizes(in_order()));
-        std::fs::write(&page, text).expect("a file");
-        println!("\nWritten: {}, {}, docs/performance.svg, docs/large-databases.svg", file.display(), page.display());
+        println!("\nWritten: {}, docs/performance.svg, docs/large-databases.svg", file.display());
     }
 }
 
 fn in_repository(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
-}
-
-fn table<'a>(benchmarks: impl Iterator<Item = (&'a str, &'a [Figure])>) -> String {
-    let mut text =
-        "| benchmark | work | Porchlight | compared with | ratio | goal |\n|---|---|---|---|---|---|\n".to_owned();
-    for (benchmark, figures) in benchmarks {
-        for figure in figures.iter().filter(|figure| figure.people.is_none()) {
-            let Figure { work, ours, peer, goal, .. } = figure;
-            let peer = peer.as_ref().map_or_else(String::new, |(name, theirs)| format!("{name}: {theirs}"));
-            let ratio = figure.ratio().map_or_else(String::new, |ratio| format!("{ratio:.2}"));
-            let goal = goal.map_or_else(String::new, |goal| goal.to_string());
-            writeln!(text, "| `{benchmark}` | {work} | {ours} | {peer} | {ratio} | {goal} |").expect("memory");
-        }
-    }
-    text
-}
-
-/// One row per kind of work, and one column per size of the database.
-fn table_of_sizes<'a>(benchmarks: impl Iterator<Item = (&'a str, &'a [Figure])>) -> String {
-    let (mut sizes, mut rows) = (BTreeSet::new(), Vec::<(&str, BTreeMap<u64, Quantity>)>::new());
-    for figure in benchmarks.flat_map(|(_, figures)| figures) {
-        let Some(people) = figure.people else { continue };
-        sizes.insert(people);
-        match rows.iter_mut().find(|(work, _)| *work == figure.work) {
-            Some((_, row)) => drop(row.insert(people, figure.ours)),
-            None => rows.push((&figure.work, BTreeMap::from([(people, figure.ours)]))),
-        }
-    }
-    let columns: Vec<_> = sizes.iter().map(u64::to_string).collect();
-    let mut text = format!("| people | {} |\n|---|{}\n", columns.join(" | "), "---|".repeat(sizes.len()));
-    for (work, row) in rows {
-        write!(text, "| {work} |").expect("memory");
-        for people in &sizes {
-            let cell = row.get(people).map_or_else(String::new, Quantity::to_string);
-            write!(text, " {cell} |").expect("memory");
-        }
-        text.push('\n');
-    }
-    text
-}
-
-/// Replaces what is between `<!-- name -->` and `<!-- /name -->`.
-fn replace_between_markers(text: &str, name: &str, new: &str) -> String {
-    let (opening, closing) = (format!("<!-- {name} -->"), format!("<!-- /{name} -->"));
-    let (before, rest) = text.split_once(&opening).expect("the opening marker");
-    let (_, after) = rest.split_once(&closing).expect("the closing marker");
-    format!("{before}{opening}\n{}\n{closing}{after}", new.trim_end())
 }
 
 impl Display for Quantity {
