@@ -145,19 +145,8 @@ pub fn counted_source(source: Option<&Source>) -> &str {
     source.map(Source::as_str).filter(|source| !source.contains('@')).unwrap_or_default()
 }
 
-/// Totals by day and source, sorted like [`Counts`].
-#[derive(Clone, Debug, Default)]
-pub struct SourceCounts<'a>(BTreeMap<(Day, &'a str), Totals>);
-
-impl<'a> SourceCounts<'a> {
-    pub fn add(&mut self, day: Day, what: CountedEvent, source: &'a str) {
-        self.0.entry((day, source)).or_default().add(what, 1);
-    }
-
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (Day, &'a str, &Totals)> {
-        self.0.iter().map(|((day, source), totals)| (*day, *source, totals))
-    }
-}
+/// By day and source, sorted like [`Counts`].
+pub type SourceCounts<'a> = BTreeMap<(Day, &'a str), Totals>;
 
 /// Totals from `since` to `until`, both included.
 #[derive(Clone, Debug, PartialEq, Eq)]

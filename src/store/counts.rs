@@ -74,9 +74,9 @@ pub(super) fn counts_batch(counts: &Counts) -> Batch<'_> {
 }
 
 pub(super) fn sources_batch<'a>(sources: &SourceCounts<'a>) -> Batch<'a> {
-    ADD_SOURCES.of(sources.iter().map(|(day, source, totals)| {
+    ADD_SOURCES.of(sources.iter().map(|((day, source), totals)| {
         let Totals { downloads, new_people, opt_ins, joins, .. } = *totals;
-        [day.number().into(), source.into(), downloads.into(), new_people.into(), opt_ins.into(), joins.into()]
+        [day.number().into(), (*source).into(), downloads.into(), new_people.into(), opt_ins.into(), joins.into()]
     }))
 }
 

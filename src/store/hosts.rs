@@ -11,7 +11,7 @@ use sqlx::ConnectOptions;
 use sqlx::postgres::PgConnectOptions;
 use tokio::sync::watch;
 
-pub(super) use self::follow::{Choice, takes_writes};
+pub(super) use self::follow::Choice;
 use super::postgres_tls::{self, PostgresTls};
 use crate::domain::host_name::HostList;
 

@@ -9,14 +9,15 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
+use sqlx::error::DatabaseError;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
-use sqlx::{AssertSqlSafe, Executor, Postgres, Row, SqlSafeStr, SqlStr, Transaction};
+use sqlx::{AssertSqlSafe, Connection, Executor, Postgres, Row, SqlSafeStr, SqlStr, Transaction};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::StoreFailure;
-use super::hosts::{Choice, Hosts, takes_writes};
+use super::hosts::{Choice, Hosts};
 use super::migrations::POSTGRES_MIGRATIONS;
 use super::statement::{Rows, run_postgres};
 use super::statement_limit::StatementLimit;
@@ -28,8 +29,6 @@ const PREPARE_MIGRATION: &str = "SET LOCAL statement_timeout = 0; SET LOCAL lock
      SET LOCAL client_min_messages = warning; SELECT pg_advisory_xact_lock(hashtext('porchlight migrations'))";
 /// How long a connection may take to finish what was under way when its user gave it back.
 const RETURN_TIMEOUT: Duration = Duration::from_secs(5);
-/// A connection that was used so recently is used again without a question, which would cost the writer a round trip each time.
-const SHORT_REST: Duration = Duration::from_millis(100);
 
 /// Cheap to clone; clones share the connections.
 #[derive(Clone, Debug)]
@@ -44,13 +43,6 @@ struct Inner {
     accepts_standby: bool,
     /// The pool of the host that was chosen last.
     pool: Mutex<HostPool>,
-}
-
-/// A connection of a pool, with the limit for each statement.
-#[derive(Debug)]
-pub(super) struct LimitedConnection {
-    pub connection: PoolConnection<Postgres>,
-    pub limit: StatementLimit,
 }
 
 #[derive(Debug, Default)]
@@ -104,7 +96,8 @@ impl PostgresPool {
         Ok(self.0.hosts.options(self.choice().await?).clone())
     }
 
-    pub(super) async fn acquire(&self) -> Result<LimitedConnection, sqlx::Error> {
+    /// Returns a connection, and the limit for each of its statements.
+    async fn acquire(&self) -> Result<(PoolConnection<Postgres>, StatementLimit), sqlx::Error> {
         let acquire = async {
             let mut choices = self.0.hosts.choice();
             loop {
@@ -119,7 +112,7 @@ impl PostgresPool {
                         Err(error) => return Err(error),
                         Ok(connection) => {
                             let limit = StatementLimit::new(self.0.timeouts, choice, self.0.hosts.choice());
-                            return Ok(LimitedConnection { connection, limit });
+                            return Ok((connection, limit));
                         }
                     },
                 }
@@ -129,6 +122,27 @@ impl PostgresPool {
         acquired.unwrap_or_else(|_| {
             Err(if self.0.hosts.choice().borrow().is_some() { sqlx::Error::PoolTimedOut } else { no_host() })
         })
+    }
+
+    /// Runs a first statement that changes nothing, such as `BEGIN`. If the connection has ended since it was last used, another one
+    /// is taken.
+    async fn begin_on<T, F: Future<Output = Result<T, sqlx::Error>>>(
+        &self,
+        first: impl Fn(PoolConnection<Postgres>) -> F,
+    ) -> Result<(T, StatementLimit), sqlx::Error> {
+        let mut unused = self.0.size;
+        loop {
+            let (connection, mut limit) = self.acquire().await?;
+            match limit.apply(first(connection)).await {
+                Err(error) if unused > 0 && has_ended(&error) => unused -= 1,
+                result => return Ok((result?, limit)),
+            }
+        }
+    }
+
+    /// As [`Self::begin_on`], for statements outside of a transaction.
+    async fn working_connection(&self) -> Result<(PoolConnection<Postgres>, StatementLimit), sqlx::Error> {
+        self.begin_on(|mut connection| async move { connection.ping().await.map(|()| connection) }).await
     }
 
     /// Whether a session is given only for a transaction.
@@ -146,8 +160,8 @@ impl PostgresPool {
         } else {
             statement.into_sql_str()
         };
-        let LimitedConnection { connection, mut limit } = self.acquire().await?;
-        let transaction = limit.apply(Transaction::begin(connection, Some(statement))).await?;
+        let begin = |connection| Transaction::begin(connection, Some(statement.clone()));
+        let (transaction, limit) = self.begin_on(begin).await?;
         Ok(PostgresTransaction { transaction, limit, is_named: !self.has_pooler() })
     }
 
@@ -172,13 +186,13 @@ impl PostgresPool {
             transaction.commit().await?;
             return Ok(rows);
         }
-        let LimitedConnection { mut connection, mut limit } = self.acquire().await?;
+        let (mut connection, mut limit) = self.working_connection().await?;
         limit.apply(run_postgres(&mut *connection, sql, arguments, true)).await
     }
 
     /// Runs statements without parameters outside of a transaction, such as `VACUUM`, which may take long.
     pub(super) async fn execute_long(&self, sql: &'static str) -> Result<(), sqlx::Error> {
-        let LimitedConnection { mut connection, limit } = self.acquire().await?;
+        let (mut connection, limit) = self.working_connection().await?;
         limit.for_long_statements().apply(connection.execute(sql)).await.map(drop)
     }
 
@@ -221,6 +235,12 @@ impl PostgresPool {
     }
 }
 
+/// Whether the server ended the session, or the network the connection.
+fn has_ended(error: &sqlx::Error) -> bool {
+    let is_shutdown = |error: &dyn DatabaseError| error.code().is_some_and(|code| code.starts_with("57P0"));
+    matches!(error, sqlx::Error::Io(_)) || error.as_database_error().is_some_and(is_shutdown)
+}
+
 fn no_host() -> sqlx::Error {
     sqlx::Error::Protocol("none of its hosts takes writes".to_owned())
 }
@@ -253,11 +273,7 @@ fn open(host: &PgConnectOptions, timeouts: Timeouts, size: u32, has_pooler: bool
     PgPoolOptions::new()
         .max_connections(size)
         .acquire_timeout(timeouts.connect)
-        // The question also tells whether the connection works, so the driver's own test is not needed.
         .test_before_acquire(false)
-        .before_acquire(|connection, used| {
-            Box::pin(async move { Ok(used.idle_for < SHORT_REST || takes_writes(connection).await?) })
-        })
         // A session keeps the defaults of the time it was opened: one that is read-only stays so after the database is not. The
         // driver's own ping after this has no limit, and would wait for the answer to a statement that was given up.
         .after_release(|connection, _| {

@@ -225,7 +225,7 @@ fn count_events<'a>(
     for (event, signup) in signups.chain(new_people).chain(opt_ins) {
         let day = Day::of(signup.at);
         counts.add_unnamed(day, event, Some(signup.via));
-        sources.add(day, event, counted_source(signup.source.as_ref()));
+        sources.entry((day, counted_source(signup.source.as_ref()))).or_default().add(event, 1);
     }
     (counts, sources)
 }

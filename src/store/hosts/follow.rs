@@ -165,17 +165,12 @@ impl Session {
 
 /// Returns `None` if the host takes no writes.
 async fn timeline_if_writable(connection: &mut PgConnection) -> Result<Option<String>, sqlx::Error> {
-    if !takes_writes(connection).await? {
+    let read_only: String = connection.fetch_one(IS_READ_ONLY).await?.try_get(0)?;
+    if read_only != "off" {
         return Ok(None);
     }
     // Some providers do not allow the question.
     Ok(Some(connection.fetch_one(TIMELINE).await.and_then(|row| row.try_get(0)).unwrap_or_default()))
-}
-
-/// Whether the server takes writes in this session.
-pub(in crate::store) async fn takes_writes(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
-    let read_only: String = connection.fetch_one(IS_READ_ONLY).await?.try_get(0)?;
-    Ok(read_only == "off")
 }
 
 #[cfg(test)]
