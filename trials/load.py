@@ -54,7 +54,7 @@ class Ledger:
         """Compares what was acknowledged with what is stored; `execute` runs SQL and returns lines. Returns how many requests are
         stored that were not acknowledged."""
         stored = collections.Counter()
-        for row in execute("SELECT kind, address, COUNT(*) FROM events GROUP BY 1, 2"):
+        for row in execute("SELECT kind, address, COUNT(*) FROM signups GROUP BY 1, 2"):
             kind, address, times = row.split("|")
             stored[kind, address] = int(times)
         for row in execute("SELECT body, COUNT(*) FROM messages GROUP BY 1"):
