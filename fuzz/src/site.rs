@@ -17,7 +17,7 @@ use porchlight::domain::release::Notes;
 use porchlight::domain::version::Version;
 use porchlight::site::{Content, SiteFacts};
 use porchlight::store::{Database, Store, Writer};
-use porchlight::web::{App, Router, handle, router};
+use porchlight::web::{App, AppState, Router, handle, router};
 use tokio::runtime::{Builder, Runtime};
 
 pub struct Site {
@@ -105,7 +105,7 @@ async fn start() -> (App, (String, Vec<u8>)) {
         publish_release(&releases, new_release, Clock::System.now(), |_, _| {}).await.expect("it is published");
 
     let catalog = ReleaseCatalog::new(store.clone(), images);
-    catalog.current().await;
+    catalog.refresh().await.expect("the releases are read");
     let (writer, _) = Writer::start(&database, None).expect("the writer starts");
     let service = Service {
         store,
@@ -120,6 +120,6 @@ async fn start() -> (App, (String, Vec<u8>)) {
         confirm_updates: false,
         forwards_messages: false,
     };
-    let app = App::new(&settings, base_url, service, &content, 16).expect("the site builds");
+    let app = AppState::build(&settings, base_url, service, &content, 16).expect("the site builds");
     (app, (format!("/releases/{}", release.file), image))
 }

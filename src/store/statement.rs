@@ -86,7 +86,8 @@ impl Target<'_> {
         Ok(match self {
             Self::Sqlite(pool) => run_sqlite(pool, text, sqlite_arguments(arguments)?).await?,
             Self::SqliteTransaction(tx) => run_sqlite(&mut **tx, text, sqlite_arguments(arguments)?).await?,
-            Self::Postgres(pool) => pool.run(text, postgres_arguments(arguments)?).await?,
+            // Boxed, because so many nested futures exceed a limit of the compiler.
+            Self::Postgres(pool) => Box::pin(pool.run(text, postgres_arguments(arguments)?)).await?,
             Self::PostgresTransaction(tx) => tx.run(text, postgres_arguments(arguments)?).await?,
         })
     }
@@ -169,7 +170,7 @@ impl Store {
     pub(super) async fn begin(&self) -> Result<Transaction, StoreFailure> {
         Ok(match self {
             Self::Sqlite(pool) => Transaction::Sqlite(pool.begin_with("BEGIN IMMEDIATE").await?),
-            Self::Postgres(pool) => Transaction::Postgres(pool.begin().await?),
+            Self::Postgres(pool) => Transaction::Postgres(Box::pin(pool.begin()).await?),
         })
     }
 }
