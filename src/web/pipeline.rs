@@ -29,8 +29,8 @@ const UNKNOWN_ROUTE: &str = "*";
 
 /// The routes of the public listener.
 ///
-/// The names of routes are matched once more for the log. axum would tell them to a layer around the handlers, which costs a
-/// request more than the second match.
+/// The names of routes are matched once more for the log. axum would tell them only to a layer around the handlers, which boxes
+/// every request once more.
 #[derive(Clone, Debug)]
 pub struct Router {
     axum: axum::Router,
