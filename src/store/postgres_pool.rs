@@ -140,9 +140,10 @@ impl PostgresPool {
         }
     }
 
-    /// As [`Self::begin_on`], for statements outside of a transaction.
+    /// As [`Self::begin_on`], for statements outside of a transaction, within the time for a connection.
     async fn working_connection(&self) -> Result<(PoolConnection<Postgres>, StatementLimit), sqlx::Error> {
-        self.begin_on(|mut connection| async move { connection.ping().await.map(|()| connection) }).await
+        let working = self.begin_on(|mut connection| async move { connection.ping().await.map(|()| connection) });
+        timeout(self.0.timeouts.connect, working).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
     }
 
     /// Whether a session is given only for a transaction.

@@ -86,7 +86,7 @@ impl Target<'_> {
         Ok(match self {
             Self::Sqlite(pool) => run_sqlite(pool, text, sqlite_arguments(arguments)?).await?,
             Self::SqliteTransaction(tx) => run_sqlite(&mut **tx, text, sqlite_arguments(arguments)?).await?,
-            // Boxed, because so many nested futures exceed a limit of the compiler.
+            // Boxed: the compiler limits how deeply futures may nest, which shows in release builds alone.
             Self::Postgres(pool) => Box::pin(pool.run(text, postgres_arguments(arguments)?)).await?,
             Self::PostgresTransaction(tx) => tx.run(text, postgres_arguments(arguments)?).await?,
         })
