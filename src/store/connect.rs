@@ -136,7 +136,7 @@ impl Store {
         Ok(())
     }
 
-    /// Runs a checkpoint in SQLite. Called from time to time after writes.
+    /// Runs a checkpoint in SQLite. Called from time to time.
     pub(super) async fn maintain(&self) -> Result<(), MaintenanceFailure> {
         self.checkpoint().await.map_err(|error| {
             let is_failed_sync = StoreFailure::is_failed_sync(&error);

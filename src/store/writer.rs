@@ -52,7 +52,6 @@ struct WriterState {
     /// [`MaintenanceFailure::Unsynced`]: crate::store::connect::MaintenanceFailure::Unsynced
     unsynced: CancellationToken,
     new_mail: Arc<Notify>,
-    written: Notify,
 }
 
 #[derive(Debug)]
@@ -90,7 +89,6 @@ impl Default for WriterState {
             last_error: Mutex::default(),
             unsynced: CancellationToken::new(),
             new_mail: Arc::default(),
-            written: Notify::new(),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use tokio::time::{Instant, timeout_at};
 
-use super::{QueuedWrite, Record, Reply};
+use super::{QueuedWrite, Record, Reply, WriterState};
 use crate::store::failure::MAX_ATTEMPTS;
 use crate::store::{Store, StoreFailure};
 
@@ -43,6 +43,7 @@ impl<R: Record> Batch<R> {
 /// alone: one of 1024 takes about twenty transactions. Writes that are not finished at the deadline fail.
 pub(super) async fn write_batch<R: Record>(
     store: &Store,
+    state: &WriterState,
     writes: Vec<QueuedWrite<R>>,
     deadline: Instant,
 ) -> Result<(), StoreFailure> {
@@ -62,10 +63,15 @@ pub(super) async fn write_batch<R: Record>(
             failure => Some(failure.clone()),
         };
         if let Some(failure) = outage {
+            let is_late = accepts_writes && Instant::now() >= deadline;
+            if !is_late {
+                // Before the replies, so that a client whose write fails finds the service unready.
+                *state.last_error() = Some(failure.clone());
+            }
             for batch in batches.into_iter().chain([batch]) {
                 batch.fail(&failure);
             }
-            return if accepts_writes && Instant::now() >= deadline { Ok(()) } else { Err(failure) };
+            return if is_late { Ok(()) } else { Err(failure) };
         }
         accepts_writes = true;
         match batch.records.len() {
@@ -152,7 +158,7 @@ mod tests {
                 (QueuedWrite { record, reply, deadline }, result)
             })
             .unzip();
-        let written = write_batch(store, writes, deadline).await;
+        let written = write_batch(store, &WriterState::default(), writes, deadline).await;
         let mut results = Vec::new();
         for reply in replies {
             results.push(reply.await.unwrap());

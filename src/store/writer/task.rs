@@ -15,7 +15,7 @@ use crate::store::{Store, StoreFailure};
 
 /// How often the database is probed after a write failed. Without requests no write would notice that it is back.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
-/// Shortest interval between two calls of [`Store::maintain`].
+/// How long the service waits between two calls of [`Store::maintain`]. Not only the writer's writes need them.
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
 
 struct WriterTask {
@@ -32,7 +32,7 @@ pub(super) async fn run(
     state: Arc<WriterState>,
     migrated: bool,
 ) {
-    let maintenance = tokio::spawn(maintain_after_writes(maintained.clone(), Arc::clone(&state)));
+    let maintenance = tokio::spawn(maintain_regularly(maintained.clone(), Arc::clone(&state)));
     let mut task = WriterTask { store, state: Arc::clone(&state), migrated };
     let mut jobs = Vec::new();
     loop {
@@ -54,7 +54,6 @@ pub(super) async fn run(
             fail_queue(&mut queue, failure, &state);
         }
         *state.last_error() = result.err();
-        state.written.notify_one();
     }
     maintenance.abort();
     tokio::join!(task.store.close(), maintained.close());
@@ -101,8 +100,10 @@ impl WriterTask {
             fail_all(messages, &failure);
             return Err(failure);
         }
-        let signups = if signups.is_empty() { Ok(()) } else { write_batch(&self.store, signups, deadline).await };
-        let messages = if messages.is_empty() { Ok(()) } else { write_batch(&self.store, messages, deadline).await };
+        let signups =
+            if signups.is_empty() { Ok(()) } else { write_batch(&self.store, &self.state, signups, deadline).await };
+        let messages =
+            if messages.is_empty() { Ok(()) } else { write_batch(&self.store, &self.state, messages, deadline).await };
         signups.and(messages)
     }
 
@@ -138,21 +139,23 @@ fn fail_all<R: Record>(writes: impl IntoIterator<Item = QueuedWrite<R>>, failure
     }
 }
 
-async fn maintain_after_writes(store: Store, state: Arc<WriterState>) {
+async fn maintain_regularly(store: Store, state: Arc<WriterState>) {
+    let mut is_failing = false;
     loop {
-        state.written.notified().await;
+        tokio::time::sleep(MAINTENANCE_INTERVAL).await;
         let store = store.clone();
-        // A task of its own, so that a panic does not end the maintenance after later writes.
-        match tokio::spawn(async move { store.maintain().await }).await {
-            Ok(Ok(())) => {}
+        // A task of its own, so that a panic does not end the maintenance.
+        let result = tokio::spawn(async move { store.maintain().await }).await;
+        match &result {
             Ok(Err(failure @ MaintenanceFailure::Unsynced(_))) => {
                 tracing::error!(%failure, "the database file could not be synced");
                 state.unsynced.cancel();
                 return;
             }
-            Ok(Err(failure)) => tracing::warn!(%failure, "maintenance after writes failed"),
-            Err(failure) => tracing::error!(%failure, "maintenance after writes panicked"),
+            Ok(Err(failure)) if !is_failing => tracing::warn!(%failure, "maintenance of the database fails"),
+            Err(failure) if !is_failing => tracing::error!(%failure, "maintenance of the database panics"),
+            Ok(_) | Err(_) => {}
         }
-        tokio::time::sleep(MAINTENANCE_INTERVAL).await;
+        is_failing = !matches!(result, Ok(Ok(())));
     }
 }
