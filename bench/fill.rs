@@ -53,7 +53,7 @@ pub async fn fill(database: &Database, people: u64, events_per_person: u64) {
             .to_owned(),
         "INSERT INTO counts (day, kind, via, name, times) \
          SELECT at / 86400000, 'person', via, '', COUNT(*) FROM people \
-         JOIN signups ON id = COALESCE(first_download, first_join) GROUP BY 1, 3"
+         JOIN signups ON signups.address = people.address AND id = COALESCE(first_download, first_join) GROUP BY 1, 3"
             .to_owned(),
         "INSERT INTO sources (day, source, downloads, new_people, opt_ins, joins) \
          SELECT at / 86400000, source, SUM(CASE kind WHEN 'download' THEN 1 ELSE 0 END), COUNT(people.address), 0, \

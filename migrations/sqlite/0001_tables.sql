@@ -9,8 +9,7 @@ CREATE TABLE schema_versions (
 INSERT INTO schema_versions (version, oldest_compatible) VALUES (1, 1);
 
 -- `address` is the form in which addresses are compared, `email` the address as first typed. `first_download` and
--- `first_join` are the ids of these signups, and `opt_in` is that of the current consent: a repeated write recognizes its
--- own ids.
+-- `first_join` are the ids of these signups, and `opt_in` is that of the current consent.
 CREATE TABLE people (
     address        TEXT    NOT NULL PRIMARY KEY,
     email          TEXT    NOT NULL,
@@ -22,14 +21,14 @@ CREATE TABLE people (
 
 -- Downloads, and joins of the waitlist.
 CREATE TABLE signups (
-    id      TEXT    NOT NULL PRIMARY KEY,
+    id      TEXT    NOT NULL,
     address TEXT    NOT NULL,
     kind    TEXT    NOT NULL CHECK (kind IN ('download', 'join')),
     at      INTEGER NOT NULL,
     via     TEXT    NOT NULL,
-    source  TEXT
+    source  TEXT,
+    PRIMARY KEY (address, id)
 ) WITHOUT ROWID;
-CREATE INDEX signups_by_address ON signups (address);
 
 -- Opt-ins to the monthly letter, with the id of the signup that they came with. `from_program` is 1 if a program sent it, 0
 -- if a page of the site did, and NULL for imported people. `confirmed_at` is NULL if the opt-in waits for its confirmation,

@@ -3,41 +3,25 @@
 use super::text::Source;
 use super::time::Timestamp;
 
-/// The interface that a request came through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Via {
-    /// The forms of the site, with JavaScript and without.
-    Site,
-    /// The JSON endpoints, called by a program. Older versions recorded the site's script here too.
-    Api,
-    Mcp,
-    /// A list that the makers imported.
-    Import,
-    /// Recorded by another version, under a name that this one does not know.
-    Unknown,
+word_enum! {
+    /// The interface that a request came through.
+    pub enum Via {
+        /// The forms of the site, with JavaScript and without.
+        Site = "site",
+        /// The JSON endpoints, called by a program. Older versions recorded the site's script here too.
+        Api = "api",
+        Mcp = "mcp",
+        /// A list that the makers imported.
+        Import = "import",
+        /// Recorded by another version, under a name that this one does not know.
+        Unknown = "unknown",
+    }
 }
 
 impl Via {
-    pub const ALL: [Self; 5] = [Self::Site, Self::Api, Self::Mcp, Self::Import, Self::Unknown];
-
     /// Restores an interface from the database. A name that is not known does not make the row unreadable.
     pub fn from_stored(text: &str) -> Self {
         Self::parse(text).unwrap_or(Self::Unknown)
-    }
-
-    /// Parses the stored form.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|via| via.as_str() == text)
-    }
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Site => "site",
-            Self::Api => "api",
-            Self::Mcp => "mcp",
-            Self::Import => "import",
-            Self::Unknown => "unknown",
-        }
     }
 
     /// Whether a program sent the request, not a person on the site.

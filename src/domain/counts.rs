@@ -8,42 +8,21 @@ use super::consent::Via;
 use super::reads::ReadsByReader;
 use super::text::Source;
 
-/// An event that is counted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CountedEvent {
-    Download,
-    /// The first download or signup of an address.
-    NewPerson,
-    OptIn,
-    Join,
-    Message,
-    Unsubscribe,
-    /// A call of an MCP tool, by its name.
-    ToolCall,
-    /// The start of a disk image's transfer, by its version.
-    ImageDownload,
-}
-
-impl CountedEvent {
-    /// In the order of the variants.
-    const WORDS: [(Self, &str); 8] = [
-        (Self::Download, "download"),
-        (Self::NewPerson, "person"),
-        (Self::OptIn, "opt-in"),
-        (Self::Join, "join"),
-        (Self::Message, "message"),
-        (Self::Unsubscribe, "unsubscribe"),
-        (Self::ToolCall, "tool"),
-        (Self::ImageDownload, "image"),
-    ];
-
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::WORDS.into_iter().find_map(|(event, word)| (word == text).then_some(event))
-    }
-
-    /// How the event is stored.
-    pub const fn as_str(self) -> &'static str {
-        Self::WORDS[self as usize].1
+word_enum! {
+    /// An event that is counted.
+    #[derive(PartialOrd, Ord)]
+    pub enum CountedEvent {
+        Download = "download",
+        /// The first download or signup of an address.
+        NewPerson = "person",
+        OptIn = "opt-in",
+        Join = "join",
+        Message = "message",
+        Unsubscribe = "unsubscribe",
+        /// A call of an MCP tool, by its name.
+        ToolCall = "tool",
+        /// The start of a disk image's transfer, by its version.
+        ImageDownload = "image",
     }
 }
 

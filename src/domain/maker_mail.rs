@@ -4,20 +4,12 @@
 use super::limits::{MAKER_MAIL_PERIOD, MAX_MAKER_MAIL_BYTES, MAX_MAKER_MAILS, SUMMARY_MAIL_BYTES};
 use super::time::Timestamp;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MakerMailKind {
-    /// One contact message, or a digest of several.
-    Messages,
-    /// Says how many messages wait because the limit is reached.
-    Summary,
-}
-
-impl MakerMailKind {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Messages => "messages",
-            Self::Summary => "summary",
-        }
+word_enum! {
+    pub enum MakerMailKind {
+        /// One contact message, or a digest of several.
+        Messages = "messages",
+        /// Says how many messages wait because the limit is reached.
+        Summary = "summary",
     }
 }
 

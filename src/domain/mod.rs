@@ -37,6 +37,32 @@ macro_rules! from_stored {
     };
 }
 
+/// An enum whose variants are stored, and shown to programs, as these words.
+macro_rules! word_enum {
+    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum $name {
+            $($(#[$variant_meta])* $variant,)+
+        }
+
+        impl $name {
+            pub const ALL: [Self; [$($word),+].len()] = [$(Self::$variant),+];
+
+            pub const fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$variant => $word,)+
+                }
+            }
+
+            pub fn parse(text: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|variant| variant.as_str() == text)
+            }
+        }
+    };
+}
+pub(crate) use word_enum;
+
 pub mod base_url;
 pub mod bounce;
 pub mod calendar;

@@ -19,26 +19,13 @@
 
 use std::sync::LazyLock;
 
-/// Programs that act for one person, crawlers that read for many, people, and all other programs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReaderKind {
-    Agent,
-    Crawler,
-    Person,
-    Program,
-}
-
-impl ReaderKind {
-    /// In the order of the columns of `stats` and of the dashboard.
-    pub const ALL: [Self; 4] = [Self::Person, Self::Agent, Self::Crawler, Self::Program];
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Agent => "agent",
-            Self::Crawler => "crawler",
-            Self::Person => "person",
-            Self::Program => "program",
-        }
+word_enum! {
+    /// Programs that act for one person, crawlers that read for many, people, and all other programs.
+    pub enum ReaderKind {
+        Person = "person",
+        Agent = "agent",
+        Crawler = "crawler",
+        Program = "program",
     }
 }
 

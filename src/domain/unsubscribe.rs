@@ -7,20 +7,12 @@ pub const UNSUBSCRIBE_PATH: &str = "/unsubscribe/";
 
 pub type UnsubscribeToken = LinkToken;
 
-/// What the recipient of a letter asks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UnsubscribeKind {
-    /// No letters until the person opts in again.
-    Unsubscribe,
-    /// Another person entered the address: no letters ever, not even after an opt-in.
-    NotMe,
-}
-
-impl UnsubscribeKind {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Unsubscribe => "unsubscribe",
-            Self::NotMe => "not-me",
-        }
+word_enum! {
+    /// What the recipient of a letter asks for.
+    pub enum UnsubscribeKind {
+        /// No letters until the person opts in again.
+        Unsubscribe = "unsubscribe",
+        /// Another person entered the address: no letters ever, not even after an opt-in.
+        NotMe = "not-me",
     }
 }

@@ -3,7 +3,7 @@
 
 use super::value::Value;
 
-/// A statement over many rows, which are its table `batch`. It can also have parameters.
+/// A statement over many rows, which are its table `batch`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BatchStatement {
     /// Names and types, `text` or `bigint`, such as `address text, at bigint`. The first column is never NULL.
@@ -39,35 +39,33 @@ impl BatchStatement {
     }
 
     /// The names of the columns, and their types.
-    fn columns(&self) -> (Vec<&'static str>, Vec<&'static str>) {
-        self.columns.split(',').filter_map(|column| column.trim().split_once(' ')).unzip()
+    fn columns(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.columns.split(", ").filter_map(|column| column.split_once(' '))
     }
 }
 
 impl<'a> Batch<'a> {
-    /// The text for so many rows, and its arguments. The parameters come first, in a table of their own that nothing reads:
-    /// the driver counts places without a number by themselves.
-    fn for_sqlite(self, values: &[Value<'a>], count: usize) -> (String, impl Iterator<Item = Argument<'a>>) {
-        let (names, _) = self.statement.columns();
-        let columns = names.len();
-        let row = format!("({})", vec!["?"; columns].join(","));
-        let places = vec![row.as_str(); count].join(",");
-        let (names, text) = (names.join(", "), self.statement.text);
-        let given = if values.is_empty() {
-            String::new()
-        } else {
-            format!("given AS (SELECT {}), ", vec!["?"; values.len()].join(","))
-        };
-        let sql =
-            format!("WITH {given}batch({names}) AS (SELECT * FROM (VALUES {places}) WHERE column1 IS NOT NULL) {text}");
-        let unused = std::iter::repeat_n(Value::Text(None), columns * (count - self.rows));
-        let arguments = values.iter().cloned().chain(self.values).chain(unused);
-        (sql, arguments.map(Argument::Value))
+    /// Appends the text for so many rows.
+    fn append_sqlite(&self, text: &mut String, count: usize) {
+        text.push_str("WITH batch(");
+        for (place, (name, _)) in self.statement.columns().enumerate() {
+            text.push_str(if place > 0 { ", " } else { "" });
+            text.push_str(name);
+        }
+        text.push_str(") AS (SELECT * FROM (VALUES ");
+        let row = ",?".repeat(self.statement.columns().count());
+        for number in 0..count {
+            text.push_str(if number > 0 { ",(" } else { "(" });
+            text.push_str(&row[1..]);
+            text.push(')');
+        }
+        text.push_str(") WHERE column1 IS NOT NULL) ");
+        text.push_str(self.statement.text);
     }
 
     /// The rows as a table `batch1`, the statement on it, and the arrays. The first of them has this place.
     fn for_postgres(self, number: usize, first_place: usize) -> (String, String, Vec<Argument<'a>>) {
-        let (names, types) = self.statement.columns();
+        let (names, types): (Vec<_>, Vec<_>) = self.statement.columns().unzip();
         let places = (first_place..).zip(&types).map(|(place, name)| format!("${place}::{name}[]"));
         let (places, names) = (places.collect::<Vec<_>>().join(", "), names.join(", "));
         let name = format!("batch{number}");
@@ -82,16 +80,22 @@ impl<'a> Batch<'a> {
 }
 
 /// The text of several statements, one after the other, and its arguments.
-pub(super) fn sqlite_batches<'a>(values: &[Value<'a>], batches: Vec<Batch<'a>>) -> (String, Vec<Argument<'a>>) {
+pub(super) fn sqlite_batches(batches: Vec<Batch<'_>>) -> (String, Vec<Argument<'_>>) {
     let count = batches.iter().map(|batch| batch.rows).max().unwrap_or(0).next_power_of_two();
-    let (texts, arguments): (Vec<_>, Vec<_>) = batches.into_iter().map(|batch| batch.for_sqlite(values, count)).unzip();
-    (texts.join("; "), arguments.into_iter().flatten().collect())
+    let (mut text, mut arguments) = (String::with_capacity(1024 + 64 * count), Vec::new());
+    for batch in batches {
+        text.push_str(if text.is_empty() { "" } else { "; " });
+        batch.append_sqlite(&mut text, count);
+        let unused = (count - batch.rows) * batch.statement.columns().count();
+        let unused = std::iter::repeat_n(Value::Text(None), unused);
+        arguments.extend(batch.values.into_iter().chain(unused).map(Argument::Value));
+    }
+    (text, arguments)
 }
 
 /// One statement that runs several, and its arguments.
-pub(super) fn postgres_batches<'a>(values: &[Value<'a>], batches: Vec<Batch<'a>>) -> (String, Vec<Argument<'a>>) {
-    let mut arguments: Vec<_> = values.iter().cloned().map(Argument::Value).collect();
-    let (mut parts, mut last) = (Vec::new(), String::new());
+pub(super) fn postgres_batches(batches: Vec<Batch<'_>>) -> (String, Vec<Argument<'_>>) {
+    let (mut arguments, mut parts, mut last) = (Vec::new(), Vec::new(), String::new());
     for (number, batch) in batches.into_iter().enumerate() {
         if number > 0 {
             parts.push(format!("done{number} AS ({last})"));

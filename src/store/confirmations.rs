@@ -208,25 +208,25 @@ impl Transaction {
     /// Records opt-ins that wait for their confirmation, in the transaction of their signups. Repeating it has no effect.
     pub(super) async fn record_pending_opt_ins(&mut self, signups: &[&SignupRecord]) -> Result<(), StoreFailure> {
         let rows = signups.iter().map(|signup| [signup.email.key().into(), signup.at.into()]).collect();
-        let replaced = self.run_batch(SELECT_REPLACED, &[], rows).await?.column()?;
+        let replaced = self.run_batch(SELECT_REPLACED, rows).await?.column()?;
         self.delete_confirmations(&replaced).await?;
         let rows = signups.iter().map(|signup| {
             let expires_at = signup.at.after(CONFIRMATION_PERIOD);
             [signup.email.key().into(), signup.id.into(), signup.at.into(), expires_at.into()]
         });
-        let new = self.run_batch(INSERT_CONFIRMATIONS, &[], rows.collect()).await?.column::<String>()?;
+        let new = self.run_batch(INSERT_CONFIRMATIONS, rows.collect()).await?.column::<String>()?;
         let new = || signups.iter().filter(|signup| new.contains(&signup.id.to_string()));
-        self.run_batch(INSERT_CONSENTS, &[], new().map(|signup| signup.consent_row()).collect()).await?;
-        self.run_batch(ENQUEUE, &[], new().map(|signup| [signup.id.into(), signup.at.into()]).collect()).await?;
+        self.run_batch(INSERT_CONSENTS, new().map(|signup| signup.consent_row()).collect()).await?;
+        self.run_batch(ENQUEUE, new().map(|signup| [signup.id.into(), signup.at.into()]).collect()).await?;
         Ok(())
     }
 
     /// Deletes the confirmations of these people, with their mails and the opt-ins that were never confirmed.
     pub(super) async fn delete_confirmations(&mut self, addresses: &[String]) -> Result<u64, StoreFailure> {
         let rows = || addresses.iter().map(|address| [address.into()]).collect();
-        self.run_batch(DELETE_MAILS, &[], rows()).await?;
-        self.run_batch(DELETE_CONSENTS, &[], rows()).await?;
-        Ok(self.run_batch(DELETE_CONFIRMATIONS, &[], rows()).await?.affected)
+        self.run_batch(DELETE_MAILS, rows()).await?;
+        self.run_batch(DELETE_CONSENTS, rows()).await?;
+        Ok(self.run_batch(DELETE_CONFIRMATIONS, rows()).await?.affected)
     }
 }
 
@@ -289,7 +289,7 @@ impl Store {
         let owner = tx.run(LOCK_OWNER, values![token.as_str(), now]).await?;
         let Some((address, email)) = owner.first::<(String, String)>()? else { return Ok(false) };
         for statement in [DELETE_MAILS, DELETE_CONSENTS] {
-            tx.run_batch(statement, &[], vec![[(&address).into()]]).await?;
+            tx.run_batch(statement, vec![[(&address).into()]]).await?;
         }
         tx.run(DECLINE, values![&address, now]).await?;
         tx.withdraw_opt_in(&EmailAddress::from_stored(email, address), UnsubscribeKind::NotMe, now).await?;

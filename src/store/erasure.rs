@@ -46,7 +46,7 @@ const DELETE_WITHDRAWALS: &str = "DELETE FROM withdrawals WHERE address = $1";
 const DELETE_CONSENTS: &str = "DELETE FROM consents WHERE address = $1";
 
 /// At most `$2` of the signups, but not those that the person's row refers to.
-const DELETE_SOME_SIGNUPS: &str = "DELETE FROM signups WHERE id IN \
+const DELETE_SOME_SIGNUPS: &str = "DELETE FROM signups WHERE address = $1 AND id IN \
      (SELECT s.id FROM signups s JOIN people p ON p.address = s.address WHERE s.address = $1 \
           AND s.id <> COALESCE(p.first_download, '') AND s.id <> COALESCE(p.first_join, '') LIMIT $2)";
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use uuid::Uuid;
 
 use super::batch_statement::BatchStatement;
-use super::statement::{Value, values};
+use super::statement::Value;
 use super::{Store, StoreFailure};
 use crate::domain::consent::Via;
 use crate::domain::signup::Person;
@@ -41,8 +41,8 @@ const INSERT_CONSENTS: BatchStatement = BatchStatement::new(
 );
 
 const SUPPRESS: BatchStatement = BatchStatement::new(
-    "hash text, reason text",
-    "INSERT INTO suppressions (hash, at, reason) SELECT hash, $1, reason FROM batch WHERE true \
+    "hash text, at bigint, reason text",
+    "INSERT INTO suppressions (hash, at, reason) SELECT * FROM batch WHERE true \
      ON CONFLICT (hash) DO NOTHING",
 );
 
@@ -60,14 +60,14 @@ impl Store {
         let (key, mut added) = (tx.address_hash_key().await?, 0);
         for chunk in unique.chunks(BATCH_SIZE) {
             let rows = chunk.iter().map(|person| person.row()).collect();
-            let new = tx.run_batch(INSERT_PEOPLE, &[], rows).await?.column::<String>()?;
+            let new = tx.run_batch(INSERT_PEOPLE, rows).await?.column::<String>()?;
             let new: Vec<_> = new.iter().filter_map(|address| by_address.get(address.as_str()).copied()).collect();
             let mut signups = new.iter().flat_map(|person| person.signup_rows()).peekable();
             while signups.peek().is_some() {
-                tx.run_batch(INSERT_SIGNUPS, &[], signups.by_ref().take(BATCH_SIZE).collect()).await?;
+                tx.run_batch(INSERT_SIGNUPS, signups.by_ref().take(BATCH_SIZE).collect()).await?;
             }
             let consents = new.iter().filter_map(|person| person.consent_row()).collect();
-            tx.run_batch(INSERT_CONSENTS, &[], consents).await?;
+            tx.run_batch(INSERT_CONSENTS, consents).await?;
             added += new.len() as u64;
         }
         // From the whole list: of an address that is in it twice, either row may say that it is suppressed.
@@ -77,8 +77,8 @@ impl Store {
             .collect();
         let suppressed: Vec<_> = suppressed.iter().collect();
         for chunk in suppressed.chunks(BATCH_SIZE) {
-            let rows = chunk.iter().map(|(hash, reason)| [(*hash).into(), reason.as_str().into()]).collect();
-            tx.run_batch(SUPPRESS, values![at], rows).await?;
+            let rows = chunk.iter().map(|(hash, reason)| [(*hash).into(), at.into(), reason.as_str().into()]).collect();
+            tx.run_batch(SUPPRESS, rows).await?;
         }
         tx.commit().await?;
         // If no service is running, no other process checkpoints the large WAL of a long list.

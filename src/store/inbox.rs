@@ -7,6 +7,7 @@ use super::statement::{from_row_struct, values};
 use super::{Store, StoreFailure};
 use crate::domain::contact::ReceivedMessage;
 use crate::domain::time::Timestamp;
+use crate::domain::word_enum;
 
 /// A message and its outbox entry.
 #[derive(Clone, Debug)]
@@ -20,29 +21,13 @@ pub struct InboxEntry {
     pub last_error: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeliveryState {
-    Waiting,
-    /// Being sent.
-    Leased,
-    Sent,
-    Failed,
-}
-
-impl DeliveryState {
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Waiting => "waiting",
-            Self::Leased => "leased",
-            Self::Sent => "sent",
-            Self::Failed => "failed",
-        }
-    }
-
-    /// The table allows no other states.
-    fn parse(text: &str) -> Self {
-        let states = [Self::Waiting, Self::Leased, Self::Sent];
-        states.into_iter().find(|state| state.as_str() == text).unwrap_or(Self::Failed)
+word_enum! {
+    pub enum DeliveryState {
+        Waiting = "waiting",
+        /// Being sent.
+        Leased = "leased",
+        Sent = "sent",
+        Failed = "failed",
     }
 }
 
@@ -129,7 +114,7 @@ fn entry(row: InboxRow) -> Result<InboxEntry, StoreFailure> {
     let InboxRow { id, address, email, name, body, at, .. } = row;
     Ok(InboxEntry {
         received: parse_message(MessageRow { id, address, email, name, body, at })?,
-        state: DeliveryState::parse(&row.state),
+        state: DeliveryState::parse(&row.state).unwrap_or(DeliveryState::Failed),
         state_at: row.since,
         tries: u32::try_from(row.tries).unwrap_or(u32::MAX),
         last_error: row.last_error,

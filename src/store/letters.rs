@@ -23,8 +23,8 @@ pub struct StartedLetter {
 const INSERT_LETTER: &str = "INSERT INTO letters (id, subject, started_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
 
 const INSERT_RECIPIENTS: BatchStatement = BatchStatement::new(
-    "address text, at bigint",
-    "INSERT INTO letter_recipients (letter, address, state, at, tries) SELECT $1, address, 'waiting', at, 0 FROM batch \
+    "letter text, address text, at bigint",
+    "INSERT INTO letter_recipients (letter, address, state, at, tries) SELECT letter, address, 'waiting', at, 0 FROM batch \
      WHERE address IN (SELECT address FROM people) ORDER BY address ON CONFLICT DO NOTHING",
 );
 
@@ -64,9 +64,9 @@ impl Store {
             while let Some(page) = tx.recipients_page(&after, &key).await? {
                 let rows = page.people.iter().map(|email| {
                     let due = at.unix_millis() - key.position(&letter.id, email) % ORDER_PERIOD;
-                    [email.key().into(), due.into()]
+                    [(&id).into(), email.key().into(), due.into()]
                 });
-                tx.run_batch(INSERT_RECIPIENTS, values![&id], rows.collect()).await?;
+                tx.run_batch(INSERT_RECIPIENTS, rows.collect()).await?;
                 after = page.last;
             }
         } else {

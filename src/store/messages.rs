@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::batch_statement::BatchStatement;
-use super::statement::{Transaction, Value, values};
+use super::counts::counts_batch;
+use super::statement::{Transaction, Value};
 use super::writer::Record;
 use super::{Store, StoreFailure};
 use crate::domain::calendar::Day;
@@ -14,27 +15,26 @@ use crate::domain::limits;
 use crate::domain::sha256::Sha256;
 use crate::domain::text::SenderName;
 
-/// Returns the hashes of messages that are no duplicates. An existing hash is claimed again if it is older than `$1`
-/// milliseconds, or if this same write is being repeated. The upsert is atomic, so two instances that
-/// receive the same message at once store it once.
+const DELETE_EXPIRED_HASHES: BatchStatement = BatchStatement::new(
+    "hash text, oldest bigint",
+    "DELETE FROM message_hashes WHERE hash IN (SELECT hash FROM batch) AND at <= (SELECT MIN(oldest) FROM batch)",
+);
+
+/// Returns the hashes of messages that are no duplicates.
 const CLAIM_CONTENT_HASHES: BatchStatement = BatchStatement::new(
     "hash text, id text, at bigint",
     "INSERT INTO message_hashes (hash, message, at) SELECT * FROM batch WHERE true \
-     ON CONFLICT (hash) DO UPDATE SET message = excluded.message, at = excluded.at \
-         WHERE message_hashes.at <= excluded.at - $1 OR message_hashes.message = excluded.message \
-     RETURNING hash",
+     ON CONFLICT (hash) DO NOTHING RETURNING hash",
 );
 
 const INSERT_MESSAGES: BatchStatement = BatchStatement::new(
     "id text, address text, email text, name text, body text, at bigint",
-    "INSERT INTO messages (id, address, email, name, body, at) SELECT * FROM batch WHERE true \
-     ON CONFLICT (id) DO NOTHING",
+    "INSERT INTO messages (id, address, email, name, body, at) SELECT * FROM batch",
 );
 
 const ENQUEUE_MESSAGES: BatchStatement = BatchStatement::new(
     "id text, at bigint",
-    "INSERT INTO outbox (id, kind, state, at) SELECT id, 'message', 'waiting', at FROM batch WHERE true \
-     ON CONFLICT (id) DO NOTHING",
+    "INSERT INTO outbox (id, kind, state, at) SELECT id, 'message', 'waiting', at FROM batch",
 );
 
 /// Takes the other messages out of mails that may have arrived, so that they go in other mails: without a deleted message,
@@ -69,23 +69,24 @@ impl Record for ReceivedMessage {
             let hash = content_hash(email.key(), name.as_ref().map(SenderName::as_str), text.as_str());
             by_content_hash.entry(hash).or_insert(message);
         }
-        let window = i64::try_from(limits::DUPLICATE_MESSAGE_WINDOW.as_millis()).unwrap_or(i64::MAX);
         let mut tx = store.begin().await?;
+        let expired = by_content_hash
+            .iter()
+            .map(|(hash, message)| [hash.into(), message.at.before(limits::DUPLICATE_MESSAGE_WINDOW).into()]);
+        tx.run_batch(DELETE_EXPIRED_HASHES, expired.collect()).await?;
         let hashes = by_content_hash.iter().map(|(hash, message)| [hash.into(), message.id.into(), message.at.into()]);
-        let new = tx.run_batch(CLAIM_CONTENT_HASHES, values![window], hashes.collect()).await?;
-        let new = new.column::<String>()?;
+        let new = tx.run_batch(CLAIM_CONTENT_HASHES, hashes.collect()).await?.column::<String>()?;
         let new: Vec<_> = new.iter().filter_map(|hash| by_content_hash.get(hash).copied()).collect();
-        let inserted = tx.run_batch(INSERT_MESSAGES, &[], new.iter().map(|message| row(message)).collect()).await?;
-        let entries = new.iter().map(|message| [message.id.into(), message.at.into()]).collect();
-        tx.run_batch(ENQUEUE_MESSAGES, &[], entries).await?;
-        // A repeated write inserts nothing and must not be counted again.
-        if inserted.affected > 0 {
-            let mut counts = Counts::default();
-            for message in &new {
-                counts.add_unnamed(Day::of(message.at), CountedEvent::Message, None);
-            }
-            tx.add_counts(&counts).await?;
+        let mut counts = Counts::default();
+        for message in &new {
+            counts.add_unnamed(Day::of(message.at), CountedEvent::Message, None);
         }
+        tx.run_batches(vec![
+            INSERT_MESSAGES.of(new.iter().map(|message| row(message))),
+            ENQUEUE_MESSAGES.of(new.iter().map(|message| [message.id.into(), message.at.into()])),
+            counts_batch(&counts),
+        ])
+        .await?;
         tx.commit().await?;
         Ok(vec![(); messages.len()])
     }
@@ -97,13 +98,13 @@ impl Transaction {
     pub(super) async fn delete_messages(&mut self, ids: &[String]) -> Result<u64, StoreFailure> {
         type Deleted = (String, String, Option<String>, String);
         let ids = || ids.iter().map(|id| [id.into()]).collect();
-        self.run_batch(LEAVE_MAILS, &[], ids()).await?;
-        self.run_batch(DELETE_FROM_OUTBOX, &[], ids()).await?;
-        let deleted: Vec<Deleted> = self.run_batch(DELETE_MESSAGES, &[], ids()).await?.all()?;
+        self.run_batch(LEAVE_MAILS, ids()).await?;
+        self.run_batch(DELETE_FROM_OUTBOX, ids()).await?;
+        let deleted: Vec<Deleted> = self.run_batch(DELETE_MESSAGES, ids()).await?.all()?;
         let hashes = deleted
             .iter()
             .map(|(id, address, name, text)| [content_hash(address, name.as_deref(), text).into(), id.into()]);
-        self.run_batch(DELETE_CONTENT_HASHES, &[], hashes.collect()).await?;
+        self.run_batch(DELETE_CONTENT_HASHES, hashes.collect()).await?;
         Ok(deleted.len() as u64)
     }
 }

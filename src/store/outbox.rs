@@ -15,25 +15,17 @@ use crate::domain::email::EmailAddress;
 use crate::domain::limits::MAX_ROWS_PER_STEP;
 use crate::domain::text::{MessageText, SenderName};
 use crate::domain::time::Timestamp;
+use crate::domain::word_enum;
 
-/// What waits in the outbox.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MailKind {
-    /// A contact message, to the makers.
-    Message,
-    /// Asks a person to confirm their opt-in.
-    Confirmation,
-    /// Tells the makers what needs attention.
-    Alert,
-}
-
-impl MailKind {
-    pub(super) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Message => "message",
-            Self::Confirmation => "confirmation",
-            Self::Alert => "alert",
-        }
+word_enum! {
+    /// What waits in the outbox.
+    pub enum MailKind {
+        /// A contact message, to the makers.
+        Message = "message",
+        /// Asks a person to confirm their opt-in.
+        Confirmation = "confirmation",
+        /// Tells the makers what needs attention.
+        Alert = "alert",
     }
 }
 
@@ -115,10 +107,11 @@ const REQUEUE: &str = "UPDATE outbox SET at = $2 WHERE id IN (SELECT id FROM out
      WHERE kind = $1 AND state IN ('waiting', 'leased') AND at > $3 LIMIT $4)";
 
 const LEASE: BatchStatement = BatchStatement::new(
-    "id text",
-    "UPDATE outbox SET state = 'leased', lease = $1, mail = $2, at = $4, first_tried_at = COALESCE(first_tried_at, $3) \
-     WHERE (state IN ('waiting', 'leased') AND at <= $3 OR state IN ('waiting', 'failed') AND mail = $2) \
-         AND id IN (SELECT id FROM batch)",
+    "id text, lease text, mail text, now bigint, until bigint",
+    "UPDATE outbox SET state = 'leased', lease = batch.lease, mail = batch.mail, at = batch.until, \
+         first_tried_at = COALESCE(first_tried_at, batch.now) \
+     FROM batch WHERE outbox.id = batch.id AND (state IN ('waiting', 'leased') AND outbox.at <= batch.now \
+         OR state IN ('waiting', 'failed') AND outbox.mail = batch.mail)",
 );
 
 const SELECT_LEASED: &str = "SELECT m.id, m.address, m.email, m.name, m.body, m.at FROM messages m \
@@ -230,9 +223,11 @@ impl Store {
 
     /// Leases the messages, all or none. Returns `None` if another instance has leased one of them.
     pub async fn lease_messages(&self, lease: &MessageLease) -> Result<Option<Vec<ReceivedMessage>>, StoreFailure> {
-        let ids = lease.messages.iter().map(|id| [(*id).into()]).collect();
+        let MessageLease { id: lease_id, mail, at, until, .. } = *lease;
+        let row = |id: &Uuid| [(*id).into(), lease_id.into(), mail.into(), at.into(), until.into()];
+        let rows = lease.messages.iter().map(row).collect();
         let mut tx = self.begin().await?;
-        let leased = tx.run_batch(LEASE, values![lease.id, lease.mail, lease.at, lease.until], ids).await?;
+        let leased = tx.run_batch(LEASE, rows).await?;
         if usize::try_from(leased.affected) != Ok(lease.messages.len()) {
             return Ok(None);
         }
@@ -368,7 +363,7 @@ impl Store {
         for chunk in messages.chunks(usize::try_from(MAX_ROWS_PER_STEP).unwrap_or(1)) {
             let mut tx = self.begin().await?;
             let ids = chunk.iter().map(|id| [(*id).into()]).collect();
-            let unleased = tx.run_batch(LOCK_UNLEASED, &[], ids).await?.column()?;
+            let unleased = tx.run_batch(LOCK_UNLEASED, ids).await?.column()?;
             discarded += tx.delete_messages(&unleased).await?;
             tx.commit().await?;
         }

@@ -217,7 +217,7 @@ impl Store {
         let key = self.address_hash_key().await?;
         let hashes: Vec<String> = people.iter().map(|person| key.hash(&person.email)).collect();
         let rows = hashes.iter().map(|hash| [hash.into()]).collect();
-        let suppressed: Vec<(String, String)> = self.run_batch(SELECT_SUPPRESSED, &[], rows).await?.all()?;
+        let suppressed: Vec<(String, String)> = self.run_batch(SELECT_SUPPRESSED, rows).await?.all()?;
         let suppressed: HashMap<String, String> = suppressed.into_iter().collect();
         for (person, hash) in people.iter_mut().zip(&hashes) {
             person.suppressed = suppressed.get(hash).map(|reason| SuppressionReason::from_stored(reason));

@@ -3,16 +3,18 @@
 //! A connection has settings that durability and the limits of time depend on. Behind a pooler they belong to each transaction
 //! instead, because its sessions are handed to others, and every statement with arguments runs in a transaction.
 //!
+//! A connection is used again only if its last statement or transaction was completed. Any other one is closed, because it may be in
+//! the middle of a statement or of a transaction, or in a session that is read-only.
+//!
 //! When another host is chosen, the connections to the one before are closed, and statements that are under way there fail.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-use std::time::Duration;
 
 use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use sqlx::error::DatabaseError;
 use sqlx::pool::PoolConnection;
-use sqlx::postgres::{PgArguments, PgConnectOptions, PgConnection, PgPool, PgPoolOptions};
-use sqlx::{AssertSqlSafe, Connection, Executor, Postgres, Row, SqlSafeStr, SqlStr, Transaction};
+use sqlx::postgres::{PgArguments, PgConnectOptions, PgPool, PgPoolOptions};
+use sqlx::{AssertSqlSafe, Connection, Executor, Postgres, Row, SqlSafeStr, SqlStr};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -23,12 +25,11 @@ use super::statement::{Rows, run_postgres};
 use super::statement_limit::StatementLimit;
 use super::timeouts::Timeouts;
 
+const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
 /// Migrations of several instances run one after another. Without `client_min_messages` every start logs the notice that the
 /// table of migrations exists.
 const PREPARE_MIGRATION: &str = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; \
      SET LOCAL client_min_messages = warning; SELECT pg_advisory_xact_lock(hashtext('porchlight migrations'))";
-/// How long a connection may take to finish what was under way when its user gave it back.
-const RETURN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Cheap to clone; clones share the connections.
 #[derive(Clone, Debug)]
@@ -96,8 +97,7 @@ impl PostgresPool {
         Ok(self.0.hosts.options(self.choice().await?).clone())
     }
 
-    /// Returns a connection, and the limit for each of its statements.
-    async fn acquire(&self) -> Result<(PoolConnection<Postgres>, StatementLimit), sqlx::Error> {
+    async fn acquire(&self) -> Result<Session, sqlx::Error> {
         let acquire = async {
             let mut choices = self.0.hosts.choice();
             loop {
@@ -112,7 +112,7 @@ impl PostgresPool {
                         Err(error) => return Err(error),
                         Ok(connection) => {
                             let limit = StatementLimit::new(self.0.timeouts, choice, self.0.hosts.choice());
-                            return Ok((connection, limit));
+                            return Ok(Session { connection, limit, is_named: !self.has_pooler(), has_succeeded: false });
                         }
                     },
                 }
@@ -124,26 +124,30 @@ impl PostgresPool {
         })
     }
 
-    /// Runs a first statement that changes nothing, such as `BEGIN`. If the connection has ended since it was last used, another one
+    /// Begins a transaction, or without a statement only tests the connection. If it has ended since it was last used, another one
     /// is taken.
-    async fn begin_on<T, F: Future<Output = Result<T, sqlx::Error>>>(
-        &self,
-        first: impl Fn(PoolConnection<Postgres>) -> F,
-    ) -> Result<(T, StatementLimit), sqlx::Error> {
+    async fn begin_on(&self, statement: Option<SqlStr>) -> Result<Session, sqlx::Error> {
         let mut unused = self.0.size;
         loop {
-            let (connection, mut limit) = self.acquire().await?;
-            match limit.apply(first(connection)).await {
+            let mut session = self.acquire().await?;
+            let Session { connection, limit, .. } = &mut session;
+            let first = async {
+                match statement.clone() {
+                    None => connection.ping().await,
+                    Some(statement) => connection.execute(statement).await.map(drop),
+                }
+            };
+            match limit.apply(first).await {
                 Err(error) if unused > 0 && has_ended(&error) => unused -= 1,
-                result => return Ok((result?, limit)),
+                result => return result.map(|()| session),
             }
         }
     }
 
-    /// As [`Self::begin_on`], for statements outside of a transaction, within the time for a connection.
-    async fn working_connection(&self) -> Result<(PoolConnection<Postgres>, StatementLimit), sqlx::Error> {
-        let working = self.begin_on(|mut connection| async move { connection.ping().await.map(|()| connection) });
-        timeout(self.0.timeouts.connect, working).await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
+    /// For statements outside of a transaction. The test counts towards the time for a connection.
+    async fn working_connection(&self) -> Result<Session, sqlx::Error> {
+        let working = timeout(self.0.timeouts.connect, self.begin_on(None));
+        working.await.unwrap_or(Err(sqlx::Error::PoolTimedOut))
     }
 
     /// Whether a session is given only for a transaction.
@@ -151,50 +155,62 @@ impl PostgresPool {
         self.0.hosts.has_pooler()
     }
 
-    pub(super) async fn begin(&self) -> Result<PostgresTransaction, sqlx::Error> {
-        self.begin_with("BEGIN ISOLATION LEVEL READ COMMITTED").await
+    pub(super) async fn begin(&self) -> Result<Session, sqlx::Error> {
+        self.begin_with(BEGIN).await
     }
 
-    pub(super) async fn begin_with(&self, statement: &'static str) -> Result<PostgresTransaction, sqlx::Error> {
-        let statement = if self.has_pooler() {
-            AssertSqlSafe(format!("{statement}; {}", settings("SET LOCAL", self.0.timeouts))).into_sql_str()
+    pub(super) async fn begin_with(&self, statement: &'static str) -> Result<Session, sqlx::Error> {
+        self.begin_on(Some(self.with_settings(statement))).await
+    }
+
+    /// Behind a pooler, a transaction begins with the settings that elsewhere belong to the session.
+    fn with_settings(&self, begin: &'static str) -> SqlStr {
+        if self.has_pooler() {
+            AssertSqlSafe(format!("{begin}; {}", settings("SET LOCAL", self.0.timeouts))).into_sql_str()
         } else {
-            statement.into_sql_str()
-        };
-        let begin = |connection| Transaction::begin(connection, Some(statement.clone()));
-        let (transaction, limit) = self.begin_on(begin).await?;
-        Ok(PostgresTransaction { transaction, limit, is_named: !self.has_pooler() })
+            begin.into_sql_str()
+        }
     }
 
-    /// Runs the migrations, which may take long. One transaction for all, because it holds the lock. The driver names its
-    /// statements here. Behind a pooler, names that an earlier user of the session left are removed first, and its own ones
-    /// afterwards.
+    /// Runs the migrations, which may take long. One transaction for all, because it holds the lock; it is the driver's, which
+    /// begins its own ones within. The driver names its statements here. Behind a pooler, names that an earlier user of the
+    /// session left are removed first, and its own ones afterwards.
     pub(super) async fn migrate(&self) -> Result<(), StoreFailure> {
         let remove_names = if self.has_pooler() { "DEALLOCATE ALL" } else { "" };
-        let mut transaction = self.begin().await?.for_long_statements();
-        transaction.execute(remove_names).await?;
-        transaction.execute(PREPARE_MIGRATION).await?;
-        POSTGRES_MIGRATIONS.run_direct(None, &mut *transaction.transaction, false).await?;
-        transaction.execute(remove_names).await?;
-        Ok(transaction.commit().await?)
+        let mut session = self.working_connection().await?.for_long_statements();
+        let Session { connection, limit, has_succeeded, .. } = &mut session;
+        let migrate = async {
+            let mut transaction = connection.begin_with(self.with_settings(BEGIN)).await?;
+            transaction.execute(remove_names).await?;
+            transaction.execute(PREPARE_MIGRATION).await?;
+            POSTGRES_MIGRATIONS.run_direct(None, &mut *transaction, false).await?;
+            transaction.execute(remove_names).await?;
+            Ok::<_, StoreFailure>(transaction.commit().await?)
+        };
+        limit.apply(async { Ok(migrate.await) }).await??;
+        *has_succeeded = true;
+        Ok(())
     }
 
     /// Runs one statement on a connection of its own.
     pub(super) async fn run(&self, sql: SqlStr, arguments: PgArguments) -> Result<Rows, sqlx::Error> {
         if self.has_pooler() {
-            let mut transaction = self.begin().await?;
-            let rows = transaction.run(sql, arguments).await?;
-            transaction.commit().await?;
-            return Ok(rows);
+            let mut session = self.begin().await?;
+            let rows = session.run(sql, arguments).await?;
+            return session.commit().await.map(|()| rows);
         }
-        let (mut connection, mut limit) = self.working_connection().await?;
-        limit.apply(run_postgres(&mut *connection, sql, arguments, true)).await
+        let mut session = self.working_connection().await?;
+        let rows = session.run(sql, arguments).await?;
+        session.has_succeeded = true;
+        Ok(rows)
     }
 
     /// Runs statements without parameters outside of a transaction, such as `VACUUM`, which may take long.
     pub(super) async fn execute_long(&self, sql: &'static str) -> Result<(), sqlx::Error> {
-        let (mut connection, limit) = self.working_connection().await?;
-        limit.for_long_statements().apply(connection.execute(sql)).await.map(drop)
+        let mut session = self.working_connection().await?.for_long_statements();
+        session.execute(sql).await?;
+        session.has_succeeded = true;
+        Ok(())
     }
 
     /// Closes the connections, and opens no others.
@@ -220,15 +236,7 @@ impl PostgresPool {
             HostPool::Closed => Err(sqlx::Error::Protocol("the connections to it are closed".to_owned())),
             HostPool::Open(of, pool) => Ok((*of, pool.clone())),
             HostPool::Unused => {
-                let (host, Inner { timeouts, size, .. }) = (self.0.hosts.options(choice), &*self.0);
-                let pool = if self.0.accepts_standby {
-                    PgPoolOptions::new()
-                        .max_connections(*size)
-                        .acquire_timeout(timeouts.connect)
-                        .connect_lazy_with(host.clone())
-                } else {
-                    open(host, *timeouts, *size, self.has_pooler())
-                };
+                let pool = self.0.open(choice);
                 *current = HostPool::Open(choice, pool.clone());
                 Ok((choice, pool))
             }
@@ -263,68 +271,69 @@ fn settings(set: &str, timeouts: Timeouts) -> String {
     format!("{set} synchronous_commit = on; {set} statement_timeout = {statement}; {set} lock_timeout = {lock}")
 }
 
-fn open(host: &PgConnectOptions, timeouts: Timeouts, size: u32, has_pooler: bool) -> PgPool {
-    let question = "SELECT pg_is_in_recovery()";
-    let begin_session = if has_pooler {
-        question.to_owned()
-    } else {
-        let settings = settings("SET", timeouts);
-        format!("{settings}; SET default_transaction_isolation = 'read committed'; {question}")
-    };
-    PgPoolOptions::new()
-        .max_connections(size)
-        .acquire_timeout(timeouts.connect)
-        .test_before_acquire(false)
-        // A session keeps the defaults of the time it was opened: one that is read-only stays so after the database is not. The
-        // driver's own ping after this has no limit, and would wait for the answer to a statement that was given up.
-        .after_release(|connection, _| {
-            let usable = timeout(RETURN_TIMEOUT, is_usable_again(connection));
-            Box::pin(async { Ok(usable.await.is_ok_and(|usable| usable.unwrap_or(false))) })
-        })
-        .after_connect(move |connection, _| {
-            let begin_session = AssertSqlSafe(begin_session.clone());
-            Box::pin(async move {
-                let is_standby: bool = connection.fetch_one(begin_session).await?.try_get(0)?;
-                if is_standby {
-                    return Err(sqlx::Error::Protocol(
-                        "this PostgreSQL server is a standby and accepts no writes".to_owned(),
-                    ));
-                }
-                Ok(())
+impl Inner {
+    fn open(&self, choice: Choice) -> PgPool {
+        let question = "SELECT pg_is_in_recovery()";
+        let begin_session = if self.hosts.has_pooler() {
+            question.to_owned()
+        } else {
+            let settings = settings("SET", self.timeouts);
+            format!("{settings}; SET default_transaction_isolation = 'read committed'; {question}")
+        };
+        let accepts_standby = self.accepts_standby;
+        PgPoolOptions::new()
+            .max_connections(self.size)
+            .acquire_timeout(self.timeouts.connect)
+            .test_before_acquire(false)
+            .after_connect(move |connection, _| {
+                let begin_session = AssertSqlSafe(begin_session.clone());
+                Box::pin(async move {
+                    let is_standby: bool = connection.fetch_one(begin_session).await?.try_get(0)?;
+                    if is_standby && !accepts_standby {
+                        let problem = "this PostgreSQL server is a standby and accepts no writes";
+                        return Err(sqlx::Error::Protocol(problem.to_owned()));
+                    }
+                    Ok(())
+                })
             })
-        })
-        .connect_lazy_with(host.clone())
+            .connect_lazy_with(self.hosts.options(choice).clone())
+    }
 }
 
-/// Whether the session takes writes and is in no transaction. The driver forgets one that was given up before the answer to its
-/// `BEGIN`, and what the next user of the connection writes would never be committed.
-async fn is_usable_again(connection: &mut PgConnection) -> Result<bool, sqlx::Error> {
-    let question = "SELECT now() = statement_timestamp() AND current_setting('transaction_read_only') = 'off'";
-    connection.fetch_one(question).await?.try_get(0)
-}
-
-/// A transaction, with the limit for each statement. Is rolled back if it is dropped. Behind a pooler its statements have no
-/// names: between transactions the pooler hands the server's sessions to others, who would have statements of the same names.
+/// A connection on which a statement or a transaction runs, with the limit for each statement. If it is dropped before it has
+/// succeeded, the connection is closed, and a transaction is rolled back.
 #[derive(Debug)]
-pub(super) struct PostgresTransaction {
-    pub transaction: Transaction<'static, Postgres>,
-    pub limit: StatementLimit,
-    pub is_named: bool,
+pub(super) struct Session {
+    connection: PoolConnection<Postgres>,
+    limit: StatementLimit,
+    /// Behind a pooler statements have no names: between transactions it hands the server's sessions to others, who would have
+    /// statements of the same names.
+    is_named: bool,
+    has_succeeded: bool,
 }
 
-impl PostgresTransaction {
+impl Drop for Session {
+    fn drop(&mut self) {
+        if !self.has_succeeded {
+            self.connection.close_on_drop();
+        }
+    }
+}
+
+impl Session {
     /// For statements that may take long.
-    pub(super) fn for_long_statements(self) -> Self {
-        Self { limit: self.limit.for_long_statements(), ..self }
+    pub(super) fn for_long_statements(mut self) -> Self {
+        self.limit.allow_long_statements();
+        self
     }
 
     pub(super) async fn run(&mut self, sql: SqlStr, arguments: PgArguments) -> Result<Rows, sqlx::Error> {
-        self.limit.apply(run_postgres(&mut *self.transaction, sql, arguments, self.is_named)).await
+        self.limit.apply(run_postgres(&mut *self.connection, sql, arguments, self.is_named)).await
     }
 
     /// Streams the only column of a query without parameters. Each row has the limit of a statement.
     pub(super) fn texts(&mut self, sql: String) -> BoxStream<'_, Result<String, sqlx::Error>> {
-        let rows = sqlx::query_scalar(AssertSqlSafe(sql)).persistent(self.is_named).fetch(&mut *self.transaction);
+        let rows = sqlx::query_scalar(AssertSqlSafe(sql)).persistent(self.is_named).fetch(&mut *self.connection);
         stream::try_unfold((rows, &mut self.limit), async |(mut rows, limit)| {
             let next = limit.apply(rows.try_next()).await?;
             Ok(next.map(|row| (row, (rows, limit))))
@@ -334,10 +343,12 @@ impl PostgresTransaction {
 
     /// Runs statements without parameters.
     pub(super) async fn execute(&mut self, sql: &'static str) -> Result<(), sqlx::Error> {
-        self.limit.apply(self.transaction.execute(sql)).await.map(drop)
+        self.limit.apply(self.connection.execute(sql)).await.map(drop)
     }
 
     pub(super) async fn commit(mut self) -> Result<(), sqlx::Error> {
-        self.limit.apply(self.transaction.commit()).await
+        self.execute("COMMIT").await?;
+        self.has_succeeded = true;
+        Ok(())
     }
 }

@@ -34,17 +34,12 @@ pub struct Purged {
     pub people: u64,
 }
 
+/// A query of signups `s` that match a filter.
 macro_rules! matching {
-    ($before:literal, $signups:literal, $after:literal) => {
+    ($before:literal, $after:literal) => {
         concat!(
             $before,
-            "(CAST($1 AS TEXT) IS NULL OR COALESCE(",
-            $signups,
-            ".source, '') = $1) AND ",
-            $signups,
-            ".at >= $2 AND ",
-            $signups,
-            ".at < $3",
+            "(CAST($1 AS TEXT) IS NULL OR COALESCE(s.source, '') = $1) AND s.at >= $2 AND s.at < $3",
             $after
         )
     };
@@ -53,7 +48,6 @@ macro_rules! matching {
 const COUNT_MATCHING: &str = matching!(
     "SELECT COUNT(CASE kind WHEN 'download' THEN 1 END), COUNT(CASE kind WHEN 'join' THEN 1 END), \
          COUNT(DISTINCT address) FROM signups s WHERE ",
-    "s",
     ""
 );
 
@@ -61,16 +55,17 @@ const COUNT_MATCHING: &str = matching!(
 const COUNT_REMOVABLE_PEOPLE: &str = matching!(
     "SELECT COUNT(*) FROM people p WHERE EXISTS (SELECT 1 FROM signups s WHERE s.address = p.address) \
      AND NOT EXISTS (SELECT 1 FROM signups s WHERE s.address = p.address AND NOT (",
-    "s",
     ")) \
      AND NOT EXISTS (SELECT 1 FROM consents c WHERE c.address = p.address \
-         AND NOT EXISTS (SELECT 1 FROM signups s WHERE s.id = c.id)) \
+         AND NOT EXISTS (SELECT 1 FROM signups s WHERE s.address = c.address AND s.id = c.id)) \
      AND NOT EXISTS (SELECT 1 FROM messages m WHERE m.address = p.address) \
      AND NOT EXISTS (SELECT 1 FROM letter_recipients r WHERE r.address = p.address)"
 );
 
-const SELECT_MATCHING: &str =
-    matching!("SELECT id, address FROM signups s WHERE id > $4 AND ", "s", " ORDER BY id LIMIT $5");
+const SELECT_MATCHING: &str = matching!(
+    "SELECT address, id FROM signups s WHERE (address, id) > ($4, $5) AND ",
+    " ORDER BY address, id LIMIT $6"
+);
 
 /// In the order of addresses, as signups do. SQLite needs no lock.
 const LOCK_PEOPLE: BatchStatement = BatchStatement::new(
@@ -78,8 +73,10 @@ const LOCK_PEOPLE: BatchStatement = BatchStatement::new(
     "SELECT address FROM people WHERE address IN (SELECT address FROM batch) ORDER BY address FOR UPDATE",
 );
 
-const DELETE_SIGNUPS: BatchStatement =
-    BatchStatement::new("id text", "DELETE FROM signups WHERE id IN (SELECT id FROM batch)");
+const DELETE_SIGNUPS: BatchStatement = BatchStatement::new(
+    "address text, id text",
+    "DELETE FROM signups WHERE (address, id) IN (SELECT address, id FROM batch)",
+);
 
 const DELETE_WITHDRAWALS: BatchStatement =
     BatchStatement::new("id text", "DELETE FROM withdrawals WHERE consent IN (SELECT id FROM batch)");
@@ -98,11 +95,11 @@ const DELETE_CONFIRMATION_MAILS: BatchStatement =
 const UPDATE_PEOPLE: BatchStatement = BatchStatement::new(
     "address text",
     "UPDATE people SET \
-         first_download = CASE WHEN EXISTS (SELECT 1 FROM signups s WHERE s.id = people.first_download) \
-             THEN first_download \
+         first_download = CASE WHEN EXISTS (SELECT 1 FROM signups s \
+                 WHERE s.address = people.address AND s.id = people.first_download) THEN first_download \
              ELSE (SELECT MIN(s.id) FROM signups s WHERE s.address = people.address AND s.kind = 'download') END, \
-         first_join = CASE WHEN EXISTS (SELECT 1 FROM signups s WHERE s.id = people.first_join) \
-             THEN first_join \
+         first_join = CASE WHEN EXISTS (SELECT 1 FROM signups s \
+                 WHERE s.address = people.address AND s.id = people.first_join) THEN first_join \
              ELSE (SELECT MIN(s.id) FROM signups s WHERE s.address = people.address AND s.kind = 'join') END, \
          opt_in = CASE WHEN EXISTS (SELECT 1 FROM consents c WHERE c.id = people.opt_in) THEN opt_in END, \
          first_seen_at = COALESCE((SELECT MIN(s.at) FROM signups s WHERE s.address = people.address), first_seen_at) \
@@ -140,11 +137,11 @@ impl Store {
     /// nothing else is left: no other signup, opt-in, message or letter.
     pub async fn purge_signups(&self, filter: &SignupFilter) -> Result<Purged, StoreFailure> {
         let (since, until) = filter.bounds();
-        let (mut last, mut purged, mut steps) = (String::new(), Purged::default(), Steps::default());
+        let (mut last, mut purged, mut steps) = ((String::new(), String::new()), Purged::default(), Steps::default());
         loop {
-            let values = values![filter.source.as_deref(), since, until, &last, limits::MAX_ROWS_PER_STEP];
+            let values = values![filter.source.as_deref(), since, until, &last.0, &last.1, limits::MAX_ROWS_PER_STEP];
             let signups: Vec<(String, String)> = self.run(SELECT_MATCHING, values).await?.all()?;
-            let Some((newest, _)) = signups.last() else { return Ok(purged) };
+            let Some(newest) = signups.last() else { return Ok(purged) };
             let removed = self.remove_signups(&signups).await;
             if let Ok(step) = &removed {
                 purged.signups += step.signups;
@@ -157,18 +154,19 @@ impl Store {
     }
 
     async fn remove_signups(&self, signups: &[(String, String)]) -> Result<Purged, StoreFailure> {
-        let ids = || signups.iter().map(|(id, _)| [id.into()]).collect();
-        let addresses = || signups.iter().map(|(_, address)| [address.into()]).collect();
+        let ids = || signups.iter().map(|(_, id)| [id.into()]).collect();
+        let addresses = || signups.iter().map(|(address, _)| [address.into()]).collect();
+        let keys = signups.iter().map(|(address, id)| [address.into(), id.into()]).collect();
         let mut tx = self.begin().await?;
         if let Transaction::Postgres(_) = tx {
-            tx.run_batch(LOCK_PEOPLE, &[], addresses()).await?;
+            tx.run_batch(LOCK_PEOPLE, addresses()).await?;
         }
-        let signups = tx.run_batch(DELETE_SIGNUPS, &[], ids()).await?.affected;
+        let signups = tx.run_batch(DELETE_SIGNUPS, keys).await?.affected;
         for statement in [DELETE_WITHDRAWALS, DELETE_CONSENTS, DELETE_CONFIRMATIONS, DELETE_CONFIRMATION_MAILS] {
-            tx.run_batch(statement, &[], ids()).await?;
+            tx.run_batch(statement, ids()).await?;
         }
-        tx.run_batch(UPDATE_PEOPLE, &[], addresses()).await?;
-        let people = tx.run_batch(DELETE_PEOPLE, &[], addresses()).await?.affected;
+        tx.run_batch(UPDATE_PEOPLE, addresses()).await?;
+        let people = tx.run_batch(DELETE_PEOPLE, addresses()).await?.affected;
         tx.commit().await?;
         Ok(Purged { signups, people })
     }

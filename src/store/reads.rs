@@ -27,7 +27,7 @@ impl Store {
             let ReadTotals([pages, markdown, briefings, tools]) = totals;
             [day.number().into(), reader.name().into(), pages.into(), markdown.into(), briefings.into(), tools.into()]
         };
-        self.run_batch(ADD_READS, &[], rows.into_iter().map(row).collect()).await.map(drop)
+        self.run_batch(ADD_READS, rows.into_iter().map(row).collect()).await.map(drop)
     }
 
     pub async fn reads_by_day(&self, since: Day) -> Result<Vec<(Day, Reader, ReadTotals)>, StoreFailure> {

@@ -76,7 +76,7 @@ impl Transaction {
         key: &AddressHashKey,
     ) -> Result<Option<RecipientsPage>, StoreFailure> {
         let page = OptedIn::read(self.run(SELECT_WITH_TOKEN, values![after, PAGE_SIZE]).await?, key)?;
-        let suppressed = self.run_batch(SELECT_SUPPRESSED, &[], page.hash_rows()).await?.column::<String>()?;
+        let suppressed = self.run_batch(SELECT_SUPPRESSED, page.hash_rows()).await?.column::<String>()?;
         Ok(page.without(&suppressed))
     }
 }
@@ -87,7 +87,7 @@ impl Store {
     pub async fn recipients_page(&self, after: &str) -> Result<Option<RecipientsPage>, StoreFailure> {
         let key = self.address_hash_key().await?;
         let page = OptedIn::read(self.run(SELECT_OPTED_IN, values![after, PAGE_SIZE]).await?, &key)?;
-        let suppressed = self.run_batch(SELECT_SUPPRESSED, &[], page.hash_rows()).await?.column::<String>()?;
+        let suppressed = self.run_batch(SELECT_SUPPRESSED, page.hash_rows()).await?.column::<String>()?;
         Ok(page.without(&suppressed))
     }
 

@@ -88,7 +88,7 @@ impl Record for SignupRecord {
         let mut tx = store.begin().await?;
         let rows = people.iter().map(|(address, person)| person.row(address)).collect();
         let stored: HashMap<String, StoredPerson> = tx
-            .run_batch(UPSERT_PEOPLE, &[], rows)
+            .run_batch(UPSERT_PEOPLE, rows)
             .await?
             .all::<(String, Option<String>, Option<String>, Option<String>)>()?
             .into_iter()

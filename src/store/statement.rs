@@ -11,7 +11,7 @@ use sqlx::sqlite::{SqliteArguments, SqlitePool, SqliteQueryResult, SqliteRow};
 use sqlx::{Arguments, AssertSqlSafe, Either, Executor, FromRow, Postgres, SqlSafeStr, SqlStr, Sqlite};
 
 use super::batch_statement::{Argument, Batch, BatchStatement, postgres_batches, sqlite_batches};
-use super::postgres_pool::{PostgresPool, PostgresTransaction};
+use super::postgres_pool::{PostgresPool, Session};
 use super::{Store, StoreFailure};
 
 /// One statement in both dialects.
@@ -59,7 +59,7 @@ enum Target<'a> {
     Sqlite(&'a SqlitePool),
     SqliteTransaction(&'a mut sqlx::Transaction<'static, Sqlite>),
     Postgres(&'a PostgresPool),
-    PostgresTransaction(&'a mut PostgresTransaction),
+    PostgresTransaction(&'a mut Session),
 }
 
 impl Target<'_> {
@@ -72,13 +72,12 @@ impl Target<'_> {
         self.run_text(text.into_sql_str(), values.iter().cloned().map(Argument::Value).collect()).await
     }
 
-    async fn run_batches(self, values: &[Value<'_>], batches: Vec<Batch<'_>>) -> Result<Rows, StoreFailure> {
+    async fn run_batches(self, batches: Vec<Batch<'_>>) -> Result<Rows, StoreFailure> {
         let batches: Vec<_> = batches.into_iter().filter(|batch| batch.rows > 0).collect();
         if batches.is_empty() {
             return Ok(Rows::default());
         }
-        let (text, arguments) =
-            if self.is_sqlite() { sqlite_batches(values, batches) } else { postgres_batches(values, batches) };
+        let (text, arguments) = if self.is_sqlite() { sqlite_batches(batches) } else { postgres_batches(batches) };
         self.run_text(AssertSqlSafe(text).into_sql_str(), arguments).await
     }
 
@@ -160,10 +159,9 @@ impl Store {
     pub(super) async fn run_batch<const COLUMNS: usize>(
         &self,
         statement: BatchStatement,
-        values: &[Value<'_>],
         rows: Vec<[Value<'_>; COLUMNS]>,
     ) -> Result<Rows, StoreFailure> {
-        self.target().run_batches(values, vec![statement.of(rows)]).await
+        self.target().run_batches(vec![statement.of(rows)]).await
     }
 
     /// Begins a transaction that writes. In SQLite no other can write until its end.
@@ -179,7 +177,7 @@ impl Store {
 #[derive(Debug)]
 pub(super) enum Transaction {
     Sqlite(sqlx::Transaction<'static, Sqlite>),
-    Postgres(PostgresTransaction),
+    Postgres(Session),
 }
 
 impl Transaction {
@@ -209,16 +207,15 @@ impl Transaction {
     pub(super) async fn run_batch<const COLUMNS: usize>(
         &mut self,
         statement: BatchStatement,
-        values: &[Value<'_>],
         rows: Vec<[Value<'_>; COLUMNS]>,
     ) -> Result<Rows, StoreFailure> {
-        self.target().run_batches(values, vec![statement.of(rows)]).await
+        self.target().run_batches(vec![statement.of(rows)]).await
     }
 
     /// Runs several statements over rows of their own in one round trip. None may depend on another one: PostgreSQL runs them in
     /// any order.
     pub(super) async fn run_batches(&mut self, batches: Vec<Batch<'_>>) -> Result<(), StoreFailure> {
-        self.target().run_batches(&[], batches).await.map(drop)
+        self.target().run_batches(batches).await.map(drop)
     }
 
     pub(super) async fn commit(self) -> Result<(), StoreFailure> {

@@ -30,8 +30,8 @@ impl StatementLimit {
     }
 
     /// For statements that may take long. Their connection may be intact although the host did not answer others.
-    pub(super) fn for_long_statements(self) -> Self {
-        Self { time: LONG, needs_same_choice: false, ..self }
+    pub(super) const fn allow_long_statements(&mut self) {
+        (self.time, self.needs_same_choice) = (LONG, false);
     }
 
     /// Runs what waits for one answer of the host.

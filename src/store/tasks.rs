@@ -5,30 +5,20 @@ use std::time::Duration;
 use super::statement::{Transaction, values};
 use super::{Store, StoreFailure};
 use crate::domain::time::Timestamp;
+use crate::domain::word_enum;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Task {
-    /// Expired rows are deleted.
-    Prune,
-    /// Sources are deleted that are beyond the largest ones of a day.
-    PruneSources,
-    /// Messages are deleted that were forwarded long ago.
-    DeleteMessages,
-    /// The makers are told by mail what needs attention.
-    Alert,
-    /// A complete backup was made.
-    Backup,
-}
-
-impl Task {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Prune => "prune",
-            Self::PruneSources => "prune_sources",
-            Self::DeleteMessages => "delete_messages",
-            Self::Alert => "alert",
-            Self::Backup => "backup",
-        }
+word_enum! {
+    pub enum Task {
+        /// Expired rows are deleted.
+        Prune = "prune",
+        /// Sources are deleted that are beyond the largest ones of a day.
+        PruneSources = "prune_sources",
+        /// Messages are deleted that were forwarded long ago.
+        DeleteMessages = "delete_messages",
+        /// The makers are told by mail what needs attention.
+        Alert = "alert",
+        /// A complete backup was made.
+        Backup = "backup",
     }
 }
 

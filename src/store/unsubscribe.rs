@@ -24,8 +24,8 @@ pub struct Recipient {
 const SELECT_HASH_KEY: &str = "SELECT value FROM secrets WHERE name = 'addresses'";
 
 const INSERT_TOKENS: BatchStatement = BatchStatement::new(
-    "address text, token text",
-    "INSERT INTO unsubscribe_tokens (token, address, at) SELECT token, address, $1 FROM batch \
+    "token text, address text, at bigint",
+    "INSERT INTO unsubscribe_tokens (token, address, at) SELECT * FROM batch \
      WHERE address IN (SELECT address FROM people) ON CONFLICT (address) DO NOTHING",
 );
 
@@ -107,11 +107,11 @@ impl Store {
         new: &[(EmailAddress, UnsubscribeToken)],
         at: Timestamp,
     ) -> Result<HashMap<String, UnsubscribeToken>, StoreFailure> {
-        let rows = new.iter().map(|(email, token)| [email.key().into(), token.as_str().into()]).collect();
+        let rows = new.iter().map(|(email, token)| [token.as_str().into(), email.key().into(), at.into()]).collect();
         let addresses = new.iter().map(|(email, _)| [email.key().into()]).collect();
         let mut tx = self.begin().await?;
-        tx.run_batch(INSERT_TOKENS, values![at], rows).await?;
-        let tokens: Vec<(String, String)> = tx.run_batch(SELECT_TOKENS, &[], addresses).await?.all()?;
+        tx.run_batch(INSERT_TOKENS, rows).await?;
+        let tokens: Vec<(String, String)> = tx.run_batch(SELECT_TOKENS, addresses).await?.all()?;
         tx.commit().await?;
         let read = |(address, token): (String, String)| Some((address, UnsubscribeToken::parse(&token)?));
         Ok(tokens.into_iter().filter_map(read).collect())

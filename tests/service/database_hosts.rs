@@ -91,7 +91,6 @@ async fn a_transaction_that_was_given_up_before_it_began_is_ended() {
     let link = reader(&service, "ada@example.com").await;
     route.hold_answers_to_begin();
     assert_eq!(post(&service, &link, "").await.status, 503);
-    assert!(database.number(IN_TRANSACTION).await > 0);
     route.forward_everything();
     // What a later request writes on such a connection would be acknowledged and never committed.
     wait_until("the end of the transaction", async || database.number(IN_TRANSACTION).await == 0).await;
