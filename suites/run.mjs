@@ -15,6 +15,8 @@ const SLOWEST = ['firefox', 'schemathesis', 'axe', 'lighthouse', 'browser', 'das
 
 /** Not part of a run that names no suite: its browser is a large package, which trials/firefox installs. */
 const ONLY_BY_NAME = ['firefox'];
+/** These take long, and are part of a run that names no suite only with --https. */
+const ONLY_WITH_HTTPS = ['lighthouse', 'new-site', 'schemathesis'];
 
 const SUITES = {
   conformance: async ({ base, tmp, node, overHttps }) => {
@@ -170,7 +172,8 @@ async function main(binary, args) {
       rm(tmp, { recursive: true, force: true }).finally(() => process.exit(code));
     });
   try {
-    const chosen = names.length ? names : Object.keys(SUITES).filter((name) => !ONLY_BY_NAME.includes(name));
+    const left = options.includes('--https') ? ONLY_BY_NAME : [...ONLY_BY_NAME, ...ONLY_WITH_HTTPS];
+    const chosen = names.length ? names : Object.keys(SUITES).filter((name) => !left.includes(name));
     return await runAll(resolve(binary), chosen, new Set(options), tmp);
   } finally {
     killAll();
