@@ -3,7 +3,6 @@
 use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
-use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -11,10 +10,14 @@ use porchlight::actions::CertificateOrders;
 use porchlight::clock::Clock;
 use porchlight::config::AcmeSettings;
 use porchlight::domain::time::Timestamp;
+use porchlight::http_client::roots_in;
 use porchlight::store::{Database as StoredIn, Store};
 use rustix::process::Signal;
+use rustls::ClientConfig;
+use rustls::pki_types::{CertificateDer, ServerName};
 use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsConnector;
 
 use super::{FURTHER, HOST, curl};
 use crate::harness::{
@@ -71,17 +74,19 @@ impl Instance {
         wait_until("a certificate", async || self.readiness().await.1 == "ok").await;
     }
 
-    /// Whether a client that trusts this root is served.
-    fn is_trusted_by(&self, root: &Path) -> bool {
-        curl(self.https, root, &["https://troupe.example/llms.txt"]).0 == 0
+    /// The certificate that it presents, if a client accepts it that trusts this root alone. In this process, because some tests
+    /// ask many times.
+    async fn certificate(&self, root: &Path) -> Option<CertificateDer<'static>> {
+        let roots = roots_in(root).expect("a root");
+        let config = ClientConfig::builder().with_root_certificates(roots).with_no_client_auth();
+        let stream = TcpStream::connect(("127.0.0.1", self.https)).await.expect("a connection");
+        let name = ServerName::try_from(HOST).expect("a name");
+        let stream = TlsConnector::from(Arc::new(config)).connect(name, stream).await.ok()?;
+        Some(stream.get_ref().1.peer_certificates()?[0].clone().into_owned())
     }
 
-    /// The serial number of the certificate that it presents.
-    fn serial_number(&self) -> String {
-        let command = "openssl s_client -connect 127.0.0.1:$0 -servername troupe.example </dev/null 2>/dev/null \
-                       | openssl x509 -noout -serial";
-        let output = Program::run_to_end(Command::new("sh").args(["-c", command, &self.https.to_string()]));
-        String::from_utf8(output.stdout).expect("UTF-8")
+    async fn is_trusted_by(&self, root: &Path) -> bool {
+        self.certificate(root).await.is_some()
     }
 
     fn stop(self) -> String {
@@ -99,19 +104,18 @@ async fn the_first_certificate_comes_by_itself_and_a_restart_orders_nothing() {
     for database in each_database().await {
         let instance = Instance::start(folder.path(), &database, &pebble, redirect);
         instance.wait_for_certificate().await;
-        assert!(instance.is_trusted_by(&root));
+        assert!(instance.is_trusted_by(&root).await);
         let further = curl(instance.https, &root, &["-I", "https://www.troupe.example/about"]).1;
         assert!(further.to_lowercase().contains("location: https://troupe.example/about\r\n"), "{further}");
         let unknown = reqwest::get(format!("http://127.0.0.1:{redirect}/.well-known/acme-challenge/unknown")).await;
         assert_eq!(unknown.expect("an answer").status(), 404);
-        let serial_number = instance.serial_number();
-        assert!(serial_number.starts_with("serial="), "{serial_number}");
+        let certificate = instance.certificate(&root).await;
         let log = instance.stop();
         assert_eq!(log.matches("ordering a certificate").count(), 1, "{log}");
 
         let instance = Instance::start(folder.path(), &database, &pebble, redirect);
         assert_eq!(instance.readiness().await.1, "ok", "from the first moment");
-        assert_eq!(instance.serial_number(), serial_number);
+        assert_eq!(instance.certificate(&root).await, certificate);
         let log = instance.stop();
         assert!(!log.contains("ordering a certificate"), "{log}");
         assert!(!log.contains("PRIVATE KEY"), "{log}");
@@ -145,12 +149,16 @@ async fn of_two_instances_one_orders_both_answer_and_both_serve_and_renew_the_sa
     for instance in &instances {
         instance.wait_for_certificate().await;
     }
-    let first = instances[0].serial_number();
-    assert_eq!(instances[1].serial_number(), first);
+    let root = folder.path().join("root.pem");
+    pebble.save_root(&root);
+    let first = instances[0].certificate(&root).await;
+    assert_eq!(instances[1].certificate(&root).await, first);
     for instance in &instances {
-        wait_until("the renewed certificate", async || instance.serial_number() != first).await;
+        let renewed = async || instance.certificate(&root).await.is_some_and(|renewed| Some(renewed) != first);
+        wait_until("the renewed certificate", renewed).await;
     }
-    wait_until("the same certificate", async || instances[0].serial_number() == instances[1].serial_number()).await;
+    let same = async || instances[0].certificate(&root).await == instances[1].certificate(&root).await;
+    wait_until("the same certificate", same).await;
     let logs = instances.map(Instance::stop);
     let orders = logs.iter().map(|log| log.matches("got a certificate").count()).sum::<usize>();
     assert!((2..=3).contains(&orders), "one at the start, and one each half minute: {orders}");
@@ -204,8 +212,8 @@ async fn a_certificate_is_renewed_with_a_new_account_if_the_authority_forgot_the
     instance.wait_for_certificate().await;
     pebble.restart().await;
     pebble.save_root(&root);
-    assert!(!instance.is_trusted_by(&root));
-    wait_until("a certificate of the new root", async || instance.is_trusted_by(&root)).await;
+    assert!(!instance.is_trusted_by(&root).await);
+    wait_until("a certificate of the new root", async || instance.is_trusted_by(&root).await).await;
     instance.stop();
 }
 
@@ -265,23 +273,23 @@ async fn a_certificate_from_before_serves_until_there_is_one_for_the_changed_hos
     pebble.save_root(&root);
     let instance = Instance::start(folder.path(), &database, &pebble, redirect);
     instance.wait_for_certificate().await;
-    let serial_number = instance.serial_number();
+    let certificate = instance.certificate(&root).await;
     instance.stop();
 
     pebble.stop();
     let (directory, ca_file) = (pebble.directory(), pebble.ca_file());
     let changed = ("shop.troupe.example", "me@troupe.example");
     let instance = Instance::start_with(folder.path(), &database, (&directory, &ca_file), redirect, changed);
-    assert_eq!(instance.serial_number(), serial_number, "from the first moment");
-    assert!(instance.is_trusted_by(&root));
+    assert_eq!(instance.certificate(&root).await, certificate, "from the first moment");
+    assert!(instance.is_trusted_by(&root).await);
     wait_until("a reason", async || instance.readiness().await.1.contains("cannot be reached")).await;
     assert_eq!(instance.readiness().await.0, 200);
-    assert_eq!(instance.serial_number(), serial_number);
+    assert_eq!(instance.certificate(&root).await, certificate);
 
     pebble.restart().await;
     pebble.save_root(&root);
     database.execute("UPDATE acme_certificates SET next_attempt = 0 WHERE chain IS NULL").await;
-    wait_until("the new certificate", async || instance.is_trusted_by(&root)).await;
+    wait_until("the new certificate", async || instance.is_trusted_by(&root).await).await;
     let (code, _) = curl(instance.https, &root, &["-I", "https://shop.troupe.example/about"]);
     assert_eq!(code, 0, "the new host is in it");
     instance.wait_for_certificate().await;
@@ -301,13 +309,13 @@ async fn an_instance_starts_with_https_while_the_database_server_is_away() {
     wait_until("a copy", async || copy.exists()).await;
     let mode = std::fs::metadata(&copy).expect("a copy").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    let serial_number = instance.serial_number();
+    let certificate = instance.certificate(&root).await;
     instance.stop();
 
     database.refuse_connections().await;
     let instance = Instance::start(folder.path(), &database, &pebble, redirect);
-    assert!(instance.is_trusted_by(&root), "pages come over https");
-    assert_eq!(instance.serial_number(), serial_number);
+    assert_eq!(curl(instance.https, &root, &["https://troupe.example/llms.txt"]).0, 0, "pages come over https");
+    assert_eq!(instance.certificate(&root).await, certificate);
     instance.stop();
 
     // The copy belongs to the settings that it was ordered with.
@@ -315,9 +323,9 @@ async fn an_instance_starts_with_https_while_the_database_server_is_away() {
     let changed = (FURTHER, "somebody.else@troupe.example");
     let instance = Instance::start_with(folder.path(), &database, (&directory, &ca_file), redirect, changed);
     assert!(!copy.exists());
-    assert!(!instance.is_trusted_by(&root));
+    assert!(!instance.is_trusted_by(&root).await);
     database.accept_connections().await;
-    wait_until("the certificate in the database", async || instance.is_trusted_by(&root)).await;
+    wait_until("the certificate in the database", async || instance.is_trusted_by(&root).await).await;
     wait_until("a copy", async || copy.exists()).await;
     instance.stop();
 }
