@@ -2,7 +2,7 @@
 
 use tokio::time::{Instant, timeout_at};
 
-use super::{QueuedWrite, Record, Reply, WriterState};
+use super::{QueuedWrite, Record, Reply};
 use crate::store::failure::MAX_ATTEMPTS;
 use crate::store::{Store, StoreFailure};
 
@@ -40,12 +40,14 @@ impl<R: Record> Batch<R> {
 /// Writes a batch and replies to its callers.
 ///
 /// If the database rejects the batch, but accepts other writes, the batch is split in halves until the rejected writes are
-/// alone: one of 1024 takes about twenty transactions. Writes that are not finished at the deadline fail.
+/// alone: one of 1024 takes about twenty transactions. Writes that are not finished at the deadline fail. If the database accepts
+/// none, `on_outage` is called before the callers are answered: a client that is refused finds the service unready, and what it
+/// sends next is not refused with what was queued before.
 pub(super) async fn write_batch<R: Record>(
     store: &Store,
-    state: &WriterState,
     writes: Vec<QueuedWrite<R>>,
     deadline: Instant,
+    on_outage: impl FnOnce(&StoreFailure) + Send,
 ) -> Result<(), StoreFailure> {
     let (mut batches, mut accepts_writes) = (vec![Batch::new(writes)], false);
     while let Some(batch) = batches.pop() {
@@ -65,8 +67,7 @@ pub(super) async fn write_batch<R: Record>(
         if let Some(failure) = outage {
             let is_late = accepts_writes && Instant::now() >= deadline;
             if !is_late {
-                // Before the replies, so that a client whose write fails finds the service unready.
-                *state.last_error() = Some(failure.clone());
+                on_outage(&failure);
             }
             for batch in batches.into_iter().chain([batch]) {
                 batch.fail(&failure);
@@ -158,7 +159,7 @@ mod tests {
                 (QueuedWrite { record, reply, deadline }, result)
             })
             .unzip();
-        let written = write_batch(store, &WriterState::default(), writes, deadline).await;
+        let written = write_batch(store, writes, deadline, |_| {}).await;
         let mut results = Vec::new();
         for reply in replies {
             results.push(reply.await.unwrap());

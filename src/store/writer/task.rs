@@ -21,6 +21,7 @@ const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
 struct WriterTask {
     store: Store,
     state: Arc<WriterState>,
+    queue: mpsc::Receiver<Job>,
     migrated: bool,
 }
 
@@ -28,16 +29,16 @@ struct WriterTask {
 pub(super) async fn run(
     store: Store,
     maintained: Store,
-    mut queue: mpsc::Receiver<Job>,
+    queue: mpsc::Receiver<Job>,
     state: Arc<WriterState>,
     migrated: bool,
 ) {
     let maintenance = tokio::spawn(maintain_regularly(maintained.clone(), Arc::clone(&state)));
-    let mut task = WriterTask { store, state: Arc::clone(&state), migrated };
+    let mut task = WriterTask { store, state: Arc::clone(&state), queue, migrated };
     let mut jobs = Vec::new();
     loop {
         let (limit, is_failing) = (state.pace().limit(), state.last_error().is_some());
-        let receive = queue.recv_many(&mut jobs, limit);
+        let receive = task.queue.recv_many(&mut jobs, limit);
         let received = if is_failing { timeout(PROBE_INTERVAL, receive).await } else { Ok(receive.await) };
         match received {
             Ok(0) => break,
@@ -49,10 +50,6 @@ pub(super) async fn run(
             }
         }
         let result = task.write(&mut jobs).await;
-        if let Err(failure) = &result {
-            // So that queued writes do not wait for an unavailable database one batch after another.
-            fail_queue(&mut queue, failure, &state);
-        }
         *state.last_error() = result.err();
     }
     maintenance.abort();
@@ -96,14 +93,17 @@ impl WriterTask {
         deadline: Instant,
     ) -> Result<(), StoreFailure> {
         if let Err(failure) = self.migrate().await {
+            note_outage(&mut self.queue, &self.state, &failure);
             fail_all(signups, &failure);
             fail_all(messages, &failure);
             return Err(failure);
         }
+        let Self { store, state, queue, .. } = self;
+        let mut on_outage = |failure: &StoreFailure| note_outage(queue, state, failure);
         let signups =
-            if signups.is_empty() { Ok(()) } else { write_batch(&self.store, &self.state, signups, deadline).await };
+            if signups.is_empty() { Ok(()) } else { write_batch(store, signups, deadline, &mut on_outage).await };
         let messages =
-            if messages.is_empty() { Ok(()) } else { write_batch(&self.store, &self.state, messages, deadline).await };
+            if messages.is_empty() { Ok(()) } else { write_batch(store, messages, deadline, &mut on_outage).await };
         signups.and(messages)
     }
 
@@ -123,8 +123,12 @@ impl WriterTask {
     }
 }
 
-fn fail_queue(queue: &mut mpsc::Receiver<Job>, failure: &StoreFailure, state: &WriterState) {
-    while let Ok(job) = queue.try_recv() {
+/// Fails what is queued, so that it does not wait for an unavailable database one batch after another.
+fn note_outage(queue: &mut mpsc::Receiver<Job>, state: &WriterState, failure: &StoreFailure) {
+    *state.last_error() = Some(failure.clone());
+    // All at once: a caller that is answered may send its next write before the others are.
+    let queued: Vec<_> = std::iter::from_fn(|| queue.try_recv().ok()).collect();
+    for job in queued {
         state.waiting.fetch_sub(1, Ordering::Relaxed);
         match job {
             Job::Signup(write) => fail_all([write], failure),
