@@ -20,7 +20,8 @@
 use std::sync::LazyLock;
 
 word_enum! {
-    /// Programs that act for one person, crawlers that read for many, people, and all other programs.
+    /// Programs that act for one person, crawlers that read for many, people, and all other programs. In the order
+    /// of the columns of `stats` and of the dashboard.
     pub enum ReaderKind {
         Person = "person",
         Agent = "agent",

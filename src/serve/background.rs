@@ -8,8 +8,10 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use crate::actions::{Alerts, Pruner, Service};
+use crate::store::{MaintenanceFailure, Store};
 
 const FLUSH_INTERVAL: Duration = Duration::from_secs(5);
+const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
 const PRUNE_INTERVAL: Duration = Duration::from_hours(1);
 /// After a start, messages are forwarded that waited for it, and a first certificate is ordered.
 const FIRST_LOOK: Duration = Duration::from_mins(5);
@@ -23,6 +25,24 @@ pub(super) async fn flush_counts(Service { count_buffer, store, .. }: Service, s
         if let Err(failure) = count_buffer.flush(&store).await {
             tracing::warn!(%failure, "failed to flush the counts; they are kept in memory");
         }
+    }
+}
+
+/// Maintains the database until its file could not be synced, and cancels `unsynced` then.
+pub(super) async fn maintain((store, unsynced): (Store, CancellationToken), stop: CancellationToken) {
+    let mut is_failing = false;
+    while stop.run_until_cancelled(sleep(MAINTENANCE_INTERVAL)).await.is_some() {
+        let result = store.maintain().await;
+        match &result {
+            Err(failure @ MaintenanceFailure::Unsynced(_)) => {
+                tracing::error!(%failure, "the database file could not be synced");
+                unsynced.cancel();
+                return stop.cancelled().await;
+            }
+            Err(failure) if !is_failing => tracing::warn!(%failure, "maintenance of the database fails"),
+            Ok(()) | Err(_) => {}
+        }
+        is_failing = result.is_err();
     }
 }
 

@@ -102,6 +102,7 @@ pub struct RunningService {
     pub setup_steps: Vec<String>,
     stop: CancellationToken,
     abort: CancellationToken,
+    unsynced: CancellationToken,
     tasks: TaskTracker,
     supervisor: Supervisor,
     writer: JoinHandle<()>,
@@ -180,6 +181,9 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     }
     let service = app.service.clone();
     supervisor.spawn_restarting("flush_counts", move |stop| background::flush_counts(service.clone(), stop));
+    let unsynced = CancellationToken::new();
+    let maintenance = (app.service.ops_pool.clone(), unsynced.clone());
+    supervisor.spawn_restarting("maintain", move |stop| background::maintain(maintenance.clone(), stop));
     supervisor.spawn_restarting("prune", move |stop| background::prune(pruner.clone(), stop));
     if let Some(certificate) = certificate {
         supervisor.spawn_restarting("certificate", move |stop| certificate.clone().follow(stop));
@@ -201,6 +205,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         setup_steps,
         stop,
         abort,
+        unsynced,
         tasks,
         supervisor,
         writer,
@@ -224,11 +229,13 @@ impl RunningService {
     }
 
     /// Waits until a background task fails that the service cannot run without. The service then has to be stopped; after
-    /// `Unsynced` the process has to end at once, see [`Writer::unsynced`].
+    /// `Unsynced` the process has to end at once, without closing the database, see [`MaintenanceFailure::Unsynced`].
+    ///
+    /// [`MaintenanceFailure::Unsynced`]: crate::store::MaintenanceFailure::Unsynced
     pub async fn failed(&self) -> ServeFailure {
         tokio::select! {
             name = self.supervisor.failed() => ServeFailure::TaskFailed(name),
-            () = self.app.service.writer.unsynced() => ServeFailure::Unsynced,
+            () = self.unsynced.cancelled() => ServeFailure::Unsynced,
         }
     }
 

@@ -24,7 +24,7 @@ struct PoolSize {
 
 /// If no service is running, no other process checkpoints the WAL of a long command.
 const COMMAND_POOL: PoolSize = PoolSize { sqlite: 4, postgres: 8, wal_autocheckpoint: 1000 };
-/// In a service, the writer runs [`Store::maintain`], so that no request waits for it.
+/// In a service, a background task runs [`Store::maintain`], so that no request waits for it.
 const REQUEST_POOL: PoolSize = PoolSize { sqlite: 4, postgres: 8, wal_autocheckpoint: 0 };
 /// One, so that its pages stay cached: those of a connection are read again after the commit of another one.
 const WRITER_POOL: PoolSize = PoolSize { sqlite: 1, postgres: 3, wal_autocheckpoint: 0 };
@@ -37,7 +37,7 @@ const MAX_KEPT_WAL_BYTES: u32 = 256 << 20;
 const MIGRATION_CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, thiserror::Error)]
-pub(super) enum MaintenanceFailure {
+pub enum MaintenanceFailure {
     /// SQLite called fsync, and it failed. The kernel drops the pages that it could not write, and the next call succeeds.
     /// The next checkpoint would copy only what no earlier one has copied, and the WAL would be overwritten. So there must
     /// be none in this process; another one copies the whole WAL again.
@@ -70,7 +70,7 @@ impl Store {
         Self::open_with(database, REQUEST_TIMEOUTS, WRITER_POOL)
     }
 
-    /// Creates a small pool for the dashboard, the metrics, or checkpoints.
+    /// Creates a small pool for the dashboard, the metrics and checkpoints.
     pub fn open_for_ops(database: &Database) -> Result<Self, StoreFailure> {
         Self::open_with(database, OPS_TIMEOUTS, SMALL_POOL)
     }
@@ -136,8 +136,8 @@ impl Store {
         Ok(())
     }
 
-    /// Runs a checkpoint in SQLite. Called from time to time.
-    pub(super) async fn maintain(&self) -> Result<(), MaintenanceFailure> {
+    /// Runs a checkpoint in SQLite. A service calls it every second.
+    pub async fn maintain(&self) -> Result<(), MaintenanceFailure> {
         self.checkpoint().await.map_err(|error| {
             let is_failed_sync = StoreFailure::is_failed_sync(&error);
             let failure = StoreFailure::from(error);

@@ -19,7 +19,6 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
-use tokio_util::sync::CancellationToken;
 
 use self::pace::Pace;
 use super::timeouts::{MAX_EXPECTED_WAIT, WRITE_TIMEOUT};
@@ -47,10 +46,6 @@ struct WriterState {
     pace: Mutex<Pace>,
     batch_sizes: Histogram,
     last_error: Mutex<Option<StoreFailure>>,
-    /// Is cancelled when the database file could not be synced, see [`MaintenanceFailure::Unsynced`].
-    ///
-    /// [`MaintenanceFailure::Unsynced`]: crate::store::connect::MaintenanceFailure::Unsynced
-    unsynced: CancellationToken,
     new_mail: Arc<Notify>,
 }
 
@@ -87,7 +82,6 @@ impl Default for WriterState {
             pace: Mutex::default(),
             batch_sizes: Histogram::new((0..=10).map(|power| f64::from(1 << power))),
             last_error: Mutex::default(),
-            unsynced: CancellationToken::new(),
             new_mail: Arc::default(),
         }
     }
@@ -118,14 +112,14 @@ impl Writer {
         database: &Database,
         migration_error: Option<StoreFailure>,
     ) -> Result<(Self, JoinHandle<()>), StoreFailure> {
-        let (store, maintained) = (Store::open_for_writer(database)?, Store::open_for_ops(database)?);
+        let store = Store::open_for_writer(database)?;
         let (queue, jobs) = mpsc::channel(QUEUE_CAPACITY);
         let state = Arc::new(WriterState::default());
         let migrated = migration_error.is_none();
         *state.last_error() = migration_error;
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| StoreFailure::Unusable(format!("the writer cannot start: {error}")))?;
-        let task = task::run(store, maintained, jobs, Arc::clone(&state), migrated);
+        let task = task::run(store, jobs, Arc::clone(&state), migrated);
         let task = tokio::task::spawn_blocking(move || runtime.block_on(task));
         Ok((Self { queue, state }, task))
     }
@@ -155,11 +149,6 @@ impl Writer {
         }
         (self.state.expected_wait() > MAX_EXPECTED_WAIT)
             .then(|| format!("overloaded: {} writes are queued", self.waiting()))
-    }
-
-    /// Waits until the database file could not be synced. The process then has to end without closing the database.
-    pub async fn unsynced(&self) {
-        self.state.unsynced.cancelled().await;
     }
 
     /// Is notified after something was stored that needs a mail.

@@ -9,14 +9,11 @@ use tokio::time::{Instant, timeout};
 
 use super::batch::write_batch;
 use super::{Job, QueuedWrite, Record, WriterState};
-use crate::store::connect::MaintenanceFailure;
 use crate::store::timeouts::BATCH_TIMEOUT;
 use crate::store::{Store, StoreFailure};
 
 /// How often the database is probed after a write failed. Without requests no write would notice that it is back.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
-/// How long the service waits between two calls of [`Store::maintain`]. Not only the writer's writes need them.
-const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
 
 struct WriterTask {
     store: Store,
@@ -25,15 +22,8 @@ struct WriterTask {
     migrated: bool,
 }
 
-/// Writes until the queue is closed and empty. `maintained` is the same database.
-pub(super) async fn run(
-    store: Store,
-    maintained: Store,
-    queue: mpsc::Receiver<Job>,
-    state: Arc<WriterState>,
-    migrated: bool,
-) {
-    let maintenance = tokio::spawn(maintain_regularly(maintained.clone(), Arc::clone(&state)));
+/// Writes until the queue is closed and empty.
+pub(super) async fn run(store: Store, queue: mpsc::Receiver<Job>, state: Arc<WriterState>, migrated: bool) {
     let mut task = WriterTask { store, state: Arc::clone(&state), queue, migrated };
     let mut jobs = Vec::new();
     loop {
@@ -52,8 +42,7 @@ pub(super) async fn run(
         let result = task.write(&mut jobs).await;
         *state.last_error() = result.err();
     }
-    maintenance.abort();
-    tokio::join!(task.store.close(), maintained.close());
+    task.store.close().await;
 }
 
 impl WriterTask {
@@ -140,26 +129,5 @@ fn note_outage(queue: &mut mpsc::Receiver<Job>, state: &WriterState, failure: &S
 fn fail_all<R: Record>(writes: impl IntoIterator<Item = QueuedWrite<R>>, failure: &StoreFailure) {
     for write in writes {
         let _ = write.reply.send(Err(failure.clone()));
-    }
-}
-
-async fn maintain_regularly(store: Store, state: Arc<WriterState>) {
-    let mut is_failing = false;
-    loop {
-        tokio::time::sleep(MAINTENANCE_INTERVAL).await;
-        let store = store.clone();
-        // A task of its own, so that a panic does not end the maintenance.
-        let result = tokio::spawn(async move { store.maintain().await }).await;
-        match &result {
-            Ok(Err(failure @ MaintenanceFailure::Unsynced(_))) => {
-                tracing::error!(%failure, "the database file could not be synced");
-                state.unsynced.cancel();
-                return;
-            }
-            Ok(Err(failure)) if !is_failing => tracing::warn!(%failure, "maintenance of the database fails"),
-            Err(failure) if !is_failing => tracing::error!(%failure, "maintenance of the database panics"),
-            Ok(_) | Err(_) => {}
-        }
-        is_failing = !matches!(result, Ok(Ok(())));
     }
 }
