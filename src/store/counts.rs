@@ -62,7 +62,7 @@ pub struct DailyCount {
 
 impl Transaction {
     pub(super) async fn add_counts(&mut self, counts: &Counts) -> Result<(), StoreFailure> {
-        self.run_batches(vec![counts_batch(counts)]).await
+        self.run_batches(vec![counts_batch(counts)]).await.map(drop)
     }
 }
 

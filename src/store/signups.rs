@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::batch_statement::BatchStatement;
 use super::counts::{counts_batch, sources_batch};
-use super::statement::Value;
+use super::statement::{Transaction, Value};
 use super::writer::Record;
 use super::{Store, StoreFailure};
 use crate::domain::calendar::Day;
@@ -40,14 +40,30 @@ pub struct SignupRecord {
 
 /// On conflict, keeps the existing address as typed, first download, first join and opt-in. So `updates` turns the letter
 /// on and never off.
-const UPSERT_PEOPLE: BatchStatement = BatchStatement::new(
-    "address text, email text, at bigint, download text, joined text, opt_in text",
-    "INSERT INTO people (address, email, first_seen_at, first_download, first_join, opt_in) \
-     SELECT * FROM batch WHERE true ON CONFLICT (address) DO UPDATE SET \
-         first_download = COALESCE(people.first_download, excluded.first_download), \
-         first_join = COALESCE(people.first_join, excluded.first_join), \
-         opt_in = COALESCE(people.opt_in, excluded.opt_in) \
-     RETURNING address, first_download, first_join, opt_in",
+macro_rules! upsert_people {
+    ($returning:literal) => {
+        BatchStatement::new(
+            "address text, email text, at bigint, download text, joined text, opt_in text",
+            concat!(
+                "INSERT INTO people (address, email, first_seen_at, first_download, first_join, opt_in) \
+                 SELECT * FROM batch WHERE true ON CONFLICT (address) DO UPDATE SET \
+                     first_download = COALESCE(people.first_download, excluded.first_download), \
+                     first_join = COALESCE(people.first_join, excluded.first_join), \
+                     opt_in = COALESCE(people.opt_in, excluded.opt_in)",
+                $returning
+            ),
+        )
+    };
+}
+
+const UPSERT_PEOPLE: BatchStatement = upsert_people!("");
+const UPSERT_AND_RETURN_PEOPLE: BatchStatement =
+    upsert_people!(" RETURNING address, first_download, first_join, opt_in");
+
+/// The join has an order, so that SQLite looks up the few and does not read all people.
+const SELECT_KNOWN_PEOPLE: BatchStatement = BatchStatement::new(
+    "address text",
+    "SELECT address, first_download, first_join, opt_in FROM batch CROSS JOIN people USING (address)",
 );
 
 const INSERT_SIGNUPS: BatchStatement = BatchStatement::new(
@@ -72,7 +88,7 @@ struct PersonBatch<'a> {
     pending: Option<&'a SignupRecord>,
 }
 
-/// The ids in the row of a person, after the batch was stored.
+/// The ids in the row of a person, before the batch or after it. What the row did not have before, the batch has set.
 #[derive(Default)]
 struct StoredPerson {
     download: Option<String>,
@@ -86,9 +102,18 @@ impl Record for SignupRecord {
     async fn insert(store: &Store, signups: &[Self]) -> Result<Vec<KnownBefore>, StoreFailure> {
         let people = group_by_person(signups);
         let mut tx = store.begin().await?;
-        let rows = people.iter().map(|(address, person)| person.row(address)).collect();
+        let rows = people.iter().map(|(address, person)| person.row(address));
+        let batches = match &tx {
+            // No other transaction writes meanwhile, so nobody becomes known in between. New people return no row: the driver
+            // hands over each row by itself, and wakes the writer for it.
+            Transaction::Sqlite(_) => {
+                let addresses = people.keys().map(|address| [Value::from(*address)]);
+                vec![SELECT_KNOWN_PEOPLE.of(addresses), UPSERT_PEOPLE.of(rows)]
+            }
+            Transaction::Postgres(_) => vec![UPSERT_AND_RETURN_PEOPLE.of(rows)],
+        };
         let stored: HashMap<String, StoredPerson> = tx
-            .run_batch(UPSERT_PEOPLE, rows)
+            .run_batches(batches)
             .await?
             .all::<(String, Option<String>, Option<String>, Option<String>)>()?
             .into_iter()
@@ -100,7 +125,7 @@ impl Record for SignupRecord {
 
         let opt_ins: Vec<_> = people
             .iter()
-            .filter_map(|(person, stored)| person.opt_in.filter(|signup| signup.is(stored.opt_in.as_ref())))
+            .filter_map(|(person, stored)| person.opt_in.filter(|signup| signup.is_first(stored.opt_in.as_ref())))
             .collect();
         let pending: Vec<_> = people.iter().filter_map(|(person, _)| person.pending).collect();
         if !pending.is_empty() {
@@ -126,9 +151,9 @@ impl SignupRecord {
         matches!(self.kind, SignupKind::Download { opt_in: OptInRequest::Pending })
     }
 
-    /// Whether a stored id is that of this signup.
-    fn is(&self, id: Option<&String>) -> bool {
-        id.is_some_and(|id| Uuid::parse_str(id) == Ok(self.id))
+    /// Whether there is no stored id, or it is that of this signup.
+    fn is_first(&self, stored: Option<&String>) -> bool {
+        stored.is_none_or(|id| Uuid::parse_str(id) == Ok(self.id))
     }
 
     const fn event(&self) -> CountedEvent {
@@ -166,7 +191,7 @@ impl<'a> PersonBatch<'a> {
     /// What was known before this batch.
     fn known_before(&self, stored: &StoredPerson) -> KnownBefore {
         let existed_before = |first: &Option<String>, ours: Option<&SignupRecord>| {
-            first.is_some() && !ours.is_some_and(|signup| signup.is(first.as_ref()))
+            first.is_some() && !ours.is_some_and(|signup| signup.is_first(first.as_ref()))
         };
         KnownBefore {
             downloaded: existed_before(&stored.download, self.download),

@@ -212,10 +212,10 @@ impl Transaction {
         self.target().run_batches(vec![statement.of(rows)]).await
     }
 
-    /// Runs several statements over rows of their own in one round trip. None may depend on another one: PostgreSQL runs them in
-    /// any order.
-    pub(super) async fn run_batches(&mut self, batches: Vec<Batch<'_>>) -> Result<(), StoreFailure> {
-        self.target().run_batches(batches).await.map(drop)
+    /// Runs several statements over rows of their own in one round trip, and returns the rows of all. PostgreSQL runs them in any
+    /// order.
+    pub(super) async fn run_batches(&mut self, batches: Vec<Batch<'_>>) -> Result<Rows, StoreFailure> {
+        self.target().run_batches(batches).await
     }
 
     pub(super) async fn commit(self) -> Result<(), StoreFailure> {
