@@ -24,6 +24,7 @@ from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_ba
 from moto.s3.models import s3_backends
 from urllib.parse import parse_qsl, urlencode
 from werkzeug.serving import WSGIRequestHandler, make_server
+from werkzeug.test import EnvironBuilder
 from werkzeug.wrappers import Response
 
 KEY = Credentials("key-of-the-tests", "secret-of-the-tests")
@@ -89,6 +90,9 @@ def check_body(environ, body):
 class Service:
     def __init__(self):
         self.moto = DomainDispatcherApplication(create_backend_app)
+        # Moto loads most of itself with its first request, which may take longer than the service that is tested waits.
+        first = {"Authorization": "AWS4-HMAC-SHA256 Credential=key/20260101/us-east-1/s3/aws4_request"}
+        Response.from_app(self.moto, EnvironBuilder(headers=first).get_environ())
         self.backend = s3_backends[DEFAULT_ACCOUNT_ID]["aws"]
         # How a bucket behaves, if not as it should.
         self.faults = {}
