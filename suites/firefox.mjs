@@ -11,6 +11,17 @@ const preferences = ({ colorScheme = 'light', reducedMotion }) => ({
   'dom.events.testing.asyncClipboard': true, // lets a page read the clipboard without asking
 });
 
+/** Firefox may report a navigation twice, and Playwright takes the second for another one to the same URL. */
+function repeatInterrupted(page) {
+  const goto = page.goto.bind(page);
+  page.goto = (url, options) =>
+    goto(url, options).catch((error) => {
+      const [, first, second] = /Navigation to "(.*)" is interrupted by another navigation to "(.*)"/.exec(error.message) ?? [];
+      if (!first || first !== second) throw error;
+      return goto(url, options);
+    });
+}
+
 /** Has the methods of a Playwright browser that the cases need. Starts a Firefox for each set of preferences. */
 class Firefoxes {
   /** One case at a time, because one window has the focus. */
@@ -26,6 +37,7 @@ class Firefoxes {
     const context = await browser.newContext({ colorScheme: null, reducedMotion: null, ...settings });
     // With its own switch for JavaScript Firefox cannot be driven.
     if (!javaScriptEnabled) await withoutScript(context);
+    context.on('page', repeatInterrupted);
     return context;
   }
 
