@@ -13,7 +13,7 @@ fuzz_target!(|text: &str| {
         assert!(body.len() < text.len());
         let lines = text.lines().count();
         assert!(front_matter.fields().count() < lines);
-        assert!(front_matter.invalid_line().is_none_or(|line| (2..lines).contains(&line)));
+        assert!(front_matter.invalid_line.is_none_or(|line| (2..lines).contains(&line)));
         titled = front_matter.get("title").is_some();
     }
     let _ = Letter::parse(text);
