@@ -152,6 +152,7 @@ async fn of_two_instances_one_orders_both_answer_and_both_serve_and_renew_the_sa
     let root = folder.path().join("root.pem");
     pebble.save_root(&root);
     let first = instances[0].certificate(&root).await;
+    assert!(first.is_some());
     assert_eq!(instances[1].certificate(&root).await, first);
     for instance in &instances {
         let renewed = async || instance.certificate(&root).await.is_some_and(|renewed| Some(renewed) != first);
@@ -274,6 +275,7 @@ async fn a_certificate_from_before_serves_until_there_is_one_for_the_changed_hos
     let instance = Instance::start(folder.path(), &database, &pebble, redirect);
     instance.wait_for_certificate().await;
     let certificate = instance.certificate(&root).await;
+    assert!(certificate.is_some());
     instance.stop();
 
     pebble.stop();
@@ -310,6 +312,7 @@ async fn an_instance_starts_with_https_while_the_database_server_is_away() {
     let mode = std::fs::metadata(&copy).expect("a copy").permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     let certificate = instance.certificate(&root).await;
+    assert!(certificate.is_some());
     instance.stop();
 
     database.refuse_connections().await;
