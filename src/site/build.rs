@@ -62,28 +62,28 @@ impl Site {
         reference: &Value,
     ) -> Result<Self, SiteFailure> {
         let assets = Arc::new(Assets::read(content)?);
-        let templates = Templates::read(content, &assets)?;
-        let mut shared = json!({
+        let mut templates = Templates::read(content, &assets)?;
+        templates.define(&json!({
             "app": facts.template_variable(),
             "policies": policies,
             "base_url": base_url.as_str(),
             "json_ld": json_ld(&facts, base_url, &reference["release"]),
             "form": Form::default(),
-        });
-        merge(&mut shared, reference);
+        }));
+        templates.define(reference);
 
-        let sources = PageName::ALL.map(|name| PageSource::read(content, &templates, name.as_str(), &shared));
+        let sources = PageName::ALL.map(|name| PageSource::read(content, &templates, name.as_str()));
         let sources = sources.into_iter().collect::<Result<Vec<_>, _>>()?;
         let listing = PageName::ALL.iter().zip(&sources).map(|(name, source)| listing(*name, source, base_url));
-        shared["pages"] = listing.collect();
+        templates.define(&json!({ "pages": listing.collect::<Value>() }));
 
-        let renderer = PageRenderer { content, base_url, templates: &templates, shared: &shared };
+        let renderer = PageRenderer { content, base_url, templates: &templates };
         let pages = PageName::ALL
             .into_iter()
             .zip(sources)
             .map(|(name, source)| renderer.render(source, name.as_str(), Some(name)))
             .collect::<Result<Vec<_>, _>>()?;
-        let agent_file = |file: &str| templates.render_str(file, &content.text(file)?, &shared);
+        let agent_file = |file: &str| templates.render_str(file, &content.text(file)?, &());
         Ok(Self {
             not_found: renderer.unlisted("not_found")?,
             download_started: renderer.unlisted("download_started")?,
@@ -128,18 +128,16 @@ struct PageRenderer<'a> {
     content: &'a Content,
     base_url: &'a BaseUrl,
     templates: &'a Templates,
-    /// The variables of every template.
-    shared: &'a Value,
 }
 
 impl PageRenderer<'_> {
     /// Renders a page that has no canonical URL and is not to be indexed.
     fn unlisted(&self, name: &str) -> Result<Page, SiteFailure> {
-        self.render(PageSource::read(self.content, self.templates, name, self.shared)?, name, None)
+        self.render(PageSource::read(self.content, self.templates, name)?, name, None)
     }
 
     fn render(&self, source: PageSource, name: &str, listed: Option<PageName>) -> Result<Page, SiteFailure> {
-        let body = Document::parse(&self.templates.render_str(&source.file, &source.body, self.shared)?);
+        let body = Document::parse(&self.templates.render_str(&source.file, &source.body, &())?);
         let template = Some(format!("{name}.html")).filter(|template| self.templates.has(template));
         let template = template.unwrap_or_else(|| "page.html".to_owned());
         let context = self.context(&source, name, listed, &body);
@@ -171,7 +169,7 @@ impl PageRenderer<'_> {
     }
 
     fn context(&self, source: &PageSource, name: &str, listed: Option<PageName>, body: &Document) -> Value {
-        let nav: Vec<_> = PageName::MAIN
+        let nav = PageName::MAIN
             .iter()
             .skip(1)
             .map(|page| {
@@ -188,9 +186,9 @@ impl PageRenderer<'_> {
             "markdown_url": listed.map(PageName::markdown_path),
             "noindex": listed.is_none(),
         });
-        let mut context = self.shared.clone();
-        merge(&mut context, &json!({ "page": page, "nav": nav }));
-        merge(&mut context, &json!(body.render()));
+        let mut context = json!(body.render());
+        context["page"] = page;
+        context["nav"] = nav;
         context
     }
 }
@@ -206,12 +204,6 @@ fn listing(name: PageName, source: &PageSource, base_url: &BaseUrl) -> Value {
         "url": base_url.to(name.path()),
         "markdown_url": base_url.to(name.markdown_path()),
     })
-}
-
-fn merge(into: &mut Value, from: &Value) {
-    if let (Some(into), Some(from)) = (into.as_object_mut(), from.as_object()) {
-        into.extend(from.iter().map(|(name, value)| (name.clone(), value.clone())));
-    }
 }
 
 /// Quotes a text as a YAML string. A JSON string is one.

@@ -111,15 +111,10 @@ pub(super) struct PageSource {
 }
 
 impl PageSource {
-    pub(super) fn read(
-        content: &Content,
-        templates: &Templates,
-        name: &str,
-        shared: &Value,
-    ) -> Result<Self, SiteFailure> {
+    pub(super) fn read(content: &Content, templates: &Templates, name: &str) -> Result<Self, SiteFailure> {
         let file = format!("pages/{name}.md");
         let (front_matter, body) = split(&file, &content.text(&file)?)?;
-        let render = |text| templates.render_str(&file, text, shared);
+        let render = |text| templates.render_str(&file, text, &());
         let rendered = |name| render(field(&file, &front_matter, name)?);
         let other_fields = front_matter.fields().filter(|(name, _)| !REQUIRED_FIELDS.contains(name));
         Ok(Self {

@@ -45,6 +45,13 @@ impl Templates {
         Ok(Self(environment))
     }
 
+    /// Gives every template variables: the members of an object. What a template is rendered with comes before them.
+    pub(super) fn define(&mut self, variables: &Value) {
+        for (name, value) in variables.as_object().into_iter().flatten() {
+            self.0.add_global(name.clone(), minijinja::Value::from(Serde(value)));
+        }
+    }
+
     pub(super) fn has(&self, name: &str) -> bool {
         self.0.get_template(name).is_ok()
     }

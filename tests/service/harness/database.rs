@@ -9,7 +9,7 @@ use serde_json::Value;
 use sqlx::{AssertSqlSafe, Connection, Executor, PgConnection, Row, SqliteConnection};
 
 use porchlight::store::{Database as StoredIn, Store};
-use tokio::sync::OnceCell;
+use tokio::sync::{MappedMutexGuard, Mutex, MutexGuard, OnceCell};
 
 use super::wait::wait_until;
 use super::{folder, postgres};
@@ -25,14 +25,15 @@ pub struct Database {
 enum Kind {
     /// The folder is removed with the last clone.
     Sqlite(#[expect(dead_code, reason = "removes the folder when dropped")] Arc<tempfile::TempDir>),
-    Postgres,
+    /// The connection that all statements of a test share: to connect takes the server longer than most statements.
+    Postgres(Arc<Mutex<Option<PgConnection>>>),
 }
 
 impl std::fmt::Debug for Database {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self.kind {
             Kind::Sqlite(_) => "SQLite",
-            Kind::Postgres => "PostgreSQL",
+            Kind::Postgres(_) => "PostgreSQL",
         })
     }
 }
@@ -56,7 +57,7 @@ impl Database {
 
     /// An empty database: the service under test has to create its tables.
     pub async fn postgres() -> Self {
-        Self { url: postgres::new_database(postgres::EMPTY).await, kind: Kind::Postgres }
+        Self::postgres_at(&postgres::new_database(postgres::EMPTY).await)
     }
 
     /// A database with all tables, as a service leaves it behind that was started once.
@@ -82,7 +83,7 @@ impl Database {
             template.migrate().await;
             template
         });
-        let database = Self { url: postgres::new_database(template.await.name()).await, kind: Kind::Postgres };
+        let database = Self::postgres_at(&postgres::new_database(template.await.name()).await);
         database.replace_key().await;
         database
     }
@@ -105,7 +106,7 @@ impl Database {
 
     /// A PostgreSQL database that exists already.
     pub fn postgres_at(url: &str) -> Self {
-        Self { url: url.to_owned(), kind: Kind::Postgres }
+        Self { url: url.to_owned(), kind: Kind::Postgres(Arc::default()) }
     }
 
     pub fn url(&self) -> &str {
@@ -120,11 +121,11 @@ impl Database {
              GRANT CREATE ON SCHEMA public TO {role}"
         );
         self.execute(&create).await;
-        (Self { url: self.url.replace("//tests@", &format!("//{role}@")), kind: self.kind.clone() }, role)
+        (Self::postgres_at(&self.url.replace("//tests@", &format!("//{role}@"))), role)
     }
 
     pub fn is_postgres(&self) -> bool {
-        matches!(self.kind, Kind::Postgres)
+        matches!(self.kind, Kind::Postgres(_))
     }
 
     /// How many rows a table has.
@@ -166,7 +167,7 @@ impl Database {
                 "SELECT name FROM pragma_table_info('TABLE') ORDER BY name",
                 "json_array",
             ),
-            Kind::Postgres => (
+            Kind::Postgres(_) => (
                 "SELECT table_name::text FROM information_schema.tables WHERE table_schema = 'public'",
                 "SELECT column_name::text FROM information_schema.columns WHERE table_name = 'TABLE' \
                  ORDER BY column_name::text COLLATE \"C\"",
@@ -196,7 +197,7 @@ impl Database {
         let query = AssertSqlSafe(query);
         match self.kind {
             Kind::Sqlite(_) => sqlx::query_scalar(query).fetch_one(&mut self.sqlite_connection().await).await,
-            Kind::Postgres => sqlx::query_scalar(query).fetch_one(&mut self.postgres_connection().await).await,
+            Kind::Postgres(_) => sqlx::query_scalar(query).fetch_one(&mut *self.shared_connection().await).await,
         }
         .expect("a number")
     }
@@ -209,8 +210,8 @@ impl Database {
                 let rows = self.sqlite_connection().await.fetch_all(query).await.expect("rows");
                 rows.iter().filter_map(|row| row.get::<Option<String>, _>(0)).collect()
             }
-            Kind::Postgres => {
-                let rows = self.postgres_connection().await.fetch_all(query).await.expect("rows");
+            Kind::Postgres(_) => {
+                let rows = self.shared_connection().await.fetch_all(query).await.expect("rows");
                 rows.iter().filter_map(|row| row.get::<Option<String>, _>(0)).collect()
             }
         }
@@ -226,7 +227,7 @@ impl Database {
                 // Leaves no WAL behind, unlike a connection that is only dropped.
                 connection.close().await.expect("to be closed");
             }
-            Kind::Postgres => drop(self.postgres_connection().await.execute(statements).await.expect("to be done")),
+            Kind::Postgres(_) => drop(self.shared_connection().await.execute(statements).await.expect("to be done")),
         }
     }
 
@@ -237,7 +238,7 @@ impl Database {
             Kind::Sqlite(_) => format!(
                 "CREATE TRIGGER refuse BEFORE INSERT ON {table} WHEN {when} BEGIN SELECT RAISE(ABORT, 'hunter2'); END"
             ),
-            Kind::Postgres => format!(
+            Kind::Postgres(_) => format!(
                 "CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'hunter2'; END $$; \
                  CREATE TRIGGER refuse BEFORE INSERT ON {table} FOR EACH ROW WHEN {when} EXECUTE FUNCTION refuse()"
             ),
@@ -250,7 +251,7 @@ impl Database {
         let statement = AssertSqlSafe(statement);
         match self.kind {
             Kind::Sqlite(_) => self.sqlite_connection().await.execute(statement).await.is_err(),
-            Kind::Postgres => self.postgres_connection().await.execute(statement).await.is_err(),
+            Kind::Postgres(_) => self.shared_connection().await.execute(statement).await.is_err(),
         }
     }
 
@@ -277,7 +278,7 @@ impl Database {
                 connection.execute("BEGIN IMMEDIATE").await.expect("the write lock");
                 Lock::Sqlite(connection)
             }
-            Kind::Postgres => {
+            Kind::Postgres(_) => {
                 let mut connection = self.postgres_connection().await;
                 let lock = AssertSqlSafe(format!("BEGIN; LOCK TABLE {tables}"));
                 connection.execute(lock).await.expect("the tables alone");
@@ -305,6 +306,20 @@ impl Database {
 
     pub async fn sqlite_connection(&self) -> SqliteConnection {
         SqliteConnection::connect(&self.url).await.expect("the embedded database")
+    }
+
+    /// PostgreSQL alone: the connection of this test, a new one where the server has closed it.
+    async fn shared_connection(&self) -> MappedMutexGuard<'_, PgConnection> {
+        let Kind::Postgres(shared) = &self.kind else { panic!("{self:?} has no server") };
+        let mut shared = shared.lock().await;
+        let mut alive = false;
+        if let Some(connection) = shared.as_mut() {
+            alive = connection.ping().await.is_ok();
+        }
+        if !alive {
+            *shared = Some(self.postgres_connection().await);
+        }
+        MutexGuard::map(shared, |connection| connection.as_mut().expect("a connection"))
     }
 
     pub async fn postgres_connection(&self) -> PgConnection {
