@@ -45,7 +45,7 @@ impl Templates {
         Ok(Self(environment))
     }
 
-    /// Gives every template variables: the members of an object. What a template is rendered with comes before them.
+    /// Adds the members of an object as global variables. The variables that a template is rendered with take precedence.
     pub(super) fn define(&mut self, variables: &Value) {
         for (name, value) in variables.as_object().into_iter().flatten() {
             self.0.add_global(name.clone(), minijinja::Value::from(Serde(value)));

@@ -312,10 +312,10 @@ impl Database {
     async fn shared_connection(&self) -> MappedMutexGuard<'_, PgConnection> {
         let Kind::Postgres(shared) = &self.kind else { panic!("{self:?} has no server") };
         let mut shared = shared.lock().await;
-        let mut alive = false;
-        if let Some(connection) = shared.as_mut() {
-            alive = connection.ping().await.is_ok();
-        }
+        let alive = match shared.as_mut() {
+            Some(connection) => connection.ping().await.is_ok(),
+            None => false,
+        };
         if !alive {
             *shared = Some(self.postgres_connection().await);
         }
