@@ -9,6 +9,7 @@
 //! Deleted rows are overwritten in SQLite (`secure_delete`), but unused parts of pages may hold older copies of them, and so
 //! do the files of PostgreSQL. [`Store::vacuum`] clears those.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use sqlx::{Executor, SqlitePool};
@@ -61,12 +62,18 @@ const DELETE_CONFIRMATION_MAIL: &str =
 const DELETE_PERSON: &str = "DELETE FROM people WHERE address = $1";
 
 /// Truncating the WAL has to wait for readers and blocks writers, so each attempt is short.
-const MAX_TRUNCATIONS: usize = 20;
+const MAX_ATTEMPTS: usize = 10;
 const RETRY_DELAY: Duration = Duration::from_millis(150);
 
 /// The tables with rows about people. A plain `VACUUM` would leave bytes in tables and indexes.
 const VACUUM_TABLES: &str = "VACUUM (FULL, ANALYZE) people, signups, consents, withdrawals, confirmations, messages, \
      message_hashes, outbox, unsubscribe_tokens, letter_recipients, letter_months, asked_mailboxes";
+
+/// The other transactions for which `VACUUM FULL` keeps the rows that were deleted after they began: those of this database, and
+/// those of connections that are being opened, which belong to no database yet.
+const RUNNING_TRANSACTIONS: &str = "SELECT l.virtualtransaction FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid \
+     WHERE l.locktype = 'virtualxid' AND l.pid <> pg_backend_pid() \
+         AND COALESCE(a.datname, current_database()) = current_database()";
 
 /// The owner of a table or of the database may vacuum it. For others PostgreSQL only logs a warning.
 const MAY_VACUUM: &str = "SELECT pg_has_role(relowner, 'USAGE') OR \
@@ -121,22 +128,47 @@ impl Store {
         Ok(0)
     }
 
-    /// Copies what is stored to new files, without what deleted rows left in the old ones. Writes have to wait meanwhile.
+    /// Copies what is stored to new files, without what deleted rows left in the old ones. Writes have to wait meanwhile. Fails if
+    /// a transaction that began before does not end, because the database keeps what that may read.
     pub async fn vacuum(&self) -> Result<(), StoreFailure> {
+        let still_read = || {
+            let why = "another transaction is still reading what was erased, perhaps a backup";
+            Err(StoreFailure::Unavailable(why.to_owned()))
+        };
         match self {
             Self::Sqlite(pool) => {
                 pool.execute("VACUUM").await?;
-                self.truncate_wal().await?;
+                if !truncate_wal(pool).await? {
+                    return still_read();
+                }
             }
             Self::Postgres(pool) => {
                 if !self.run(MAY_VACUUM, &[]).await?.one::<(bool,)>()?.0 {
                     let why = "the role of `database_url` owns neither the tables nor the database";
                     return Err(StoreFailure::Unusable(why.to_owned()));
                 }
+                if !self.earlier_transactions_end().await? {
+                    return still_read();
+                }
                 pool.execute_long(VACUUM_TABLES).await?;
             }
         }
         Ok(())
+    }
+
+    /// PostgreSQL alone: waits for the transactions that are running now. Returns `false` if they take too long.
+    async fn earlier_transactions_end(&self) -> Result<bool, StoreFailure> {
+        let running = async || self.run(RUNNING_TRANSACTIONS, &[]).await?.column::<String>();
+        let mut earlier: BTreeSet<_> = running().await?.into_iter().collect();
+        for _ in 0..MAX_ATTEMPTS {
+            if earlier.is_empty() {
+                return Ok(true);
+            }
+            tokio::time::sleep(RETRY_DELAY).await;
+            let still_running = running().await?;
+            earlier.retain(|transaction| still_running.contains(transaction));
+        }
+        Ok(earlier.is_empty())
     }
 
     /// Truncates the WAL of SQLite. Returns `false` if readers prevented it.
@@ -149,7 +181,7 @@ impl Store {
 async fn truncate_wal(pool: &SqlitePool) -> Result<bool, sqlx::Error> {
     let mut connection = pool.acquire().await?.detach();
     connection.execute("PRAGMA busy_timeout = 100").await?;
-    for _ in 0..MAX_TRUNCATIONS {
+    for _ in 0..MAX_ATTEMPTS {
         // Does most of the work without blocking writers.
         connection.execute("PRAGMA wal_checkpoint(PASSIVE)").await?;
         let (busy, _, _): (i64, i64, i64) =

@@ -287,6 +287,24 @@ impl Database {
         }
     }
 
+    /// Begins a transaction that reads a table, as a backup does, and sees it unchanged until it is released.
+    pub async fn read_in_a_transaction(&self, table: &str) -> Lock {
+        let isolation = if self.is_postgres() { "ISOLATION LEVEL REPEATABLE READ" } else { "" };
+        let read = AssertSqlSafe(format!("BEGIN {isolation}; SELECT COUNT(*) FROM {table}"));
+        match self.kind {
+            Kind::Sqlite(_) => {
+                let mut connection = self.sqlite_connection().await;
+                connection.execute(read).await.expect("to be read");
+                Lock::Sqlite(connection)
+            }
+            Kind::Postgres(_) => {
+                let mut connection = self.postgres_connection().await;
+                connection.execute(read).await.expect("to be read");
+                Lock::Postgres(connection)
+            }
+        }
+    }
+
     /// PostgreSQL alone: ends every connection and refuses new ones.
     pub async fn refuse_connections(&self) {
         let name = self.name();
@@ -327,7 +345,7 @@ impl Database {
     }
 }
 
-/// Blocks writes as long as it is held.
+/// A transaction that is open as long as this is held.
 pub enum Lock {
     Sqlite(SqliteConnection),
     Postgres(PgConnection),

@@ -178,6 +178,22 @@ async fn with_vacuum_nothing_of_an_erased_person_is_left_in_the_database_files()
 }
 
 #[tokio::test]
+async fn with_vacuum_what_another_transaction_may_still_read_is_not_called_erased() {
+    on_each_database(async |service| {
+        let reader = service.database.read_in_a_transaction("people").await;
+        write(service, "unforgettable@example.com", "Inimitable words").await;
+        let erase = ["people", "erase", "unforgettable@example.com", "--vacuum", "--yes"];
+        let (code, output) = run(service, &erase);
+        assert!(code != 0 && output.contains("still reading") && !output.contains("nothing is left"), "{output}");
+        reader.release().await;
+        let (code, output) = run(service, &erase);
+        assert!(code == 0 && output.contains("nothing is left"), "{output}");
+        assert!(!is_in_files(&service.database, "unforgettable").await);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn erasures_disturb_nobody_who_writes() {
     on_each_database(async |service| {
         let erased = ["unforgettable@example.com", "3a.quiet@example.com", "c7.busy@example.com"];
