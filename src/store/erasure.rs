@@ -69,11 +69,12 @@ const RETRY_DELAY: Duration = Duration::from_millis(150);
 const VACUUM_TABLES: &str = "VACUUM (FULL, ANALYZE) people, signups, consents, withdrawals, confirmations, messages, \
      message_hashes, outbox, unsubscribe_tokens, letter_recipients, letter_months, asked_mailboxes";
 
-/// The other transactions for which `VACUUM FULL` keeps the rows that were deleted after they began: those of this database, and
-/// those of connections that are being opened, which belong to no database yet.
+/// The other transactions for which `VACUUM FULL` keeps the rows that were deleted after they began: those of this database, those
+/// of connections that are being opened, which belong to no database yet, and those of any database that have written, because
+/// every snapshot in the cluster begins with the oldest of them.
 const RUNNING_TRANSACTIONS: &str = "SELECT l.virtualtransaction FROM pg_locks l LEFT JOIN pg_stat_activity a ON a.pid = l.pid \
      WHERE l.locktype = 'virtualxid' AND l.pid <> pg_backend_pid() \
-         AND COALESCE(a.datname, current_database()) = current_database()";
+         AND (COALESCE(a.datname, current_database()) = current_database() OR a.backend_xid IS NOT NULL)";
 
 /// The owner of a table or of the database may vacuum it. For others PostgreSQL only logs a warning.
 const MAY_VACUUM: &str = "SELECT pg_has_role(relowner, 'USAGE') OR \
@@ -147,8 +148,11 @@ impl Store {
                     let why = "the role of `database_url` owns neither the tables nor the database";
                     return Err(StoreFailure::Unusable(why.to_owned()));
                 }
-                if !self.earlier_transactions_end().await? {
-                    return still_read();
+                // Twice: a snapshot that was made during the first wait may have begun with one of the transactions it waited for.
+                for _ in 0..2 {
+                    if !self.earlier_transactions_end().await? {
+                        return still_read();
+                    }
                 }
                 pool.execute_long(VACUUM_TABLES).await?;
             }

@@ -60,6 +60,12 @@ impl Database {
         Self::postgres_at(&postgres::new_database(postgres::EMPTY).await)
     }
 
+    /// The only database that is used on its server.
+    pub fn on_a_server_of_its_own() -> (Self, postgres::Server) {
+        let server = postgres::start(postgres::new_folder(), &[]);
+        (Self::postgres_at(&format!("postgres://tests@127.0.0.1:{}/postgres", server.port)), server)
+    }
+
     /// A database with all tables, as a service leaves it behind that was started once.
     pub async fn migrated_sqlite() -> Self {
         static TEMPLATE: OnceCell<Vec<u8>> = OnceCell::const_new();
@@ -303,6 +309,14 @@ impl Database {
                 Lock::Postgres(connection)
             }
         }
+    }
+
+    /// PostgreSQL alone: begins a transaction that writes to another database of the server.
+    pub async fn write_to_another_database(&self) -> Lock {
+        let (server, _) = self.url.rsplit_once('/').expect("a server and a database");
+        let mut connection = Self::postgres_at(&format!("{server}/{}", postgres::EMPTY)).postgres_connection().await;
+        connection.execute("BEGIN; CREATE TABLE written (value TEXT)").await.expect("to be written");
+        Lock::Postgres(connection)
     }
 
     /// PostgreSQL alone: ends every connection and refuses new ones.
