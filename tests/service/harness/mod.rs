@@ -182,6 +182,8 @@ impl Service {
     }
 
     pub async fn stop(self) {
+        // Closes its idle connections, each of which may send a last request for a second.
+        drop(self.client);
         self.runtime.run(self.running.stop()).await;
     }
 
