@@ -134,7 +134,7 @@ impl Store {
     pub async fn vacuum(&self) -> Result<(), StoreFailure> {
         let still_read = || {
             let why = "another transaction is still reading what was erased, perhaps a backup";
-            Err(StoreFailure::Unavailable(why.to_owned()))
+            Err(StoreFailure::Unusable(why.to_owned()))
         };
         match self {
             Self::Sqlite(pool) => {

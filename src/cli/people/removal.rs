@@ -120,7 +120,7 @@ pub(super) async fn erase(store: &Store, email: &EmailAddress, vacuum: bool, yes
     if vacuum {
         store.vacuum().await.or_fail(|why| {
             format!(
-                "The person was erased, but the database files were not rewritten: {why}. Run the command with `--vacuum` \
+                "The person was erased, but old bytes may be left in the database files: {why}. Run the command with `--vacuum` \
                  again later."
             )
         })?;
