@@ -61,7 +61,8 @@ const DELETE_CONFIRMATION_MAIL: &str =
 /// Cascades to the unsubscribe token, to a confirmation, and to the recipient row of a letter that was started concurrently.
 const DELETE_PERSON: &str = "DELETE FROM people WHERE address = $1";
 
-/// Truncating the WAL has to wait for readers and blocks writers, so each attempt is short.
+/// How often it is tried to truncate the WAL, which has to wait for readers and blocks writers, so each attempt is short; and how
+/// often PostgreSQL is asked whether earlier transactions have ended.
 const MAX_ATTEMPTS: usize = 10;
 const RETRY_DELAY: Duration = Duration::from_millis(150);
 
@@ -133,7 +134,7 @@ impl Store {
     /// a transaction that began before does not end, because the database keeps what that may read.
     pub async fn vacuum(&self) -> Result<(), StoreFailure> {
         let still_read = || {
-            let why = "another transaction is still reading what was erased, perhaps a backup";
+            let why = "another transaction may still read what was erased, perhaps a backup";
             Err(StoreFailure::Unusable(why.to_owned()))
         };
         match self {

@@ -278,16 +278,19 @@ impl Database {
 
     /// Blocks these tables until it is released; in SQLite, all writes.
     pub async fn lock_tables(&self, tables: &str) -> Lock {
+        self.open_transaction("BEGIN IMMEDIATE", &format!("BEGIN; LOCK TABLE {tables}")).await
+    }
+
+    async fn open_transaction(&self, on_sqlite: &str, on_postgres: &str) -> Lock {
         match self.kind {
             Kind::Sqlite(_) => {
                 let mut connection = self.sqlite_connection().await;
-                connection.execute("BEGIN IMMEDIATE").await.expect("the write lock");
+                connection.execute(AssertSqlSafe(on_sqlite)).await.expect("a transaction");
                 Lock::Sqlite(connection)
             }
             Kind::Postgres(_) => {
                 let mut connection = self.postgres_connection().await;
-                let lock = AssertSqlSafe(format!("BEGIN; LOCK TABLE {tables}"));
-                connection.execute(lock).await.expect("the tables alone");
+                connection.execute(AssertSqlSafe(on_postgres)).await.expect("a transaction");
                 Lock::Postgres(connection)
             }
         }
@@ -295,20 +298,9 @@ impl Database {
 
     /// Begins a transaction that reads a table, as a backup does, and sees it unchanged until it is released.
     pub async fn read_in_a_transaction(&self, table: &str) -> Lock {
-        let isolation = if self.is_postgres() { "ISOLATION LEVEL REPEATABLE READ" } else { "" };
-        let read = AssertSqlSafe(format!("BEGIN {isolation}; SELECT COUNT(*) FROM {table}"));
-        match self.kind {
-            Kind::Sqlite(_) => {
-                let mut connection = self.sqlite_connection().await;
-                connection.execute(read).await.expect("to be read");
-                Lock::Sqlite(connection)
-            }
-            Kind::Postgres(_) => {
-                let mut connection = self.postgres_connection().await;
-                connection.execute(read).await.expect("to be read");
-                Lock::Postgres(connection)
-            }
-        }
+        let read = format!("SELECT COUNT(*) FROM {table}");
+        self.open_transaction(&format!("BEGIN; {read}"), &format!("BEGIN ISOLATION LEVEL REPEATABLE READ; {read}"))
+            .await
     }
 
     /// PostgreSQL alone: begins a transaction that writes to another database of the server.
