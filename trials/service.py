@@ -1,6 +1,7 @@
 """What trials of a running service share: packages, certificates, processes, curl, and the verdict."""
 
 import collections
+import fcntl
 import hashlib
 import os
 import pathlib
@@ -87,8 +88,11 @@ def install(programs):
     """Installs the Debian packages of the programs that are missing ({program: package}), and stops what they start."""
     missing = sorted({package for program, package in programs.items() if not shutil.which(program, path=PATH)})
     if missing:
-        as_root("apt-get", "update", "-qq")
-        as_root("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing)
+        # Trials may run side by side, and apt-get fails while another one runs.
+        with open(__file__) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            as_root("apt-get", "update", "-qq")
+            as_root("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "install", "-y", "-qq", "--no-install-recommends", *missing)
     # Only what was installed just now: a server that was there before may be in use.
     for service in (SERVICES[package] for package in missing if package in SERVICES):
         if pathlib.Path("/run/systemd/system").exists():
