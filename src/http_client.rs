@@ -58,7 +58,7 @@ impl HttpClient {
         self.0.request(request).await.map_err(|error| cause(&error))
     }
 
-    /// Returns the whole response, which may have so many bytes.
+    /// Returns the whole response, which may have at most `max_bytes` bytes.
     pub async fn fetch(&self, request: Request<RequestBody>, max_bytes: usize) -> Result<Response<Bytes>, String> {
         let (head, body) = self.send(request).await?.into_parts();
         let body = Limited::new(body, max_bytes).collect().await.map_err(|error| cause(&*error))?;

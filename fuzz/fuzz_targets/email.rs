@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use porchlight::domain::email::EmailAddress;
+use porchlight::domain::mail::EmailAddress;
 use porchlight_fuzz::planted_panic;
 
 fuzz_target!(|text: &str| {

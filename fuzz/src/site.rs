@@ -5,16 +5,12 @@ use std::net::Ipv4Addr;
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
-use porchlight::actions::{
-    CachedSummary, CountBuffer, ImageSource, ImageStore, NewRelease, NewestImage, ReleaseCatalog, ReleaseStore,
-    Service, publish_release,
-};
+use porchlight::actions::{CachedSummary, CountBuffer, ImageSource, ImageStore, NewRelease, NewestImage, ReleaseCatalog, ReleaseStore, Service};
+use porchlight::actions::releases::publish;
 use porchlight::clock::Clock;
 use porchlight::config::{RawSettings, Settings};
-use porchlight::domain::base_url::BaseUrl;
-use porchlight::domain::client::Peer;
-use porchlight::domain::release::Notes;
-use porchlight::domain::version::Version;
+use porchlight::domain::network::{BaseUrl, Peer};
+use porchlight::domain::releases::{Notes, Version};
 use porchlight::site::{Content, SiteFacts};
 use porchlight::store::{Database, Store, Writer};
 use porchlight::web::{App, AppState, Router, handle, router};

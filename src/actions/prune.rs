@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::clock::Clock;
-use crate::domain::retention::Retention;
+use crate::domain::contact::Retention;
 use crate::store::{Store, StoreFailure, Task};
 
 /// How often expired rows are deleted, which are kept for a day, a month or so.
@@ -29,11 +29,11 @@ impl Pruner {
     /// Deletes what has expired, unless an instance did within the period. Returns the number of deleted messages.
     pub async fn step(&self) -> Result<u64, StoreFailure> {
         let now = self.clock.now();
-        if self.store.take_turn(Task::Prune, now, PRUNE_PERIOD).await? {
+        if self.store.try_claim(Task::Prune, now, PRUNE_PERIOD).await? {
             self.store.prune(now).await?;
             self.store.prune_confirmations(now).await?;
         }
-        if self.store.take_turn(Task::PruneSources, now, DAILY).await? {
+        if self.store.try_claim(Task::PruneSources, now, DAILY).await? {
             self.store.prune_sources().await?;
         }
         self.delete_messages().await
@@ -42,12 +42,12 @@ impl Pruner {
     async fn delete_messages(&self) -> Result<u64, StoreFailure> {
         let now = self.clock.now();
         let Some(keep) = self.keep_messages else { return Ok(0) };
-        if !self.store.take_turn(Task::DeleteMessages, now, DAILY).await? {
+        if !self.store.try_claim(Task::DeleteMessages, now, DAILY).await? {
             return Ok(0);
         }
         let deleted = self.store.delete_forwarded_messages(keep.oldest_kept(now)).await;
         if deleted.is_err() {
-            self.store.return_turn(Task::DeleteMessages, now).await?;
+            self.store.release_claim(Task::DeleteMessages, now).await?;
         }
         deleted
     }

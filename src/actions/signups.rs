@@ -1,13 +1,16 @@
 //! Signups: downloads, joins of the deprecated waitlist, and people from a list.
 
-use super::{Failure, Service, new_id};
-use crate::domain::confirmation::OptInRequest;
-use crate::domain::consent::Via;
-use crate::domain::email::EmailAddress;
-use crate::domain::signup::{DownloadOrder, KnownBefore, Person, WaitlistOrder};
+use super::failure::Failure;
+use super::random::new_id;
+use super::service::Service;
+use crate::domain::mail::EmailAddress;
+use crate::domain::people::Person;
+use crate::domain::signups::{
+    DownloadRequest, KnownBefore, OptInRequest, SignupKind, SignupRecord, Via, WaitlistRequest,
+};
 use crate::domain::text::Source;
 use crate::domain::time::Timestamp;
-use crate::store::{ImportedPerson, SignupKind, SignupRecord, Store};
+use crate::store::{ImportedPerson, Store};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartedDownload {
@@ -20,10 +23,10 @@ pub struct StartedDownload {
 /// Records the download, and the opt-in if `updates` is set, and returns the URL of the newest image.
 ///
 /// `updates` turns the letter on and never off: without it, the opt-in of an earlier download stays. With the setting
-/// `confirm_updates` the opt-in is pending until the person confirms it ([`confirm_opt_in`](super::confirm_opt_in)). `already` is
+/// `confirm_updates` the opt-in is pending until the person confirms it ([`confirm_opt_in`](super::letters::confirm_opt_in)). `already` is
 /// exact even across instances, because the row of a person keeps the ids of the first download and the first join. Both
 /// rules are in `store/signups.rs`. If there is no release to download, nothing is recorded.
-pub async fn start_download(service: &Service, order: DownloadOrder) -> Result<StartedDownload, Failure> {
+pub async fn start_download(service: &Service, order: DownloadRequest) -> Result<StartedDownload, Failure> {
     if service.newest_image.requires_release() && service.catalog.known()?.newest().is_none() {
         return Err(Failure::NothingPublished);
     }
@@ -42,7 +45,7 @@ pub async fn start_download(service: &Service, order: DownloadOrder) -> Result<S
 ///
 /// `already` is exact even across instances, because the row of a person keeps the id of the first join; see
 /// `store/signups.rs`.
-pub async fn join_waitlist(service: &Service, order: WaitlistOrder) -> Result<bool, Failure> {
+pub async fn join_waitlist(service: &Service, order: WaitlistRequest) -> Result<bool, Failure> {
     Ok(record(service, SignupKind::Join, order.email, order.source, order.via).await?.joined)
 }
 

@@ -23,12 +23,12 @@ use hyper::body::Incoming;
 use tokio::time::timeout;
 use url::Url;
 
-use self::signature::Signer;
 use crate::clock::Clock;
 use crate::config::{BucketSettings, InvalidSettings};
 use crate::domain::limits::SIGNED_URL_LIFE;
-use crate::domain::release::Release;
+use crate::domain::releases::Release;
 use crate::http_client::{HttpClient, RequestBody, cause, empty_body, system_roots};
+use signature::Signer;
 
 /// How long the service may take to begin an answer, for which a visitor waits.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(3);
@@ -124,7 +124,7 @@ impl Bucket {
         compare(release, length, response.headers())
     }
 
-    /// Reads so many bytes of the image from the position `first`. The service has the time `limit` to begin its answer.
+    /// Reads `length` bytes of the image from the position `first`. The service has the time `limit` to begin its answer.
     pub async fn read(
         &self,
         limit: Duration,

@@ -16,9 +16,8 @@ use tokio::io::AsyncReadExt as _;
 use tokio::time::timeout;
 use tokio_util::io::ReaderStream;
 
-use super::{Bucket, BucketFailure, CHECKSUM, IDLE_TIMEOUT, accept, no_answer, other_sha256};
-use crate::domain::disk_image::{MEDIA_TYPE, attachment};
-use crate::domain::release::Release;
+use crate::bucket::{Bucket, BucketFailure, CHECKSUM, IDLE_TIMEOUT, accept, no_answer, other_sha256};
+use crate::domain::releases::{MEDIA_TYPE, Release, attachment};
 use crate::domain::sha256::Sha256Hasher;
 
 /// How long the service may take to answer after the last byte of an upload: it copies and checks the image then.

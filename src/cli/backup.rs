@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use indicatif::ProgressBar;
 
-use super::open_store::check_owner;
-use super::terminal::{exit_on_interrupt, progress_style, sanitize_line};
-use super::{Access, Failure, OrFail, block_on, eprint_line, open_store, print_line, with_store};
+use super::failure::{Failure, OrFail};
+use super::run::{Access, block_on, check_owner, open_store, with_store};
+use super::terminal::{eprint_line, exit_on_interrupt, print_line, progress_style, sanitize_line};
 use crate::actions::{
     BackupFailure, CreatedBackup, ImageStore, Restored, create_backup, delete_old_backups, restore,
     rotated_backup_folder,

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use clap::{Arg, CommandFactory, Subcommand};
+use clap::{Arg, Args, Command, Subcommand};
 use serde_json::json;
 
-use super::terminal::print_record;
-use super::{Cli, Failure, base_url, block_on, print_line};
-use crate::config::{InvalidSettings, ResolvedSetting, Settings, is_secret, redacted};
+use super::failure::Failure;
+use super::run::block_on;
+use super::terminal::{print_line, print_record};
+use crate::config::{InvalidSettings, RawSettings, ResolvedSetting, Settings, is_secret, redacted};
 use crate::store::{Database, Store};
 
 #[derive(Clone, Copy, Debug, Subcommand)]
@@ -36,16 +37,15 @@ struct SettingHelp {
 
 impl SettingHelp {
     fn all() -> Vec<Self> {
-        Cli::command().get_arguments().filter_map(Self::of).collect()
+        RawSettings::augment_args(Command::new("porchlight")).get_arguments().filter_map(Self::of).collect()
     }
 
-    /// Settings are the arguments whose help ends with a default, except `--config`.
     fn of(argument: &Arg) -> Option<Self> {
         let help = argument.get_help()?.to_string();
         let (description, default) = help.strip_suffix(']')?.rsplit_once(" [default: ")?;
         let value_name = argument.get_value_names().and_then(|names| names.first()).map(ToString::to_string);
         let name = argument.get_id().to_string();
-        (name != "config").then(|| Self {
+        Some(Self {
             name,
             description: description.to_owned(),
             default: default.to_owned(),
@@ -56,7 +56,7 @@ impl SettingHelp {
     /// Returns the value that applies when the setting is not set, if there is one.
     fn default_value(&self, settings: Option<&Settings>) -> Option<String> {
         match (self.name.as_str(), settings) {
-            ("base_url", Some(settings)) => Some(base_url(settings).to_string()),
+            ("base_url", Some(settings)) => Some(settings.public_url().to_string()),
             ("releases_dir", Some(settings)) => settings.images.folder().map(|folder| folder.display().to_string()),
             ("database_url", Some(settings)) => match Database::from_settings(settings) {
                 Ok(Database::Sqlite(path)) => Some(format!("sqlite:{}", path.display())),
@@ -157,7 +157,6 @@ fn host_in_use(database: &Database) -> Result<Option<String>, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::RawSettings;
 
     #[test]
     fn every_setting_has_help() {

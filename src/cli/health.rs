@@ -8,9 +8,11 @@ use http::{Request, Response};
 use rustls::RootCertStore;
 use tokio::time::timeout;
 
-use super::{Failure, OrFail, block_on, print_line};
+use super::failure::{Failure, OrFail};
+use super::run::block_on;
+use super::terminal::print_line;
 use crate::config::{OpsListen, Settings};
-use crate::domain::base_url::local_address;
+use crate::domain::network::local_address;
 use crate::http_client::{HttpClient, empty_body};
 
 /// How long the service may take to respond.

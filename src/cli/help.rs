@@ -4,12 +4,13 @@
 use std::io;
 use std::path::Path;
 
-use clap::{Command, CommandFactory};
+use clap::Command;
 use clap_complete::Shell;
 use clap_mangen::Man;
 use clap_mangen::roff::{Roff, roman};
 
-use super::{Cli, Failure, OrFail, eprint_line, print_bytes};
+use super::failure::{Failure, OrFail};
+use super::terminal::{eprint_line, print_bytes};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -26,10 +27,10 @@ const LONG_FOOTER: &str = "\
 A flag overrides the environment, which overrides porchlight.toml. To keep secrets out of the environment, set \
 PORCHLIGHT_DATABASE_URL_FILE, PORCHLIGHT_OPS_TOKEN_FILE or PORCHLIGHT_SMTP_URL_FILE to a file that holds the value.";
 
-/// Returns the argument definitions with help footers.
-pub(super) fn program() -> Command {
+/// Adds the footers of the help to the argument definitions.
+pub(super) fn program(definitions: Command) -> Command {
     // Every command accepts every setting. Short help shows only `--config`.
-    with_footers(Cli::command().mut_args(|argument| {
+    with_footers(definitions.mut_args(|argument| {
         let is_setting = argument.is_global_set() && argument.get_id() != "config";
         argument.hide_short_help(is_setting)
     }))
@@ -40,19 +41,19 @@ fn with_footers(command: Command) -> Command {
 }
 
 /// `porchlight completions`
-pub(super) fn print_completions(shell: Shell) {
-    let (mut program, mut script) = (program(), Vec::new());
+pub(super) fn print_completions(definitions: Command, shell: Shell) {
+    let (mut program, mut script) = (program(definitions), Vec::new());
     clap_complete::generate(shell, &mut program, "porchlight", &mut script);
     print_bytes(&script);
 }
 
 /// `porchlight man`
-pub(super) fn print_or_write_manual(folder: Option<&Path>) -> Result<(), Failure> {
+pub(super) fn print_or_write_manual(definitions: Command, folder: Option<&Path>) -> Result<(), Failure> {
     let Some(folder) = folder else {
-        print_bytes(page(program())?.1.as_bytes());
+        print_bytes(page(program(definitions))?.1.as_bytes());
         return Ok(());
     };
-    let mut program = program().disable_help_subcommand(true);
+    let mut program = program(definitions).disable_help_subcommand(true);
     program.build();
     std::fs::create_dir_all(folder)
         .and_then(|()| write_all(&program, folder))

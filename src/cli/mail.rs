@@ -7,10 +7,10 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use tempfile::NamedTempFile;
 
-use super::terminal::print_record;
-use super::{Failure, OrFail, eprint_line, print_line};
+use super::failure::{Failure, OrFail};
+use super::terminal::{eprint_line, print_line, print_record};
 use crate::config::{InvalidSettings, Settings};
-use crate::domain::dkim::{DkimRecord, DkimSelector, KeyKind};
+use crate::domain::mail::{DkimRecord, DkimSelector, KeyKind};
 use crate::mail::{DkimKey, generate_dkim_key};
 
 #[derive(Debug, Subcommand)]

@@ -9,7 +9,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::runtime::Builder;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{Failure, LOG_FLUSH_TIMEOUT, eprint_line};
+use super::failure::Failure;
+use super::terminal::eprint_line;
 use crate::clock::Clock;
 use crate::config::{LogFormat, Settings};
 use crate::logging;
@@ -72,7 +73,7 @@ async fn serve(settings: Settings, watch: bool, log_format: LogFormat) -> Result
 /// Ends the process without closing the database, because SQLite would sync it then.
 fn end_at_once(failure: &ServeFailure) -> ! {
     eprint_line(&failure.to_string());
-    logging::flush(LOG_FLUSH_TIMEOUT);
+    logging::flush();
     std::process::exit(1)
 }
 

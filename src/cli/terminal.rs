@@ -12,8 +12,8 @@ use indicatif::ProgressStyle;
 use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::Failure;
-use crate::domain::display_text::is_control_or_bidi;
+use super::failure::Failure;
+use crate::domain::text::is_control_or_bidi;
 use crate::logging;
 
 /// The first error of a write to standard output. Nothing is written after it; the command itself continues.

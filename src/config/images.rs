@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 
 use url::Url;
 
-use super::InvalidSettings;
-use super::Secret;
-use super::text::Texts;
-use crate::domain::base_url::BaseUrl;
+use super::secret::Secret;
+use super::text::{InvalidSettings, Texts};
+use crate::domain::network::BaseUrl;
 
 const NAME: &str = "releases_url";
 

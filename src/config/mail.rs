@@ -2,12 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::InvalidSettings;
-use super::text::{Texts, both, missing};
-use crate::domain::bounce::BounceAddress;
-use crate::domain::dkim::DkimSelector;
-use crate::domain::mailbox::Mailbox;
-use crate::domain::relay::Relay;
+use super::text::{InvalidSettings, Texts, both, missing};
+use crate::domain::letters::BounceAddress;
+use crate::domain::mail::{DkimSelector, Mailbox, Relay};
 
 /// Settings for sending mail. The first three are required together.
 #[derive(Clone, Debug)]

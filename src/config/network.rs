@@ -2,10 +2,10 @@
 
 use std::net::SocketAddr;
 
-use super::text::{Texts, both};
-use super::{InvalidSettings, Secret};
-use crate::domain::client::{TrustedProxies, parse_header_name, parse_networks};
+use super::secret::Secret;
+use super::text::{InvalidSettings, Texts, both};
 use crate::domain::limits::MIN_OPS_TOKEN_CHARS;
+use crate::domain::network::{TrustedProxies, parse_header_name, parse_networks};
 
 /// A second, private HTTP listener for the dashboard, metrics and health.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -4,13 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::InvalidSettings;
 use super::raw::{RawSettings, named, names};
-use super::secret::secret_file_variable;
-use super::text::switch_text;
-
-/// Settings that may contain a secret. `PORCHLIGHT_X_FILE` may name a file that contains the value.
-const SECRETS: [&str; 3] = ["database_url", "ops_token", "smtp_url"];
+use super::secret::{SECRETS, secret_file_variable};
+use super::text::{InvalidSettings, switch_text};
 
 /// The first of these that exists is read if no other is given. The second one belongs to the Debian package.
 const DEFAULT_FILES: [&str; 2] = ["porchlight.toml", "/etc/porchlight/porchlight.toml"];
@@ -92,11 +88,6 @@ impl ResolvedSetting {
         }
         Ok(settings)
     }
-}
-
-/// Whether a setting may contain a secret.
-pub fn is_secret(name: &str) -> bool {
-    SECRETS.contains(&name)
 }
 
 fn read_file(path: &Path) -> Result<Vec<(String, String)>, InvalidSettings> {

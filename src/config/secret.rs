@@ -1,19 +1,13 @@
-//! Secrets: texts that `Debug` does not show, settings without their secret part, and warnings about places where other users
-//! can read one.
+//! Secrets: texts that `Debug` does not show, and settings without their secret part.
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::fs;
-use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
 
 use url::Url;
 
-use super::resolve::{Origin, ResolvedSetting, is_secret};
-use crate::domain::host_name::HostList;
+use crate::domain::network::HostList;
 
-/// Settings whose value is the path of a file with a private key.
-const KEY_FILES: [&str; 2] = ["dkim_key", "tls_key"];
+/// Settings that may contain a secret. `PORCHLIGHT_X_FILE` may name a file that contains the value.
+pub(super) const SECRETS: [&str; 3] = ["database_url", "ops_token", "smtp_url"];
 
 const NOT_SHOWN: &str = "(not shown)";
 /// Stands for a password in a URL.
@@ -40,6 +34,11 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// Whether a setting may contain a secret.
+pub fn is_secret(name: &str) -> bool {
+    SECRETS.contains(&name)
+}
+
 /// Returns the value of a setting without its secret part: passwords in URLs are replaced, and tokens are
 /// hidden completely.
 pub fn redacted(name: &str, value: &str) -> String {
@@ -59,7 +58,7 @@ pub fn redacted(name: &str, value: &str) -> String {
 }
 
 /// Whether the value of this setting is or has a part that [`redacted`] hides.
-fn contains_secret(name: &str, value: &str) -> bool {
+pub(super) fn contains_secret(name: &str, value: &str) -> bool {
     let shown = redacted(name, value);
     shown == NOT_SHOWN || shown.contains(HIDDEN)
 }
@@ -84,41 +83,9 @@ fn without_password(url: &str) -> Option<String> {
     Some(url.to_string())
 }
 
-/// Returns a warning for each secret that other users of this machine can read.
-pub(super) fn exposed_secrets(settings: &BTreeMap<String, ResolvedSetting>) -> Vec<String> {
-    settings.iter().filter_map(|(name, setting)| exposure(name, setting)).collect()
-}
-
-fn exposure(name: &str, ResolvedSetting { value, origin }: &ResolvedSetting) -> Option<String> {
-    let file = match origin {
-        _ if KEY_FILES.contains(&name) => Path::new(value),
-        _ if !contains_secret(name, value) => return None,
-        Origin::Flag(flag) => {
-            return Some(format!(
-                "`{flag}` contains a secret, and `ps` shows it to every user of this machine. Put it in a file, and set \
-                 {} to the path of that file.",
-                secret_file_variable(name)
-            ));
-        }
-        Origin::File(path) | Origin::SecretFile { path, .. } => path,
-        Origin::Variable(_) => return None,
-    };
-    let warning = "Every user of this machine can read the secret";
-    is_readable_by_others(file).then(|| format!("{warning} `{name}` in {0}. Run `chmod o= {0}`.", file.display()))
-}
-
 /// The variable that names a file with the value of this setting.
 pub(super) fn secret_file_variable(name: &str) -> String {
     format!("PORCHLIGHT_{}_FILE", name.to_uppercase())
-}
-
-/// Whether users other than the owner and the group can read the file, and may enter all folders above it.
-fn is_readable_by_others(path: &Path) -> bool {
-    const READ: u32 = 0o004;
-    const ENTER: u32 = 0o001;
-    let allows = |path: &Path, bit: u32| fs::metadata(path).is_ok_and(|file| file.permissions().mode() & bit != 0);
-    fs::canonicalize(path)
-        .is_ok_and(|path| allows(&path, READ) && path.ancestors().skip(1).all(|folder| allows(folder, ENTER)))
 }
 
 #[cfg(test)]

@@ -4,7 +4,21 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
 
-use super::InvalidSettings;
+/// A sentence that names the invalid setting or flag, and the reason.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct InvalidSettings(pub(super) String);
+
+impl InvalidSettings {
+    pub fn new(setting: &str, reason: impl fmt::Display) -> Self {
+        Self(format!("The setting `{setting}` cannot be used: {reason}."))
+    }
+
+    /// The error of a flag that is not a setting.
+    pub fn flag(flag: &str, reason: impl fmt::Display) -> Self {
+        Self(format!("The value of `{flag}` is invalid: {reason}."))
+    }
+}
 
 /// The texts of the settings that are set and were not parsed yet.
 pub(super) struct Texts(BTreeMap<String, String>);

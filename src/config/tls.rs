@@ -3,11 +3,9 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use super::InvalidSettings;
-use super::text::{Texts, both, missing, parse_addresses, parse_list};
-use crate::domain::base_url::{BaseUrl, parse_web_url};
-use crate::domain::email::EmailAddress;
-use crate::domain::host_name::HostName;
+use super::text::{InvalidSettings, Texts, both, missing, parse_addresses, parse_list};
+use crate::domain::mail::EmailAddress;
+use crate::domain::network::{BaseUrl, HostName, parse_web_url};
 
 /// Without it, the service speaks plain HTTP, and a proxy speaks https.
 #[derive(Clone, Debug)]

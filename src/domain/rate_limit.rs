@@ -4,7 +4,7 @@
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use super::time::Timestamp;
+use crate::domain::time::Timestamp;
 
 /// A bucket holds `burst` tokens and gains one every `interval`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use tracing::Level;
 use tracing::field::{Field, Visit};
 
 use crate::config::LogFormat;
-use crate::domain::display_text::{is_control_or_bidi, is_line_break};
+use crate::domain::text::{is_control_or_bidi, is_line_break};
 use crate::domain::time::Timestamp;
 
 /// The name that `tracing` gives to the message of an event.

@@ -17,10 +17,13 @@ use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
-use self::line::Line;
-use self::queue::LineQueue;
 use crate::clock::Clock;
 use crate::config::LogFormat;
+use line::Line;
+use queue::LineQueue;
+
+/// How long the end of the process waits for the reader of the log.
+const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 
 static LOG: OnceLock<Log> = OnceLock::new();
 
@@ -64,10 +67,10 @@ pub fn report(sentence: &str) -> bool {
     true
 }
 
-/// Waits until everything is written, but not longer than `timeout`.
-pub fn flush(timeout: Duration) {
+/// Waits until everything is written, but not for long.
+pub fn flush() {
     if let Some(log) = LOG.get() {
-        log.queue.flush(timeout);
+        log.queue.flush(FLUSH_TIMEOUT);
     }
 }
 

@@ -10,11 +10,9 @@ use uuid::Uuid;
 
 use super::dkim::DkimSigner;
 use crate::config::{InvalidSettings, MailSettings};
-use crate::domain::bounce::{BounceAddress, BounceTag};
-use crate::domain::display_text::{is_control_or_bidi, is_line_break};
-use crate::domain::email::EmailAddress;
-use crate::domain::mailbox::Mailbox;
-use crate::domain::relay::Relay;
+use crate::domain::letters::{BounceAddress, BounceTag};
+use crate::domain::mail::{EmailAddress, Mailbox, Relay};
+use crate::domain::text::{is_control_or_bidi, is_line_break};
 use crate::domain::time::Timestamp;
 
 const LINE_ENDING: &[u8] = b"\r\n";

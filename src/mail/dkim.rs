@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 
 use super::dkim_key::DkimKey;
 use crate::config::{DkimSettings, InvalidSettings};
-use crate::domain::dkim::{DkimRecord, DkimSelector};
+use crate::domain::mail::{DkimRecord, DkimSelector};
 use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
 

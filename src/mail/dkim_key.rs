@@ -20,8 +20,8 @@ use rustls::pki_types::PrivatePkcs8KeyDer;
 use rustls::pki_types::pem::PemObject as _;
 
 use crate::config::InvalidSettings;
-use crate::domain::dkim::{DkimRecord, KeyKind};
 use crate::domain::limits::DKIM_RSA_BITS;
+use crate::domain::mail::{DkimRecord, KeyKind};
 use crate::domain::sha256::Sha256;
 
 /// RFC 8410.

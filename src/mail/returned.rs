@@ -5,7 +5,7 @@
 
 use mail_parser::{Message, MessageParser, MimeHeaders as _};
 
-use crate::domain::bounce::{BounceTag, RecipientReport, StatusCode};
+use crate::domain::letters::{BounceTag, RecipientReport, StatusCode};
 
 /// The parts of a returned mail that matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

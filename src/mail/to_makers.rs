@@ -7,12 +7,9 @@ use std::fmt::Write;
 use uuid::Uuid;
 
 use super::compose::{Mail, MailAddress, MailParts, Mailer, single_line};
-use crate::domain::contact::{ReceivedMessage, reference};
-use crate::domain::display_text::is_line_break;
+use crate::domain::contact::{ReceivedMessage, Trouble, reference};
 use crate::domain::limits::{MAX_MAKER_MAIL_BYTES, MAX_MAKER_MAILS};
-use crate::domain::maker_mail::Trouble;
-use crate::domain::plural::quantity;
-use crate::domain::text::SenderName;
+use crate::domain::text::{SenderName, is_line_break, quantity};
 use crate::domain::time::Timestamp;
 
 impl Mailer {
@@ -53,7 +50,7 @@ impl Mailer {
 
 /// Returns the subject and the text of the mail that says what needs attention. `machine` noticed it.
 pub fn alert_texts(app: &str, site: &str, machine: &str, troubles: &[Trouble]) -> (String, String) {
-    let mut text = format!("On {site}, this needs a hand:\n");
+    let mut text = format!("On {site}, this needs attention:\n");
     for (number, Trouble { about, problem, to_do }) in (1..).zip(troubles) {
         let problem = single_line(problem);
         let _ = write!(text, "\n{number}. {about}\n\n{problem}\n\nWhat to do: {to_do}\n");
@@ -64,7 +61,7 @@ pub fn alert_texts(app: &str, site: &str, machine: &str, troubles: &[Trouble]) -
          and none once all is well.",
         single_line(machine)
     );
-    (format!("{}'s site needs a hand", single_line(app)), text)
+    (format!("{}'s site needs attention", single_line(app)), text)
 }
 
 fn summary_of_waiting(waiting: u64) -> String {
@@ -115,9 +112,7 @@ fn lines(text: &str) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::domain::contact::ContactMessage;
-    use crate::domain::email::EmailAddress;
-    use crate::domain::mailbox::Mailbox;
-    use crate::domain::relay::Relay;
+    use crate::domain::mail::{EmailAddress, Mailbox, Relay};
     use crate::domain::text::MessageText;
     use proptest::prelude::*;
 

@@ -189,7 +189,7 @@ mod tests {
 
     const KIB: u64 = MIN_READ_BYTES_PER_SECOND;
 
-    /// Lets a client take so many bytes at each interval, until it is given up on or an hour has passed.
+    /// Lets a client take `bytes` at each interval, until it is given up on or an hour has passed.
     async fn given_up_after(watch: &mut Watch, bytes: u64, interval: u64) -> Option<(GivenUp, u64)> {
         let (state, start) = (Arc::clone(&watch.state), Instant::now());
         let taking = async {

@@ -5,95 +5,21 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::response::Response;
-use futures_util::StreamExt;
-use futures_util::future::Either;
-use futures_util::stream::FuturesUnordered;
-use http::Request;
-use hyper::body::Incoming;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::client_stream::{ClientStream, limit_unsent_bytes};
 use super::connection_watch::{MAX_SILENCE, Watch};
-use super::{http1, http2};
-use crate::domain::client::Peer;
-use crate::web::ops::{self, OpsAuth};
-use crate::web::{self, App, ClientSlot, Router};
+use super::context::ConnectionContext;
+use super::http1;
+use super::http2;
+use crate::domain::network::Peer;
 
-/// How long after the stop signal a connection without a request may still send its first one.
-pub(super) const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 /// Most connections that wait in the kernel's backlog. The kernel may allow fewer (`net.core.somaxconn`).
 const MAX_BACKLOG: u32 = 4096;
 /// Pause after `accept` failed, for example because the process is out of file descriptors.
 const ACCEPT_RETRY_DELAY: Duration = Duration::from_millis(20);
-
-/// What every connection task needs. Cheap to clone.
-#[derive(Clone)]
-pub(super) struct ConnectionContext {
-    pub listener: Listener,
-    /// `None`: plain HTTP.
-    pub tls: Option<TlsAcceptor>,
-    /// Cancelled when the service stops: responses in progress are still sent.
-    pub stop: CancellationToken,
-    /// Cancelled when the time for that is up: connections are dropped.
-    pub abort: CancellationToken,
-    pub tasks: TaskTracker,
-}
-
-impl ConnectionContext {
-    /// Completes when the service stops.
-    ///
-    /// A connection polls this whenever something wakes it. The token takes locks then that all connections share, so it is
-    /// polled only if it was the token that woke the task.
-    pub(super) async fn stopped(&self) {
-        FuturesUnordered::from_iter([self.stop.cancelled()]).next().await;
-    }
-}
-
-/// Which listener accepted the connection, and what handles its requests.
-#[derive(Clone)]
-pub(super) enum Listener {
-    Public(App, Router),
-    /// Plain HTTP that redirects to https.
-    Redirect(App),
-    Ops(App, OpsAuth),
-}
-
-impl Listener {
-    pub(super) const fn app(&self) -> &App {
-        match self {
-            Self::Public(app, _) | Self::Redirect(app) | Self::Ops(app, _) => app,
-        }
-    }
-
-    /// Returns `None` if the peer has as many connections as it may have.
-    fn open_connection(&self, peer: Peer) -> Option<ClientSlot> {
-        match self {
-            Self::Public(app, _) | Self::Redirect(app) => app.limits.open_connection(peer),
-            Self::Ops(app, _) => app.limits.open_ops_connection(peer),
-        }
-    }
-
-    /// Every connection has room for the future that is returned, also one that never sends a request.
-    pub(super) fn handle(
-        &self,
-        peer: Peer,
-        request: Request<Incoming>,
-    ) -> impl Future<Output = Response> + Send + use<> {
-        match self {
-            Self::Public(app, router) => Either::Left(web::handle(app, router, peer, request)),
-            Self::Redirect(app) => Either::Right(Either::Left(Box::pin(web::redirect_to_https(app.clone(), request)))),
-            Self::Ops(app, auth) => {
-                Either::Right(Either::Right(Box::pin(ops::handle(app.clone(), auth.clone(), request.map(Body::new)))))
-            }
-        }
-    }
-}
 
 /// Listens on an address. The backlog is larger than that of [`TcpListener::bind`], which is full after 128 connections and
 /// delays a burst. With `only_v6`, an IPv6 address leaves IPv4 on the same port to another listener.

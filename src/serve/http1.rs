@@ -14,9 +14,9 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::connection_watch::{MAX_SILENCE, Watch};
-use super::connections::{ConnectionContext, FIRST_REQUEST_TIMEOUT};
-use crate::domain::client::Peer;
+use super::context::{ConnectionContext, FIRST_REQUEST_TIMEOUT};
 use crate::domain::limits;
+use crate::domain::network::Peer;
 
 /// How long after the stop signal a connection that had requests may send another one.
 const LAST_REQUEST_TIMEOUT: Duration = Duration::from_secs(1);

@@ -17,9 +17,9 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::connection_watch::{GivenUp, MAX_SILENCE, Watch};
-use super::connections::{ConnectionContext, FIRST_REQUEST_TIMEOUT};
-use crate::domain::client::Peer;
+use super::context::{ConnectionContext, FIRST_REQUEST_TIMEOUT};
 use crate::domain::limits;
+use crate::domain::network::Peer;
 use crate::web;
 
 /// Streams that a client opened and reset, and errors of streams, before the connection is closed.

@@ -10,11 +10,11 @@ use listenfd::ListenFd;
 use rustix::process::{Resource, getrlimit};
 use tokio::net::TcpListener;
 
-use super::ServeFailure;
 use super::connections;
+use super::failure::ServeFailure;
 use crate::config::{OpsListen, Settings, notify_socket, socket_names};
 use crate::domain::limits::{MAX_CONNECTIONS, MAX_OPS_CONNECTIONS};
-use crate::domain::plural::quantity;
+use crate::domain::text::quantity;
 
 /// The listeners for visitors.
 pub(super) struct Listeners {

@@ -8,12 +8,13 @@ use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::background;
+use super::failure::ServeFailure;
 use super::supervisor::Supervisor;
-use super::{ServeFailure, background};
 use crate::actions::{Alerts, ConfirmationTexts, OutboxSender, SendStep};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
-use crate::domain::base_url::BaseUrl;
+use crate::domain::network::BaseUrl;
 use crate::domain::time::Timestamp;
 use crate::mail::{MailAddress, Mailer};
 use crate::site::{Content, MailTemplates};

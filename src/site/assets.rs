@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Content, SiteFailure};
+use super::content::{Content, SiteFailure};
 use crate::domain::sha256::Sha256;
 
 #[derive(Clone, Debug)]

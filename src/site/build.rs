@@ -6,12 +6,13 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::assets::Assets;
+use super::content::{Content, SiteFailure};
+use super::facts::{Policies, SiteFacts};
 use super::markdown::Document;
-use super::page::PageSource;
+use super::page::{Form, Page, PageName, PageSource, Skill};
 use super::templates::Templates;
-use super::{Content, Form, Page, PageName, Policies, SiteFacts, SiteFailure};
-use crate::domain::base_url::BaseUrl;
-use crate::domain::display_text::capitalised;
+use crate::domain::network::BaseUrl;
+use crate::domain::text::capitalised;
 
 const APPCAST: &str = "appcast.xml";
 
@@ -40,15 +41,6 @@ pub struct Site {
     pub never_again: Page,
     pages: [Page; 6],
     templates: Templates,
-}
-
-/// The skill file, from which agents learn to use the site.
-#[derive(Clone, Debug)]
-pub struct Skill {
-    pub name: String,
-    pub description: String,
-    /// The whole file.
-    pub text: String,
 }
 
 impl Site {

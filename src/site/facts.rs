@@ -3,9 +3,9 @@
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Value, json};
 
-use super::{Content, SiteFailure};
+use super::content::{Content, SiteFailure};
 use crate::config::Settings;
-use crate::domain::base_url::parse_web_url;
+use crate::domain::network::parse_web_url;
 
 const FILE: &str = "site.toml";
 

@@ -6,12 +6,13 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::assets::Assets;
+use super::content::{Content, SiteFailure};
+use super::facts::SiteFacts;
 use super::markdown::{Document, markdown_to_html};
 use super::templates::Templates;
-use super::{Content, SiteFacts, SiteFailure};
-use crate::domain::base_url::BaseUrl;
-use crate::domain::letter::Letter;
+use crate::domain::letters::Letter;
 use crate::domain::limits::CONFIRMATION_PERIOD;
+use crate::domain::network::BaseUrl;
 
 #[derive(Debug)]
 pub struct MailTemplates {

@@ -13,10 +13,10 @@ mod starter;
 mod templates;
 
 pub use assets::{Asset, Assets};
-pub use build::{Site, Skill};
+pub use build::Site;
 pub use content::{Content, SiteFailure};
 pub use facts::{AppleSignature, Policies, SiteFacts};
 pub use mail_templates::{MailRecipient, MailTemplates, RenderedMail};
 pub use markdown::{markdown_to_html, nest_markdown};
-pub use page::{Form, FormErrors, FormValues, Page, PageName};
+pub use page::{Form, FormErrors, FormValues, Page, PageName, Skill};
 pub use starter::{AppName, starter_texts, write_starter};

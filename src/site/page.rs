@@ -3,9 +3,9 @@
 use serde::Serialize;
 use serde_json::Value;
 
+use super::content::{Content, SiteFailure};
 use super::templates::Templates;
-use super::{Content, SiteFailure, Skill};
-use crate::domain::front_matter::FrontMatter;
+use crate::domain::text::FrontMatter;
 
 /// The pages that every site has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -128,6 +128,15 @@ impl PageSource {
             file,
         })
     }
+}
+
+/// The skill file, from which agents learn to use the site.
+#[derive(Clone, Debug)]
+pub struct Skill {
+    pub name: String,
+    pub description: String,
+    /// The whole file.
+    pub text: String,
 }
 
 impl Skill {

@@ -7,10 +7,10 @@ use std::path::Path;
 
 use rust_embed::RustEmbed;
 
-use super::SiteFacts;
-use crate::domain::Invalid;
-use crate::domain::calendar::Day;
-use crate::domain::disk_image::file_stem;
+use super::facts::SiteFacts;
+use crate::domain::parse::Invalid;
+use crate::domain::releases::file_stem;
+use crate::domain::time::Day;
 
 /// Pages read facts from `site.toml`, so only a few files contain placeholders: `%NAME%` and `%MAKER%` (strings in
 /// TOML), `%TITLE%` (the name in XML), `%LETTER%`, `%SLUG%` and `%DATE%`.
@@ -125,7 +125,7 @@ fn in_xml(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::site::Content;
+    use crate::site::content::Content;
 
     #[test]
     fn the_facts_of_any_app_can_be_read() {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::assets::{Asset, Assets};
-use super::{Content, SiteFailure};
+use super::content::{Content, SiteFailure};
 
 const FOLDER: &str = "templates/";
 

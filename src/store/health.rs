@@ -1,7 +1,6 @@
 //! Checks the state of the database without changing its contents.
 
-use super::connect::check_durability;
-use super::{MigrationState, Store, StoreFailure};
+use super::connection::{MigrationState, Store, StoreFailure, check_durability};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Health {
@@ -46,7 +45,7 @@ impl Store {
     }
 
     /// Runs a transaction that inserts what the writer inserts, and changes nothing.
-    pub(super) async fn probe_write(&self) -> Result<(), StoreFailure> {
+    pub(in crate::store) async fn probe_write(&self) -> Result<(), StoreFailure> {
         let mut tx = self.begin().await?;
         tx.run("SAVEPOINT probe", &[]).await?;
         for statement in INSERT_PROBE_ROWS {

@@ -3,71 +3,36 @@
 //! Knows nothing of HTTP or mail. The store enforces a rule only where that needs SQL; the action's doc comment says
 //! which.
 
-mod acme;
-mod backup_file;
-mod batch_statement;
-mod bounces;
-mod confirmations;
-mod connect;
-mod copy_database;
-mod counts;
-mod database;
-mod erasure;
-mod failure;
+mod backup;
+mod certificate;
+mod connection;
+mod contact;
 mod health;
-mod hosts;
-mod import;
-mod inbox;
-mod letter_claims;
 mod letters;
-mod maker_mails;
-mod messages;
-mod migrations;
-mod open_existing;
 mod outbox;
 mod people;
-mod postgres_pool;
-mod postgres_tls;
 mod prune;
-mod purge;
-mod reads;
-mod recipients;
 mod releases;
-mod schema;
 mod signups;
-mod statement;
-mod statement_limit;
-mod steps;
-mod tables;
+mod statistics;
 mod tasks;
-mod timeouts;
-mod unsubscribe;
-mod value;
 mod writer;
 
-pub use acme::{CertificateKey, OrderClaim, StoredCertificate};
-pub use bounces::RecordedBounce;
-pub use confirmations::{ConfirmationLease, LeasedConfirmation, OptInCounts};
-pub(crate) use connect::make_private_folder;
-pub use connect::{MaintenanceFailure, Store};
-pub use copy_database::{CopyFailure, CopyOutcome, SourceWrites};
-pub use counts::DailyCount;
-pub use database::Database;
-pub use erasure::Erased;
-pub use failure::StoreFailure;
+pub use backup::{CopyFailure, CopyOutcome, SourceWrites, TableSummary};
+pub use certificate::{CertificateKey, OrderClaim, StoredCertificate};
+pub(crate) use connection::make_private_folder;
+pub use connection::{Database, MaintenanceFailure, MigrationState, PostgresTls, Store, StoreFailure};
+pub use contact::{DeliveryState, DueMessage, InboxEntry, InboxFilter, MessageLease};
 pub use health::Health;
-pub use import::ImportedPerson;
-pub use inbox::{DeliveryState, InboxEntry, InboxFilter};
-pub use letter_claims::{ClaimedRecipient, LetterClaim, LetterOutcome};
-pub use letters::StartedLetter;
-pub use outbox::{Backlog, DeliveryFailure, DueMessage, LeasedAlert, MailKind, MessageLease};
-pub use people::{BounceRecord, ConsentRecord, EventRecord, LetterRecord, PersonRecord};
-pub use postgres_tls::PostgresTls;
-pub use purge::{MatchingSignups, Purged, SignupFilter};
-pub use recipients::RecipientsPage;
-pub use schema::MigrationState;
-pub use signups::{SignupKind, SignupRecord};
-pub use tables::TableSummary;
+pub use letters::{
+    ClaimedRecipient, ConfirmationLease, LeasedConfirmation, LetterClaim, LetterOutcome, OptInCounts, Recipient,
+    RecipientsPage, RecordedBounce, StartedLetter,
+};
+pub use outbox::{Backlog, DeliveryFailure, LeasedAlert, MailKind};
+pub use people::{
+    BounceRecord, ConsentRecord, Erased, EventRecord, ImportedPerson, LetterRecord, MatchingSignups, PersonRecord,
+    Purged, SignupFilter,
+};
+pub use statistics::DailyCount;
 pub use tasks::Task;
-pub use unsubscribe::Recipient;
 pub use writer::Writer;

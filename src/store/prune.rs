@@ -1,9 +1,7 @@
 //! Deletes what is kept for a limited time: hashes of old messages, hashes of the recipients of letters of earlier months,
 //! and messages that were forwarded long ago. Each transaction deletes a bounded number of rows.
 
-use super::statement::values;
-use super::steps::Steps;
-use super::{Store, StoreFailure};
+use super::connection::{Steps, Store, StoreFailure, values};
 use crate::domain::limits;
 use crate::domain::time::Timestamp;
 

@@ -1,13 +1,10 @@
 //! The table of releases. Every change also changes their revision, which all instances read.
 
-use super::statement::{Value, from_row_struct, values};
-use super::{Store, StoreFailure};
-use crate::domain::base_url::parse_web_url;
-use crate::domain::disk_image::ImageName;
-use crate::domain::release::{Notes, Release, Releases, Signature};
+use super::connection::{Store, StoreFailure, Value, from_row_struct, values};
+use crate::domain::network::parse_web_url;
+use crate::domain::releases::{BuildNumber, ImageName, MacosVersion, Notes, Release, Releases, Signature, Version};
 use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
-use crate::domain::version::{BuildNumber, MacosVersion, Version};
 
 const SELECT_REVISION: &str = "SELECT number FROM revisions WHERE name = 'releases'";
 

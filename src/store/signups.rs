@@ -5,38 +5,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use uuid::Uuid;
-
-use super::batch_statement::BatchStatement;
-use super::counts::{counts_batch, sources_batch};
-use super::statement::{Transaction, Value};
-use super::writer::Record;
-use super::{Store, StoreFailure};
-use crate::domain::calendar::Day;
-use crate::domain::confirmation::OptInRequest;
-use crate::domain::consent::{self, Via};
-use crate::domain::counts::{CountedEvent, Counts, SourceCounts, counted_source};
-use crate::domain::email::EmailAddress;
-use crate::domain::signup::KnownBefore;
+use super::connection::{BatchStatement, Store, StoreFailure, Transaction, Value};
+use super::letters::{INSERT_CONSENTS, consent_row};
+use super::statistics::{counts_batch, sources_batch};
+use crate::domain::signups::{KnownBefore, OptInRequest, SignupKind, SignupRecord};
+use crate::domain::statistics::{CountedEvent, Counts, SourceCounts, counted_source};
 use crate::domain::text::Source;
-use crate::domain::time::Timestamp;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SignupKind {
-    Download { opt_in: OptInRequest },
-    Join,
-}
-
-/// One download or join.
-#[derive(Clone, Debug)]
-pub struct SignupRecord {
-    pub id: Uuid,
-    pub kind: SignupKind,
-    pub email: EmailAddress,
-    pub source: Option<Source>,
-    pub via: Via,
-    pub at: Timestamp,
-}
+use crate::domain::time::Day;
 
 /// On conflict, keeps the existing address as typed, first download, first join and opt-in. So `updates` turns the letter
 /// on and never off.
@@ -71,11 +46,6 @@ const INSERT_SIGNUPS: BatchStatement = BatchStatement::new(
     "INSERT INTO signups (id, address, kind, at, via, source) SELECT * FROM batch",
 );
 
-pub(super) const INSERT_CONSENTS: BatchStatement = BatchStatement::new(
-    "id text, address text, at bigint, via text, source text, wording bigint, from_program bigint",
-    "INSERT INTO consents (id, address, at, via, source, wording, from_program) SELECT * FROM batch",
-);
-
 /// The signups of one person in a batch, in their order, and the first of each kind.
 #[derive(Default)]
 struct PersonBatch<'a> {
@@ -96,16 +66,18 @@ struct StoredPerson {
     opt_in: Option<String>,
 }
 
-impl Record for SignupRecord {
-    type Output = KnownBefore;
-
-    async fn insert(store: &Store, signups: &[Self]) -> Result<Vec<KnownBefore>, StoreFailure> {
+impl Store {
+    /// Stores signups in one transaction, and returns for each what was known of the address before.
+    pub(in crate::store) async fn insert_signups(
+        &self,
+        signups: &[SignupRecord],
+    ) -> Result<Vec<KnownBefore>, StoreFailure> {
         let people = group_by_person(signups);
-        let mut tx = store.begin().await?;
+        let mut tx = self.begin().await?;
         let rows = people.iter().map(|(address, person)| person.row(address));
         let batches = match &tx {
             // No other transaction writes meanwhile, so nobody becomes known in between. New people return no row: the driver
-            // hands over each row by itself, and wakes the writer for it.
+            // hands over each row separately, and wakes the writer for it.
             Transaction::Sqlite(_) => {
                 let addresses = people.keys().map(|address| [Value::from(*address)]);
                 vec![SELECT_KNOWN_PEOPLE.of(addresses), UPSERT_PEOPLE.of(rows)]
@@ -134,8 +106,8 @@ impl Record for SignupRecord {
         let new_people = people.iter().filter(|(person, stored)| person.known_before(stored) == KnownBefore::default());
         let (counts, sources) = count_events(signups, new_people.filter_map(|(person, _)| person.first()), &opt_ins);
         tx.run_batches(vec![
-            INSERT_SIGNUPS.of(signups.iter().map(Self::row)),
-            INSERT_CONSENTS.of(opt_ins.iter().map(|signup| signup.consent_row())),
+            INSERT_SIGNUPS.of(signups.iter().map(signup_row)),
+            INSERT_CONSENTS.of(opt_ins.iter().map(|signup| consent_row(signup))),
             sources_batch(&sources),
             counts_batch(&counts),
         ])
@@ -145,35 +117,16 @@ impl Record for SignupRecord {
     }
 }
 
-impl SignupRecord {
-    /// Whether a mail has to be sent that asks for the confirmation.
-    pub(super) const fn awaits_confirmation(&self) -> bool {
-        matches!(self.kind, SignupKind::Download { opt_in: OptInRequest::Pending })
-    }
+fn signup_row(signup: &SignupRecord) -> [Value<'_>; 6] {
+    let source = signup.source.as_ref().map(Source::as_str);
+    let (kind, via) = (event(signup).as_str(), signup.via.as_str());
+    [signup.id.into(), signup.email.key().into(), kind.into(), signup.at.into(), via.into(), source.into()]
+}
 
-    /// Whether there is no stored id, or it is that of this signup.
-    fn is_first(&self, stored: Option<&String>) -> bool {
-        stored.is_none_or(|id| Uuid::parse_str(id) == Ok(self.id))
-    }
-
-    const fn event(&self) -> CountedEvent {
-        match self.kind {
-            SignupKind::Download { .. } => CountedEvent::Download,
-            SignupKind::Join => CountedEvent::Join,
-        }
-    }
-
-    fn row(&self) -> [Value<'_>; 6] {
-        let source = self.source.as_ref().map(Source::as_str);
-        let (kind, via) = (self.event().as_str(), self.via.as_str());
-        [self.id.into(), self.email.key().into(), kind.into(), self.at.into(), via.into(), source.into()]
-    }
-
-    pub(super) fn consent_row(&self) -> [Value<'_>; 7] {
-        let (source, via) = (self.source.as_ref().map(Source::as_str), self.via.as_str());
-        let (wording, from_program) = (consent::WORDING, self.via.is_program());
-        let (id, address, at) = (self.id, self.email.key(), self.at);
-        [id.into(), address.into(), at.into(), via.into(), source.into(), wording.into(), from_program.into()]
+const fn event(signup: &SignupRecord) -> CountedEvent {
+    match signup.kind {
+        SignupKind::Download { .. } => CountedEvent::Download,
+        SignupKind::Join => CountedEvent::Join,
     }
 }
 
@@ -243,7 +196,7 @@ fn count_events<'a>(
     new_people: impl Iterator<Item = &'a SignupRecord>,
     opt_ins: &[&'a SignupRecord],
 ) -> (Counts, SourceCounts<'a>) {
-    let signups = signups.iter().map(|signup| (signup.event(), signup));
+    let signups = signups.iter().map(|signup| (event(signup), signup));
     let new_people = new_people.map(|signup| (CountedEvent::NewPerson, signup));
     let opt_ins = opt_ins.iter().map(|signup| (CountedEvent::OptIn, *signup));
     let (mut counts, mut sources) = (Counts::default(), SourceCounts::default());

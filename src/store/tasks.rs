@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use super::statement::{Transaction, values};
-use super::{Store, StoreFailure};
+use super::connection::{Store, StoreFailure, Transaction, values};
+use crate::domain::parse::word_enum;
 use crate::domain::time::Timestamp;
-use crate::domain::word_enum;
 
 word_enum! {
     pub enum Task {
@@ -23,40 +22,40 @@ word_enum! {
 }
 
 /// A time that is far ahead was written with a wrong clock. One that is a little ahead was written by another instance.
-const TAKE_TURN: &str = "INSERT INTO tasks (name, at) VALUES ($1, $2) \
+const TRY_CLAIM: &str = "INSERT INTO tasks (name, at) VALUES ($1, $2) \
      ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE tasks.at <= $3 OR tasks.at > $4";
 
-const RETURN_TURN: &str = "DELETE FROM tasks WHERE name = $1 AND at = $2";
+const RELEASE_CLAIM: &str = "DELETE FROM tasks WHERE name = $1 AND at = $2";
 
 const RECORD: &str = "INSERT INTO tasks (name, at) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET at = excluded.at";
 
 const SELECT: &str = "SELECT at FROM tasks WHERE name = $1";
 
 impl Transaction {
-    /// As [`Store::take_turn`], in a transaction with what the task does.
-    pub(super) async fn take_turn(
+    /// As [`Store::try_claim`], in a transaction with what the task does.
+    pub(in crate::store) async fn try_claim(
         &mut self,
         task: Task,
         now: Timestamp,
         period: Duration,
     ) -> Result<bool, StoreFailure> {
         let values = values![task.as_str(), now, now.before(period), now.after(period)];
-        Ok(self.run(TAKE_TURN, values).await?.affected > 0)
+        Ok(self.run(TRY_CLAIM, values).await?.affected > 0)
     }
 }
 
 impl Store {
     /// Returns whether the task is due, and if so records that it begins now: for one `period`, no instance gets another turn.
-    pub async fn take_turn(&self, task: Task, now: Timestamp, period: Duration) -> Result<bool, StoreFailure> {
+    pub async fn try_claim(&self, task: Task, now: Timestamp, period: Duration) -> Result<bool, StoreFailure> {
         let mut tx = self.begin().await?;
-        let is_due = tx.take_turn(task, now, period).await?;
+        let is_due = tx.try_claim(task, now, period).await?;
         tx.commit().await?;
         Ok(is_due)
     }
 
     /// Makes a task due again whose turn was taken at this time, because it was not done.
-    pub async fn return_turn(&self, task: Task, taken: Timestamp) -> Result<(), StoreFailure> {
-        self.run(RETURN_TURN, values![task.as_str(), taken]).await.map(drop)
+    pub async fn release_claim(&self, task: Task, taken: Timestamp) -> Result<(), StoreFailure> {
+        self.run(RELEASE_CLAIM, values![task.as_str(), taken]).await.map(drop)
     }
 
     /// Records that a command did something.

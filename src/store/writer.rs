@@ -7,11 +7,12 @@
 
 mod batch;
 mod pace;
+mod queue;
+mod state;
 mod task;
 
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use prometheus_client::metrics::histogram::Histogram;
 use tokio::runtime::Builder;
@@ -20,11 +21,11 @@ use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
-use self::pace::Pace;
-use super::timeouts::{MAX_EXPECTED_WAIT, WRITE_TIMEOUT};
-use super::{Database, SignupRecord, Store, StoreFailure};
+use super::connection::{Database, MAX_EXPECTED_WAIT, Store, StoreFailure, WRITE_TIMEOUT};
 use crate::domain::contact::ReceivedMessage;
-use crate::domain::signup::KnownBefore;
+use crate::domain::signups::{KnownBefore, SignupRecord};
+use queue::{Job, QueuedWrite, Record};
+use state::WriterState;
 
 /// Most queued writes, whatever the expected wait.
 const QUEUE_CAPACITY: usize = 16 * 1024;
@@ -34,73 +35,6 @@ const QUEUE_CAPACITY: usize = 16 * 1024;
 pub struct Writer {
     queue: mpsc::Sender<Job>,
     state: Arc<WriterState>,
-}
-
-/// What the task shares with its handles.
-#[derive(Debug)]
-struct WriterState {
-    /// Writes that are queued or being written.
-    waiting: AtomicUsize,
-    /// Writes that were refused because too many were queued.
-    refused: AtomicU64,
-    pace: Mutex<Pace>,
-    batch_sizes: Histogram,
-    last_error: Mutex<Option<StoreFailure>>,
-    new_mail: Arc<Notify>,
-}
-
-#[derive(Debug)]
-enum Job {
-    Signup(QueuedWrite<SignupRecord>),
-    Message(QueuedWrite<ReceivedMessage>),
-}
-
-/// A write and the channel for its result.
-#[derive(Debug)]
-struct QueuedWrite<R: Record> {
-    record: R,
-    reply: Reply<R>,
-    /// When the caller stops waiting.
-    deadline: Instant,
-}
-
-type Reply<R> = oneshot::Sender<Result<<R as Record>::Output, StoreFailure>>;
-
-/// A kind of write that can be stored in batches.
-pub(super) trait Record: Sized {
-    type Output: std::fmt::Debug + Send;
-
-    /// Stores the whole batch in one transaction and returns one output per record, in the same order.
-    fn insert(store: &Store, batch: &[Self]) -> impl Future<Output = Result<Vec<Self::Output>, StoreFailure>> + Send;
-}
-
-impl Default for WriterState {
-    fn default() -> Self {
-        Self {
-            waiting: AtomicUsize::default(),
-            refused: AtomicU64::default(),
-            pace: Mutex::default(),
-            batch_sizes: Histogram::new((0..=10).map(|power| f64::from(1 << power))),
-            last_error: Mutex::default(),
-            new_mail: Arc::default(),
-        }
-    }
-}
-
-impl WriterState {
-    /// Estimates how long a new write would wait.
-    fn expected_wait(&self) -> Duration {
-        self.pace().expected_duration(self.waiting.load(Ordering::Relaxed), Instant::now())
-    }
-
-    fn pace(&self) -> MutexGuard<'_, Pace> {
-        self.pace.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The error of the last attempt to write, or `None` if it succeeded.
-    fn last_error(&self) -> MutexGuard<'_, Option<StoreFailure>> {
-        self.last_error.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl Writer {
@@ -195,11 +129,13 @@ impl Writer {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use uuid::Uuid;
 
     use super::*;
     use crate::domain::contact::ContactMessage;
-    use crate::domain::email::EmailAddress;
+    use crate::domain::mail::EmailAddress;
     use crate::domain::text::MessageText;
     use crate::domain::time::Timestamp;
 

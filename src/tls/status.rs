@@ -7,7 +7,7 @@ use rustls::server::{ClientHello, ResolvesServerCert};
 use rustls::sign::CertifiedKey;
 use rustls::{Error, ServerConfig};
 
-use super::SiteCertificate;
+use super::certificate::SiteCertificate;
 use crate::domain::limits::CERTIFICATE_NOTICE;
 use crate::domain::time::Timestamp;
 

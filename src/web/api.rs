@@ -8,16 +8,16 @@ use serde_json::{Value, json};
 
 use super::app::App;
 use super::body::{self, BodyError};
-use super::endpoints::{DOWNLOAD, ENDPOINTS, parse_contact_message, parse_download_order, parse_waitlist_order};
+use super::endpoints::{DOWNLOAD, ENDPOINTS, parse_contact_message, parse_download_request, parse_waitlist_request};
 use super::fields::Fields;
 use super::initiator::Initiator;
 use super::problem::{ErrorCode, Problem};
 use super::refusal::ClientLimit;
 use super::response::json_response;
 use crate::actions::{StartedDownload, join_waitlist, send_contact, start_download};
-use crate::domain::base_url::BaseUrl;
-use crate::domain::consent::Via;
 use crate::domain::limits;
+use crate::domain::network::BaseUrl;
+use crate::domain::signups::Via;
 
 /// When `/api/waitlist` became deprecated: 15 November 2026, in the format of RFC 9745.
 const DEPRECATED_SINCE: HeaderValue = HeaderValue::from_static("@1794700800");
@@ -26,7 +26,7 @@ const DEPRECATED_SINCE: HeaderValue = HeaderValue::from_static("@1794700800");
 pub(crate) async fn download(State(app): State<App>, request: Request) -> Response {
     let via = via(&app, request.headers());
     respond(&app, ClientLimit::Signups, request, async |fields| {
-        let order = parse_download_order(fields, via)?;
+        let order = parse_download_request(fields, via)?;
         let StartedDownload { url, already } = start_download(&app.service, order).await?;
         Ok(json!({ "ok": true, "url": url, "already": already }))
     })
@@ -37,7 +37,7 @@ pub(crate) async fn download(State(app): State<App>, request: Request) -> Respon
 pub(crate) async fn waitlist(State(app): State<App>, request: Request) -> Response {
     let via = via(&app, request.headers());
     let mut response = respond(&app, ClientLimit::Signups, request, async |fields| {
-        let order = parse_waitlist_order(fields, via)?;
+        let order = parse_waitlist_request(fields, via)?;
         let already = join_waitlist(&app.service, order).await?;
         Ok(json!({ "ok": true, "already": already }))
     })

@@ -13,9 +13,8 @@ use super::metrics::Metrics;
 use super::refusal::Refusal;
 use crate::actions::Service;
 use crate::config::Settings;
-use crate::domain::base_url::BaseUrl;
-use crate::domain::host_name::HostName;
-use crate::domain::reads::Reading;
+use crate::domain::network::{BaseUrl, HostName};
+use crate::domain::statistics::Reading;
 use crate::site::{Content, Policies, SiteFailure};
 
 /// The shared state of all handlers.

@@ -2,15 +2,16 @@
 
 use std::collections::HashMap;
 
-use super::mcp::results::ToolResults;
-use super::mcp::server_info::ServerInfo;
-use super::releases::files::{Sample, release_files};
+use super::discovery;
+use super::reference;
 use super::served::Served;
-use super::{discovery, reference};
 use crate::actions::NewestImage;
-use crate::domain::base_url::BaseUrl;
-use crate::domain::release::Releases;
+use crate::domain::network::BaseUrl;
+use crate::domain::releases::Releases;
 use crate::site::{Content, PageName, Policies, Site, SiteFacts, SiteFailure};
+use crate::web::mcp::results::ToolResults;
+use crate::web::mcp::server_info::ServerInfo;
+use crate::web::releases::files::{Sample, release_files};
 
 /// Where the download form of the home page leads.
 pub(crate) const DOWNLOAD_STARTED_PATH: &str = "/download/started";

@@ -8,10 +8,9 @@ use serde_json::{Value, json};
 use super::fields::Fields;
 use super::problem::{ErrorCode, Problem};
 use super::shape::{Field, FieldType, Shape};
-use crate::domain::consent::Via;
 use crate::domain::contact::ContactMessage;
 use crate::domain::limits;
-use crate::domain::signup::{DownloadOrder, WaitlistOrder};
+use crate::domain::signups::{DownloadRequest, Via, WaitlistRequest};
 use crate::domain::text::{SenderName, Source};
 use crate::site::Policies;
 
@@ -106,11 +105,11 @@ pub(crate) const DOWNLOAD: Endpoint = Endpoint {
 };
 
 /// Parses the request of the endpoint and of the site's form.
-pub(crate) fn parse_download_order(mut fields: Fields, via: Via) -> Result<DownloadOrder, Problem> {
+pub(crate) fn parse_download_request(mut fields: Fields, via: Via) -> Result<DownloadRequest, Problem> {
     let email = fields.email(&EMAIL);
     let updates = fields.flag(&UPDATES);
     let source = fields.text(&SOURCE, Source::parse);
-    let order = email.map(|email| DownloadOrder { email, updates, source, via });
+    let order = email.map(|email| DownloadRequest { email, updates, source, via });
     fields.finish(DOWNLOAD.request.fields, order)
 }
 
@@ -137,10 +136,10 @@ pub(crate) const WAITLIST: Endpoint = Endpoint {
 };
 
 /// Parses the request of the endpoint and of the MCP tool.
-pub(crate) fn parse_waitlist_order(mut fields: Fields, via: Via) -> Result<WaitlistOrder, Problem> {
+pub(crate) fn parse_waitlist_request(mut fields: Fields, via: Via) -> Result<WaitlistRequest, Problem> {
     let email = fields.email(&EMAIL);
     let source = fields.text(&SOURCE, Source::parse);
-    let order = email.map(|email| WaitlistOrder { email, source, via });
+    let order = email.map(|email| WaitlistRequest { email, source, via });
     fields.finish(WAITLIST.request.fields, order)
 }
 

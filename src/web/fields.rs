@@ -9,11 +9,9 @@ use serde_json::value::RawValue;
 use super::json::{self, Members, NotAnObject};
 use super::problem::{ErrorCode, FieldError, Problem};
 use super::shape::Field;
-use crate::domain::display_text::excerpt;
-use crate::domain::email::EmailAddress;
 use crate::domain::limits;
-use crate::domain::plural::quantity;
-use crate::domain::text::{InvalidMessage, MessageText, TooLong};
+use crate::domain::mail::EmailAddress;
+use crate::domain::text::{InvalidMessage, MessageText, TooLong, excerpt, quantity};
 
 /// A value as it was sent.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use url::form_urlencoded;
 use super::app::App;
 use super::body;
 use super::built_site::{CONTACT_SENT_PATH, DOWNLOAD_STARTED_PATH};
-use super::endpoints::{parse_contact_message, parse_download_order};
+use super::endpoints::{parse_contact_message, parse_download_request};
 use super::fields::Fields;
 use super::headers::PRIVATE;
 use super::initiator::Initiator;
@@ -19,8 +19,7 @@ use super::refusal::ClientLimit;
 use super::representation::HTML;
 use super::response::method_not_allowed;
 use crate::actions::{send_contact, start_download};
-use crate::domain::consent::Via;
-use crate::domain::signup::DownloadOrder;
+use crate::domain::signups::{DownloadRequest, Via};
 use crate::domain::text::Source;
 use crate::site::{Form, FormErrors, FormValues, PageName};
 
@@ -37,8 +36,8 @@ pub(crate) async fn download(State(app): State<App>, request: Request) -> Respon
         return see_other("/#download");
     }
     submit(&app, ClientLimit::Signups, request, PageName::Home, async |fields| {
-        let order = parse_download_order(fields, Via::Site)?;
-        start_download(&app.service, DownloadOrder { source: Source::parse(SOURCE).ok(), ..order }).await?;
+        let order = parse_download_request(fields, Via::Site)?;
+        start_download(&app.service, DownloadRequest { source: Source::parse(SOURCE).ok(), ..order }).await?;
         Ok(DOWNLOAD_STARTED_PATH)
     })
     .await

@@ -3,7 +3,7 @@
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
 use http::{HeaderMap, HeaderValue, Version};
 
-use crate::domain::base_url::BaseUrl;
+use crate::domain::network::BaseUrl;
 
 const SECURITY_HEADERS: [(HeaderName, HeaderValue); 6] = [
     (

@@ -3,8 +3,8 @@
 use http::HeaderMap;
 use http::header::{HeaderName, ORIGIN, USER_AGENT};
 
-use crate::domain::base_url::BaseUrl;
-use crate::domain::reader::Reader;
+use crate::domain::network::BaseUrl;
+use crate::domain::statistics::Reader;
 
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 

@@ -14,8 +14,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 use super::refusal::Refusal;
-use crate::domain::reader::Reader;
-use crate::domain::version::Version;
+use crate::domain::releases::Version;
+use crate::domain::statistics::Reader;
 
 /// The name of a label, and its value.
 type Label = (&'static str, &'static str);

@@ -14,15 +14,15 @@ use tokio::time::Instant;
 use tower_service::Service as _;
 
 use super::app::App;
+use super::headers;
 use super::log::{method_name, micros};
+use super::pages;
 use super::problem::{ErrorCode, Problem};
 use super::redirect::redirect_host;
 use super::response::{catch_panic, catch_panic_in, method_not_allowed};
 use super::routes::routes;
-use super::{headers, pages};
 use crate::config::test_panic;
-use crate::domain::base_url::BaseUrl;
-use crate::domain::client::Peer;
+use crate::domain::network::{BaseUrl, Peer};
 
 /// How the log and the metrics name paths that have no route. They never get a path as it was sent.
 const UNKNOWN_ROUTE: &str = "*";

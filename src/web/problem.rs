@@ -11,11 +11,10 @@ use serde::Serialize;
 
 use super::shape::{Field, FieldType, Shape};
 use crate::actions::Failure;
-use crate::domain::base_url::BaseUrl;
-use crate::domain::display_text::excerpt;
 use crate::domain::limits;
-use crate::domain::plural::quantity;
+use crate::domain::network::BaseUrl;
 use crate::domain::rate_limit::retry_after_seconds;
+use crate::domain::text::{excerpt, quantity};
 
 /// The stable codes of all errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

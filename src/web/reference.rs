@@ -2,19 +2,20 @@
 
 use serde_json::{Value, json};
 
-use super::endpoints::{API_VERSION, DOWNLOAD, Endpoint, endpoints, parse_download_order};
+use super::endpoints::{API_VERSION, DOWNLOAD, Endpoint, endpoints, parse_download_request};
 use super::fields::Fields;
-use super::mcp::server_info::VERSIONS;
-use super::mcp::tools::TOOLS;
 use super::problem::ErrorCode;
 use super::refusal::ClientLimit;
-use super::releases::files::{Sample, release_view};
 use crate::actions::NewestImage;
-use crate::domain::base_url::{BaseUrl, host_of};
-use crate::domain::consent::{self, Via};
 use crate::domain::limits;
-use crate::domain::release::Releases;
+use crate::domain::network::{BaseUrl, host_of};
+use crate::domain::releases::Releases;
+use crate::domain::signups::Via;
+use crate::domain::signups::consent;
 use crate::site::Policies;
+use crate::web::mcp::server_info::VERSIONS;
+use crate::web::mcp::tools::TOOLS;
+use crate::web::releases::files::{Sample, release_view};
 
 /// What every template of the site can use besides `site.toml`.
 pub(crate) fn build(
@@ -95,6 +96,6 @@ fn image_host(
 /// The response to a request with an invalid address, produced by the real parser.
 fn problem_example(base_url: &BaseUrl) -> String {
     let fields = Fields::parse_body(br#"{"email":"nobody"}"#);
-    let refused = fields.and_then(|fields| parse_download_order(fields, Via::Api)).err();
+    let refused = fields.and_then(|fields| parse_download_request(fields, Via::Api)).err();
     refused.map(|problem| problem.json(base_url, DOWNLOAD.path)).unwrap_or_default()
 }

@@ -11,8 +11,8 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::headers::add_security_headers;
 use super::negotiate::{self, Encoding};
-use crate::domain::reads::Reading;
 use crate::domain::sha256::Sha256;
+use crate::domain::statistics::Reading;
 
 /// One representation of a resource. Each content encoding is compressed when it is first requested,
 /// and kept: most are never requested, and startup need not wait for them.

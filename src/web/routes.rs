@@ -4,11 +4,16 @@
 
 use axum::routing::{MethodRouter, any, get};
 
+use super::api;
 use super::app::App;
 use super::endpoints::{CONTACT, DOWNLOAD, WAITLIST};
-use super::mcp::{self, server_info};
-use super::{api, forms, pages, releases, tokens};
+use super::forms;
+use super::mcp;
+use super::pages;
+use super::releases;
+use super::tokens;
 use crate::site::PageName;
+use crate::web::mcp::server_info;
 
 pub(super) fn routes() -> [(&'static str, MethodRouter<App>); 13] {
     [

@@ -10,8 +10,8 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use super::negotiate::{self, PageFormat};
 use super::representation::{HTML, MARKDOWN, Representation, UnencodedResponse};
 use super::response::method_not_allowed;
-use crate::domain::base_url::BaseUrl;
-use crate::domain::reads::Reading;
+use crate::domain::network::BaseUrl;
+use crate::domain::statistics::Reading;
 use crate::site::{Page, PageName};
 
 /// The prebuilt response of one path.

@@ -4,7 +4,9 @@
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
-use crate::domain::{email, limits, text};
+use crate::domain::limits;
+use crate::domain::mail::email;
+use crate::domain::text::TWO_VISIBLE_CHARACTERS;
 
 /// The schema of a JSON object. `Serialize` produces the form that the reference page uses.
 #[derive(Debug, Serialize)]
@@ -104,7 +106,7 @@ impl FieldType {
             Self::BoundedString(max) => json!({ "type": "string", "maxLength": max }),
             Self::ContactMessage => json!({
                 "type": "string", "minLength": limits::MIN_MESSAGE_CHARS, "maxLength": limits::MAX_MESSAGE_CHARS, "pattern": "\\S",
-                "allOf": [{ "pattern": text::TWO_VISIBLE_CHARACTERS }],
+                "allOf": [{ "pattern": TWO_VISIBLE_CHARACTERS }],
             }),
             Self::BoolDefaultFalse => json!({ "type": "boolean", "default": false }),
             Self::Bool => json!({ "type": "boolean" }),

@@ -18,8 +18,9 @@ use super::refusal::ClientLimit;
 use super::response::method_not_allowed;
 use super::served::Served;
 use crate::actions::{Failure, can_unsubscribe, confirm_opt_in, confirmation_link, decline_opt_in, unsubscribe};
-use crate::domain::confirmation::{CONFIRMATION_PATH, ConfirmationToken, LinkState};
-use crate::domain::unsubscribe::{UNSUBSCRIBE_PATH, UnsubscribeKind, UnsubscribeToken};
+use crate::domain::letters::{
+    CONFIRMATION_PATH, ConfirmationToken, LinkState, UNSUBSCRIBE_PATH, UnsubscribeKind, UnsubscribeToken,
+};
 
 /// `GET` and `POST /unsubscribe/{token}`, also the one-click unsubscribe of mail clients (RFC 8058). Any body unsubscribes,
 /// because mail clients send their own. Only the page's checkbox also suppresses the address.

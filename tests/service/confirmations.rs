@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use porchlight::actions::{ConfirmationTexts, OutboxSender, SendStep};
 use porchlight::config::RawSettings;
-use porchlight::domain::base_url::BaseUrl;
 use porchlight::domain::limits::CONFIRMATION_PERIOD;
-use porchlight::domain::mailbox::Mailbox;
-use porchlight::domain::relay::Relay;
+use porchlight::domain::mail::{Mailbox, Relay};
+use porchlight::domain::network::BaseUrl;
 use porchlight::mail::{MailAddress, Mailer};
 use porchlight::site::{Content, MailTemplates};
 use porchlight::store::{Database as StoredIn, Store};

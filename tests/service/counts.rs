@@ -7,7 +7,7 @@ use futures_util::{StreamExt, stream};
 use porchlight::actions::Pruner;
 use porchlight::config::RawSettings;
 use porchlight::domain::contact::{ContactMessage, ReceivedMessage};
-use porchlight::domain::email::EmailAddress;
+use porchlight::domain::mail::EmailAddress;
 use porchlight::domain::text::MessageText;
 use porchlight::store::{Database as StoredIn, Store, Writer};
 use serde_json::json;

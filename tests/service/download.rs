@@ -1,7 +1,7 @@
 //! `POST /api/download`
 
 use porchlight::config::RawSettings;
-use porchlight::domain::consent::WORDING;
+use porchlight::domain::signups::WORDING;
 use serde_json::json;
 
 use crate::harness::{on_each_database, on_each_database_with};

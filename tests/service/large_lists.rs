@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use porchlight::config::RawSettings;
-use porchlight::domain::letter::Letter;
+use porchlight::domain::letters::Letter;
 use porchlight::store::{Database as StoredIn, Store};
 use serde_json::json;
 

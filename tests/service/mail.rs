@@ -18,8 +18,7 @@ use std::time::Duration;
 
 use porchlight::actions::{OutboxSender, SendStep};
 use porchlight::config::RawSettings;
-use porchlight::domain::mailbox::Mailbox;
-use porchlight::domain::relay::Relay;
+use porchlight::domain::mail::{Mailbox, Relay};
 use porchlight::mail::{MailAddress, Mailer, SendFailure};
 use porchlight::store::{Database as StoredIn, Store};
 use serde_json::{Value, json};

@@ -126,7 +126,7 @@ async fn nothing_of_a_reader_is_stored_but_its_count() {
 fn every_crawler_of_the_default_site_that_has_a_user_agent_is_known_by_name() {
     let facts: toml::Table = include_str!("../../content/site.toml").parse().expect("TOML");
     for crawler in facts["crawlers"].as_array().expect("a list").iter().filter_map(toml::Value::as_str) {
-        let reader = porchlight::domain::reader::Reader::of_user_agent(Some(&format!("{crawler}/1.0")), false);
+        let reader = porchlight::domain::statistics::Reader::of_user_agent(Some(&format!("{crawler}/1.0")), false);
         assert_eq!(reader.name() == crawler, !crawler.ends_with("-Extended"), "{crawler}");
     }
 }

@@ -1,12 +1,11 @@
-//! The mail that tells the makers what needs a hand.
+//! The mail that tells the makers what needs attention.
 
 use std::path::Path;
 use std::time::Duration;
 
 use porchlight::actions::{Alerts, ImageStore, NewestImage, OutboxSender, ReleaseCatalog, SendStep};
-use porchlight::domain::base_url::BaseUrl;
-use porchlight::domain::mailbox::Mailbox;
-use porchlight::domain::relay::Relay;
+use porchlight::domain::mail::{Mailbox, Relay};
+use porchlight::domain::network::BaseUrl;
 use porchlight::domain::time::Timestamp;
 use porchlight::mail::{MailAddress, Mailer};
 use porchlight::store::{Database as StoredIn, Store};
@@ -100,7 +99,7 @@ async fn on_each_database(test: impl AsyncFn(&Service, &mut MailServer)) {
 /// The mails that arrived since the last call, without contact messages.
 async fn alerts(server: &mut MailServer) -> Vec<ReceivedMail> {
     let mails = server.mails().await;
-    mails.into_iter().filter(|mail| mail.header("subject") == "Troupe's site needs a hand").collect()
+    mails.into_iter().filter(|mail| mail.header("subject") == "Troupe's site needs attention").collect()
 }
 
 fn back_up(service: &Service, folder: &str) {
@@ -149,7 +148,7 @@ async fn one_mail_a_day_lists_everything_that_needs_a_hand() {
 
         assert_eq!(one.step().await, 6);
         let mail = server.next_mail().await;
-        assert_eq!(mail.header("subject"), "Troupe's site needs a hand");
+        assert_eq!(mail.header("subject"), "Troupe's site needs attention");
         assert_eq!(mail.header("auto-submitted"), "auto-generated");
         assert_eq!((mail.to.as_slice(), mail.reply_to.len()), (["makers@troupe.example".to_owned()].as_slice(), 0));
         assert!(mail.text.contains("https://troupe.example") && mail.text.contains("web-1"), "{}", mail.text);

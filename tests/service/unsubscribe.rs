@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use porchlight::actions;
 use porchlight::config::RawSettings;
-use porchlight::domain::email::EmailAddress;
-use porchlight::domain::suppression::SuppressionReason;
-use porchlight::domain::unsubscribe::UNSUBSCRIBE_PATH;
+use porchlight::domain::letters::UNSUBSCRIBE_PATH;
+use porchlight::domain::mail::EmailAddress;
+use porchlight::domain::people::SuppressionReason;
 use porchlight::store::{Database as StoredIn, Store};
 use reqwest::Method;
 use serde_json::json;

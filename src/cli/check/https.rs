@@ -5,12 +5,11 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::{Finding, PROBE_TIMEOUT, failed, note, ok};
+use super::finding::{Finding, PROBE_TIMEOUT, failed, note, ok};
 use crate::actions::CertificateOrders;
-use crate::cli::base_url;
 use crate::clock::Clock;
 use crate::config::{CertificateSource, Settings};
-use crate::domain::base_url::BaseUrl;
+use crate::domain::network::BaseUrl;
 use crate::domain::time::Timestamp;
 use crate::probe::{Certificate, CertificateFailure};
 use crate::store::Store;
@@ -21,7 +20,7 @@ const RENEWAL_PERIOD: Duration = Duration::from_hours(21 * 24);
 
 /// Checks the certificate that the service itself serves. Returns `None` if it speaks plain HTTP.
 pub(super) async fn check_certificate(settings: &Settings, store: Option<&Store>, now: Timestamp) -> Option<Finding> {
-    let hosts = settings.host_names(&base_url(settings));
+    let hosts = settings.host_names(&settings.public_url());
     let (from, certificate) = match &settings.tls.as_ref()?.certificate {
         CertificateSource::Files(files) => match SiteCertificate::read(files, &hosts) {
             Ok(certificate) => (files.chain.display().to_string(), Arc::new(certificate)),

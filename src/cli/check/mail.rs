@@ -5,11 +5,10 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::{Finding, PROBE_TIMEOUT, failed, note, ok};
+use super::finding::{Finding, PROBE_TIMEOUT, failed, note, ok};
 use crate::actions::MAIL_STEP;
 use crate::config::{InvalidSettings, MailSettings, Settings};
-use crate::domain::dkim::{KeyKind, Published};
-use crate::domain::relay::Security;
+use crate::domain::mail::{KeyKind, Published, Security};
 use crate::mail::{DkimSigner, MailAddress, Mailer};
 use crate::probe::{DnsFailure, MxStatus, NameServers};
 

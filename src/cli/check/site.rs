@@ -1,10 +1,10 @@
 //! Checks what visitors get: the pages and the download.
 
-use super::{Finding, failed, note, ok};
+use super::finding::{Finding, failed, note, ok};
 use crate::actions::{ImageStore, NewestImage, ReleaseCatalog, image_problem};
 use crate::config::{InvalidSettings, Settings};
-use crate::domain::base_url::BaseUrl;
-use crate::domain::release::{Release, Releases};
+use crate::domain::network::BaseUrl;
+use crate::domain::releases::{Release, Releases};
 use crate::site::{Content, MailTemplates, Policies, SiteFacts, SiteFailure};
 use crate::store::Store;
 use crate::web;

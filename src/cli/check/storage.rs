@@ -4,12 +4,12 @@ use std::path::Path;
 
 use rustix::fs::{Access, access};
 
-use super::{Finding, failed, note, ok};
+use super::finding::{Finding, failed, note, ok};
 use crate::actions::{
     DiskSpace, FREE_UP_SPACE, ImageStore, LastBackup, MAKE_A_BACKUP, confirmations_in_words, nearest_folder,
 };
 use crate::config::{InvalidSettings, Settings};
-use crate::domain::plural::quantity;
+use crate::domain::text::quantity;
 use crate::domain::time::Timestamp;
 use crate::store::{Database, MailKind, MigrationState, OptInCounts, PostgresTls, Store, StoreFailure};
 

@@ -14,11 +14,11 @@ use tokio::time::Instant;
 use super::csv_row::{COLUMNS, Columns, NOT_UTF_8, to_cells};
 use super::list::{BATCH_SIZE, PeopleCursor};
 use crate::actions::import_people;
-use crate::cli::terminal::{exit_on_interrupt, progress_style};
-use crate::cli::{Failure, OrFail, eprint_line, print_bytes};
+use crate::cli::failure::{Failure, OrFail};
+use crate::cli::terminal::{eprint_line, exit_on_interrupt, print_bytes, progress_style};
 use crate::clock::Clock;
-use crate::domain::plural::{plural_form, quantity};
-use crate::domain::signup::Person;
+use crate::domain::people::Person;
+use crate::domain::text::{plural_form, quantity};
 use crate::domain::time::Timestamp;
 use crate::store::Store;
 

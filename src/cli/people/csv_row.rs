@@ -6,13 +6,11 @@
 
 use csv::StringRecord;
 
-use crate::domain::consent::{EXTERNAL_WORDING, OptIn, Via, WORDING};
-use crate::domain::email::EmailAddress;
 use crate::domain::limits::MAX_IMPORTED_DOWNLOADS;
-use crate::domain::plural::quantity;
-use crate::domain::signup::Person;
-use crate::domain::suppression::SuppressionReason;
-use crate::domain::text::Source;
+use crate::domain::mail::EmailAddress;
+use crate::domain::people::{Person, SuppressionReason};
+use crate::domain::signups::{EXTERNAL_WORDING, OptIn, Via, WORDING};
+use crate::domain::text::{Source, quantity};
 use crate::domain::time::Timestamp;
 
 pub(super) const COLUMNS: [&str; 14] = [

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
+use crate::cli::failure::{Failure, OrFail};
 use crate::cli::terminal::{ListPrinter, format_row, sanitize, terminal_width};
-use crate::cli::{Failure, OrFail};
-use crate::domain::email::EmailAddress;
-use crate::domain::plural::quantity;
-use crate::domain::signup::Person;
+use crate::domain::mail::EmailAddress;
+use crate::domain::people::Person;
+use crate::domain::text::quantity;
 use crate::store::Store;
 
 /// How many people are read or written at a time, which bounds memory and the length of a statement.

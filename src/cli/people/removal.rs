@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 
-use super::find_person;
-use crate::cli::terminal::exit_on_interrupt;
-use crate::cli::{Failure, OrFail, confirm, eprint_line};
+use super::show::find_person;
+use crate::cli::failure::{Failure, OrFail};
+use crate::cli::terminal::{confirm, eprint_line, exit_on_interrupt};
 use crate::clock::Clock;
-use crate::domain::email::EmailAddress;
-use crate::domain::plural::quantity;
+use crate::domain::mail::EmailAddress;
+use crate::domain::text::quantity;
 use crate::domain::time::Timestamp;
 use crate::store::{MatchingSignups, SignupFilter, Store};
 

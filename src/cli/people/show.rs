@@ -2,14 +2,35 @@
 
 use serde_json::{Value, json};
 
-use crate::cli::inbox::{contact_sender, message_json};
+use crate::cli::contact::{contact_sender, message_json};
+use crate::cli::failure::Failure;
 use crate::cli::terminal::{sanitize, sanitize_line};
-use crate::domain::base_url::BaseUrl;
 use crate::domain::contact::reference;
+use crate::domain::letters::UNSUBSCRIBE_PATH;
+use crate::domain::mail::EmailAddress;
+use crate::domain::network::BaseUrl;
 use crate::domain::text::Source;
 use crate::domain::time::Timestamp;
-use crate::domain::unsubscribe::UNSUBSCRIBE_PATH;
-use crate::store::{BounceRecord, ConsentRecord, EventRecord, PersonRecord};
+use crate::store::{BounceRecord, ConsentRecord, EventRecord, PersonRecord, Store};
+
+/// Returns everything stored about a person. A hash that only records this month's letter, or that the address was asked to
+/// confirm an opt-in, counts as nothing: it cannot be erased, and is deleted automatically.
+pub(super) async fn find_person(store: &Store, email: &EmailAddress) -> Result<PersonRecord, Failure> {
+    let record = store.person_record(email).await?;
+    let known = record.first_seen.is_some() || !record.messages.is_empty() || record.suppression.is_some();
+    if known {
+        return Ok(record);
+    }
+    let kept = match (record.months.is_empty(), record.asked_at.is_some()) {
+        (true, false) => "",
+        (false, false) => ", except a hash that records this month's letter",
+        (true, true) => ", except a hash that records that it was asked to confirm an opt-in",
+        (false, true) => {
+            ", except a hash that records this month's letter, and one that records that it was asked to confirm an opt-in"
+        }
+    };
+    Err(Failure::new(format!("Nothing is stored about {}{kept}.", email.as_typed())))
+}
 
 fn receives_letter(person: &PersonRecord) -> bool {
     person.suppression.is_none() && person.consents.iter().any(|consent| consent.is_current)

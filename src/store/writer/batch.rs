@@ -2,9 +2,8 @@
 
 use tokio::time::{Instant, timeout_at};
 
-use super::{QueuedWrite, Record, Reply};
-use crate::store::failure::MAX_ATTEMPTS;
-use crate::store::{Store, StoreFailure};
+use super::queue::{QueuedWrite, Record, Reply};
+use crate::store::connection::{MAX_ATTEMPTS, Store, StoreFailure};
 
 /// Writes and the channels for their results, in the same order.
 struct Batch<R: Record> {
@@ -116,7 +115,7 @@ mod tests {
     use tokio::sync::oneshot;
 
     use super::*;
-    use crate::store::Database;
+    use crate::store::connection::Database;
 
     static TRANSACTIONS: AtomicUsize = AtomicUsize::new(0);
 

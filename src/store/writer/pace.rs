@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::store::timeouts::MAX_BATCH_DURATION;
+use crate::store::connection::MAX_BATCH_DURATION;
 
 /// Most writes in one batch.
 const MAX_WRITES: usize = 1024;

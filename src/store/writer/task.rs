@@ -8,9 +8,11 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout};
 
 use super::batch::write_batch;
-use super::{Job, QueuedWrite, Record, WriterState};
-use crate::store::timeouts::BATCH_TIMEOUT;
-use crate::store::{Store, StoreFailure};
+use super::queue::{Job, QueuedWrite, Record};
+use super::state::WriterState;
+use crate::domain::contact::ReceivedMessage;
+use crate::domain::signups::SignupRecord;
+use crate::store::connection::{BATCH_TIMEOUT, Store, StoreFailure};
 
 /// How often the database is probed after a write failed. Without requests no write would notice that it is back.
 const PROBE_INTERVAL: Duration = Duration::from_secs(1);
@@ -77,8 +79,8 @@ impl WriterTask {
 
     async fn store_both(
         &mut self,
-        signups: Vec<QueuedWrite<crate::store::SignupRecord>>,
-        messages: Vec<QueuedWrite<crate::domain::contact::ReceivedMessage>>,
+        signups: Vec<QueuedWrite<SignupRecord>>,
+        messages: Vec<QueuedWrite<ReceivedMessage>>,
         deadline: Instant,
     ) -> Result<(), StoreFailure> {
         if let Err(failure) = self.migrate().await {

@@ -8,11 +8,11 @@ use http::header::LINK;
 use serde_json::{Value, json};
 
 use super::endpoints::{DOWNLOAD, ENDPOINTS};
-use super::mcp::server_info::{self, ServerInfo, VERSIONS, capabilities};
 use super::representation::{MARKDOWN, UnencodedResponse};
-use crate::domain::base_url::BaseUrl;
+use crate::domain::network::BaseUrl;
 use crate::domain::sha256::Sha256;
 use crate::site::{PageName, Policies, Site, SiteFacts, SiteFailure, Skill};
+use crate::web::mcp::server_info::{self, ServerInfo, VERSIONS, capabilities};
 
 const API_CATALOG: &str = "/.well-known/api-catalog";
 const SERVER_CARD: &str = "/.well-known/mcp/server-card.json";

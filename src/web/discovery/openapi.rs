@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::domain::base_url::BaseUrl;
+use crate::domain::network::BaseUrl;
 use crate::site::{Policies, SiteFacts};
 use crate::web::endpoints::{API_VERSION, Endpoint, endpoints};
 use crate::web::mcp::server_info;

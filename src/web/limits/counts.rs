@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::domain::client::Client;
 use crate::domain::limits::MAX_CLIENT_BUCKETS;
+use crate::domain::network::Client;
 use crate::domain::time::Timestamp;
 use crate::web::refusal::ClientLimit;
 
@@ -49,7 +49,7 @@ impl State {
     }
 
     /// Removes the buckets that are full by now. If many remain, also removes those that are full soonest, until half of
-    /// the room is free: so this is done at most once for every so many new clients.
+    /// the room is free, so that this is done rarely.
     fn make_room(&mut self, now: Timestamp) {
         self.purge(now);
         let excess = self.full_at.len().saturating_sub(MAX_CLIENT_BUCKETS / 2);

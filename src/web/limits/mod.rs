@@ -13,19 +13,19 @@ use std::time::Duration;
 use http::HeaderMap;
 use http::request::Parts;
 
-use self::counts::{Buckets, OpenCounts};
 use super::metrics::Metrics;
 use super::problem::Problem;
 use super::refusal::{ClientLimit, Refusal};
 use crate::clock::Clock;
 use crate::config::ClientSettings;
-use crate::domain::client::{Client, Peer};
 use crate::domain::limits::{
     MAX_CONNECTIONS_PER_CLIENT, MAX_OPS_CONNECTIONS_PER_PEER, MAX_REQUESTS_IN_FLIGHT_PER_CLIENT,
 };
+use crate::domain::network::{Client, Peer};
 use crate::domain::rate_limit::Hourly;
+use counts::{Buckets, OpenCounts};
 
-pub use self::counts::ClientSlot;
+pub use counts::ClientSlot;
 
 /// A client that has exceeded a limit. The handler decides whether that or an earlier check decides the response.
 #[derive(Debug)]
@@ -159,8 +159,8 @@ mod tests {
     use http::Request;
 
     use super::*;
-    use crate::domain::client::{TrustedProxies, parse_networks};
     use crate::domain::limits;
+    use crate::domain::network::{TrustedProxies, parse_networks};
 
     fn limits_with(proxies: Option<&str>, limits: bool) -> ClientLimits {
         let proxies = proxies

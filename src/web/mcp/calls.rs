@@ -6,11 +6,11 @@ use super::message::{INVALID_PARAMS, RpcError};
 use super::results::{structured, text_result};
 use super::tools::{PAGE, TOOLS, ToolId};
 use crate::actions;
-use crate::domain::consent::Via;
-use crate::domain::reader::Reader;
+use crate::domain::signups::Via;
+use crate::domain::statistics::Reader;
 use crate::site::PageName;
 use crate::web::app::App;
-use crate::web::endpoints::parse_waitlist_order;
+use crate::web::endpoints::parse_waitlist_request;
 use crate::web::fields::Fields;
 use crate::web::json::{self, Members};
 use crate::web::problem::{ErrorCode, Problem};
@@ -74,7 +74,7 @@ fn read_page(app: &App, mut fields: Fields) -> Result<String, Problem> {
 }
 
 async fn join_waitlist(app: &App, fields: Fields) -> Result<String, Problem> {
-    let order = parse_waitlist_order(fields, Via::Mcp)?;
+    let order = parse_waitlist_request(fields, Via::Mcp)?;
     let already = actions::join_waitlist(&app.service, order).await?;
     Ok(structured(&json!({ "ok": true, "already": already })))
 }

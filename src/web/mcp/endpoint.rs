@@ -17,9 +17,9 @@ use super::message::{
 };
 use super::results::text_result;
 use super::server_info::VERSIONS;
-use crate::domain::display_text::excerpt;
 use crate::domain::limits;
-use crate::domain::reader::Reader;
+use crate::domain::statistics::Reader;
+use crate::domain::text::excerpt;
 use crate::web::app::App;
 use crate::web::body::{self, BodyError};
 use crate::web::initiator::reader_of;

@@ -4,8 +4,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::actions::NewestImage;
-use crate::domain::base_url::BaseUrl;
-use crate::domain::release::{Release, Releases};
+use crate::domain::network::BaseUrl;
+use crate::domain::releases::{Release, Releases};
 use crate::site::{PageName, SiteFacts};
 use crate::web::json;
 use crate::web::releases::files::{Sample, size};

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::tools::{TOOLS, Tool};
-use crate::domain::base_url::BaseUrl;
+use crate::domain::network::BaseUrl;
 use crate::site::{Site, SiteFacts};
 
 pub(crate) const PATH: &str = "/mcp";

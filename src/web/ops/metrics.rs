@@ -8,7 +8,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use crate::actions::{OpsSummary, recent_summary};
+use crate::actions::OpsSummary;
 use crate::logging;
 use crate::web::app::App;
 use crate::web::refusal::Refusal;
@@ -36,7 +36,7 @@ pub(super) async fn metrics(app: &App) -> Response {
     registry.register("log_lines_dropped", "Lines of the log that could not be written in time", dropped);
     registry.register("build_info", "The version of Porchlight", gauges([(version, 1)]));
 
-    let summary = recent_summary(service).await;
+    let summary = service.cached_summary.recent(&service.ops_pool, service.clock.now()).await;
     registry.register("database_up", "Whether the database can be read: 1 or 0", gauge(u64::from(summary.is_ok())));
     if let Ok(summary) = summary {
         register_summary(&summary, &mut registry);

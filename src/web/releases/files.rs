@@ -8,12 +8,12 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::actions::NewestImage;
-use crate::domain::base_url::BaseUrl;
-use crate::domain::disk_image::{MEDIA_TYPE, attachment, file_stem};
-use crate::domain::reads::Reading;
-use crate::domain::release::{Release, Releases, Signature};
+use crate::domain::network::BaseUrl;
+use crate::domain::releases::{
+    BuildNumber, MEDIA_TYPE, MacosVersion, Release, Releases, Signature, attachment, file_stem,
+};
 use crate::domain::sha256::Sha256;
-use crate::domain::version::{BuildNumber, MacosVersion};
+use crate::domain::statistics::Reading;
 use crate::site::{Content, PageName, Site, SiteFailure, markdown_to_html, nest_markdown};
 use crate::web::representation::UnencodedResponse;
 

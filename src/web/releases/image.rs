@@ -13,8 +13,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::actions::{ImageFailure, ImageStore};
-use crate::domain::disk_image::{MEDIA_TYPE, attachment};
-use crate::domain::release::Release;
+use crate::domain::releases::{MEDIA_TYPE, Release, attachment};
 use crate::domain::time::Timestamp;
 use crate::web::ranges::RequestedRange;
 use crate::web::representation::etag_matches;

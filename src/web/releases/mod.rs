@@ -10,11 +10,11 @@ use http::header::{CACHE_CONTROL, CONTENT_RANGE, LOCATION, RANGE, RETRY_AFTER};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use tokio::sync::OwnedSemaphorePermit;
 
-use self::files::{image_path, sample_file_name};
 use super::app::App;
 use super::pages;
 use crate::actions::{ImageFailure, ImageStore, NewestImage, latest_path};
-use crate::domain::release::Release;
+use crate::domain::releases::Release;
+use files::{image_path, sample_file_name};
 
 /// Redirects to the newest image.
 pub(crate) async fn latest(State(app): State<App>, request: Request) -> Response {

@@ -13,9 +13,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use porchlight::config::MailSettings;
-use porchlight::domain::bounce::BounceAddress;
-use porchlight::domain::mailbox::Mailbox;
-use porchlight::domain::relay::Relay;
+use porchlight::domain::letters::BounceAddress;
+use porchlight::domain::mail::{Mailbox, Relay};
 use porchlight::mail::Mailer;
 use serde_json::{Value, json};
 

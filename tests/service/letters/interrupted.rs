@@ -69,7 +69,7 @@ async fn claiming_after_sending_would_double() {
     on_each_database(async |fixture| {
         fixture.download("ada@example.com", true).await;
         let careless = sender(fixture).await;
-        let ada = porchlight::domain::email::EmailAddress::parse("ada@example.com").unwrap();
+        let ada = porchlight::domain::mail::EmailAddress::parse("ada@example.com").unwrap();
         let to = porchlight::site::MailRecipient {
             opted_in: "2026-11-15".to_owned(),
             through: "the site",

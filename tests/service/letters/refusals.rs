@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use porchlight::actions::{LetterSender, LetterStep};
-use porchlight::domain::base_url::BaseUrl;
-use porchlight::domain::letter::Letter;
-use porchlight::domain::mailbox::Mailbox;
-use porchlight::domain::relay::Relay;
+use porchlight::domain::letters::Letter;
+use porchlight::domain::mail::{Mailbox, Relay};
+use porchlight::domain::network::BaseUrl;
 use porchlight::mail::{MailAddress, Mailer};
 use porchlight::site::{Content, MailTemplates};
 use porchlight::store::{Database as StoredIn, Store};
@@ -315,8 +314,8 @@ async fn a_suppressed_person_is_skipped_at_the_last_moment() {
     on_each_database(async |fixture| {
         fixture.download("ada@example.com", true).await;
         let mut sender = sender(fixture).await;
-        let ada = porchlight::domain::email::EmailAddress::parse("ADA@example.com").unwrap();
-        let why = porchlight::domain::suppression::SuppressionReason::Makers;
+        let ada = porchlight::domain::mail::EmailAddress::parse("ADA@example.com").unwrap();
+        let why = porchlight::domain::people::SuppressionReason::Makers;
         sender.store.suppress(&ada, why, fixture.service.clock.now()).await.unwrap();
         while !matches!(sender.step().await.unwrap(), LetterStep::Complete) {}
         assert!(fixture.recipients().await.is_empty());

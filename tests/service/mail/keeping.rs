@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use porchlight::actions::Pruner;
 use porchlight::config::RawSettings;
-use porchlight::domain::retention::Retention;
 use porchlight::domain::time::Timestamp;
 use porchlight::store::{Database as StoredIn, Store};
 
 use super::program::serve;
 use super::{MailFixture, message, on_each_database};
 use crate::harness::{Database, MailServer, NOW, Program, Service, each_migrated_database, wait_until};
+use porchlight::domain::contact::Retention;
 
 const DAY: Duration = Duration::from_hours(24);
 

@@ -5,9 +5,7 @@ use std::time::Duration;
 
 use porchlight::actions::{self, OutboxSender, SendStep};
 use porchlight::config::RawSettings;
-use porchlight::domain::email::EmailAddress;
-use porchlight::domain::mailbox::Mailbox;
-use porchlight::domain::relay::Relay;
+use porchlight::domain::mail::{EmailAddress, Mailbox, Relay};
 use porchlight::mail::{MailAddress, Mailer};
 use porchlight::store::{Database as StoredIn, Store};
 use serde_json::json;
@@ -466,7 +464,7 @@ async fn a_letter_skips_people_who_were_erased_or_opted_in_while_it_started() {
         let now = service.clock.now();
         let tokens = actions::ensure_unsubscribe_tokens(&store, &people, now).await.expect("tokens");
         assert_eq!(tokens.len(), 1);
-        let letter = porchlight::domain::letter::Letter::parse("# News\n\nNone.\n").expect("a letter");
+        let letter = porchlight::domain::letters::Letter::parse("# News\n\nNone.\n").expect("a letter");
         download(service, "cyd@example.com", true).await;
         store.start_letter(&letter, now).await.expect("to be started");
         assert_eq!(service.database.texts("SELECT address FROM letter_recipients").await, ["bob@example.com"]);

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use porchlight::actions::{LetterSender, LetterStep};
-use porchlight::domain::base_url::BaseUrl;
-use porchlight::domain::letter::Letter;
-use porchlight::domain::mailbox::Mailbox;
-use porchlight::domain::relay::Relay;
-use porchlight::domain::suppression::SuppressionReason;
+use porchlight::domain::letters::Letter;
+use porchlight::domain::mail::{Mailbox, Relay};
+use porchlight::domain::network::BaseUrl;
+use porchlight::domain::people::SuppressionReason;
 use porchlight::mail::{MailAddress, Mailer};
 use porchlight::site::{Content, MailTemplates};
 use porchlight::store::Store;

@@ -7,9 +7,7 @@
 use serde_json::{Value, json};
 
 use super::format::{self, grouped, new_people, percent};
-use crate::domain::counts::{Statistics, Totals};
-use crate::domain::reader::ReaderKind;
-use crate::domain::reads::ReadsByReader;
+use crate::domain::statistics::{ReaderKind, ReadsByReader, Statistics, Totals};
 
 const WIDTH: f64 = 300.0;
 const HEIGHT: f64 = 100.0;

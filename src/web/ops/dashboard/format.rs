@@ -1,8 +1,8 @@
 //! Formats numbers, shares and periods for people.
 
-use crate::domain::calendar::{Day, Period};
-use crate::domain::counts::Statistics;
-use crate::domain::plural::plural_form;
+use crate::domain::statistics::Statistics;
+use crate::domain::text::plural_form;
+use crate::domain::time::{Day, Period};
 
 /// Shown where there is no value.
 pub(super) const NO_VALUE: &str = "–";
@@ -20,7 +20,7 @@ pub(super) fn grouped(number: u64) -> String {
     text
 }
 
-/// Like [`quantity`](crate::domain::plural::quantity), with thousands separators.
+/// Like [`quantity`](crate::domain::text::quantity), with thousands separators.
 pub(super) fn grouped_quantity(number: u64, singular: &str, plural: &str) -> String {
     format!("{} {}", grouped(number), plural_form(number, singular, plural))
 }

@@ -10,14 +10,13 @@ use http::StatusCode;
 use http::header::{CONTENT_TYPE, REFRESH};
 use serde_json::{Value, json};
 
-use self::format::{grouped, percent};
 use crate::actions::{NewestImage, OpsSummary, StatisticsRange, ops_summary, readiness, statistics};
-use crate::domain::calendar::{Day, Period};
-use crate::domain::counts::{CountedEvent, Statistics, Totals};
-use crate::domain::time::Timestamp;
+use crate::domain::statistics::{CountedEvent, Statistics, Totals};
+use crate::domain::time::{Day, Period, Timestamp};
 use crate::store::StoreFailure;
 use crate::web::app::App;
 use crate::web::representation::HTML;
+use format::{grouped, percent};
 
 const TEMPLATE: &str = include_str!("dashboard.html");
 /// The complete style of the page, so that a `site_dir` cannot make it unreadable.
@@ -137,7 +136,7 @@ impl DashboardData {
             daily,
             tool_calls: [calls_today, calls_since_yesterday.saturating_sub(calls_today)],
             recent_images: store.counts_by_name(CountedEvent::ImageDownload, today.before(ADOPTION_DAYS - 1)).await?,
-            summary: ops_summary(&app.service).await?,
+            summary: ops_summary(&app.service.ops_pool, app.service.clock.now()).await?,
         })
     }
 

@@ -4,10 +4,8 @@ use serde_json::{Value, json};
 
 use super::charts::row_length;
 use super::format::{self, NO_VALUE, grouped, grouped_quantity, percent};
-use crate::domain::counts::{Statistics, Totals};
-use crate::domain::display_text::sanitize_label;
-use crate::domain::reader::{Reader, ReaderKind};
-use crate::domain::reads::ReadTotals;
+use crate::domain::statistics::{ReadTotals, Reader, ReaderKind, Statistics, Totals};
+use crate::domain::text::sanitize_label;
 
 const MAX_SOURCES_SHOWN: usize = 8;
 

@@ -1,0 +1,127 @@
+//! Writes a backup while the service keeps running.
+//!
+//! The database is read as one snapshot, written to one file, and read back from there. The images are those of that
+//! snapshot.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use super::folder::{BackupFolder, CopiedImages, CopyMode, Manifest, remove_if_exists};
+use crate::actions::releases::ImageStore;
+use crate::domain::time::Timestamp;
+use crate::store::{
+    CopyFailure, CopyOutcome, Database, MigrationState, SourceWrites, Store, StoreFailure, TableSummary, Task,
+    make_private_folder,
+};
+
+/// What a backup contains and what it lacks.
+#[derive(Debug)]
+pub struct CreatedBackup {
+    pub tables: Vec<TableSummary>,
+    pub images: Vec<String>,
+    /// Names and URLs of images on another host or in a bucket, which are not backed up.
+    pub external: Vec<(String, String)>,
+    /// Published images that could not be read, and why.
+    pub missing: Vec<(String, String)>,
+    /// Why the database does not know of this backup.
+    pub unrecorded: Option<StoreFailure>,
+}
+
+/// Why there is no backup.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupFailure {
+    #[error("Nothing was backed up: {} is not empty. Choose an empty or new folder.", .0.display())]
+    NotEmpty(PathBuf),
+    #[error("Nothing was backed up: {} cannot be written: {why}.", .path.display())]
+    Unwritable { path: PathBuf, why: io::Error },
+    #[error("{}", .0.sentence("Nothing was backed up"))]
+    Copy(#[from] CopyFailure),
+    #[error("The backup cannot be used: the data read back differs from the data written. Try another disk.")]
+    VerificationFailed,
+}
+
+impl From<StoreFailure> for BackupFailure {
+    fn from(failure: StoreFailure) -> Self {
+        Self::Copy(failure.into())
+    }
+}
+
+/// Writes a backup to `folder`. If it is complete, the database records that there is one.
+pub async fn create_backup(
+    store: &Store,
+    images: &ImageStore,
+    folder: &Path,
+    now: Timestamp,
+    mut progress: impl FnMut(&'static str, u64, u64),
+) -> Result<CreatedBackup, BackupFailure> {
+    let backup = BackupFolder::new(folder);
+    let unwritable = |why| BackupFailure::Unwritable { path: folder.to_owned(), why };
+    if !prepare_folder(&backup).map_err(unwritable)? {
+        return Err(BackupFailure::NotEmpty(folder.to_owned()));
+    }
+
+    let file = Store::open(&Database::Sqlite(backup.partial.clone()))?;
+    let copied = store.copy_to(&file, SourceWrites::Allowed, &mut progress).await;
+    file.close().await;
+    let (CopyOutcome::Copied(tables) | CopyOutcome::AlreadyPresent(tables)) = copied?;
+    progress("checking integrity", 0, 1);
+    Store::finalize_backup_file(&backup.partial).await?;
+    let file = Store::open_backup_file(&backup.partial);
+    let (MigrationState::Current(version) | MigrationState::Older(version)) = file.migration_state().await? else {
+        return Err(BackupFailure::VerificationFailed);
+    };
+    let read_back = file.table_summaries(version, |done, total| progress("verifying backup", done, total));
+    if read_back.await? != tables {
+        return Err(BackupFailure::VerificationFailed);
+    }
+
+    let releases = file.releases().await?;
+    file.close().await;
+    let mut copied = CopiedImages::of(&releases);
+    let external =
+        releases.iter().filter_map(|release| Some((release.file.to_string(), release.external_url.clone()?)));
+    let mut external: Vec<_> = external.collect();
+    let own: Vec<_> = releases.iter().filter(|release| release.external_url.is_none()).collect();
+    match images {
+        ImageStore::Folder(from) => copied.copy_all(&own, from, &backup.images, CopyMode::Link, progress),
+        ImageStore::Bucket(bucket) => {
+            for release in own.into_iter().filter(|release| release.withdrawn.is_none()) {
+                match bucket.check(release).await {
+                    Ok(()) => external.push((release.file.to_string(), bucket.object_name(release))),
+                    Err(why) => copied.missing.push((release.file.to_string(), why.to_string())),
+                }
+            }
+        }
+    }
+    let CopiedImages { images, missing } = copied;
+    let mut created = CreatedBackup { tables, images, external, missing, unrecorded: None };
+    let finish = || {
+        Manifest::new(now, &created.tables).write(&backup.manifest)?;
+        fs::rename(&backup.partial, &backup.database)?;
+        File::open(&backup.images)?.sync_all()?;
+        File::open(&backup.folder)?.sync_all()
+    };
+    finish().map_err(unwritable)?;
+    if created.missing.is_empty() {
+        created.unrecorded = store.record_task(Task::Backup, now).await.err();
+    }
+    Ok(created)
+}
+
+/// Creates the folder and removes the leftovers of an interrupted backup. Returns `false` if it contains anything else.
+fn prepare_folder(backup: &BackupFolder) -> io::Result<bool> {
+    if backup.folder.exists() && fs::read_dir(&backup.folder)?.next().is_some() && !backup.partial.exists() {
+        return Ok(false);
+    }
+    for suffix in ["", "-wal", "-shm", "-journal"] {
+        let mut file = backup.partial.clone().into_os_string();
+        file.push(suffix);
+        remove_if_exists(Path::new(&file))?;
+    }
+    make_private_folder(&backup.images)?;
+    // An existing folder may be readable by other users.
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(&backup.partial)?;
+    Ok(true)
+}

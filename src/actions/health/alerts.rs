@@ -1,0 +1,145 @@
+//! Tells the makers by mail what needs attention, at most once a day.
+//!
+//! All instances together enqueue one mail, which then waits in the outbox. What is wrong is judged where `check`, `/readyz`
+//! and the dashboard judge it.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::disk_space::{DiskSpace, FREE_UP_SPACE};
+use super::readiness::{image_problem, outbox_problem};
+use crate::actions::backup::{LastBackup, MAKE_A_BACKUP};
+use crate::actions::failure::Failure;
+use crate::actions::random::new_id;
+use crate::actions::releases::{NewestImage, ReleaseCatalog};
+use crate::clock::Clock;
+use crate::domain::contact::Trouble;
+use crate::domain::network::BaseUrl;
+use crate::domain::text::{capitalised, quantity};
+use crate::domain::time::Timestamp;
+use crate::mail::alert_texts;
+use crate::store::{Backlog, MailKind, Store, StoreFailure};
+use crate::tls::CertificateStatus;
+
+/// The shortest time between two of these mails.
+const PERIOD: Duration = Duration::from_hours(24);
+/// A confirmation mail that waits for longer is reported.
+const MAX_CONFIRMATION_DELAY: Duration = Duration::from_hours(24);
+
+#[derive(Clone, Debug)]
+pub struct Alerts {
+    pub store: Store,
+    pub catalog: ReleaseCatalog,
+    pub newest_image: NewestImage,
+    /// `None`: the service speaks plain HTTP.
+    pub certificate: Option<CertificateStatus>,
+    pub data_dir: PathBuf,
+    /// `None`: images are in a bucket.
+    pub releases_dir: Option<PathBuf>,
+    pub base_url: BaseUrl,
+    /// The name of the app.
+    pub app: String,
+    /// The name of the machine: some things are wrong on one machine of several.
+    pub machine: String,
+    pub clock: Clock,
+}
+
+impl Alerts {
+    /// Looks what needs attention, and enqueues a mail about it unless there was one within the last day. Returns how many
+    /// things the mail is about.
+    pub async fn step(&self) -> Result<usize, Failure> {
+        let now = self.clock.now();
+        let troubles = self.troubles(now).await?;
+        let (subject, text) = alert_texts(&self.app, self.base_url.as_str(), &self.machine, &troubles);
+        if troubles.is_empty() || !self.store.enqueue_alert(new_id(now), (&subject, &text), now, PERIOD).await? {
+            return Ok(0);
+        }
+        Ok(troubles.len())
+    }
+
+    async fn troubles(&self, now: Timestamp) -> Result<Vec<Trouble>, StoreFailure> {
+        self.catalog.refresh().await?;
+        let mut troubles: Vec<_> = self.certificate_trouble(now).into_iter().collect();
+        troubles.extend(self.disk_troubles());
+        troubles.extend(self.image_trouble().await);
+        troubles.extend(self.mail_troubles(now).await?);
+        troubles.extend(self.backup_trouble(now).await?);
+        Ok(troubles)
+    }
+
+    fn certificate_trouble(&self, now: Timestamp) -> Option<Trouble> {
+        let problem = self.certificate.as_ref()?.lasting_problem(now)?;
+        Some(Trouble {
+            about: "Certificate",
+            problem: sentence(&problem),
+            to_do: "Renew it, or remove what keeps it from being renewed. `porchlight check` says where it comes from. \
+                    When it has expired, browsers refuse the site.",
+        })
+    }
+
+    fn disk_troubles(&self) -> impl Iterator<Item = Trouble> {
+        let disks = DiskSpace::of(&self.data_dir, self.releases_dir.as_deref());
+        disks.into_iter().filter(DiskSpace::is_low).map(|disk| Trouble {
+            about: "Disk",
+            problem: sentence(&disk.in_words()),
+            to_do: FREE_UP_SPACE,
+        })
+    }
+
+    /// A site that has published nothing yet is not in trouble.
+    async fn image_trouble(&self) -> Option<Trouble> {
+        self.catalog.cached().newest()?;
+        let problem = image_problem(&self.catalog, &self.newest_image).await?;
+        Some(Trouble {
+            about: "Newest image",
+            problem: sentence(&format!("Downloads fail: {problem}")),
+            to_do: "Copy the file back, from a backup or from where it was published, or publish another release.",
+        })
+    }
+
+    async fn mail_troubles(&self, now: Timestamp) -> Result<Vec<Trouble>, StoreFailure> {
+        let waiting = outbox_problem(&self.store, now).await.map(|problem| Trouble {
+            about: "Mail that waits",
+            problem: sentence(&problem),
+            to_do: "`porchlight inbox list --waiting` shows them, and `porchlight inbox show ID` why the last attempt \
+                    failed.",
+        });
+        let failed = self.store.backlog(MailKind::Message).await?.failed;
+        let failed = (failed > 0).then(|| Trouble {
+            about: "Mail that failed",
+            problem: format!(
+                "{} not forwarded to you within a week, and {} not tried again.",
+                quantity(failed, "message was", "messages were"),
+                if failed == 1 { "is" } else { "are" }
+            ),
+            to_do: "Read them with `porchlight inbox list --failed`. `porchlight inbox retry --all` sends them once more, \
+                    and `porchlight inbox discard ID` deletes what you do not want.",
+        });
+        let mails = self.store.backlog(MailKind::Confirmation).await?;
+        let is_late = mails.oldest.is_some_and(|oldest| oldest.until(now) > MAX_CONFIRMATION_DELAY);
+        let confirmations = (is_late || mails.failed > 0).then(|| Trouble {
+            about: "Confirmation mail",
+            problem: sentence(&confirmations_in_words(&mails)),
+            to_do: "`porchlight check` says whether the mail server accepts mail. Mails that wait follow by themselves, at \
+                    most 300 in an hour; a person whose mail failed can opt in again after 30 days.",
+        });
+        Ok(waiting.into_iter().chain(failed).chain(confirmations).collect())
+    }
+
+    async fn backup_trouble(&self, now: Timestamp) -> Result<Option<Trouble>, StoreFailure> {
+        let overdue = LastBackup::of(&self.store, now).await?.filter(LastBackup::is_overdue);
+        Ok(overdue.map(|last| Trouble { about: "Backup", problem: sentence(&last.in_words()), to_do: MAKE_A_BACKUP }))
+    }
+}
+
+/// What waits to be confirmed, as a part of a sentence.
+pub fn confirmations_in_words(mails: &Backlog) -> String {
+    let waiting = quantity(mails.waiting + mails.leased, "person still waits", "people still wait");
+    let failed = quantity(mails.failed, "such mail failed", "such mails failed");
+    format!("{waiting} for the mail that asks to confirm the opt-in, and {failed}")
+}
+
+/// Begins with a capital letter and ends with a full stop.
+fn sentence(text: &str) -> String {
+    format!("{}.", capitalised(text))
+}

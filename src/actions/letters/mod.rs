@@ -1,0 +1,12 @@
+//! The monthly letter: sending, the links in it, and undeliverable copies.
+
+mod bounces;
+mod links;
+mod refusals;
+mod send;
+
+pub use bounces::{BounceOutcome, UnchangedReason, record_bounce};
+pub use links::{
+    can_unsubscribe, confirm_opt_in, confirmation_link, decline_opt_in, ensure_unsubscribe_tokens, unsubscribe,
+};
+pub use send::{LetterFailure, LetterSender, LetterStep, compose_copy, new_bounce_tag};

@@ -1,0 +1,275 @@
+//! Sends the monthly letter, to each person at most once.
+//!
+//! A recipient is claimed, and the claim is committed, before the mail server is spoken to. Then the outcome is
+//! recorded. If the process dies or the connection breaks in between, the recipient stays `uncertain` and is never
+//! retried automatically: at most one copy arrives.
+//!
+//! A person gets at most one letter per calendar month, even if several are sent: a claim takes the person's only row in
+//! `letter_months` (`TAKE_MONTH` in `store/letters/claims.rs`), in the transaction that reads opt-in and suppression again.
+//!
+//! What the mail server rejects permanently is judged by [`Refusals`]: it may be the fault of the recipient, or ours.
+
+use std::time::Duration;
+
+use super::links::ensure_unsubscribe_tokens;
+use super::refusals::Refusals;
+use crate::actions::failure::Failure;
+use crate::actions::random::{new_id, random_bytes};
+use crate::clock::Clock;
+use crate::domain::letters::{BounceTag, Letter, UNSUBSCRIBE_PATH};
+use crate::domain::limits::MAX_CONSECUTIVE_REFUSALS;
+use crate::domain::mail::EmailAddress;
+use crate::domain::network::BaseUrl;
+use crate::domain::time::Timestamp;
+use crate::mail::{Mail, MailAddress, MailParts, Mailer, SendFailure, SmtpConnection, UnsupportedAddress};
+use crate::site::{MailRecipient, MailTemplates, RenderedMail, SiteFailure};
+use crate::store::{ClaimedRecipient, LetterClaim, LetterOutcome, Store};
+
+/// Delays after the first, second and third temporary rejection of a recipient.
+const DEFERRAL_DELAYS: [Duration; 3] = [Duration::from_secs(5), Duration::from_secs(30), Duration::from_mins(2)];
+/// Delay after any further one: no run waits that long, so the recipient is left for the next run.
+const LONG_DEFERRAL_DELAY: Duration = Duration::from_hours(24);
+
+/// Sends one letter, one recipient per [`step`](Self::step).
+#[derive(Debug)]
+pub struct LetterSender {
+    pub store: Store,
+    pub mailer: Mailer,
+    pub templates: MailTemplates,
+    pub base_url: BaseUrl,
+    pub letter: Letter,
+    /// The makers, who get a mail if the mail server rejects every mailbox.
+    pub contact_to: MailAddress,
+    pub clock: Clock,
+    connection: Option<SmtpConnection>,
+    refusals: Refusals,
+}
+
+/// The outcome of a step.
+#[derive(Debug)]
+pub enum LetterStep {
+    /// This recipient is finished: sent, skipped, rejected or uncertain.
+    Finished,
+    /// This recipient was deferred by the mail server.
+    Deferred,
+    /// The mail server is unavailable. The recipient, if any, was deferred.
+    ServerUnavailable(String),
+    /// No recipient can be claimed now: the remaining ones are deferred until at least this time, or are being claimed by
+    /// another sender.
+    WaitUntil(Timestamp),
+    /// No recipient is left.
+    Complete,
+}
+
+/// Why sending stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum LetterFailure {
+    #[error("The database could not be used: {0}")]
+    Store(#[from] Failure),
+    #[error(transparent)]
+    Site(#[from] SiteFailure),
+    #[error(
+        "The mail server rejected {MAX_CONSECUTIVE_REFUSALS} letters in a row, and their recipients wait again; the last reply \
+         was: {0}"
+    )]
+    TooManyRefusals(String),
+    #[error(
+        "The mail server rejected every recipient as an unknown mailbox and a mail to `contact_to` as well, so the recipients \
+         wait again; the last reply was: {0}"
+    )]
+    EverythingRefused(String),
+}
+
+impl LetterSender {
+    pub fn new(
+        store: Store,
+        mailer: Mailer,
+        templates: MailTemplates,
+        base_url: BaseUrl,
+        letter: Letter,
+        contact_to: MailAddress,
+        clock: Clock,
+    ) -> Self {
+        Self {
+            store,
+            mailer,
+            templates,
+            base_url,
+            letter,
+            contact_to,
+            clock,
+            connection: None,
+            refusals: Refusals::default(),
+        }
+    }
+
+    /// Ensures that everyone who gets the letter has an unsubscribe token, and records the recipients, unless this letter was
+    /// started before.
+    pub async fn start(&self) -> Result<(), LetterFailure> {
+        let now = self.clock.now();
+        self.store.prune(now).await.map_err(Failure::from)?;
+        if self.store.letter(&self.letter.id).await.map_err(Failure::from)?.is_none() {
+            let mut after = String::new();
+            while let Some(page) = self.store.recipients_page(&after).await.map_err(Failure::from)? {
+                ensure_unsubscribe_tokens(&self.store, &page.people, now).await?;
+                after = page.last;
+            }
+        }
+        self.store.start_letter(&self.letter, now).await.map_err(Failure::from)?;
+        Ok(())
+    }
+
+    /// Claims the next recipient and sends the letter to them.
+    pub async fn step(&mut self) -> Result<LetterStep, LetterFailure> {
+        let claimed_at = self.clock.now();
+        // Connects before claiming, so that an unavailable server leaves no recipient uncertain.
+        if let Err(failure) = self.mailer.ensure_connected(&mut self.connection).await {
+            return Ok(LetterStep::ServerUnavailable(failure.detail().to_owned()));
+        }
+        let new_tag = new_bounce_tag(&self.mailer)?;
+        let claim = self.store.claim_recipient(&self.letter.id, new_tag.as_ref(), claimed_at).await;
+        let claimed = match claim.map_err(Failure::from)? {
+            LetterClaim::Claimed(claimed) => claimed,
+            LetterClaim::NotDueUntil(time) => return Ok(LetterStep::WaitUntil(time)),
+            LetterClaim::NoneLeft => return Ok(LetterStep::Complete),
+            LetterClaim::Skipped => return Ok(LetterStep::Finished),
+        };
+        let email = &claimed.recipient.email;
+        let Some(mail) = self.compose(&claimed, claimed_at)? else {
+            let outcome = LetterOutcome::Rejected { reason: UnsupportedAddress.to_string(), suppress: false };
+            return self.record(email, claimed_at, &outcome, LetterStep::Finished).await;
+        };
+        let result = self.mailer.send_over(&mut self.connection, &mail).await;
+        let now = self.clock.now();
+        match result {
+            Ok(()) => {
+                let outcome = LetterOutcome::Sent { suppress: self.refusals.to_suppress_if_accepted() };
+                self.refusals.accepted();
+                self.record(email, claimed_at, &outcome, LetterStep::Finished).await
+            }
+            // The claim has marked the recipient as uncertain.
+            Err(SendFailure::Uncertain(_)) => Ok(LetterStep::Finished),
+            Err(SendFailure::Unavailable(cause)) => {
+                let outcome = LetterOutcome::Deferred { until: now, reason: cause.detail.clone() };
+                self.record(email, claimed_at, &outcome, LetterStep::ServerUnavailable(cause.detail)).await
+            }
+            Err(failure) if failure.permanent_rejection().is_some() => self.refused(email, claimed_at, &failure).await,
+            Err(failure) => {
+                let delay = DEFERRAL_DELAYS.get(claimed.tries as usize).copied().unwrap_or(LONG_DEFERRAL_DELAY);
+                let reason = failure.detail().to_owned();
+                let outcome = LetterOutcome::Deferred { until: now.after(delay), reason };
+                self.record(email, claimed_at, &outcome, LetterStep::Deferred).await
+            }
+        }
+    }
+
+    async fn record(
+        &self,
+        email: &EmailAddress,
+        claimed_at: Timestamp,
+        outcome: &LetterOutcome,
+        step: LetterStep,
+    ) -> Result<LetterStep, LetterFailure> {
+        let now = self.clock.now();
+        let recorded = self.store.record_letter_outcome(&self.letter.id, email, claimed_at, outcome, now).await;
+        recorded.map_err(Failure::from)?;
+        Ok(step)
+    }
+
+    async fn refused(
+        &mut self,
+        email: &EmailAddress,
+        claimed_at: Timestamp,
+        failure: &SendFailure,
+    ) -> Result<LetterStep, LetterFailure> {
+        let reason = failure.detail().to_owned();
+        if failure.is_mailbox_rejection() {
+            let suppress = self.refusals.mailbox_rejected(email);
+            let outcome = LetterOutcome::Rejected { reason, suppress };
+            let step = self.record(email, claimed_at, &outcome, LetterStep::Finished).await?;
+            return if self.refusals.need_mail_to_makers() { self.mail_makers().await } else { Ok(step) };
+        }
+        if self.refusals.refused(email) {
+            let refused = self.refusals.take_others();
+            self.take_back(&refused, claimed_at).await?;
+            return Err(LetterFailure::TooManyRefusals(reason));
+        }
+        let outcome = LetterOutcome::Rejected { reason, suppress: false };
+        self.record(email, claimed_at, &outcome, LetterStep::Finished).await
+    }
+
+    /// Sends a mail to the makers, to see whether the mail server rejects all recipients or only those so far.
+    async fn mail_makers(&mut self) -> Result<LetterStep, LetterFailure> {
+        let now = self.clock.now();
+        let (id, letter) = (new_id(now), &self.letter.subject);
+        let mail = self.mailer.compose_rejected_mailboxes(id, letter, &self.contact_to, now);
+        match self.mailer.send_over(&mut self.connection, &mail).await {
+            Ok(()) => {
+                self.refusals.mail_to_makers_accepted();
+                Ok(LetterStep::Finished)
+            }
+            Err(SendFailure::Unavailable(cause)) => Ok(LetterStep::ServerUnavailable(cause.detail)),
+            Err(failure) if failure.permanent_rejection().is_some() => {
+                Err(LetterFailure::EverythingRefused(failure.detail().to_owned()))
+            }
+            Err(_) => {
+                self.refusals.mail_to_makers_unknown();
+                Ok(LetterStep::Finished)
+            }
+        }
+    }
+
+    /// Marks recipients that were refused as waiting again.
+    async fn take_back(&self, refused: &[EmailAddress], at: Timestamp) -> Result<(), LetterFailure> {
+        Ok(self.store.take_back_refusals(&self.letter.id, refused, at).await.map_err(Failure::from)?)
+    }
+
+    /// Ends a run that stops before all recipients are finished. If the mail server accepted no letter in it, the
+    /// recipients that it refused wait again.
+    pub async fn stop(&mut self) -> Result<(), LetterFailure> {
+        let refused = self.refusals.take_unconfirmed();
+        if refused.is_empty() { Ok(()) } else { self.take_back(&refused, self.clock.now()).await }
+    }
+
+    /// Closes the connection to the mail server, if one is open.
+    pub async fn close(&mut self) {
+        if let Some(connection) = self.connection.take() {
+            connection.close().await;
+        }
+    }
+
+    fn compose(&self, claimed: &ClaimedRecipient, at: Timestamp) -> Result<Option<Mail>, SiteFailure> {
+        let ClaimedRecipient { recipient: to, token, bounce_tag, .. } = claimed;
+        let recipient = MailRecipient {
+            opted_in: to.opted_in_at.date(),
+            through: to.origin,
+            url: self.base_url.to(&token.path(UNSUBSCRIBE_PATH)),
+        };
+        let rendered = self.templates.letter(&self.letter, &recipient)?;
+        Ok(compose_copy(&self.mailer, &rendered, &to.email, &recipient, bounce_tag.as_ref(), at))
+    }
+}
+
+/// Returns a tag for a copy that has none yet, or `None` if letters have no tags.
+pub fn new_bounce_tag(mailer: &Mailer) -> Result<Option<BounceTag>, Failure> {
+    mailer.tags_letters().then(|| random_bytes().map(BounceTag::from_random)).transpose()
+}
+
+/// Composes one copy of a letter, whether it is for a recipient, a test or a preview. Returns `None` if SMTP cannot
+/// transport the address.
+pub fn compose_copy(
+    mailer: &Mailer,
+    rendered: &RenderedMail,
+    email: &EmailAddress,
+    recipient: &MailRecipient,
+    bounce_tag: Option<&BounceTag>,
+    at: Timestamp,
+) -> Option<Mail> {
+    let to = MailAddress::from_email(email).ok()?;
+    Some(mailer.compose(&MailParts {
+        html: Some(&rendered.html),
+        unsubscribe_url: Some(&recipient.url),
+        bounce_tag,
+        ..MailParts::new(new_id(at), &to, &rendered.subject, &rendered.text, at)
+    }))
+}

@@ -1,0 +1,7 @@
+//! Sends the mail that waits in the outbox.
+
+mod lease;
+mod send;
+
+pub use lease::{ConfirmationTexts, OutboxSender};
+pub use send::SendStep;

@@ -1,0 +1,28 @@
+//! The state that all actions of a running service share.
+
+use super::releases::{NewestImage, ReleaseCatalog};
+use super::statistics::CachedSummary;
+use super::statistics::CountBuffer;
+use crate::clock::Clock;
+use crate::store::{Store, Writer};
+use crate::tls::CertificateStatus;
+
+/// What the actions of a running service need. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Service {
+    pub store: Store,
+    /// A separate pool for the dashboard and the metrics, so that they never take a connection from requests.
+    pub ops_pool: Store,
+    pub writer: Writer,
+    pub clock: Clock,
+    pub newest_image: NewestImage,
+    pub catalog: ReleaseCatalog,
+    /// `None`: the service speaks plain HTTP.
+    pub certificate: Option<CertificateStatus>,
+    pub count_buffer: CountBuffer,
+    pub cached_summary: CachedSummary,
+    /// Whether an opt-in counts only after the person has confirmed it by mail.
+    pub confirm_updates: bool,
+    /// Whether a mail server is configured to which contact messages are forwarded.
+    pub forwards_messages: bool,
+}

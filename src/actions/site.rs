@@ -1,0 +1,100 @@
+//! What makers still have to do before their site is complete, in order. The start, `check` and the dashboard show it.
+
+use super::releases::NewestImage;
+use crate::domain::network::BaseUrl;
+use crate::domain::releases::Releases;
+use crate::site::{SiteFacts, starter_texts};
+
+/// Returns one sentence for each step.
+pub fn setup_steps(
+    facts: &SiteFacts,
+    newest_image: &NewestImage,
+    releases: &Releases,
+    base_url: &BaseUrl,
+    forwards_messages: bool,
+) -> Vec<String> {
+    let site = match starter_texts(facts)[..] {
+        [] if facts.is_built_in() => Some(
+            "The site is that of a sample app. Make your own with `porchlight new FOLDER --name \"My App\"`, and set \
+             `site_dir` to that folder."
+                .to_owned(),
+        ),
+        [] => None,
+        ref texts => Some(format!("The site has texts of a new site. Change {} in site.toml.", quoted(texts))),
+    };
+    let publish = "`porchlight release publish FILE.dmg --version 1.0.0`";
+    let image = match newest_image {
+        _ if releases.newest().is_some() => None,
+        NewestImage::External(_) => None,
+        NewestImage::Preview(_) => Some(format!("Downloads get a sample disk image. Publish your own with {publish}.")),
+        NewestImage::Published(_) => Some(format!(
+            "No disk image has been published, so downloads are answered with 503. Publish one with {publish}, or set \
+             `download_url`."
+        )),
+    };
+    let rest = [address_step(base_url), (!forwards_messages).then_some(MAIL_STEP)];
+    [site, image].into_iter().chain(rest.map(|step| step.map(str::to_owned))).flatten().collect()
+}
+
+/// What to do about the public URL.
+pub fn address_step(base_url: &BaseUrl) -> Option<&'static str> {
+    if base_url.is_loopback() {
+        Some("This is a local preview. To go live, set `base_url` to the public URL, and `acme_email` for https.")
+    } else if !base_url.is_https() {
+        Some("Visitors' data is not encrypted. Set `acme_email` or `tls_cert`, or put an https proxy in front.")
+    } else {
+        None
+    }
+}
+
+/// What to do if contact messages are not forwarded.
+pub const MAIL_STEP: &str =
+    "Contact messages are stored and not mailed to anybody. Set `smtp_url`, `mail_from` and `contact_to`.";
+
+fn quoted(names: &[&str]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::site::Content;
+
+    fn steps(base_url: &str, change: impl FnOnce(&mut SiteFacts), forwards_messages: bool) -> Vec<String> {
+        let mut facts = SiteFacts::read(&Content::default()).unwrap();
+        change(&mut facts);
+        let base_url = BaseUrl::parse(base_url).unwrap();
+        let newest_image = NewestImage::choose(None, &base_url, &facts.name);
+        setup_steps(&facts, &newest_image, &Releases::default(), &base_url, forwards_messages)
+    }
+
+    #[track_caller]
+    fn assert_starts(steps: &[String], expected: &[&str]) {
+        assert_eq!(steps.len(), expected.len(), "{steps:?}");
+        for (step, expected) in steps.iter().zip(expected) {
+            assert!(step.starts_with(expected), "{step}");
+        }
+    }
+
+    #[test]
+    fn a_preview_needs_a_site_an_image_an_address_and_mail() {
+        let preview = steps("http://127.0.0.1:8080", |_| {}, false);
+        assert_starts(&preview, &["The site is that of a sample", "Downloads get", "This is a local", "Contact"]);
+    }
+
+    #[test]
+    fn in_public_only_what_is_missing_is_named() {
+        let own = |facts: &mut SiteFacts| facts.name = "Tea".to_owned();
+        assert_starts(&steps("https://tea.example", own, true), &["No disk image has been published"]);
+        assert_starts(&steps("http://tea.example", own, true), &["No disk image", "Visitors' data"]);
+        assert_starts(&steps("https://tea.example", |_| {}, true), &["The site is that of a sample", "No disk image"]);
+    }
+
+    #[test]
+    fn texts_of_a_new_site_are_named_wherever_it_runs() {
+        let summary = "Say here in one or two sentences what your app does, and for whom.";
+        let new = |facts: &mut SiteFacts| (facts.name, facts.summary) = ("Tea".to_owned(), summary.to_owned());
+        let steps = steps("https://tea.example", new, true);
+        assert_starts(&steps, &["The site has texts of a new site. Change `summary` in", "No disk image"]);
+    }
+}

@@ -1,0 +1,199 @@
+//! `porchlight letter`
+
+mod bounces;
+mod preview;
+mod send_loop;
+mod templates;
+
+use std::path::{Path, PathBuf};
+
+use clap::Subcommand;
+use serde_json::json;
+
+use crate::actions::LetterSender;
+use crate::cli::check::opt_in_sentences;
+use crate::cli::failure::Failure;
+use crate::cli::run::{Access, block_on, open_store, with_store};
+use crate::cli::terminal::{
+    ListPrinter, confirm, eprint_line, format_row, print_record, sanitize_line, terminal_width,
+};
+use crate::clock::Clock;
+use crate::config::Settings;
+use crate::domain::letters::LetterCounts;
+use crate::domain::mail::EmailAddress;
+use crate::domain::text::quantity;
+use crate::store::StartedLetter;
+use preview::{preview, test};
+use send_loop::SendLoop;
+use templates::{mailer_and_templates, read, require_public_base_url};
+
+pub(super) use bounces::{BounceArguments, EXAMPLES as BOUNCE_EXAMPLES, run as run_bounce};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum LetterCommand {
+    /// Write a preview of the letter next to the file; nothing is sent
+    ///
+    /// november.md becomes november.preview.html and november.preview.txt, as readers see it, and november.preview.eml, the
+    /// complete mail with all headers, which mail programs open. No other file is written.
+    #[command(before_help = "Example:\n  porchlight letter preview november.md")]
+    Preview {
+        /// Markdown file with the letter
+        file: PathBuf,
+    },
+    /// Send a test copy to one address; nothing is recorded
+    #[command(before_help = "Example:\n  porchlight letter test november.md --to me@troupe.example")]
+    Test {
+        /// Markdown file with the letter
+        file: PathBuf,
+        /// Address that gets the copy
+        #[arg(long, value_name = "ADDRESS", value_parser = EmailAddress::parse)]
+        to: EmailAddress,
+    },
+    /// Send the letter to everybody who opted in, at most one a month to each
+    ///
+    /// You can interrupt it at any time: the same command with the same file continues where it stopped.
+    #[command(before_help = "Example:\n  porchlight letter send november.md")]
+    Send {
+        /// Markdown file with the letter
+        file: PathBuf,
+        /// Do not ask for confirmation
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Show how many copies of a letter were sent
+    #[command(before_help = "Example:\n  porchlight letter status --json")]
+    Status {
+        /// Markdown file with the letter [default: the latest letter]
+        file: Option<PathBuf>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List all letters, latest first
+    #[command(before_help = "Example:\n  porchlight letter list")]
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+const NO_LETTERS: &str = "No letter has been sent yet. `porchlight letter send --help` shows how.";
+
+pub(super) fn run(command: LetterCommand, settings: &Settings) -> Result<(), Failure> {
+    match command {
+        LetterCommand::Preview { file } => preview(settings, &file),
+        LetterCommand::Test { file, to } => block_on(test(settings, &file, &to)),
+        LetterCommand::Send { file, yes } => block_on(send(settings, &file, yes)),
+        LetterCommand::Status { file, json } => status(settings, file.as_deref(), json),
+        LetterCommand::List { json } => list(settings, json),
+    }
+}
+
+async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), Failure> {
+    let letter = read(file)?;
+    require_public_base_url(settings)?;
+    let id = letter.id;
+    let store = open_store(settings, Access::Create).await?;
+    let (mailer, templates, contact_to) = mailer_and_templates(settings)?;
+    let (base_url, clock) = (settings.public_url(), Clock::System);
+    let mut sender = LetterSender::new(store.clone(), mailer, templates, base_url, letter, contact_to, clock);
+    let started = store.letter(&id).await?;
+    let remaining = match &started {
+        Some(letter) => letter.counts.waiting,
+        None => store.count_recipients().await?,
+    };
+    if started.is_none() && remaining == 0 {
+        eprint_line("Nobody has opted in to the monthly letter yet, so nothing was sent.");
+        return Ok(());
+    }
+    if let Some(letter) = started.as_ref().filter(|letter| letter.counts.waiting == 0) {
+        eprint_line(&format!("This letter has already been sent. {}", counts(letter)));
+        return Ok(());
+    }
+    for sentence in opt_in_sentences(store.opt_in_counts().await?, settings.confirm_updates) {
+        eprint_line(&sentence);
+    }
+    let people = quantity(remaining, "person", "people");
+    confirm(&format!("Send “{}” to {people}?", sender.letter.subject), yes, "Nothing was sent.")?;
+    sender.start().await.map_err(|failure| stopped(&failure.to_string(), started.as_ref()))?;
+    let result = SendLoop::new(settings.letter_rate, remaining)?.run(&mut sender).await;
+    sender.close().await;
+    if result.is_err() {
+        sender.stop().await.map_err(|failure| stopped(&failure.to_string(), started.as_ref()))?;
+    }
+    let letter = store.letter(&id).await?;
+    if let Some(letter) = &letter {
+        eprint_line(&counts(letter));
+    }
+    result.map_err(|reason| stopped(&sanitize_line(&reason), letter.as_ref()))
+}
+
+fn stopped(reason: &str, letter: Option<&StartedLetter>) -> Failure {
+    let waiting = quantity(
+        letter.map_or(0, |letter| letter.counts.waiting),
+        "recipient has not been sent to yet.",
+        "recipients have not been sent to yet.",
+    );
+    Failure::new(format!("{reason}. {waiting} Run the same command to continue."))
+}
+
+fn status(settings: &Settings, file: Option<&Path>, as_json: bool) -> Result<(), Failure> {
+    let id = file.map(|file| read(file).map(|letter| letter.id)).transpose()?;
+    with_store(settings, Access::Read, async |store| {
+        let (letter, missing) = match &id {
+            Some(id) => (
+                store.letter(id).await?,
+                "That letter has not been sent yet. `porchlight letter list` lists those that have.",
+            ),
+            None => (store.latest_letter().await?, NO_LETTERS),
+        };
+        let letter = letter.ok_or_else(|| Failure::new(missing))?;
+        print_record(as_json, &json!(letter), &counts(&letter));
+        Ok(())
+    })
+}
+
+fn list(settings: &Settings, as_json: bool) -> Result<(), Failure> {
+    with_store(settings, Access::Read, async |store| {
+        let letters = store.letters().await?;
+        let summary = |letter: &StartedLetter| short_counts(&letter.counts);
+        let width = letters.iter().map(|letter| summary(letter).len()).max().unwrap_or_default();
+        let mut list = ListPrinter::new(as_json, None);
+        for letter in &letters {
+            let cells = [(letter.started_at.date(), 10), (summary(letter), width)];
+            list.push(&json!(letter), &format_row(&cells, &sanitize_line(&letter.subject), terminal_width()));
+        }
+        list.finish(NO_LETTERS);
+        Ok(())
+    })
+}
+
+fn counts(letter: &StartedLetter) -> String {
+    let counts = &letter.counts;
+    let bounced = if counts.bounced > 0 { format!("; {} bounced", counts.bounced) } else { String::new() };
+    format!(
+        "“{}”: {}, {} sent, {} waiting, {} uncertain, {} refused, {} skipped{bounced}",
+        sanitize_line(&letter.subject),
+        quantity(counts.recipients, "recipient", "recipients"),
+        counts.sent,
+        counts.waiting,
+        counts.uncertain,
+        counts.refused,
+        counts.skipped
+    )
+}
+
+/// Formats the number of copies sent, and the other counts that are not zero.
+fn short_counts(counts: &LetterCounts) -> String {
+    let others = [
+        (counts.waiting, "waiting"),
+        (counts.uncertain, "uncertain"),
+        (counts.refused, "refused"),
+        (counts.skipped, "skipped"),
+        (counts.bounced, "bounced"),
+    ];
+    let sent = format!("{} of {} sent", counts.sent, counts.recipients);
+    let others = others.iter().filter(|(count, _)| *count > 0).map(|(count, state)| format!("{count} {state}"));
+    std::iter::once(sent).chain(others).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,80 @@
+//! Copies of a letter that no recipient gets: the files of a preview, and the test copy.
+//!
+//! Both are composed, and signed, like the copies of the recipients.
+
+use std::path::Path;
+
+use super::templates::{mail_templates, mailer_and_templates, read};
+use crate::actions::{compose_copy, new_bounce_tag};
+use crate::cli::failure::{Failure, OrFail};
+use crate::cli::terminal::{eprint_line, print_line, sanitize_line};
+use crate::clock::Clock;
+use crate::config::{InvalidSettings, Settings};
+use crate::domain::mail::{EmailAddress, Mailbox, Relay};
+use crate::mail::Mailer;
+use crate::site::MailRecipient;
+
+/// The recipient of a preview, and its sender while no mail server is set.
+const READER: &str = "reader@example.com";
+const SENDER: &str = "sender@example.com";
+
+/// Returns what stands in a copy that no recipient gets.
+fn placeholder(settings: &Settings) -> MailRecipient {
+    MailRecipient {
+        opted_in: Clock::System.now().date(),
+        through: "a preview",
+        url: settings.public_url().to("/unsubscribe/nobody"),
+    }
+}
+
+/// Returns a mailer for mail that is never sent.
+fn placeholder_mailer() -> Result<Mailer, InvalidSettings> {
+    let relay = Relay::parse("smtp://localhost").map_err(|why| InvalidSettings::new("smtp_url", why))?;
+    let from = Mailbox::parse(SENDER).map_err(|why| InvalidSettings::new("mail_from", why))?;
+    Mailer::new(relay, &from).map_err(|why| InvalidSettings::new("mail_from", why))
+}
+
+pub(super) fn preview(settings: &Settings, file: &Path) -> Result<(), Failure> {
+    let letter = read(file)?;
+    let postal_address = settings.postal_address.as_deref().unwrap_or("(The setting `postal_address` goes here.)");
+    let recipient = placeholder(settings);
+    let rendered = mail_templates(settings, postal_address)?.letter(&letter, &recipient)?;
+    let mailer = match &settings.mail {
+        Some(mail) => Mailer::from_settings(mail),
+        None => placeholder_mailer(),
+    }?;
+    let reader = EmailAddress::from_stored(READER, READER);
+    let mail = compose_copy(&mailer, &rendered, &reader, &recipient, None, Clock::System.now());
+    let source = mail.map(|mail| mail.source()).unwrap_or_default();
+    eprint_line(&format!("Subject: {}", letter.subject));
+    let files = [
+        ("preview.html", rendered.html.into_bytes()),
+        ("preview.txt", rendered.text.into_bytes()),
+        ("preview.eml", source),
+    ];
+    for (extension, content) in files {
+        let path = file.with_extension(extension);
+        std::fs::write(&path, content)
+            .or_fail(|error| format!("The preview cannot be written to {}: {error}.", path.display()))?;
+        print_line(&path.display().to_string());
+    }
+    Ok(())
+}
+
+pub(super) async fn test(settings: &Settings, file: &Path, to: &EmailAddress) -> Result<(), Failure> {
+    let letter = read(file)?;
+    let (mailer, templates, _) = mailer_and_templates(settings)?;
+    let recipient = placeholder(settings);
+    let mut rendered = templates.letter(&letter, &recipient)?;
+    rendered.subject = format!("[Test] {}", letter.subject);
+    let not_sent = |reason: &str| Failure::new(format!("The test copy was not sent: {}.", sanitize_line(reason)));
+    // As a real copy has, but this one belongs to nobody.
+    let tag = new_bounce_tag(&mailer).map_err(|failure| not_sent(&failure.to_string()))?;
+    let mail = compose_copy(&mailer, &rendered, to, &recipient, tag.as_ref(), Clock::System.now());
+    let mail = mail.ok_or_else(|| not_sent("SMTP cannot transport this address"))?;
+    let mut connection = mailer.connect().await.map_err(|failure| not_sent(failure.detail()))?;
+    connection.send(&mail).await.map_err(|failure| not_sent(failure.detail()))?;
+    connection.close().await;
+    eprint_line(&format!("A test copy was sent to {}.", to.as_typed()));
+    Ok(())
+}

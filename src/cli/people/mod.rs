@@ -1,0 +1,155 @@
+//! `porchlight people`
+
+mod csv_file;
+mod csv_row;
+mod list;
+mod removal;
+mod show;
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+
+use crate::cli::failure::{Failure, OrFail};
+use crate::cli::run::{Access, with_store};
+use crate::cli::terminal::{ListPrinter, eprint_line, print_record};
+use crate::clock::Clock;
+use crate::config::Settings;
+use crate::domain::mail::EmailAddress;
+use crate::domain::people::SuppressionReason;
+use crate::store::Store;
+pub use csv_file::{InvalidRow, Rows};
+use list::list;
+use removal::{PURGE_EXAMPLES, PurgeArguments, erase};
+use show::find_person;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum PeopleCommand {
+    /// Show everything stored about a person, such as for a data request
+    #[command(before_help = "Example:\n  porchlight people show ada@example.com --json")]
+    Show {
+        /// Address of the person
+        #[arg(value_parser = EmailAddress::parse)]
+        email: EmailAddress,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List everybody who downloaded the app or joined the waitlist
+    #[command(before_help = "Example:\n  porchlight people list --updates")]
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+        /// List at most N people
+        #[arg(long, value_name = "N")]
+        limit: Option<usize>,
+        /// List only people who get the monthly letter
+        #[arg(long)]
+        updates: bool,
+    },
+    /// Export everybody as CSV
+    #[command(before_help = "Example:\n  porchlight people export people.csv")]
+    Export {
+        /// File to write [default: standard output]
+        file: Option<PathBuf>,
+    },
+    /// Import people from a CSV file; existing people are not changed
+    ///
+    /// The first line names the columns. Only `email` is required. Nobody is opted in to the monthly letter unless the
+    /// column `updates` is true. A row with `suppressed` also suppresses an existing person.
+    #[command(before_help = "Example:\n  porchlight people import people.csv --all-or-nothing")]
+    Import {
+        /// CSV file in UTF-8; - reads standard input
+        file: PathBuf,
+        /// Import nothing if any row is invalid
+        #[arg(long)]
+        all_or_nothing: bool,
+    },
+    /// Erase everything stored about a person
+    ///
+    /// Only keyed hashes are kept: that the address is suppressed, that it got this month's letter, and for 30 days that it
+    /// was asked to confirm an opt-in. Unused parts of the database files may hold old bytes until they are overwritten;
+    /// `--vacuum` clears them.
+    #[command(
+        before_help = "Examples:\n  porchlight people erase ada@example.com\n  porchlight people erase ada@example.com --vacuum"
+    )]
+    Erase {
+        /// Address of the person
+        #[arg(value_parser = EmailAddress::parse)]
+        email: EmailAddress,
+        /// Also rewrite the database files without unused parts; writes are refused meanwhile
+        #[arg(long)]
+        vacuum: bool,
+        /// Do not ask for confirmation
+        #[arg(long)]
+        yes: bool,
+    },
+    /// Remove signups by source or time, such as invented ones, and people of whom nothing else is stored
+    ///
+    /// Shows how many match before it asks. Statistics and suppressions are not changed.
+    #[command(before_help = PURGE_EXAMPLES)]
+    Purge(PurgeArguments),
+    /// Never send mail to an address, even if it opts in
+    #[command(before_help = "Example:\n  porchlight people suppress ada@example.com")]
+    Suppress {
+        /// Address to suppress, known or not
+        #[arg(value_parser = EmailAddress::parse)]
+        email: EmailAddress,
+    },
+    /// Allow mail to a suppressed address again, if it is opted in
+    #[command(before_help = "Example:\n  porchlight people unsuppress ada@example.com")]
+    Unsuppress {
+        /// Address of the person
+        #[arg(value_parser = EmailAddress::parse)]
+        email: EmailAddress,
+    },
+}
+
+pub(super) fn run(command: PeopleCommand, settings: &Settings) -> Result<(), Failure> {
+    let access = match command {
+        PeopleCommand::Show { .. } | PeopleCommand::List { .. } | PeopleCommand::Export { .. } => Access::Read,
+        PeopleCommand::Erase { .. } | PeopleCommand::Purge(_) | PeopleCommand::Unsuppress { .. } => Access::Write,
+        PeopleCommand::Import { .. } | PeopleCommand::Suppress { .. } => Access::Create,
+    };
+    with_store(settings, access, async |store| match command {
+        PeopleCommand::Show { email, json } => show(settings, store, &email, json).await,
+        PeopleCommand::List { json, limit, updates } => list(store, ListPrinter::new(json, limit), updates).await,
+        PeopleCommand::Export { file } => csv_file::export(store, file.as_deref()).await,
+        PeopleCommand::Import { file, all_or_nothing } => csv_file::import(store, &file, all_or_nothing).await,
+        PeopleCommand::Erase { email, vacuum, yes } => erase(store, &email, vacuum, yes).await,
+        PeopleCommand::Purge(arguments) => arguments.run(store).await,
+        PeopleCommand::Suppress { email } => suppress(store, &email).await,
+        PeopleCommand::Unsuppress { email } => unsuppress(store, &email).await,
+    })
+}
+
+async fn show(settings: &Settings, store: &Store, email: &EmailAddress, as_json: bool) -> Result<(), Failure> {
+    let (person, base_url) = (find_person(store, email).await?, settings.public_url());
+    print_record(as_json, &show::person_json(&person, &base_url), &show::lines(&person, &base_url).join("\n"));
+    Ok(())
+}
+
+async fn suppress(store: &Store, email: &EmailAddress) -> Result<(), Failure> {
+    let result = store.suppress(email, SuppressionReason::Makers, Clock::System.now()).await;
+    result.or_fail(|failure| format!("Nothing was changed: {failure}."))?;
+    let typed = email.as_typed();
+    eprint_line(&format!("{typed} is suppressed. `porchlight people unsuppress {typed}` undoes this."));
+    Ok(())
+}
+
+async fn unsuppress(store: &Store, email: &EmailAddress) -> Result<(), Failure> {
+    let typed = email.as_typed();
+    let was_suppressed = store.unsuppress(email).await;
+    if !was_suppressed.or_fail(|failure| format!("Nothing was changed: {failure}."))? {
+        return Err(Failure::new(format!("{typed} is not suppressed.")));
+    }
+    let opted_in = store.person_record(email).await?.consents.iter().any(|consent| consent.is_current);
+    let outcome = if opted_in {
+        "It is opted in, so it gets the monthly letter."
+    } else {
+        "It gets no letter until its owner opts in."
+    };
+    eprint_line(&format!("{typed} is no longer suppressed. {outcome}"));
+    Ok(())
+}

@@ -1,0 +1,149 @@
+//! People as the makers see them, and suppressed addresses, which never get mail again and are stored as keyed hashes.
+
+use std::fmt;
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+use crate::domain::mail::EmailAddress;
+use crate::domain::sha256::hex;
+use crate::domain::signups::{OptIn, PendingOptIn};
+use crate::domain::time::Timestamp;
+
+/// Why an address is suppressed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SuppressionReason {
+    /// The owner of the address says that another person entered it.
+    NotMe,
+    /// The mail server reported that the mailbox does not exist.
+    NoMailbox,
+    /// The makers suppressed it.
+    Makers,
+    /// Recorded by another version, under a name that this one does not know.
+    Unknown,
+}
+
+impl SuppressionReason {
+    /// Those that this version records.
+    pub const ALL: [Self; 3] = [Self::NotMe, Self::NoMailbox, Self::Makers];
+
+    /// Restores a reason from the database. A name that is not known does not make the row unreadable.
+    pub fn from_stored(text: &str) -> Self {
+        Self::parse(text).unwrap_or(Self::Unknown)
+    }
+
+    /// Parses the stored form. Returns `None` if `text` is none of the reasons.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == text)
+    }
+
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NotMe => "not-me",
+            Self::NoMailbox => "no-mailbox",
+            Self::Makers => "makers",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// The enhanced status codes (RFC 3463) of a rejection that is about the mailbox itself. Other codes of the class 5.1,
+/// such as 5.1.7 and 5.1.8, are about the sender.
+const MAILBOX_CODES: [&str; 5] = ["5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10"];
+
+/// Whether a mail server's permanent rejection is about the mailbox itself, by the code at the start of the reply's
+/// first line. Codes elsewhere in the text do not count.
+pub fn is_mailbox_rejection(reply: &str) -> bool {
+    reply.split([' ', '\t', '\r', '\n']).next().is_some_and(|code| MAILBOX_CODES.contains(&code))
+}
+
+/// The HMAC key for hashing suppressed addresses. Each database has its own.
+#[derive(Clone)]
+pub struct AddressHashKey([u8; 64]);
+
+impl AddressHashKey {
+    /// Parses a key as stored in the database. Returns `None` if its length is wrong.
+    pub fn parse(text: &str) -> Option<Self> {
+        text.as_bytes().try_into().ok().map(Self)
+    }
+
+    /// Returns the position of an address among the recipients of a letter. Without the key it cannot be predicted.
+    pub fn position(&self, letter: &crate::domain::sha256::Sha256, email: &EmailAddress) -> i64 {
+        let hash =
+            Hmac::<Sha256>::new(&self.0.into()).chain_update(letter.bytes()).chain_update(email.key()).finalize();
+        hash.into_bytes().iter().take(4).fold(0, |position, byte| position << 8 | i64::from(*byte))
+    }
+
+    /// Returns the keyed hash, which is equal for all spellings of an address. The address cannot be
+    /// guessed from it without the key.
+    pub fn hash(&self, email: &EmailAddress) -> String {
+        hex(&Hmac::<Sha256>::new(&self.0.into()).chain_update(email.key()).finalize().into_bytes())
+    }
+}
+
+/// Does not reveal the key.
+impl fmt::Debug for AddressHashKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AddressHashKey")
+    }
+}
+
+/// A person as listed by `people list`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Person {
+    pub email: EmailAddress,
+    pub first_seen: Timestamp,
+    pub downloads: u32,
+    pub waitlist: bool,
+    pub opt_in: Option<OptIn>,
+    /// An opt-in that does not count yet.
+    pub pending: Option<PendingOptIn>,
+    pub suppressed: Option<SuppressionReason>,
+}
+
+impl Person {
+    /// Whether the person receives the monthly letter.
+    pub const fn receives_letter(&self) -> bool {
+        self.opt_in.is_some() && self.suppressed.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_leading_code_of_a_reply_tells_that_the_mailbox_is_rejected() {
+        for reply in
+            ["5.1.1 no such user", "5.1.2 x", "5.1.3 x", "5.1.6 moved", "5.1.10 null MX", "5.1.1", "5.1.1\r\nx"]
+        {
+            assert!(is_mailbox_rejection(reply), "{reply}");
+        }
+        for reply in [
+            "",
+            "no such user",
+            "5.1.0 x",
+            "5.1.7 bad sender",
+            "5.1.8 bad sender",
+            "5.1.11 x",
+            "5.1.100 x",
+            "5.7.1 rejected, unlike 5.1.1",
+            " 5.1.1 not at the start",
+            "<ada@example.com>: 5.1.1 no such user",
+            "4.1.1 later",
+            "5.1.1.2 x",
+        ] {
+            assert!(!is_mailbox_rejection(reply), "{reply}");
+        }
+    }
+
+    #[test]
+    fn hashes_differ_between_addresses_and_between_keys() {
+        let email = |typed| EmailAddress::parse(typed).unwrap();
+        let (key, other) = (AddressHashKey([1; 64]), AddressHashKey([2; 64]));
+        assert_eq!(key.hash(&email("Ada@Example.com")), key.hash(&email("ada@example.COM")));
+        assert_ne!(key.hash(&email("ada@example.com")), key.hash(&email("bob@example.com")));
+        assert_ne!(key.hash(&email("ada@example.com")), other.hash(&email("ada@example.com")));
+        assert_eq!(key.hash(&email("ada@example.com")).len(), 64);
+    }
+}

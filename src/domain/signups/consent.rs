@@ -1,0 +1,102 @@
+//! The opt-in to the monthly letter: where it came from and the wording that the person agreed to.
+
+use crate::domain::parse::word_enum;
+use crate::domain::text::Source;
+use crate::domain::time::Timestamp;
+
+word_enum! {
+    /// The interface that a request came through.
+    pub enum Via {
+        /// The forms of the site, with JavaScript and without.
+        Site = "site",
+        /// The JSON endpoints, called by a program. Older versions recorded the site's script here too.
+        Api = "api",
+        Mcp = "mcp",
+        /// A list that the makers imported.
+        Import = "import",
+        /// Recorded by another version, under a name that this one does not know.
+        Unknown = "unknown",
+    }
+}
+
+impl Via {
+    /// Restores an interface from the database. A name that is not known does not make the row unreadable.
+    pub fn from_stored(text: &str) -> Self {
+        Self::parse(text).unwrap_or(Self::Unknown)
+    }
+
+    /// Whether a program sent the request, not a person on the site.
+    pub const fn is_program(self) -> bool {
+        matches!(self, Self::Api | Self::Mcp)
+    }
+}
+
+/// Completes "you asked for one email a month through …" in the letter. It contains no text of the caller. `from_program`
+/// is what [`Via::is_program`] was when the opt-in was recorded; older rows have none.
+pub fn opt_in_origin(via: &str, from_program: Option<bool>) -> &'static str {
+    match (Via::from_stored(via), from_program) {
+        (Via::Site, _) => "the site",
+        (Via::Mcp, _) | (Via::Api | Via::Unknown, Some(true)) => "a program",
+        (Via::Import, _) => "an earlier list",
+        // Recorded by a version that did not distinguish the site's script from other programs.
+        (Via::Api | Via::Unknown, _) => "the site or a program",
+    }
+}
+
+/// A person's consent to the monthly letter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OptIn {
+    pub at: Timestamp,
+    pub via: Via,
+    pub source: Option<Source>,
+    pub wording: i64,
+    /// When the person confirmed it by mail. `None`: it needed no confirmation, or waits for it.
+    pub confirmed_at: Option<Timestamp>,
+}
+
+/// The text next to the opt-in. When it changes, `WORDING` must be incremented, so that each consent
+/// records the text that the person saw.
+pub const TEXT: &str = "Send me one email a month about what is new.";
+pub const WORDING: i64 = 1;
+/// The wording of an opt-in that was given outside this service.
+pub const EXTERNAL_WORDING: i64 = 0;
+
+/// How a download asks for the monthly letter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OptInRequest {
+    /// Not at all. An earlier opt-in stays.
+    None,
+    /// The opt-in counts at once.
+    Immediate,
+    /// The opt-in counts once the person has confirmed it.
+    Pending,
+}
+
+/// An opt-in that waits for its confirmation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PendingOptIn {
+    pub since: Timestamp,
+    /// When the person was asked by mail. `None`: not yet, or not at all, for example because the address is suppressed.
+    pub asked_at: Option<Timestamp>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_origin_of_an_opt_in_is_told_by_its_interface() {
+        for (via, from_program, origin) in [
+            (Via::Site, Some(false), "the site"),
+            (Via::Api, Some(true), "a program"),
+            (Via::Mcp, Some(true), "a program"),
+            (Via::Import, None, "an earlier list"),
+            // Rows of older versions.
+            (Via::Site, None, "the site"),
+            (Via::Mcp, None, "a program"),
+            (Via::Api, None, "the site or a program"),
+        ] {
+            assert_eq!(opt_in_origin(via.as_str(), from_program), origin, "{via:?} {from_program:?}");
+        }
+    }
+}

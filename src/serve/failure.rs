@@ -1,0 +1,40 @@
+//! Why the service did not start, or stopped.
+
+use std::io;
+use std::net::SocketAddr;
+
+use crate::config::InvalidSettings;
+use crate::site::SiteFailure;
+use crate::store::{Database, StoreFailure};
+
+#[derive(Debug, thiserror::Error)]
+pub enum ServeFailure {
+    #[error(transparent)]
+    Settings(#[from] InvalidSettings),
+    #[error("{}", .0.sentence("The service did not start"))]
+    Store(#[from] StoreFailure),
+    #[error("The database ({0}) cannot be used: {1}.")]
+    Database(Database, String),
+    #[error("{}", .1.sentence(&format!("The database ({}) cannot be used", .0)))]
+    Damaged(Database, StoreFailure),
+    #[error(transparent)]
+    Site(#[from] SiteFailure),
+    #[error("The setting `{0}` cannot be used: failed to listen on {1}: {2}.{hint}", hint = hint(*.1, .2))]
+    Listen(&'static str, SocketAddr, io::Error),
+    #[error(
+        "The service ended at once, because the disk could not write the database file; the log has the reason. What was \
+         acknowledged is in the WAL beside it. Check the disk, and start the service again."
+    )]
+    Unsynced,
+    #[error("The service stopped, because its background task `{0}` failed; the log has the reason.")]
+    TaskFailed(&'static str),
+}
+
+fn hint(address: SocketAddr, error: &io::Error) -> &'static str {
+    if error.kind() == io::ErrorKind::PermissionDenied && address.port() < 1024 {
+        " Ports below 1024 need a right: run it as a systemd service that has it, or give it to the program with \
+         `setcap cap_net_bind_service=+ep`."
+    } else {
+        ""
+    }
+}

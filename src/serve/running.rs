@@ -1,0 +1,286 @@
+//! Starts every part of the service, and stops them in order.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::Semaphore;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::certificate::ServedCertificate;
+use super::context::{ConnectionContext, Listener};
+use super::failure::ServeFailure;
+use super::listeners::{Listeners, OpenFileCaps, ops_listener};
+use super::supervisor::Supervisor;
+use super::{background, connections, mailing, rebuild_site};
+use crate::acme::check_ca_file;
+use crate::actions::{
+    Alerts, CachedSummary, CertificateOrders, CountBuffer, ImageStore, NewestImage, Pruner, ReleaseCatalog, Service,
+    delete_certificate_copy, setup_steps,
+};
+use crate::clock::Clock;
+use crate::config::{CertificateSource, InvalidSettings, Secret, Settings};
+use crate::domain::mail::Relay;
+use crate::domain::network::BaseUrl;
+use crate::site::{Content, SiteFacts};
+use crate::store::{Database, Store, StoreFailure, Writer};
+use crate::web::ops::OpsAuth;
+use crate::web::{self, App, AppState};
+
+/// How long requests in progress may take after the stop signal.
+const REQUESTS_TIMEOUT: Duration = Duration::from_millis(6500);
+/// How long the whole shutdown may take, with the last counts and writes. The log is flushed after that, and all of it
+/// is over within ten seconds.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(8500);
+
+/// A running service. Dropped without `stop`, it runs until the runtime ends.
+#[derive(Debug)]
+pub struct RunningService {
+    pub address: SocketAddr,
+    /// The addresses that redirect to https.
+    pub redirect_addresses: Vec<SocketAddr>,
+    /// The address of the ops listener, if there is one.
+    pub ops_address: Option<SocketAddr>,
+    pub base_url: BaseUrl,
+    pub data_dir: PathBuf,
+    pub database: Database,
+    /// The configured mail server.
+    pub relay: Option<Relay>,
+    /// What does not work as it could, one sentence each.
+    pub notes: Vec<String>,
+    /// What makers still have to do, in order, one sentence each.
+    pub setup_steps: Vec<String>,
+    stop: CancellationToken,
+    abort: CancellationToken,
+    unsynced: CancellationToken,
+    tasks: TaskTracker,
+    supervisor: Supervisor,
+    writer: JoinHandle<()>,
+    app: App,
+    content: Content,
+}
+
+/// Opens the database, builds the site and starts listening.
+pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, ServeFailure> {
+    let (database, store, migration_error) = open_database(&settings).await?;
+    let listeners = Listeners::open(&settings)?;
+    let (address, redirect_addresses) = (listeners.address, listeners.redirect_addresses());
+    let base_url = settings.base_url.clone().unwrap_or_else(|| BaseUrl::from_listen_address(address));
+
+    let certificate = served_certificate(&settings, &base_url, &database, &store, &clock).await?;
+    let tls = certificate.as_ref().map(ServedCertificate::acceptor).transpose()?;
+    let content = Content::from_settings(&settings)?;
+    let facts = SiteFacts::read(&content)?;
+    let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &facts.name);
+    let catalog = ReleaseCatalog::new(store.clone(), ImageStore::open(&settings.images, clock.clone())?);
+    if let Err(failure) = catalog.refresh().await {
+        tracing::warn!(%failure, "the releases are unknown until the database is available");
+    }
+    let releases = catalog.cached();
+    let setup_steps = setup_steps(&facts, &newest_image, &releases, &base_url, settings.mail.is_some());
+    let mut notes = settings.exposed_secrets.clone();
+    let (stop, abort, tasks) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
+    let (writer, writer_task) = Writer::start(&database, migration_error)?;
+    let new_mail = writer.new_mail();
+    let sender = mailing::outbox_sender(&settings, &content, &base_url, &store, &clock)?;
+    let ops_pool = Store::open_for_ops(&database)?;
+    let pruner = Pruner { store: store.clone(), clock: clock.clone(), keep_messages: settings.keep_messages };
+    let service = Service {
+        store,
+        ops_pool,
+        writer,
+        clock,
+        newest_image,
+        catalog,
+        certificate: certificate.as_ref().map(|certificate| certificate.status.clone()),
+        count_buffer: CountBuffer::default(),
+        cached_summary: CachedSummary::default(),
+        confirm_updates: settings.confirm_updates,
+        forwards_messages: settings.mail.is_some(),
+    };
+    let caps = OpenFileCaps::of_process();
+    let app = AppState::build(&settings, base_url.clone(), service, &content, caps.images)?;
+
+    let supervisor = Supervisor::new(stop.clone(), tasks.clone(), app.metrics.clone());
+    let writer = supervisor.watch("writer", writer_task);
+    notes.extend(caps.hint());
+    let context_of = |listener, tls| ConnectionContext {
+        listener,
+        tls,
+        stop: stop.clone(),
+        abort: abort.clone(),
+        tasks: tasks.clone(),
+    };
+    let places = Arc::new(Semaphore::new(caps.public));
+    let router = web::router(&app);
+    for listener in listeners.public {
+        let public = context_of(Listener::Public(app.clone(), router.clone()), tls.clone());
+        supervisor.spawn_essential("listen", connections::accept(listener, Arc::clone(&places), public));
+    }
+    for listener in listeners.redirect {
+        let redirect = context_of(Listener::Redirect(app.clone()), None);
+        supervisor.spawn_essential("redirect_listen", connections::accept(listener, Arc::clone(&places), redirect));
+    }
+    let mut ops_address = None;
+    if let Some(listener) = ops_listener(settings.ops.listen, &mut notes)? {
+        ops_address = listener.local_addr().ok();
+        let auth = OpsAuth::new(settings.ops.token.as_ref().map(Secret::expose));
+        let ops = context_of(Listener::Ops(app.clone(), auth), None);
+        let places = Arc::new(Semaphore::new(caps.ops));
+        supervisor.spawn_essential("ops_listen", connections::accept(listener, places, ops));
+    }
+    let service = app.service.clone();
+    supervisor.spawn_restarting("flush_counts", move |stop| background::flush_counts(service.clone(), stop));
+    let unsynced = CancellationToken::new();
+    let maintenance = (app.service.ops_pool.clone(), unsynced.clone());
+    supervisor.spawn_restarting("maintain", move |stop| background::maintain(maintenance.clone(), stop));
+    supervisor.spawn_restarting("prune", move |stop| background::prune(pruner.clone(), stop));
+    if let Some(certificate) = certificate {
+        supervisor.spawn_restarting("certificate", move |stop| certificate.clone().follow(stop));
+    }
+    let site = (content.clone(), app.clone());
+    supervisor.spawn_restarting("releases", move |stop| rebuild_site::follow_releases(site.clone(), stop));
+    if let Some(sender) = sender {
+        mailing::spawn(&supervisor, sender, alerts(&settings, &app, &facts), &new_mail, &abort);
+    }
+    Ok(RunningService {
+        address,
+        redirect_addresses,
+        ops_address,
+        base_url,
+        data_dir: std::path::absolute(&settings.data_dir).unwrap_or(settings.data_dir),
+        database,
+        relay: settings.mail.map(|mail| mail.relay),
+        notes,
+        setup_steps,
+        stop,
+        abort,
+        unsynced,
+        tasks,
+        supervisor,
+        writer,
+        app,
+        content,
+    })
+}
+
+impl RunningService {
+    /// The releases that are served, as last read.
+    pub fn catalog(&self) -> &ReleaseCatalog {
+        &self.app.service.catalog
+    }
+
+    /// Rebuilds the site whenever its files change.
+    pub fn watch_site(&self) {
+        // Read here and not in the task, which may first run after a change.
+        let seen = self.content.fingerprint();
+        let site = (self.content.clone(), self.app.clone());
+        self.supervisor.spawn_restarting("watch", move |stop| rebuild_site::follow_files(site.clone(), seen, stop));
+    }
+
+    /// Waits until a background task fails that the service cannot run without. The service then has to be stopped; after
+    /// `Unsynced` the process has to end at once, without closing the database, see [`MaintenanceFailure::Unsynced`].
+    ///
+    /// [`MaintenanceFailure::Unsynced`]: crate::store::MaintenanceFailure::Unsynced
+    pub async fn failed(&self) -> ServeFailure {
+        tokio::select! {
+            name = self.supervisor.failed() => ServeFailure::TaskFailed(name),
+            () = self.unsynced.cancelled() => ServeFailure::Unsynced,
+        }
+    }
+
+    /// Shuts down gracefully: accepts no more connections, completes requests in progress, and flushes counts and
+    /// writes. All of it has one deadline, whatever clients, database and mail server do.
+    pub async fn stop(self) {
+        let start = Instant::now();
+        self.stop.cancel();
+        self.tasks.close();
+        if timeout_at(start + REQUESTS_TIMEOUT, self.tasks.wait()).await.is_err() {
+            self.abort.cancel();
+        }
+        let Self { app, writer, .. } = self;
+        let finish = async {
+            let service = app.service.clone();
+            if let Err(failure) = service.count_buffer.flush(&service.store).await {
+                tracing::warn!(%failure, "failed to flush the last counts");
+            }
+            let (store, ops_pool) = (service.store.clone(), service.ops_pool.clone());
+            // The writer task ends when the last handle to it is dropped.
+            drop((service, app));
+            let _ = writer.await;
+            // One after the other: SQLite removes the WAL with the last connection, but not if two are closed at the same time.
+            ops_pool.close().await;
+            store.close().await;
+        };
+        if timeout_at(start + SHUTDOWN_TIMEOUT, finish).await.is_err() {
+            tracing::warn!("the last counts and writes did not finish in time");
+        }
+    }
+}
+
+/// Opens and migrates the database. Returns why it could not be migrated yet, if the service starts all the same.
+async fn open_database(settings: &Settings) -> Result<(Database, Store, Option<StoreFailure>), ServeFailure> {
+    let database = Database::from_settings(settings)?;
+    let store = Store::open_for_requests(&database)?;
+    let migration_error = match store.migrate().await {
+        Ok(()) => None,
+        Err(failure @ StoreFailure::Unavailable(_)) if matches!(database, Database::Postgres(_)) => {
+            tracing::warn!(%failure, "started without the database: writes get 503 until it is available");
+            Some(failure)
+        }
+        Err(StoreFailure::Unavailable(why) | StoreFailure::Rejected(why) | StoreFailure::InvalidData(why)) => {
+            return Err(ServeFailure::Database(database, why));
+        }
+        Err(damaged @ StoreFailure::Damaged(_)) => return Err(ServeFailure::Damaged(database, damaged)),
+        Err(failure) => return Err(failure.into()),
+    };
+    Ok((database, store, migration_error))
+}
+
+/// Returns the certificate of the public listener, which has to be for every host name of the site.
+async fn served_certificate(
+    settings: &Settings,
+    base_url: &BaseUrl,
+    database: &Database,
+    store: &Store,
+    clock: &Clock,
+) -> Result<Option<ServedCertificate>, InvalidSettings> {
+    // An embedded database is never unavailable at a start.
+    let keeps_copy = settings.uses_acme() && matches!(database, Database::Postgres(_));
+    if !keeps_copy {
+        delete_certificate_copy(&settings.data_dir);
+    }
+    let Some(tls) = &settings.tls else { return Ok(None) };
+    let hosts = settings.host_names(base_url);
+    Ok(Some(match &tls.certificate {
+        CertificateSource::Files(files) => ServedCertificate::from_files(files.clone(), hosts, clock.clone())?,
+        CertificateSource::Acme(acme) => {
+            if let Some(ca_file) = &acme.ca_file {
+                check_ca_file(ca_file).map_err(|why| InvalidSettings::new("acme_ca_file", why))?;
+            }
+            let orders = CertificateOrders::new(acme, hosts, store.clone(), clock.clone());
+            let orders = if keeps_copy { orders.with_copy_in(&settings.data_dir) } else { orders };
+            ServedCertificate::from_orders(orders).await
+        }
+    }))
+}
+
+fn alerts(settings: &Settings, app: &App, facts: &SiteFacts) -> Alerts {
+    let service = &app.service;
+    Alerts {
+        store: service.store.clone(),
+        catalog: service.catalog.clone(),
+        newest_image: service.newest_image.clone(),
+        certificate: service.certificate.clone(),
+        data_dir: settings.data_dir.clone(),
+        releases_dir: settings.images.folder().map(Path::to_owned),
+        base_url: app.base_url.clone(),
+        app: facts.name.clone(),
+        machine: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        clock: service.clock.clone(),
+    }
+}

@@ -1,0 +1,34 @@
+//! Connections to either database and statements on them. Knows no table but that of the migrations.
+
+mod batch;
+mod database;
+mod failure;
+mod hosts;
+mod migrate;
+mod migrations;
+mod postgres_pool;
+mod postgres_tls;
+mod rows;
+mod selected_host;
+mod statement;
+mod statement_limit;
+mod steps;
+mod store;
+mod timeouts;
+pub(in crate::store) mod value;
+
+pub(in crate::store) use batch::{Batch, BatchStatement};
+pub use database::Database;
+pub(in crate::store) use failure::MAX_ATTEMPTS;
+pub use failure::StoreFailure;
+pub use migrate::MigrationState;
+pub(in crate::store) use migrations::{SQLITE_MIGRATIONS, migrations_up_to};
+pub use postgres_tls::PostgresTls;
+pub(in crate::store) use rows::{Rows, count, from_row_struct};
+pub(in crate::store) use statement::{Statement, Transaction, values};
+pub(in crate::store) use steps::Steps;
+pub(in crate::store) use store::check_durability;
+pub(crate) use store::make_private_folder;
+pub use store::{MaintenanceFailure, Store};
+pub(in crate::store) use timeouts::{BATCH_TIMEOUT, MAX_BATCH_DURATION, MAX_EXPECTED_WAIT, WRITE_TIMEOUT};
+pub(in crate::store) use value::{Value, parse_id};

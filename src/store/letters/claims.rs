@@ -1,0 +1,228 @@
+//! Claims on the recipients of a letter, and the outcome for each.
+//!
+//! One transaction claims a recipient: it reads opt-in and suppression again, takes the person's only row in
+//! `letter_months` for this month, and marks the recipient as `uncertain`. The mail is sent after the commit, so
+//! no recipient is claimed twice, even if the process is killed.
+
+use super::unsubscribe::Recipient;
+use crate::domain::letters::{BounceTag, UnsubscribeToken};
+use crate::domain::mail::EmailAddress;
+use crate::domain::people::SuppressionReason;
+use crate::domain::sha256::Sha256;
+use crate::domain::signups::opt_in_origin;
+use crate::domain::time::Timestamp;
+use crate::store::connection::{Statement, Store, StoreFailure, Transaction, values};
+
+/// The result of claiming the next recipient.
+#[derive(Debug)]
+pub enum LetterClaim {
+    /// This recipient is marked as uncertain until the outcome is recorded.
+    Claimed(Box<ClaimedRecipient>),
+    /// This recipient must not be mailed any more.
+    Skipped,
+    /// No recipient can be claimed now: the remaining ones are deferred until at least this time, or are being claimed by
+    /// another sender.
+    NotDueUntil(Timestamp),
+    NoneLeft,
+}
+
+#[derive(Clone, Debug)]
+pub struct ClaimedRecipient {
+    pub recipient: Recipient,
+    pub token: UnsubscribeToken,
+    /// The tag of the envelope sender, `None` if there was none at any attempt.
+    pub bounce_tag: Option<BounceTag>,
+    /// How often the letter to this recipient was deferred, by the mail server or because it was unavailable.
+    pub tries: u32,
+}
+
+/// The outcome for a claimed recipient.
+#[derive(Clone, Debug)]
+pub enum LetterOutcome {
+    Sent {
+        /// Earlier recipients whose mailbox was refused, to be suppressed now that the mail server accepted a letter.
+        suppress: Vec<EmailAddress>,
+    },
+    /// Not delivered; to be retried.
+    Deferred { until: Timestamp, reason: String },
+    /// Rejected permanently.
+    Rejected {
+        reason: String,
+        /// Whether the address is to be suppressed.
+        suppress: bool,
+    },
+}
+
+/// In the order of the times that [`start_letter`](Store::start_letter) gave them.
+const SELECT_DUE: Statement = Statement {
+    sqlite: "SELECT address, tries, bounce_tag FROM letter_recipients WHERE letter = $1 AND state = 'waiting' AND at <= $2 \
+             ORDER BY at LIMIT 1",
+    postgres: "SELECT address, tries, bounce_tag FROM letter_recipients WHERE letter = $1 AND state = 'waiting' AND at <= $2 \
+               ORDER BY at LIMIT 1 FOR UPDATE SKIP LOCKED",
+};
+
+const SELECT_NEXT: &str = "SELECT MIN(at) FROM letter_recipients WHERE letter = $1 AND state = 'waiting'";
+
+/// Locks the person until the commit, so that they cannot unsubscribe in between.
+const SELECT_OPTED_IN: Statement = Statement {
+    sqlite: "SELECT p.email, c.at, c.via, c.from_program, t.token FROM people p JOIN consents c ON c.id = p.opt_in \
+             JOIN unsubscribe_tokens t ON t.address = p.address WHERE p.address = $1",
+    postgres: "SELECT p.email, c.at, c.via, c.from_program, t.token FROM people p JOIN consents c ON c.id = p.opt_in \
+               JOIN unsubscribe_tokens t ON t.address = p.address WHERE p.address = $1 FOR UPDATE OF p",
+};
+
+/// One letter per person and calendar month: inserts nothing if the person has had one.
+const TAKE_MONTH: &str =
+    "INSERT INTO letter_months (hash, month, letter) VALUES ($1, $2, $3) ON CONFLICT (hash, month) DO NOTHING";
+
+/// The rows in `letter_months` of earlier months are deleted, and a clock that is set back may return to one of them.
+const SELECT_OTHER_LETTERS: &str = "SELECT at FROM letter_recipients \
+     WHERE address = $1 AND letter <> $2 AND state IN ('sent', 'uncertain')";
+
+const RELEASE_MONTH: &str = "DELETE FROM letter_months WHERE hash = $1 AND month = $2 AND letter = $3";
+
+const SET_STATE: &str =
+    "UPDATE letter_recipients SET state = $3, at = $4, last_error = $5 WHERE letter = $1 AND address = $2";
+
+const SET_TAG: &str = "UPDATE letter_recipients SET bounce_tag = $3 WHERE letter = $1 AND address = $2";
+
+const DEFER: &str = "UPDATE letter_recipients SET state = 'waiting', at = $3, last_error = $4, tries = tries + 1 \
+                       WHERE letter = $1 AND address = $2";
+
+const WAIT_AGAIN: &str = "UPDATE letter_recipients SET state = 'waiting', at = $3 \
+                            WHERE letter = $1 AND address = $2 AND state IN ('refused', 'uncertain')";
+
+type OptedIn = (String, Timestamp, String, Option<i64>, String);
+
+impl Store {
+    /// Claims the next recipient for the calendar month of `now`. `new_tag` is for one that has no tag yet.
+    pub async fn claim_recipient(
+        &self,
+        letter: &Sha256,
+        new_tag: Option<&BounceTag>,
+        now: Timestamp,
+    ) -> Result<LetterClaim, StoreFailure> {
+        let id = letter.hex();
+        let mut tx = self.begin().await?;
+        let due = tx.run(SELECT_DUE, values![&id, now]).await?;
+        let Some((address, tries, tag)) = due.first::<(String, i64, Option<String>)>()? else {
+            let (next,): (Option<Timestamp>,) = tx.run(SELECT_NEXT, values![&id]).await?.one()?;
+            return Ok(next.map_or(LetterClaim::NoneLeft, LetterClaim::NotDueUntil));
+        };
+        // Kept from an earlier attempt, so that a returned mail is recognized whichever attempt it is about.
+        let tag = tag.as_deref().and_then(BounceTag::parse).or_else(|| new_tag.cloned());
+        let opted_in = tx.run(SELECT_OPTED_IN, values![&address]).await?.first()?;
+        let claimed = opted_in.map(|row| claimed_recipient(&address, row, tries, tag));
+        let skip_reason = match &claimed {
+            None => Some("opted out since"),
+            Some(None) => Some("the unsubscribe link is damaged"),
+            Some(Some(claimed)) => tx.skip_reason(&id, &claimed.recipient.email, now).await?,
+        };
+        let state = if skip_reason.is_some() { "skipped" } else { "uncertain" };
+        tx.run(SET_STATE, values![&id, &address, state, now, skip_reason]).await?;
+        let claim = match claimed.flatten().filter(|_| skip_reason.is_none()) {
+            Some(claimed) => {
+                if let Some(tag) = &claimed.bounce_tag {
+                    tx.run(SET_TAG, values![&id, &address, tag.as_str()]).await?;
+                }
+                LetterClaim::Claimed(Box::new(claimed))
+            }
+            None => LetterClaim::Skipped,
+        };
+        tx.commit().await?;
+        Ok(claim)
+    }
+
+    /// Records the outcome of a claim that was made at `claimed_at`, and suppresses the addresses that it names. A
+    /// recipient who was certainly not mailed may get another letter this month.
+    pub async fn record_letter_outcome(
+        &self,
+        letter: &Sha256,
+        email: &EmailAddress,
+        claimed_at: Timestamp,
+        outcome: &LetterOutcome,
+        at: Timestamp,
+    ) -> Result<(), StoreFailure> {
+        let (id, address) = (letter.hex(), email.key());
+        let suppress = match outcome {
+            LetterOutcome::Sent { suppress } => suppress.as_slice(),
+            LetterOutcome::Rejected { suppress: true, .. } => std::slice::from_ref(email),
+            LetterOutcome::Rejected { .. } | LetterOutcome::Deferred { .. } => &[],
+        };
+        let mut tx = self.begin().await?;
+        match outcome {
+            LetterOutcome::Sent { .. } => tx.run(SET_STATE, values![&id, address, "sent", at, None::<&str>]).await?,
+            LetterOutcome::Rejected { reason, .. } => {
+                tx.run(SET_STATE, values![&id, address, "refused", at, reason]).await?
+            }
+            LetterOutcome::Deferred { until, reason } => tx.run(DEFER, values![&id, address, *until, reason]).await?,
+        };
+        if !matches!(outcome, LetterOutcome::Sent { .. }) {
+            tx.release_month(&id, email, claimed_at).await?;
+        }
+        for email in suppress {
+            tx.suppress(email, SuppressionReason::NoMailbox, at).await?;
+        }
+        tx.commit().await
+    }
+
+    /// Makes recipients wait again whom the mail server refused, recorded or just claimed.
+    pub async fn take_back_refusals(
+        &self,
+        letter: &Sha256,
+        refused: &[EmailAddress],
+        at: Timestamp,
+    ) -> Result<(), StoreFailure> {
+        let id = letter.hex();
+        let mut tx = self.begin().await?;
+        for email in refused {
+            tx.run(WAIT_AGAIN, values![&id, email.key(), at]).await?;
+            tx.release_month(&id, email, at).await?;
+        }
+        tx.commit().await
+    }
+}
+
+impl Transaction {
+    /// Returns why a person must not get the letter. Otherwise it is their letter of this month.
+    async fn skip_reason(
+        &mut self,
+        letter: &str,
+        email: &EmailAddress,
+        now: Timestamp,
+    ) -> Result<Option<&'static str>, StoreFailure> {
+        let (hash, month) = (self.address_hash_key().await?.hash(email), now.month());
+        if self.is_suppressed(&hash).await? {
+            return Ok(Some("suppressed"));
+        }
+        let others = self.run(SELECT_OTHER_LETTERS, values![email.key(), letter]).await?.column::<Timestamp>()?;
+        let had_one = others.into_iter().any(|at| at.month() == month)
+            || self.run(TAKE_MONTH, values![&hash, &month, letter]).await?.affected == 0;
+        Ok(had_one.then_some("had a letter this month"))
+    }
+
+    /// Allows another letter in the month of `at`.
+    async fn release_month(&mut self, letter: &str, email: &EmailAddress, at: Timestamp) -> Result<(), StoreFailure> {
+        let hash = self.address_hash_key().await?.hash(email);
+        self.run(RELEASE_MONTH, values![hash, at.month(), letter]).await.map(drop)
+    }
+}
+
+/// Returns `None` if the token is damaged: a letter without a working unsubscribe link must not be sent.
+fn claimed_recipient(
+    address: &str,
+    (email, opted_in_at, via, from_program, token): OptedIn,
+    tries: i64,
+    bounce_tag: Option<BounceTag>,
+) -> Option<ClaimedRecipient> {
+    Some(ClaimedRecipient {
+        recipient: Recipient {
+            email: EmailAddress::from_stored(email, address),
+            opted_in_at,
+            origin: opt_in_origin(&via, from_program.map(|program| program != 0)),
+        },
+        token: UnsubscribeToken::parse(&token)?,
+        bounce_tag,
+        tries: u32::try_from(tries).unwrap_or_default(),
+    })
+}

@@ -1,0 +1,272 @@
+//! Reads people: everything stored about one address, or a page of the list.
+
+use std::collections::HashMap;
+
+use serde::Serialize;
+
+use crate::domain::letters::UnsubscribeToken;
+use crate::domain::mail::EmailAddress;
+use crate::domain::people::{Person, SuppressionReason};
+use crate::domain::signups::{OptIn, PendingOptIn, Via};
+use crate::domain::text::Source;
+use crate::domain::time::Timestamp;
+use crate::store::connection::{BatchStatement, Store, StoreFailure, from_row_struct, values};
+use crate::store::contact::InboxEntry;
+
+/// Everything stored about one address.
+#[derive(Clone, Debug)]
+pub struct PersonRecord {
+    /// As first typed.
+    pub email: EmailAddress,
+    pub first_seen: Option<Timestamp>,
+    pub events: Vec<EventRecord>,
+    pub consents: Vec<ConsentRecord>,
+    pub messages: Vec<InboxEntry>,
+    pub letters: Vec<LetterRecord>,
+    pub token: Option<UnsubscribeToken>,
+    /// Stored under a hash of the address.
+    pub suppression: Option<(Timestamp, SuppressionReason)>,
+    /// The months with a letter, stored under a hash of the address.
+    pub months: Vec<String>,
+    /// When the address was last asked to confirm an opt-in, stored under a hash of the address.
+    pub asked_at: Option<Timestamp>,
+}
+
+/// A download or a join.
+#[derive(Clone, Debug, Serialize)]
+pub struct EventRecord {
+    pub kind: String,
+    pub at: Timestamp,
+    pub via: String,
+    pub source: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub struct ConsentRecord {
+    pub opt_in: OptIn,
+    /// Whether it is the current opt-in.
+    pub is_current: bool,
+    /// Whether it waits for its confirmation.
+    pub is_pending: bool,
+    /// When and how it was withdrawn.
+    pub withdrawn: Option<(Timestamp, String)>,
+}
+
+/// The state of a letter to this person.
+#[derive(Clone, Debug, Serialize)]
+pub struct LetterRecord {
+    pub letter: String,
+    pub subject: String,
+    pub state: String,
+    pub at: Timestamp,
+    pub tries: i64,
+    #[serde(rename = "trouble")]
+    pub last_error: Option<String>,
+    /// The tag of the address that this copy is returned to.
+    pub bounce_tag: Option<String>,
+    pub bounce: Option<BounceRecord>,
+}
+
+/// A copy that was returned.
+#[derive(Clone, Debug, Serialize)]
+pub struct BounceRecord {
+    pub at: Timestamp,
+    /// The status code.
+    pub status: String,
+}
+
+const SELECT_PERSON: &str = "SELECT email, first_seen_at, opt_in FROM people WHERE address = $1";
+
+const SELECT_SIGNUPS: &str = "SELECT kind, at, via, source FROM signups WHERE address = $1 ORDER BY at, id";
+
+const SELECT_CONSENTS: &str = "SELECT c.id, c.at, c.via, c.source, c.wording, c.confirmed_at, \
+         w.at AS withdrawn_at, w.how, f.state AS confirmation \
+     FROM consents c LEFT JOIN withdrawals w ON w.consent = c.id LEFT JOIN confirmations f ON f.consent = c.id \
+         AND f.address = c.address WHERE c.address = $1 ORDER BY c.at, c.id";
+
+const SELECT_LETTERS: &str = "SELECT r.letter, l.subject, r.state, r.at, r.tries, r.last_error, r.bounce_tag, r.bounce, r.bounced_at \
+     FROM letter_recipients r JOIN letters l ON l.id = r.letter WHERE r.address = $1 ORDER BY l.started_at, l.id";
+
+const SELECT_TOKEN: &str = "SELECT token FROM unsubscribe_tokens WHERE address = $1";
+
+const SELECT_SUPPRESSION: &str = "SELECT at, reason FROM suppressions WHERE hash = $1";
+
+const SELECT_ASKED: &str = "SELECT at FROM asked_mailboxes WHERE hash = $1";
+
+const SELECT_MONTHS: &str = "SELECT month FROM letter_months WHERE hash = $1 ORDER BY month";
+
+macro_rules! select_page {
+    ($condition:literal) => {
+        concat!(
+            "SELECT p.address, p.email, p.first_seen_at, p.first_join, c.at, c.via, c.source, c.wording, c.confirmed_at, \
+                 w.at AS pending_since, f.asked_at, \
+                 (SELECT COUNT(*) FROM signups s WHERE s.address = p.address AND s.kind = 'download') AS downloads \
+             FROM people p LEFT JOIN consents c ON c.id = p.opt_in \
+                 LEFT JOIN confirmations f ON f.address = p.address AND f.state NOT IN ('confirmed', 'declined') \
+                 LEFT JOIN consents w ON w.id = f.consent \
+             WHERE p.address > $1 ",
+            $condition,
+            "ORDER BY p.address LIMIT $2"
+        )
+    };
+}
+
+const SELECT_ALL: &str = select_page!("");
+
+const SELECT_OPTED_IN: &str = select_page!("AND p.opt_in IS NOT NULL ");
+
+const SELECT_SUPPRESSED: BatchStatement =
+    BatchStatement::new("hash text", "SELECT hash, reason FROM suppressions WHERE hash IN (SELECT hash FROM batch)");
+
+from_row_struct! {
+    struct PersonRow {
+        address: String,
+        email: String,
+        first_seen_at: Timestamp,
+        first_join: Option<String>,
+        at: Option<Timestamp>,
+        via: Option<String>,
+        source: Option<String>,
+        wording: Option<i64>,
+        confirmed_at: Option<Timestamp>,
+        pending_since: Option<Timestamp>,
+        asked_at: Option<Timestamp>,
+        downloads: i64,
+    }
+}
+
+from_row_struct! {
+    struct ConsentRow {
+        id: String,
+        at: Timestamp,
+        via: String,
+        source: Option<String>,
+        wording: i64,
+        confirmed_at: Option<Timestamp>,
+        confirmation: Option<String>,
+        withdrawn_at: Option<Timestamp>,
+        how: Option<String>,
+    }
+}
+
+from_row_struct! {
+    struct LetterRow {
+        letter: String,
+        subject: String,
+        state: String,
+        at: Timestamp,
+        tries: i64,
+        last_error: Option<String>,
+        bounce_tag: Option<String>,
+        bounce: Option<String>,
+        bounced_at: Option<Timestamp>,
+    }
+}
+
+impl Store {
+    /// Returns everything stored about an address, which may be nothing.
+    pub async fn person_record(&self, email: &EmailAddress) -> Result<PersonRecord, StoreFailure> {
+        type SignupRow = (String, Timestamp, String, Option<String>);
+        let (address, key) = (email.key(), self.address_hash_key().await?);
+        let (hash, mailbox_hash) = (key.hash(email), key.hash(&email.mailbox()));
+        let person = self.run(SELECT_PERSON, values![address]).await?;
+        let person: Option<(String, Timestamp, Option<String>)> = person.first()?;
+        let signups: Vec<SignupRow> = self.run(SELECT_SIGNUPS, values![address]).await?.all()?;
+        let consents: Vec<ConsentRow> = self.run(SELECT_CONSENTS, values![address]).await?.all()?;
+        let messages = self.messages_of(address).await?;
+        let letters: Vec<LetterRow> = self.run(SELECT_LETTERS, values![address]).await?.all()?;
+        let token = self.run(SELECT_TOKEN, values![address]).await?.column::<String>()?.pop();
+        let suppression = self.run(SELECT_SUPPRESSION, values![&hash]).await?;
+        let suppression: Option<(Timestamp, String)> = suppression.first()?;
+
+        let current = person.as_ref().and_then(|(_, _, opt_in)| opt_in.as_deref());
+        let typed = match (&person, messages.first()) {
+            (Some((typed, ..)), _) => EmailAddress::from_stored(typed, address),
+            (None, Some(message)) => message.received.contact.email.clone(),
+            (None, None) => email.clone(),
+        };
+        Ok(PersonRecord {
+            email: typed,
+            first_seen: person.as_ref().map(|(_, at, _)| *at),
+            events: signups.into_iter().map(|(kind, at, via, source)| EventRecord { kind, at, via, source }).collect(),
+            consents: consents.into_iter().map(|row| consent_record(row, current)).collect(),
+            messages,
+            letters: letters.into_iter().map(letter_record).collect(),
+            token: token.and_then(|token| UnsubscribeToken::parse(&token)),
+            suppression: suppression.map(|(at, reason)| (at, SuppressionReason::from_stored(&reason))),
+            months: self.run(SELECT_MONTHS, values![&hash]).await?.column()?,
+            asked_at: self.run(SELECT_ASKED, values![&mailbox_hash]).await?.column()?.pop(),
+        })
+    }
+
+    /// Returns up to `limit` people that follow `after` in the order of addresses: all, or those with a current opt-in.
+    pub async fn people_page(
+        &self,
+        opted_in_only: bool,
+        after: Option<&EmailAddress>,
+        limit: usize,
+    ) -> Result<Vec<Person>, StoreFailure> {
+        let page = if opted_in_only { SELECT_OPTED_IN } else { SELECT_ALL };
+        let after = after.map_or("", EmailAddress::key);
+        let rows: Vec<PersonRow> = self.run(page, values![after, limit]).await?.all()?;
+        let mut people: Vec<_> = rows.into_iter().map(parse_person).collect();
+
+        let key = self.address_hash_key().await?;
+        let hashes: Vec<String> = people.iter().map(|person| key.hash(&person.email)).collect();
+        let rows = hashes.iter().map(|hash| [hash.into()]).collect();
+        let suppressed: Vec<(String, String)> = self.run_batch(SELECT_SUPPRESSED, rows).await?.all()?;
+        let suppressed: HashMap<String, String> = suppressed.into_iter().collect();
+        for (person, hash) in people.iter_mut().zip(&hashes) {
+            person.suppressed = suppressed.get(hash).map(|reason| SuppressionReason::from_stored(reason));
+        }
+        Ok(people)
+    }
+}
+
+fn letter_record(row: LetterRow) -> LetterRecord {
+    LetterRecord {
+        letter: row.letter,
+        subject: row.subject,
+        state: row.state,
+        at: row.at,
+        tries: row.tries,
+        last_error: row.last_error,
+        bounce_tag: row.bounce_tag,
+        bounce: row.bounce.zip(row.bounced_at).map(|(status, at)| BounceRecord { at, status }),
+    }
+}
+
+fn consent_record(row: ConsentRow, current: Option<&str>) -> ConsentRecord {
+    ConsentRecord {
+        is_current: current == Some(row.id.as_str()),
+        is_pending: row.confirmation.is_some_and(|state| state != "confirmed" && state != "declined"),
+        opt_in: parse_opt_in(row.at, &row.via, row.source, row.wording, row.confirmed_at),
+        withdrawn: row.withdrawn_at.zip(row.how),
+    }
+}
+
+fn parse_person(row: PersonRow) -> Person {
+    let opted_in = match (row.at, row.via, row.wording) {
+        (Some(at), Some(via), Some(wording)) => Some(parse_opt_in(at, &via, row.source, wording, row.confirmed_at)),
+        _ => None,
+    };
+    Person {
+        email: EmailAddress::from_stored(row.email, row.address),
+        first_seen: row.first_seen_at,
+        downloads: u32::try_from(row.downloads).unwrap_or(u32::MAX),
+        waitlist: row.first_join.is_some(),
+        opt_in: opted_in,
+        pending: row.pending_since.map(|since| PendingOptIn { since, asked_at: row.asked_at }),
+        suppressed: None,
+    }
+}
+
+fn parse_opt_in(
+    at: Timestamp,
+    via: &str,
+    source: Option<String>,
+    wording: i64,
+    confirmed_at: Option<Timestamp>,
+) -> OptIn {
+    OptIn { at, via: Via::from_stored(via), source: source.map(Source::from_stored), wording, confirmed_at }
+}
