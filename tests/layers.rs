@@ -40,11 +40,11 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
             // Pools, hosts, TLS, statements and migrations
             &["connection::*"],
             // Tables that belong to one subject
-            &["backup::*", "certificate", "health", "releases", "statistics::*", "tasks"],
+            &["backup::*", "certificate", "health", "releases", "statistics", "tasks"],
             &["outbox::*"],
             &["contact::*", "letters::*"],
             // Rows of several subjects
-            &["people::*", "prune", "signups"],
+            &["people::*", "signups"],
             // Batches of writes
             &["writer::*"],
             // The public names of the module
@@ -55,7 +55,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
         "actions",
         &[
             &["failure", "random"],
-            &["certificate::*", "releases::*", "statistics::*"],
+            &["certificate::*", "releases::*", "statistics"],
             // The state that actions share
             &["service"],
             // Use cases
@@ -117,7 +117,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
     (
         "serve",
         &[
-            &["background", "connection_watch", "failure", "rebuild_site", "supervisor"],
+            &["background", "connection_watch", "failure", "supervisor"],
             &["certificate", "client_stream", "context"],
             &["http1", "http2", "mailing"],
             &["connections"],
@@ -134,7 +134,6 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
             &["images", "mail", "network", "raw", "tls"],
             // Flags, environment and file
             &["resolve"],
-            &["exposed"],
             // The parsed settings
             &["settings"],
             &[""],
@@ -362,7 +361,7 @@ fn a_use_of_a_higher_layer_or_a_neighbour_is_found() {
         ("store::connection::statement", "use crate::store::tasks::Task;"),
         ("store::letters::confirmations", "use crate::store::{Store, StoreFailure};"),
         ("store::signups", "pub(in crate::store) use super::writer::Writer;"),
-        ("actions::releases::catalog", "use crate::actions::Service;"),
+        ("actions::releases::publish", "use crate::actions::Service;"),
         ("serve::http1", "use super::connections;"),
         ("config::secret", "use super::resolve::Origin;"),
     ] {

@@ -23,14 +23,16 @@ impl Pruner {
     /// Deletes expired rows, whatever other instances did: the hashes of letters of earlier months are gone after the first
     /// start of a month.
     pub async fn start(&self) -> Result<(), StoreFailure> {
-        self.store.prune(self.clock.now()).await
+        let now = self.clock.now();
+        self.store.prune_message_hashes(now).await?;
+        self.store.prune_letter_months(now).await
     }
 
     /// Deletes what has expired, unless an instance did within the period. Returns the number of deleted messages.
     pub async fn step(&self) -> Result<u64, StoreFailure> {
         let now = self.clock.now();
         if self.store.try_claim(Task::Prune, now, PRUNE_PERIOD).await? {
-            self.store.prune(now).await?;
+            self.start().await?;
             self.store.prune_confirmations(now).await?;
         }
         if self.store.try_claim(Task::PruneSources, now, DAILY).await? {

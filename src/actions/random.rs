@@ -3,7 +3,7 @@
 use uuid::{NoContext, Uuid};
 
 use super::failure::Failure;
-use crate::domain::letters::LinkToken;
+use crate::domain::letters::RandomToken;
 use crate::domain::time::Timestamp;
 
 /// Returns a version 7 UUID for the time `at`, so that ids sort by time.
@@ -13,14 +13,10 @@ pub(super) fn new_id(at: Timestamp) -> Uuid {
     Uuid::new_v7(uuid::Timestamp::from_unix(NoContext, seconds, nanos))
 }
 
-/// Returns bytes that cannot be guessed.
-pub(super) fn random_bytes<const N: usize>() -> Result<[u8; N], Failure> {
-    let mut bytes = [0; N];
+/// Returns a token that cannot be guessed.
+pub(super) fn random_token<const BYTES: usize>() -> Result<RandomToken<BYTES>, Failure> {
+    let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes)
         .map_err(|error| Failure::Unavailable(format!("the system's random generator failed: {error}")))?;
-    Ok(bytes)
-}
-
-pub(super) fn random_token() -> Result<LinkToken, Failure> {
-    Ok(LinkToken::from_random(random_bytes()?))
+    Ok(RandomToken::from_random(bytes))
 }

@@ -4,7 +4,6 @@
 //! environment, `--base-url` as a flag. A flag overrides the environment, which overrides the file,
 //! which overrides the default.
 
-mod exposed;
 mod images;
 mod mail;
 mod network;

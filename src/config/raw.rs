@@ -7,147 +7,126 @@ use serde::{Deserialize, Serialize};
 
 use super::secret::redacted;
 
-/// The text of each setting. The doc comments are the help texts. Each must end in `[default: …]`, because
-/// `config example` and `config show` parse it; a default without spaces is a literal value.
-#[derive(Args, Clone, Default, Deserialize, Serialize)]
-#[command(next_help_heading = "Settings (each also a line of porchlight.toml)")]
-#[serde(default)]
-pub struct RawSettings {
+/// A setting with its environment variable and the placeholder of its value.
+macro_rules! raw_settings {
+    ($($(#[$help:meta])* $name:ident($variable:literal, $value:literal $(, $option:ident)?),)+) => {
+        /// The text of each setting. The doc comments are the help texts. Each must end in `[default: …]`, because `config example`
+        /// and `config show` parse it; a default without spaces is a literal value.
+        #[derive(Args, Clone, Default, Deserialize, Serialize)]
+        #[command(next_help_heading = "Settings (each also a line of porchlight.toml)")]
+        #[serde(default)]
+        pub struct RawSettings {
+            $(
+                $(#[$help])*
+                #[arg(long, global = true, env = $variable, value_name = $value $(, $option = true)?)]
+                pub $name: Option<String>,
+            )+
+        }
+    };
+}
+
+raw_settings! {
     /// Address and port of the public listener, or several, separated by commas; with a certificate port 443 of all addresses [default: 127.0.0.1:8080]
-    #[arg(long, global = true, env = "PORCHLIGHT_LISTEN", value_name = "ADDRESSES")]
-    pub listen: Option<String>,
+    listen("PORCHLIGHT_LISTEN", "ADDRESSES"),
 
     /// Public URL of the site, without a path; all absolute links start with it [default: http:// + listen]
-    #[arg(long, global = true, env = "PORCHLIGHT_BASE_URL", value_name = "URL")]
-    pub base_url: Option<String>,
+    base_url("PORCHLIGHT_BASE_URL", "URL"),
 
     /// Gets certificates from an ACME authority, whose terms you accept with it; your address, for its notices [default: none]
-    #[arg(long, global = true, env = "PORCHLIGHT_ACME_EMAIL", value_name = "ADDRESS")]
-    pub acme_email: Option<String>,
+    acme_email("PORCHLIGHT_ACME_EMAIL", "ADDRESS"),
 
     /// Directory URL of the ACME authority [default: Let's Encrypt]
-    #[arg(long, global = true, env = "PORCHLIGHT_ACME_DIRECTORY", value_name = "URL")]
-    pub acme_directory: Option<String>,
+    acme_directory("PORCHLIGHT_ACME_DIRECTORY", "URL"),
 
     /// PEM file with the root by which the ACME authority's own https is trusted [default: those of the system]
-    #[arg(long, global = true, env = "PORCHLIGHT_ACME_CA_FILE", value_name = "FILE")]
-    pub acme_ca_file: Option<String>,
+    acme_ca_file("PORCHLIGHT_ACME_CA_FILE", "FILE"),
 
     /// PEM file with the certificate of the site and those of its issuers; needs `tls_key` [default: none, plain HTTP]
-    #[arg(long, global = true, env = "PORCHLIGHT_TLS_CERT", value_name = "FILE")]
-    pub tls_cert: Option<String>,
+    tls_cert("PORCHLIGHT_TLS_CERT", "FILE"),
 
     /// PEM file with the private key of `tls_cert` [default: none]
-    #[arg(long, global = true, env = "PORCHLIGHT_TLS_KEY", value_name = "FILE")]
-    pub tls_key: Option<String>,
+    tls_key("PORCHLIGHT_TLS_KEY", "FILE"),
 
     /// Address and port of plain HTTP that redirects to https, or several, or off [default: port 80 beside a `listen` on 443 with a certificate, else off]
-    #[arg(long, global = true, env = "PORCHLIGHT_REDIRECT_LISTEN", value_name = "ADDRESSES|off")]
-    pub redirect_listen: Option<String>,
+    redirect_listen("PORCHLIGHT_REDIRECT_LISTEN", "ADDRESSES|off"),
 
     /// Further host names of the site, such as www.troupe.example, that redirect to `base_url`, separated by commas [default: none]
-    #[arg(long, global = true, env = "PORCHLIGHT_ALSO_HOSTS", value_name = "HOSTS")]
-    pub also_hosts: Option<String>,
+    also_hosts("PORCHLIGHT_ALSO_HOSTS", "HOSTS"),
 
     /// Folder of the embedded database [default: data]
-    #[arg(long, global = true, env = "PORCHLIGHT_DATA_DIR", value_name = "FOLDER")]
-    pub data_dir: Option<String>,
+    data_dir("PORCHLIGHT_DATA_DIR", "FOLDER"),
 
     /// Folder of the published disk images; all instances must share it [default: releases in the data folder]
-    #[arg(long, global = true, env = "PORCHLIGHT_RELEASES_DIR", value_name = "FOLDER")]
-    pub releases_dir: Option<String>,
+    releases_dir("PORCHLIGHT_RELEASES_DIR", "FOLDER"),
 
     /// Bucket of an S3-compatible service for the disk images, instead of a folder: `s3://bucket/prefix`; its key comes from AWS_ variables [default: none]
-    #[arg(long, global = true, env = "PORCHLIGHT_RELEASES_URL", value_name = "URL")]
-    pub releases_url: Option<String>,
+    releases_url("PORCHLIGHT_RELEASES_URL", "URL"),
 
     /// `sqlite:PATH` or `postgres://user:password@host/database` [default: SQLite in the data folder]
-    #[arg(long, global = true, env = "PORCHLIGHT_DATABASE_URL", hide_env_values = true, value_name = "URL")]
-    pub database_url: Option<String>,
+    database_url("PORCHLIGHT_DATABASE_URL", "URL", hide_env_values),
 
     /// URL on another host that always leads to the newest disk image [default: none]
-    #[arg(long, global = true, env = "PORCHLIGHT_DOWNLOAD_URL", value_name = "URL")]
-    pub download_url: Option<String>,
+    download_url("PORCHLIGHT_DOWNLOAD_URL", "URL"),
 
     /// Folder whose files replace those of the built-in site, by name [default: none]
-    #[arg(long, global = true, env = "PORCHLIGHT_SITE_DIR", value_name = "FOLDER")]
-    pub site_dir: Option<String>,
+    site_dir("PORCHLIGHT_SITE_DIR", "FOLDER"),
 
     /// Origins, other than the site's own, that may call /mcp from a browser, separated by commas [default: none]
-    #[arg(long, global = true, env = "PORCHLIGHT_ALLOWED_ORIGINS", value_name = "ORIGINS")]
-    pub allowed_origins: Option<String>,
+    allowed_origins("PORCHLIGHT_ALLOWED_ORIGINS", "ORIGINS"),
 
     /// Address and port of the ops listener (dashboard, /metrics, /healthz, /readyz), or off [default: 127.0.0.1:8081]
-    #[arg(long, global = true, env = "PORCHLIGHT_OPS_LISTEN", value_name = "ADDRESS|off")]
-    pub ops_listen: Option<String>,
+    ops_listen("PORCHLIGHT_OPS_LISTEN", "ADDRESS|off"),
 
     /// Token required by the ops listener; needed if `ops_listen` is not a loopback address [default: none]
-    #[arg(long, global = true, env = "PORCHLIGHT_OPS_TOKEN", hide_env_values = true, value_name = "TOKEN")]
-    pub ops_token: Option<String>,
+    ops_token("PORCHLIGHT_OPS_TOKEN", "TOKEN", hide_env_values),
 
     /// Postal address printed in the monthly letter, as many countries require; needed to send one [default: none]
-    #[arg(long, global = true, env = "PORCHLIGHT_POSTAL_ADDRESS", value_name = "ADDRESS")]
-    pub postal_address: Option<String>,
+    postal_address("PORCHLIGHT_POSTAL_ADDRESS", "ADDRESS"),
 
     /// How many letters are sent per second [default: 10]
-    #[arg(long, global = true, env = "PORCHLIGHT_LETTER_RATE", value_name = "NUMBER")]
-    pub letter_rate: Option<String>,
+    letter_rate("PORCHLIGHT_LETTER_RATE", "NUMBER"),
 
     /// Whether robots.txt allows AI training on the site: yes or no [default: no]
-    #[arg(long, global = true, env = "PORCHLIGHT_AI_TRAIN", value_name = "YES|NO")]
-    pub ai_train: Option<String>,
+    ai_train("PORCHLIGHT_AI_TRAIN", "YES|NO"),
 
     /// Whether HSTS, which an https `base_url` turns on, includes subdomains: yes or no [default: no]
-    #[arg(long, global = true, env = "PORCHLIGHT_HSTS_SUBDOMAINS", value_name = "YES|NO")]
-    pub hsts_subdomains: Option<String>,
+    hsts_subdomains("PORCHLIGHT_HSTS_SUBDOMAINS", "YES|NO"),
 
     /// Mail server that sends all mail: smtps:// or smtp://, with user and password [default: none, mail waits]
-    #[arg(long, global = true, env = "PORCHLIGHT_SMTP_URL", hide_env_values = true, value_name = "URL")]
-    pub smtp_url: Option<String>,
+    smtp_url("PORCHLIGHT_SMTP_URL", "URL", hide_env_values),
 
     /// Sender of all mail: an address or `Name <address>`; needed with `smtp_url` [default: none]
-    #[arg(long, global = true, env = "PORCHLIGHT_MAIL_FROM", value_name = "SENDER")]
-    pub mail_from: Option<String>,
+    mail_from("PORCHLIGHT_MAIL_FROM", "SENDER"),
 
     /// Address that contact messages are forwarded to; needed with `smtp_url` [default: none]
-    #[arg(long, global = true, env = "PORCHLIGHT_CONTACT_TO", value_name = "ADDRESS")]
-    pub contact_to: Option<String>,
+    contact_to("PORCHLIGHT_CONTACT_TO", "ADDRESS"),
 
     /// Whether an opt-in counts only after the person has confirmed it by mail: yes or no [default: no]
-    #[arg(long, global = true, env = "PORCHLIGHT_CONFIRM_UPDATES", value_name = "YES|NO")]
-    pub confirm_updates: Option<String>,
+    confirm_updates("PORCHLIGHT_CONFIRM_UPDATES", "YES|NO"),
 
     /// Address that mail servers return undeliverable letters to, for `porchlight bounce` [default: that of `mail_from`]
-    #[arg(long, global = true, env = "PORCHLIGHT_BOUNCE_ADDRESS", value_name = "ADDRESS")]
-    pub bounce_address: Option<String>,
+    bounce_address("PORCHLIGHT_BOUNCE_ADDRESS", "ADDRESS"),
 
     /// Selector of the DKIM key that signs all mail; needs `dkim_key` [default: none]
-    #[arg(long, global = true, env = "PORCHLIGHT_DKIM_SELECTOR", value_name = "NAME")]
-    pub dkim_selector: Option<String>,
+    dkim_selector("PORCHLIGHT_DKIM_SELECTOR", "NAME"),
 
     /// PEM file (PKCS#8) with the DKIM key, see `porchlight mail key`; needs `dkim_selector` [default: none]
-    #[arg(long, global = true, env = "PORCHLIGHT_DKIM_KEY", value_name = "FILE")]
-    pub dkim_key: Option<String>,
+    dkim_key("PORCHLIGHT_DKIM_KEY", "FILE"),
 
     /// How long contact messages are kept after they were forwarded: forever, or such as `24 months` [default: forever]
-    #[arg(long, global = true, env = "PORCHLIGHT_KEEP_MESSAGES", value_name = "TIME")]
-    pub keep_messages: Option<String>,
+    keep_messages("PORCHLIGHT_KEEP_MESSAGES", "TIME"),
 
     /// Format of the log on standard error: text, logfmt, json or off [default: text on a terminal, else logfmt]
-    #[arg(long, global = true, env = "PORCHLIGHT_LOG_FORMAT", value_name = "FORMAT")]
-    pub log_format: Option<String>,
+    log_format("PORCHLIGHT_LOG_FORMAT", "FORMAT"),
 
     /// Header in which a proxy names the client, such as x-forwarded-for; needs `trusted_proxies` [default: none]
-    #[arg(long, global = true, env = "PORCHLIGHT_CLIENT_IP_HEADER", value_name = "HEADER")]
-    pub client_ip_header: Option<String>,
+    client_ip_header("PORCHLIGHT_CLIENT_IP_HEADER", "HEADER"),
 
     /// Networks of the proxies that are believed, such as 10.0.0.0/8, separated by commas; needs `client_ip_header` [default: none]
-    #[arg(long, global = true, env = "PORCHLIGHT_TRUSTED_PROXIES", value_name = "NETWORKS")]
-    pub trusted_proxies: Option<String>,
+    trusted_proxies("PORCHLIGHT_TRUSTED_PROXIES", "NETWORKS"),
 
     /// Whether each client is limited in requests and connections: on or off [default: on]
-    #[arg(long, global = true, env = "PORCHLIGHT_CLIENT_LIMITS", value_name = "ON|OFF")]
-    pub client_limits: Option<String>,
+    client_limits("PORCHLIGHT_CLIENT_LIMITS", "ON|OFF"),
 }
 
 /// Shows the settings that are set, without their secrets.

@@ -3,18 +3,18 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use super::exposed::exposed_secrets;
 use super::images::ImagePlace;
 use super::mail::MailSettings;
 use super::network::{ClientSettings, Ops};
 use super::raw::RawSettings;
-use super::resolve::{ResolvedSetting, environment};
+use super::resolve::{ResolvedSetting, environment, exposed_secrets};
 use super::secret::Secret;
 use super::text::{InvalidSettings, Texts, parse_addresses, parse_list};
 use super::tls::{CertificateSource, Tls, parse_hosts};
 use crate::domain::contact::Retention;
 use crate::domain::limits::MAX_LETTER_RATE;
 use crate::domain::network::{BaseUrl, HostName, parse_web_url};
+use crate::domain::parse::word_enum;
 
 /// The validated settings.
 #[derive(Clone, Debug)]
@@ -109,7 +109,7 @@ impl Settings {
             hsts_subdomains: texts.switch("hsts_subdomains")?,
             confirm_updates,
             keep_messages: texts.parse("keep_messages", Retention::parse)?.flatten(),
-            log_format: texts.parse("log_format", LogFormat::parse)?,
+            log_format: texts.parse("log_format", parse_log_format)?,
             exposed_secrets: Vec::new(),
             mail: MailSettings::parse(&mut texts, confirm_updates)?,
             clients: ClientSettings::parse(&mut texts)?,
@@ -134,28 +134,21 @@ fn parse_origins(text: &str) -> Result<Vec<String>, String> {
         .map_err(|error| format!("one of the origins is invalid: {error}"))
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum LogFormat {
-    /// For people: time, level, message, then the fields.
-    Text,
-    /// `key=value` pairs.
-    Logfmt,
-    /// One object per line.
-    Json,
-    /// Only the sentence that says why the service ended.
-    Off,
+word_enum! {
+    pub enum LogFormat {
+        /// For people: time, level, message, then the fields.
+        Text = "text",
+        /// `key=value` pairs.
+        Logfmt = "logfmt",
+        /// One object per line.
+        Json = "json",
+        /// Only the sentence that says why the service ended.
+        Off = "off",
+    }
 }
 
-impl LogFormat {
-    fn parse(text: &str) -> Result<Self, &'static str> {
-        match text {
-            "text" => Ok(Self::Text),
-            "logfmt" => Ok(Self::Logfmt),
-            "json" => Ok(Self::Json),
-            "off" => Ok(Self::Off),
-            _ => Err("it is none of text, logfmt, json and off"),
-        }
-    }
+fn parse_log_format(text: &str) -> Result<LogFormat, &'static str> {
+    LogFormat::parse(text).ok_or("it is none of text, logfmt, json and off")
 }
 
 #[cfg(test)]

@@ -34,13 +34,25 @@ macro_rules! from_stored {
     };
 }
 
-/// An enum whose variants are stored, and shown to programs, as these words.
+/// An enum whose variants are stored, and shown to programs, as these words. One that is not `pub` is never parsed.
 macro_rules! word_enum {
-    ($(#[$meta:meta])* pub enum $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $word:literal,)+ }) => {
+    ($(#[$meta:meta])* pub enum $name:ident $variants:tt) => {
+        $crate::domain::parse::word_enum! { @enum $(#[$meta])* (pub) $name $variants }
+
+        impl $name {
+            pub fn parse(text: &str) -> Option<Self> {
+                Self::ALL.into_iter().find(|variant| variant.as_str() == text)
+            }
+        }
+    };
+    ($(#[$meta:meta])* pub(crate) enum $name:ident $variants:tt) => {
+        $crate::domain::parse::word_enum! { @enum $(#[$meta])* (pub(crate)) $name $variants }
+    };
+    (@enum $(#[$meta:meta])* ($visibility:vis) $name:ident { $($(#[$of:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $name {
-            $($(#[$variant_meta])* $variant,)+
+        $visibility enum $name {
+            $($(#[$of])* $variant,)+
         }
 
         impl $name {
@@ -50,10 +62,6 @@ macro_rules! word_enum {
                 match self {
                     $(Self::$variant => $word,)+
                 }
-            }
-
-            pub fn parse(text: &str) -> Option<Self> {
-                Self::ALL.into_iter().find(|variant| variant.as_str() == text)
             }
         }
     };

@@ -6,44 +6,29 @@ use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
 use crate::domain::mail::EmailAddress;
+use crate::domain::parse::word_enum;
 use crate::domain::sha256::hex;
 use crate::domain::signups::{OptIn, PendingOptIn};
 use crate::domain::time::Timestamp;
 
-/// Why an address is suppressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SuppressionReason {
-    /// The owner of the address says that another person entered it.
-    NotMe,
-    /// The mail server reported that the mailbox does not exist.
-    NoMailbox,
-    /// The makers suppressed it.
-    Makers,
-    /// Recorded by another version, under a name that this one does not know.
-    Unknown,
+word_enum! {
+    /// Why an address is suppressed.
+    pub enum SuppressionReason {
+        /// The owner of the address says that another person entered it.
+        NotMe = "not-me",
+        /// The mail server reported that the mailbox does not exist.
+        NoMailbox = "no-mailbox",
+        /// The makers suppressed it.
+        Makers = "makers",
+        /// Recorded by another version, under a name that this one does not know.
+        Unknown = "unknown",
+    }
 }
 
 impl SuppressionReason {
-    /// Those that this version records.
-    pub const ALL: [Self; 3] = [Self::NotMe, Self::NoMailbox, Self::Makers];
-
     /// Restores a reason from the database. A name that is not known does not make the row unreadable.
     pub fn from_stored(text: &str) -> Self {
         Self::parse(text).unwrap_or(Self::Unknown)
-    }
-
-    /// Parses the stored form. Returns `None` if `text` is none of the reasons.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|reason| reason.as_str() == text)
-    }
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::NotMe => "not-me",
-            Self::NoMailbox => "no-mailbox",
-            Self::Makers => "makers",
-            Self::Unknown => "unknown",
-        }
     }
 }
 

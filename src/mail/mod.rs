@@ -4,15 +4,13 @@
 
 mod compose;
 mod dkim;
-mod dkim_key;
 mod line_stream;
 mod returned;
 mod smtp;
 mod to_makers;
 
 pub use compose::{Mail, MailAddress, MailParts, Mailer, UnsupportedAddress};
-pub use dkim::DkimSigner;
-pub use dkim_key::{DkimKey, GenerateFailure, InvalidDkimKey, generate_dkim_key};
+pub use dkim::{DkimKey, DkimSigner, GenerateFailure, InvalidDkimKey, generate_dkim_key};
 pub use returned::ReturnedMail;
 pub use smtp::{FailureCause, SendFailure, SmtpConnection};
 pub use to_makers::alert_texts;

@@ -12,8 +12,7 @@ use tokio_rustls::TlsAcceptor;
 use super::client_stream::{ClientStream, limit_unsent_bytes};
 use super::connection_watch::{MAX_SILENCE, Watch};
 use super::context::ConnectionContext;
-use super::http1;
-use super::http2;
+use super::{http1, http2};
 use crate::domain::network::Peer;
 
 /// Most connections that wait in the kernel's backlog. The kernel may allow fewer (`net.core.somaxconn`).

@@ -14,8 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::domain::network::Peer;
-use crate::web::ops;
-use crate::web::ops::OpsAuth;
+use crate::web::ops::{self, OpsAuth};
 use crate::web::{self, App, ClientSlot, Router};
 
 /// How long after the stop signal a connection without a request may still send its first one.

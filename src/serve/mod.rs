@@ -13,7 +13,6 @@ mod http1;
 mod http2;
 mod listeners;
 mod mailing;
-mod rebuild_site;
 mod running;
 mod supervisor;
 

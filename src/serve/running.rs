@@ -16,7 +16,7 @@ use super::context::{ConnectionContext, Listener};
 use super::failure::ServeFailure;
 use super::listeners::{Listeners, OpenFileCaps, ops_listener};
 use super::supervisor::Supervisor;
-use super::{background, connections, mailing, rebuild_site};
+use super::{background, connections, mailing};
 use crate::acme::check_ca_file;
 use crate::actions::{
     Alerts, CachedSummary, CertificateOrders, CountBuffer, ImageStore, NewestImage, Pruner, ReleaseCatalog, Service,
@@ -143,7 +143,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         supervisor.spawn_restarting("certificate", move |stop| certificate.clone().follow(stop));
     }
     let site = (content.clone(), app.clone());
-    supervisor.spawn_restarting("releases", move |stop| rebuild_site::follow_releases(site.clone(), stop));
+    supervisor.spawn_restarting("releases", move |stop| background::follow_releases(site.clone(), stop));
     if let Some(sender) = sender {
         mailing::spawn(&supervisor, sender, alerts(&settings, &app, &facts), &new_mail, &abort);
     }
@@ -179,7 +179,7 @@ impl RunningService {
         // Read here and not in the task, which may first run after a change.
         let seen = self.content.fingerprint();
         let site = (self.content.clone(), self.app.clone());
-        self.supervisor.spawn_restarting("watch", move |stop| rebuild_site::follow_files(site.clone(), seen, stop));
+        self.supervisor.spawn_restarting("watch", move |stop| background::follow_files(site.clone(), seen, stop));
     }
 
     /// Waits until a background task fails that the service cannot run without. The service then has to be stopped; after

@@ -11,7 +11,6 @@ mod health;
 mod letters;
 mod outbox;
 mod people;
-mod prune;
 mod releases;
 mod signups;
 mod statistics;

@@ -13,50 +13,26 @@ use super::shape::{Field, FieldType, Shape};
 use crate::actions::Failure;
 use crate::domain::limits;
 use crate::domain::network::BaseUrl;
+use crate::domain::parse::word_enum;
 use crate::domain::rate_limit::retry_after_seconds;
 use crate::domain::text::{excerpt, quantity};
 
-/// The stable codes of all errors.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ErrorCode {
-    InvalidJson,
-    InvalidBody,
-    InvalidEmail,
-    EmptyMessage,
-    MessageTooLong,
-    NotFound,
-    MethodNotAllowed,
-    Unavailable,
-    ServerError,
+word_enum! {
+    /// The stable codes of all errors.
+    pub(crate) enum ErrorCode {
+        InvalidJson = "invalid_json",
+        InvalidBody = "invalid_body",
+        InvalidEmail = "invalid_email",
+        EmptyMessage = "empty_message",
+        MessageTooLong = "message_too_long",
+        NotFound = "not_found",
+        MethodNotAllowed = "method_not_allowed",
+        Unavailable = "unavailable",
+        ServerError = "server_error",
+    }
 }
 
 impl ErrorCode {
-    pub(crate) const ALL: [Self; 9] = [
-        Self::InvalidJson,
-        Self::InvalidBody,
-        Self::InvalidEmail,
-        Self::EmptyMessage,
-        Self::MessageTooLong,
-        Self::NotFound,
-        Self::MethodNotAllowed,
-        Self::Unavailable,
-        Self::ServerError,
-    ];
-
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::InvalidJson => "invalid_json",
-            Self::InvalidBody => "invalid_body",
-            Self::InvalidEmail => "invalid_email",
-            Self::EmptyMessage => "empty_message",
-            Self::MessageTooLong => "message_too_long",
-            Self::NotFound => "not_found",
-            Self::MethodNotAllowed => "method_not_allowed",
-            Self::Unavailable => "unavailable",
-            Self::ServerError => "server_error",
-        }
-    }
-
     pub(crate) const fn status(self) -> StatusCode {
         match self {
             Self::InvalidJson | Self::InvalidBody | Self::InvalidEmail | Self::EmptyMessage | Self::MessageTooLong => {

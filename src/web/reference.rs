@@ -10,8 +10,8 @@ use crate::actions::NewestImage;
 use crate::domain::limits;
 use crate::domain::network::{BaseUrl, host_of};
 use crate::domain::releases::Releases;
+use crate::domain::signups::OPT_IN_TEXT;
 use crate::domain::signups::Via;
-use crate::domain::signups::consent;
 use crate::site::Policies;
 use crate::web::mcp::server_info::VERSIONS;
 use crate::web::mcp::tools::TOOLS;
@@ -45,7 +45,7 @@ pub(crate) fn build(
         "tools": TOOLS,
         "mcp_versions": VERSIONS,
         "api_version": API_VERSION,
-        "opt_in_words": consent::TEXT,
+        "opt_in_words": OPT_IN_TEXT,
         "image_ready": newest_image.is_available(releases),
         "image_url": newest_image.url(),
         "image_host": image_host(base_url, newest_image, releases, policies),

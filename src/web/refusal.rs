@@ -1,60 +1,42 @@
 //! The limits on requests per client, and why the service refuses a request or a connection that it would otherwise accept.
 
 use crate::domain::limits;
+use crate::domain::parse::word_enum;
 use crate::domain::rate_limit::RateLimit;
 
-/// The reasons, a fixed set: they are labels of a metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Refusal {
-    Signups,
-    Messages,
-    UnknownTokens,
-    McpRequests,
-    ConnectionsPerClient,
-    /// To the ops listener.
-    OpsConnections,
-    /// Over HTTP/2.
-    RequestsInFlight,
-    /// As many images are being sent as files may be open for them.
-    OpenImages,
-    /// More writes are queued than can be stored in time.
-    WriterOverload,
+word_enum! {
+    /// The reasons, a fixed set: they are the label `reason` of a metric.
+    #[derive(Hash)]
+    pub(crate) enum Refusal {
+        Signups = "signups",
+        Messages = "messages",
+        UnknownTokens = "unknown_tokens",
+        McpRequests = "mcp_requests",
+        ConnectionsPerClient = "connections_per_client",
+        /// To the ops listener.
+        OpsConnections = "ops_connections",
+        /// Over HTTP/2.
+        RequestsInFlight = "requests_in_flight",
+        /// As many images are being sent as files may be open for them.
+        OpenImages = "open_images",
+        /// More writes are queued than can be stored in time.
+        WriterOverload = "writer_overload",
+    }
 }
 
 impl Refusal {
-    pub(crate) const ALL: [Self; 9] = [
-        Self::Signups,
-        Self::Messages,
-        Self::UnknownTokens,
-        Self::McpRequests,
-        Self::ConnectionsPerClient,
-        Self::OpsConnections,
-        Self::RequestsInFlight,
-        Self::OpenImages,
-        Self::WriterOverload,
-    ];
-
-    /// The value of the label `reason`.
-    pub(crate) const fn as_str(self) -> &'static str {
-        self.names().0
-    }
-
     /// The name on the dashboard.
     pub(crate) const fn title(self) -> &'static str {
-        self.names().1
-    }
-
-    const fn names(self) -> (&'static str, &'static str) {
         match self {
-            Self::Signups => ("signups", "Downloads and joins of one client"),
-            Self::Messages => ("messages", "Messages of one client"),
-            Self::UnknownTokens => ("unknown_tokens", "Unknown tokens of one client"),
-            Self::McpRequests => ("mcp_requests", "MCP requests of one client"),
-            Self::ConnectionsPerClient => ("connections_per_client", "Connections of one client"),
-            Self::OpsConnections => ("ops_connections", "Connections of one peer to the ops listener"),
-            Self::RequestsInFlight => ("requests_in_flight", "Requests in flight of one client"),
-            Self::OpenImages => ("open_images", "Disk images of all clients"),
-            Self::WriterOverload => ("writer_overload", "Writes of all clients"),
+            Self::Signups => "Downloads and joins of one client",
+            Self::Messages => "Messages of one client",
+            Self::UnknownTokens => "Unknown tokens of one client",
+            Self::McpRequests => "MCP requests of one client",
+            Self::ConnectionsPerClient => "Connections of one client",
+            Self::OpsConnections => "Connections of one peer to the ops listener",
+            Self::RequestsInFlight => "Requests in flight of one client",
+            Self::OpenImages => "Disk images of all clients",
+            Self::WriterOverload => "Writes of all clients",
         }
     }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 use super::links::ensure_unsubscribe_tokens;
 use super::refusals::Refusals;
 use crate::actions::failure::Failure;
-use crate::actions::random::{new_id, random_bytes};
+use crate::actions::random::{new_id, random_token};
 use crate::clock::Clock;
 use crate::domain::letters::{BounceTag, Letter, UNSUBSCRIBE_PATH};
 use crate::domain::limits::MAX_CONSECUTIVE_REFUSALS;
@@ -107,7 +107,7 @@ impl LetterSender {
     /// started before.
     pub async fn start(&self) -> Result<(), LetterFailure> {
         let now = self.clock.now();
-        self.store.prune(now).await.map_err(Failure::from)?;
+        self.store.prune_letter_months(now).await.map_err(Failure::from)?;
         if self.store.letter(&self.letter.id).await.map_err(Failure::from)?.is_none() {
             let mut after = String::new();
             while let Some(page) = self.store.recipients_page(&after).await.map_err(Failure::from)? {
@@ -252,7 +252,7 @@ impl LetterSender {
 
 /// Returns a tag for a copy that has none yet, or `None` if letters have no tags.
 pub fn new_bounce_tag(mailer: &Mailer) -> Result<Option<BounceTag>, Failure> {
-    mailer.tags_letters().then(|| random_bytes().map(BounceTag::from_random)).transpose()
+    mailer.tags_letters().then(random_token).transpose()
 }
 
 /// Composes one copy of a letter, whether it is for a recipient, a test or a preview. Returns `None` if SMTP cannot

@@ -1,7 +1,6 @@
 //! `porchlight check`: checks everything that the service depends on, without changing anything.
 
 mod finding;
-mod https;
 mod mail;
 mod site;
 mod storage;
@@ -20,9 +19,8 @@ use crate::domain::releases::Releases;
 use crate::domain::text::quantity;
 use crate::probe::NameServers;
 use finding::{Finding, Findings, State, failed, note, ok};
-use https::{check_certificate, check_https};
 use mail::check_mail;
-use site::{check_release, check_site};
+use site::{check_certificate, check_https, check_release, check_site};
 pub(super) use storage::opt_in_sentences;
 use storage::{check_backup, check_bucket, check_database, check_disk, check_opt_ins};
 

@@ -1,9 +1,8 @@
 //! `porchlight letter`
 
 mod bounces;
-mod preview;
+mod copies;
 mod send_loop;
-mod templates;
 
 use std::path::{Path, PathBuf};
 
@@ -23,9 +22,8 @@ use crate::domain::letters::LetterCounts;
 use crate::domain::mail::EmailAddress;
 use crate::domain::text::quantity;
 use crate::store::StartedLetter;
-use preview::{preview, test};
+use copies::{mailer_and_templates, preview, read, require_public_base_url, test};
 use send_loop::SendLoop;
-use templates::{mailer_and_templates, read, require_public_base_url};
 
 pub(super) use bounces::{BounceArguments, EXAMPLES as BOUNCE_EXAMPLES, run as run_bounce};
 

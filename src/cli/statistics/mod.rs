@@ -25,9 +25,7 @@ Examples:
 
 /// Parses the name of a period. The help lists all of them.
 fn period() -> impl TypedValueParser<Value = Period> {
-    const ALL: [Period; 3] = [Period::Day, Period::Week, Period::Month];
-    PossibleValuesParser::new(ALL.map(Period::as_str))
-        .map(|name| ALL.into_iter().find(|period| period.as_str() == name).unwrap_or_default())
+    PossibleValuesParser::new(Period::ALL.map(Period::as_str)).map(|name| Period::parse(&name).unwrap_or_default())
 }
 
 #[derive(Args, Debug)]

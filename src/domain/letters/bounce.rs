@@ -2,7 +2,7 @@
 //!
 //! Knows neither MIME nor mail headers.
 
-use super::links::RandomToken;
+use super::letter::RandomToken;
 use crate::domain::limits;
 use crate::domain::mail::{EmailAddress, InvalidEmail};
 use crate::domain::parse::{Invalid, text_types};

@@ -2,10 +2,9 @@
 
 mod bounce;
 mod letter;
-mod links;
 
 pub use bounce::{Bounce, BounceAddress, BounceTag, RecipientReport, StatusCode};
-pub use letter::{Letter, LetterCounts};
-pub use links::{
-    CONFIRMATION_PATH, ConfirmationToken, LinkState, LinkToken, UNSUBSCRIBE_PATH, UnsubscribeKind, UnsubscribeToken,
+pub use letter::{
+    CONFIRMATION_PATH, ConfirmationToken, Letter, LetterCounts, LinkState, RandomToken, UNSUBSCRIBE_PATH,
+    UnsubscribeKind, UnsubscribeToken,
 };

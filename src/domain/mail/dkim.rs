@@ -5,7 +5,7 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::domain::parse::{Invalid, text_types};
+use crate::domain::parse::{Invalid, text_types, word_enum};
 
 /// The name of a key in DNS: the key of the selector `mail` is found at `mail._domainkey.troupe.example`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,19 +47,11 @@ const MAX_STRING_BYTES: usize = 255;
 /// as the bare key, and practice has the whole.
 const RSA_HEADER_BYTES: usize = 24;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum KeyKind {
-    Rsa,
-    Ed25519,
-}
-
-impl KeyKind {
-    /// The name in records and signatures.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Rsa => "rsa",
-            Self::Ed25519 => "ed25519",
-        }
+word_enum! {
+    /// By its name in records and signatures.
+    pub enum KeyKind {
+        Rsa = "rsa",
+        Ed25519 = "ed25519",
     }
 }
 

@@ -4,18 +4,21 @@ use sqlx::postgres::{PgConnectOptions, PgSslMode};
 use url::{Host, Url};
 
 use crate::domain::mail::is_trusted_local;
+use crate::domain::parse::word_enum;
 
-/// What protects the connections to a PostgreSQL server, from the most to the least.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PostgresTls {
-    /// The server is on loopback or a Unix socket: nothing leaves this machine.
-    Local,
-    Verified,
-    /// The certificate may be for another host.
-    NameNotVerified,
-    /// Anyone on the network path can present a certificate.
-    NotVerified,
-    Off,
+word_enum! {
+    /// What protects the connections to a PostgreSQL server, from the most to the least.
+    #[derive(PartialOrd, Ord)]
+    pub enum PostgresTls {
+        /// The server is on loopback or a Unix socket: nothing leaves this machine.
+        Local = "on this machine",
+        Verified = "verified TLS",
+        /// The certificate may be for another host.
+        NameNotVerified = "TLS, host name not verified",
+        /// Anyone on the network path can present a certificate.
+        NotVerified = "TLS, certificate not verified",
+        Off = "not encrypted",
+    }
 }
 
 impl PostgresTls {
@@ -28,16 +31,6 @@ impl PostgresTls {
             PgSslMode::VerifyCa => Self::NameNotVerified,
             PgSslMode::Require => Self::NotVerified,
             PgSslMode::Disable | PgSslMode::Allow | PgSslMode::Prefer => Self::Off,
-        }
-    }
-
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Local => "on this machine",
-            Self::Verified => "verified TLS",
-            Self::NameNotVerified => "TLS, host name not verified",
-            Self::NotVerified => "TLS, certificate not verified",
-            Self::Off => "not encrypted",
         }
     }
 

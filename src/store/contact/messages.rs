@@ -8,8 +8,8 @@ use crate::domain::limits;
 use crate::domain::sha256::Sha256;
 use crate::domain::statistics::{CountedEvent, Counts};
 use crate::domain::text::SenderName;
-use crate::domain::time::Day;
-use crate::store::connection::{BatchStatement, Store, StoreFailure, Transaction, Value};
+use crate::domain::time::{Day, Timestamp};
+use crate::store::connection::{BatchStatement, Steps, Store, StoreFailure, Transaction, Value, values};
 use crate::store::statistics::counts_batch;
 
 const DELETE_EXPIRED_HASHES: BatchStatement = BatchStatement::new(
@@ -56,6 +56,13 @@ const DELETE_CONTENT_HASHES: BatchStatement = BatchStatement::new(
     "DELETE FROM message_hashes WHERE (hash, message) IN (SELECT hash, id FROM batch)",
 );
 
+const DELETE_OLD_HASHES: &str = "DELETE FROM message_hashes WHERE hash IN \
+     (SELECT hash FROM message_hashes WHERE at <= $1 LIMIT $2)";
+
+/// No other state follows this one.
+const SELECT_FORWARDED: &str =
+    "SELECT id FROM outbox WHERE kind = 'message' AND state = 'sent' AND at < $1 ORDER BY at LIMIT $2";
+
 impl Store {
     /// Stores messages in one transaction, and enqueues the mails of those that are no duplicates.
     pub(in crate::store) async fn insert_messages(
@@ -88,6 +95,31 @@ impl Store {
         .await?;
         tx.commit().await?;
         Ok(vec![(); messages.len()])
+    }
+
+    /// Deletes the hashes of messages that are older than [`limits::DUPLICATE_MESSAGE_WINDOW`].
+    pub async fn prune_message_hashes(&self, now: Timestamp) -> Result<(), StoreFailure> {
+        let values = values![now.before(limits::DUPLICATE_MESSAGE_WINDOW), limits::MAX_ROWS_PER_STEP];
+        let mut steps = Steps::default();
+        while steps.should_repeat(self.run(DELETE_OLD_HASHES, values).await.map(|rows| rows.affected))? {}
+        Ok(())
+    }
+
+    /// Deletes the messages that were forwarded before `oldest`, as if each was discarded. Returns their number. Messages
+    /// that wait or failed stay.
+    pub async fn delete_forwarded_messages(&self, oldest: Timestamp) -> Result<u64, StoreFailure> {
+        let (mut deleted, mut steps) = (0, Steps::default());
+        while steps.should_repeat(self.delete_some_forwarded(oldest, &mut deleted).await)? {}
+        Ok(deleted)
+    }
+
+    async fn delete_some_forwarded(&self, oldest: Timestamp, deleted: &mut u64) -> Result<u64, StoreFailure> {
+        let mut tx = self.begin().await?;
+        let ids = tx.run(SELECT_FORWARDED, values![oldest, limits::MAX_ROWS_PER_STEP]).await?.column()?;
+        let messages = tx.delete_messages(&ids).await?;
+        tx.commit().await?;
+        *deleted += messages;
+        Ok(messages)
     }
 }
 

@@ -6,12 +6,13 @@
 
 use super::unsubscribe::Recipient;
 use crate::domain::letters::{BounceTag, UnsubscribeToken};
+use crate::domain::limits;
 use crate::domain::mail::EmailAddress;
 use crate::domain::people::SuppressionReason;
 use crate::domain::sha256::Sha256;
 use crate::domain::signups::opt_in_origin;
 use crate::domain::time::Timestamp;
-use crate::store::connection::{Statement, Store, StoreFailure, Transaction, values};
+use crate::store::connection::{Statement, Steps, Store, StoreFailure, Transaction, values};
 
 /// The result of claiming the next recipient.
 #[derive(Debug)]
@@ -94,7 +95,18 @@ const WAIT_AGAIN: &str = "UPDATE letter_recipients SET state = 'waiting', at = $
 
 type OptedIn = (String, Timestamp, String, Option<i64>, String);
 
+const DELETE_OLD_MONTHS: &str = "DELETE FROM letter_months WHERE (hash, month) IN \
+     (SELECT hash, month FROM letter_months WHERE month < $1 LIMIT $2)";
+
 impl Store {
+    /// Deletes the hashes of the recipients of earlier months.
+    pub async fn prune_letter_months(&self, now: Timestamp) -> Result<(), StoreFailure> {
+        let (month, mut steps) = (now.month(), Steps::default());
+        let values = values![&month, limits::MAX_ROWS_PER_STEP];
+        while steps.should_repeat(self.run(DELETE_OLD_MONTHS, values).await.map(|rows| rows.affected))? {}
+        Ok(())
+    }
+
     /// Claims the next recipient for the calendar month of `now`. `new_tag` is for one that has no tag yet.
     pub async fn claim_recipient(
         &self,

@@ -106,7 +106,7 @@ const DELETE_OLD_HASHES: &str = "DELETE FROM asked_mailboxes WHERE hash IN \
 
 const COUNT_PENDING: &str = "SELECT COUNT(*) FROM confirmations WHERE state IN ('pending', 'skipped')";
 
-/// `via` and `from_program` as in [`opt_in_origin`].
+/// `via` and `from_program` as in [`opt_in_origin`](crate::domain::signups::opt_in_origin).
 const COUNT_UNCONFIRMED: &str = "SELECT COUNT(*) FROM people p JOIN consents c ON c.id = p.opt_in \
      WHERE c.confirmed_at IS NULL AND (c.via = 'mcp' OR c.from_program = 1)";
 

@@ -4,7 +4,6 @@ mod bounces;
 mod claims;
 mod confirmation_mails;
 mod confirmations;
-mod recipients;
 mod start;
 mod unsubscribe;
 
@@ -13,6 +12,5 @@ pub use claims::{ClaimedRecipient, LetterClaim, LetterOutcome};
 pub use confirmation_mails::{ConfirmationLease, LeasedConfirmation};
 pub use confirmations::OptInCounts;
 pub(in crate::store) use confirmations::{INSERT_CONSENTS, consent_row};
-pub use recipients::RecipientsPage;
-pub use start::StartedLetter;
+pub use start::{RecipientsPage, StartedLetter};
 pub use unsubscribe::Recipient;

@@ -1,4 +1,4 @@
-//! The log of recent mails to the makers, which all instances share. It enforces the limit of `domain/contact/maker_mail.rs`.
+//! The log of recent mails to the makers, which all instances share. It enforces the limit of `domain/contact.rs`.
 
 use uuid::Uuid;
 

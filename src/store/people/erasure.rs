@@ -83,7 +83,8 @@ const MAY_VACUUM: &str = "SELECT pg_has_role(relowner, 'USAGE') OR \
 impl Store {
     /// Deletes everything stored about an address, except what is stored under its hash.
     pub async fn erase(&self, email: &EmailAddress, at: Timestamp) -> Result<Erased, StoreFailure> {
-        self.prune(at).await?;
+        self.prune_message_hashes(at).await?;
+        self.prune_letter_months(at).await?;
         let (mut erased, mut steps) = (Erased::default(), Steps::default());
         while steps.should_repeat(self.erase_signups(email, &mut erased).await)? {}
         while steps.should_repeat(self.erase_messages(email, &mut erased).await)? {}

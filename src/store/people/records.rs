@@ -32,13 +32,15 @@ pub struct PersonRecord {
     pub asked_at: Option<Timestamp>,
 }
 
-/// A download or a join.
-#[derive(Clone, Debug, Serialize)]
-pub struct EventRecord {
-    pub kind: String,
-    pub at: Timestamp,
-    pub via: String,
-    pub source: Option<String>,
+from_row_struct! {
+    /// A download or a join.
+    #[derive(Clone, Debug, Serialize)]
+    pub struct EventRecord {
+        pub kind: String,
+        pub at: Timestamp,
+        pub via: String,
+        pub source: Option<String>,
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -166,12 +168,10 @@ from_row_struct! {
 impl Store {
     /// Returns everything stored about an address, which may be nothing.
     pub async fn person_record(&self, email: &EmailAddress) -> Result<PersonRecord, StoreFailure> {
-        type SignupRow = (String, Timestamp, String, Option<String>);
         let (address, key) = (email.key(), self.address_hash_key().await?);
         let (hash, mailbox_hash) = (key.hash(email), key.hash(&email.mailbox()));
         let person = self.run(SELECT_PERSON, values![address]).await?;
         let person: Option<(String, Timestamp, Option<String>)> = person.first()?;
-        let signups: Vec<SignupRow> = self.run(SELECT_SIGNUPS, values![address]).await?.all()?;
         let consents: Vec<ConsentRow> = self.run(SELECT_CONSENTS, values![address]).await?.all()?;
         let messages = self.messages_of(address).await?;
         let letters: Vec<LetterRow> = self.run(SELECT_LETTERS, values![address]).await?.all()?;
@@ -188,7 +188,7 @@ impl Store {
         Ok(PersonRecord {
             email: typed,
             first_seen: person.as_ref().map(|(_, at, _)| *at),
-            events: signups.into_iter().map(|(kind, at, via, source)| EventRecord { kind, at, via, source }).collect(),
+            events: self.run(SELECT_SIGNUPS, values![address]).await?.all()?,
             consents: consents.into_iter().map(|row| consent_record(row, current)).collect(),
             messages,
             letters: letters.into_iter().map(letter_record).collect(),
