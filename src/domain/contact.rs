@@ -48,7 +48,7 @@ pub fn retry_delay(attempts: u32) -> Duration {
 
 /// Returns the minimum interval between two emails to the makers, given the number of emails in the
 /// last hour: 0 for up to 10 emails, then 1 s per additional email. Messages that arrive meanwhile are
-/// collected in a digest, so that under a flood the limit of `maker_mail.rs` is reached later.
+/// collected in a digest, so that under a flood the limit on mails to the makers is reached later.
 pub fn mail_interval(sent_in_last_hour: u32) -> Duration {
     Duration::from_secs(u64::from(sent_in_last_hour.saturating_sub(10)))
 }
