@@ -1,4 +1,4 @@
-//! The rules of the service, one use case per file, and the state they share. Layer 2, called by the JSON API, MCP,
+//! The rules of the service, use cases by subject, and the state they share. Layer 2, called by the JSON API, MCP,
 //! the forms and the commands.
 //!
 //! An action takes validated values and returns a plain value or a failure. It knows neither HTTP nor SQL; where a

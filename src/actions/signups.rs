@@ -26,16 +26,16 @@ pub struct StartedDownload {
 /// `confirm_updates` the opt-in is pending until the person confirms it ([`confirm_opt_in`](super::letters::confirm_opt_in)). `already` is
 /// exact even across instances, because the row of a person keeps the ids of the first download and the first join. Both
 /// rules are in `store/signups.rs`. If there is no release to download, nothing is recorded.
-pub async fn start_download(service: &Service, order: DownloadRequest) -> Result<StartedDownload, Failure> {
+pub async fn start_download(service: &Service, request: DownloadRequest) -> Result<StartedDownload, Failure> {
     if service.newest_image.requires_release() && service.catalog.known()?.newest().is_none() {
         return Err(Failure::NothingPublished);
     }
-    let opt_in = match (order.updates, service.confirm_updates) {
+    let opt_in = match (request.updates, service.confirm_updates) {
         (false, _) => OptInRequest::None,
         (true, false) => OptInRequest::Immediate,
         (true, true) => OptInRequest::Pending,
     };
-    let known = record(service, SignupKind::Download { opt_in }, order.email, order.source, order.via).await?;
+    let known = record(service, SignupKind::Download { opt_in }, request.email, request.source, request.via).await?;
     let url = service.newest_image.url().to_owned();
     Ok(StartedDownload { url, already: known.downloaded || known.joined })
 }
@@ -45,8 +45,8 @@ pub async fn start_download(service: &Service, order: DownloadRequest) -> Result
 ///
 /// `already` is exact even across instances, because the row of a person keeps the id of the first join; see
 /// `store/signups.rs`.
-pub async fn join_waitlist(service: &Service, order: WaitlistRequest) -> Result<bool, Failure> {
-    Ok(record(service, SignupKind::Join, order.email, order.source, order.via).await?.joined)
+pub async fn join_waitlist(service: &Service, request: WaitlistRequest) -> Result<bool, Failure> {
+    Ok(record(service, SignupKind::Join, request.email, request.source, request.via).await?.joined)
 }
 
 async fn record(

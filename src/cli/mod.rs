@@ -1,4 +1,4 @@
-//! The command line: one file per command, in a folder by subject where there are several.
+//! The command line: one file or folder per subject.
 
 mod backup;
 mod check;

@@ -1,4 +1,5 @@
-//! All settings. Only this module, and `clap` for the arguments of `cli`, read environment variables.
+//! All settings. Only this module and `clap` read variables of ours; the PostgreSQL driver and the activation of sockets read their
+//! own.
 //!
 //! A setting has one name in three forms: `base_url` in the file, `PORCHLIGHT_BASE_URL` in the
 //! environment, `--base-url` as a flag. A flag overrides the environment, which overrides the file,

@@ -1,5 +1,5 @@
 //! Merges the settings of the command line, the environment and the file, and warns about secrets that other users of this machine
-//! can read.
+//! can read. Reads the variables of the service manager and of tests, too.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;

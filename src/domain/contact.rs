@@ -91,7 +91,7 @@ impl RecentMails {
     }
 }
 
-/// Something that does not mend itself.
+/// A problem that needs the attention of the makers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
     /// What it is about, as a title.

@@ -120,7 +120,7 @@ pub const CERTIFICATE_NOTICE: Duration = Duration::from_hours(10 * 24);
 pub const MAX_LETTER_SUBJECT_CHARS: usize = 150;
 /// Largest file of the monthly letter.
 pub const MAX_LETTER_BYTES: usize = 64 * 1024;
-/// So many permanent rejections of letters may be about the sender and not about the recipients.
+/// As many permanent rejections of letters may be about the sender and not about the recipients.
 pub const MAX_CONSECUTIVE_REFUSALS: usize = 5;
 /// How much of a returned mail is read. What it reports comes before the copy of the letter.
 pub const MAX_RETURNED_MAIL_BYTES: usize = 1024 * 1024;

@@ -58,7 +58,7 @@ pub fn alert_texts(app: &str, site: &str, machine: &str, troubles: &[Trouble]) -
     let _ = write!(
         text,
         "\nSeen on the machine {}. `porchlight check` there looks at everything. You get such a mail at most once a day, \
-         and none once all is well.",
+         and none once nothing needs attention.",
         single_line(machine)
     );
     (format!("{}'s site needs attention", single_line(app)), text)

@@ -96,7 +96,7 @@ impl NameServers {
         let Some(query) = query(name, record_type) else { return Ok(None) };
         let mut failure = None;
         for server in &self.0 {
-            failure = Some(match timeout(RESPONSE_TIMEOUT, exchange(*server, &query)).await {
+            failure = Some(match timeout(RESPONSE_TIMEOUT, send_query(*server, &query)).await {
                 Ok(Ok(response)) => match records(&response, record_type) {
                     Ok(records) => return Ok(records),
                     Err(error) => DnsFailure::Error(*server, error),
@@ -117,7 +117,7 @@ fn query(name: &str, record_type: TYPE) -> Option<Packet<'_>> {
 }
 
 /// Sends the query and returns the response. Each is preceded by its length.
-async fn exchange(server: SocketAddr, query: &Packet<'_>) -> io::Result<Vec<u8>> {
+async fn send_query(server: SocketAddr, query: &Packet<'_>) -> io::Result<Vec<u8>> {
     let query = query.build_bytes_vec().map_err(io::Error::other)?;
     let length = u16::try_from(query.len()).map_err(io::Error::other)?;
     let mut connection = TcpStream::connect(server).await?;

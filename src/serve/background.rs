@@ -1,4 +1,4 @@
-//! Background tasks: counts are flushed, the database is maintained, what has expired is deleted, and the site is built again when
+//! Background tasks: counts are flushed, the database is maintained, what has expired is deleted, the makers are alerted, and the site is built again when
 //! its files or the releases change.
 
 use std::sync::Arc;
@@ -18,8 +18,8 @@ const FLUSH_INTERVAL: Duration = Duration::from_secs(5);
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
 const PRUNE_INTERVAL: Duration = Duration::from_hours(1);
 /// After a start, messages are forwarded that waited for it, and a first certificate is ordered.
-const FIRST_LOOK: Duration = Duration::from_mins(5);
-const LOOK_INTERVAL: Duration = Duration::from_hours(1);
+const FIRST_ALERT_CHECK: Duration = Duration::from_mins(5);
+const ALERT_CHECK_INTERVAL: Duration = Duration::from_hours(1);
 /// After a mail. Longer than a day, so that the next one comes from another instance, which may see something else.
 const PAUSE_AFTER_MAIL: Duration = Duration::from_hours(26);
 
@@ -68,21 +68,21 @@ pub(super) async fn prune(pruner: Pruner, stop: CancellationToken) {
     stop.run_until_cancelled(prune).await;
 }
 
-/// Looks every hour what needs attention.
+/// Checks every hour what needs attention.
 pub(super) async fn alert(alerts: Alerts, new_mail: Arc<Notify>, stop: CancellationToken) {
-    let mut pause = FIRST_LOOK;
+    let mut pause = FIRST_ALERT_CHECK;
     while stop.run_until_cancelled(sleep(pause)).await.is_some() {
-        pause = LOOK_INTERVAL;
+        pause = ALERT_CHECK_INTERVAL;
         match stop.run_until_cancelled(Box::pin(alerts.step())).await {
             None => return,
             Some(Ok(0)) => {}
             Some(Ok(troubles)) => {
-                tracing::info!(troubles, "an alert to the makers is sent next");
+                tracing::info!(troubles, "alert queued");
                 new_mail.notify_one();
                 pause = PAUSE_AFTER_MAIL;
             }
             Some(Err(failure)) => {
-                tracing::warn!(%failure, "failed to look what needs attention; trying again in an hour");
+                tracing::warn!(%failure, "failed to check what needs attention; retrying in an hour");
             }
         }
     }

@@ -110,7 +110,7 @@ impl Drop for InFlight {
 
 /// Why a client is given up on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum GivenUp {
+pub(super) enum ConnectionTimeout {
     /// It requests nothing, and takes nothing that is left of an answer.
     Silent,
     SlowReader,
@@ -146,7 +146,7 @@ impl Watch {
     }
 
     /// Waits until the client has been silent for so long, or too slow. Retires the connection when it is old.
-    pub(super) async fn given_up(&mut self, max_silence: Duration) -> GivenUp {
+    pub(super) async fn timed_out(&mut self, max_silence: Duration) -> ConnectionTimeout {
         loop {
             sleep_until(self.seen + INTERVAL).await;
             if self.opened.elapsed() >= MAX_CONNECTION_AGE {
@@ -154,10 +154,10 @@ impl Watch {
             }
             self.look();
             if self.allowance.is_zero() {
-                return GivenUp::SlowReader;
+                return ConnectionTimeout::SlowReader;
             }
             if self.silent_for >= max_silence {
-                return GivenUp::Silent;
+                return ConnectionTimeout::Silent;
             }
         }
     }
@@ -190,7 +190,7 @@ mod tests {
     const KIB: u64 = MIN_READ_BYTES_PER_SECOND;
 
     /// Lets a client take `bytes` at each interval, until it is given up on or an hour has passed.
-    async fn given_up_after(watch: &mut Watch, bytes: u64, interval: u64) -> Option<(GivenUp, u64)> {
+    async fn given_up_after(watch: &mut Watch, bytes: u64, interval: u64) -> Option<(ConnectionTimeout, u64)> {
         let (state, start) = (Arc::clone(&watch.state), Instant::now());
         let taking = async {
             loop {
@@ -200,15 +200,15 @@ mod tests {
         };
         tokio::select! {
             () = taking => None,
-            why = timeout(Duration::from_hours(1), watch.given_up(MAX_SILENCE)) => Some((why.ok()?, start.elapsed().as_secs())),
+            why = timeout(Duration::from_hours(1), watch.timed_out(MAX_SILENCE)) => Some((why.ok()?, start.elapsed().as_secs())),
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_client_without_requests_is_silent_though_single_frames_are_answered() {
         for bytes in [0, 13, 60] {
-            let given_up = given_up_after(&mut Watch::begin(), bytes, 1).await;
-            assert_eq!(given_up, Some((GivenUp::Silent, 10)), "{bytes} bytes a second");
+            let timed_out = given_up_after(&mut Watch::begin(), bytes, 1).await;
+            assert_eq!(timed_out, Some((ConnectionTimeout::Silent, 10)), "{bytes} bytes a second");
         }
     }
 
@@ -222,14 +222,14 @@ mod tests {
     async fn silence_begins_after_the_last_request() {
         let mut watch = Watch::begin();
         for _ in 0..5 {
-            assert!(timeout(Duration::from_secs(8), watch.given_up(MAX_SILENCE)).await.is_err());
+            assert!(timeout(Duration::from_secs(8), watch.timed_out(MAX_SILENCE)).await.is_err());
             drop(watch.state.begin_request());
         }
         let request = watch.state.begin_request();
-        assert!(timeout(SLOW_READ_PERIOD * 9 / 10, watch.given_up(MAX_SILENCE)).await.is_err());
+        assert!(timeout(SLOW_READ_PERIOD * 9 / 10, watch.timed_out(MAX_SILENCE)).await.is_err());
         drop(request);
-        let (start, why) = (Instant::now(), watch.given_up(MAX_SILENCE).await);
-        assert_eq!(why, GivenUp::Silent);
+        let (start, why) = (Instant::now(), watch.timed_out(MAX_SILENCE).await);
+        assert_eq!(why, ConnectionTimeout::Silent);
         assert!(start.elapsed() >= MAX_SILENCE && start.elapsed() <= MAX_SILENCE + 2 * INTERVAL);
     }
 
@@ -241,7 +241,7 @@ mod tests {
             let mut watch = Watch::begin();
             let _request = watch.state.begin_request();
             let (why, after) = given_up_after(&mut watch, bytes, interval).await.unwrap();
-            assert_eq!(why, GivenUp::SlowReader);
+            assert_eq!(why, ConnectionTimeout::SlowReader);
             assert!(seconds.contains(&after), "{bytes} bytes every {interval} s: {after} s");
         }
     }
@@ -260,7 +260,7 @@ mod tests {
         let mut watch = Watch::begin();
         let _request = watch.state.stay_in_use();
         advance(MAX_CONNECTION_AGE).await;
-        let _ = timeout(INTERVAL, watch.given_up(MAX_SILENCE)).await;
+        let _ = timeout(INTERVAL, watch.timed_out(MAX_SILENCE)).await;
         assert!(watch.state.retired().is_cancelled());
 
         let state = Arc::new(ConnectionState::default());

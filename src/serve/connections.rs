@@ -120,7 +120,7 @@ async fn serve_tls(
     // A client that refuses the certificate, or speaks no TLS, is not worth a line in the log.
     let handshake = tokio::select! {
         accepted = tls.accept(stream) => accepted.ok(),
-        _ = watch.given_up(MAX_SILENCE) => None,
+        _ = watch.timed_out(MAX_SILENCE) => None,
         () = context.abort.cancelled() => None,
     };
     let Some(stream) = handshake else { return };

@@ -32,7 +32,7 @@ pub enum ServeFailure {
 
 fn hint(address: SocketAddr, error: &io::Error) -> &'static str {
     if error.kind() == io::ErrorKind::PermissionDenied && address.port() < 1024 {
-        " Ports below 1024 need a right: run it as a systemd service that has it, or give it to the program with \
+        " Ports below 1024 need the capability CAP_NET_BIND_SERVICE: run it as a systemd service that has it, or give it to the program with \
          `setcap cap_net_bind_service=+ep`."
     } else {
         ""

@@ -49,7 +49,7 @@ where
         biased;
         () = context.stopped() => watch.state.retire(),
         _ = connection.as_mut() => return,
-        _ = watch.given_up(MAX_SILENCE) => return,
+        _ = watch.timed_out(MAX_SILENCE) => return,
     }
     // A graceful shutdown closes a connection on which no request is being handled, also if one is on its way. So wait for
     // one, whose response then says that it is the last.

@@ -16,7 +16,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::connection_watch::{GivenUp, MAX_SILENCE, Watch};
+use super::connection_watch::{ConnectionTimeout, MAX_SILENCE, Watch};
 use super::context::{ConnectionContext, FIRST_REQUEST_TIMEOUT};
 use crate::domain::limits;
 use crate::domain::network::Peer;
@@ -74,8 +74,8 @@ where
                 }
             }
         }
-        why = watch.given_up(MAX_SILENCE.saturating_sub(GOAWAY_TIMEOUT)) => {
-            if why == GivenUp::SlowReader {
+        why = watch.timed_out(MAX_SILENCE.saturating_sub(GOAWAY_TIMEOUT)) => {
+            if why == ConnectionTimeout::SlowReader {
                 return;
             }
         }
@@ -84,7 +84,7 @@ where
     tokio::select! {
         biased;
         _ = connection => {}
-        _ = watch.given_up(MAX_SILENCE) => {}
+        _ = watch.timed_out(MAX_SILENCE) => {}
         () = context.abort.cancelled() => {}
     }
 }

@@ -1,5 +1,6 @@
 //! Opens the listeners that the settings name, or takes them from the service manager (`LISTEN_FDS`), so that a restart refuses
 //! nobody. Also says how many connections and disk images may be open, given how many files the process may open.
+//! Also notifies the service manager (`sd_notify`).
 
 use std::collections::HashMap;
 use std::net::SocketAddr;

@@ -80,11 +80,11 @@ async fn run(sender: Arc<OutboxSender>, stored: Arc<Notify>, stop: CancellationT
                     let _ = timeout(until(due, sender.clock.now()), stored.notified()).await;
                 }
                 Ok(SendStep::Failed(failure)) => {
-                    tracing::warn!(%failure, "sending a mail of the outbox failed");
+                    tracing::warn!(%failure, "failed to send a queued mail");
                     sleep(FAILURE_DELAY).await;
                 }
                 Err(failure) => {
-                    tracing::warn!(%failure, "the outbox was not sent and will be retried");
+                    tracing::warn!(%failure, "failed to read the outbox; retrying");
                     sleep(FAILURE_DELAY).await;
                 }
             }

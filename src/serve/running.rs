@@ -115,23 +115,23 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         abort: abort.clone(),
         tasks: tasks.clone(),
     };
-    let places = Arc::new(Semaphore::new(caps.public));
+    let permits = Arc::new(Semaphore::new(caps.public));
     let router = web::router(&app);
     for listener in listeners.public {
         let public = context_of(Listener::Public(app.clone(), router.clone()), tls.clone());
-        supervisor.spawn_essential("listen", connections::accept(listener, Arc::clone(&places), public));
+        supervisor.spawn_essential("listen", connections::accept(listener, Arc::clone(&permits), public));
     }
     for listener in listeners.redirect {
         let redirect = context_of(Listener::Redirect(app.clone()), None);
-        supervisor.spawn_essential("redirect_listen", connections::accept(listener, Arc::clone(&places), redirect));
+        supervisor.spawn_essential("redirect_listen", connections::accept(listener, Arc::clone(&permits), redirect));
     }
     let mut ops_address = None;
     if let Some(listener) = ops_listener(settings.ops.listen, &mut notes)? {
         ops_address = listener.local_addr().ok();
         let auth = OpsAuth::new(settings.ops.token.as_ref().map(Secret::expose));
         let ops = context_of(Listener::Ops(app.clone(), auth), None);
-        let places = Arc::new(Semaphore::new(caps.ops));
-        supervisor.spawn_essential("ops_listen", connections::accept(listener, places, ops));
+        let permits = Arc::new(Semaphore::new(caps.ops));
+        supervisor.spawn_essential("ops_listen", connections::accept(listener, permits, ops));
     }
     let service = app.service.clone();
     supervisor.spawn_restarting("flush_counts", move |stop| background::flush_counts(service.clone(), stop));

@@ -45,7 +45,7 @@ impl Transaction {
 }
 
 impl Store {
-    /// Returns whether the task is due, and if so records that it begins now: for one `period`, no instance gets another turn.
+    /// Returns whether the task is due, and if so records that it begins now: for one `period`, no other instance can claim it.
     pub async fn try_claim(&self, task: Task, now: Timestamp, period: Duration) -> Result<bool, StoreFailure> {
         let mut tx = self.begin().await?;
         let is_due = tx.try_claim(task, now, period).await?;
@@ -53,7 +53,7 @@ impl Store {
         Ok(is_due)
     }
 
-    /// Makes a task due again whose turn was taken at this time, because it was not done.
+    /// Makes a task due again that was claimed at this time, because it was not done.
     pub async fn release_claim(&self, task: Task, taken: Timestamp) -> Result<(), StoreFailure> {
         self.run(RELEASE_CLAIM, values![task.as_str(), taken]).await.map(drop)
     }

@@ -29,7 +29,7 @@ pub struct AppState {
     /// `Strict-Transport-Security`, if the site is served over https.
     pub(crate) hsts: Option<HeaderValue>,
     also_hosts: Vec<HostName>,
-    /// Whether the authority of the site's certificate asks for answers over plain HTTP.
+    /// Whether HTTP-01 challenges of an ACME authority are answered.
     pub(crate) answers_challenges: bool,
     built: RwLock<Arc<BuiltSite>>,
     pub(crate) metrics: Metrics,

@@ -71,7 +71,7 @@ fn read_page<B: HttpBody>(app: &App, request: &http::Request<B>) -> Option<Respo
     if request.method() != Method::GET && request.method() != Method::HEAD {
         return None;
     }
-    let exchange = Exchange::begin(request);
+    let exchange = RequestRecord::begin(request);
     let built = app.built();
     let (path, served) = built.served.get_key_value(request.uri().path())?;
     let respond = || {
@@ -91,14 +91,14 @@ fn read_page<B: HttpBody>(app: &App, request: &http::Request<B>) -> Option<Respo
 
 /// Refuses a request of a client that has too many in flight, and logs it.
 pub fn refuse_in_flight<B: HttpBody>(app: &App, request: &http::Request<B>) -> Response {
-    let exchange = Exchange::begin(request);
+    let exchange = RequestRecord::begin(request);
     let response = Problem::over_limit(Duration::from_secs(1)).respond(&app.base_url, request.uri().path());
     exchange.end(app, UNKNOWN_ROUTE, response)
 }
 
 /// Responds to what is not a read of a page or file.
 async fn respond_by_route(app: App, mut router: Router, request: Request) -> Response {
-    let exchange = Exchange::begin(&request);
+    let exchange = RequestRecord::begin(&request);
     let uri = request.uri().clone();
     let respond = async {
         test_panic("request");
@@ -131,13 +131,13 @@ fn redirect_or_refuse<B>(app: &App, request: &http::Request<B>) -> Option<Respon
 }
 
 /// What is known of a request before there is a response.
-struct Exchange {
+struct RequestRecord {
     started: Instant,
     method: &'static str,
     has_body: bool,
 }
 
-impl Exchange {
+impl RequestRecord {
     fn begin<B: HttpBody>(request: &http::Request<B>) -> Self {
         let has_body = !request.body().is_end_stream();
         Self { started: Instant::now(), method: method_name(request.method()), has_body }

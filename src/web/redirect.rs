@@ -1,4 +1,5 @@
-//! Redirects to the public URL: from plain HTTP, and from further host names.
+//! The plain HTTP listener beside https: answers HTTP-01 challenges of the ACME authority, and redirects to the public URL. Further
+//! host names are redirected, too.
 
 use axum::response::{IntoResponse as _, Response};
 use http::header::{HOST, LOCATION};

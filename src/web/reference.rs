@@ -1,4 +1,4 @@
-//! Template data for the API reference, generated from the code.
+//! The variables that every template gets: limits, errors, endpoints, tools and releases.
 
 use serde_json::{Value, json};
 

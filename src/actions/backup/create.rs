@@ -3,7 +3,7 @@
 //! The database is read as one snapshot, written to one file, and read back from there. The images are those of that
 //! snapshot.
 //!
-//! The backups there are: a folder of which only the newest are kept, and when the last one was made.
+//! Also names and deletes the backups of a rotation, and tells when the last one was made.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;

@@ -105,7 +105,7 @@ impl CertificateOrders {
             None => self.store.release_acme_order(&self.key, &claim).await?,
             Some(Ok(Ok(issued))) => {
                 self.save(&issued).await?;
-                tracing::info!(hosts = self.key.hosts, "got a certificate");
+                tracing::info!(hosts = self.key.hosts, "certificate issued");
             }
             Some(failed) => {
                 let (failure, wait) = match failed {
@@ -113,7 +113,7 @@ impl CertificateOrders {
                     _ => ("the authority did not finish the order in time".to_owned(), Duration::ZERO),
                 };
                 claim.next_attempt = self.clock.now().after(pause.max(wait.min(MAX_WAIT)));
-                tracing::warn!(failure, next_attempt = claim.next_attempt.rfc3339(), "got no certificate");
+                tracing::warn!(failure, next_attempt = claim.next_attempt.rfc3339(), "certificate order failed");
                 self.store.record_acme_failure(&self.key, &claim, &failure).await?;
             }
         }

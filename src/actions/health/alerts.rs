@@ -120,7 +120,7 @@ impl Alerts {
         let confirmations = (is_late || mails.failed > 0).then(|| Trouble {
             about: "Confirmation mail",
             problem: sentence(&confirmations_in_words(&mails)),
-            to_do: "`porchlight check` says whether the mail server accepts mail. Mails that wait follow by themselves, at \
+            to_do: "`porchlight check` says whether the mail server accepts mail. Mails that wait are sent automatically, at \
                     most 300 in an hour; a person whose mail failed can opt in again after 30 days.",
         });
         Ok(waiting.into_iter().chain(failed).chain(confirmations).collect())

@@ -95,7 +95,7 @@ impl OutboxSender {
                 if leased.kind == MailKind::Message
                     && let Err(failure) = self.store.end_backoff(leased.kind, now).await
                 {
-                    tracing::warn!(%failure, "messages that wait were not made due and wait on");
+                    tracing::warn!(%failure, "failed to end the backoff of queued messages");
                 }
             }
         }

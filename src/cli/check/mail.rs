@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use super::finding::{Finding, PROBE_TIMEOUT, failed, note, ok};
 use crate::actions::MAIL_STEP;
 use crate::config::{InvalidSettings, MailSettings, Settings};
-use crate::domain::mail::{KeyKind, Published, Security};
+use crate::domain::mail::{KeyKind, RecordStatus, Security};
 use crate::mail::{DkimSigner, MailAddress, Mailer};
 use crate::probe::{DnsFailure, MxStatus, NameServers};
 
@@ -88,24 +88,24 @@ async fn check_dkim(signer: Option<&DkimSigner>, name_servers: &NameServers) -> 
     })
 }
 
-fn problem(name: &str, published: Published) -> Option<String> {
+fn problem(name: &str, published: RecordStatus) -> Option<String> {
     Some(match published {
-        Published::Same => return None,
-        Published::Missing => {
+        RecordStatus::Same => return None,
+        RecordStatus::Missing => {
             format!("{name} does not exist in DNS, so receivers cannot verify mail: add {PRINTED}.")
         }
-        Published::Other => format!(
+        RecordStatus::Other => format!(
             "{name} does not have the public key of `dkim_key`, so receivers find the signature of all mail invalid: \
              replace it by {PRINTED}."
         ),
-        Published::Revoked => format!(
+        RecordStatus::Revoked => format!(
             "{name} says that the key is revoked (`p=` is empty), so receivers find the signature of all mail invalid: \
              replace it by {PRINTED}, or make a new key with `porchlight mail key`."
         ),
-        Published::Several(count) => format!(
+        RecordStatus::Several(count) => format!(
             "{name} has {count} TXT records, and it is undefined which one receivers take: keep only {PRINTED}."
         ),
-        Published::SameAsTest => {
+        RecordStatus::SameAsTest => {
             format!("{name} has the flag `t=y`, so receivers may ignore signatures: remove `y` from `t=`.")
         }
     })

@@ -62,9 +62,9 @@ pub struct DkimRecord {
     public_key: Vec<u8>,
 }
 
-/// What DNS has in place of a record.
+/// How the records in DNS compare with the key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Published {
+pub enum RecordStatus {
     Same,
     /// The right key, but receivers are told to ignore it (`t=y`).
     SameAsTest,
@@ -91,22 +91,22 @@ impl DkimRecord {
     }
 
     /// Compares the record with the TXT records that DNS has at its name.
-    pub fn compare(&self, texts: &[String]) -> Published {
+    pub fn compare(&self, texts: &[String]) -> RecordStatus {
         let text = match texts {
-            [] => return Published::Missing,
+            [] => return RecordStatus::Missing,
             [text] => text,
-            several => return Published::Several(several.len()),
+            several => return RecordStatus::Several(several.len()),
         };
         let tag = |name| tags(text).find_map(|(other, value)| (other == name).then_some(value));
         let is_other_version = tag("v").is_some_and(|version| version != "DKIM1");
         let key = tag("p").map(|key| key.replace(|c: char| c.is_ascii_whitespace(), ""));
         match key {
-            Some(key) if key.is_empty() => Published::Revoked,
+            Some(key) if key.is_empty() => RecordStatus::Revoked,
             Some(key) if !is_other_version && tag("k").unwrap_or("rsa") == self.kind.as_str() && self.has_key(&key) => {
                 let is_test = tag("t").is_some_and(|flags| flags.split(':').any(|flag| flag.trim() == "y"));
-                if is_test { Published::SameAsTest } else { Published::Same }
+                if is_test { RecordStatus::SameAsTest } else { RecordStatus::Same }
             }
-            _ => Published::Other,
+            _ => RecordStatus::Other,
         }
     }
 
@@ -143,7 +143,7 @@ mod tests {
         }
     }
 
-    fn compare(record: &DkimRecord, texts: &[&str]) -> Published {
+    fn compare(record: &DkimRecord, texts: &[&str]) -> RecordStatus {
         record.compare(&texts.iter().map(ToString::to_string).collect::<Vec<_>>())
     }
 
@@ -159,12 +159,12 @@ mod tests {
             format!(" v = DKIM1 ;n=a note; t=s;p= {} {};", &key[..100], &key[100..]),
             format!("k=rsa;p={bare}"),
         ] {
-            assert_eq!(compare(&record, &[&same]), Published::Same, "{same}");
+            assert_eq!(compare(&record, &[&same]), RecordStatus::Same, "{same}");
         }
-        assert_eq!(compare(&record, &[&format!("v=DKIM1; t=s:y; p={key}")]), Published::SameAsTest);
-        assert_eq!(compare(&record, &[]), Published::Missing);
-        assert_eq!(compare(&record, &["v=DKIM1; k=rsa; p="]), Published::Revoked);
-        assert_eq!(compare(&record, &[&record.to_string(), "v=spf1 -all"]), Published::Several(2));
+        assert_eq!(compare(&record, &[&format!("v=DKIM1; t=s:y; p={key}")]), RecordStatus::SameAsTest);
+        assert_eq!(compare(&record, &[]), RecordStatus::Missing);
+        assert_eq!(compare(&record, &["v=DKIM1; k=rsa; p="]), RecordStatus::Revoked);
+        assert_eq!(compare(&record, &[&record.to_string(), "v=spf1 -all"]), RecordStatus::Several(2));
         for other in [
             "v=spf1 -all",
             "v=DKIM1; k=rsa; p=AAAA",
@@ -172,13 +172,13 @@ mod tests {
             &format!("v=DKIM2; p={key}"),
             &format!("v=DKIM1; k=ed25519; p={key}"),
         ] {
-            assert_eq!(compare(&record, &[other]), Published::Other, "{other}");
+            assert_eq!(compare(&record, &[other]), RecordStatus::Other, "{other}");
         }
         let ed25519 = DkimRecord::new(KeyKind::Ed25519, vec![7; 32]);
-        assert_eq!(compare(&ed25519, &[&ed25519.to_string()]), Published::Same);
-        assert_eq!(compare(&ed25519, &["p="]), Published::Revoked);
+        assert_eq!(compare(&ed25519, &[&ed25519.to_string()]), RecordStatus::Same);
+        assert_eq!(compare(&ed25519, &["p="]), RecordStatus::Revoked);
         let short = format!("k=ed25519; p={}", STANDARD.encode([7; 8]));
-        assert_eq!(compare(&ed25519, &[&short]), Published::Other, "a part of a key is another key");
+        assert_eq!(compare(&ed25519, &[&short]), RecordStatus::Other, "a part of a key is another key");
     }
 
     #[test]

@@ -5,7 +5,7 @@ pub mod email;
 mod mailbox;
 mod relay;
 
-pub use dkim::{DkimRecord, DkimSelector, KeyKind, Published};
+pub use dkim::{DkimRecord, DkimSelector, KeyKind, RecordStatus};
 pub use email::{EmailAddress, InvalidEmail};
 pub use mailbox::Mailbox;
 pub use relay::{Relay, Security, is_trusted_local};

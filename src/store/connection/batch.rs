@@ -13,8 +13,8 @@ pub(in crate::store) struct BatchStatement {
 
 /// A statement with its rows.
 ///
-/// SQLite gets the values one by one, which is several times faster than one JSON array. Their places have no numbers, which it
-/// would search for. There is one text per power of two, so that few statements are prepared; the rows that are too many are
+/// SQLite gets the values one by one, which is several times faster than one JSON array. The placeholders have no numbers, because it
+/// looks up numbered ones by search. There is one text per power of two, so that few statements are prepared; the rows that are too many are
 /// NULL. PostgreSQL gets an array for each column. SQLite allows 32,766 values, so a batch has at most a few thousand rows.
 #[derive(Debug)]
 pub(in crate::store) struct Batch<'a> {

@@ -1,4 +1,5 @@
-//! Connections to either database and statements on them. Knows no table but that of the migrations.
+//! Connections to either database and statements on them. Knows no tables but `_sqlx_migrations` and
+//! `schema_versions`.
 
 mod batch;
 mod database;

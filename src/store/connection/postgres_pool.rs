@@ -83,7 +83,7 @@ impl PostgresPool {
         let pool = Arc::new(Inner { hosts: Arc::clone(hosts), timeouts, size, accepts_standby, pool });
         if hosts.is_several() {
             hosts.follow();
-            tokio::spawn(leave_earlier_hosts(Arc::downgrade(&pool), hosts.choice()));
+            tokio::spawn(close_previous_pools(Arc::downgrade(&pool), hosts.choice()));
         }
         Self(pool)
     }
@@ -256,7 +256,7 @@ fn no_host() -> sqlx::Error {
 }
 
 /// Closes the connections to a host when another one is chosen, even if nobody needs a connection then.
-async fn leave_earlier_hosts(pool: Weak<Inner>, mut choices: watch::Receiver<Option<SelectedHost>>) {
+async fn close_previous_pools(pool: Weak<Inner>, mut choices: watch::Receiver<Option<SelectedHost>>) {
     while choices.changed().await.is_ok() {
         let Some(pool) = pool.upgrade() else { return };
         let choice = *choices.borrow_and_update();

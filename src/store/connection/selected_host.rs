@@ -19,7 +19,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(1);
 /// The connections to a host that did not answer for so long may be dead, although nobody closed them.
-const AWAY_AFTER: Duration = Duration::from_secs(3);
+const UNRESPONSIVE_AFTER: Duration = Duration::from_secs(3);
 
 /// `on` on a standby, and where the defaults of the server, the database or the role make it so.
 const IS_READ_ONLY: &str = "SHOW transaction_read_only";
@@ -49,31 +49,31 @@ impl SelectedHost {
 
 /// What a host answered that takes writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Answer {
+struct HostStatus {
     /// Empty if the server does not tell it.
     timeline: String,
-    /// Whether it did not answer for [`AWAY_AFTER`] before.
+    /// Whether it did not answer for [`UNRESPONSIVE_AFTER`] before.
     was_away: bool,
 }
 
 /// What is known of the hosts.
-struct Known {
+struct HostStatuses {
     began: Instant,
     /// `None` for a host that does not answer or takes no writes.
-    answers: Vec<Option<Answer>>,
+    answers: Vec<Option<HostStatus>>,
     /// The hosts that were asked before.
     asked: HashSet<usize>,
     /// The newest timeline that a host had that takes writes.
     newest: String,
 }
 
-impl Known {
+impl HostStatuses {
     fn new(hosts: usize) -> Self {
         Self { began: Instant::now(), answers: vec![None; hosts], asked: HashSet::new(), newest: String::new() }
     }
 
     /// Notes what a host answered and returns the choice.
-    fn note(&mut self, host: usize, answer: Option<Answer>, current: Option<SelectedHost>) -> Option<SelectedHost> {
+    fn note(&mut self, host: usize, answer: Option<HostStatus>, current: Option<SelectedHost>) -> Option<SelectedHost> {
         let timeline = answer.as_ref().map_or("", |answer| &answer.timeline);
         if timeline > self.newest.as_str() {
             timeline.clone_into(&mut self.newest);
@@ -95,7 +95,7 @@ impl Known {
 /// was promoted could only lose what it is given. So a host with a timeline older than the `newest` one that was seen is not
 /// chosen, even while the newer one does not answer. If no host answers so, the last choice stays: the servers refuse writes
 /// themselves, and it may be this service that is cut off.
-fn next_choice(current: Option<SelectedHost>, newest: &str, answers: &[Option<Answer>]) -> Option<SelectedHost> {
+fn next_choice(current: Option<SelectedHost>, newest: &str, answers: &[Option<HostStatus>]) -> Option<SelectedHost> {
     let timeline = answers.iter().flatten().map(|answer| answer.timeline.as_str()).max();
     let Some(timeline) = timeline.filter(|timeline| *timeline >= newest) else { return current };
     let usable = |host: usize| answers.get(host)?.as_ref().filter(|answer| answer.timeline == timeline);
@@ -112,9 +112,9 @@ fn next_choice(current: Option<SelectedHost>, newest: &str, answers: &[Option<An
 
 /// Asks the hosts until nobody uses them any more.
 pub(super) async fn follow(choice: Weak<watch::Sender<Option<SelectedHost>>>, list: Vec<PgConnectOptions>) {
-    let known = Mutex::new(Known::new(list.len()));
+    let known = Mutex::new(HostStatuses::new(list.len()));
     let follow_host = async |number: usize, host: &PgConnectOptions| {
-        let mut session = Session::default();
+        let mut session = HostProbe::default();
         loop {
             let answer = session.ask(host).await;
             let Some(choice) = choice.upgrade() else { return };
@@ -129,15 +129,15 @@ pub(super) async fn follow(choice: Weak<watch::Sender<Option<SelectedHost>>>, li
 fn choose(
     choice: &watch::Sender<Option<SelectedHost>>,
     list: &[PgConnectOptions],
-    known: &Mutex<Known>,
-    (host, answer): (usize, Option<Answer>),
+    known: &Mutex<HostStatuses>,
+    (host, answer): (usize, Option<HostStatus>),
 ) {
     let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
     choice.send_if_modified(|choice| {
         let next = known.note(host, answer, *choice);
         let changed = next != *choice;
         if changed && let Some(next) = next {
-            tracing::info!(host = address(&list[next.host]), "this database host takes writes and is used now");
+            tracing::info!(host = address(&list[next.host]), "selected database host");
         }
         *choice = next;
         changed
@@ -146,15 +146,15 @@ fn choose(
 
 /// The connection on which one host is asked.
 #[derive(Default)]
-struct Session {
+struct HostProbe {
     connection: Option<PgConnection>,
     /// Since when the host does not answer.
     away_since: Option<Instant>,
 }
 
-impl Session {
+impl HostProbe {
     /// Returns `None` if the host takes no writes, or did not answer in time. Then the connection is closed.
-    async fn ask(&mut self, host: &PgConnectOptions) -> Option<Answer> {
+    async fn ask(&mut self, host: &PgConnectOptions) -> Option<HostStatus> {
         let away_since = *self.away_since.get_or_insert_with(Instant::now);
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
@@ -163,7 +163,7 @@ impl Session {
         let timeline = timeout(ANSWER_TIMEOUT, timeline_if_writable(&mut connection)).await.ok()?.ok()?;
         self.connection = Some(connection);
         self.away_since = None;
-        Some(Answer { timeline: timeline?, was_away: away_since.elapsed() >= AWAY_AFTER })
+        Some(HostStatus { timeline: timeline?, was_away: away_since.elapsed() >= UNRESPONSIVE_AFTER })
     }
 }
 
@@ -185,12 +185,12 @@ pub(super) fn address(options: &PgConnectOptions) -> String {
 mod tests {
     use super::*;
 
-    fn writable(timeline: &str) -> Answer {
-        Answer { timeline: timeline.to_owned(), was_away: false }
+    fn writable(timeline: &str) -> HostStatus {
+        HostStatus { timeline: timeline.to_owned(), was_away: false }
     }
 
-    fn returned(timeline: &str) -> Answer {
-        Answer { timeline: timeline.to_owned(), was_away: true }
+    fn returned(timeline: &str) -> HostStatus {
+        HostStatus { timeline: timeline.to_owned(), was_away: true }
     }
 
     #[test]
@@ -236,11 +236,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn the_first_choice_waits_a_moment_for_the_answers_of_all_hosts() {
         let second = Some(SelectedHost { host: 1, number: 0 });
-        let mut known = Known::new(2);
+        let mut known = HostStatuses::new(2);
         assert_eq!(known.note(0, Some(writable("00000001")), None), None);
         assert_eq!(known.note(1, Some(writable("00000002")), None), second);
 
-        let mut known = Known::new(2);
+        let mut known = HostStatuses::new(2);
         assert_eq!(known.note(1, Some(writable("00000002")), None), None);
         tokio::time::advance(INTERVAL).await;
         assert_eq!(known.note(1, Some(writable("00000002")), None), second);
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_host_that_was_away_gets_new_connections_once() {
-        let mut known = Known::new(2);
+        let mut known = HostStatuses::new(2);
         let first = Some(SelectedHost::FIRST);
         assert_eq!(known.note(1, None, first), first);
         let again = known.note(0, Some(returned("00000001")), first);

@@ -1,4 +1,4 @@
-//! Ends what waits for the answer of a PostgreSQL host: after a time, or as soon as the host is left for another. The server has its
+//! Ends what waits for the answer of a PostgreSQL host: after a time, or as soon as another host is selected. The server has its
 //! own limit for a statement, but one that vanished from the network enforces nothing.
 
 use std::io;
@@ -48,7 +48,7 @@ impl StatementLimit {
             biased;
             result = answer => result,
             Ok(_) = self.choices.wait_for(is_left) => {
-                let why = "the database host was away, or another one takes writes now";
+                let why = "the database host stopped responding, or another one was selected";
                 Err(io::Error::new(io::ErrorKind::ConnectionAborted, why).into())
             }
             () = sleep(self.time) => Err(Error::PoolTimedOut),

@@ -186,7 +186,7 @@ fn open_sqlite(path: &Path, timeouts: Timeouts, size: PoolSize) -> Result<Store,
     Ok(Store::Sqlite(pool.connect_lazy_with(options)))
 }
 
-/// Creates a folder that only its owner can read, because it will contain addresses and messages.
+/// Creates a folder with mode 0700.
 pub(crate) fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)

@@ -61,7 +61,7 @@ impl ToolResults {
             "contact_page": base_url.to(PageName::Contact.path()),
         });
         let release = releases.newest();
-        // A host elsewhere has what it has.
+        // With `download_url`, nothing is known of the image.
         let note = match (release, sample) {
             (Some(_), _) => None,
             (None, Some(_)) => Some(Sample::NOTE),
