@@ -41,7 +41,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
             &["connection::*"],
             // Tables that belong to one subject
             &["backup::*", "certificate", "health", "releases", "statistics", "tasks"],
-            &["outbox::*"],
+            &["maker_mails", "outbox"],
             &["contact::*", "letters::*"],
             // Rows of several subjects
             &["people::*", "signups"],
@@ -55,7 +55,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
         "actions",
         &[
             &["failure", "random"],
-            &["certificate::*", "releases::*", "statistics"],
+            &["certificate", "releases::*", "statistics"],
             // The state that actions share
             &["service"],
             // Use cases
@@ -101,8 +101,8 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
                 "mcp",
                 "mcp::calls",
                 "mcp::endpoint",
+                "fallback",
                 "ops::*",
-                "pages",
                 "redirect",
                 "releases",
                 "releases::image",
@@ -118,7 +118,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
         "serve",
         &[
             &["background", "connection_watch", "failure", "supervisor"],
-            &["certificate", "client_stream", "context"],
+            &["certificate_task", "client_stream", "context"],
             &["http1", "http2", "mailing"],
             &["connections"],
             &["listeners"],
@@ -131,7 +131,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
         "config",
         &[
             &["secret", "text"],
-            &["images", "mail", "network", "raw", "tls"],
+            &["https", "images", "mail", "ops_and_clients", "raw"],
             // Flags, environment and file
             &["resolve"],
             // The parsed settings

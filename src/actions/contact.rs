@@ -5,7 +5,7 @@ use super::random::new_id;
 use super::service::Service;
 use crate::domain::contact::{ContactMessage, ReceivedMessage};
 
-/// Stores the message and its outbox entry in one transaction; [`OutboxSender`](super::OutboxSender) mails it.
+/// Stores the message and its outbox entry in one transaction; [`OutboxSender`](super::outbox::OutboxSender) mails it.
 ///
 /// The same message from the same sender within 24 hours is stored once, so a client
 /// that got no response may repeat the request. `CLAIM_CONTENT_HASHES` in `store/contact/messages.rs` enforces it.

@@ -19,15 +19,17 @@ mod signups;
 mod site;
 mod statistics;
 
+pub use crate::actions::backup::restore;
+pub use crate::actions::health::readiness;
 pub use backup::{
     BackupFailure, CreatedBackup, LastBackup, MAKE_A_BACKUP, RestoreFailure, Restored, create_backup,
-    delete_old_backups, restore, rotated_backup_folder,
+    delete_old_backups, rotated_backup_folder,
 };
 pub use certificate::{CertificateOrders, delete_certificate_copy};
 pub use contact::send_contact;
 pub use failure::Failure;
 pub use health::{
-    Alerts, DiskSpace, FREE_UP_SPACE, ReadinessCheck, confirmations_in_words, image_problem, nearest_folder, readiness,
+    Alerts, DiskSpace, FREE_UP_SPACE, ReadinessCheck, confirmations_in_words, image_problem, nearest_folder,
 };
 pub use letters::{
     BounceOutcome, LetterFailure, LetterSender, LetterStep, UnchangedReason, can_unsubscribe, compose_copy,

@@ -1,8 +1,7 @@
 //! The state that all actions of a running service share.
 
 use super::releases::{NewestImage, ReleaseCatalog};
-use super::statistics::CachedSummary;
-use super::statistics::CountBuffer;
+use super::statistics::{CachedSummary, CountBuffer};
 use crate::clock::Clock;
 use crate::store::{Store, Writer};
 use crate::tls::CertificateStatus;

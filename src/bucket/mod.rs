@@ -6,7 +6,7 @@
 //! Nothing here knows visitors, or which release is the newest.
 
 mod signature;
-mod upload;
+mod verified_upload;
 
 use std::io;
 use std::sync::Arc;

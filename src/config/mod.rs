@@ -5,19 +5,20 @@
 //! environment, `--base-url` as a flag. A flag overrides the environment, which overrides the file,
 //! which overrides the default.
 
+mod https;
 mod images;
 mod mail;
-mod network;
+mod ops_and_clients;
 mod raw;
 mod resolve;
 mod secret;
 mod settings;
 mod text;
-mod tls;
 
+pub use https::{AcmeSettings, CertificateFiles, CertificateSource, Tls};
 pub use images::{AccessKey, BucketSettings, ImagePlace};
 pub use mail::{DkimSettings, MailSettings};
-pub use network::{ClientSettings, Ops, OpsListen};
+pub use ops_and_clients::{ClientSettings, Ops, OpsListen};
 pub use raw::RawSettings;
 #[cfg(debug_assertions)]
 pub(crate) use resolve::test_now;
@@ -26,4 +27,3 @@ pub(crate) use resolve::{notify_socket, socket_names, test_panic};
 pub use secret::{Secret, is_secret, redacted};
 pub use settings::{LogFormat, Settings};
 pub use text::InvalidSettings;
-pub use tls::{AcmeSettings, CertificateFiles, CertificateSource, Tls};

@@ -3,14 +3,14 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use super::https::{CertificateSource, Tls, parse_hosts};
 use super::images::ImagePlace;
 use super::mail::MailSettings;
-use super::network::{ClientSettings, Ops};
+use super::ops_and_clients::{ClientSettings, Ops};
 use super::raw::RawSettings;
 use super::resolve::{ResolvedSetting, environment, exposed_secrets};
 use super::secret::Secret;
 use super::text::{InvalidSettings, Texts, parse_addresses, parse_list};
-use super::tls::{CertificateSource, Tls, parse_hosts};
 use crate::domain::contact::Retention;
 use crate::domain::limits::MAX_LETTER_RATE;
 use crate::domain::network::{BaseUrl, HostName, parse_web_url};

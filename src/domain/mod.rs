@@ -8,6 +8,7 @@ pub mod letters;
 pub mod limits;
 pub mod mail;
 pub mod network;
+pub mod outbox;
 pub mod parse;
 pub mod people;
 pub mod rate_limit;

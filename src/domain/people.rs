@@ -5,11 +5,11 @@ use std::fmt;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use crate::domain::mail::EmailAddress;
-use crate::domain::parse::word_enum;
-use crate::domain::sha256::hex;
-use crate::domain::signups::{OptIn, PendingOptIn};
-use crate::domain::time::Timestamp;
+use super::mail::EmailAddress;
+use super::parse::word_enum;
+use super::sha256::hex;
+use super::signups::{OptIn, PendingOptIn};
+use super::time::Timestamp;
 
 word_enum! {
     /// Why an address is suppressed.
@@ -53,7 +53,7 @@ impl AddressHashKey {
     }
 
     /// Returns the position of an address among the recipients of a letter. Without the key it cannot be predicted.
-    pub fn position(&self, letter: &crate::domain::sha256::Sha256, email: &EmailAddress) -> i64 {
+    pub fn position(&self, letter: &super::sha256::Sha256, email: &EmailAddress) -> i64 {
         let hash =
             Hmac::<Sha256>::new(&self.0.into()).chain_update(letter.bytes()).chain_update(email.key()).finalize();
         hash.into_bytes().iter().take(4).fold(0, |position, byte| position << 8 | i64::from(*byte))

@@ -6,7 +6,7 @@ use jiff::civil::Date;
 use jiff::{Span, ToSpan};
 use serde::{Serialize, Serializer};
 
-use crate::domain::parse::word_enum;
+use super::parse::word_enum;
 
 /// Milliseconds since the start of 1970, UTC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,12 +5,12 @@
 mod compose;
 mod dkim;
 mod line_stream;
-mod returned;
+mod parse_returned;
 mod smtp;
 mod to_makers;
 
 pub use compose::{Mail, MailAddress, MailParts, Mailer, UnsupportedAddress};
 pub use dkim::{DkimKey, DkimSigner, GenerateFailure, InvalidDkimKey, generate_dkim_key};
-pub use returned::ReturnedMail;
+pub use parse_returned::ReturnedMail;
 pub use smtp::{FailureCause, SendFailure, SmtpConnection};
 pub use to_makers::alert_texts;

@@ -7,8 +7,9 @@ use std::fmt::Write;
 use uuid::Uuid;
 
 use super::compose::{Mail, MailAddress, MailParts, Mailer, single_line};
-use crate::domain::contact::{ReceivedMessage, Trouble, reference};
+use crate::domain::contact::{ReceivedMessage, reference};
 use crate::domain::limits::{MAX_MAKER_MAIL_BYTES, MAX_MAKER_MAILS};
+use crate::domain::outbox::Trouble;
 use crate::domain::text::{SenderName, is_line_break, quantity};
 use crate::domain::time::Timestamp;
 

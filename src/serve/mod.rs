@@ -3,7 +3,7 @@
 //! It starts everything and stops everything; what a request or a task does is decided in the layers below.
 
 mod background;
-mod certificate;
+mod certificate_task;
 mod client_stream;
 mod connection_watch;
 mod connections;

@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::certificate::ServedCertificate;
+use super::certificate_task::ServedCertificate;
 use super::context::{ConnectionContext, Listener};
 use super::failure::ServeFailure;
 use super::listeners::{Listeners, OpenFileCaps, ops_listener};

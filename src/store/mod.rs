@@ -9,6 +9,7 @@ mod connection;
 mod contact;
 mod health;
 mod letters;
+mod maker_mails;
 mod outbox;
 mod people;
 mod releases;

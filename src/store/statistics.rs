@@ -1,10 +1,10 @@
 //! Daily counts of events and of reads, and of sources. A transaction that records an event adds to them last: so they are
 //! exact, and their rows, which all writers share, are locked for the shortest time.
 
+use super::connection::{Batch, BatchStatement, Steps, Store, StoreFailure, Transaction, count, values};
 use crate::domain::limits::{MAX_KEPT_SOURCES_PER_DAY, MAX_LISTED_SOURCES, MAX_ROWS_PER_STEP};
 use crate::domain::statistics::{CountedEvent, Counts, DailyReads, ReadTotals, Reader, SourceCounts, Totals};
 use crate::domain::time::Day;
-use crate::store::connection::{Batch, BatchStatement, Steps, Store, StoreFailure, Transaction, count, values};
 
 const ADD_COUNTS: BatchStatement = BatchStatement::new(
     "day bigint, kind text, via text, name text, times bigint",

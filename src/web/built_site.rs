@@ -2,9 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::discovery;
-use super::reference;
 use super::served::Served;
+use super::{discovery, reference};
 use crate::actions::NewestImage;
 use crate::domain::network::BaseUrl;
 use crate::domain::releases::Releases;

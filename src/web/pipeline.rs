@@ -14,13 +14,12 @@ use tokio::time::Instant;
 use tower_service::Service as _;
 
 use super::app::App;
-use super::headers;
 use super::log::{method_name, micros};
-use super::pages;
 use super::problem::{ErrorCode, Problem};
 use super::redirect::redirect_host;
 use super::response::{catch_panic, catch_panic_in, method_not_allowed};
 use super::routes::routes;
+use super::{fallback, headers};
 use crate::config::test_panic;
 use crate::domain::network::{BaseUrl, Peer};
 
@@ -44,7 +43,7 @@ pub fn router(app: &App) -> Router {
         // A conflict with another route: axum panics at it.
         let _ = names.insert(path, path);
     }
-    let axum = axum.method_not_allowed_fallback(async || method_not_allowed("GET, HEAD")).fallback(pages::fallback);
+    let axum = axum.method_not_allowed_fallback(async || method_not_allowed("GET, HEAD")).fallback(fallback::fallback);
     Router { axum: axum.with_state(app.clone()), names: Arc::new(names) }
 }
 

@@ -4,14 +4,9 @@
 
 use axum::routing::{MethodRouter, any, get};
 
-use super::api;
 use super::app::App;
 use super::endpoints::{CONTACT, DOWNLOAD, WAITLIST};
-use super::forms;
-use super::mcp;
-use super::pages;
-use super::releases;
-use super::tokens;
+use super::{api, fallback, forms, mcp, releases, tokens};
 use crate::site::PageName;
 use crate::web::mcp::server_info;
 
@@ -34,6 +29,6 @@ pub(super) fn routes() -> [(&'static str, MethodRouter<App>); 13] {
         ("/unsubscribe/{token}", any(tokens::unsubscribe_page)),
         ("/confirm/{token}", any(tokens::confirmation_page)),
         // Security researchers
-        (pages::SECURITY_TXT, get(pages::security_txt)),
+        (fallback::SECURITY_TXT, get(fallback::security_txt)),
     ]
 }

@@ -8,10 +8,10 @@ mod storage;
 use clap::Args;
 use serde_json::json;
 
+use super::failure::Failure;
+use super::run::block_on;
+use super::terminal::print_record;
 use crate::actions::{DiskSpace, ImageStore, address_step, setup_steps};
-use crate::cli::failure::Failure;
-use crate::cli::run::block_on;
-use crate::cli::terminal::print_record;
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
 use crate::domain::network::BaseUrl;

@@ -6,10 +6,11 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
 
-use crate::actions::{StatisticsRange, statistics};
-use crate::cli::failure::Failure;
-use crate::cli::run::{Access, with_store};
-use crate::cli::terminal::{print_record, terminal_width, truncate};
+use super::failure::Failure;
+use super::run::{Access, with_store};
+use super::terminal::{print_record, terminal_width, truncate};
+use crate::actions::StatisticsRange;
+use crate::actions::statistics;
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
 use crate::domain::statistics::{ReadTotals, Reader, ReaderKind, ReadsByReader, Statistics, Totals};
@@ -23,15 +24,10 @@ Examples:
   porchlight stats --by week --since 2026-09-01
   porchlight stats --by month --json";
 
-/// Parses the name of a period. The help lists all of them.
-fn period() -> impl TypedValueParser<Value = Period> {
-    PossibleValuesParser::new(Period::ALL.map(Period::as_str)).map(|name| Period::parse(&name).unwrap_or_default())
-}
-
 #[derive(Args, Debug)]
 pub(super) struct StatsArguments {
     /// Group by day, week or month; weeks begin on Monday, days at midnight UTC
-    #[arg(long, default_value = "day", value_parser = period())]
+    #[arg(long, default_value = "day", value_parser = PossibleValuesParser::new(Period::ALL.map(Period::as_str)).map(|name| Period::parse(&name).unwrap_or_default()))]
     by: Period,
 
     /// First day, such as 2026-11-01 [default: 30 days, 13 weeks or 12 months ago]

@@ -9,7 +9,7 @@ use comrak::options::Plugins;
 use comrak::{Arena, Node};
 use serde::Serialize;
 
-use super::syntax::{AnchorNames, heading_level, options, parse, slug, split_anchor};
+use super::parse::{AnchorNames, heading_level, options, parse, slug, split_anchor};
 
 /// Markdown without the `{#anchor}` of its headings, and their anchors.
 #[derive(Debug)]
@@ -182,7 +182,7 @@ fn is_within_site(address: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::site::markdown_to_html;
+    use crate::site::markdown::parse::markdown_to_html;
 
     /// The `id` of each section and of the subsections in it.
     fn sections(markdown: &str) -> Vec<String> {

@@ -2,8 +2,8 @@
 
 mod document;
 mod nested;
-mod syntax;
+mod parse;
 
 pub(super) use document::Document;
 pub use nested::nest_markdown;
-pub use syntax::markdown_to_html;
+pub use parse::markdown_to_html;

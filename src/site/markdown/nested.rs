@@ -3,7 +3,7 @@
 use comrak::nodes::{AstNode, NodeValue};
 use comrak::{Arena, Node};
 
-use super::syntax::{AnchorNames, options, parse_with, slug, split_anchor};
+use super::parse::{AnchorNames, options, parse_with, slug, split_anchor};
 
 /// The level of the highest headings, below the title of the page and its sections.
 const FIRST_LEVEL: u8 = 3;

@@ -4,7 +4,7 @@ mod bounces;
 mod claims;
 mod confirmation_mails;
 mod confirmations;
-mod start;
+mod recipients;
 mod unsubscribe;
 
 pub use bounces::RecordedBounce;
@@ -12,5 +12,5 @@ pub use claims::{ClaimedRecipient, LetterClaim, LetterOutcome};
 pub use confirmation_mails::{ConfirmationLease, LeasedConfirmation};
 pub use confirmations::OptInCounts;
 pub(in crate::store) use confirmations::{INSERT_CONSENTS, consent_row};
-pub use start::{RecipientsPage, StartedLetter};
+pub use recipients::{RecipientsPage, StartedLetter};
 pub use unsubscribe::Recipient;

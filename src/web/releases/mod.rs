@@ -11,7 +11,7 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::app::App;
-use super::pages;
+use super::fallback;
 use crate::actions::{ImageFailure, ImageStore, NewestImage, latest_path};
 use crate::domain::releases::Release;
 use files::{image_path, sample_file_name};
@@ -21,7 +21,7 @@ pub(crate) async fn latest(State(app): State<App>, request: Request) -> Response
     let built = app.built();
     let name = &built.site.facts.name;
     if request.uri().path() != latest_path(name) {
-        return pages::fallback(State(app), request).await;
+        return fallback::fallback(State(app), request).await;
     }
     let releases = app.service.catalog.cached();
     match (&app.service.newest_image, releases.newest()) {
@@ -40,7 +40,7 @@ pub(crate) async fn image(State(app): State<App>, request: Request) -> Response 
     let releases = app.service.catalog.cached();
     let Some(release) = releases.find_file(file).filter(|release| request.uri().path() == image_path(&release.file))
     else {
-        return pages::fallback(State(app), request).await;
+        return fallback::fallback(State(app), request).await;
     };
     if release.withdrawn.is_some() {
         let latest = app.service.newest_image.url();

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use porchlight::actions::SendStep;
-use porchlight::domain::contact::MakerMailKind;
+use porchlight::domain::outbox::MakerMailKind;
 use porchlight::domain::time::Timestamp;
 use serde_json::json;
 use uuid::Uuid;

@@ -1,9 +1,9 @@
-//! The log of recent mails to the makers, which all instances share. It enforces the limit of `domain/contact.rs`.
+//! The log of recent mails to the makers, which all instances share. It enforces the limit of `domain/outbox.rs`.
 
 use uuid::Uuid;
 
-use crate::domain::contact::{MakerMailKind, RecentMails};
 use crate::domain::limits::MAKER_MAIL_PERIOD;
+use crate::domain::outbox::{MakerMailKind, RecentMails};
 use crate::domain::time::Timestamp;
 use crate::store::connection::{Statement, Store, StoreFailure, Transaction, Value, count, values};
 
