@@ -68,6 +68,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
         &[
             // Parts of requests and responses
             &[
+                "allowed_methods",
                 "body",
                 "endpoints",
                 "fields",
@@ -105,7 +106,8 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
                 "ops::*",
                 "redirect",
                 "releases",
-                "releases::image",
+                "releases::downloads",
+                "releases::send_image",
                 "tokens",
             ],
             &["routes"],
@@ -118,7 +120,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
         "serve",
         &[
             &["background", "connection_watch", "failure", "supervisor"],
-            &["certificate_task", "client_stream", "context"],
+            &["tls_acceptor", "client_stream", "context"],
             &["http1", "http2", "mailing"],
             &["connections"],
             &["listeners"],
@@ -133,7 +135,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
             &["secret", "text"],
             &["https", "images", "mail", "ops_and_clients", "raw"],
             // Flags, environment and file
-            &["resolve"],
+            &["file_and_environment"],
             // The parsed settings
             &["settings"],
             &[""],
@@ -357,13 +359,13 @@ fn a_use_of_a_higher_layer_or_a_neighbour_is_found() {
         ("web::built_site", "use super::{\n    discovery, forms::{self as f},\n};"),
         ("web::mcp::server_info", "use crate::web::{json, mcp::endpoint};"),
         ("web::mcp::tools", "use super::super::pipeline;"),
-        ("web::releases::files", "use super::latest;"),
+        ("web::releases::files", "use super::downloads;"),
         ("store::connection::statement", "use crate::store::tasks::Task;"),
         ("store::letters::confirmations", "use crate::store::{Store, StoreFailure};"),
         ("store::signups", "pub(in crate::store) use super::writer::Writer;"),
         ("actions::releases::publish", "use crate::actions::Service;"),
         ("serve::http1", "use super::connections;"),
-        ("config::secret", "use super::resolve::Origin;"),
+        ("config::secret", "use super::file_and_environment::Origin;"),
     ] {
         let used = used_modules(module, code, &known);
         assert!(used.iter().any(|used| is_above(module, used)), "{code}: {used:?}");

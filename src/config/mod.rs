@@ -5,25 +5,25 @@
 //! environment, `--base-url` as a flag. A flag overrides the environment, which overrides the file,
 //! which overrides the default.
 
+mod file_and_environment;
 mod https;
 mod images;
 mod mail;
 mod ops_and_clients;
 mod raw;
-mod resolve;
 mod secret;
 mod settings;
 mod text;
 
+#[cfg(debug_assertions)]
+pub(crate) use file_and_environment::test_now;
+pub use file_and_environment::{Origin, ResolvedSetting};
+pub(crate) use file_and_environment::{notify_socket, socket_names, test_panic};
 pub use https::{AcmeSettings, CertificateFiles, CertificateSource, Tls};
 pub use images::{AccessKey, BucketSettings, ImagePlace};
 pub use mail::{DkimSettings, MailSettings};
 pub use ops_and_clients::{ClientSettings, Ops, OpsListen};
 pub use raw::RawSettings;
-#[cfg(debug_assertions)]
-pub(crate) use resolve::test_now;
-pub use resolve::{Origin, ResolvedSetting};
-pub(crate) use resolve::{notify_socket, socket_names, test_panic};
 pub use secret::{Secret, is_secret, redacted};
 pub use settings::{LogFormat, Settings};
 pub use text::InvalidSettings;

@@ -3,12 +3,12 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
+use super::file_and_environment::{ResolvedSetting, environment, exposed_secrets};
 use super::https::{CertificateSource, Tls, parse_hosts};
 use super::images::ImagePlace;
 use super::mail::MailSettings;
 use super::ops_and_clients::{ClientSettings, Ops};
 use super::raw::RawSettings;
-use super::resolve::{ResolvedSetting, environment, exposed_secrets};
 use super::secret::Secret;
 use super::text::{InvalidSettings, Texts, parse_addresses, parse_list};
 use crate::domain::contact::Retention;

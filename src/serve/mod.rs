@@ -3,7 +3,6 @@
 //! It starts everything and stops everything; what a request or a task does is decided in the layers below.
 
 mod background;
-mod certificate_task;
 mod client_stream;
 mod connection_watch;
 mod connections;
@@ -15,6 +14,7 @@ mod listeners;
 mod mailing;
 mod running;
 mod supervisor;
+mod tls_acceptor;
 
 pub use failure::ServeFailure;
 pub use listeners::notify_service_manager;

@@ -20,7 +20,7 @@ mod writer;
 
 pub use backup::{CopyFailure, CopyOutcome, SourceWrites, TableSummary};
 pub use certificate::{CertificateKey, OrderClaim, StoredCertificate};
-pub(crate) use connection::make_private_folder;
+pub use connection::make_private_folder;
 pub use connection::{Database, MaintenanceFailure, MigrationState, PostgresTls, Store, StoreFailure};
 pub use contact::{DeliveryState, DueMessage, InboxEntry, InboxFilter, MessageLease};
 pub use health::Health;

@@ -7,6 +7,7 @@ use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, Method, StatusCode};
 use url::form_urlencoded;
 
+use super::allowed_methods::{READ_AND_SUBMIT, method_not_allowed};
 use super::app::App;
 use super::body;
 use super::built_site::{CONTACT_SENT_PATH, DOWNLOAD_STARTED_PATH};
@@ -17,7 +18,6 @@ use super::initiator::Initiator;
 use super::problem::{ErrorCode, Problem};
 use super::refusal::ClientLimit;
 use super::representation::HTML;
-use super::response::method_not_allowed;
 use crate::actions::{send_contact, start_download};
 use crate::domain::signups::{DownloadRequest, Via};
 use crate::domain::text::Source;
@@ -63,7 +63,7 @@ async fn submit(
 ) -> Response {
     let (head, body) = request.into_parts();
     if head.method != Method::POST {
-        return method_not_allowed("GET, HEAD, POST");
+        return method_not_allowed(READ_AND_SUBMIT);
     }
     let body = body::read(&head.headers, body).await;
     // Every request counts, whatever its response will be.

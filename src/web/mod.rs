@@ -3,6 +3,7 @@
 //! Rules of the service are decided in `actions`. Nothing here knows SQL. `tests/layers.rs` holds the
 //! order of the modules.
 
+mod allowed_methods;
 mod api;
 mod app;
 mod body;

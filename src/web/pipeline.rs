@@ -13,11 +13,12 @@ use http::{HeaderValue, Method, StatusCode};
 use tokio::time::Instant;
 use tower_service::Service as _;
 
+use super::allowed_methods::{READ, method_not_allowed};
 use super::app::App;
 use super::log::{method_name, micros};
 use super::problem::{ErrorCode, Problem};
 use super::redirect::redirect_host;
-use super::response::{catch_panic, catch_panic_in, method_not_allowed};
+use super::response::{catch_panic, catch_panic_in};
 use super::routes::routes;
 use super::{fallback, headers};
 use crate::config::test_panic;
@@ -43,7 +44,7 @@ pub fn router(app: &App) -> Router {
         // A conflict with another route: axum panics at it.
         let _ = names.insert(path, path);
     }
-    let axum = axum.method_not_allowed_fallback(async || method_not_allowed("GET, HEAD")).fallback(fallback::fallback);
+    let axum = axum.method_not_allowed_fallback(async || method_not_allowed(READ)).fallback(fallback::fallback);
     Router { axum: axum.with_state(app.clone()), names: Arc::new(names) }
 }
 

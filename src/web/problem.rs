@@ -9,6 +9,7 @@ use http::header::{ALLOW, CACHE_CONTROL, CONTENT_LANGUAGE, CONTENT_TYPE, HeaderN
 use http::{HeaderValue, StatusCode};
 use serde::Serialize;
 
+use super::allowed_methods;
 use super::shape::{Field, FieldType, Shape};
 use crate::actions::Failure;
 use crate::domain::limits;
@@ -225,7 +226,7 @@ impl Problem {
     pub(crate) fn respond(&self, base_url: &BaseUrl, path: &str) -> Response {
         let headers =
             [(CONTENT_TYPE, "application/problem+json"), (CONTENT_LANGUAGE, "en"), (CACHE_CONTROL, "no-store")];
-        let allow = (self.code == ErrorCode::MethodNotAllowed).then_some([(ALLOW, "POST")]);
+        let allow = (self.code == ErrorCode::MethodNotAllowed).then_some([(ALLOW, allowed_methods::CALL)]);
         (self.code.status(), headers, allow, self.retry_after(), self.json(base_url, path)).into_response()
     }
 }

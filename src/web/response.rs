@@ -4,9 +4,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
 
 use axum::body::Body;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use futures_util::FutureExt;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::headers::add_security_headers;
@@ -43,10 +43,4 @@ pub(crate) fn json_response(status: StatusCode, json: impl Into<Body>) -> Respon
     *response.status_mut() = status;
     *response.headers_mut() = JSON_HEADERS.clone();
     response
-}
-
-/// A 405. `allow` lists the allowed methods, as in the `Allow` header.
-pub(crate) fn method_not_allowed(allow: &'static str) -> Response {
-    let text = format!("Method not allowed. Use one of: {allow}.\n");
-    (StatusCode::METHOD_NOT_ALLOWED, [(ALLOW, allow)], text).into_response()
 }

@@ -7,9 +7,9 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
+use super::allowed_methods::{READ, READ_FROM_OTHER_SITES, method_not_allowed};
 use super::negotiate::{self, PageFormat};
 use super::representation::{HTML, MARKDOWN, Representation, UnencodedResponse};
-use super::response::method_not_allowed;
 use crate::domain::network::BaseUrl;
 use crate::domain::statistics::Reading;
 use crate::site::{Page, PageName};
@@ -84,7 +84,7 @@ impl Served {
         let reads = method == Method::GET || method == Method::HEAD;
         match self {
             Self::CorsFile(_) if method == Method::OPTIONS => (preflight(), None),
-            Self::CorsFile(_) | Self::File(_) | Self::Page { .. } if !reads => (method_not_allowed("GET, HEAD"), None),
+            Self::CorsFile(_) | Self::File(_) | Self::Page { .. } if !reads => (method_not_allowed(READ), None),
             Self::File(file) => respond_with(file, headers),
             Self::CorsFile(file) => {
                 let (mut response, reading) = respond_with(file, headers);
@@ -124,7 +124,7 @@ fn add_cors_headers(headers: &mut HeaderMap) {
 }
 
 fn preflight() -> Response {
-    let mut response = (StatusCode::NO_CONTENT, [(ALLOW, "GET, HEAD, OPTIONS")]).into_response();
+    let mut response = (StatusCode::NO_CONTENT, [(ALLOW, READ_FROM_OTHER_SITES)]).into_response();
     add_cors_headers(response.headers_mut());
     response
 }

@@ -10,12 +10,12 @@ use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
 use url::form_urlencoded;
 
+use super::allowed_methods::{READ_AND_SUBMIT, method_not_allowed};
 use super::app::App;
 use super::body;
 use super::headers::PRIVATE;
 use super::problem::RETRY_AFTER_SECONDS;
 use super::refusal::ClientLimit;
-use super::response::method_not_allowed;
 use super::served::Served;
 use crate::actions::{Failure, can_unsubscribe, confirm_opt_in, confirmation_link, decline_opt_in, unsubscribe};
 use crate::domain::letters::{
@@ -77,7 +77,7 @@ async fn respond<'a>(
                 return (StatusCode::BAD_REQUEST, "The request is incomplete. Please send it again.\n").into_response();
             }
         },
-        _ => return method_not_allowed("GET, HEAD, POST"),
+        _ => return method_not_allowed(READ_AND_SUBMIT),
     };
     // Conditions and negotiation are for reads.
     let none = HeaderMap::new();

@@ -29,22 +29,20 @@ pub(super) enum State {
     Failed,
 }
 
-impl State {
-    fn because(self, detail: impl Display) -> Finding {
-        Finding { name: "", state: self, detail: detail.to_string() }
-    }
+fn because(state: State, detail: impl Display) -> Finding {
+    Finding { name: "", state, detail: detail.to_string() }
 }
 
 pub(super) fn ok(detail: impl Display) -> Finding {
-    State::Ok.because(detail)
+    because(State::Ok, detail)
 }
 
 pub(super) fn note(detail: impl Display) -> Finding {
-    State::Note.because(detail)
+    because(State::Note, detail)
 }
 
 pub(super) fn failed(detail: impl Display) -> Finding {
-    State::Failed.because(detail)
+    because(State::Failed, detail)
 }
 
 /// What was found, in the order of the checks.

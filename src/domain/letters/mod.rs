@@ -4,7 +4,5 @@ mod bounce;
 mod letter;
 
 pub use bounce::{Bounce, BounceAddress, BounceTag, RecipientReport, StatusCode};
-pub use letter::{
-    CONFIRMATION_PATH, ConfirmationToken, Letter, LetterCounts, LinkState, RandomToken, UNSUBSCRIBE_PATH,
-    UnsubscribeKind, UnsubscribeToken,
-};
+pub use letter::{CONFIRMATION_PATH, ConfirmationToken, LinkState, RandomToken};
+pub use letter::{Letter, LetterCounts, UNSUBSCRIBE_PATH, UnsubscribeKind, UnsubscribeToken};

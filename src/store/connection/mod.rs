@@ -27,7 +27,6 @@ pub use postgres_tls::PostgresTls;
 pub(in crate::store) use rows::{Rows, count, from_row_struct};
 pub(in crate::store) use statement::{Statement, Transaction, values};
 pub(in crate::store) use store::check_durability;
-pub(crate) use store::make_private_folder;
-pub use store::{MaintenanceFailure, Store};
+pub use store::{MaintenanceFailure, Store, make_private_folder};
 pub(in crate::store) use timeouts::{BATCH_TIMEOUT, MAX_BATCH_DURATION, MAX_EXPECTED_WAIT, WRITE_TIMEOUT};
 pub(in crate::store) use value::{Value, parse_id};

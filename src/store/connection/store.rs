@@ -187,7 +187,7 @@ fn open_sqlite(path: &Path, timeouts: Timeouts, size: PoolSize) -> Result<Store,
 }
 
 /// Creates a folder with mode 0700.
-pub(crate) fn make_private_folder(folder: &Path) -> std::io::Result<()> {
+pub fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
     std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
 }

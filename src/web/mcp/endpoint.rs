@@ -20,6 +20,7 @@ use super::server_info::VERSIONS;
 use crate::domain::limits;
 use crate::domain::statistics::Reader;
 use crate::domain::text::excerpt;
+use crate::web::allowed_methods;
 use crate::web::app::App;
 use crate::web::body::{self, BodyError};
 use crate::web::initiator::reader_of;
@@ -45,7 +46,7 @@ pub(crate) async fn endpoint(State(app): State<App>, request: Request) -> Respon
         preflight(&origin)
     } else {
         let error = RpcError::new(INVALID_REQUEST, "Method not allowed: send one JSON-RPC message by POST");
-        ([(ALLOW, "POST")], respond_without_id(StatusCode::METHOD_NOT_ALLOWED, &error)).into_response()
+        ([(ALLOW, allowed_methods::CALL)], respond_without_id(StatusCode::METHOD_NOT_ALLOWED, &error)).into_response()
     };
     origin.add_cors_headers(response.headers_mut());
     response

@@ -12,10 +12,11 @@ use http::{HeaderValue, Method, StatusCode};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
+use super::allowed_methods::{READ, method_not_allowed};
 use super::app::App;
 use super::headers;
 use super::log::{method_name, micros};
-use super::response::{catch_panic_in, json_response, method_not_allowed};
+use super::response::{catch_panic_in, json_response};
 use crate::actions::readiness;
 use crate::config::test_panic;
 use crate::site::Content;
@@ -68,7 +69,7 @@ fn route(path: &str) -> &'static str {
 async fn respond(app: &App, head: &Parts) -> Response {
     test_panic("request");
     if head.method != Method::GET && head.method != Method::HEAD {
-        return method_not_allowed("GET, HEAD");
+        return method_not_allowed(READ);
     }
     match head.uri.path() {
         "/" => dashboard::dashboard(app, head.uri.query()).await,
