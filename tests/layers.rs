@@ -107,7 +107,6 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
                 "redirect",
                 "releases",
                 "releases::downloads",
-                "releases::send_image",
                 "tokens",
             ],
             &["routes"],
@@ -119,7 +118,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
     (
         "serve",
         &[
-            &["background", "connection_watch", "failure", "supervisor"],
+            &["background", "connection_timeouts", "failure", "supervisor"],
             &["tls_acceptor", "client_stream", "context"],
             &["http1", "http2", "mailing"],
             &["connections"],
@@ -402,5 +401,5 @@ fn only_the_settings_read_the_environment() {
     let environment = Regex::new(r"\benv::(?:var|vars|var_os|vars_os)\b|\bdotenv").expect("a pattern");
     let modules = modules();
     let readers = modules.iter().filter(|(_, code)| environment.is_match(code).expect("a match"));
-    assert_eq!(readers.map(|(module, _)| module.as_str()).collect::<Vec<_>>(), ["config::resolve"]);
+    assert_eq!(readers.map(|(module, _)| module.as_str()).collect::<Vec<_>>(), ["config::file_and_environment"]);
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use porchlight::cli::people::csv_file::Rows;
+use porchlight::cli::people::Rows;
 use porchlight::domain::time::Timestamp;
 use porchlight_fuzz::{planted_panic, temporary};
 

@@ -2,8 +2,8 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use porchlight::domain::text::FrontMatter;
 use porchlight::domain::letters::Letter;
+use porchlight::domain::text::FrontMatter;
 use porchlight_fuzz::planted_panic;
 
 fuzz_target!(|text: &str| {

@@ -5,8 +5,10 @@ use std::net::Ipv4Addr;
 use bytes::Bytes;
 use http::{HeaderMap, Request, StatusCode};
 use http_body_util::{BodyExt, Full};
-use porchlight::actions::{CachedSummary, CountBuffer, ImageSource, ImageStore, NewRelease, NewestImage, ReleaseCatalog, ReleaseStore, Service};
-use porchlight::actions::releases::publish;
+use porchlight::actions::{
+    CachedSummary, CountBuffer, ImageSource, ImageStore, NewRelease, NewestImage, ReleaseCatalog, ReleaseStore,
+    Service, publish_release,
+};
 use porchlight::clock::Clock;
 use porchlight::config::{RawSettings, Settings};
 use porchlight::domain::network::{BaseUrl, Peer};
@@ -54,7 +56,8 @@ impl Site {
             .expect("the parts of the request are valid");
         let shown = format!("{} {}", request.method(), request.uri());
         let answer = self.runtime.block_on(async {
-            let (head, body) = handle(&self.app, &self.router, Peer::new(Ipv4Addr::LOCALHOST.into()), request).await.into_parts();
+            let (head, body) =
+                handle(&self.app, &self.router, Peer::new(Ipv4Addr::LOCALHOST.into()), request).await.into_parts();
             let body = body.collect().await.expect("the body is complete").to_bytes();
             Answer { status: head.status, headers: head.headers, body }
         });

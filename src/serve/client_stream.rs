@@ -17,7 +17,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpListener;
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::connection_watch::{ConnectionState, InFlight};
+use super::connection_timeouts::{ConnectionState, InFlight};
 
 /// How many unsent bytes the kernel keeps for a connection. It asks for more only when half of them were sent, so this is
 /// little enough for that to happen within the period at the lowest rate. What is sent and not acknowledged does not count,

@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use tokio_rustls::TlsAcceptor;
 
 use super::client_stream::{ClientStream, limit_unsent_bytes};
-use super::connection_watch::{MAX_SILENCE, Watch};
+use super::connection_timeouts::{MAX_SILENCE, Watch};
 use super::context::ConnectionContext;
 use super::{http1, http2};
 use crate::domain::network::Peer;

@@ -13,7 +13,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::connection_watch::{MAX_SILENCE, Watch};
+use super::connection_timeouts::{MAX_SILENCE, Watch};
 use super::context::{ConnectionContext, FIRST_REQUEST_TIMEOUT};
 use crate::domain::limits;
 use crate::domain::network::Peer;

@@ -16,7 +16,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::connection_watch::{ConnectionTimeout, MAX_SILENCE, Watch};
+use super::connection_timeouts::{ConnectionTimeout, MAX_SILENCE, Watch};
 use super::context::{ConnectionContext, FIRST_REQUEST_TIMEOUT};
 use crate::domain::limits;
 use crate::domain::network::Peer;

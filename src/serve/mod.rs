@@ -4,7 +4,7 @@
 
 mod background;
 mod client_stream;
-mod connection_watch;
+mod connection_timeouts;
 mod connections;
 mod context;
 mod failure;

@@ -1,7 +1,7 @@
 //! Sends the mail that waits in the outbox.
 
-mod lease;
+mod next_mail;
 mod send;
 
-pub use lease::{ConfirmationTexts, OutboxSender};
+pub use next_mail::{ConfirmationTexts, OutboxSender};
 pub use send::SendStep;

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::lease::{LEASE_DURATION, LeasedMail, Next, OutboxSender, failed_attempt};
+use super::next_mail::{LEASE_DURATION, LeasedMail, Next, OutboxSender, failed_attempt};
 use crate::actions::failure::Failure;
 use crate::domain::limits::FORWARD_RETRY_PERIOD;
 use crate::domain::time::Timestamp;

@@ -2,7 +2,7 @@
 
 use uuid::Uuid;
 
-use super::delivery::{MessageRow, parse_message};
+use super::message_leases::{MessageRow, parse_message};
 use crate::domain::contact::ReceivedMessage;
 use crate::domain::parse::word_enum;
 use crate::domain::time::Timestamp;

@@ -1,8 +1,8 @@
 //! Contact messages, their delivery, and the inbox.
 
-mod delivery;
 mod inbox;
+mod message_leases;
 mod messages;
 
-pub use delivery::{DueMessage, MessageLease};
 pub use inbox::{DeliveryState, InboxEntry, InboxFilter};
+pub use message_leases::{DueMessage, MessageLease};

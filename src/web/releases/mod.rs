@@ -2,6 +2,5 @@
 
 mod downloads;
 pub(crate) mod files;
-mod send_image;
 
 pub(crate) use downloads::{image, latest};
