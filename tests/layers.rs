@@ -121,7 +121,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
             &["background", "connection_timeouts", "failure", "supervisor"],
             &["tls_acceptor", "client_stream", "context"],
             &["http1", "http2", "mailing"],
-            &["connections"],
+            &["accept"],
             &["listeners"],
             // Starts all of it
             &["running"],
@@ -363,7 +363,7 @@ fn a_use_of_a_higher_layer_or_a_neighbour_is_found() {
         ("store::letters::confirmations", "use crate::store::{Store, StoreFailure};"),
         ("store::signups", "pub(in crate::store) use super::writer::Writer;"),
         ("actions::releases::publish", "use crate::actions::Service;"),
-        ("serve::http1", "use super::connections;"),
+        ("serve::http1", "use super::accept;"),
         ("config::secret", "use super::file_and_environment::Origin;"),
     ] {
         let used = used_modules(module, code, &known);

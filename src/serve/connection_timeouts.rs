@@ -19,6 +19,10 @@ use crate::domain::limits::{
 };
 use crate::web::ClientSlot;
 
+/// How long after the stop signal a connection without a request may still send its first one.
+pub(super) const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
+/// How long after the stop signal a connection that had requests may send another one.
+pub(super) const LAST_REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a client may be silent: before its first request, while the head of a request arrives, and after an answer.
 pub(super) const MAX_SILENCE: Duration = Duration::from_secs(10);
 /// How often the counters are looked at.

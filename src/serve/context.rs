@@ -1,7 +1,5 @@
 //! What a connection belongs to: its listener, and the shutdown of the service.
 
-use std::time::Duration;
-
 use axum::body::Body;
 use axum::response::Response;
 use futures_util::StreamExt;
@@ -16,9 +14,6 @@ use tokio_util::task::TaskTracker;
 use crate::domain::network::Peer;
 use crate::web::ops::{self, OpsAuth};
 use crate::web::{self, App, ClientSlot, Router};
-
-/// How long after the stop signal a connection without a request may still send its first one.
-pub(super) const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 
 /// What every connection task needs. Cheap to clone.
 #[derive(Clone)]

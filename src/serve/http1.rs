@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::FutureExt;
 use http::header::CONNECTION;
@@ -13,13 +12,10 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::connection_timeouts::{MAX_SILENCE, Watch};
-use super::context::{ConnectionContext, FIRST_REQUEST_TIMEOUT};
+use super::connection_timeouts::{FIRST_REQUEST_TIMEOUT, LAST_REQUEST_TIMEOUT, MAX_SILENCE, Watch};
+use super::context::ConnectionContext;
 use crate::domain::limits;
 use crate::domain::network::Peer;
-
-/// How long after the stop signal a connection that had requests may send another one.
-const LAST_REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 
 pub(super) async fn serve<S>(stream: S, peer: Peer, context: ConnectionContext, mut watch: Watch)
 where

@@ -16,8 +16,8 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::connection_timeouts::{ConnectionTimeout, MAX_SILENCE, Watch};
-use super::context::{ConnectionContext, FIRST_REQUEST_TIMEOUT};
+use super::connection_timeouts::{ConnectionTimeout, FIRST_REQUEST_TIMEOUT, MAX_SILENCE, Watch};
+use super::context::ConnectionContext;
 use crate::domain::limits;
 use crate::domain::network::Peer;
 use crate::web;

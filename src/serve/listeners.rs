@@ -11,7 +11,7 @@ use listenfd::ListenFd;
 use rustix::process::{Resource, getrlimit};
 use tokio::net::TcpListener;
 
-use super::connections;
+use super::accept;
 use super::failure::ServeFailure;
 use crate::config::{OpsListen, Settings, notify_socket, socket_names};
 use crate::domain::limits::{MAX_CONNECTIONS, MAX_OPS_CONNECTIONS};
@@ -50,11 +50,11 @@ fn open_listeners(
 ) -> Result<Vec<TcpListener>, ServeFailure> {
     if let Some(taken) = inherited.filter(|_| !addresses.is_empty()) {
         let cannot_use = |error| ServeFailure::Listen(setting, addresses[0], error);
-        return taken.into_iter().map(|socket| connections::adopt(socket).map_err(cannot_use)).collect();
+        return taken.into_iter().map(|socket| accept::adopt(socket).map_err(cannot_use)).collect();
     }
     let open = |address: &SocketAddr| {
         let only_v6 = addresses.iter().any(|other| other.is_ipv4() && other.port() == address.port());
-        connections::listen(*address, only_v6).map_err(|error| ServeFailure::Listen(setting, *address, error))
+        accept::listen(*address, only_v6).map_err(|error| ServeFailure::Listen(setting, *address, error))
     };
     let opened = addresses.iter().map(open).filter(|opened| match opened {
         // A system without IPv6 has the other address.
@@ -70,7 +70,7 @@ fn open_listeners(
 /// Returns `None` if the ops listener is off, or, with a hint, if its default address cannot be used.
 pub(super) fn ops_listener(listen: OpsListen, hints: &mut Vec<String>) -> Result<Option<TcpListener>, ServeFailure> {
     let (OpsListen::IfFree(address) | OpsListen::At(address)) = listen else { return Ok(None) };
-    match connections::listen(address, false) {
+    match accept::listen(address, false) {
         Ok(listener) => Ok(Some(listener)),
         Err(error) if listen == OpsListen::At(address) => Err(ServeFailure::Listen("ops_listen", address, error)),
         Err(error) => {

@@ -2,10 +2,10 @@
 //!
 //! It starts everything and stops everything; what a request or a task does is decided in the layers below.
 
+mod accept;
 mod background;
 mod client_stream;
 mod connection_timeouts;
-mod connections;
 mod context;
 mod failure;
 mod http1;

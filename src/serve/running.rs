@@ -16,7 +16,7 @@ use super::failure::ServeFailure;
 use super::listeners::{Listeners, OpenFileCaps, ops_listener};
 use super::supervisor::Supervisor;
 use super::tls_acceptor::ServedCertificate;
-use super::{background, connections, mailing};
+use super::{accept, background, mailing};
 use crate::acme::check_ca_file;
 use crate::actions::{
     Alerts, CachedSummary, CertificateOrders, CountBuffer, ImageStore, NewestImage, Pruner, ReleaseCatalog, Service,
@@ -119,11 +119,11 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let router = web::router(&app);
     for listener in listeners.public {
         let public = context_of(Listener::Public(app.clone(), router.clone()), tls.clone());
-        supervisor.spawn_essential("listen", connections::accept(listener, Arc::clone(&permits), public));
+        supervisor.spawn_essential("listen", accept::accept(listener, Arc::clone(&permits), public));
     }
     for listener in listeners.redirect {
         let redirect = context_of(Listener::Redirect(app.clone()), None);
-        supervisor.spawn_essential("redirect_listen", connections::accept(listener, Arc::clone(&permits), redirect));
+        supervisor.spawn_essential("redirect_listen", accept::accept(listener, Arc::clone(&permits), redirect));
     }
     let mut ops_address = None;
     if let Some(listener) = ops_listener(settings.ops.listen, &mut notes)? {
@@ -131,7 +131,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         let auth = OpsAuth::new(settings.ops.token.as_ref().map(Secret::expose));
         let ops = context_of(Listener::Ops(app.clone(), auth), None);
         let permits = Arc::new(Semaphore::new(caps.ops));
-        supervisor.spawn_essential("ops_listen", connections::accept(listener, permits, ops));
+        supervisor.spawn_essential("ops_listen", accept::accept(listener, permits, ops));
     }
     let service = app.service.clone();
     supervisor.spawn_restarting("flush_counts", move |stop| background::flush_counts(service.clone(), stop));

@@ -2,7 +2,7 @@
 
 mod bounces;
 mod links;
-mod refusals;
+mod rejected_mailboxes;
 mod send;
 
 pub use bounces::{BounceOutcome, UnchangedReason, record_bounce};

@@ -12,10 +12,11 @@
 use std::time::Duration;
 
 use super::links::ensure_unsubscribe_tokens;
-use super::refusals::Refusals;
+use super::rejected_mailboxes::Refusals;
 use crate::actions::failure::Failure;
 use crate::actions::random::{new_id, random_token};
 use crate::clock::Clock;
+use crate::config::InvalidSettings;
 use crate::domain::letters::{BounceTag, Letter, UNSUBSCRIBE_PATH};
 use crate::domain::limits::MAX_CONSECUTIVE_REFUSALS;
 use crate::domain::mail::EmailAddress;
@@ -81,6 +82,17 @@ pub enum LetterFailure {
 }
 
 impl LetterSender {
+    /// Refuses a `base_url` whose unsubscribe links would not work for the recipients.
+    pub fn check_base_url(base_url: &BaseUrl) -> Result<(), InvalidSettings> {
+        let problem = match (base_url.is_loopback(), base_url.is_https()) {
+            (true, _) => "leads to this machine",
+            (false, false) => "is not https",
+            (false, true) => return Ok(()),
+        };
+        let why = "and the unsubscribe links of the letter start with it; set the public https URL";
+        Err(InvalidSettings::new("base_url", format!("{base_url} {problem}, {why}")))
+    }
+
     pub fn new(
         store: Store,
         mailer: Mailer,

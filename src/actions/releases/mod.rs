@@ -1,7 +1,7 @@
 //! Releases: where their images are, publishing, and the list that an instance serves.
 
-mod catalog;
+mod images_and_catalog;
 mod publish;
 
-pub use catalog::{ImageFailure, ImageStore, NewestImage, ReleaseCatalog, latest_path};
+pub use images_and_catalog::{ImageFailure, ImageStore, NewestImage, ReleaseCatalog, latest_path};
 pub use publish::{ImageSource, NewRelease, PublishFailure, ReleaseStore, publish_release, read_image};

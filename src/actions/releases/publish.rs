@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempPath;
 
-use super::catalog::ImageStore;
+use super::images_and_catalog::ImageStore;
 use crate::bucket::BucketFailure;
 use crate::domain::parse::Invalid;
 use crate::domain::releases::disk_image;

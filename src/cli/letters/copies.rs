@@ -36,22 +36,6 @@ pub(super) fn mailer_and_templates(settings: &Settings) -> Result<(Mailer, MailT
     Ok((Mailer::from_settings(mail)?, mail_templates(settings, postal_address)?, contact_to))
 }
 
-/// Refuses a `base_url` whose unsubscribe links would not work for the recipients.
-pub(super) fn require_public_base_url(settings: &Settings) -> Result<(), InvalidSettings> {
-    let base_url = settings.public_url();
-    let problem = match (base_url.is_loopback(), base_url.is_https()) {
-        (true, _) => "leads to this machine",
-        (false, false) => "is not https",
-        (false, true) => return Ok(()),
-    };
-    Err(InvalidSettings::new(
-        "base_url",
-        format!(
-            "{base_url} {problem}, and the unsubscribe links of the letter start with it; set the public https URL"
-        ),
-    ))
-}
-
 /// The recipient of a preview, and its sender while no mail server is set.
 const READER: &str = "reader@example.com";
 const SENDER: &str = "sender@example.com";

@@ -20,7 +20,7 @@ use crate::domain::letters::LetterCounts;
 use crate::domain::mail::EmailAddress;
 use crate::domain::text::quantity;
 use crate::store::StartedLetter;
-use copies::{mailer_and_templates, preview, read, require_public_base_url, test};
+use copies::{mailer_and_templates, preview, read, test};
 use send_loop::SendLoop;
 
 pub(super) use bounces::{BounceArguments, EXAMPLES as BOUNCE_EXAMPLES, run as run_bounce};
@@ -88,7 +88,7 @@ pub(super) fn run(command: LetterCommand, settings: &Settings) -> Result<(), Fai
 
 async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), Failure> {
     let letter = read(file)?;
-    require_public_base_url(settings)?;
+    LetterSender::check_base_url(&settings.public_url())?;
     let id = letter.id;
     let store = open_store(settings, Access::Create).await?;
     let (mailer, templates, contact_to) = mailer_and_templates(settings)?;

@@ -1,8 +1,8 @@
 //! The monthly letter, the links in it, and what comes back as undeliverable.
 
-mod bounce;
+mod bounce_verdict;
 mod letter;
 
-pub use bounce::{Bounce, BounceAddress, BounceTag, RecipientReport, StatusCode};
+pub use bounce_verdict::{Bounce, BounceAddress, BounceTag, RecipientReport, StatusCode};
 pub use letter::{CONFIRMATION_PATH, ConfirmationToken, LinkState, RandomToken};
 pub use letter::{Letter, LetterCounts, UNSUBSCRIBE_PATH, UnsubscribeKind, UnsubscribeToken};
