@@ -59,7 +59,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
             // The state that actions share
             &["service"],
             // Use cases
-            &["backup::*", "contact", "health::*", "letters::*", "outbox::*", "prune", "signups", "site"],
+            &["backup::*", "contact", "expiry", "health::*", "letters::*", "outbox::*", "signups", "site"],
             &[""],
         ],
     ),
@@ -90,7 +90,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
             // One ready-made response
             &["served"],
             // What is built once
-            &["discovery::*", "mcp::results", "mcp::server_info", "mcp::tools", "reference", "releases::files"],
+            &["discovery::*", "mcp::results", "mcp::server_info", "mcp::tools", "reference", "releases::feeds"],
             // All of it together
             &["built_site"],
             // State
@@ -118,8 +118,8 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
     (
         "serve",
         &[
-            &["background", "connection_timeouts", "failure", "supervisor"],
-            &["tls_acceptor", "client_stream", "context"],
+            &["background", "connection_timeouts", "failure", "task_supervisor"],
+            &["certificate_reload", "client_stream", "context"],
             &["http1", "http2", "mailing"],
             &["accept"],
             &["listeners"],
@@ -132,7 +132,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
         "config",
         &[
             &["secret", "text"],
-            &["https", "images", "mail", "ops_and_clients", "raw"],
+            &["https", "images", "mail", "ops_and_clients", "setting_names"],
             // Flags, environment and file
             &["file_and_environment"],
             // The parsed settings
@@ -358,7 +358,7 @@ fn a_use_of_a_higher_layer_or_a_neighbour_is_found() {
         ("web::built_site", "use super::{\n    discovery, forms::{self as f},\n};"),
         ("web::mcp::server_info", "use crate::web::{json, mcp::endpoint};"),
         ("web::mcp::tools", "use super::super::pipeline;"),
-        ("web::releases::files", "use super::downloads;"),
+        ("web::releases::feeds", "use super::downloads;"),
         ("store::connection::statement", "use crate::store::tasks::Task;"),
         ("store::letters::confirmations", "use crate::store::{Store, StoreFailure};"),
         ("store::signups", "pub(in crate::store) use super::writer::Writer;"),

@@ -7,11 +7,11 @@
 mod backup;
 mod certificate;
 mod contact;
+mod expiry;
 mod failure;
 mod health;
 mod letters;
 mod outbox;
-mod prune;
 mod random;
 mod releases;
 mod service;
@@ -27,6 +27,7 @@ pub use backup::{
 };
 pub use certificate::{CertificateOrders, delete_certificate_copy};
 pub use contact::send_contact;
+pub use expiry::Pruner;
 pub use failure::Failure;
 pub use health::{
     Alerts, DiskSpace, FREE_UP_SPACE, ReadinessCheck, confirmations_in_words, image_problem, nearest_folder,
@@ -37,7 +38,6 @@ pub use letters::{
     unsubscribe,
 };
 pub use outbox::{ConfirmationTexts, OutboxSender, SendStep};
-pub use prune::Pruner;
 pub use releases::{
     ImageFailure, ImageSource, ImageStore, NewRelease, NewestImage, PublishFailure, ReleaseCatalog, ReleaseStore,
     latest_path, publish_release,

@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
-use super::raw::{RawSettings, named, names};
 use super::secret::{SECRETS, contains_secret, secret_file_variable};
+use super::setting_names::{RawSettings, named, names};
 use super::text::{InvalidSettings, switch_text};
 
 /// The first of these that exists is read if no other is given. The second one belongs to the Debian package.

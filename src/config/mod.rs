@@ -10,8 +10,8 @@ mod https;
 mod images;
 mod mail;
 mod ops_and_clients;
-mod raw;
 mod secret;
+mod setting_names;
 mod settings;
 mod text;
 
@@ -23,7 +23,7 @@ pub use https::{AcmeSettings, CertificateFiles, CertificateSource, Tls};
 pub use images::{AccessKey, BucketSettings, ImagePlace};
 pub use mail::{DkimSettings, MailSettings};
 pub use ops_and_clients::{ClientSettings, Ops, OpsListen};
-pub use raw::RawSettings;
 pub use secret::{Secret, is_secret, redacted};
+pub use setting_names::RawSettings;
 pub use settings::{LogFormat, Settings};
 pub use text::InvalidSettings;

@@ -5,12 +5,12 @@
 mod compose;
 mod dkim;
 mod line_stream;
-mod parse_returned;
+mod mime_reports;
 mod smtp;
 mod to_makers;
 
 pub use compose::{Mail, MailAddress, MailParts, Mailer, UnsupportedAddress};
 pub use dkim::{DkimKey, DkimSigner, GenerateFailure, InvalidDkimKey, generate_dkim_key};
-pub use parse_returned::ReturnedMail;
+pub use mime_reports::ReturnedMail;
 pub use smtp::{FailureCause, SendFailure, SmtpConnection};
 pub use to_makers::alert_texts;

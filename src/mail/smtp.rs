@@ -17,8 +17,8 @@ use tokio::time::timeout;
 
 use super::compose::{Mail, Mailer};
 use super::line_stream::LineStream;
+use crate::domain::letters::is_mailbox_rejection;
 use crate::domain::mail::Security;
-use crate::domain::people::is_mailbox_rejection;
 
 /// For connecting, TLS and authentication.
 const CONNECT_TIMEOUT: Duration = Duration::from_mins(1);

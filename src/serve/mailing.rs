@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::background;
 use super::failure::ServeFailure;
-use super::supervisor::Supervisor;
+use super::task_supervisor::Supervisor;
 use crate::actions::{Alerts, ConfirmationTexts, OutboxSender, SendStep};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};

@@ -4,6 +4,7 @@
 
 mod accept;
 mod background;
+mod certificate_reload;
 mod client_stream;
 mod connection_timeouts;
 mod context;
@@ -13,8 +14,7 @@ mod http2;
 mod listeners;
 mod mailing;
 mod running;
-mod supervisor;
-mod tls_acceptor;
+mod task_supervisor;
 
 pub use failure::ServeFailure;
 pub use listeners::notify_service_manager;

@@ -11,11 +11,11 @@ use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::certificate_reload::ServedCertificate;
 use super::context::{ConnectionContext, Listener};
 use super::failure::ServeFailure;
 use super::listeners::{Listeners, OpenFileCaps, ops_listener};
-use super::supervisor::Supervisor;
-use super::tls_acceptor::ServedCertificate;
+use super::task_supervisor::Supervisor;
 use super::{accept, background, mailing};
 use crate::acme::check_ca_file;
 use crate::actions::{

@@ -1,7 +1,7 @@
 //! The outbox: all mail that waits, leases on it, and the outcome of each attempt.
 //!
 //! A lease expires on its own, so no transaction is open during SMTP, and the mail of a worker that died becomes due again.
-//! `actions/outbox/send.rs` decides what goes in a mail and when to retry.
+//! `actions/outbox/next_mail.rs` decides what goes in a mail, and `domain/outbox.rs` when to retry.
 
 use std::time::Duration;
 

@@ -10,7 +10,7 @@ use crate::domain::releases::Releases;
 use crate::site::{Content, PageName, Policies, Site, SiteFacts, SiteFailure};
 use crate::web::mcp::results::ToolResults;
 use crate::web::mcp::server_info::ServerInfo;
-use crate::web::releases::files::{Sample, release_files};
+use crate::web::releases::feeds::{Sample, release_files};
 
 /// Where the download form of the home page leads.
 pub(crate) const DOWNLOAD_STARTED_PATH: &str = "/download/started";

@@ -15,7 +15,7 @@ use crate::domain::signups::Via;
 use crate::site::Policies;
 use crate::web::mcp::server_info::VERSIONS;
 use crate::web::mcp::tools::TOOLS;
-use crate::web::releases::files::{Sample, release_view};
+use crate::web::releases::feeds::{Sample, release_view};
 
 /// What every template of the site can use besides `site.toml`.
 pub(crate) fn build(

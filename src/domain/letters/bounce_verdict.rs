@@ -6,7 +6,6 @@ use super::letter::RandomToken;
 use crate::domain::limits;
 use crate::domain::mail::{EmailAddress, InvalidEmail};
 use crate::domain::parse::{Invalid, text_types};
-use crate::domain::people::is_mailbox_rejection;
 
 /// What separates the tag from the rest of the local part.
 const SEPARATOR: char = '+';
@@ -157,6 +156,16 @@ impl Bounce {
     }
 }
 
+/// The enhanced status codes (RFC 3463) of a rejection that is about the mailbox itself. Other codes of the class 5.1,
+/// such as 5.1.7 and 5.1.8, are about the sender.
+const MAILBOX_CODES: [&str; 5] = ["5.1.1", "5.1.2", "5.1.3", "5.1.6", "5.1.10"];
+
+/// Whether a mail server's permanent rejection is about the mailbox itself, by the code at the start of the reply's
+/// first line. Codes elsewhere in the text do not count.
+pub fn is_mailbox_rejection(reply: &str) -> bool {
+    reply.split([' ', '\t', '\r', '\n']).next().is_some_and(|code| MAILBOX_CODES.contains(&code))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -278,5 +287,30 @@ mod tests {
         let full = Bounce::Transient(StatusCode("4.2.2".to_owned()));
         assert!(gone.adds_to(None) && full.adds_to(None) && gone.adds_to(Some("4.2.2")));
         assert!(!gone.adds_to(Some("5.1.1")) && !full.adds_to(Some("4.2.2")) && !full.adds_to(Some("5.1.1")));
+    }
+
+    #[test]
+    fn only_the_leading_code_of_a_reply_tells_that_the_mailbox_is_rejected() {
+        for reply in
+            ["5.1.1 no such user", "5.1.2 x", "5.1.3 x", "5.1.6 moved", "5.1.10 null MX", "5.1.1", "5.1.1\r\nx"]
+        {
+            assert!(is_mailbox_rejection(reply), "{reply}");
+        }
+        for reply in [
+            "",
+            "no such user",
+            "5.1.0 x",
+            "5.1.7 bad sender",
+            "5.1.8 bad sender",
+            "5.1.11 x",
+            "5.1.100 x",
+            "5.7.1 rejected, unlike 5.1.1",
+            " 5.1.1 not at the start",
+            "<ada@example.com>: 5.1.1 no such user",
+            "4.1.1 later",
+            "5.1.1.2 x",
+        ] {
+            assert!(!is_mailbox_rejection(reply), "{reply}");
+        }
     }
 }

@@ -3,6 +3,6 @@
 mod bounce_verdict;
 mod letter;
 
-pub use bounce_verdict::{Bounce, BounceAddress, BounceTag, RecipientReport, StatusCode};
+pub use bounce_verdict::{Bounce, BounceAddress, BounceTag, RecipientReport, StatusCode, is_mailbox_rejection};
 pub use letter::{CONFIRMATION_PATH, ConfirmationToken, LinkState, RandomToken};
 pub use letter::{Letter, LetterCounts, UNSUBSCRIBE_PATH, UnsubscribeKind, UnsubscribeToken};

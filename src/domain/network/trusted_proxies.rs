@@ -26,23 +26,6 @@ impl TrustedProxies {
     pub fn contains(&self, address: IpAddr) -> bool {
         self.networks.iter().any(|network| network.contains(&address.to_canonical()))
     }
-
-    /// Returns the client that the header names, if it names one. `entries` are those of the header from the last to
-    /// the first, and `None` is an entry that is not an address.
-    ///
-    /// Each proxy appends the address that connected to it. So the last entry is true, and the one before it is true if
-    /// the last one is a trusted proxy, and so on. Everything before that may have been made up by the client.
-    pub fn client(&self, entries: impl IntoIterator<Item = Option<IpAddr>>) -> Option<IpAddr> {
-        let mut client = None;
-        for entry in entries {
-            let Some(address) = entry else { break };
-            client = Some(address);
-            if !self.contains(address) {
-                break;
-            }
-        }
-        client
-    }
 }
 
 /// Returns the name in lower case.
@@ -72,33 +55,6 @@ pub fn parse_networks(text: &str) -> Result<Vec<IpNet>, Invalid> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn named_client(entries: &[Option<&str>]) -> Option<String> {
-        let networks = parse_networks("10.0.0.0/8, 2001:db8:aaaa::/48").unwrap();
-        let proxies = TrustedProxies::new("x-forwarded-for".to_owned(), networks);
-        let entries = entries.iter().rev().map(|entry| entry.map(|text| text.parse().unwrap()));
-        proxies.client(entries).map(|address| address.to_string())
-    }
-
-    #[test]
-    fn the_client_is_the_rightmost_address_that_is_not_a_trusted_proxy() {
-        let proxy = Some("10.0.0.2");
-        for (entries, expected) in [
-            (&[][..], None),
-            (&[Some("203.0.113.7")], Some("203.0.113.7")),
-            (&[Some("198.51.100.1"), Some("203.0.113.7")], Some("203.0.113.7")),
-            (&[Some("198.51.100.1"), Some("203.0.113.7"), proxy], Some("203.0.113.7")),
-            (&[Some("203.0.113.7"), Some("2001:db8:aaaa::1"), proxy], Some("203.0.113.7")),
-            (&[Some("203.0.113.7"), Some("::ffff:10.1.1.1")], Some("203.0.113.7")),
-            // All are trusted: the leftmost.
-            (&[Some("10.0.0.1"), proxy], Some("10.0.0.1")),
-            // An entry that is no address ends the walk, and the one to its right counts.
-            (&[Some("203.0.113.7"), None, proxy], proxy),
-            (&[Some("203.0.113.7"), None], None),
-        ] {
-            assert_eq!(named_client(entries).as_deref(), expected, "{entries:?}");
-        }
-    }
 
     #[test]
     fn networks_are_parsed_and_others_are_named() {

@@ -15,8 +15,8 @@ use tokio::time::timeout;
 
 use super::failure::StoreFailure;
 use super::migrations::{POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS};
+use super::pools_and_durability::{Store, check_durability};
 use super::statement::{Statement, values};
-use super::store::{Store, check_durability};
 
 /// For the question whether a server is a standby.
 const STANDBY_TIMEOUT: Duration = Duration::from_secs(1);

@@ -11,9 +11,9 @@ use sqlx::{Arguments, AssertSqlSafe, SqlSafeStr, SqlStr, Sqlite};
 
 use super::batch::{Argument, Batch, BatchStatement, postgres_batches, sqlite_batches};
 use super::failure::StoreFailure;
+use super::pools_and_durability::Store;
 use super::postgres_pool::{PostgresPool, Session};
 use super::rows::{Rows, run_sqlite};
-use super::store::Store;
 
 /// One statement in both dialects.
 #[derive(Clone, Copy, Debug)]

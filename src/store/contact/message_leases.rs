@@ -1,7 +1,7 @@
 //! The delivery of contact messages: which are due, leases on those that go in one mail, and what makers decide about those that
 //! were not mailed.
 //!
-//! `actions/outbox/send.rs` decides what goes in a mail and when to retry.
+//! `actions/outbox/next_mail.rs` decides what goes in a mail, and `domain/outbox.rs` when to retry.
 
 use uuid::Uuid;
 

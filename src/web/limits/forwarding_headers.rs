@@ -5,6 +5,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use http::HeaderMap;
 
+use crate::domain::network::TrustedProxies;
+
 /// Headers in which proxies name the client. Their presence shows that there is a proxy.
 pub(super) const FORWARDING_HEADERS: [&str; 8] = [
     "x-forwarded-for",
@@ -17,12 +19,28 @@ pub(super) const FORWARDING_HEADERS: [&str; 8] = [
     "x-client-ip",
 ];
 
+/// Returns the client that the header names, if it names one.
+///
+/// Each proxy appends the address that connected to it. So the last entry is true, and the one before it is true if the last one is
+/// a trusted proxy, and so on. Everything before that may have been made up by the client.
+pub(super) fn named_client(proxies: &TrustedProxies, headers: &HeaderMap) -> Option<IpAddr> {
+    let mut client = None;
+    for entry in addresses(proxies.header(), headers) {
+        let Some(address) = entry else { break };
+        client = Some(address);
+        if !proxies.contains(address) {
+            break;
+        }
+    }
+    client
+}
+
 /// Returns the entries of all lines of the header, from the last to the first. `None` is an entry that is not an
 /// address. `header` is a name in lower case.
 ///
 /// The last entries come from our own proxies, and any client can forge the first ones. So nothing in the first ones, such as a
 /// quote that is never closed, may change how the last ones are read.
-pub(super) fn addresses<'a>(header: &str, headers: &'a HeaderMap) -> impl Iterator<Item = Option<IpAddr>> + use<'a> {
+fn addresses<'a>(header: &str, headers: &'a HeaderMap) -> impl Iterator<Item = Option<IpAddr>> + use<'a> {
     let is_forwarded = header == "forwarded";
     headers.get_all(header).iter().rev().flat_map(move |line| {
         let entries = std::iter::successors(Some((Some(line.as_bytes()), &[][..])), move |(rest, _)| {
@@ -127,6 +145,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::domain::network::parse_networks;
 
     /// The entries from left to right.
     fn read(header: &'static str, lines: &[impl AsRef<[u8]>]) -> Vec<Option<IpAddr>> {
@@ -245,6 +264,35 @@ mod tests {
                 let entries = read(header, &[format!("{sent}, {}", written(address, port)[index])]);
                 prop_assert_eq!(entries.last(), Some(&Some(address)));
             }
+        }
+    }
+
+    /// `None` is an entry that is not an address.
+    fn client_named_by(entries: &[Option<&str>]) -> Option<String> {
+        let networks = parse_networks("10.0.0.0/8, 2001:db8:aaaa::/48").unwrap();
+        let proxies = TrustedProxies::new("x-forwarded-for".to_owned(), networks);
+        let list = entries.iter().map(|entry| entry.unwrap_or("unknown")).collect::<Vec<_>>().join(", ");
+        let headers = HeaderMap::from_iter([(HeaderName::from_static("x-forwarded-for"), list.parse().unwrap())]);
+        named_client(&proxies, &headers).map(|address| address.to_string())
+    }
+
+    #[test]
+    fn the_client_is_the_rightmost_address_that_is_not_a_trusted_proxy() {
+        let proxy = Some("10.0.0.2");
+        for (entries, expected) in [
+            (&[][..], None),
+            (&[Some("203.0.113.7")], Some("203.0.113.7")),
+            (&[Some("198.51.100.1"), Some("203.0.113.7")], Some("203.0.113.7")),
+            (&[Some("198.51.100.1"), Some("203.0.113.7"), proxy], Some("203.0.113.7")),
+            (&[Some("203.0.113.7"), Some("2001:db8:aaaa::1"), proxy], Some("203.0.113.7")),
+            (&[Some("203.0.113.7"), Some("::ffff:10.1.1.1")], Some("203.0.113.7")),
+            // All are trusted: the leftmost.
+            (&[Some("10.0.0.1"), proxy], Some("10.0.0.1")),
+            // An entry that is no address ends the walk, and the one to its right counts.
+            (&[Some("203.0.113.7"), None, proxy], proxy),
+            (&[Some("203.0.113.7"), None], None),
+        ] {
+            assert_eq!(client_named_by(entries).as_deref(), expected, "{entries:?}");
         }
     }
 }

@@ -136,8 +136,7 @@ impl ClientLimits {
         let ClientSettings { proxies, limits } = &self.settings;
         let peer = *head.extensions.get::<Peer>().filter(|_| *limits)?;
         let proxies = proxies.as_ref().filter(|proxies| proxies.contains(peer.address()));
-        let named =
-            proxies.and_then(|proxies| proxies.client(forwarding_headers::addresses(proxies.header(), &head.headers)));
+        let named = proxies.and_then(|proxies| forwarding_headers::named_client(proxies, &head.headers));
         named.or_else(|| Some(peer.address()).filter(|_| !peer.is_local())).map(Client::of)
     }
 

@@ -8,7 +8,7 @@ use crate::domain::network::BaseUrl;
 use crate::domain::releases::{Release, Releases};
 use crate::site::{PageName, SiteFacts};
 use crate::web::json;
-use crate::web::releases::files::{Sample, size};
+use crate::web::releases::feeds::{Sample, size};
 
 /// The encoded results of the tools that have no arguments.
 #[derive(Debug)]

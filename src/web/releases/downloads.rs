@@ -13,7 +13,7 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use tokio::sync::OwnedSemaphorePermit;
 
-use super::files::{image_path, sample_file_name};
+use super::feeds::{image_path, sample_file_name};
 use crate::actions::{ImageFailure, ImageStore, NewestImage, latest_path};
 use crate::domain::releases::{MEDIA_TYPE, Release, attachment};
 use crate::domain::time::Timestamp;

@@ -1,6 +1,6 @@
 //! The disk images, and lists of them for people, Sparkle, feed readers and programs.
 
 mod downloads;
-pub(crate) mod files;
+pub(crate) mod feeds;
 
 pub(crate) use downloads::{image, latest};
