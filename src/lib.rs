@@ -1,7 +1,8 @@
 //! Porchlight: the website service of a native Mac app.
 //!
 //! Layers, each using only those below it: `cli` 5, [`serve`] 4, [`web`] 3, [`actions`] 2, [`store`],
-//! [`mail`], [`site`], [`bucket`], [`probe`] and [`logging`] 1, [`domain`], [`config`] and [`clock`] 0. See `ARCHITECTURE.md`.
+//! [`mail`], [`site`], [`bucket`], [`probe`], [`tls`], [`acme`] and [`logging`] 1, [`domain`], [`config`], [`clock`] and
+//! [`http_client`] 0. See `ARCHITECTURE.md`.
 
 pub mod acme;
 pub mod actions;

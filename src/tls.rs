@@ -1,5 +1,5 @@
-//! The site's TLS certificate: reading it, choosing it in a handshake, replacing it while connections are accepted, and what is wrong
-//! with it. Layer 1. Knows no listeners and no HTTP.
+//! The site's TLS certificate: reading it, choosing it in a handshake, replacing it while connections are accepted, and what is
+//! wrong with it. Layer 1. Knows no listeners and no HTTP.
 
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};

@@ -6,9 +6,8 @@
 //! Where the hosts or the authority have changed, a certificate that was ordered before is used until there is a new one, if it
 //! is still valid for the host of the site.
 //!
-//! A copy of the certificate in a file, so that an instance starts with https while its database server is unavailable.
-//!
-//! The copy has the chain and the private key, never the account at the authority. It is read only at a start, and deleted if the
+//! With a database server, a copy of the certificate is kept in a file, so that an instance starts with https while the server is
+//! unavailable. The copy has the chain and the private key, never the account at the authority. It is read only at a start, and deleted if the
 //! settings that it was ordered for have changed. Backups do not contain it.
 
 use std::fs;

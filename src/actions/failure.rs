@@ -18,9 +18,13 @@ pub enum Failure {
 impl From<StoreFailure> for Failure {
     fn from(failure: StoreFailure) -> Self {
         match failure {
-            StoreFailure::InvalidData(_) => Self::Internal(failure.to_string()),
             // Whatever the database refuses, it may accept once the makers have corrected it.
-            _ => Self::Unavailable(failure.to_string()),
+            StoreFailure::Unavailable(_)
+            | StoreFailure::Conflict(_)
+            | StoreFailure::Unusable(_)
+            | StoreFailure::Rejected(_)
+            | StoreFailure::Damaged(_) => Self::Unavailable(failure.to_string()),
+            StoreFailure::InvalidData(_) => Self::Internal(failure.to_string()),
         }
     }
 }

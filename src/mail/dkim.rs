@@ -2,8 +2,8 @@
 //!
 //! A signature is made of the bytes that are sent, so it knows nothing of how a mail is composed.
 //!
-//! Private keys are RSA or Ed25519, in PEM files with PKCS#8. `ring` signs. It generates no RSA keys, so that is done by `rsa`, which never signs here: its private operations take
-//! a time that depends on the key (RUSTSEC-2023-0071).
+//! Private keys are RSA or Ed25519, in PEM files with PKCS#8. `ring` signs. It generates no RSA keys, so that is done by `rsa`,
+//! which never signs here: its private operations take a time that depends on the key (RUSTSEC-2023-0071).
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Background tasks: counts are flushed, the database is maintained, what has expired is deleted, the makers are alerted, and the site is built again when
-//! its files or the releases change.
+//! Background tasks: counts are flushed, the database is maintained, what has expired is deleted, the makers are alerted, and the
+//! site is built again when its files or the releases change.
 
 use std::sync::Arc;
 use std::time::Duration;

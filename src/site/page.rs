@@ -1,4 +1,5 @@
-//! The pages of the site, their Markdown files, and the form that a page shows again after it was refused, and of the skill file for agents.
+//! The pages of the site with their Markdown files, the form that a page shows again after it was refused, and the skill file for
+//! agents.
 
 use serde::Serialize;
 use serde_json::Value;

@@ -9,9 +9,9 @@
 //! - uncertain, because the connection broke or the process died: its messages wait, and go again in the same mail, by
 //!   whose Message-ID mail clients recognize it.
 //!
-//! Retries follow [`retry_delay`](crate::domain::outbox::retry_delay) for [`FORWARD_RETRY_PERIOD`]. A permanent rejection does not end them, because the
-//! mail server may be misconfigured; but a digest that was rejected permanently is halved, so that a message that the
-//! server rejects in the end fails alone. A person's mailbox that does not exist is given up at once.
+//! Retries follow [`retry_delay`](crate::domain::outbox::retry_delay) for [`FORWARD_RETRY_PERIOD`]. A permanent rejection does
+//! not end them, because the mail server may be misconfigured; but a digest that was rejected permanently is halved, so that a
+//! message that the server rejects in the end fails alone. A person's mailbox that does not exist is given up at once.
 
 use std::pin::pin;
 use std::time::Duration;

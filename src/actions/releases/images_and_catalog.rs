@@ -1,5 +1,5 @@
-//! What an instance serves: the releases as it last read them, where their images are, in a folder or in a bucket, and the URL of the
-//! newest one.
+//! What an instance serves: the releases as it last read them, where their images are (in a folder or in a bucket), and the URL
+//! of the newest one.
 //!
 //! The database is the source of truth. A running service compares its revision twice a second (`serve/background.rs`) and
 //! reads the releases again when it has changed. No request waits for that, and while the database is unavailable the last

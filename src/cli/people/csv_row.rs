@@ -330,7 +330,10 @@ mod tests {
         let confirmed_at = prop::option::of(timestamp.clone());
         let opt_in = (timestamp.clone(), via, source, 0..=WORDING, confirmed_at)
             .prop_map(|(at, via, source, wording, confirmed_at)| OptIn { at, via, source, wording, confirmed_at });
-        let suppressed = prop::option::of(prop::sample::select(SuppressionReason::ALL[..3].to_vec()));
+        let suppressed = prop::option::of(
+            prop::sample::select(SuppressionReason::ALL.map(SuppressionReason::as_str).to_vec())
+                .prop_filter_map("recorded", known_reason),
+        );
         (email, timestamp, 0..=MAX_IMPORTED_DOWNLOADS, any::<bool>(), prop::option::of(opt_in), suppressed).prop_map(
             |(email, first_seen, downloads, waitlist, opt_in, suppressed)| Person {
                 email,

@@ -4,5 +4,7 @@ mod bounce_verdict;
 mod letter;
 
 pub use bounce_verdict::{Bounce, BounceAddress, BounceTag, RecipientReport, StatusCode, is_mailbox_rejection};
-pub use letter::{CONFIRMATION_PATH, ConfirmationToken, LinkState, RandomToken};
-pub use letter::{Letter, LetterCounts, UNSUBSCRIBE_PATH, UnsubscribeKind, UnsubscribeToken};
+pub use letter::{
+    CONFIRMATION_PATH, ConfirmationToken, Letter, LetterCounts, LinkState, RandomToken, UNSUBSCRIBE_PATH,
+    UnsubscribeKind, UnsubscribeToken,
+};

@@ -1,5 +1,5 @@
-//! Statements over many rows: how rows become the text and the arguments of a statement, in both dialects. `store/connection/statement.rs`
-//! runs them.
+//! Statements over many rows: how rows become the text and the arguments of a statement, in both dialects.
+//! `store/connection/statement.rs` runs them.
 
 use super::value::Value;
 
@@ -13,9 +13,10 @@ pub(in crate::store) struct BatchStatement {
 
 /// A statement with its rows.
 ///
-/// SQLite gets the values one by one, which is several times faster than one JSON array. The placeholders have no numbers, because it
-/// looks up numbered ones by search. There is one text per power of two, so that few statements are prepared; the rows that are too many are
-/// NULL. PostgreSQL gets an array for each column. SQLite allows 32,766 values, so a batch has at most a few thousand rows.
+/// SQLite gets the values one by one, which is several times faster than one JSON array. The placeholders have no numbers,
+/// because it looks up numbered ones by search. There is one text per power of two, so that few statements are prepared; the
+/// rows that are too many are NULL. PostgreSQL gets an array for each column. SQLite allows 32,766 values, so a batch has at
+/// most a few thousand rows.
 #[derive(Debug)]
 pub(in crate::store) struct Batch<'a> {
     statement: BatchStatement,

@@ -3,8 +3,8 @@
 //! A connection has settings that durability and the limits of time depend on. Behind a pooler they belong to each transaction
 //! instead, because its sessions are handed to others, and every statement with arguments runs in a transaction.
 //!
-//! A connection is used again only if its last statement or transaction was completed. Any other one is closed, because it may be in
-//! the middle of a statement or of a transaction, or in a session that is read-only.
+//! A connection is used again only if its last statement or transaction was completed. Any other one is closed, because it may
+//! be in the middle of a statement or of a transaction, or in a session that is read-only.
 //!
 //! When another host is chosen, the connections to the one before are closed, and statements that are under way there fail.
 
@@ -125,8 +125,8 @@ impl PostgresPool {
         })
     }
 
-    /// Begins a transaction, or without a statement only tests the connection. If it has ended since it was last used, another one
-    /// is taken.
+    /// Begins a transaction, or without a statement only tests the connection. If it has ended since it was last used, another
+    /// one is taken.
     async fn begin_on(&self, statement: Option<SqlStr>) -> Result<Session, sqlx::Error> {
         let mut unused = self.0.size;
         loop {

@@ -1,7 +1,7 @@
 //! Monthly letters: the recipients of each, and how many are in which state.
 //!
-//! Who gets the monthly letter now: people with a current opt-in who are not suppressed. They are read in pages, so that the
-//! memory that this takes does not depend on their number.
+//! Recipients are the people with a current opt-in who are not suppressed. They are read in pages, so that the memory that this
+//! takes does not depend on their number.
 
 use serde::Serialize;
 

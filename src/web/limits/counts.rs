@@ -61,7 +61,8 @@ impl State {
     }
 }
 
-/// The connections or requests that each client has open at once. Clients that have none open are not in the map, so it is as bounded as the number of connections.
+/// The connections or requests that each client has open at once. Clients that have none open are not in the map, so it is as
+/// bounded as the number of connections.
 #[derive(Debug)]
 pub(super) struct OpenCounts {
     /// How many one client may have.
