@@ -107,10 +107,11 @@ class Clients:
             exchange.transport.abort()
         self.idle = []
 
-    async def open_loop(self, rate, seconds):
-        """Returns the outcomes, in the order of their ends. The delay of each arrival is kept in `lags`."""
+    async def open_loop(self, rate, seconds, ended=lambda: False):
+        """Returns the outcomes, in the order of their ends. The delay of each arrival is kept in `lags`. The load lasts for so many
+        seconds, or until `ended` says that it does."""
         start, arrivals, swept = time.monotonic(), 0, 0
-        while (now := time.monotonic() - start) < seconds:
+        while (now := time.monotonic() - start) < seconds and not ended():
             while arrivals / rate <= now:
                 self.lags.append(time.monotonic() - start - arrivals / rate)
                 self._begin(arrivals / rate, start)

@@ -31,26 +31,30 @@ impl Pruner {
     /// Deletes what has expired, unless an instance did within the period. Returns the number of deleted messages.
     pub async fn step(&self) -> Result<u64, StoreFailure> {
         let now = self.clock.now();
-        if self.store.try_claim(Task::Prune, now, PRUNE_PERIOD).await? {
+        let expired = async {
             self.start().await?;
-            self.store.prune_confirmations(now).await?;
-        }
-        if self.store.try_claim(Task::PruneSources, now, DAILY).await? {
-            self.store.prune_sources().await?;
-        }
-        self.delete_messages().await
+            self.store.prune_confirmations(now).await
+        };
+        self.once(Task::Prune, PRUNE_PERIOD, expired).await?;
+        self.once(Task::PruneSources, DAILY, self.store.prune_sources()).await?;
+        let Some(keep) = self.keep_messages else { return Ok(0) };
+        let messages = self.store.delete_forwarded_messages(keep.oldest_kept(now));
+        Ok(self.once(Task::DeleteMessages, DAILY, messages).await?.unwrap_or_default())
     }
 
-    async fn delete_messages(&self) -> Result<u64, StoreFailure> {
+    /// Does a part, unless an instance did within the period. A part that fails is due again in a few minutes.
+    async fn once<T>(
+        &self,
+        task: Task,
+        period: Duration,
+        part: impl Future<Output = Result<T, StoreFailure>>,
+    ) -> Result<Option<T>, StoreFailure> {
         let now = self.clock.now();
-        let Some(keep) = self.keep_messages else { return Ok(0) };
-        if !self.store.try_claim(Task::DeleteMessages, now, DAILY).await? {
-            return Ok(0);
+        if !self.store.try_claim(task, now, period).await? {
+            return Ok(None);
         }
-        let deleted = self.store.delete_forwarded_messages(keep.oldest_kept(now)).await;
-        if deleted.is_err() {
-            self.store.release_claim(Task::DeleteMessages, now).await?;
-        }
-        deleted
+        let done = part.await?;
+        self.store.record_task(task, now).await?;
+        Ok(Some(done))
     }
 }

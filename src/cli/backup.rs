@@ -20,6 +20,11 @@ use crate::store::{CopyFailure, CopyOutcome, Database, SourceWrites, Store, Tabl
 const TICK_INTERVAL: Duration = Duration::from_millis(200);
 
 pub(super) fn run_backup(settings: &Settings, folder: &Path) -> Result<(), Failure> {
+    back_up(settings, folder, || Ok(()))
+}
+
+/// Runs `rotate` once there is a backup, even if that lacks an image.
+fn back_up(settings: &Settings, folder: &Path, rotate: impl FnOnce() -> Result<(), Failure>) -> Result<(), Failure> {
     exit_on_interrupt(format!(
         "Interrupted: the backup in {} is incomplete. Run the command again.",
         folder.display()
@@ -42,27 +47,29 @@ pub(super) fn run_backup(settings: &Settings, folder: &Path) -> Result<(), Failu
             let note = "The database does not know of this backup, so you may be told that none was made";
             eprint_line(&failure.sentence(note));
         }
-        if !missing.is_empty() {
-            let missing = join_images(&missing);
-            return Err(Failure::new(format!("The database is backed up, but some images are missing: {missing}.")));
+        if missing.is_empty() {
+            eprint_line(&format!("The backup in {} is complete and was verified.", folder.display()));
+            return rotate();
         }
-        eprint_line(&format!("The backup in {} is complete and was verified.", folder.display()));
-        Ok(())
+        let rotated = rotate();
+        let missing = join_images(&missing);
+        let missing = format!("The database is backed up, but some images are missing: {missing}.");
+        Err(Failure::new(match rotated {
+            Ok(()) => missing,
+            Err(failure) => format!("{missing} {}", failure.sentence),
+        }))
     })
 }
 
-/// Backs up to a new folder inside of `parent`, then deletes all but the newest backups there. Keeps all of them if the new one
-/// lacks something.
+/// Backs up to a new folder inside of `parent`, then deletes all but the newest backups there, and the newest one with all images.
 pub(super) fn run_rotation(settings: &Settings, parent: &Path, keep: u32) -> Result<(), Failure> {
     let now = Clock::System.now();
-    run_backup(settings, &rotated_backup_folder(parent, now))?;
     let keep = usize::try_from(keep).unwrap_or(usize::MAX);
-    delete_old_backups(parent, keep, now, |folder| {
-        eprint_line(&format!("Deleted the old backup in {}.", folder.display()));
-    })
-    .or_fail(|(folder, why)| {
-        let folder = folder.display();
-        format!("The backup is complete, but an old one could not be deleted ({folder}: {why}). Delete it yourself.")
+    let deleted = |folder: &Path| eprint_line(&format!("Deleted the old backup in {}.", folder.display()));
+    back_up(settings, &rotated_backup_folder(parent, now), || {
+        delete_old_backups(parent, keep, now, deleted).or_fail(|(folder, why)| {
+            format!("An old backup could not be deleted ({}: {why}). Delete it yourself.", folder.display())
+        })
     })
 }
 

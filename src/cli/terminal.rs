@@ -13,7 +13,7 @@ use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::failure::Failure;
-use crate::domain::text::is_control_or_bidi;
+use crate::domain::text::{is_control_or_bidi, sanitize};
 use crate::logging;
 
 /// The first error of a write to standard output. Nothing is written after it; the command itself continues.
@@ -183,14 +183,6 @@ pub(super) fn pad(cell: &str, width: usize) -> String {
 /// Truncates to `width` columns, if given.
 pub(super) fn truncate(line: &str, width: Option<usize>) -> String {
     width.map_or_else(|| line.to_owned(), |width| console::truncate_str(line, width, "…").into_owned())
-}
-
-/// Replaces control and direction characters, except line breaks and tabs, with U+FFFD.
-pub(super) fn sanitize(text: &str) -> String {
-    let replace = |c: char| {
-        if is_control_or_bidi(c) && !['\n', '\t'].contains(&c) { char::REPLACEMENT_CHARACTER } else { c }
-    };
-    text.chars().map(replace).collect()
 }
 
 /// Like [`sanitize`], with whitespace collapsed to one line.

@@ -101,6 +101,8 @@ pub const MAX_MAKER_MAILS: u32 = 60;
 pub const MAX_MAKER_MAIL_BYTES: u64 = 20 * 1024 * 1024;
 /// Room that is kept for the summary of a period.
 pub const SUMMARY_MAIL_BYTES: u64 = 4 * 1024;
+/// How much is kept of what a mail server replied.
+pub const MAX_SMTP_FAILURE_CHARS: usize = 1000;
 /// For how long forwarding a message is retried before it is marked as failed.
 pub const FORWARD_RETRY_PERIOD: Duration = Duration::from_hours(7 * 24);
 

@@ -18,7 +18,9 @@ use tokio::time::timeout;
 use super::compose::{Mail, Mailer};
 use super::line_stream::LineStream;
 use crate::domain::letters::is_mailbox_rejection;
+use crate::domain::limits::MAX_SMTP_FAILURE_CHARS;
 use crate::domain::mail::Security;
+use crate::domain::text::excerpt;
 
 /// For connecting, TLS and authentication.
 const CONNECT_TIMEOUT: Duration = Duration::from_mins(1);
@@ -49,12 +51,14 @@ pub enum SendFailure {
     Uncertain(FailureCause),
 }
 
-/// The cause of a failure. `Display` shows only the code of the server's reply, because its text may contain addresses.
+/// The cause of a failure. `Display` shows nothing that the server wrote but the code of its reply, because the text may contain
+/// addresses.
 #[derive(Clone, Debug)]
 pub struct FailureCause {
-    /// The full text, for the makers only.
+    /// The full text, for the makers only. It has no control characters.
     pub detail: String,
-    code: Option<String>,
+    /// What may be logged, if not all of it.
+    loggable: Option<String>,
     /// The text of the server's reply, without the code.
     reply: Option<String>,
 }
@@ -89,18 +93,19 @@ impl SendFailure {
 
 impl fmt::Display for FailureCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.code {
-            Some(code) => write!(f, "it replied {code}"),
-            None => f.write_str(&self.detail),
-        }
+        f.write_str(self.loggable.as_deref().unwrap_or(&self.detail))
     }
 }
 
 impl From<Error> for FailureCause {
     fn from(error: Error) -> Self {
-        let code = error.status().map(|code| code.to_string());
+        let code = error.status();
+        let loggable = match code {
+            Some(code) => Some(format!("it replied {code}")),
+            None => error.is_response().then(|| "its reply is not one of SMTP".to_owned()),
+        };
         // The source of an error with a code is the reply, its lines joined by spaces.
-        let reply = code.as_ref().and_then(|_| error.source()).map(ToString::to_string);
+        let reply = code.and_then(|_| error.source()).map(ToString::to_string);
         let detail = match tls_error(&error) {
             Some(rustls::Error::InvalidCertificate(_)) => {
                 format!("its certificate is not trusted by this system, which `smtp_url` requires ({error})")
@@ -111,7 +116,7 @@ impl From<Error> for FailureCause {
             ),
             _ => error.to_string(),
         };
-        Self { detail, code, reply }
+        Self { detail: excerpt(&detail, MAX_SMTP_FAILURE_CHARS), loggable, reply }
     }
 }
 
@@ -132,7 +137,7 @@ fn tls_error(error: &Error) -> Option<&rustls::Error> {
 impl FailureCause {
     /// A cause that is not a reply of the server.
     pub fn new(detail: &str) -> Self {
-        Self { detail: detail.to_owned(), code: None, reply: None }
+        Self { detail: detail.to_owned(), loggable: None, reply: None }
     }
 }
 
@@ -256,15 +261,21 @@ impl SmtpConnection {
 
     async fn send_envelope(&mut self, mail: &Mail) -> Result<(), SendFailure> {
         let unavailable = |error: Error| SendFailure::Unavailable(error.into());
+        let is_rejection = |error: &Error| error.is_transient() || error.is_permanent();
         self.0.command(MailFrom::new(Some(mail.from.clone()), Vec::new())).await.map_err(unavailable)?;
         let to = Rcpt::new(mail.to.clone(), Vec::new());
         self.0.command(to).await.map_err(|error| match error {
-            error if error.is_transient() || error.is_permanent() => {
+            error if is_rejection(&error) => {
                 SendFailure::RecipientRejected { permanent: error.is_permanent(), cause: error.into() }
             }
             error => unavailable(error),
         })?;
-        self.0.command(Data).await.map_err(unavailable)?;
+        self.0.command(Data).await.map_err(|error| match error {
+            error if is_rejection(&error) => {
+                SendFailure::MessageRejected { permanent: error.is_permanent(), cause: error.into() }
+            }
+            error => unavailable(error),
+        })?;
         Ok(())
     }
 

@@ -10,14 +10,14 @@ use super::compose::{Mail, MailAddress, MailParts, Mailer, single_line};
 use crate::domain::contact::{ReceivedMessage, reference};
 use crate::domain::limits::{MAX_MAKER_MAIL_BYTES, MAX_MAKER_MAILS};
 use crate::domain::outbox::Trouble;
-use crate::domain::text::{SenderName, is_line_break, quantity};
+use crate::domain::text::{SenderName, is_line_break, quantity, sanitize};
 use crate::domain::time::Timestamp;
 
 impl Mailer {
     /// Composes a mail with one message. Replies go to its sender.
     pub fn compose_contact(&self, received: &ReceivedMessage, to: &MailAddress) -> Mail {
         let subject = format!("Contact message [{}]", reference(received.id));
-        let text = format!("{}\n{}", summary(received), received.contact.text.as_str());
+        let text = format!("{}\n{}", summary(received), lines(received.contact.text.as_str()).join("\n"));
         let parts = MailParts::new(received.id, to, &subject, &text, received.at);
         self.compose(&MailParts { reply_to: Some(&received.contact.email), ..parts })
     }
@@ -105,8 +105,9 @@ fn summary(received: &ReceivedMessage) -> String {
     )
 }
 
+/// The lines of a message, without characters on which a mail client or terminal acts.
 fn lines(text: &str) -> Vec<String> {
-    text.replace("\r\n", "\n").split(is_line_break).map(str::to_owned).collect()
+    text.replace("\r\n", "\n").split(is_line_break).map(sanitize).collect()
 }
 
 #[cfg(test)]
@@ -162,6 +163,7 @@ mod tests {
     #[test]
     fn every_kind_of_line_ending_ends_a_line() {
         assert_eq!(lines("a\r\nb\rc\nd\u{2028}e\u{85}\r\n"), ["a", "b", "c", "d", "e", "", ""]);
+        assert_eq!(lines("a\u{1b}[2J\tb\n\u{202e}c"), ["a\u{fffd}[2J\tb", "\u{fffd}c"]);
         assert_eq!(single_line("A\r\nB\u{202e}C\u{2029}\u{1b}D"), "A\u{fffd}\u{fffd}B\u{fffd}C\u{fffd}\u{fffd}D");
     }
 }

@@ -165,7 +165,7 @@ impl Store {
         period: Duration,
     ) -> Result<bool, StoreFailure> {
         let mut tx = self.begin().await?;
-        if !tx.try_claim(Task::Alert, now, period).await? {
+        if !tx.claim_done(Task::Alert, now, period).await? {
             return Ok(false);
         }
         tx.run(DELETE_ALERTS, &[]).await?;

@@ -6,6 +6,9 @@ use crate::domain::releases::{BuildNumber, ImageName, MacosVersion, Notes, Relea
 use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
 
+const SELECT: &str = "SELECT version, file, external_url, length, sha256, notes, build, signature, minimum_macos, \
+         prerelease, published_at, withdrawn_at FROM releases";
+
 const SELECT_REVISION: &str = "SELECT number FROM revisions WHERE name = 'releases'";
 
 const NEXT_REVISION: &str = "INSERT INTO revisions (name, number) VALUES ('releases', 1) \
@@ -42,7 +45,7 @@ impl Store {
 
     /// Returns all releases. A row that cannot be read does not hide the others.
     pub async fn releases(&self) -> Result<Releases, StoreFailure> {
-        let rows: Vec<ReleaseRow> = self.run("SELECT * FROM releases", &[]).await?.all()?;
+        let rows: Vec<ReleaseRow> = self.run(SELECT, &[]).await?.all()?;
         let (mut releases, mut unreadable) = (Vec::with_capacity(rows.len()), Vec::new());
         for row in rows {
             let version = row.version.clone();

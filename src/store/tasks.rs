@@ -21,19 +21,20 @@ word_enum! {
     }
 }
 
+/// How long nobody else begins a task that somebody has begun.
+const CLAIM_PERIOD: Duration = Duration::from_mins(10);
+
 /// A time that is far ahead was written with a wrong clock. One that is a little ahead was written by another instance.
 const TRY_CLAIM: &str = "INSERT INTO tasks (name, at) VALUES ($1, $2) \
      ON CONFLICT (name) DO UPDATE SET at = excluded.at WHERE tasks.at <= $3 OR tasks.at > $4";
-
-const RELEASE_CLAIM: &str = "DELETE FROM tasks WHERE name = $1 AND at = $2";
 
 const RECORD: &str = "INSERT INTO tasks (name, at) VALUES ($1, $2) ON CONFLICT (name) DO UPDATE SET at = excluded.at";
 
 const SELECT: &str = "SELECT at FROM tasks WHERE name = $1";
 
 impl Transaction {
-    /// As [`Store::try_claim`], in a transaction with what the task does.
-    pub(in crate::store) async fn try_claim(
+    /// Returns whether the task is due, and if so records that it was done now, in a transaction with what the task does.
+    pub(in crate::store) async fn claim_done(
         &mut self,
         task: Task,
         now: Timestamp,
@@ -45,20 +46,15 @@ impl Transaction {
 }
 
 impl Store {
-    /// Returns whether the task is due, and if so records that it begins now: for one `period`, no other instance can claim it.
+    /// Returns whether the task is due, and if so claims it for [`CLAIM_PERIOD`]. Whoever has done it records that with
+    /// [`Self::record_task`]; otherwise it is due again afterwards.
     pub async fn try_claim(&self, task: Task, now: Timestamp, period: Duration) -> Result<bool, StoreFailure> {
-        let mut tx = self.begin().await?;
-        let is_due = tx.try_claim(task, now, period).await?;
-        tx.commit().await?;
-        Ok(is_due)
+        let due_again = now.before(period).after(CLAIM_PERIOD);
+        let values = values![task.as_str(), due_again, now.before(period), now.after(period)];
+        Ok(self.run(TRY_CLAIM, values).await?.affected > 0)
     }
 
-    /// Makes a task due again that was claimed at this time, because it was not done.
-    pub async fn release_claim(&self, task: Task, taken: Timestamp) -> Result<(), StoreFailure> {
-        self.run(RELEASE_CLAIM, values![task.as_str(), taken]).await.map(drop)
-    }
-
-    /// Records that a command did something.
+    /// Records that a task was done, or that a command did something.
     pub async fn record_task(&self, task: Task, at: Timestamp) -> Result<(), StoreFailure> {
         self.run(RECORD, values![task.as_str(), at]).await.map(drop)
     }

@@ -112,7 +112,7 @@ async fn makers_can_discard_messages_mailed_or_not() {
             write(service, email, text).await;
         }
         set(service, "Mailed", "sent", "").await;
-        set(service, "In the mail", "leased", "").await;
+        set(service, "In the mail", "leased", ", at = 4000000000000").await;
         set(service, "Roulette", "failed", "").await;
         let counted = "SELECT CAST(SUM(times) AS BIGINT) FROM counts WHERE kind = 'message'";
         let before = service.database.number(counted).await;
@@ -132,10 +132,12 @@ async fn makers_can_discard_messages_mailed_or_not() {
         assert!(code == 0 && output.contains("2 messages were deleted"), "{output}");
         assert_eq!(listed(service, &[]), ["Hello", "Roulette", "Mailed", "In the mail"]);
         let (code, output) = run(service, &["inbox", "discard", &reference(3), &reference(5), "--yes"]);
-        assert!(code == 0 && output.contains("1 message was deleted") && output.contains("stays"), "{output}");
+        assert!(code == 1 && output.contains("1 message was deleted") && output.contains("and stayed"), "{output}");
         assert_eq!(listed(service, &[]), ["Hello", "Mailed", "In the mail"], "what is being mailed stays");
         let (code, output) = run(service, &["inbox", "discard", &reference(5), "--yes"]);
         assert!(code == 1 && output.contains("nothing was deleted"), "{output}");
+        let (code, output) = run(service, &["inbox", "retry", &reference(5)]);
+        assert!(code == 1 && output.contains("being mailed now"), "{output}");
         let (code, output) = run(service, &["inbox", "discard", &reference(4), "--yes"]);
         assert!(code == 0 && output.contains("1 message was deleted"), "{output}");
 
@@ -161,6 +163,27 @@ async fn a_flood_is_discarded_by_ids_from_standard_input() {
         let (code, output) = Program::run(command);
         assert!(code == 0 && output.contains("and 20 more") && output.contains("30 messages were deleted"), "{output}");
         assert_eq!(listed(service, &[]), ["Hello"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_message_is_free_again_when_the_program_that_was_mailing_it_has_died() {
+    on_each_database(async |service| {
+        write(service, "ada@example.com", "Retried").await;
+        write(service, "bob@example.com", "Discarded").await;
+        for text in ["Retried", "Discarded"] {
+            set(service, text, "leased", ", lease = id, at = 1").await;
+        }
+        let all = json_of(service, &["inbox", "list", "--json"]);
+        let reference = |index: usize| all[index]["reference"].as_str().unwrap().to_owned();
+
+        let (code, output) = run(service, &["inbox", "retry", &reference(0)]);
+        assert!(code == 0 && output.contains("1 message will be mailed"), "{output}");
+        assert_eq!(json_of(service, &["inbox", "show", &reference(0), "--json"])["state"], "waiting");
+        let (code, output) = run(service, &["inbox", "discard", &reference(1), "--yes"]);
+        assert!(code == 0 && output.contains("1 message was deleted"), "{output}");
+        assert_eq!(listed(service, &[]), ["Retried"]);
     })
     .await;
 }

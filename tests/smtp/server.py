@@ -86,8 +86,8 @@ class Behaviour:
                 self.silent_stage = stage
             case ["slow", seconds]:
                 self.delay = float(seconds)
-            case ["poison", word]:
-                self.poison = word.encode()
+            case ["poison", word, *reply]:
+                self.poison = word.encode(), " ".join(reply) or "554 5.7.1 that is not a mail for me"
             case ["inject", *codes]:
                 self.injected = "".join(f"{code} injected\r\n" for code in codes)
             case ["hold"]:
@@ -113,9 +113,11 @@ class Behaviour:
         if "content" in self.replies:
             self.emit(refused=True)
             return self.replies["content"]
-        if self.poison and self.poison in envelope.original_content:
+        if self.poison and self.poison[0] in envelope.original_content:
             self.emit(refused=True)
-            return "554 5.7.1 that is not a mail for me"
+            if self.poison[1] == "drop":
+                server.transport.abort()
+            return self.poison[1]
         self.emit(
             mail={
                 "sender": envelope.mail_from,

@@ -103,7 +103,8 @@ pub async fn create_backup(
     let CopiedImages { images, missing } = copied;
     let mut created = CreatedBackup { tables, images, external, missing, unrecorded: None };
     let finish = || {
-        Manifest::new(now, &created.tables).write(&backup.manifest)?;
+        let missing = created.missing.iter().map(|(image, _)| image.clone()).collect();
+        Manifest::new(now, &created.tables, missing).write(&backup.manifest)?;
         fs::rename(&backup.partial, &backup.database)?;
         File::open(&backup.images)?.sync_all()?;
         File::open(&backup.folder)?.sync_all()
@@ -139,7 +140,8 @@ pub fn rotated_backup_folder(parent: &Path, now: Timestamp) -> PathBuf {
     parent.join(name(now))
 }
 
-/// Deletes all but the newest `keep` backups in the folder, and what interrupted ones left. Leaves alone whatever has another
+/// Deletes all but the newest `keep` backups in the folder, and what interrupted ones left. If all of those lack an image, the
+/// newest one that lacks none is kept, too. Leaves alone whatever has another
 /// name than [`rotated_backup_folder`] gives, or one of the future, which a wrong clock gave it. Stops at the first that cannot
 /// be deleted, and returns it.
 pub fn delete_old_backups(
@@ -170,7 +172,9 @@ fn old_backups(parent: &Path, keep: usize, now: Timestamp) -> io::Result<Vec<Pat
         }
     }
     complete.sort_unstable_by(|(one, _), (other, _)| other.cmp(one));
-    old.extend(complete.into_iter().skip(keep).map(|(_, folder)| folder));
+    let whole = complete.iter().position(|(_, folder)| BackupFolder::new(folder).has_all_images());
+    let is_old = |index: &usize| *index >= keep && Some(*index) != whole;
+    old.extend(complete.into_iter().enumerate().filter(|(index, _)| is_old(index)).map(|(_, (_, folder))| folder));
     old.sort_unstable();
     Ok(old)
 }

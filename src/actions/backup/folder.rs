@@ -40,6 +40,11 @@ impl BackupFolder {
         Timestamp::parse(&Manifest::read(&self.manifest).ok()??.made)
     }
 
+    /// Whether it has every image that was published. Only those images of a backup are known that its manifest names.
+    pub fn has_all_images(&self) -> bool {
+        matches!(Manifest::read(&self.manifest), Ok(Some(manifest)) if manifest.missing_images.is_empty())
+    }
+
     /// Whether the database file has a WAL with content: then it is a live database, or a copy of one, and no backup.
     pub fn is_in_use(&self) -> bool {
         fs::metadata(self.folder.join("porchlight.db-wal")).is_ok_and(|wal| wal.len() > 0)
@@ -53,11 +58,15 @@ pub(super) struct Manifest {
     pub porchlight: String,
     pub made: String,
     pub tables: Vec<TableSummary>,
+    /// Published images that the backup lacks.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing_images: Vec<String>,
 }
 
 impl Manifest {
-    pub fn new(made: Timestamp, tables: &[TableSummary]) -> Self {
-        Self { porchlight: env!("CARGO_PKG_VERSION").to_owned(), made: made.rfc3339(), tables: tables.to_vec() }
+    pub fn new(made: Timestamp, tables: &[TableSummary], missing_images: Vec<String>) -> Self {
+        let porchlight = env!("CARGO_PKG_VERSION").to_owned();
+        Self { porchlight, made: made.rfc3339(), tables: tables.to_vec(), missing_images }
     }
 
     pub fn write(&self, path: &Path) -> io::Result<()> {

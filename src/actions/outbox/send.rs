@@ -10,8 +10,10 @@
 //!   whose Message-ID mail clients recognize it.
 //!
 //! Retries follow [`retry_delay`](crate::domain::outbox::retry_delay) for [`FORWARD_RETRY_PERIOD`]. A permanent rejection does
-//! not end them, because the mail server may be misconfigured; but a digest that was rejected permanently is halved, so that a
-//! message that the server rejects in the end fails alone. A person's mailbox that does not exist is given up at once.
+//! not end them, because the mail server may be misconfigured. But a digest is halved that was rejected permanently, or twice for
+//! now, or that the connection broke on twice: so a message that the server does not accept waits alone in the end. If the
+//! connection broke both times, the others may arrive once more, in other mails. A person's mailbox that does not exist is given
+//! up at once.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -124,13 +126,19 @@ impl OutboxSender {
         let at = self.clock.now();
         let rejected = matches!(failure, SendFailure::MessageRejected { permanent: true, .. });
         let may_have_been_sent = matches!(failure, SendFailure::Uncertain(_));
+        let failed_again = match failure {
+            SendFailure::MessageRejected { .. } => leased.tries > 0,
+            SendFailure::Uncertain(_) => leased.is_repeat,
+            SendFailure::RecipientRejected { .. } | SendFailure::Unavailable(_) => false,
+        };
+        let is_halved = leased.kind == MailKind::Message && (rejected || failed_again && leased.messages > 1);
         let has_no_mailbox = leased.kind == MailKind::Confirmation && failure.is_mailbox_rejection();
         let give_up = if has_no_mailbox { at } else { at.before(FORWARD_RETRY_PERIOD) };
         DeliveryFailure {
             may_have_been_sent,
             // A server that rejects this very mail has not accepted it before.
-            may_have_arrived: may_have_been_sent || leased.is_repeat && !rejected,
-            max_digest: (rejected && leased.kind == MailKind::Message).then(|| (leased.messages / 2).max(1)),
+            may_have_arrived: !is_halved && (may_have_been_sent || leased.is_repeat && !rejected),
+            max_digest: is_halved.then(|| (leased.messages / 2).max(1)),
             ..failed_attempt(at, give_up, leased.tries, failure.detail().to_owned())
         }
     }

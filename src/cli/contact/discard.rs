@@ -8,6 +8,7 @@ use clap::Args;
 use super::message::{find, id, line, unknown};
 use crate::cli::failure::{Failure, OrFail};
 use crate::cli::terminal::{confirm, eprint_line, terminal_width};
+use crate::clock::Clock;
 use crate::domain::text::quantity;
 use crate::store::{DeliveryState, InboxEntry, Store};
 
@@ -36,7 +37,8 @@ fn id_or_dash(text: &str) -> Result<String, String> {
 
 impl DiscardArguments {
     pub(super) async fn run(self, store: &Store) -> Result<(), Failure> {
-        let is_being_mailed = |entry: &InboxEntry| entry.state == DeliveryState::Leased;
+        let now = Clock::System.now();
+        let is_being_mailed = |entry: &InboxEntry| entry.is_being_sent(now);
         let (being_mailed, found): (Vec<_>, Vec<_>) =
             self.find_all(store).await?.into_iter().partition(is_being_mailed);
         if found.is_empty() {
@@ -63,16 +65,19 @@ impl DiscardArguments {
         };
         confirm(&format!("Delete {messages} for good{unmailed}?"), self.yes, "Nothing was deleted.")?;
         let ids: Vec<_> = found.iter().map(|entry| entry.received.id).collect();
-        let discarded = store.discard_messages(&ids).await.or_fail(|failure| {
+        let discarded = store.discard_messages(&ids, now).await.or_fail(|failure| {
             format!(
                 "Perhaps not all messages were deleted: {failure}. `porchlight inbox list` lists those that are left."
             )
         })?;
         let messages = quantity(discarded, "message was deleted.", "messages were deleted.");
-        eprint_line(&match count - discarded {
-            0 => messages,
-            staying => format!("{messages} {staying} stayed, because they are being mailed."),
-        });
+        let staying = count - discarded + being_mailed.len() as u64;
+        if staying > 0 {
+            let (one, many) = ("message is being mailed and stayed", "messages are being mailed and stayed");
+            let staying = quantity(staying, one, many);
+            return Err(Failure::new(format!("{messages} {staying}. Discard them again in a minute.")));
+        }
+        eprint_line(&messages);
         Ok(())
     }
 

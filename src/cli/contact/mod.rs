@@ -162,7 +162,7 @@ async fn retry(store: &Store, settings: &Settings, id: Option<&str>) -> Result<(
     };
     eprint_line(&match (retried, only) {
         (0, None) => "No messages are waiting.".to_owned(),
-        (0, Some(_)) => "That message is being sent right now.".to_owned(),
+        (0, Some(_)) => return Err(Failure::new("That message is being mailed now. Look again in a minute.")),
         (number, _) => format!("{} will be mailed within half a minute.", quantity(number, "message", "messages")),
     });
     if settings.mail.is_none() {

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use crate::cli::failure::{Failure, OrFail};
-use crate::cli::terminal::{ListPrinter, format_row, sanitize, terminal_width};
+use crate::cli::terminal::{ListPrinter, format_row, terminal_width};
 use crate::domain::mail::EmailAddress;
 use crate::domain::people::Person;
-use crate::domain::text::quantity;
+use crate::domain::text::{quantity, sanitize};
 use crate::store::Store;
 
 /// How many people are read or written at a time, which bounds memory and the length of a statement.

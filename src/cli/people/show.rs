@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use crate::cli::contact::{contact_sender, message_json};
 use crate::cli::failure::Failure;
-use crate::cli::terminal::{sanitize, sanitize_line};
+use crate::cli::terminal::sanitize_line;
 use crate::domain::contact::reference;
 use crate::domain::letters::UNSUBSCRIBE_PATH;
 use crate::domain::mail::EmailAddress;
 use crate::domain::network::BaseUrl;
-use crate::domain::text::Source;
+use crate::domain::text::{Source, sanitize};
 use crate::domain::time::Timestamp;
 use crate::store::{BounceRecord, ConsentRecord, EventRecord, PersonRecord, Store};
 

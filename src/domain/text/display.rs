@@ -35,6 +35,14 @@ pub fn excerpt(text: &str, max_chars: usize) -> String {
     text.chars().take(max_chars).map(|c| if is_control_or_bidi(c) { char::REPLACEMENT_CHARACTER } else { c }).collect()
 }
 
+/// Returns `text` with U+FFFD for each control or direction character, except line breaks and tabs.
+pub fn sanitize(text: &str) -> String {
+    let replace = |c: char| {
+        if is_control_or_bidi(c) && !['\n', '\t'].contains(&c) { char::REPLACEMENT_CHARACTER } else { c }
+    };
+    text.chars().map(replace).collect()
+}
+
 /// Returns `text` with its first letter as a capital.
 pub fn capitalised(text: &str) -> String {
     let mut letters = text.chars();

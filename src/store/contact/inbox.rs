@@ -20,10 +20,17 @@ pub struct InboxEntry {
     pub last_error: Option<String>,
 }
 
+impl InboxEntry {
+    /// Whether it is being sent. A lease that has expired was left by a process that died.
+    pub fn is_being_sent(&self, now: Timestamp) -> bool {
+        self.state == DeliveryState::Leased && self.state_at > now
+    }
+}
+
 word_enum! {
     pub enum DeliveryState {
         Waiting = "waiting",
-        /// Being sent.
+        /// Being sent, see [`InboxEntry::is_being_sent`].
         Leased = "leased",
         Sent = "sent",
         Failed = "failed",

@@ -53,11 +53,12 @@ const LEASE: BatchStatement = BatchStatement::new(
 const SELECT_LEASED: &str = "SELECT m.id, m.address, m.email, m.name, m.body, m.at FROM messages m \
      JOIN outbox o ON o.id = m.id WHERE o.lease = $1 ORDER BY m.id";
 
-/// One message, and all others of a mail that may have arrived with it: they stay together under its Message-ID.
-const RETRY_ONE: &str = "UPDATE outbox SET at = $1, state = 'waiting', \
+/// One message, and all others of a mail that may have arrived with it: they stay together under its Message-ID. A lease that has
+/// expired was left by a process that died.
+const RETRY_ONE: &str = "UPDATE outbox SET at = $1, state = 'waiting', lease = NULL, \
          tries = CASE state WHEN 'failed' THEN 0 ELSE tries END, \
          first_tried_at = CASE state WHEN 'failed' THEN NULL ELSE first_tried_at END \
-     WHERE state IN ('waiting', 'failed') \
+     WHERE (state IN ('waiting', 'failed') OR state = 'leased' AND at <= $1) \
          AND (id = $2 OR mail = (SELECT o.mail FROM outbox o WHERE o.id = $2))";
 
 const RETRY_FAILED: &str = "UPDATE outbox SET state = 'waiting', at = $1, tries = 0, first_tried_at = NULL \
@@ -68,8 +69,9 @@ const RETRY_WAITING: &str = "UPDATE outbox SET at = $1 WHERE id IN (SELECT id FR
 
 /// Locks those of the messages that are not being sent, so that none of them is leased before it is deleted.
 const LOCK_UNLEASED: BatchStatement = BatchStatement::new(
-    "id text",
-    "UPDATE outbox SET state = state WHERE state <> 'leased' AND id IN (SELECT id FROM batch) RETURNING id",
+    "id text, now bigint",
+    "UPDATE outbox SET state = state WHERE id IN (SELECT id FROM batch) \
+         AND (state <> 'leased' OR at <= (SELECT MIN(now) FROM batch)) RETURNING id",
 );
 
 from_row_struct! {
@@ -135,11 +137,11 @@ impl Store {
 
     /// Deletes messages, whether they were mailed or not, in bounded steps. Counts stay. Returns the number of deleted
     /// messages: one that is being mailed stays.
-    pub async fn discard_messages(&self, messages: &[Uuid]) -> Result<u64, StoreFailure> {
+    pub async fn discard_messages(&self, messages: &[Uuid], now: Timestamp) -> Result<u64, StoreFailure> {
         let mut discarded = 0;
         for chunk in messages.chunks(usize::try_from(MAX_ROWS_PER_STEP).unwrap_or(1)) {
             let mut tx = self.begin().await?;
-            let ids = chunk.iter().map(|id| [(*id).into()]).collect();
+            let ids = chunk.iter().map(|id| [(*id).into(), now.into()]).collect();
             let unleased = tx.run_batch(LOCK_UNLEASED, ids).await?.column()?;
             discarded += tx.delete_messages(&unleased).await?;
             tx.commit().await?;

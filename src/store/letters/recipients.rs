@@ -36,7 +36,8 @@ const ORDER_PERIOD: i64 = 3_600_000;
 
 /// A new run of the command retries deferred recipients at once.
 const END_DEFERRALS: &str =
-    "UPDATE letter_recipients SET at = $2, tries = 0 WHERE letter = $1 AND state = 'waiting' AND at > $2";
+    "UPDATE letter_recipients SET at = $2, tries = 0 WHERE letter = $1 AND address IN \
+         (SELECT address FROM letter_recipients WHERE letter = $1 AND state = 'waiting' AND at > $2 LIMIT $3)";
 
 const SELECT_LETTERS: &str = "SELECT id, subject, started_at FROM letters ORDER BY started_at DESC, id";
 

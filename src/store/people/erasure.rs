@@ -44,6 +44,12 @@ const DELETE_WITHDRAWALS: &str = "DELETE FROM withdrawals WHERE address = $1";
 
 const DELETE_CONSENTS: &str = "DELETE FROM consents WHERE address = $1";
 
+/// The counts of sources that on their day came from this person alone, who may have typed something personal. What happened stays
+/// counted, as without a source.
+const DELETE_SOURCES: &str = "DELETE FROM sources WHERE (day, source, downloads, joins) IN \
+     (SELECT at / 86400000, source, COUNT(CASE kind WHEN 'download' THEN 1 END), COUNT(CASE kind WHEN 'join' THEN 1 END) \
+      FROM signups WHERE address = $1 AND source IS NOT NULL GROUP BY at / 86400000, source)";
+
 /// At most `$2` of the signups, but not those that the person's row refers to.
 const DELETE_SOME_SIGNUPS: &str = "DELETE FROM signups WHERE address = $1 AND id IN \
      (SELECT s.id FROM signups s JOIN people p ON p.address = s.address WHERE s.address = $1 \
@@ -66,7 +72,7 @@ const RETRY_DELAY: Duration = Duration::from_millis(150);
 
 /// The tables with rows about people. A plain `VACUUM` would leave bytes in tables and indexes.
 const VACUUM_TABLES: &str = "VACUUM (FULL, ANALYZE) people, signups, consents, withdrawals, confirmations, messages, \
-     message_hashes, outbox, unsubscribe_tokens, letter_recipients, letter_months, asked_mailboxes";
+     message_hashes, outbox, unsubscribe_tokens, letter_recipients, letter_months, asked_mailboxes, sources";
 
 /// The other transactions for which `VACUUM FULL` keeps the rows that were deleted after they began: those of this database, those
 /// of connections that are being opened, which belong to no database yet, and those of any database that have written, because
@@ -85,6 +91,7 @@ impl Store {
     pub async fn erase(&self, email: &EmailAddress, at: Timestamp) -> Result<Erased, StoreFailure> {
         self.prune_message_hashes(at).await?;
         self.prune_letter_months(at).await?;
+        self.run(DELETE_SOURCES, values![email.key()]).await?;
         let (mut erased, mut steps) = (Erased::default(), Steps::default());
         while steps.should_repeat(self.erase_signups(email, &mut erased).await)? {}
         while steps.should_repeat(self.erase_messages(email, &mut erased).await)? {}

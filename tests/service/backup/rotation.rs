@@ -50,7 +50,7 @@ async fn the_newest_backups_are_kept_and_whatever_else_is_there_stays() {
 }
 
 #[tokio::test]
-async fn old_backups_stay_if_the_new_one_lacks_an_image() {
+async fn while_an_image_is_missing_backups_rotate_and_the_newest_one_with_all_images_stays() {
     let (service, _server) = lived_in(Database::sqlite()).await;
     let backup = |day: u32| {
         let mut command = command(&service, &["backup", "--keep", "1", "backups"]);
@@ -58,10 +58,19 @@ async fn old_backups_stay_if_the_new_one_lacks_an_image() {
         Program::run(command)
     };
     assert_eq!(backup(0).0, 0);
-    fs::remove_file(service.releases_dir().join("Troupe-1.4.0.dmg")).expect("an image");
-    let (code, output) = backup(1);
-    assert_eq!(code, 1, "{output}");
-    assert_eq!(names(&home(&service).join("backups")).len(), 2);
+    let image = service.releases_dir().join("Troupe-1.4.0.dmg");
+    let aside = image.with_extension("aside");
+    fs::rename(&image, &aside).expect("an image");
+    for day in 1..=3 {
+        let (code, output) = backup(day);
+        assert!(code == 1 && output.contains("some images are missing: Troupe-1.4.0.dmg"), "{output}");
+        assert_eq!(names(&home(&service).join("backups")).len(), 2);
+    }
+    let kept = names(&home(&service).join("backups"));
+    assert_eq!(kept, ["2026-11-15T12-00-00Z", "2026-11-18T12-00-00Z"]);
+    fs::rename(&aside, &image).expect("an image");
+    assert_eq!(backup(4).0, 0);
+    assert_eq!(names(&home(&service).join("backups")), ["2026-11-19T12-00-00Z"]);
 }
 
 #[tokio::test]

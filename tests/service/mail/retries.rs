@@ -87,13 +87,14 @@ async fn what_waits_long_goes_as_soon_as_the_mail_server_is_known_to_be_back() {
 async fn a_refusal_whether_for_now_or_for_good_is_tried_again() {
     on_one_database(async |fixture| {
         let mut number = 0;
-        for stage in ["sender", "recipient", "content"] {
+        for stage in ["sender", "recipient", "data", "content"] {
             for reply in ["451 4.3.0 later", "550 5.7.1 never"] {
                 number += 1;
                 fixture.server.command(&format!("reply {stage} {reply}")).await;
                 fixture.write(&message(number)).await;
                 let trouble = fixture.failed_step().await;
-                assert_eq!(matches!(trouble, SendFailure::MessageRejected { .. }), stage == "content", "{trouble:?}");
+                let is_of_message = matches!(trouble, SendFailure::MessageRejected { .. });
+                assert_eq!(is_of_message, matches!(stage, "data" | "content"), "{trouble:?}");
                 let (number_of_reply, words) = (&reply[..3], &reply[4..]);
                 assert!(trouble.detail().contains(words), "{trouble:?}");
                 let logged = trouble.to_string();
@@ -143,24 +144,46 @@ async fn a_mail_that_may_have_arrived_goes_again_as_the_same_mail() {
 
 #[tokio::test]
 async fn a_message_that_the_mail_server_does_not_like_holds_up_no_other() {
-    on_each_database(async |fixture| {
-        fixture.server.command("poison 13.").await;
-        fixture.write_many(20).await;
-        assert!(matches!(fixture.failed_step().await, SendFailure::MessageRejected { permanent: true, .. }));
-        let mut arrived = Vec::new();
-        for _ in 0..8 {
-            fixture.service.clock.advance(Duration::from_hours(3));
-            while !matches!(fixture.step().await, SendStep::Idle(_)) {}
-            arrived.extend(fixture.server.mails().await.iter().flat_map(messages_in));
-        }
-        arrived.sort_unstable();
-        assert_eq!(arrived, (1..=20).filter(|number| *number != 13).collect::<Vec<_>>());
-        assert_eq!(fixture.states().await.iter().filter(|state| *state == "waiting").count(), 1);
+    for reply in ["554 5.7.1 never", "451 4.7.1 later", "drop"] {
+        on_each_database(async |fixture| {
+            fixture.server.command(&format!("poison 13. {reply}")).await;
+            fixture.write_many(20).await;
+            let failure = fixture.failed_step().await;
+            assert_eq!(failure.permanent_rejection().is_some(), reply.starts_with('5'), "{failure:?}");
+            let mut arrived = Vec::new();
+            for _ in 0..8 {
+                fixture.service.clock.advance(Duration::from_hours(3));
+                while !matches!(fixture.step().await, SendStep::Idle(_)) {}
+                arrived.extend(fixture.server.mails().await.iter().flat_map(messages_in));
+            }
+            arrived.sort_unstable();
+            assert_eq!(arrived, (1..=20).filter(|number| *number != 13).collect::<Vec<_>>(), "{reply}");
+            assert_eq!(fixture.states().await.iter().filter(|state| *state == "waiting").count(), 1);
 
-        fixture.server.command("accept").await;
-        fixture.service.clock.advance(Duration::from_hours(3));
-        fixture.run().await;
-        assert_eq!(messages_in(&fixture.server.next_mail().await), [13]);
+            fixture.server.command("accept").await;
+            fixture.service.clock.advance(Duration::from_hours(3));
+            fixture.run().await;
+            assert_eq!(messages_in(&fixture.server.next_mail().await), [13]);
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn a_reply_with_control_characters_is_kept_without_them_and_never_logged() {
+    on_each_database(async |fixture| {
+        fixture.write(&message(1)).await;
+        fixture.server.command("reply content 451 4.3.0 \0\u{1b}[2J <ada@example.com>").await;
+        let failure = fixture.failed_step().await;
+        let [kept] = fixture.service.database.texts("SELECT last_error FROM outbox").await.try_into().expect("one");
+        assert!(kept.contains("\u{fffd}\u{fffd}[2J <ada@example.com>"), "{kept}");
+        assert_eq!(failure.to_string(), "the mail server rejected a mail: it replied 451");
+
+        fixture.server.command("reply sender no such reply to <ada@example.com>").await;
+        fixture.advance_to_next_try().await;
+        let failure = fixture.failed_step().await;
+        assert!(failure.detail().contains("<ada@example.com>"), "{failure:?}");
+        assert_eq!(failure.to_string(), "the mail server is unavailable: its reply is not one of SMTP");
     })
     .await;
 }

@@ -85,10 +85,12 @@ async fn a_message_that_another_instance_has_leased_is_not_discarded() {
     on_each_database(async |fixture| {
         fixture.write_many(2).await;
         let ids = fixture.service.database.texts("SELECT id FROM messages ORDER BY at").await;
-        let lease = format!("UPDATE outbox SET state = 'leased' WHERE id = '{}'", ids[0]);
+        let now = fixture.service.clock.now();
+        let until = now.after(Duration::from_mins(1)).unix_millis();
+        let lease = format!("UPDATE outbox SET state = 'leased', at = {until} WHERE id = '{}'", ids[0]);
         fixture.service.database.execute(&lease).await;
         let ids: Vec<_> = ids.iter().map(|id| id.parse().expect("an id")).collect();
-        assert_eq!(fixture.forwarder.store.discard_messages(&ids).await.expect("a discard"), 1);
+        assert_eq!(fixture.forwarder.store.discard_messages(&ids, now).await.expect("a discard"), 1);
         assert_eq!(fixture.states().await, ["leased"]);
         assert_eq!(fixture.service.database.texts("SELECT body FROM messages").await, ["Number 1."]);
     })

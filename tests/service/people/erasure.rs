@@ -119,6 +119,21 @@ async fn erasure_leaves_no_trace_and_the_person_can_start_over() {
 }
 
 #[tokio::test]
+async fn a_source_that_nobody_else_used_goes_with_the_person() {
+    on_each_database(async |service| {
+        for (email, source) in [("ada", "from-ada-lovelace"), ("ada", "hn"), ("bob", "hn"), ("ada", "from-ada-lovelace")] {
+            let order = json!({ "email": format!("{email}@example.com"), "updates": false, "source": source });
+            service.post("/api/download", &order).await.expect_ok();
+        }
+        erase(service, "ada@example.com");
+        assert_eq!(service.database.texts("SELECT source FROM sources").await, ["hn"]);
+        let downloads = "SELECT CAST(SUM(times) AS BIGINT) FROM counts WHERE kind = 'download'";
+        assert_eq!(service.database.number(downloads).await, 4, "what happened stays counted");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_suppression_outlives_the_erasure_of_a_person() {
     on_each_database(async |service| {
         download(service, "ada@example.com", true).await;
