@@ -8,16 +8,19 @@ CREATE TABLE schema_versions (
 ) WITHOUT ROWID;
 INSERT INTO schema_versions (version, oldest_compatible) VALUES (1, 1);
 
--- `address` is the form in which addresses are compared, `email` the address as first typed. `first_download` and
--- `first_join` are the ids of these signups, and `opt_in` is that of the current consent.
+-- `address` is the form in which addresses are compared, `email` the address as first typed. `mailbox` is the mailbox that the
+-- address leads to, if that has another address: without the tag, for example. `first_download` and `first_join` are the ids of
+-- these signups, and `opt_in` is that of the current consent.
 CREATE TABLE people (
     address        TEXT    NOT NULL PRIMARY KEY,
     email          TEXT    NOT NULL,
+    mailbox        TEXT,
     first_seen_at  INTEGER NOT NULL,
     first_download TEXT,
     first_join     TEXT,
     opt_in         TEXT
 ) WITHOUT ROWID;
+CREATE INDEX people_by_mailbox ON people (mailbox) WHERE mailbox IS NOT NULL;
 
 -- Downloads, and joins of the waitlist.
 CREATE TABLE signups (
@@ -75,19 +78,26 @@ CREATE UNIQUE INDEX confirmations_by_consent ON confirmations (consent);
 CREATE INDEX confirmations_by_expiry ON confirmations (expires_at);
 CREATE UNIQUE INDEX confirmations_by_token ON confirmations (token);
 
--- When a mailbox was asked last to confirm an opt-in, for as long as it must not be asked again. The hash stays when
--- everything else about the person is erased.
+-- When a mailbox was asked last to confirm an opt-in, for as long as it must not be asked again: once under its plain address,
+-- and once under all variants of it together. Both hashes, of the mailbox and of the address that was asked, stay when everything
+-- else about the person is erased.
 CREATE TABLE asked_mailboxes (
-    hash TEXT    NOT NULL PRIMARY KEY,
-    at   INTEGER NOT NULL
+    mailbox TEXT NOT NULL,
+    slot    TEXT NOT NULL CHECK (slot IN ('plain', 'variant')),
+    address TEXT NOT NULL,
+    at      INTEGER NOT NULL,
+    PRIMARY KEY (mailbox, slot)
 ) WITHOUT ROWID;
 CREATE INDEX asked_mailboxes_by_time ON asked_mailboxes (at);
 
--- Addresses that are never mailed again. The hash stays when everything else about the person is erased.
+-- Mailboxes that are never mailed again, and single addresses that do not exist. `hash` is that of the one or the other, and
+-- `except_hash` is the hash of the only address of the mailbox that is still mailed. The hashes stay when everything else about
+-- the person is erased.
 CREATE TABLE suppressions (
-    hash   TEXT    NOT NULL PRIMARY KEY,
-    at     INTEGER NOT NULL,
-    reason TEXT    NOT NULL CHECK (reason IN ('not-me', 'no-mailbox', 'makers'))
+    hash        TEXT    NOT NULL PRIMARY KEY,
+    at          INTEGER NOT NULL,
+    reason      TEXT    NOT NULL CHECK (reason IN ('not-me', 'no-mailbox', 'makers')),
+    except_hash TEXT
 ) WITHOUT ROWID;
 
 -- The link by which a person unsubscribes, made when first needed and valid forever.
@@ -159,11 +169,18 @@ CREATE TABLE maker_mails (
     bytes INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- Monthly letters. `id` is the hash of the file, so that the same file is resumed.
+-- Monthly letters. `id` is the hash of the file, so that the same file is resumed. `started_at` is NULL until all recipients are
+-- recorded. Then come the numbers of recipients by state; `bounced` is that of those whose copy was returned.
 CREATE TABLE letters (
     id         TEXT    NOT NULL PRIMARY KEY,
     subject    TEXT    NOT NULL,
-    started_at INTEGER NOT NULL
+    started_at INTEGER,
+    waiting    INTEGER NOT NULL DEFAULT 0,
+    uncertain  INTEGER NOT NULL DEFAULT 0,
+    sent       INTEGER NOT NULL DEFAULT 0,
+    refused    INTEGER NOT NULL DEFAULT 0,
+    skipped    INTEGER NOT NULL DEFAULT 0,
+    bounced    INTEGER NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
 
 -- The recipients of a letter, recorded when it is started. What `at` means depends on `state`:
@@ -190,7 +207,7 @@ CREATE INDEX letter_recipients_by_state ON letter_recipients (letter, state, at)
 CREATE INDEX letter_recipients_by_address ON letter_recipients (address);
 CREATE INDEX letter_recipients_by_bounce_tag ON letter_recipients (bounce_tag);
 
--- Who was claimed for a letter in which month: one letter a month. The hash of the address stays when everything else about
+-- Who was claimed for a letter in which month: one letter a month. The hash of the mailbox stays when everything else about
 -- the person is erased.
 CREATE TABLE letter_months (
     hash   TEXT NOT NULL,

@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use super::connection::{BatchStatement, Store, StoreFailure, Transaction, Value};
 use super::letters::{INSERT_CONSENTS, consent_row};
 use super::statistics::{counts_batch, sources_batch};
+use crate::domain::mail::EmailAddress;
 use crate::domain::signups::{KnownBefore, OptInRequest, SignupKind, SignupRecord};
 use crate::domain::statistics::{CountedEvent, Counts, SourceCounts, counted_source};
 use crate::domain::text::Source;
@@ -18,9 +19,9 @@ use crate::domain::time::Day;
 macro_rules! upsert_people {
     ($returning:literal) => {
         BatchStatement::new(
-            "address text, email text, at bigint, download text, joined text, opt_in text",
+            "address text, email text, mailbox text, at bigint, download text, joined text, opt_in text",
             concat!(
-                "INSERT INTO people (address, email, first_seen_at, first_download, first_join, opt_in) \
+                "INSERT INTO people (address, email, mailbox, first_seen_at, first_download, first_join, opt_in) \
                  SELECT * FROM batch WHERE true ON CONFLICT (address) DO UPDATE SET \
                      first_download = COALESCE(people.first_download, excluded.first_download), \
                      first_join = COALESCE(people.first_join, excluded.first_join), \
@@ -135,10 +136,11 @@ impl<'a> PersonBatch<'a> {
         self.signups.first().map(|(_, signup)| *signup)
     }
 
-    fn row(&self, address: &'a str) -> [Value<'a>; 6] {
+    fn row(&self, address: &'a str) -> [Value<'a>; 7] {
         let id = |signup: Option<&SignupRecord>| Value::from(signup.map(|signup| signup.id));
-        let (email, at) = (self.first().map(|signup| signup.email.as_typed()), self.first().map(|signup| signup.at));
-        [address.into(), email.into(), at.into(), id(self.download), id(self.join), id(self.opt_in)]
+        let (email, at) = (self.first().map(|signup| &signup.email), self.first().map(|signup| signup.at));
+        let (typed, mailbox) = (email.map(EmailAddress::as_typed), email.and_then(EmailAddress::other_mailbox));
+        [address.into(), typed.into(), mailbox.into(), at.into(), id(self.download), id(self.join), id(self.opt_in)]
     }
 
     /// What was known before this batch.

@@ -1,7 +1,7 @@
 //! Daily counts of events and of reads, and of sources. A transaction that records an event adds to them last: so they are
 //! exact, and their rows, which all writers share, are locked for the shortest time.
 
-use super::connection::{Batch, BatchStatement, Steps, Store, StoreFailure, Transaction, count, values};
+use super::connection::{Batch, BatchStatement, Store, StoreFailure, Transaction, count, values};
 use crate::domain::limits::{MAX_KEPT_SOURCES_PER_DAY, MAX_LISTED_SOURCES, MAX_ROWS_PER_STEP};
 use crate::domain::statistics::{CountedEvent, Counts, DailyReads, ReadTotals, Reader, SourceCounts, Totals};
 use crate::domain::time::Day;
@@ -131,12 +131,12 @@ impl Store {
 
     /// Deletes the sources of each day that are beyond its largest ones. Each transaction deletes a bounded number.
     pub async fn prune_sources(&self) -> Result<(), StoreFailure> {
-        let mut steps = Steps::default();
+        let mut steps = self.steps();
         for day in self.run(SELECT_LARGE_DAYS, values![MAX_KEPT_SOURCES_PER_DAY]).await?.column::<i64>()? {
             let last = self.run(SELECT_LAST_KEPT, values![day, MAX_KEPT_SOURCES_PER_DAY - 1]).await?;
             let Some((times, source)) = last.first::<(i64, String)>()? else { continue };
             let values = values![day, times, &source, MAX_ROWS_PER_STEP];
-            while steps.should_repeat(self.run(DELETE_SMALLER, values).await.map(|rows| rows.affected))? {}
+            while steps.should_repeat(self.run(DELETE_SMALLER, values).await.map(|rows| rows.affected)).await? {}
         }
         Ok(())
     }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use porchlight::config::RawSettings;
-use porchlight::domain::letters::Letter;
+use porchlight::domain::letters::{Letter, RandomToken};
 use porchlight::store::{Database as StoredIn, Store};
 use serde_json::json;
 
@@ -88,10 +88,22 @@ async fn starting_a_letter_reads_each_recipient_a_few_times() {
     let (service, store) = filled(RawSettings::default(), false).await;
     let before = rows_read(&service.database).await;
     assert_eq!(store.count_recipients().await.expect("a number"), PEOPLE.unsigned_abs());
-    store
-        .start_letter(&Letter::parse("# News\n\nMore.\n").expect("a letter"), service.clock.now())
-        .await
-        .expect("a start");
+    let (letter, now) = (Letter::parse("# News\n\nMore.\n").expect("a letter"), service.clock.now());
+    store.prepare_letter(&letter).await.expect("a letter");
+    let (mut after, mut bytes) = (String::new(), [0_u8; 20]);
+    let mut numbers = 0_u64..;
+    while let Some(page) = store.recipients_page(&after).await.expect("a page") {
+        let token = |email| {
+            bytes[..8].copy_from_slice(&numbers.next().expect("a number").to_be_bytes());
+            (email, RandomToken::from_random(bytes))
+        };
+        let people: Vec<_> = page.people.into_iter().map(token).collect();
+        store.record_recipients(&letter.id, &people, now).await.expect("to be recorded");
+        after = page.last;
+    }
+    store.start_letter(&letter.id, now).await.expect("a start");
+    let counts = store.latest_letter().await.expect("a letter").expect("a started one").counts;
+    assert_eq!(counts.recipients, PEOPLE.unsigned_abs());
     wait_for_changes(&service.database, "letter_recipients", "n_tup_ins", PEOPLE).await;
     // The connections report the rest when they end.
     store.close().await;

@@ -31,6 +31,7 @@ async fn on_each_database(test: impl AsyncFn(&mut LetterFixture)) {
         println!("on {database:?}");
         let mut fixture = LetterFixture::open(database).await;
         test(&mut fixture).await;
+        fixture.counts_agree().await;
         fixture.service.stop().await;
     }
 }
@@ -86,6 +87,19 @@ impl LetterFixture {
         let counts = ["sent", "waiting", "uncertain", "refused", "skipped"].map(|name| status[name].as_u64().unwrap());
         assert_eq!(status["recipients"], counts.iter().sum::<u64>(), "{status:#}");
         status
+    }
+
+    /// Whether the row of each letter counts its recipients as they are.
+    async fn counts_agree(&self) {
+        let count = |state: &str, condition: &str| {
+            let counted = format!("SELECT COUNT(*) FROM letter_recipients r WHERE r.letter = letters.id AND {condition}");
+            format!("{state} <> ({counted})")
+        };
+        let states = ["waiting", "uncertain", "sent", "refused", "skipped"];
+        let mut wrong: Vec<_> = states.iter().map(|state| count(state, &format!("r.state = '{state}'"))).collect();
+        wrong.push(count("bounced", "r.bounce IS NOT NULL AND r.state IN ('sent', 'uncertain')"));
+        let wrong = format!("SELECT COUNT(*) FROM letters WHERE {}", wrong.join(" OR "));
+        assert_eq!(self.service.database.number(&wrong).await, 0, "the counts of a letter are wrong");
     }
 
     /// Recipients of all mails since the last call, sorted.
@@ -168,6 +182,21 @@ async fn nobody_gets_two_letters_in_one_month() {
         assert_eq!(listed.as_array().unwrap().len(), 2);
         let (_, text) = fixture.run(&["list"]);
         assert!(text.contains("  1 of 2 sent, 1 skipped  Another\n"), "{text}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn one_mailbox_gets_one_letter_however_many_variants_of_it_opted_in() {
+    on_each_database(async |fixture| {
+        for number in 0..20 {
+            fixture.download(&format!("ada.lovelace+{number}@gmail.com"), true).await;
+            fixture.download(&format!("bob+{number}@example.com"), true).await;
+        }
+        assert_eq!(fixture.send(&fixture.file("a.md", LETTER)).0, 0);
+        assert_eq!(fixture.recipients().await.len(), 2);
+        let status = fixture.status();
+        assert_eq!((&status["sent"], &status["skipped"]), (&json!(2), &json!(38)));
     })
     .await;
 }

@@ -1,14 +1,8 @@
 //! What the links in mails do: unsubscribing by the link in each copy of the letter, confirming an opt-in, or declining it.
 
-use std::collections::HashMap;
-
 use crate::actions::failure::Failure;
-use crate::actions::random::random_token;
 use crate::actions::service::Service;
 use crate::domain::letters::{ConfirmationToken, LinkState, UnsubscribeKind, UnsubscribeToken};
-use crate::domain::mail::EmailAddress;
-use crate::domain::time::Timestamp;
-use crate::store::Store;
 
 /// Returns whether the token belongs to a person.
 ///
@@ -42,14 +36,4 @@ pub async fn confirm_opt_in(service: &Service, token: &ConfirmationToken) -> Res
 /// Repeating it is harmless. Returns `false` if the token is unknown or has expired.
 pub async fn decline_opt_in(service: &Service, token: &ConfirmationToken) -> Result<bool, Failure> {
     Ok(service.store.decline_opt_in(token, service.clock.now()).await?)
-}
-
-/// Returns the token of each of these people by the normalized address, and creates missing ones.
-pub async fn ensure_unsubscribe_tokens(
-    store: &Store,
-    people: &[EmailAddress],
-    at: Timestamp,
-) -> Result<HashMap<String, UnsubscribeToken>, Failure> {
-    let new = people.iter().map(|email| Ok((email.clone(), random_token()?))).collect::<Result<Vec<_>, Failure>>()?;
-    Ok(store.ensure_unsubscribe_tokens(&new, at).await?)
 }

@@ -7,6 +7,6 @@ mod send;
 
 pub use bounces::{BounceOutcome, UnchangedReason, record_bounce};
 pub use links::{
-    can_unsubscribe, confirm_opt_in, confirmation_link, decline_opt_in, ensure_unsubscribe_tokens, unsubscribe,
+    can_unsubscribe, confirm_opt_in, confirmation_link, decline_opt_in, unsubscribe,
 };
 pub use send::{LetterFailure, LetterSender, LetterStep, compose_copy, new_bounce_tag};

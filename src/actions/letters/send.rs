@@ -4,14 +4,13 @@
 //! recorded. If the process dies or the connection breaks in between, the recipient stays `uncertain` and is never
 //! retried automatically: at most one copy arrives.
 //!
-//! A person gets at most one letter per calendar month, even if several are sent: a claim takes the person's only row in
+//! A person gets at most one letter per calendar month, even if several are sent: a claim takes the only row of their mailbox in
 //! `letter_months` (`TAKE_MONTH` in `store/letters/claims.rs`), in the transaction that reads opt-in and suppression again.
 //!
 //! What the mail server rejects permanently is judged by [`Refusals`]: it may be the fault of the recipient, or ours.
 
 use std::time::Duration;
 
-use super::links::ensure_unsubscribe_tokens;
 use super::rejected_mailboxes::Refusals;
 use crate::actions::failure::Failure;
 use crate::actions::random::{new_id, random_token};
@@ -21,10 +20,11 @@ use crate::domain::letters::{BounceTag, Letter, UNSUBSCRIBE_PATH};
 use crate::domain::limits::MAX_CONSECUTIVE_REFUSALS;
 use crate::domain::mail::EmailAddress;
 use crate::domain::network::BaseUrl;
+use crate::domain::signups::opt_in_origin;
 use crate::domain::time::Timestamp;
 use crate::mail::{Mail, MailAddress, MailParts, Mailer, SendFailure, SmtpConnection, UnsupportedAddress};
 use crate::site::{MailRecipient, MailTemplates, RenderedMail, SiteFailure};
-use crate::store::{ClaimedRecipient, LetterClaim, LetterOutcome, Store};
+use crate::store::{ClaimedRecipient, LetterClaim, LetterOutcome, Recipient, Store};
 
 /// Delays after the first, second and third temporary rejection of a recipient.
 const DEFERRAL_DELAYS: [Duration; 3] = [Duration::from_secs(5), Duration::from_secs(30), Duration::from_mins(2)];
@@ -115,20 +115,38 @@ impl LetterSender {
         }
     }
 
-    /// Ensures that everyone who gets the letter has an unsubscribe token, and records the recipients, unless this letter was
-    /// started before.
+    /// Composes a copy that nobody gets, so that what is wrong with the letter shows before the first recipient is claimed. Then
+    /// records the recipients, each with an unsubscribe token, unless this letter was started before.
     pub async fn start(&self) -> Result<(), LetterFailure> {
-        let now = self.clock.now();
-        self.store.prune_letter_months(now).await.map_err(Failure::from)?;
-        if self.store.letter(&self.letter.id).await.map_err(Failure::from)?.is_none() {
+        self.compose_sample()?;
+        Ok(self.record_recipients().await?)
+    }
+
+    fn compose_sample(&self) -> Result<(), LetterFailure> {
+        let (now, token) = (self.clock.now(), random_token().map_err(Failure::from)?);
+        let recipient = Recipient {
+            email: EmailAddress::from_stored("reader@example.com", "reader@example.com"),
+            opted_in_at: now,
+            origin: opt_in_origin("", None),
+        };
+        let bounce_tag = new_bounce_tag(&self.mailer)?;
+        self.compose(&ClaimedRecipient { recipient, token, bounce_tag, tries: 0 }, now)?;
+        Ok(())
+    }
+
+    async fn record_recipients(&self) -> Result<(), Failure> {
+        let (store, letter, now) = (&self.store, &self.letter.id, self.clock.now());
+        store.prune_letter_months(now).await?;
+        if store.letter(letter).await?.is_none() {
+            store.prepare_letter(&self.letter).await?;
             let mut after = String::new();
-            while let Some(page) = self.store.recipients_page(&after).await.map_err(Failure::from)? {
-                ensure_unsubscribe_tokens(&self.store, &page.people, now).await?;
+            while let Some(page) = store.recipients_page(&after).await? {
+                let people = page.people.into_iter().map(|email| Ok((email, random_token()?)));
+                store.record_recipients(letter, &people.collect::<Result<Vec<_>, Failure>>()?, now).await?;
                 after = page.last;
             }
         }
-        self.store.start_letter(&self.letter, now).await.map_err(Failure::from)?;
-        Ok(())
+        Ok(store.start_letter(letter, now).await?)
     }
 
     /// Claims the next recipient and sends the letter to them.
@@ -147,7 +165,14 @@ impl LetterSender {
             LetterClaim::Skipped => return Ok(LetterStep::Finished),
         };
         let email = &claimed.recipient.email;
-        let Some(mail) = self.compose(&claimed, claimed_at)? else {
+        let composed = match self.compose(&claimed, claimed_at) {
+            Ok(composed) => composed,
+            Err(failure) => {
+                self.take_back(std::slice::from_ref(email), claimed_at).await?;
+                return Err(failure.into());
+            }
+        };
+        let Some(mail) = composed else {
             let outcome = LetterOutcome::Rejected { reason: UnsupportedAddress.to_string(), suppress: false };
             return self.record(email, claimed_at, &outcome, LetterStep::Finished).await;
         };

@@ -57,19 +57,29 @@ fn plain(line: &str) -> String {
     line.trim().trim_matches(['"', '\'', '*', '`']).trim().to_owned()
 }
 
-/// How many recipients a letter has, and how many of them are in which state: the counts from `sent` to `skipped` add
+word_enum! {
+    pub enum RecipientState {
+        /// Not sent yet, or deferred by the mail server.
+        Waiting = "waiting",
+        /// Handed to the mail server, whose reply was not recorded. Never sent again automatically.
+        Uncertain = "uncertain",
+        Sent = "sent",
+        /// Permanently rejected by the mail server.
+        Refused = "refused",
+        /// Opted out or suppressed in the meantime, or already had a letter this month.
+        Skipped = "skipped",
+    }
+}
+
+/// How many recipients a letter has, and how many of them are in which [`RecipientState`]: the counts from `sent` to `skipped` add
 /// up to `recipients`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct LetterCounts {
     pub recipients: u64,
     pub sent: u64,
-    /// Not sent yet, or deferred by the mail server.
     pub waiting: u64,
-    /// Handed to the mail server, whose reply was not recorded. Never sent again automatically.
     pub uncertain: u64,
-    /// Permanently rejected by the mail server.
     pub refused: u64,
-    /// Opted out or suppressed in the meantime, or already had a letter this month.
     pub skipped: u64,
     /// Sent or uncertain, and returned as undeliverable. Not a state.
     pub bounced: u64,

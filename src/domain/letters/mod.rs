@@ -1,10 +1,12 @@
 //! The monthly letter, the links in it, and what comes back as undeliverable.
 
+mod asked_mailbox;
 mod bounce_verdict;
 mod letter;
 
+pub use asked_mailbox::{AskedMailbox, AskedSlot, slot_to_ask};
 pub use bounce_verdict::{Bounce, BounceAddress, BounceTag, RecipientReport, StatusCode, is_mailbox_rejection};
 pub use letter::{
-    CONFIRMATION_PATH, ConfirmationToken, Letter, LetterCounts, LinkState, RandomToken, UNSUBSCRIBE_PATH,
-    UnsubscribeKind, UnsubscribeToken,
+    CONFIRMATION_PATH, ConfirmationToken, Letter, LetterCounts, LinkState, RandomToken, RecipientState,
+    UNSUBSCRIBE_PATH, UnsubscribeKind, UnsubscribeToken,
 };

@@ -109,16 +109,26 @@ impl EmailAddress {
         }
     }
 
-    /// The address without what follows a `+` before the @: most mail servers deliver both to the same mailbox.
-    pub fn mailbox(&self) -> Self {
-        let without_tag = |address: &str| match address.split_once('@') {
-            Some((local, domain)) => match local.split_once('+') {
-                Some((name, _)) if !name.is_empty() => format!("{name}@{domain}"),
-                _ => address.to_owned(),
-            },
-            None => address.to_owned(),
-        };
-        Self { typed: without_tag(&self.typed), key: without_tag(&self.key) }
+    /// The normalized plain address of the mailbox that this address leads to on most mail servers: without what follows a `+`
+    /// before the @, and at Gmail without dots and under one domain.
+    pub fn mailbox(&self) -> String {
+        let Some((local, domain)) = self.key.split_once('@') else { return self.key.clone() };
+        let name = local.split_once('+').map_or(local, |(name, _)| if name.is_empty() { local } else { name });
+        if ["gmail.com", "googlemail.com"].contains(&domain) {
+            format!("{}@gmail.com", name.replace('.', ""))
+        } else {
+            format!("{name}@{domain}")
+        }
+    }
+
+    /// The mailbox, if that is another address.
+    pub fn other_mailbox(&self) -> Option<String> {
+        Some(self.mailbox()).filter(|mailbox| *mailbox != self.key)
+    }
+
+    /// Whether something follows a `+` before the @.
+    pub fn has_tag(&self) -> bool {
+        self.key.split_once('@').is_some_and(|(local, _)| local.find('+').is_some_and(|at| at > 0))
     }
 
     /// The domain, in lower case and ASCII.
@@ -159,9 +169,20 @@ mod tests {
     fn addresses_that_differ_after_a_plus_have_one_mailbox() {
         let mailbox = |typed| EmailAddress::parse(typed).unwrap().mailbox();
         for typed in ["Ada@Example.com", "ada+1@example.com", "ADA+a+b@example.COM"] {
-            assert_eq!(mailbox(typed).key(), "ada@example.com", "{typed}");
+            assert_eq!(mailbox(typed), "ada@example.com", "{typed}");
+            assert_eq!(EmailAddress::parse(typed).unwrap().has_tag(), typed.contains('+'), "{typed}");
         }
-        assert_eq!(mailbox("+ada@example.com").key(), "+ada@example.com", "nothing would be left");
+        assert_eq!(mailbox("+ada@example.com"), "+ada@example.com", "nothing would be left");
+        assert!(!EmailAddress::parse("+ada@example.com").unwrap().has_tag());
+    }
+
+    #[test]
+    fn gmail_ignores_dots_and_has_two_domains() {
+        let mailbox = |typed| EmailAddress::parse(typed).unwrap().mailbox();
+        for typed in ["adalovelace@gmail.com", "Ada.Lovelace@googlemail.com", "a.d.a.lovelace+x.y@gmail.com"] {
+            assert_eq!(mailbox(typed), "adalovelace@gmail.com", "{typed}");
+        }
+        assert_eq!(mailbox("ada.lovelace@example.com"), "ada.lovelace@example.com");
     }
 
     #[test]

@@ -1,12 +1,8 @@
-//! The failure type of the store, and the repetition of steps.
-use crate::domain::limits;
+//! The failure type of the store.
 
 use std::fmt::Display;
 
 use sqlx::migrate::MigrateError;
-
-/// Attempts at a transaction that conflicts with another one, see [`StoreFailure::Conflict`].
-pub(in crate::store) const MAX_ATTEMPTS: usize = 5;
 
 /// The reason of [`StoreFailure::timed_out`].
 const NO_RESPONSE: &str = "it did not respond in time";
@@ -91,8 +87,8 @@ impl From<sqlx::Error> for StoreFailure {
     fn from(error: sqlx::Error) -> Self {
         match (&error, code(&error).as_deref()) {
             (sqlx::Error::Migrate(migration), _) => Self::from_migration(migration),
-            // Serialization failure, or deadlock detected.
-            (sqlx::Error::Database(_), Some("40001" | "40P01")) => Self::Conflict(message(&error)),
+            // Serialization failure, deadlock detected, or a person who was erased meanwhile.
+            (sqlx::Error::Database(_), Some("40001" | "40P01" | "23503")) => Self::Conflict(message(&error)),
             (sqlx::Error::Database(_), Some(code)) if is_transient(code) => Self::Unavailable(message(&error)),
             (sqlx::Error::Database(_), Some(code)) if is_denied(code) => {
                 Self::Unusable(format!("the database denied access: {}; check `database_url`", message(&error)))
@@ -176,28 +172,4 @@ fn sqlite_code(code: &str) -> Option<u32> {
 /// Invalid authorization (class 28), or no such database.
 fn is_denied(code: &str) -> bool {
     code.len() == 5 && (code.starts_with("28") || code == "3D000")
-}
-
-/// Changes many rows in several short transactions, so that no other write waits for long: repeats a step until it changes fewer
-/// rows than it may.
-#[derive(Debug, Default)]
-pub(in crate::store) struct Steps {
-    conflicts: usize,
-}
-
-impl Steps {
-    /// Returns whether the step has to be repeated, given the number of rows that it changed.
-    pub(in crate::store) fn should_repeat(&mut self, changed: Result<u64, StoreFailure>) -> Result<bool, StoreFailure> {
-        match changed {
-            Ok(rows) => {
-                self.conflicts = 0;
-                Ok(rows >= limits::MAX_ROWS_PER_STEP.unsigned_abs())
-            }
-            Err(StoreFailure::Conflict(_)) if self.conflicts + 1 < MAX_ATTEMPTS => {
-                self.conflicts += 1;
-                Ok(true)
-            }
-            Err(failure) => Err(failure),
-        }
-    }
 }

@@ -122,12 +122,12 @@ impl Store {
 
     /// Makes all messages due that are waiting or have failed, in bounded steps. Returns their number.
     pub async fn retry_all_messages(&self, now: Timestamp) -> Result<u64, StoreFailure> {
-        let mut retried = 0;
+        let (mut retried, mut steps) = (0, self.steps());
         for statement in [RETRY_WAITING, RETRY_FAILED] {
             loop {
-                let rows = self.run(statement, values![now, MAX_ROWS_PER_STEP]).await?.affected;
-                retried += rows;
-                if rows == 0 {
+                let rows = self.run(statement, values![now, MAX_ROWS_PER_STEP]).await.map(|rows| rows.affected);
+                retried += rows.as_ref().copied().unwrap_or_default();
+                if !steps.should_repeat(rows).await? {
                     break;
                 }
             }

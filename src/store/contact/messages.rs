@@ -9,7 +9,7 @@ use crate::domain::sha256::Sha256;
 use crate::domain::statistics::{CountedEvent, Counts};
 use crate::domain::text::SenderName;
 use crate::domain::time::{Day, Timestamp};
-use crate::store::connection::{BatchStatement, Steps, Store, StoreFailure, Transaction, Value, values};
+use crate::store::connection::{BatchStatement, Store, StoreFailure, Transaction, Value, values};
 use crate::store::statistics::counts_batch;
 
 const DELETE_EXPIRED_HASHES: BatchStatement = BatchStatement::new(
@@ -100,16 +100,16 @@ impl Store {
     /// Deletes the hashes of messages that are older than [`limits::DUPLICATE_MESSAGE_WINDOW`].
     pub async fn prune_message_hashes(&self, now: Timestamp) -> Result<(), StoreFailure> {
         let values = values![now.before(limits::DUPLICATE_MESSAGE_WINDOW), limits::MAX_ROWS_PER_STEP];
-        let mut steps = Steps::default();
-        while steps.should_repeat(self.run(DELETE_OLD_HASHES, values).await.map(|rows| rows.affected))? {}
+        let mut steps = self.steps();
+        while steps.should_repeat(self.run(DELETE_OLD_HASHES, values).await.map(|rows| rows.affected)).await? {}
         Ok(())
     }
 
     /// Deletes the messages that were forwarded before `oldest`, as if each was discarded. Returns their number. Messages
     /// that wait or failed stay.
     pub async fn delete_forwarded_messages(&self, oldest: Timestamp) -> Result<u64, StoreFailure> {
-        let (mut deleted, mut steps) = (0, Steps::default());
-        while steps.should_repeat(self.delete_some_forwarded(oldest, &mut deleted).await)? {}
+        let (mut deleted, mut steps) = (0, self.steps());
+        while steps.should_repeat(self.delete_some_forwarded(oldest, &mut deleted).await).await? {}
         Ok(deleted)
     }
 

@@ -1,5 +1,6 @@
 //! Letters that were returned as undeliverable.
 
+use super::recipients::CountChange;
 use crate::domain::letters::{Bounce, BounceTag};
 use crate::domain::mail::EmailAddress;
 use crate::domain::people::SuppressionReason;
@@ -21,9 +22,9 @@ const COUNT_TAGS: &str = "SELECT COUNT(*) FROM letter_recipients WHERE bounce_ta
 
 /// Only a letter that was sent, or may have been, can be returned.
 const SELECT_RETURNED: Statement = Statement {
-    sqlite: "SELECT p.address, p.email, r.bounce FROM letter_recipients r JOIN people p ON p.address = r.address \
+    sqlite: "SELECT r.letter, p.address, p.email, r.bounce FROM letter_recipients r JOIN people p ON p.address = r.address \
              WHERE r.bounce_tag = $1 AND r.state IN ('sent', 'uncertain')",
-    postgres: "SELECT p.address, p.email, r.bounce FROM letter_recipients r JOIN people p ON p.address = r.address \
+    postgres: "SELECT r.letter, p.address, p.email, r.bounce FROM letter_recipients r JOIN people p ON p.address = r.address \
                WHERE r.bounce_tag = $1 AND r.state IN ('sent', 'uncertain') FOR UPDATE OF r",
 };
 
@@ -44,7 +45,8 @@ impl Store {
         }
         let mut tx = self.begin().await?;
         let returned = tx.run(SELECT_RETURNED, values![tag.as_str()]).await?;
-        let Some((address, email, stored)) = returned.first::<(String, String, Option<String>)>()? else {
+        type Returned = (String, String, String, Option<String>);
+        let Some((letter, address, email, stored)) = returned.first::<Returned>()? else {
             return Ok(RecordedBounce::UnknownTag);
         };
         if !bounce.adds_to(stored.as_deref()) {
@@ -53,7 +55,10 @@ impl Store {
         tx.run(SET_BOUNCE, values![tag.as_str(), bounce.code().as_str(), at]).await?;
         let email = EmailAddress::from_stored(email, address);
         if bounce.suppresses() {
-            tx.suppress(&email, SuppressionReason::NoMailbox, at).await?;
+            tx.suppress(&email, SuppressionReason::NoMailbox, None, at).await?;
+        }
+        if stored.is_none() {
+            tx.count_recipients(&letter, &CountChange::of_bounced(1)).await?;
         }
         tx.commit().await?;
         Ok(RecordedBounce::Recorded(email))

@@ -1,18 +1,18 @@
 //! Claims on the recipients of a letter, and the outcome for each.
 //!
-//! One transaction claims a recipient: it reads opt-in and suppression again, takes the person's only row in
+//! One transaction claims a recipient: it reads opt-in and suppression again, takes the mailbox's only row in
 //! `letter_months` for this month, and marks the recipient as `uncertain`. The mail is sent after the commit, so
 //! no recipient is claimed twice, even if the process is killed.
 
-use super::unsubscribe::Recipient;
-use crate::domain::letters::{BounceTag, UnsubscribeToken};
+use super::recipients::CountChange;
+use crate::domain::letters::{BounceTag, RecipientState, UnsubscribeToken};
 use crate::domain::limits;
 use crate::domain::mail::EmailAddress;
 use crate::domain::people::SuppressionReason;
 use crate::domain::sha256::Sha256;
 use crate::domain::signups::opt_in_origin;
 use crate::domain::time::Timestamp;
-use crate::store::connection::{Statement, Steps, Store, StoreFailure, Transaction, values};
+use crate::store::connection::{Statement, Store, StoreFailure, Transaction, values};
 
 /// The result of claiming the next recipient.
 #[derive(Debug)]
@@ -25,6 +25,14 @@ pub enum LetterClaim {
     /// another sender.
     NotDueUntil(Timestamp),
     NoneLeft,
+}
+
+/// A person who gets the letter, and their current opt-in.
+#[derive(Clone, Debug)]
+pub struct Recipient {
+    pub email: EmailAddress,
+    pub opted_in_at: Timestamp,
+    pub origin: &'static str,
 }
 
 #[derive(Clone, Debug)]
@@ -69,10 +77,10 @@ const SELECT_OPTED_IN: Statement = Statement {
     sqlite: "SELECT p.email, c.at, c.via, c.from_program, t.token FROM people p JOIN consents c ON c.id = p.opt_in \
              JOIN unsubscribe_tokens t ON t.address = p.address WHERE p.address = $1",
     postgres: "SELECT p.email, c.at, c.via, c.from_program, t.token FROM people p JOIN consents c ON c.id = p.opt_in \
-               JOIN unsubscribe_tokens t ON t.address = p.address WHERE p.address = $1 FOR UPDATE OF p",
+               JOIN unsubscribe_tokens t ON t.address = p.address WHERE p.address = $1 FOR NO KEY UPDATE OF p",
 };
 
-/// One letter per person and calendar month: inserts nothing if the person has had one.
+/// One letter per mailbox and calendar month: inserts nothing if the mailbox has had one.
 const TAKE_MONTH: &str =
     "INSERT INTO letter_months (hash, month, letter) VALUES ($1, $2, $3) ON CONFLICT (hash, month) DO NOTHING";
 
@@ -82,16 +90,11 @@ const SELECT_OTHER_LETTERS: &str = "SELECT at FROM letter_recipients \
 
 const RELEASE_MONTH: &str = "DELETE FROM letter_months WHERE hash = $1 AND month = $2 AND letter = $3";
 
-const SET_STATE: &str =
-    "UPDATE letter_recipients SET state = $3, at = $4, last_error = $5 WHERE letter = $1 AND address = $2";
+/// `$3` is the state before.
+const SET_STATE: &str = "UPDATE letter_recipients SET state = $4, at = $5, last_error = $6, tries = tries + $7 \
+     WHERE letter = $1 AND address = $2 AND state = $3";
 
 const SET_TAG: &str = "UPDATE letter_recipients SET bounce_tag = $3 WHERE letter = $1 AND address = $2";
-
-const DEFER: &str = "UPDATE letter_recipients SET state = 'waiting', at = $3, last_error = $4, tries = tries + 1 \
-                       WHERE letter = $1 AND address = $2";
-
-const WAIT_AGAIN: &str = "UPDATE letter_recipients SET state = 'waiting', at = $3 \
-                            WHERE letter = $1 AND address = $2 AND state IN ('refused', 'uncertain')";
 
 type OptedIn = (String, Timestamp, String, Option<i64>, String);
 
@@ -101,9 +104,9 @@ const DELETE_OLD_MONTHS: &str = "DELETE FROM letter_months WHERE (hash, month) I
 impl Store {
     /// Deletes the hashes of the recipients of earlier months.
     pub async fn prune_letter_months(&self, now: Timestamp) -> Result<(), StoreFailure> {
-        let (month, mut steps) = (now.month(), Steps::default());
+        let (month, mut steps) = (now.month(), self.steps());
         let values = values![&month, limits::MAX_ROWS_PER_STEP];
-        while steps.should_repeat(self.run(DELETE_OLD_MONTHS, values).await.map(|rows| rows.affected))? {}
+        while steps.should_repeat(self.run(DELETE_OLD_MONTHS, values).await.map(|rows| rows.affected)).await? {}
         Ok(())
     }
 
@@ -130,8 +133,6 @@ impl Store {
             Some(None) => Some("the unsubscribe link is damaged"),
             Some(Some(claimed)) => tx.skip_reason(&id, &claimed.recipient.email, now).await?,
         };
-        let state = if skip_reason.is_some() { "skipped" } else { "uncertain" };
-        tx.run(SET_STATE, values![&id, &address, state, now, skip_reason]).await?;
         let claim = match claimed.flatten().filter(|_| skip_reason.is_none()) {
             Some(claimed) => {
                 if let Some(tag) = &claimed.bounce_tag {
@@ -141,6 +142,9 @@ impl Store {
             }
             None => LetterClaim::Skipped,
         };
+        let state = if skip_reason.is_some() { RecipientState::Skipped } else { RecipientState::Uncertain };
+        let change = StateChange { from: RecipientState::Waiting, to: state, at: now, reason: skip_reason, tries: 0 };
+        tx.change_state(&id, &address, &change).await?;
         tx.commit().await?;
         Ok(claim)
     }
@@ -162,19 +166,19 @@ impl Store {
             LetterOutcome::Rejected { .. } | LetterOutcome::Deferred { .. } => &[],
         };
         let mut tx = self.begin().await?;
-        match outcome {
-            LetterOutcome::Sent { .. } => tx.run(SET_STATE, values![&id, address, "sent", at, None::<&str>]).await?,
-            LetterOutcome::Rejected { reason, .. } => {
-                tx.run(SET_STATE, values![&id, address, "refused", at, reason]).await?
-            }
-            LetterOutcome::Deferred { until, reason } => tx.run(DEFER, values![&id, address, *until, reason]).await?,
-        };
         if !matches!(outcome, LetterOutcome::Sent { .. }) {
             tx.release_month(&id, email, claimed_at).await?;
         }
         for email in suppress {
-            tx.suppress(email, SuppressionReason::NoMailbox, at).await?;
+            tx.suppress(email, SuppressionReason::NoMailbox, None, at).await?;
         }
+        let (to, at, reason, tries) = match outcome {
+            LetterOutcome::Sent { .. } => (RecipientState::Sent, at, None, 0),
+            LetterOutcome::Rejected { reason, .. } => (RecipientState::Refused, at, Some(reason.as_str()), 0),
+            LetterOutcome::Deferred { until, reason } => (RecipientState::Waiting, *until, Some(reason.as_str()), 1),
+        };
+        let change = StateChange { from: RecipientState::Uncertain, to, at, reason, tries };
+        tx.change_state(&id, address, &change).await?;
         tx.commit().await
     }
 
@@ -188,14 +192,39 @@ impl Store {
         let id = letter.hex();
         let mut tx = self.begin().await?;
         for email in refused {
-            tx.run(WAIT_AGAIN, values![&id, email.key(), at]).await?;
             tx.release_month(&id, email, at).await?;
+            for from in [RecipientState::Refused, RecipientState::Uncertain] {
+                let change = StateChange { from, to: RecipientState::Waiting, at, reason: None, tries: 0 };
+                tx.change_state(&id, email.key(), &change).await?;
+            }
         }
         tx.commit().await
     }
 }
 
+/// What becomes of a recipient.
+struct StateChange<'a> {
+    from: RecipientState,
+    to: RecipientState,
+    at: Timestamp,
+    reason: Option<&'a str>,
+    tries: i64,
+}
+
 impl Transaction {
+    /// Changes the state of a recipient who is in the state `from`, also in the counts of the letter.
+    async fn change_state(
+        &mut self,
+        letter: &str,
+        address: &str,
+        change: &StateChange<'_>,
+    ) -> Result<(), StoreFailure> {
+        let StateChange { from, to, at, reason, tries } = *change;
+        let values = values![letter, address, from.as_str(), to.as_str(), at, reason, tries];
+        let changed = self.run(SET_STATE, values).await?.affected.cast_signed();
+        self.count_recipients(letter, &CountChange::default().add(from, -changed).add(to, changed)).await
+    }
+
     /// Returns why a person must not get the letter. Otherwise it is their letter of this month.
     async fn skip_reason(
         &mut self,
@@ -203,10 +232,10 @@ impl Transaction {
         email: &EmailAddress,
         now: Timestamp,
     ) -> Result<Option<&'static str>, StoreFailure> {
-        let (hash, month) = (self.address_hash_key().await?.hash(email), now.month());
-        if self.is_suppressed(&hash).await? {
+        if self.is_suppressed(email).await? {
             return Ok(Some("suppressed"));
         }
+        let (hash, month) = (self.address_hash_key().await?.hash(&email.mailbox()), now.month());
         let others = self.run(SELECT_OTHER_LETTERS, values![email.key(), letter]).await?.column::<Timestamp>()?;
         let had_one = others.into_iter().any(|at| at.month() == month)
             || self.run(TAKE_MONTH, values![&hash, &month, letter]).await?.affected == 0;
@@ -215,7 +244,7 @@ impl Transaction {
 
     /// Allows another letter in the month of `at`.
     async fn release_month(&mut self, letter: &str, email: &EmailAddress, at: Timestamp) -> Result<(), StoreFailure> {
-        let hash = self.address_hash_key().await?.hash(email);
+        let hash = self.address_hash_key().await?.hash(&email.mailbox());
         self.run(RELEASE_MONTH, values![hash, at.month(), letter]).await.map(drop)
     }
 }

@@ -1,17 +1,17 @@
 //! The mails that ask for a confirmation.
 //!
-//! One transaction leases the next mail. It checks again that the address may be mailed, and records a hash of the mailbox,
-//! so that nobody is asked twice within [`CONFIRMATION_PERIOD`]. A table lock serializes these transactions, so that all
-//! instances together keep the limit on such mails.
+//! One transaction leases the next mail. It checks again that the address may be mailed, and records hashes of the mailbox and of
+//! the address, so that within [`CONFIRMATION_PERIOD`] nobody is asked more often than [`slot_to_ask`] says. A lock serializes these
+//! transactions, so that all instances together keep the limit on such mails.
 
 use uuid::Uuid;
 
-use crate::domain::letters::ConfirmationToken;
+use crate::domain::letters::{AskedMailbox, AskedSlot, ConfirmationToken, slot_to_ask};
 use crate::domain::limits::{CONFIRMATION_MAIL_PERIOD, CONFIRMATION_PERIOD, MAX_CONFIRMATION_MAILS};
 use crate::domain::mail::EmailAddress;
 use crate::domain::signups::opt_in_origin;
 use crate::domain::time::Timestamp;
-use crate::store::connection::{Statement, Store, StoreFailure, Value, from_row_struct, parse_id, values};
+use crate::store::connection::{Statement, Store, StoreFailure, Transaction, Value, from_row_struct, parse_id, values};
 use crate::store::outbox::MailKind;
 
 /// The result of leasing the next mail.
@@ -40,8 +40,10 @@ pub struct LeasedConfirmation {
 }
 
 /// Serializes leases: in PostgreSQL two transactions could otherwise both find the last place free.
-const LOCK: Statement =
-    Statement { sqlite: "SELECT 1", postgres: "LOCK TABLE asked_mailboxes IN SHARE ROW EXCLUSIVE MODE" };
+const LOCK: Statement = Statement {
+    sqlite: "SELECT 1",
+    postgres: "SELECT 1 FROM pg_advisory_xact_lock(hashtext('porchlight confirmation mails'))",
+};
 
 /// The mailboxes that were asked after `$1`, except at a time that is far ahead, which was written with a wrong clock.
 const SELECT_RECENT: &str = "SELECT COUNT(*), MIN(at) FROM asked_mailboxes WHERE at > $1 AND at <= $2";
@@ -60,11 +62,12 @@ macro_rules! select_due {
 }
 
 /// Locks the person until the commit, so that they cannot be suppressed in between.
-const SELECT_DUE: Statement = Statement { sqlite: select_due!(""), postgres: select_due!(" FOR UPDATE OF p") };
+const SELECT_DUE: Statement = Statement { sqlite: select_due!(""), postgres: select_due!(" FOR NO KEY UPDATE OF p") };
 
-/// Records that the mailbox is asked, unless it was asked after `$3`.
-const ASK: &str = "INSERT INTO asked_mailboxes (hash, at) VALUES ($1, $2) \
-     ON CONFLICT (hash) DO UPDATE SET at = excluded.at WHERE asked_mailboxes.at <= $3";
+const SELECT_ASKED: &str = "SELECT slot, address FROM asked_mailboxes WHERE mailbox = $1 AND at > $2";
+
+const ASK: &str = "INSERT INTO asked_mailboxes (mailbox, slot, address, at) VALUES ($1, $2, $3, $4) \
+     ON CONFLICT (mailbox, slot) DO UPDATE SET address = excluded.address, at = excluded.at";
 
 const SKIP: &str = "UPDATE confirmations SET state = 'skipped', at = $2 WHERE address = $1 AND state = 'pending'";
 
@@ -128,11 +131,7 @@ impl Store {
         }
         let is_repeat = due.first_tried_at.is_some();
         let email = EmailAddress::from_stored(due.email, due.address.as_str());
-        let key = tx.address_hash_key().await?;
-        let asked_before = if is_repeat { i64::MAX } else { now.before(CONFIRMATION_PERIOD).unix_millis() };
-        let may_ask = !tx.is_suppressed(&key.hash(&email)).await?
-            && tx.run(ASK, values![key.hash(&email.mailbox()), now, asked_before]).await?.affected > 0;
-        if !may_ask {
+        if !tx.ask(&email, is_repeat, now).await? {
             tx.run(SKIP, values![&due.address, now]).await?;
             tx.run(DELETE_MAIL, values![&due.id]).await?;
             tx.commit().await?;
@@ -156,6 +155,23 @@ impl Store {
             tries: u32::try_from(due.tries).unwrap_or(u32::MAX),
             is_repeat,
         })))
+    }
+}
+
+impl Transaction {
+    /// Records that a person is asked, unless they must not be. Returns whether they may be asked.
+    async fn ask(&mut self, email: &EmailAddress, is_repeat: bool, now: Timestamp) -> Result<bool, StoreFailure> {
+        if self.is_suppressed(email).await? {
+            return Ok(false);
+        }
+        let key = self.address_hash_key().await?;
+        let (address, mailbox) = (key.hash(email.key()), key.hash(&email.mailbox()));
+        let asked = self.run(SELECT_ASKED, values![&mailbox, now.before(CONFIRMATION_PERIOD)]).await?;
+        let read = |(slot, address): (String, _)| Some(AskedMailbox { slot: AskedSlot::parse(&slot)?, address });
+        let asked: Vec<_> = asked.all()?.into_iter().filter_map(read).collect();
+        let Some(slot) = slot_to_ask(email, &address, &asked, is_repeat) else { return Ok(false) };
+        self.run(ASK, values![mailbox, slot.as_str(), address, now]).await?;
+        Ok(true)
     }
 }
 

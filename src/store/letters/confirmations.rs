@@ -12,7 +12,7 @@ use crate::domain::statistics::{CountedEvent, Counts};
 use crate::domain::text::Source;
 use crate::domain::time::{Day, Timestamp};
 use crate::store::connection::{
-    BatchStatement, Statement, Steps, Store, StoreFailure, Transaction, Value, count, values,
+    BatchStatement, Statement, Store, StoreFailure, Transaction, Value, count, values,
 };
 
 /// How many opt-ins are of a kind that makers should know about.
@@ -69,12 +69,14 @@ pub(in crate::store) const INSERT_CONSENTS: BatchStatement = BatchStatement::new
 
 const SELECT_STATE: &str = "SELECT state FROM confirmations WHERE token = $1 AND expires_at > $2";
 
+const SELECT_OWNER: &str = "SELECT p.address, p.email FROM confirmations f JOIN people p ON p.address = f.address \
+     WHERE f.token = $1 AND f.expires_at > $2";
+
 /// Locks the person until the commit. People are locked before confirmations, as signups do.
 const LOCK_OWNER: Statement = Statement {
-    sqlite: "SELECT p.address, p.email FROM confirmations f JOIN people p ON p.address = f.address \
-             WHERE f.token = $1 AND f.expires_at > $2",
+    sqlite: SELECT_OWNER,
     postgres: "SELECT p.address, p.email FROM confirmations f JOIN people p ON p.address = f.address \
-               WHERE f.token = $1 AND f.expires_at > $2 FOR UPDATE OF p",
+               WHERE f.token = $1 AND f.expires_at > $2 FOR NO KEY UPDATE OF p",
 };
 
 /// Marks the opt-in as confirmed, if it waits. Returns its row of `consents`.
@@ -98,11 +100,11 @@ const DECLINE: &str = "UPDATE confirmations SET state = 'declined', at = $2 WHER
 const SELECT_EXPIRED: Statement = Statement {
     sqlite: "SELECT address, expires_at FROM confirmations WHERE expires_at BETWEEN $1 AND $2 ORDER BY expires_at LIMIT $3",
     postgres: "SELECT p.address, f.expires_at FROM confirmations f JOIN people p ON p.address = f.address \
-               WHERE f.expires_at BETWEEN $1 AND $2 ORDER BY f.expires_at LIMIT $3 FOR UPDATE OF p SKIP LOCKED",
+               WHERE f.expires_at BETWEEN $1 AND $2 ORDER BY f.expires_at LIMIT $3 FOR NO KEY UPDATE OF p SKIP LOCKED",
 };
 
-const DELETE_OLD_HASHES: &str = "DELETE FROM asked_mailboxes WHERE hash IN \
-     (SELECT hash FROM asked_mailboxes WHERE at <= $1 LIMIT $2)";
+const DELETE_OLD_HASHES: &str = "DELETE FROM asked_mailboxes WHERE (mailbox, slot) IN \
+     (SELECT mailbox, slot FROM asked_mailboxes WHERE at <= $1 LIMIT $2)";
 
 const COUNT_PENDING: &str = "SELECT COUNT(*) FROM confirmations WHERE state IN ('pending', 'skipped')";
 
@@ -194,8 +196,8 @@ impl Store {
         Ok(Some(LinkState::Confirmed))
     }
 
-    /// Records that the token's owner did not ask for the letter: deletes the opt-in that waits, withdraws one that is
-    /// confirmed, and suppresses the address. Returns `false` if the token is unknown or has expired.
+    /// Records that the token's owner did not ask for the letter: ends the opt-ins of the mailbox, whether they wait or count, and
+    /// suppresses it, as in [`Transaction::end_opt_ins`]. Returns `false` if the token is unknown or has expired.
     pub async fn decline_opt_in(&self, token: &ConfirmationToken, now: Timestamp) -> Result<bool, StoreFailure> {
         match self.confirmation_link(token, now).await? {
             None => return Ok(false),
@@ -203,13 +205,16 @@ impl Store {
             Some(LinkState::Pending | LinkState::Confirmed) => {}
         }
         let mut tx = self.begin().await?;
-        let owner = tx.run(LOCK_OWNER, values![token.as_str(), now]).await?;
+        let owner = tx.run(SELECT_OWNER, values![token.as_str(), now]).await?;
         let Some((address, email)) = owner.first::<(String, String)>()? else { return Ok(false) };
+        let owner = EmailAddress::from_stored(email, address.as_str());
+        let mut ended = tx.end_opt_ins(&owner, UnsubscribeKind::NotMe, now).await?;
+        ended.retain(|other| *other != address);
+        tx.delete_confirmations(&ended).await?;
         for statement in [DELETE_MAILS, DELETE_CONSENTS] {
             tx.run_batch(statement, vec![[(&address).into()]]).await?;
         }
         tx.run(DECLINE, values![&address, now]).await?;
-        tx.withdraw_opt_in(&EmailAddress::from_stored(email, address), UnsubscribeKind::NotMe, now).await?;
         tx.commit().await?;
         Ok(true)
     }
@@ -217,10 +222,10 @@ impl Store {
     /// Deletes opt-ins that were not confirmed in time, and the hashes of addresses that may be asked again. Each
     /// transaction deletes a bounded number of rows.
     pub async fn prune_confirmations(&self, now: Timestamp) -> Result<(), StoreFailure> {
-        let (mut steps, mut from) = (Steps::default(), i64::MIN);
-        while steps.should_repeat(self.delete_expired(&mut from, now).await)? {}
+        let (mut steps, mut from) = (self.steps(), i64::MIN);
+        while steps.should_repeat(self.delete_expired(&mut from, now).await).await? {}
         let oldest = values![now.before(CONFIRMATION_PERIOD), MAX_ROWS_PER_STEP];
-        while steps.should_repeat(self.run(DELETE_OLD_HASHES, oldest).await.map(|rows| rows.affected))? {}
+        while steps.should_repeat(self.run(DELETE_OLD_HASHES, oldest).await.map(|rows| rows.affected)).await? {}
         Ok(())
     }
 

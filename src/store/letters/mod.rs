@@ -5,12 +5,13 @@ mod claims;
 mod confirmation_mails;
 mod confirmations;
 mod recipients;
+mod suppressions;
 mod unsubscribe;
 
 pub use bounces::RecordedBounce;
-pub use claims::{ClaimedRecipient, LetterClaim, LetterOutcome};
+pub use claims::{ClaimedRecipient, LetterClaim, LetterOutcome, Recipient};
 pub use confirmation_mails::{ConfirmationLease, LeasedConfirmation};
 pub use confirmations::OptInCounts;
 pub(in crate::store) use confirmations::{INSERT_CONSENTS, consent_row};
+pub(in crate::store) use recipients::CountChange;
 pub use recipients::{RecipientsPage, StartedLetter};
-pub use unsubscribe::Recipient;

@@ -1,16 +1,18 @@
 //! Monthly letters: the recipients of each, and how many are in which state.
 //!
 //! Recipients are the people with a current opt-in who are not suppressed. They are read in pages, so that the memory that this
-//! takes does not depend on their number.
+//! takes does not depend on their number, and recorded in short transactions. The row of a letter counts them by state, in the
+//! transactions that change a state, so that nobody has to count them anew.
 
 use serde::Serialize;
 
-use crate::domain::letters::{Letter, LetterCounts};
+use crate::domain::letters::{Letter, LetterCounts, RecipientState, UnsubscribeToken};
+use crate::domain::limits::MAX_ROWS_PER_STEP;
 use crate::domain::mail::EmailAddress;
 use crate::domain::people::AddressHashKey;
 use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
-use crate::store::connection::{BatchStatement, Rows, Store, StoreFailure, Transaction, Value, count, values};
+use crate::store::connection::{BatchStatement, Store, StoreFailure, Transaction, count, from_row_struct, values};
 
 /// A letter that has been started.
 #[derive(Clone, Debug, Serialize)]
@@ -23,113 +25,175 @@ pub struct StartedLetter {
     pub counts: LetterCounts,
 }
 
-const INSERT_LETTER: &str = "INSERT INTO letters (id, subject, started_at) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
+const INSERT_LETTER: &str = "INSERT INTO letters (id, subject) VALUES ($1, $2) ON CONFLICT DO NOTHING";
 
+const START: &str = "UPDATE letters SET started_at = $2 WHERE id = $1 AND started_at IS NULL";
+
+/// Nobody is added once the letter has started.
 const INSERT_RECIPIENTS: BatchStatement = BatchStatement::new(
     "letter text, address text, at bigint",
-    "INSERT INTO letter_recipients (letter, address, state, at, tries) SELECT letter, address, 'waiting', at, 0 FROM batch \
-     WHERE address IN (SELECT address FROM people) ORDER BY address ON CONFLICT DO NOTHING",
+    "INSERT INTO letter_recipients (letter, address, state, at, tries) \
+     SELECT batch.letter, batch.address, 'waiting', batch.at, 0 FROM batch \
+         JOIN letters l ON l.id = batch.letter AND l.started_at IS NULL \
+     WHERE batch.address IN (SELECT address FROM people) ORDER BY batch.address ON CONFLICT DO NOTHING",
 );
 
 /// How far apart recipients may be in the order of a letter, in milliseconds.
 const ORDER_PERIOD: i64 = 3_600_000;
 
 /// A new run of the command retries deferred recipients at once.
-const END_DEFERRALS: &str =
-    "UPDATE letter_recipients SET at = $2, tries = 0 WHERE letter = $1 AND address IN \
-         (SELECT address FROM letter_recipients WHERE letter = $1 AND state = 'waiting' AND at > $2 LIMIT $3)";
+const END_DEFERRALS: &str = "UPDATE letter_recipients SET at = $2, tries = 0 WHERE letter = $1 AND address IN \
+     (SELECT address FROM letter_recipients WHERE letter = $1 AND state = 'waiting' AND at > $2 LIMIT $3)";
 
-const SELECT_LETTERS: &str = "SELECT id, subject, started_at FROM letters ORDER BY started_at DESC, id";
+const ADD_TO_COUNTS: &str = "UPDATE letters SET waiting = waiting + $2, uncertain = uncertain + $3, sent = sent + $4, \
+         refused = refused + $5, skipped = skipped + $6, bounced = bounced + $7 WHERE id = $1";
 
-const SELECT_LETTER: &str = "SELECT id, subject, started_at FROM letters WHERE id = $1";
+macro_rules! select_letters {
+    ($rest:literal) => {
+        concat!(
+            "SELECT id, subject, started_at, waiting, uncertain, sent, refused, skipped, bounced FROM letters \
+             WHERE started_at IS NOT NULL ",
+            $rest
+        )
+    };
+}
 
-const SELECT_LATEST_LETTER: &str = "SELECT id, subject, started_at FROM letters ORDER BY started_at DESC, id LIMIT 1";
+const SELECT_LETTERS: &str = select_letters!("ORDER BY started_at DESC, id");
 
-const COUNT_RECIPIENTS: &str =
-    "SELECT state, COUNT(*), COUNT(bounce) FROM letter_recipients WHERE letter = $1 GROUP BY state";
+const SELECT_LETTER: &str = select_letters!("AND id = $1");
 
-const COUNT_STATES: &str = "SELECT letter, state, COUNT(*), COUNT(bounce) FROM letter_recipients GROUP BY letter, state ORDER BY letter, state";
+const SELECT_LATEST_LETTER: &str = select_letters!("ORDER BY started_at DESC, id LIMIT 1");
 
-/// Id, subject, when it was started.
-type LetterRow = (String, String, Timestamp);
+from_row_struct! {
+    struct LetterRow {
+        id: String,
+        subject: String,
+        started_at: Timestamp,
+        waiting: i64,
+        uncertain: i64,
+        sent: i64,
+        refused: i64,
+        skipped: i64,
+        bounced: i64,
+    }
+}
+
+impl From<LetterRow> for StartedLetter {
+    fn from(row: LetterRow) -> Self {
+        let LetterRow { id, subject, started_at, waiting, uncertain, sent, refused, skipped, bounced } = row;
+        let [sent, waiting, uncertain, refused, skipped, bounced] =
+            [sent, waiting, uncertain, refused, skipped, bounced].map(count);
+        let recipients = sent + waiting + uncertain + refused + skipped;
+        let counts = LetterCounts { recipients, sent, waiting, uncertain, refused, skipped, bounced };
+        Self { id, subject, started_at, counts }
+    }
+}
+
+/// By how much the numbers of the recipients of a letter change.
+#[derive(Debug, Default)]
+pub(in crate::store) struct CountChange {
+    by_state: [i64; RecipientState::ALL.len()],
+    bounced: i64,
+}
+
+impl CountChange {
+    pub(in crate::store) fn of_bounced(bounced: i64) -> Self {
+        Self { bounced, ..Self::default() }
+    }
+
+    pub(in crate::store) fn add(mut self, state: RecipientState, recipients: i64) -> Self {
+        for (known, number) in RecipientState::ALL.iter().zip(&mut self.by_state) {
+            *number += if *known == state { recipients } else { 0 };
+        }
+        self
+    }
+}
+
+impl Transaction {
+    /// Counts a change in the row of the letter. That row is shared by all senders, so this comes last in a transaction.
+    pub(in crate::store) async fn count_recipients(
+        &mut self,
+        letter: &str,
+        change: &CountChange,
+    ) -> Result<(), StoreFailure> {
+        let CountChange { by_state: [waiting, uncertain, sent, refused, skipped], bounced } = *change;
+        let values = values![letter, waiting, uncertain, sent, refused, skipped, bounced];
+        self.run(ADD_TO_COUNTS, values).await.map(drop)
+    }
+}
 
 impl Store {
-    /// Records everyone who gets the letter now and has an unsubscribe token, in one transaction. If the letter was started
-    /// before, its recipients stay and deferred ones become due.
+    /// Records that a letter is about to start, unless it was before.
+    pub async fn prepare_letter(&self, letter: &Letter) -> Result<(), StoreFailure> {
+        self.run(INSERT_LETTER, values![letter.id.hex(), &letter.subject]).await.map(drop)
+    }
+
+    /// Records people as recipients, and unsubscribe tokens for those who have none, in bounded steps. Nobody is recorded twice.
     ///
     /// Each recipient is due since another moment of the hour before, which depends on the letter and a secret key. So nobody
     /// who signs up with many addresses chooses which of them come first, or one after another.
-    pub async fn start_letter(&self, letter: &Letter, at: Timestamp) -> Result<(), StoreFailure> {
-        let id = letter.id.hex();
-        let mut tx = self.begin().await?;
-        let key = tx.address_hash_key().await?;
-        if tx.run(INSERT_LETTER, values![&id, &letter.subject, at]).await?.affected > 0 {
-            let mut after = String::new();
-            while let Some(page) = tx.recipients_page(&after, &key).await? {
-                let rows = page.people.iter().map(|email| {
-                    let due = at.unix_millis() - key.position(&letter.id, email) % ORDER_PERIOD;
-                    [(&id).into(), email.key().into(), due.into()]
-                });
-                tx.run_batch(INSERT_RECIPIENTS, rows.collect()).await?;
-                after = page.last;
+    pub async fn record_recipients(
+        &self,
+        letter: &Sha256,
+        people: &[(EmailAddress, UnsubscribeToken)],
+        at: Timestamp,
+    ) -> Result<(), StoreFailure> {
+        let (key, mut steps) = (self.address_hash_key().await?, self.steps());
+        for step in people.chunks(usize::try_from(MAX_ROWS_PER_STEP).unwrap_or(1)) {
+            loop {
+                let recorded = self.record_some_recipients(letter, step, &key, at).await;
+                let is_repeated = steps.has_conflict(&recorded);
+                steps.rest().await;
+                if !is_repeated {
+                    break recorded?;
+                }
             }
-        } else {
-            tx.run(END_DEFERRALS, values![&id, at]).await?;
         }
+        Ok(())
+    }
+
+    async fn record_some_recipients(
+        &self,
+        letter: &Sha256,
+        people: &[(EmailAddress, UnsubscribeToken)],
+        key: &AddressHashKey,
+        at: Timestamp,
+    ) -> Result<(), StoreFailure> {
+        let id = letter.hex();
+        let rows = people.iter().map(|(email, _)| {
+            let due = at.unix_millis() - key.position(letter, email) % ORDER_PERIOD;
+            [(&id).into(), email.key().into(), due.into()]
+        });
+        let mut tx = self.begin().await?;
+        tx.insert_unsubscribe_tokens(people, at).await?;
+        let recorded = tx.run_batch(INSERT_RECIPIENTS, rows.collect()).await?.affected;
+        let change = CountChange::default().add(RecipientState::Waiting, recorded.cast_signed());
+        tx.count_recipients(&id, &change).await?;
         tx.commit().await
     }
 
-    /// Returns a letter, if it has been started. Counts its own recipients alone.
+    /// Starts a letter whose recipients are recorded. If it was started before, deferred ones become due.
+    pub async fn start_letter(&self, letter: &Sha256, at: Timestamp) -> Result<(), StoreFailure> {
+        let (id, mut steps) = (letter.hex(), self.steps());
+        self.run(START, values![&id, at]).await?;
+        let values = values![&id, at, MAX_ROWS_PER_STEP];
+        while steps.should_repeat(self.run(END_DEFERRALS, values).await.map(|rows| rows.affected)).await? {}
+        Ok(())
+    }
+
+    /// Returns a letter, if it has been started.
     pub async fn letter(&self, id: &Sha256) -> Result<Option<StartedLetter>, StoreFailure> {
-        let letter = self.run(SELECT_LETTER, values![id.hex()]).await?.first()?;
-        self.with_counts(letter).await
+        Ok(self.run(SELECT_LETTER, values![id.hex()]).await?.first::<LetterRow>()?.map(Into::into))
     }
 
     /// Returns the letter that was started last.
     pub async fn latest_letter(&self) -> Result<Option<StartedLetter>, StoreFailure> {
-        let letter = self.run(SELECT_LATEST_LETTER, &[]).await?.first()?;
-        self.with_counts(letter).await
-    }
-
-    async fn with_counts(&self, letter: Option<LetterRow>) -> Result<Option<StartedLetter>, StoreFailure> {
-        let Some((id, subject, started_at)) = letter else { return Ok(None) };
-        let mut counts = LetterCounts::default();
-        for (state, count, bounced) in self.run(COUNT_RECIPIENTS, values![&id]).await?.all::<(String, i64, i64)>()? {
-            counts.add(&state, count, bounced);
-        }
-        Ok(Some(StartedLetter { id, subject, started_at, counts }))
+        Ok(self.run(SELECT_LATEST_LETTER, &[]).await?.first::<LetterRow>()?.map(Into::into))
     }
 
     /// Returns every letter that has been started, newest first.
     pub async fn letters(&self) -> Result<Vec<StartedLetter>, StoreFailure> {
-        let letters: Vec<LetterRow> = self.run(SELECT_LETTERS, &[]).await?.all()?;
-        let rows: Vec<(String, String, i64, i64)> = self.run(COUNT_STATES, &[]).await?.all()?;
-        let started = letters.into_iter().map(|(id, subject, started_at)| {
-            let mut counts = LetterCounts::default();
-            for (_, state, count, bounced) in rows.iter().filter(|(letter, ..)| *letter == id) {
-                counts.add(state, *count, *bounced);
-            }
-            StartedLetter { id, subject, started_at, counts }
-        });
-        Ok(started.collect())
-    }
-}
-
-impl LetterCounts {
-    fn add(&mut self, state: &str, recipients: i64, bounced: i64) {
-        let [recipients, bounced] = [recipients, bounced].map(count);
-        let count_of_state = match state {
-            "sent" => &mut self.sent,
-            "waiting" => &mut self.waiting,
-            "uncertain" => &mut self.uncertain,
-            "refused" => &mut self.refused,
-            _ => &mut self.skipped,
-        };
-        *count_of_state += recipients;
-        self.recipients += recipients;
-        if matches!(state, "sent" | "uncertain") {
-            self.bounced += bounced;
-        }
+        Ok(self.run(SELECT_LETTERS, &[]).await?.all::<LetterRow>()?.into_iter().map(Into::into).collect())
     }
 }
 
@@ -146,75 +210,20 @@ pub struct RecipientsPage {
 
 /// The people after `$1` with a current opt-in, suppressed or not. The opt-in of a person has their address, so the join needs
 /// no second condition. With one, PostgreSQL expects next to no rows, and reads all consents for each page.
-macro_rules! select_opted_in {
-    ($join:literal) => {
-        concat!(
-            "SELECT p.address, p.email FROM people p JOIN consents c ON c.id = p.opt_in ",
-            $join,
-            " WHERE p.address > $1 ORDER BY p.address LIMIT $2"
-        )
-    };
-}
-
-const SELECT_OPTED_IN: &str = select_opted_in!("");
-
-/// Only those who have an unsubscribe token.
-const SELECT_WITH_TOKEN: &str =
-    select_opted_in!("JOIN unsubscribe_tokens t ON t.address = p.address AND t.address > $1");
-
-/// Those of the hashes that are suppressed.
-const SELECT_SUPPRESSED: BatchStatement =
-    BatchStatement::new("hash text", "SELECT hash FROM suppressions WHERE hash IN (SELECT hash FROM batch)");
-
-/// A page before suppressed people are left out.
-struct OptedIn {
-    people: Vec<EmailAddress>,
-    hashes: Vec<String>,
-}
-
-impl OptedIn {
-    fn read(rows: Rows, key: &AddressHashKey) -> Result<Self, StoreFailure> {
-        let rows: Vec<(String, String)> = rows.all()?;
-        let people: Vec<_> =
-            rows.into_iter().map(|(address, email)| EmailAddress::from_stored(email, address)).collect();
-        let hashes = people.iter().map(|email| key.hash(email)).collect();
-        Ok(Self { people, hashes })
-    }
-
-    fn hash_rows(&self) -> Vec<[Value<'_>; 1]> {
-        self.hashes.iter().map(|hash| [hash.into()]).collect()
-    }
-
-    /// Returns `None` if nobody is left.
-    fn without(self, suppressed: &[String]) -> Option<RecipientsPage> {
-        let last = self.people.last()?.key().to_owned();
-        let people = self.people.into_iter().zip(self.hashes);
-        let people = people.filter(|(_, hash)| !suppressed.contains(hash)).map(|(email, _)| email).collect();
-        Some(RecipientsPage { people, last })
-    }
-}
-
-impl Transaction {
-    /// As [`Store::recipients_page`], of those who have an unsubscribe token.
-    pub(in crate::store) async fn recipients_page(
-        &mut self,
-        after: &str,
-        key: &AddressHashKey,
-    ) -> Result<Option<RecipientsPage>, StoreFailure> {
-        let page = OptedIn::read(self.run(SELECT_WITH_TOKEN, values![after, PAGE_SIZE]).await?, key)?;
-        let suppressed = self.run_batch(SELECT_SUPPRESSED, page.hash_rows()).await?.column::<String>()?;
-        Ok(page.without(&suppressed))
-    }
-}
+const SELECT_OPTED_IN: &str = "SELECT p.address, p.email FROM people p JOIN consents c ON c.id = p.opt_in \
+     WHERE p.address > $1 ORDER BY p.address LIMIT $2";
 
 impl Store {
     /// Returns the recipients that follow a normalized address, the first ones after `""`. A page may have none. Returns `None`
     /// after the last page.
     pub async fn recipients_page(&self, after: &str) -> Result<Option<RecipientsPage>, StoreFailure> {
-        let key = self.address_hash_key().await?;
-        let page = OptedIn::read(self.run(SELECT_OPTED_IN, values![after, PAGE_SIZE]).await?, &key)?;
-        let suppressed = self.run_batch(SELECT_SUPPRESSED, page.hash_rows()).await?.column::<String>()?;
-        Ok(page.without(&suppressed))
+        let rows: Vec<(String, String)> = self.run(SELECT_OPTED_IN, values![after, PAGE_SIZE]).await?.all()?;
+        let mut people: Vec<_> =
+            rows.into_iter().map(|(address, email)| EmailAddress::from_stored(email, address)).collect();
+        let Some(last) = people.last().map(|email| email.key().to_owned()) else { return Ok(None) };
+        let suppressions = self.suppressions(&people).await?;
+        people.retain(|email| suppressions.get(email).is_none());
+        Ok(Some(RecipientsPage { people, last }))
     }
 
     pub async fn count_recipients(&self) -> Result<u64, StoreFailure> {

@@ -1,23 +1,11 @@
-//! Unsubscribe tokens, withdrawals of consent, and suppressions.
-
-use std::collections::HashMap;
+//! Unsubscribe tokens, and the end of the opt-ins of a mailbox.
 
 use crate::domain::letters::{UnsubscribeKind, UnsubscribeToken};
 use crate::domain::mail::EmailAddress;
-use crate::domain::people::{AddressHashKey, SuppressionReason};
+use crate::domain::people::SuppressionReason;
 use crate::domain::statistics::{CountedEvent, Counts};
 use crate::domain::time::{Day, Timestamp};
-use crate::store::connection::{BatchStatement, Rows, Statement, Store, StoreFailure, Transaction, values};
-
-/// A person who gets the letter, and their current opt-in.
-#[derive(Clone, Debug)]
-pub struct Recipient {
-    pub email: EmailAddress,
-    pub opted_in_at: Timestamp,
-    pub origin: &'static str,
-}
-
-const SELECT_HASH_KEY: &str = "SELECT value FROM secrets WHERE name = 'addresses'";
+use crate::store::connection::{BatchStatement, Statement, Store, StoreFailure, Transaction, values};
 
 const INSERT_TOKENS: BatchStatement = BatchStatement::new(
     "token text, address text, at bigint",
@@ -25,100 +13,102 @@ const INSERT_TOKENS: BatchStatement = BatchStatement::new(
      WHERE address IN (SELECT address FROM people) ON CONFLICT (address) DO NOTHING",
 );
 
-const SELECT_TOKENS: BatchStatement = BatchStatement::new(
-    "address text",
-    "SELECT address, token FROM unsubscribe_tokens WHERE address IN (SELECT address FROM batch)",
-);
-
 const COUNT_TOKENS: &str = "SELECT COUNT(*) FROM unsubscribe_tokens WHERE token = $1";
 
-/// Locks the person until the commit, so that no opt-in comes in between.
-const SELECT_OWNER: Statement = Statement {
-    sqlite: "SELECT p.address, p.email FROM unsubscribe_tokens t JOIN people p ON p.address = t.address \
-             WHERE t.token = $1",
-    postgres: "SELECT p.address, p.email FROM unsubscribe_tokens t JOIN people p ON p.address = t.address \
-               WHERE t.token = $1 FOR UPDATE OF p",
-};
+const SELECT_OWNER: &str = "SELECT p.address, p.email FROM unsubscribe_tokens t JOIN people p ON p.address = t.address \
+     WHERE t.token = $1";
 
-/// Records the withdrawal of the current consent, if there is one.
-const INSERT_WITHDRAWAL: &str = "INSERT INTO withdrawals (consent, address, at, how) \
-     SELECT opt_in, address, $2, $3 FROM people WHERE address = $1 AND opt_in IS NOT NULL \
-     ON CONFLICT (consent) DO NOTHING";
+/// The people of a mailbox, with the times of the opt-in that counts and of one that waits. Locks them until the commit, in the
+/// order in which signups do, so that no opt-in comes in between.
+macro_rules! select_mailbox {
+    ($lock:literal) => {
+        concat!(
+            "SELECT p.address, c.at, w.at FROM people p LEFT JOIN consents c ON c.id = p.opt_in \
+                 LEFT JOIN confirmations f ON f.address = p.address LEFT JOIN consents w ON w.id = f.consent \
+             WHERE p.address = $1 OR p.mailbox = $1 ORDER BY p.address",
+            $lock
+        )
+    };
+}
 
-const CLEAR_OPT_IN: &str = "UPDATE people SET opt_in = NULL WHERE address = $1";
+const LOCK_MAILBOX: Statement =
+    Statement { sqlite: select_mailbox!(""), postgres: select_mailbox!(" FOR NO KEY UPDATE OF p") };
 
-const SUPPRESS: &str = "INSERT INTO suppressions (hash, at, reason) VALUES ($1, $2, $3) ON CONFLICT (hash) DO NOTHING";
+/// Records the withdrawal of the current consents.
+const INSERT_WITHDRAWALS: BatchStatement = BatchStatement::new(
+    "address text, at bigint, how text",
+    "INSERT INTO withdrawals (consent, address, at, how) SELECT p.opt_in, p.address, batch.at, batch.how \
+     FROM batch JOIN people p ON p.address = batch.address WHERE p.opt_in IS NOT NULL ON CONFLICT (consent) DO NOTHING",
+);
 
-const UNSUPPRESS: &str = "DELETE FROM suppressions WHERE hash = $1";
+const CLEAR_OPT_INS: BatchStatement = BatchStatement::new(
+    "address text",
+    "UPDATE people SET opt_in = NULL WHERE opt_in IS NOT NULL AND address IN (SELECT address FROM batch)",
+);
 
-const COUNT_SUPPRESSIONS: &str = "SELECT COUNT(*) FROM suppressions WHERE hash = $1";
+/// Whoever opts in again is asked at once.
+const FORGET_ASKED: &str = "DELETE FROM asked_mailboxes WHERE mailbox = $1";
+
+/// An address of a mailbox, and when its opt-in came that counts, or waits.
+type MailboxAddress = (String, Option<Timestamp>, Option<Timestamp>);
+
+/// Returns the address whose opt-in counts for longest, if it is another one and older than the opt-in of `own`.
+fn older_opt_in<'a>(mailbox: &'a [MailboxAddress], own: &str) -> Option<&'a str> {
+    let (address, oldest) = mailbox.iter().filter_map(|(address, at, _)| Some((address, (*at)?))).min_by_key(|(_, at)| *at)?;
+    let own_at = mailbox.iter().find(|(address, ..)| address == own).and_then(|(_, at, pending)| at.or(*pending));
+    (address != own && own_at.is_none_or(|own_at| oldest < own_at)).then_some(address)
+}
 
 impl Transaction {
-    pub(in crate::store) async fn address_hash_key(&mut self) -> Result<AddressHashKey, StoreFailure> {
-        parse_hash_key(self.run(SELECT_HASH_KEY, &[]).await?)
-    }
-
-    pub(in crate::store) async fn is_suppressed(&mut self, hash: &str) -> Result<bool, StoreFailure> {
-        Ok(self.run(COUNT_SUPPRESSIONS, values![hash]).await?.one::<(i64,)>()?.0 > 0)
-    }
-
-    /// Suppresses an address. An earlier suppression keeps its reason.
-    pub(in crate::store) async fn suppress(
-        &mut self,
-        email: &EmailAddress,
-        reason: SuppressionReason,
-        at: Timestamp,
-    ) -> Result<(), StoreFailure> {
-        let hash = self.address_hash_key().await?.hash(email);
-        self.run(SUPPRESS, values![hash, at, reason.as_str()]).await.map(drop)
-    }
-
-    /// Withdraws the current opt-in of a person whose row is locked, if there is one, and counts that.
-    /// [`UnsubscribeKind::NotMe`] also suppresses the address.
-    pub(in crate::store) async fn withdraw_opt_in(
+    /// Ends every opt-in of a mailbox, and counts those that counted. [`UnsubscribeKind::NotMe`] also suppresses the mailbox. If
+    /// another address of it has an older opt-in, that one stays and is still mailed. Returns the addresses without an opt-in now.
+    pub(in crate::store) async fn end_opt_ins(
         &mut self,
         email: &EmailAddress,
         kind: UnsubscribeKind,
         at: Timestamp,
-    ) -> Result<(), StoreFailure> {
-        let withdrawn = self.run(INSERT_WITHDRAWAL, values![email.key(), at, kind.as_str()]).await?.affected;
-        self.run(CLEAR_OPT_IN, values![email.key()]).await?;
-        if kind == UnsubscribeKind::NotMe {
-            self.suppress(email, SuppressionReason::NotMe, at).await?;
+    ) -> Result<Vec<String>, StoreFailure> {
+        let mailbox = email.mailbox();
+        let people: Vec<MailboxAddress> = self.run(LOCK_MAILBOX, values![&mailbox]).await?.all()?;
+        let kept = older_opt_in(&people, email.key()).filter(|_| kind == UnsubscribeKind::NotMe);
+        let ended = people.iter().map(|(address, ..)| address).filter(|address| Some(address.as_str()) != kept);
+        let ended: Vec<_> = ended.cloned().collect();
+        let rows = ended.iter().map(|address| [address.into(), at.into(), kind.as_str().into()]).collect();
+        let withdrawn = self.run_batch(INSERT_WITHDRAWALS, rows).await?.affected;
+        self.run_batch(CLEAR_OPT_INS, ended.iter().map(|address| [address.into()]).collect()).await?;
+        match kind {
+            UnsubscribeKind::Unsubscribe => {
+                let hash = self.address_hash_key().await?.hash(&mailbox);
+                self.run(FORGET_ASKED, values![hash]).await?;
+            }
+            UnsubscribeKind::NotMe => self.suppress(email, SuppressionReason::NotMe, kept, at).await?,
         }
-        if withdrawn > 0 {
-            let mut counts = Counts::default();
+        let mut counts = Counts::default();
+        for _ in 0..withdrawn {
             counts.add_unnamed(Day::of(at), CountedEvent::Unsubscribe, None);
-            self.add_counts(&counts).await?;
         }
-        Ok(())
+        self.add_counts(&counts).await?;
+        Ok(ended)
+    }
+
+    /// Gives an unsubscribe token to each of these people who has none. People who were erased meanwhile get none.
+    pub(in crate::store) async fn insert_unsubscribe_tokens(
+        &mut self,
+        new: &[(EmailAddress, UnsubscribeToken)],
+        at: Timestamp,
+    ) -> Result<(), StoreFailure> {
+        let rows = new.iter().map(|(email, token)| [token.as_str().into(), email.key().into(), at.into()]).collect();
+        self.run_batch(INSERT_TOKENS, rows).await.map(drop)
     }
 }
 
 impl Store {
-    /// Returns the token of each of these people by normalized address. A person without a token gets the given new
-    /// one; one who was erased meanwhile gets none.
-    pub async fn ensure_unsubscribe_tokens(
-        &self,
-        new: &[(EmailAddress, UnsubscribeToken)],
-        at: Timestamp,
-    ) -> Result<HashMap<String, UnsubscribeToken>, StoreFailure> {
-        let rows = new.iter().map(|(email, token)| [token.as_str().into(), email.key().into(), at.into()]).collect();
-        let addresses = new.iter().map(|(email, _)| [email.key().into()]).collect();
-        let mut tx = self.begin().await?;
-        tx.run_batch(INSERT_TOKENS, rows).await?;
-        let tokens: Vec<(String, String)> = tx.run_batch(SELECT_TOKENS, addresses).await?.all()?;
-        tx.commit().await?;
-        let read = |(address, token): (String, String)| Some((address, UnsubscribeToken::parse(&token)?));
-        Ok(tokens.into_iter().filter_map(read).collect())
-    }
-
     pub async fn token_exists(&self, token: &UnsubscribeToken) -> Result<bool, StoreFailure> {
         Ok(self.run(COUNT_TOKENS, values![token.as_str()]).await?.one::<(i64,)>()?.0 > 0)
     }
 
-    /// Withdraws the current opt-in of the token's owner, if there is one, and forgets one that waits for its
-    /// confirmation. [`UnsubscribeKind::NotMe`] also suppresses the address. Returns `false` if the token is unknown.
+    /// Ends every opt-in of the mailbox of the token's owner, as in [`Transaction::end_opt_ins`], with those that wait for their
+    /// confirmation. Returns `false` if the token is unknown.
     pub async fn unsubscribe(
         &self,
         token: &UnsubscribeToken,
@@ -132,36 +122,9 @@ impl Store {
         let mut tx = self.begin().await?;
         let owner = tx.run(SELECT_OWNER, values![token.as_str()]).await?;
         let Some((address, email)) = owner.first::<(String, String)>()? else { return Ok(false) };
-        tx.delete_confirmations(std::slice::from_ref(&address)).await?;
-        tx.withdraw_opt_in(&EmailAddress::from_stored(email, address), kind, at).await?;
+        let ended = tx.end_opt_ins(&EmailAddress::from_stored(email, address), kind, at).await?;
+        tx.delete_confirmations(&ended).await?;
         tx.commit().await?;
         Ok(true)
     }
-
-    /// Suppresses an address, known or not. An earlier suppression keeps its reason.
-    pub async fn suppress(
-        &self,
-        email: &EmailAddress,
-        reason: SuppressionReason,
-        at: Timestamp,
-    ) -> Result<(), StoreFailure> {
-        let mut tx = self.begin().await?;
-        tx.suppress(email, reason, at).await?;
-        tx.commit().await
-    }
-
-    /// Lifts a suppression. Returns `false` if there was none.
-    pub async fn unsuppress(&self, email: &EmailAddress) -> Result<bool, StoreFailure> {
-        let hash = self.address_hash_key().await?.hash(email);
-        Ok(self.run(UNSUPPRESS, values![hash]).await?.affected > 0)
-    }
-
-    pub(in crate::store) async fn address_hash_key(&self) -> Result<AddressHashKey, StoreFailure> {
-        parse_hash_key(self.run(SELECT_HASH_KEY, &[]).await?)
-    }
-}
-
-fn parse_hash_key(rows: Rows) -> Result<AddressHashKey, StoreFailure> {
-    let (key,): (String,) = rows.one()?;
-    AddressHashKey::parse(&key).ok_or_else(|| StoreFailure::invalid("the key of the address hashes"))
 }

@@ -14,10 +14,12 @@ use std::time::Duration;
 
 use sqlx::{Executor, SqlitePool};
 
+use crate::domain::letters::RecipientState;
 use crate::domain::limits;
 use crate::domain::mail::EmailAddress;
 use crate::domain::time::Timestamp;
-use crate::store::connection::{Steps, Store, StoreFailure, values};
+use crate::store::connection::{Store, StoreFailure, values};
+use crate::store::letters::CountChange;
 
 /// The number of erased rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -32,7 +34,7 @@ pub struct Erased {
 
 /// Runs before [`LOCK_PERSON`]: `claim_recipient` also locks the recipient row before the person, so the two cannot
 /// deadlock.
-const DELETE_LETTERS: &str = "DELETE FROM letter_recipients WHERE address = $1";
+const DELETE_LETTERS: &str = "DELETE FROM letter_recipients WHERE address = $1 RETURNING letter, state, bounce";
 
 /// Locks the person's row.
 const LOCK_PERSON: &str = "INSERT INTO people (address, email, first_seen_at) VALUES ($1, $1, 0) \
@@ -92,10 +94,10 @@ impl Store {
         self.prune_message_hashes(at).await?;
         self.prune_letter_months(at).await?;
         self.run(DELETE_SOURCES, values![email.key()]).await?;
-        let (mut erased, mut steps) = (Erased::default(), Steps::default());
-        while steps.should_repeat(self.erase_signups(email, &mut erased).await)? {}
-        while steps.should_repeat(self.erase_messages(email, &mut erased).await)? {}
-        while steps.should_repeat(self.erase_rest(email, &mut erased).await)? {}
+        let (mut erased, mut steps) = (Erased::default(), self.steps());
+        while steps.should_repeat(self.erase_signups(email, &mut erased).await).await? {}
+        while steps.should_repeat(self.erase_messages(email, &mut erased).await).await? {}
+        while steps.should_repeat(self.erase_rest(email, &mut erased).await).await? {}
         erased.is_left_in_wal = !self.truncate_wal().await?;
         Ok(erased)
     }
@@ -119,7 +121,7 @@ impl Store {
     async fn erase_rest(&self, email: &EmailAddress, erased: &mut Erased) -> Result<u64, StoreFailure> {
         let address = values![email.key()];
         let mut tx = self.begin().await?;
-        let letters = tx.run(DELETE_LETTERS, address).await?.affected;
+        let letters: Vec<(String, String, Option<String>)> = tx.run(DELETE_LETTERS, address).await?.all()?;
         tx.run(LOCK_PERSON, address).await?;
         let signups = tx.run(DELETE_SIGNUPS, address).await?.affected;
         tx.run(DELETE_WITHDRAWALS, address).await?;
@@ -128,8 +130,13 @@ impl Store {
         let messages = tx.delete_messages(&rest.column()?).await?;
         tx.run(DELETE_CONFIRMATION_MAIL, address).await?;
         tx.run(DELETE_PERSON, address).await?;
+        for (letter, state, bounce) in &letters {
+            let Some(state) = RecipientState::parse(state) else { continue };
+            let change = CountChange::of_bounced(-i64::from(bounce.is_some())).add(state, -1);
+            tx.count_recipients(letter, &change).await?;
+        }
         tx.commit().await?;
-        erased.letters += letters;
+        erased.letters += letters.len() as u64;
         erased.signups += signups;
         erased.consents += consents;
         erased.messages += messages;

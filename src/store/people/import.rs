@@ -23,8 +23,8 @@ pub struct ImportedPerson {
 const BATCH_SIZE: usize = 1000;
 
 const INSERT_PEOPLE: BatchStatement = BatchStatement::new(
-    "address text, email text, at bigint, download text, joined text, opt_in text",
-    "INSERT INTO people (address, email, first_seen_at, first_download, first_join, opt_in) \
+    "address text, email text, mailbox text, at bigint, download text, joined text, opt_in text",
+    "INSERT INTO people (address, email, mailbox, first_seen_at, first_download, first_join, opt_in) \
      SELECT * FROM batch WHERE true ON CONFLICT (address) DO NOTHING RETURNING address",
 );
 
@@ -71,7 +71,10 @@ impl Store {
         // From the whole list: of an address that is in it twice, either row may say that it is suppressed.
         let suppressed: BTreeMap<_, _> = people
             .iter()
-            .filter_map(|ImportedPerson { person, .. }| Some((key.hash(&person.email), person.suppressed?)))
+            .filter_map(|ImportedPerson { person, .. }| {
+                let reason = person.suppressed?;
+                Some((key.suppression_hash(&person.email, reason), reason))
+            })
             .collect();
         let suppressed: Vec<_> = suppressed.iter().collect();
         for chunk in suppressed.chunks(BATCH_SIZE) {
@@ -86,11 +89,12 @@ impl Store {
 }
 
 impl ImportedPerson {
-    fn row(&self) -> [Value<'_>; 6] {
+    fn row(&self) -> [Value<'_>; 7] {
         let Person { email, first_seen, .. } = &self.person;
         let download = self.downloads.first().copied();
-        let (typed, seen) = (email.as_typed(), *first_seen);
-        [email.key().into(), typed.into(), seen.into(), download.into(), self.join.into(), self.opt_in.into()]
+        let (address, typed, mailbox, seen) = (email.key(), email.as_typed(), email.other_mailbox(), *first_seen);
+        let (join, opt_in) = (self.join, self.opt_in);
+        [address.into(), typed.into(), mailbox.into(), seen.into(), download.into(), join.into(), opt_in.into()]
     }
 
     fn signup_rows(&self) -> impl Iterator<Item = [Value<'_>; 5]> {

@@ -2,7 +2,7 @@
 
 use crate::domain::limits;
 use crate::domain::time::Timestamp;
-use crate::store::connection::{BatchStatement, Steps, Store, StoreFailure, Transaction, count, values};
+use crate::store::connection::{BatchStatement, Store, StoreFailure, Transaction, count, values};
 
 /// Which downloads and joins to remove: those that meet all conditions.
 #[derive(Clone, Debug, Default)]
@@ -134,19 +134,19 @@ impl Store {
     /// nothing else is left: no other signup, opt-in, message or letter.
     pub async fn purge_signups(&self, filter: &SignupFilter) -> Result<Purged, StoreFailure> {
         let (since, until) = filter.bounds();
-        let (mut last, mut purged, mut steps) = ((String::new(), String::new()), Purged::default(), Steps::default());
+        let (mut last, mut purged, mut steps) = ((String::new(), String::new()), Purged::default(), self.steps());
         loop {
             let values = values![filter.source.as_deref(), since, until, &last.0, &last.1, limits::MAX_ROWS_PER_STEP];
             let signups: Vec<(String, String)> = self.run(SELECT_MATCHING, values).await?.all()?;
             let Some(newest) = signups.last() else { return Ok(purged) };
             let removed = self.remove_signups(&signups).await;
-            if let Ok(step) = &removed {
+            if !steps.has_conflict(&removed) {
+                let step = removed?;
                 purged.signups += step.signups;
                 purged.people += step.people;
                 last.clone_from(newest);
             }
-            // Only a conflict is repeated here; the next step begins with the next signup.
-            steps.should_repeat(removed.map(|_| 0))?;
+            steps.rest().await;
         }
     }
 

@@ -1,7 +1,5 @@
 //! Reads people: everything stored about one address, or a page of the list.
 
-use std::collections::HashMap;
-
 use serde::Serialize;
 
 use crate::domain::letters::UnsubscribeToken;
@@ -10,7 +8,7 @@ use crate::domain::people::{Person, SuppressionReason};
 use crate::domain::signups::{OptIn, PendingOptIn, Via};
 use crate::domain::text::Source;
 use crate::domain::time::Timestamp;
-use crate::store::connection::{BatchStatement, Store, StoreFailure, from_row_struct, values};
+use crate::store::connection::{Store, StoreFailure, from_row_struct, values};
 use crate::store::contact::InboxEntry;
 
 /// Everything stored about one address.
@@ -24,9 +22,9 @@ pub struct PersonRecord {
     pub messages: Vec<InboxEntry>,
     pub letters: Vec<LetterRecord>,
     pub token: Option<UnsubscribeToken>,
-    /// Stored under a hash of the address.
+    /// Of the address or its mailbox, stored under a hash.
     pub suppression: Option<(Timestamp, SuppressionReason)>,
-    /// The months with a letter, stored under a hash of the address.
+    /// The months with a letter to the mailbox, stored under its hash.
     pub months: Vec<String>,
     /// When the address was last asked to confirm an opt-in, stored under a hash of the address.
     pub asked_at: Option<Timestamp>,
@@ -91,9 +89,7 @@ const SELECT_LETTERS: &str = "SELECT r.letter, l.subject, r.state, r.at, r.tries
 
 const SELECT_TOKEN: &str = "SELECT token FROM unsubscribe_tokens WHERE address = $1";
 
-const SELECT_SUPPRESSION: &str = "SELECT at, reason FROM suppressions WHERE hash = $1";
-
-const SELECT_ASKED: &str = "SELECT at FROM asked_mailboxes WHERE hash = $1";
+const SELECT_ASKED: &str = "SELECT at FROM asked_mailboxes WHERE mailbox = $1 AND address = $2";
 
 const SELECT_MONTHS: &str = "SELECT month FROM letter_months WHERE hash = $1 ORDER BY month";
 
@@ -116,9 +112,6 @@ macro_rules! select_page {
 const SELECT_ALL: &str = select_page!("");
 
 const SELECT_OPTED_IN: &str = select_page!("AND p.opt_in IS NOT NULL ");
-
-const SELECT_SUPPRESSED: BatchStatement =
-    BatchStatement::new("hash text", "SELECT hash, reason FROM suppressions WHERE hash IN (SELECT hash FROM batch)");
 
 from_row_struct! {
     struct PersonRow {
@@ -169,16 +162,13 @@ impl Store {
     /// Returns everything stored about an address, which may be nothing.
     pub async fn person_record(&self, email: &EmailAddress) -> Result<PersonRecord, StoreFailure> {
         let (address, key) = (email.key(), self.address_hash_key().await?);
-        let (hash, mailbox_hash) = (key.hash(email), key.hash(&email.mailbox()));
+        let (hash, mailbox) = (key.hash(address), key.hash(&email.mailbox()));
         let person = self.run(SELECT_PERSON, values![address]).await?;
         let person: Option<(String, Timestamp, Option<String>)> = person.first()?;
         let consents: Vec<ConsentRow> = self.run(SELECT_CONSENTS, values![address]).await?.all()?;
         let messages = self.messages_of(address).await?;
         let letters: Vec<LetterRow> = self.run(SELECT_LETTERS, values![address]).await?.all()?;
         let token = self.run(SELECT_TOKEN, values![address]).await?.column::<String>()?.pop();
-        let suppression = self.run(SELECT_SUPPRESSION, values![&hash]).await?;
-        let suppression: Option<(Timestamp, String)> = suppression.first()?;
-
         let current = person.as_ref().and_then(|(_, _, opt_in)| opt_in.as_deref());
         let typed = match (&person, messages.first()) {
             (Some((typed, ..)), _) => EmailAddress::from_stored(typed, address),
@@ -193,9 +183,9 @@ impl Store {
             messages,
             letters: letters.into_iter().map(letter_record).collect(),
             token: token.and_then(|token| UnsubscribeToken::parse(&token)),
-            suppression: suppression.map(|(at, reason)| (at, SuppressionReason::from_stored(&reason))),
-            months: self.run(SELECT_MONTHS, values![&hash]).await?.column()?,
-            asked_at: self.run(SELECT_ASKED, values![&mailbox_hash]).await?.column()?.pop(),
+            suppression: self.suppressions([email]).await?.get(email),
+            months: self.run(SELECT_MONTHS, values![&mailbox]).await?.column()?,
+            asked_at: self.run(SELECT_ASKED, values![&mailbox, &hash]).await?.column()?.pop(),
         })
     }
 
@@ -211,13 +201,9 @@ impl Store {
         let rows: Vec<PersonRow> = self.run(page, values![after, limit]).await?.all()?;
         let mut people: Vec<_> = rows.into_iter().map(parse_person).collect();
 
-        let key = self.address_hash_key().await?;
-        let hashes: Vec<String> = people.iter().map(|person| key.hash(&person.email)).collect();
-        let rows = hashes.iter().map(|hash| [hash.into()]).collect();
-        let suppressed: Vec<(String, String)> = self.run_batch(SELECT_SUPPRESSED, rows).await?.all()?;
-        let suppressed: HashMap<String, String> = suppressed.into_iter().collect();
-        for (person, hash) in people.iter_mut().zip(&hashes) {
-            person.suppressed = suppressed.get(hash).map(|reason| SuppressionReason::from_stored(reason));
+        let suppressions = self.suppressions(people.iter().map(|person| &person.email)).await?;
+        for person in &mut people {
+            person.suppressed = suppressions.get(&person.email).map(|(_, reason)| reason);
         }
         Ok(people)
     }

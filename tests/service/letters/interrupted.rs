@@ -54,6 +54,7 @@ async fn kill_and_count(database: Database, count: usize, kills: usize) {
     assert!(uncertain <= kills as u64, "one kill leaves one in doubt at most: {status:#}");
     let mails = arrived.len() as u64;
     assert!(sent <= mails && mails <= sent + uncertain, "{mails} arrived: {status:#}");
+    fixture.counts_agree().await;
     fixture.service.stop().await;
 }
 

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use porchlight::actions::{self, OutboxSender, SendStep};
+use porchlight::actions::{OutboxSender, SendStep};
 use porchlight::config::RawSettings;
+use porchlight::domain::letters::{Letter, RandomToken};
 use porchlight::domain::mail::{EmailAddress, Mailbox, Relay};
 use porchlight::mail::{MailAddress, Mailer};
 use porchlight::store::{Database as StoredIn, Store};
@@ -477,12 +478,22 @@ async fn a_letter_skips_people_who_were_erased_or_opted_in_while_it_started() {
         assert_eq!(people.len(), 2);
         erase(service, "ada@example.com");
         let now = service.clock.now();
-        let tokens = actions::ensure_unsubscribe_tokens(&store, &people, now).await.expect("tokens");
-        assert_eq!(tokens.len(), 1);
-        let letter = porchlight::domain::letters::Letter::parse("# News\n\nNone.\n").expect("a letter");
+        let with_token = |(email, byte)| (email, RandomToken::from_random([byte; 20]));
+        let people: Vec<_> = people.into_iter().zip(1..).map(with_token).collect();
+        let letter = Letter::parse("# News\n\nNone.\n").expect("a letter");
+        store.prepare_letter(&letter).await.expect("to be prepared");
+        store.record_recipients(&letter.id, &people, now).await.expect("to be recorded");
+        assert!(store.letter(&letter.id).await.expect("a letter").is_none(), "not before all recipients are recorded");
+        store.start_letter(&letter.id, now).await.expect("to be started");
+
         download(service, "cyd@example.com", true).await;
-        store.start_letter(&letter, now).await.expect("to be started");
+        let late = [(address("cyd@example.com"), RandomToken::from_random([9; 20]))];
+        store.record_recipients(&letter.id, &late, now).await.expect("nothing to do");
         assert_eq!(service.database.texts("SELECT address FROM letter_recipients").await, ["bob@example.com"]);
+        let counts = store.letter(&letter.id).await.expect("a letter").expect("a started one").counts;
+        assert_eq!((counts.recipients, counts.waiting), (1, 1));
+        erase(service, "bob@example.com");
+        assert_eq!(store.letter(&letter.id).await.expect("a letter").expect("a started one").counts.recipients, 0);
         store.close().await;
     })
     .await;

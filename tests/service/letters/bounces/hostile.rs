@@ -35,12 +35,16 @@ async fn a_forged_mail_or_one_about_a_letter_that_was_not_sent_changes_nothing()
         }
         assert_eq!(fixture.service.database.everything().await, before);
 
-        fixture.service.database.execute("UPDATE letter_recipients SET state = 'waiting'").await;
+        let set = |state: &str| {
+            format!("UPDATE letter_recipients SET state = '{state}'; UPDATE letters SET sent = 0; UPDATE letters SET {state} = 1")
+        };
+        fixture.service.database.execute(&set("waiting")).await;
         let (code, output) = fixture.bounce(&sample("postfix-unknown-mailbox", &sender), &[]);
         assert!(code == 0 && output.contains("belongs to no letter that was sent"), "{output}");
         assert_eq!(fixture.service.database.count("suppressions").await, 0);
 
-        fixture.service.database.execute("UPDATE letter_recipients SET state = 'uncertain'").await;
+        fixture.service.database.execute("UPDATE letters SET waiting = 0").await;
+        fixture.service.database.execute(&set("uncertain")).await;
         let (_, output) = fixture.bounce(&sample("postfix-unknown-mailbox", &sender), &[]);
         assert!(output.contains("so it is suppressed"), "a letter that came back had been sent: {output}");
         let status = fixture.status();
@@ -74,7 +78,8 @@ async fn a_truncated_mail_leads_to_what_the_whole_mail_does_or_to_nothing() {
                     assert!(*length > last_code, "{name} was believed after {length} bytes");
                 }
             }
-            let clear = "DELETE FROM suppressions; UPDATE letter_recipients SET bounce = NULL, bounced_at = NULL";
+            let clear = "DELETE FROM suppressions; UPDATE letters SET bounced = 0; \
+                         UPDATE letter_recipients SET bounce = NULL, bounced_at = NULL";
             fixture.service.database.execute(clear).await;
         }
     })
