@@ -59,7 +59,6 @@ pub async fn statistics(
         since,
         until: today,
         total,
-        pending_opt_ins: store.pending_opt_ins().await?,
         readers,
         readers_by_period: periods.keys().map(|start| reads.remove(start).unwrap_or_default()).collect(),
         periods: periods.into_iter().collect(),

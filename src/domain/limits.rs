@@ -62,6 +62,8 @@ pub const SIGNED_URL_LIFE: Duration = Duration::from_mins(15);
 pub const MAX_CONNECTIONS_PER_CLIENT: usize = 256;
 /// Downloads and joins of one client: 10 a second, 100 at once.
 pub const CLIENT_SIGNUPS: RateLimit = RateLimit { burst: 100, interval: Duration::from_millis(100) };
+/// Opt-ins of one client that have to be confirmed by mail: 10 an hour, 20 at once.
+pub const CLIENT_OPT_INS: RateLimit = RateLimit { burst: 20, interval: Duration::from_mins(6) };
 /// Contact messages of one client: 6 a minute, 12 at once.
 pub const CLIENT_MESSAGES: RateLimit = RateLimit { burst: 12, interval: Duration::from_secs(10) };
 /// Unsubscribe requests of one client with an unknown token: 5 a second, 50 at once.

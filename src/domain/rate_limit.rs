@@ -18,9 +18,11 @@ impl RateLimit {
     pub fn per_period(self) -> String {
         let (period, name) = match self.interval {
             interval if interval <= Duration::from_secs(1) => (Duration::from_secs(1), "second"),
-            _ => (Duration::from_mins(1), "minute"),
+            interval if interval <= Duration::from_mins(1) => (Duration::from_mins(1), "minute"),
+            _ => (Duration::from_hours(1), "hour"),
         };
-        format!("{} a {name}", period.as_millis() / self.interval.as_millis().max(1))
+        let article = if name == "hour" { "an" } else { "a" };
+        format!("{} {article} {name}", period.as_millis() / self.interval.as_millis().max(1))
     }
 
     /// Takes a token from a bucket that is full again at `full_at`, and returns when it is full again after that.
@@ -87,6 +89,7 @@ mod tests {
     fn the_rate_is_written_as_people_say_it() {
         assert_eq!(LIMIT.per_period(), "6 a minute");
         assert_eq!(RateLimit { burst: 1, interval: Duration::from_millis(100) }.per_period(), "10 a second");
+        assert_eq!(RateLimit { burst: 1, interval: Duration::from_mins(6) }.per_period(), "10 an hour");
     }
 
     #[test]

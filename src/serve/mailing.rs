@@ -38,17 +38,13 @@ pub(super) fn outbox_sender(
     let Some(mail) = &settings.mail else { return Ok(None) };
     let to = MailAddress::from_mailbox(&mail.contact_to);
     let to = to.map_err(|why| InvalidSettings::new("contact_to", why))?;
-    let confirmations = if settings.confirm_updates {
-        let templates = MailTemplates::read(content, base_url.clone(), None)?;
-        Some(ConfirmationTexts { templates, base_url: base_url.clone() })
-    } else {
-        None
-    };
+    let templates = MailTemplates::read(content, base_url.clone(), None)?;
     Ok(Some(OutboxSender {
         store: store.clone(),
         mailer: Mailer::from_settings(mail)?,
         to,
-        confirmations,
+        // Some may wait from a time when `confirm_updates` was on.
+        confirmations: ConfirmationTexts { templates, base_url: base_url.clone() },
         clock: clock.clone(),
     }))
 }

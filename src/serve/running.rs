@@ -273,6 +273,7 @@ fn alerts(settings: &Settings, app: &App, facts: &SiteFacts) -> Alerts {
     let service = &app.service;
     Alerts {
         store: service.store.clone(),
+        ops_pool: service.ops_pool.clone(),
         catalog: service.catalog.clone(),
         newest_image: service.newest_image.clone(),
         certificate: service.certificate.clone(),

@@ -3,6 +3,7 @@
 use axum::extract::{Request, State};
 use axum::response::Response;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName, LINK};
+use http::request::Parts;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use serde_json::{Value, json};
 
@@ -25,8 +26,9 @@ const DEPRECATED_SINCE: HeaderValue = HeaderValue::from_static("@1794700800");
 /// Records the download and returns the URL of the newest disk image.
 pub(crate) async fn download(State(app): State<App>, request: Request) -> Response {
     let via = via(&app, request.headers());
-    respond(&app, ClientLimit::Signups, request, async |fields| {
+    respond(&app, ClientLimit::Signups, request, async |fields, head| {
         let order = parse_download_request(fields, via)?;
+        app.limits.count_opt_in(&app.service, &order, head)?;
         let StartedDownload { url, already } = start_download(&app.service, order).await?;
         Ok(json!({ "ok": true, "url": url, "already": already }))
     })
@@ -36,7 +38,7 @@ pub(crate) async fn download(State(app): State<App>, request: Request) -> Respon
 /// Puts the address on the deprecated waitlist.
 pub(crate) async fn waitlist(State(app): State<App>, request: Request) -> Response {
     let via = via(&app, request.headers());
-    let mut response = respond(&app, ClientLimit::Signups, request, async |fields| {
+    let mut response = respond(&app, ClientLimit::Signups, request, async |fields, _| {
         let order = parse_waitlist_request(fields, via)?;
         let already = join_waitlist(&app.service, order).await?;
         Ok(json!({ "ok": true, "already": already }))
@@ -48,7 +50,7 @@ pub(crate) async fn waitlist(State(app): State<App>, request: Request) -> Respon
 
 /// Stores a message to the makers.
 pub(crate) async fn contact(State(app): State<App>, request: Request) -> Response {
-    respond(&app, ClientLimit::Messages, request, async |fields| {
+    respond(&app, ClientLimit::Messages, request, async |fields, _| {
         send_contact(&app.service, parse_contact_message(fields)?).await?;
         Ok(json!({ "ok": true }))
     })
@@ -77,7 +79,7 @@ async fn respond(
     app: &App,
     limit: ClientLimit,
     request: Request,
-    action: impl AsyncFnOnce(Fields) -> Result<Value, Problem>,
+    action: impl AsyncFnOnce(Fields, &Parts) -> Result<Value, Problem>,
 ) -> Response {
     let (head, body) = request.into_parts();
     let outcome = async {
@@ -90,7 +92,7 @@ async fn respond(
         let body = body.map_err(unreadable)?;
         within_limit.map_err(|over_limit| app.limits.refuse(over_limit))?;
         check_media_type(&head.headers)?;
-        action(Fields::parse_body(&body)?).await
+        action(Fields::parse_body(&body)?, &head).await
     };
     match outcome.await {
         Ok(result) => json_response(StatusCode::OK, result.to_string()),

@@ -4,6 +4,7 @@
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION};
+use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
 use url::form_urlencoded;
 
@@ -35,8 +36,9 @@ pub(crate) async fn download(State(app): State<App>, request: Request) -> Respon
     if request.method() == Method::GET || request.method() == Method::HEAD {
         return see_other("/#download");
     }
-    submit(&app, ClientLimit::Signups, request, PageName::Home, async |fields| {
+    submit(&app, ClientLimit::Signups, request, PageName::Home, async |fields, head| {
         let order = parse_download_request(fields, Via::Site)?;
+        app.limits.count_opt_in(&app.service, &order, head)?;
         start_download(&app.service, DownloadRequest { source: Source::parse(SOURCE).ok(), ..order }).await?;
         Ok(DOWNLOAD_STARTED_PATH)
     })
@@ -45,7 +47,7 @@ pub(crate) async fn download(State(app): State<App>, request: Request) -> Respon
 
 /// `POST /contact`: the form of the contact page.
 pub(crate) async fn contact(State(app): State<App>, request: Request) -> Response {
-    submit(&app, ClientLimit::Messages, request, PageName::Contact, async |fields| {
+    submit(&app, ClientLimit::Messages, request, PageName::Contact, async |fields, _| {
         send_contact(&app.service, parse_contact_message(fields)?).await?;
         Ok(CONTACT_SENT_PATH)
     })
@@ -59,7 +61,7 @@ async fn submit(
     limit: ClientLimit,
     request: Request,
     page: PageName,
-    action: impl AsyncFnOnce(Fields) -> Result<&'static str, Problem>,
+    action: impl AsyncFnOnce(Fields, &Parts) -> Result<&'static str, Problem>,
 ) -> Response {
     let (head, body) = request.into_parts();
     if head.method != Method::POST {
@@ -78,7 +80,7 @@ async fn submit(
         within_limit.map_err(|over_limit| app.limits.refuse(over_limit))?;
         check_origin(app, &head.headers)?;
         check_content_type(&head.headers)?;
-        action(fields(pairs)?).await
+        action(fields(pairs)?, &head).await
     };
     match outcome.await {
         Ok(location) => see_other(location),

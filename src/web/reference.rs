@@ -38,7 +38,7 @@ pub(crate) fn build(
             "confirmation_days": limits::CONFIRMATION_PERIOD.as_secs() / 86_400,
             "connections": limits::MAX_CONNECTIONS_PER_CLIENT,
         },
-        "client_limits": ClientLimit::ALL.map(client_limit),
+        "client_limits": ClientLimit::ALL.into_iter().filter(|limit| limit.applies(policies)).map(client_limit).collect::<Vec<_>>(),
         "errors": ErrorCode::ALL.map(error),
         "problem_example": problem_example(base_url),
         "endpoints": endpoints(policies).map(endpoint),

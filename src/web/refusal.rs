@@ -3,12 +3,15 @@
 use crate::domain::limits;
 use crate::domain::parse::word_enum;
 use crate::domain::rate_limit::RateLimit;
+use crate::site::Policies;
 
 word_enum! {
     /// The reasons, a fixed set: they are the label `reason` of a metric.
     #[derive(Hash)]
     pub(crate) enum Refusal {
         Signups = "signups",
+        /// Mails that ask to confirm an opt-in.
+        OptIns = "opt_ins",
         Messages = "messages",
         UnknownTokens = "unknown_tokens",
         McpRequests = "mcp_requests",
@@ -29,6 +32,7 @@ impl Refusal {
     pub(crate) const fn title(self) -> &'static str {
         match self {
             Self::Signups => "Downloads and joins of one client",
+            Self::OptIns => "Opt-ins to confirm of one client",
             Self::Messages => "Messages of one client",
             Self::UnknownTokens => "Unknown tokens of one client",
             Self::McpRequests => "MCP requests of one client",
@@ -62,6 +66,8 @@ impl Refusal {
 pub(crate) enum ClientLimit {
     /// Downloads and joins, from the API, the form and MCP.
     Signups,
+    /// Downloads with an opt-in that has to be confirmed: each causes a mail.
+    OptIns,
     Messages,
     /// Unsubscribe and confirmation requests with an unknown token.
     UnknownTokens,
@@ -70,7 +76,13 @@ pub(crate) enum ClientLimit {
 }
 
 impl ClientLimit {
-    pub(crate) const ALL: [Self; 4] = [Self::Signups, Self::Messages, Self::UnknownTokens, Self::McpRequests];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Signups, Self::OptIns, Self::Messages, Self::UnknownTokens, Self::McpRequests];
+
+    /// Whether it exists with these settings.
+    pub(crate) fn applies(self, policies: &Policies) -> bool {
+        self != Self::OptIns || policies.confirm_updates
+    }
 
     pub(crate) const fn rate(self) -> RateLimit {
         self.parts().0
@@ -88,6 +100,11 @@ impl ClientLimit {
     const fn parts(self) -> (RateLimit, Refusal, &'static str) {
         match self {
             Self::Signups => (limits::CLIENT_SIGNUPS, Refusal::Signups, "downloads and joins together"),
+            Self::OptIns => (
+                limits::CLIENT_OPT_INS,
+                Refusal::OptIns,
+                "downloads with `updates: true`, each of which leads to an email",
+            ),
             Self::Messages => (limits::CLIENT_MESSAGES, Refusal::Messages, "contact messages"),
             Self::UnknownTokens => (
                 limits::CLIENT_UNKNOWN_TOKENS,

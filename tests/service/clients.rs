@@ -67,6 +67,41 @@ fn expect_over_limit(answer: &Answer, retry_after: &str) -> String {
 }
 
 #[tokio::test]
+async fn one_client_causes_few_mails_that_ask_for_a_confirmation() {
+    let confirming = crate::confirmations::confirming();
+    let settings = RawSettings {
+        confirm_updates: confirming.confirm_updates,
+        smtp_url: confirming.smtp_url,
+        mail_from: confirming.mail_from,
+        contact_to: confirming.contact_to,
+        ..proxied()
+    };
+    on_one_database_with(settings, async |service| {
+        let download = async |client: &str, number: usize, updates: bool| {
+            let order = json!({ "email": format!("p{number}@example.com"), "updates": updates });
+            post(service, client, "/api/download", &order).await
+        };
+        for number in 0..20 {
+            download(ADA, number, true).await.expect_ok();
+        }
+        let words = expect_over_limit(&download(ADA, 20, true).await, "360");
+        assert!(!words.is_empty());
+        let form = "email=p21%40example.com&updates=on";
+        assert_eq!(post_with(service, ADA, "/download", &[FORM], form).await.status, 503);
+        assert_eq!(service.database.count("confirmations").await, 20, "nothing is stored");
+        assert_eq!(service.database.count("people").await, 20);
+        download(ADA, 20, false).await.expect_ok();
+        download(BOB, 22, true).await.expect_ok();
+        service.clock.advance(Duration::from_mins(6));
+        download(ADA, 20, true).await.expect_ok();
+        expect_over_limit(&download(ADA, 23, true).await, "360");
+        let (_, _, metrics) = ask(service, "/metrics", &[]).await;
+        assert!(metrics.contains("reason=\"opt_ins\"} 3"), "{metrics}");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn downloads_and_joins_of_a_client_are_counted_together_whatever_their_answer() {
     on_one_database_with(proxied(), async |service| {
         for number in 0..20 {

@@ -51,17 +51,19 @@ async fn on_each_database(test: impl AsyncFn(&mut Fixture)) {
     }
 }
 
-fn sender(service: &Service, server: &MailServer) -> OutboxSender {
+pub(super) fn texts() -> ConfirmationTexts {
     let base_url = BaseUrl::parse(BASE_URL).expect("a URL");
+    let templates = MailTemplates::read(&Content::default(), base_url.clone(), None).expect("templates");
+    ConfirmationTexts { templates, base_url }
+}
+
+fn sender(service: &Service, server: &MailServer) -> OutboxSender {
     let from = Mailbox::parse("Troupe <hello@troupe.example>").expect("a sender");
     OutboxSender {
         store: Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store"),
         mailer: Mailer::new(Relay::parse(&server.url()).expect("a mail server"), &from).expect("a sender"),
         to: MailAddress::from_mailbox(&from).expect("a recipient"),
-        confirmations: Some(ConfirmationTexts {
-            templates: MailTemplates::read(&Content::default(), base_url.clone(), None).expect("templates"),
-            base_url,
-        }),
+        confirmations: texts(),
         clock: service.clock.clone(),
     }
 }

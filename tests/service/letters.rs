@@ -11,6 +11,8 @@ use std::process::Command;
 use std::time::Duration;
 
 use porchlight::config::RawSettings;
+use porchlight::site::{Content, MailTemplates};
+use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::harness::{Database, MailServer, Program, Service, each_migrated_database};
@@ -244,13 +246,13 @@ async fn an_unsubscribe_after_the_start_of_a_letter_is_respected() {
         }
         let file = fixture.file("a.md", LETTER);
         fixture.server.command("stop-listening").await;
-        let (code, output) = fixture.send(&file);
-        assert_eq!(code, 1);
-        assert!(
-            output.contains("The mail server is unavailable")
-                && output.contains("2 recipients have not been sent to yet"),
-            "{output}"
-        );
+        let waiting = "The mail server is unavailable: Connection error";
+        let mut sending = Program::start(fixture.command(&["send", &file, "--yes"]), waiting);
+        sending.wait_for_output("Trying again in 2 seconds, for up to an hour.");
+        sending.signal(Signal::INT);
+        let (status, output) = sending.end();
+        assert_eq!(status.code(), Some(1), "{output}");
+        assert!(output.contains("Interrupted. 2 recipients have not been sent to yet."), "{output}");
         assert_eq!(fixture.status()["waiting"], 2);
 
         fixture.service.database.execute("UPDATE people SET opt_in = NULL WHERE address = 'ada@example.com'").await;
@@ -259,6 +261,48 @@ async fn an_unsubscribe_after_the_start_of_a_letter_is_respected() {
         assert_eq!(fixture.send(&file).0, 0);
         assert_eq!(fixture.recipients().await, ["bob@example.com"], "recipients were written down at the start");
         assert_eq!(fixture.status()["skipped"], 1);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_letter_goes_on_when_the_mail_server_is_back() {
+    on_each_database(async |fixture| {
+        fixture.download("ada@example.com", true).await;
+        let file = fixture.file("a.md", LETTER);
+        fixture.server.command("stop-listening").await;
+        let sending = Program::start(fixture.command(&["send", &file, "--yes"]), "Trying again in 1 second");
+        fixture.server.command("listen-again").await;
+        let (status, output) = sending.end();
+        assert!(status.success(), "{output}");
+        assert_eq!(fixture.recipients().await, ["ada@example.com"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_template_that_fails_is_noticed_before_anybody_is_claimed() {
+    on_each_database(async |fixture| {
+        fixture.download("ada@example.com", true).await;
+        let file = fixture.file("a.md", LETTER);
+        let site = tempfile::tempdir().unwrap();
+        std::fs::create_dir(site.path().join("templates")).unwrap();
+        std::fs::write(site.path().join("templates/letter.txt"), "{{ nothing.at.all }}").unwrap();
+        let mut command = fixture.command(&["send", &file, "--yes"]);
+        command.arg("--site-dir").arg(site.path());
+        let (code, output) = Program::run(command);
+        assert!(code == 1 && output.contains("letter.txt"), "{output}");
+        assert_eq!(fixture.run(&["status"]).0, 1, "it has not started");
+        assert_eq!(fixture.service.database.count("letter_months").await, 0);
+
+        // It fails while the letter is sent.
+        let mut sender = refusals::sender(fixture).await;
+        let (content, base_url) = (Content::with_folder(site.path()).unwrap(), sender.base_url.clone());
+        sender.templates = MailTemplates::read(&content, base_url, Some("1 Lamp Street")).unwrap();
+        assert!(sender.step().await.is_err());
+        assert_eq!((&fixture.status()["waiting"], &fixture.status()["uncertain"]), (&json!(1), &json!(0)));
+        assert_eq!(fixture.service.database.count("letter_months").await, 0);
+        sender.store.close().await;
     })
     .await;
 }

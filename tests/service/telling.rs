@@ -66,7 +66,7 @@ fn instance(service: &Service, server: &MailServer) -> Instance {
         store: store.clone(),
         mailer: Mailer::new(relay, &mailbox("Troupe <hello@troupe.example>")).expect("a sender"),
         to: MailAddress::from_mailbox(&mailbox("makers@troupe.example")).expect("a recipient"),
-        confirmations: None,
+        confirmations: crate::confirmations::texts(),
         clock: service.clock.clone(),
     };
     let alerts = Alerts {
@@ -79,6 +79,7 @@ fn instance(service: &Service, server: &MailServer) -> Instance {
         app: "Troupe".to_owned(),
         machine: "web-1".to_owned(),
         clock: service.clock.clone(),
+        ops_pool: store.clone(),
         store,
     };
     Instance { alerts, sender }
@@ -124,6 +125,23 @@ fn assert_parts(mail: &ReceivedMail, parts: &[(&str, &str)]) {
     for (_, words) in parts {
         assert!(mail.text.contains(words), "{words}: {}", mail.text);
     }
+}
+
+#[tokio::test]
+async fn a_part_that_cannot_be_looked_at_leaves_the_others() {
+    on_each_database(async |service, server| {
+        let disk = SmallDisk::new();
+        let mut instance = instance(service, server);
+        disk.folder().clone_into(&mut instance.alerts.data_dir);
+        back_up(service, "first");
+        service.clock.advance(DAY * 9);
+        service.database.execute("ALTER TABLE releases RENAME TO other").await;
+        assert_eq!(instance.step().await, 2);
+        assert_parts(&server.next_mail().await, &[("Disk", "0.0 GB free"), ("Backup", "The last backup was made on")]);
+        service.database.execute("ALTER TABLE other RENAME TO releases").await;
+        instance.close().await;
+    })
+    .await;
 }
 
 #[tokio::test]

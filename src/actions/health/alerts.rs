@@ -29,6 +29,8 @@ const MAX_CONFIRMATION_DELAY: Duration = Duration::from_hours(24);
 #[derive(Clone, Debug)]
 pub struct Alerts {
     pub store: Store,
+    /// Counts mails that wait, which may take longer than a request may.
+    pub ops_pool: Store,
     pub catalog: ReleaseCatalog,
     pub newest_image: NewestImage,
     /// `None`: the service speaks plain HTTP.
@@ -49,7 +51,7 @@ impl Alerts {
     /// things the mail is about.
     pub async fn step(&self) -> Result<usize, Failure> {
         let now = self.clock.now();
-        let troubles = self.troubles(now).await?;
+        let troubles = self.troubles(now).await;
         let (subject, text) = alert_texts(&self.app, self.base_url.as_str(), &self.machine, &troubles);
         if troubles.is_empty() || !self.store.enqueue_alert(new_id(now), (&subject, &text), now, PERIOD).await? {
             return Ok(0);
@@ -57,14 +59,21 @@ impl Alerts {
         Ok(troubles.len())
     }
 
-    async fn troubles(&self, now: Timestamp) -> Result<Vec<Trouble>, StoreFailure> {
-        self.catalog.refresh().await?;
+    /// What cannot be looked at is left out until the next time.
+    async fn troubles(&self, now: Timestamp) -> Vec<Trouble> {
         let mut troubles: Vec<_> = self.certificate_trouble(now).into_iter().collect();
         troubles.extend(self.disk_troubles());
-        troubles.extend(self.image_trouble().await);
-        troubles.extend(self.mail_troubles(now).await?);
-        troubles.extend(self.backup_trouble(now).await?);
-        Ok(troubles)
+        troubles.extend(looked_at(self.image_trouble().await));
+        troubles.extend(outbox_problem(&self.ops_pool, now).await.map(|problem| Trouble {
+            about: "Mail that waits",
+            problem: sentence(&problem),
+            to_do: "`porchlight inbox list --waiting` shows them, and `porchlight inbox show ID` why the last attempt \
+                    failed.",
+        }));
+        troubles.extend(looked_at(self.failed_mail_trouble().await));
+        troubles.extend(looked_at(self.confirmation_trouble(now).await));
+        troubles.extend(looked_at(self.backup_trouble(now).await));
+        troubles
     }
 
     fn certificate_trouble(&self, now: Timestamp) -> Option<Trouble> {
@@ -87,25 +96,22 @@ impl Alerts {
     }
 
     /// A site that has published nothing yet is not in trouble.
-    async fn image_trouble(&self) -> Option<Trouble> {
-        self.catalog.cached().newest()?;
-        let problem = image_problem(&self.catalog, &self.newest_image).await?;
-        Some(Trouble {
+    async fn image_trouble(&self) -> Result<Option<Trouble>, StoreFailure> {
+        self.catalog.refresh().await?;
+        if self.catalog.cached().newest().is_none() {
+            return Ok(None);
+        }
+        let problem = image_problem(&self.catalog, &self.newest_image).await;
+        Ok(problem.map(|problem| Trouble {
             about: "Newest image",
             problem: sentence(&format!("Downloads fail: {problem}")),
             to_do: "Copy the file back, from a backup or from where it was published, or publish another release.",
-        })
+        }))
     }
 
-    async fn mail_troubles(&self, now: Timestamp) -> Result<Vec<Trouble>, StoreFailure> {
-        let waiting = outbox_problem(&self.store, now).await.map(|problem| Trouble {
-            about: "Mail that waits",
-            problem: sentence(&problem),
-            to_do: "`porchlight inbox list --waiting` shows them, and `porchlight inbox show ID` why the last attempt \
-                    failed.",
-        });
-        let failed = self.store.backlog(MailKind::Message).await?.failed;
-        let failed = (failed > 0).then(|| Trouble {
+    async fn failed_mail_trouble(&self) -> Result<Option<Trouble>, StoreFailure> {
+        let failed = self.ops_pool.backlog(MailKind::Message).await?.failed;
+        Ok((failed > 0).then(|| Trouble {
             about: "Mail that failed",
             problem: format!(
                 "{} not forwarded to you within a week, and {} not tried again.",
@@ -114,22 +120,29 @@ impl Alerts {
             ),
             to_do: "Read them with `porchlight inbox list --failed`. `porchlight inbox retry --all` sends them once more, \
                     and `porchlight inbox discard ID` deletes what you do not want.",
-        });
-        let mails = self.store.backlog(MailKind::Confirmation).await?;
+        }))
+    }
+
+    async fn confirmation_trouble(&self, now: Timestamp) -> Result<Option<Trouble>, StoreFailure> {
+        let mails = self.ops_pool.backlog(MailKind::Confirmation).await?;
         let is_late = mails.oldest.is_some_and(|oldest| oldest.until(now) > MAX_CONFIRMATION_DELAY);
-        let confirmations = (is_late || mails.failed > 0).then(|| Trouble {
+        Ok((is_late || mails.failed > 0).then(|| Trouble {
             about: "Confirmation mail",
             problem: sentence(&confirmations_in_words(&mails)),
             to_do: "`porchlight check` says whether the mail server accepts mail. Mails that wait are sent automatically, at \
                     most 300 in an hour; a person whose mail failed can opt in again after 30 days.",
-        });
-        Ok(waiting.into_iter().chain(failed).chain(confirmations).collect())
+        }))
     }
 
     async fn backup_trouble(&self, now: Timestamp) -> Result<Option<Trouble>, StoreFailure> {
-        let overdue = LastBackup::of(&self.store, now).await?.filter(LastBackup::is_overdue);
+        let overdue = LastBackup::of(&self.ops_pool, now).await?.filter(LastBackup::is_overdue);
         Ok(overdue.map(|last| Trouble { about: "Backup", problem: sentence(&last.in_words()), to_do: MAKE_A_BACKUP }))
     }
+}
+
+/// Logs why a part could not be looked at.
+fn looked_at(part: Result<Option<Trouble>, StoreFailure>) -> Option<Trouble> {
+    part.inspect_err(|failure| tracing::warn!(%failure, "failed to check a part of what needs attention")).ok().flatten()
 }
 
 /// What waits to be confirmed, as a part of a sentence.

@@ -30,8 +30,7 @@ pub struct OutboxSender {
     pub mailer: Mailer,
     /// The makers' mailbox.
     pub to: MailAddress,
-    /// `None`: opt-ins need no confirmation.
-    pub confirmations: Option<ConfirmationTexts>,
+    pub confirmations: ConfirmationTexts,
     pub clock: Clock,
 }
 
@@ -45,6 +44,8 @@ pub struct ConfirmationTexts {
 pub(super) enum Next {
     Send(LeasedMail),
     Unavailable(SendFailure),
+    /// This one must not be sent. Another one may be due.
+    Skipped,
     WaitUntil(Option<Timestamp>),
 }
 
@@ -143,7 +144,6 @@ impl OutboxSender {
     /// Leases the next mail that asks for a confirmation. Connects first, so that an unavailable server costs nobody an
     /// attempt.
     pub(super) async fn next_confirmation(&self, connection: &mut Option<SmtpConnection>) -> Result<Next, Failure> {
-        let Some(texts) = &self.confirmations else { return Ok(Next::WaitUntil(None)) };
         let now = self.clock.now();
         let due = self.store.next_confirmation(now).await?;
         if due.is_none_or(|due| due > now) {
@@ -155,28 +155,29 @@ impl OutboxSender {
         let (lease, token) = (new_id(now), random_token()?);
         let leased = match self.store.lease_confirmation(lease, &token, now, now.after(LEASE_DURATION)).await? {
             ConfirmationLease::Leased(leased) => leased,
-            ConfirmationLease::Skipped | ConfirmationLease::NoneDue => return Ok(Next::WaitUntil(Some(now))),
+            ConfirmationLease::Skipped => return Ok(Next::Skipped),
+            ConfirmationLease::NoneDue => return Ok(Next::WaitUntil(Some(now))),
         };
         let LeasedConfirmation { tries, is_repeat, .. } = *leased;
         let Ok(to) = MailAddress::from_email(&leased.email) else {
             let failure = failed_attempt(now, now, tries, UnsupportedAddress.to_string());
             self.store.record_failed_attempt(lease, &failure).await?;
-            return Ok(Next::WaitUntil(Some(now)));
+            return Ok(Next::Skipped);
         };
-        let mail = self.compose_confirmation(texts, &leased, &to)?;
+        let mail = self.compose_confirmation(&leased, &to)?;
         Ok(Next::Send(LeasedMail { kind: MailKind::Confirmation, lease, mail, messages: 1, tries, is_repeat }))
     }
 
     fn compose_confirmation(
         &self,
-        texts: &ConfirmationTexts,
         leased: &LeasedConfirmation,
         to: &MailAddress,
     ) -> Result<Mail, Failure> {
-        let rendered = texts.templates.confirmation(&MailRecipient {
+        let ConfirmationTexts { templates, base_url } = &self.confirmations;
+        let rendered = templates.confirmation(&MailRecipient {
             opted_in: leased.requested_at.date(),
             through: leased.origin,
-            url: texts.base_url.to(&leased.token.path(CONFIRMATION_PATH)),
+            url: base_url.to(&leased.token.path(CONFIRMATION_PATH)),
         });
         let rendered = rendered.map_err(|failure| Failure::Internal(failure.to_string()))?;
         let parts = MailParts::new(leased.id, to, &rendered.subject, &rendered.text, self.clock.now());

@@ -54,7 +54,8 @@ impl OutboxSender {
     }
 
     async fn send_due(&self, connection: &mut Option<SmtpConnection>) -> Result<SendStep, Failure> {
-        for sent in 0..MAX_MAILS_PER_STEP {
+        let (mut sent, mut rejection) = (false, None);
+        for tried in 0..MAX_MAILS_PER_STEP {
             let next = match self.next_for_makers().await? {
                 Next::WaitUntil(due) => match self.next_confirmation(connection).await? {
                     Next::WaitUntil(also_due) => Next::WaitUntil(due.into_iter().chain(also_due).min()),
@@ -65,14 +66,20 @@ impl OutboxSender {
             let leased = match next {
                 Next::Send(leased) => leased,
                 Next::Unavailable(failure) => return Ok(SendStep::Failed(failure)),
-                Next::WaitUntil(due) if sent == 0 => return Ok(SendStep::Idle(due)),
+                Next::Skipped => continue,
+                Next::WaitUntil(due) if tried == 0 => return Ok(SendStep::Idle(due)),
                 Next::WaitUntil(_) => break,
             };
-            if let Err(failure) = self.send(connection, &leased).await? {
-                return Ok(SendStep::Failed(failure));
+            match self.send(connection, &leased).await? {
+                Ok(()) => sent = true,
+                // Says nothing about the mails to other people.
+                Err(
+                    failure @ (SendFailure::RecipientRejected { .. } | SendFailure::MessageRejected { .. }),
+                ) if leased.kind == MailKind::Confirmation => rejection = Some(failure),
+                Err(failure) => return Ok(SendStep::Failed(failure)),
             }
         }
-        Ok(SendStep::Sent)
+        Ok(rejection.filter(|_| !sent).map_or(SendStep::Sent, SendStep::Failed))
     }
 
     /// Sends a leased mail, renews its lease for as long as that takes, and records the outcome.

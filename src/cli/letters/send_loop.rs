@@ -8,8 +8,9 @@ use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use crate::actions::{LetterSender, LetterStep};
 use crate::cli::failure::Failure;
-use crate::cli::terminal::progress_style;
+use crate::cli::terminal::{eprint_line, progress_style, sanitize_line};
 use crate::clock::Clock;
+use crate::domain::text::quantity;
 
 #[derive(Debug)]
 pub(super) struct SendLoop {
@@ -20,8 +21,11 @@ pub(super) struct SendLoop {
     terminate: Signal,
 }
 
-/// Delays before consecutive retries while the mail server is unavailable. After the last one, the command stops.
-const RECONNECT_DELAYS: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(2), Duration::from_secs(4)];
+/// How long the mail server is waited for while it is unavailable.
+const MAX_OUTAGE: Duration = Duration::from_hours(1);
+/// The first and the longest pause before it is tried again; each is twice the one before.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+const LONGEST_PAUSE: Duration = Duration::from_mins(5);
 /// The longest wait for a deferred recipient. Recipients deferred for longer are left for another run.
 const MAX_DEFERRAL: Duration = Duration::from_mins(5);
 
@@ -38,20 +42,23 @@ impl SendLoop {
 
     /// Sends until no recipient is left, or returns the reason why it stopped. A step that has begun always finishes.
     pub(super) async fn run(mut self, sender: &mut LetterSender) -> Result<(), String> {
-        let mut reconnect_delays = RECONNECT_DELAYS.iter();
+        let mut outage = Outage::default();
         let mut rate_limit = interval(self.interval);
         rate_limit.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             self.wait(rate_limit.tick()).await?;
             match sender.step().await.map_err(|failure| failure.to_string())? {
                 LetterStep::Finished => {
-                    reconnect_delays = RECONNECT_DELAYS.iter();
+                    outage = Outage::default();
                     self.bar.inc(1);
                 }
-                LetterStep::Deferred => reconnect_delays = RECONNECT_DELAYS.iter(),
-                LetterStep::ServerUnavailable(reason) => match reconnect_delays.next() {
-                    Some(delay) => self.wait(sleep(*delay)).await?,
-                    None => return Err(format!("The mail server is unavailable: {reason}")),
+                LetterStep::Deferred => outage = Outage::default(),
+                LetterStep::ServerUnavailable(reason) => match outage.next_pause() {
+                    Some(pause) => {
+                        self.bar.suspend(|| eprint_line(&unavailable(&reason, pause)));
+                        self.wait(sleep(pause)).await?;
+                    }
+                    None => return Err(format!("The mail server has been unavailable for an hour: {reason}")),
                 },
                 LetterStep::WaitUntil(time) => {
                     sender.close().await;
@@ -77,5 +84,41 @@ impl SendLoop {
             _ = self.terminate.recv() => Err("Interrupted".to_owned()),
             _ = done => Ok(()),
         }
+    }
+}
+
+fn unavailable(reason: &str, pause: Duration) -> String {
+    let seconds = quantity(pause.as_secs(), "second", "seconds");
+    let reason = sanitize_line(reason);
+    format!("The mail server is unavailable: {reason}. Trying again in {seconds}, for up to an hour. Ctrl-C stops.")
+}
+
+/// A time in which the mail server was not available.
+#[derive(Debug, Default)]
+struct Outage {
+    waited: Duration,
+    last: Duration,
+}
+
+impl Outage {
+    /// Returns the next pause, or `None` if it was waited for long enough.
+    fn next_pause(&mut self) -> Option<Duration> {
+        self.last = (self.last * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE).min(MAX_OUTAGE - self.waited);
+        self.waited += self.last;
+        Some(self.last).filter(|pause| !pause.is_zero())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mail_server_is_waited_for_an_hour_with_growing_pauses() {
+        let mut outage = Outage::default();
+        let pauses: Vec<_> = std::iter::from_fn(|| outage.next_pause()).map(|pause| pause.as_secs()).collect();
+        assert_eq!(pauses[..10], [1, 2, 4, 8, 16, 32, 64, 128, 256, 300]);
+        assert_eq!(pauses.iter().sum::<u64>(), 3600);
+        assert!(pauses.len() < 25, "{pauses:?}");
     }
 }

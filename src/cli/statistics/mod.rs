@@ -45,7 +45,14 @@ pub(super) fn run(arguments: &StatsArguments, settings: &Settings) -> Result<(),
     let range = arguments.since.map_or(StatisticsRange::Default, StatisticsRange::Since);
     with_store(settings, Access::Read, async |store| {
         let statistics = statistics(store, arguments.by, range, today).await?;
-        print_record(arguments.json, &statistics_json(&statistics), &chart(&statistics, terminal_width()).join("\n"));
+        let pending = store.pending_opt_ins().await?;
+        let mut lines = chart(&statistics, terminal_width());
+        if pending > 0 {
+            lines.push(String::new());
+            let wait = quantity(pending, "opt-in waits", "opt-ins wait");
+            lines.push(format!("{wait} for confirmation by mail. They are counted once they are confirmed."));
+        }
+        print_record(arguments.json, &statistics_json(&statistics, pending), &lines.join("\n"));
         Ok(())
     })
 }
@@ -65,7 +72,8 @@ fn validate_since(since: Option<Day>, today: Day) -> Result<(), InvalidSettings>
     }
 }
 
-fn statistics_json(statistics: &Statistics) -> Value {
+/// Opt-ins that wait for their confirmation are in no total.
+fn statistics_json(statistics: &Statistics, pending_opt_ins: u64) -> Value {
     let counts_by = |name: &str, number: &str, rows: &[(String, u64)]| -> Value {
         rows.iter().map(|(value, count)| json!({ name: value, number: count })).collect()
     };
@@ -92,7 +100,7 @@ fn statistics_json(statistics: &Statistics) -> Value {
         "since": statistics.since.date(),
         "until": statistics.until.date(),
         "total": with_counts(json!({}), statistics.total.named()),
-        "pending_opt_ins": statistics.pending_opt_ins,
+        "pending_opt_ins": pending_opt_ins,
         "periods": periods.collect::<Value>(),
         "readers": readers_json(&statistics.readers),
         "sources": sources,
@@ -141,11 +149,6 @@ fn chart(statistics: &Statistics, width: Option<usize>) -> Vec<String> {
         lines.extend(table.rows(&sources, first));
     }
     lines.extend(reader_lines(statistics, width));
-    if statistics.pending_opt_ins > 0 {
-        lines.push(String::new());
-        let wait = quantity(statistics.pending_opt_ins, "opt-in waits", "opt-ins wait");
-        lines.push(format!("{wait} for confirmation by mail. They are counted once they are confirmed."));
-    }
     lines
 }
 
@@ -217,7 +220,6 @@ mod tests {
             by: Period::Day,
             since,
             until: last,
-            pending_opt_ins: 0,
             total: totals(downloads.iter().sum()),
             periods: Period::Day.starts(since, last).into_iter().zip(downloads.iter().map(|d| totals(*d))).collect(),
             readers: ReadsByReader::default(),

@@ -135,8 +135,6 @@ pub struct Statistics {
     pub since: Day,
     pub until: Day,
     pub total: Totals,
-    /// Opt-ins that wait for their confirmation now. They are not in any total.
-    pub pending_opt_ins: u64,
     /// Every period with its first day, including those without events.
     pub periods: Vec<(Day, Totals)>,
     /// Who read, in all.

@@ -18,7 +18,9 @@ use crate::domain::limits::{
     MAX_CONNECTIONS_PER_CLIENT, MAX_OPS_CONNECTIONS_PER_PEER, MAX_REQUESTS_IN_FLIGHT_PER_CLIENT,
 };
 use crate::domain::network::{Client, Peer};
+use crate::actions::Service;
 use crate::domain::rate_limit::Hourly;
+use crate::domain::signups::DownloadRequest;
 use crate::web::metrics::Metrics;
 use crate::web::problem::Problem;
 use crate::web::refusal::{ClientLimit, Refusal};
@@ -65,6 +67,14 @@ impl ClientLimits {
     pub(crate) fn count(&self, limit: ClientLimit, head: &Parts) -> Result<(), OverLimit> {
         let Some(client) = self.client(head) else { return Ok(()) };
         self.buckets.take(client, limit, self.clock.now()).map_err(|wait| OverLimit { limit, wait })
+    }
+
+    /// Counts a download that leads to a mail, because its opt-in has to be confirmed.
+    pub(crate) fn count_opt_in(&self, service: &Service, order: &DownloadRequest, head: &Parts) -> Result<(), Problem> {
+        if !(order.updates && service.confirm_updates) {
+            return Ok(());
+        }
+        self.count(ClientLimit::OptIns, head).map_err(|over_limit| self.refuse(over_limit))
     }
 
     /// Records that a request is refused, and returns the response.

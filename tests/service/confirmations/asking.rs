@@ -1,12 +1,16 @@
 //! Who is asked to confirm an opt-in, when, and how often.
 
+use std::time::Duration;
+
 use futures_util::future::join_all;
 use porchlight::actions::SendStep;
 use porchlight::clock::Clock;
+use porchlight::config::RawSettings;
 use porchlight::domain::limits::MAX_CONFIRMATION_MAILS;
 use serde_json::json;
 
-use super::{HOUR, link, on_each_database, sender};
+use super::{HOUR, confirming, link, on_each_database, sender};
+use crate::harness::{MailServer, Service, each_migrated_database};
 use crate::unsubscribe;
 
 #[tokio::test]
@@ -184,6 +188,42 @@ async fn a_mail_that_fails_is_retried_with_the_same_message_id_and_a_refused_mai
         assert_eq!(fixture.recipients().await, ["ada@example.com"]);
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_rejected_address_and_one_that_must_not_be_asked_hold_up_no_other() {
+    on_each_database(async |fixture| {
+        for number in 0..15 {
+            fixture.opt_in(&format!("later{number}@example.com")).await;
+            fixture.opt_in(&format!("ada+{number}@example.com")).await;
+            fixture.service.clock.advance(Duration::from_millis(1));
+        }
+        fixture.opt_in("bob@example.com").await;
+        fixture.server.command("reject later 450 4.2.0 try again").await;
+        let mut asked = Vec::new();
+        for _ in 0..2 {
+            // No time passes: each step goes on where the one before has stopped.
+            assert!(!matches!(fixture.step().await, SendStep::Idle(_)));
+            asked.extend(fixture.server.mails().await.into_iter().flat_map(|mail| mail.recipients));
+        }
+        asked.sort_unstable();
+        assert_eq!(asked, ["ada+0@example.com", "bob@example.com"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn who_waits_is_asked_although_the_setting_was_turned_off() {
+    for database in each_migrated_database().await {
+        let mut server = MailServer::start().await;
+        let service = Service::start(confirming(), database.clone()).await;
+        service.post("/api/download", &json!({ "email": "ada@example.com", "updates": true })).await.expect_ok();
+        service.stop().await;
+        let settings = RawSettings { confirm_updates: None, smtp_url: Some(server.url()), ..confirming() };
+        let service = Service::start(settings, database).await;
+        assert_eq!(server.next_mail().await.recipients, ["ada@example.com"]);
+        service.stop().await;
+    }
 }
 
 #[tokio::test]
