@@ -8,14 +8,15 @@ use std::path::Path;
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, Mode, OFlags, flock};
-use sqlx::migrate::Migrator;
+use sqlx::migrate::{Migration, Migrator};
 use sqlx::sqlite::{SqlitePool, SqlitePoolOptions};
 use sqlx::{ConnectOptions, Executor, Row};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::failure::StoreFailure;
 use super::migrations::{POSTGRES_MIGRATIONS, SQLITE_MIGRATIONS};
 use super::pools_and_durability::{Store, check_durability};
+use super::postgres_pool::PostgresPool;
 use super::statement::{Statement, values};
 
 /// For the question whether a server is a standby.
@@ -39,9 +40,13 @@ const COUNT_MIGRATION_TABLES: Statement = Statement {
     postgres: "SELECT COUNT(*) FROM pg_class WHERE oid = to_regclass('_sqlx_migrations')",
 };
 
-const SELECT_MIGRATIONS: &str = "SELECT version FROM _sqlx_migrations WHERE success ORDER BY version";
+const SELECT_MIGRATIONS: &str = "SELECT version, checksum FROM _sqlx_migrations WHERE success ORDER BY version";
 
 const SELECT_OLDEST_COMPATIBLE: &str = "SELECT oldest_compatible FROM schema_versions WHERE version = $1";
+
+/// In PostgreSQL. Whoever called tries again later, if all of them fail.
+const MIGRATION_ATTEMPTS: usize = 5;
+const MIGRATION_PAUSE: Duration = Duration::from_millis(500);
 
 /// For the connection that migrates a SQLite database: creating the file may take a slow disk a while.
 const MIGRATION_CONNECT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -65,12 +70,19 @@ impl Store {
         if self.is_standby().await {
             return Err(StoreFailure::standby());
         }
-        if matches!(self.migration_state().await?, MigrationState::Newer(_)) {
+        // Without a migration nobody waits for a lock.
+        if matches!(self.migration_state().await?, MigrationState::Newer(_) | MigrationState::Current(_)) {
             return Ok(());
         }
         match self {
             Self::Sqlite(pool) => SQLITE_MIGRATIONS.run(pool).await?,
-            Self::Postgres(pool) => pool.migrate().await?,
+            Self::Postgres(pool) => {
+                let applied = self.applied_migrations().await?;
+                let pending = POSTGRES_MIGRATIONS.iter().filter(|migration| !applied.contains(&migration.version));
+                for migration in pending {
+                    try_migration(pool, migration).await?;
+                }
+            }
         }
         // A newer program may have migrated the database since the check above.
         self.migration_state().await.map(drop)
@@ -135,13 +147,36 @@ impl Store {
     /// Returns the versions of the applied migrations in ascending order.
     async fn applied_migrations(&self) -> Result<Vec<i64>, StoreFailure> {
         let (tables,): (i64,) = self.run(COUNT_MIGRATION_TABLES, &[]).await?.one()?;
-        if tables == 0 { Ok(Vec::new()) } else { self.run(SELECT_MIGRATIONS, &[]).await?.column() }
+        if tables == 0 {
+            return Ok(Vec::new());
+        }
+        let applied: Vec<(i64, Vec<u8>)> = self.run(SELECT_MIGRATIONS, &[]).await?.all()?;
+        for known in self.known_migrations().iter() {
+            if applied.iter().any(|(version, checksum)| *version == known.version && **checksum != *known.checksum) {
+                return Err(StoreFailure::Unusable(format!(
+                    "the database was made by another build of porchlight, whose migration {} is different; run that build",
+                    known.version
+                )));
+            }
+        }
+        Ok(applied.into_iter().map(|(version, _)| version).collect())
     }
 
     /// Returns what a migration recorded.
     async fn oldest_compatible(&self, version: i64) -> Result<Option<i64>, StoreFailure> {
         Ok(self.run(SELECT_OLDEST_COMPATIBLE, values![version]).await?.column()?.pop())
     }
+}
+
+/// Runs a migration, again after a pause if it did not get a lock, so that others get theirs in between.
+async fn try_migration(pool: &PostgresPool, migration: &Migration) -> Result<(), StoreFailure> {
+    for _ in 1..MIGRATION_ATTEMPTS {
+        match pool.migrate(migration).await {
+            Err(StoreFailure::Unavailable(_) | StoreFailure::Conflict(_)) => sleep(MIGRATION_PAUSE).await,
+            result => return result,
+        }
+    }
+    pool.migrate(migration).await
 }
 
 /// Locks the folder of the database, so that two processes do not migrate the file at once. Where that is not

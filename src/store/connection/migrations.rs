@@ -23,6 +23,9 @@ pub(in crate::store) fn migrations_up_to(version: i64) -> Migrator {
     Migrator::with_migrations(migrations.cloned().collect())
 }
 
+/// How the file of a migration begins that builds indexes of existing tables in PostgreSQL. Others would make writes wait.
+const NO_TRANSACTION: &str = "-- no-transaction\n";
+
 #[derive(RustEmbed)]
 #[folder = "migrations"]
 struct Files;
@@ -38,12 +41,13 @@ fn embedded(folder: &str) -> Migrator {
 fn migration(folder: &str, path: &str) -> Option<Migration> {
     let (version, description) = path.strip_prefix(folder)?.strip_suffix(".sql")?.split_once('_')?;
     let sql = String::from_utf8(Files::get(path)?.data.into_owned()).ok()?;
+    let has_transaction = !sql.starts_with(NO_TRANSACTION);
     Some(Migration::new(
         version.parse().ok()?,
         description.replace('_', " ").into(),
         MigrationType::Simple,
         AssertSqlSafe(sql).into_sql_str(),
-        false,
+        !has_transaction,
     ))
 }
 
@@ -70,14 +74,18 @@ mod tests {
         statements.filter(|statement| !statement.is_empty()).collect()
     }
 
-    /// Whether a program that does not know the statement can still read and write.
-    fn only_adds(statement: &str, migration: &[String]) -> bool {
+    /// Whether a program that does not know the statement can still read and write, also while it runs.
+    fn only_adds(statement: &str, migration: &[String], in_postgres: bool) -> bool {
         let creates_table =
             |table: &str| migration.iter().any(|one| one.starts_with(&format!("CREATE TABLE {table} (")));
         let after = |keyword: &str| statement.split_once(keyword).and_then(|(_, rest)| rest.split([' ', '(']).next());
+        let is_new = || after(" ON ").is_some_and(creates_table);
         if statement.starts_with("CREATE UNIQUE INDEX ") {
             // On an existing table it could refuse what an older program writes.
-            return after(" ON ").is_some_and(creates_table);
+            return is_new();
+        }
+        if statement.starts_with("CREATE INDEX CONCURRENTLY ") || statement.starts_with("DROP INDEX CONCURRENTLY IF EXISTS ") {
+            return migration.iter().all(|one| one.contains(" CONCURRENTLY ") || one.starts_with("INSERT INTO SCHEMA_VERSIONS "));
         }
         if statement.starts_with("ALTER TABLE ") {
             let nullable = !statement.contains("NOT NULL") || statement.contains(" DEFAULT ");
@@ -86,7 +94,9 @@ mod tests {
         if statement.starts_with("INSERT INTO ") {
             return after("INSERT INTO ").is_some_and(|table| table == "SCHEMA_VERSIONS" || creates_table(table));
         }
-        statement.starts_with("CREATE TABLE ") || statement.starts_with("CREATE INDEX ")
+        // PostgreSQL would lock an existing table for as long as it takes.
+        let is_index = statement.starts_with("CREATE INDEX ") && (!in_postgres || is_new());
+        is_index || statement.starts_with("CREATE TABLE ")
     }
 
     fn with_statements(migrator: &Migrator) -> impl Iterator<Item = (&Migration, Vec<String>)> {
@@ -95,11 +105,11 @@ mod tests {
 
     #[test]
     fn a_migration_only_adds_so_that_older_programs_keep_working() {
-        for (migration, statements) in
-            [&SQLITE_MIGRATIONS, &POSTGRES_MIGRATIONS].into_iter().flat_map(|all| with_statements(all))
-        {
-            for statement in &statements {
-                assert!(only_adds(statement, &statements), "{}: {statement}", migration.version);
+        for (migrations, in_postgres) in [(&SQLITE_MIGRATIONS, false), (&POSTGRES_MIGRATIONS, true)] {
+            for (migration, statements) in with_statements(migrations) {
+                for statement in &statements {
+                    assert!(only_adds(statement, &statements, in_postgres), "{}: {statement}", migration.version);
+                }
             }
         }
         for breaking in [
@@ -111,15 +121,18 @@ mod tests {
             "ALTER TABLE PEOPLE ADD COLUMN AGE BIGINT NOT NULL",
             "ALTER TABLE PEOPLE ALTER COLUMN EMAIL TYPE TEXT",
             "CREATE UNIQUE INDEX PEOPLE_BY_EMAIL ON PEOPLE (EMAIL)",
+            "CREATE INDEX PEOPLE_BY_EMAIL ON PEOPLE (EMAIL)",
             "CREATE TRIGGER REFUSE BEFORE INSERT ON PEOPLE BEGIN SELECT 1",
             "INSERT INTO PEOPLE (ADDRESS) SELECT ''",
         ] {
-            assert!(!only_adds(breaking, &[]), "{breaking}");
+            assert!(!only_adds(breaking, &[], true), "{breaking}");
         }
-        for adding in
-            ["ALTER TABLE PEOPLE ADD COLUMN AGE BIGINT", "ALTER TABLE PEOPLE ADD COLUMN AGE BIGINT NOT NULL DEFAULT 0"]
-        {
-            assert!(only_adds(adding, &[]), "{adding}");
+        for adding in [
+            "ALTER TABLE PEOPLE ADD COLUMN AGE BIGINT",
+            "ALTER TABLE PEOPLE ADD COLUMN AGE BIGINT NOT NULL DEFAULT 0",
+            "CREATE INDEX CONCURRENTLY PEOPLE_BY_EMAIL ON PEOPLE (EMAIL)",
+        ] {
+            assert!(only_adds(adding, &[], true), "{adding}");
         }
     }
 

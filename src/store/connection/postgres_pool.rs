@@ -14,7 +14,8 @@ use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use sqlx::error::DatabaseError;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgPool, PgPoolOptions};
-use sqlx::{AssertSqlSafe, Connection, Executor, Postgres, Row, SqlSafeStr, SqlStr};
+use sqlx::migrate::Migration;
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, Postgres, Row, SqlSafeStr, SqlStr};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -27,9 +28,9 @@ use super::statement_limit::StatementLimit;
 use super::timeouts::Timeouts;
 
 const BEGIN: &str = "BEGIN ISOLATION LEVEL READ COMMITTED";
-/// Migrations of several instances run one after another. Without `client_min_messages` every start logs the notice that the
-/// table of migrations exists.
-const PREPARE_MIGRATION: &str = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 0; \
+/// Migrations of several instances run one after another. While one waits for a lock on a table, nobody else gets one, so it gives
+/// up soon. Without `client_min_messages` every migration logs the notice that the table of migrations exists.
+const PREPARE_MIGRATION: &str = "SET LOCAL statement_timeout = 0; SET LOCAL lock_timeout = 500; \
      SET LOCAL client_min_messages = warning; SELECT pg_advisory_xact_lock(hashtext('porchlight migrations'))";
 
 /// Cheap to clone; clones share the connections.
@@ -173,10 +174,13 @@ impl PostgresPool {
         }
     }
 
-    /// Runs the migrations, which may take long. One transaction for all, because it holds the lock; it is the driver's, which
-    /// begins its own ones within. The driver names its statements here. Behind a pooler, names that an earlier user of the
-    /// session left are removed first, and its own ones afterwards.
-    pub(super) async fn migrate(&self) -> Result<(), StoreFailure> {
+    /// Runs one migration, which may take long, unless it was run before. The transaction is that of the driver, which begins
+    /// another one within. The driver names its statements here. Behind a pooler, names that an earlier user of the session left
+    /// are removed first, and its own ones afterwards.
+    pub(super) async fn migrate(&self, migration: &Migration) -> Result<(), StoreFailure> {
+        if migration.no_tx {
+            self.run_without_transaction(&migration.sql).await?;
+        }
         let remove_names = if self.has_pooler() { "DEALLOCATE ALL" } else { "" };
         let mut session = self.working_connection().await?.for_long_statements();
         let Session { connection, limit, has_succeeded, .. } = &mut session;
@@ -184,13 +188,24 @@ impl PostgresPool {
             let mut transaction = connection.begin_with(self.with_settings(BEGIN)).await?;
             transaction.execute(remove_names).await?;
             transaction.execute(PREPARE_MIGRATION).await?;
-            POSTGRES_MIGRATIONS.run_direct(None, &mut *transaction, false).await?;
+            let (version, only_record) = (Some(migration.version), migration.no_tx);
+            POSTGRES_MIGRATIONS.run_direct(version, &mut *transaction, only_record).await?;
             transaction.execute(remove_names).await?;
             Ok::<_, StoreFailure>(transaction.commit().await?)
         };
         limit.apply(async { Ok(migrate.await) }).await??;
         *has_succeeded = true;
         Ok(())
+    }
+
+    /// Runs each statement by itself: `CREATE INDEX CONCURRENTLY` refuses a transaction, also that of a text with several
+    /// statements. It has no limit of time, and no connection of the pool.
+    async fn run_without_transaction(&self, statements: &SqlStr) -> Result<(), StoreFailure> {
+        let mut connection = self.connect_options().await?.connect().await?;
+        for statement in statements.as_str().split_inclusive(";\n") {
+            connection.execute(AssertSqlSafe(statement.to_owned())).await?;
+        }
+        Ok(connection.close().await?)
     }
 
     /// Runs one statement on a connection of its own.
