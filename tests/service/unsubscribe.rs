@@ -5,7 +5,7 @@ mod histories;
 use std::time::Duration;
 
 use porchlight::config::RawSettings;
-use porchlight::domain::letters::UNSUBSCRIBE_PATH;
+use porchlight::domain::letters::{UNSUBSCRIBE_PATH, UnsubscribeToken};
 use porchlight::domain::mail::EmailAddress;
 use porchlight::domain::people::SuppressionReason;
 use porchlight::domain::sha256::Sha256;
@@ -32,14 +32,15 @@ async fn download(service: &Service, email: &str, updates: bool) {
 
 /// The link in a letter to this person.
 pub(super) async fn link(service: &Service, email: &str) -> String {
-    let email = address(email).key().to_owned();
-    let new = &Sha256::of(email.as_bytes()).hex()[..40];
-    let insert = format!(
-        "INSERT INTO unsubscribe_tokens (token, address, at) VALUES ('{new}', '{email}', 0) ON CONFLICT DO NOTHING"
-    );
-    service.database.execute(&insert).await;
-    let token = format!("SELECT token FROM unsubscribe_tokens WHERE address = '{email}'");
-    format!("{UNSUBSCRIBE_PATH}{}", service.database.texts(&token).await[0])
+    let (store, email) = (store(service), address(email));
+    let mut bytes = [0; 20];
+    bytes.copy_from_slice(&Sha256::of(format!("{}{}", service.database.url(), email.key()).as_bytes()).bytes()[..20]);
+    let new = [(email.clone(), UnsubscribeToken::from_random(bytes))];
+    let no_letter = Sha256::of(b"");
+    store.record_recipients(&no_letter, &new, service.clock.now()).await.expect("a token");
+    let token = store.person_record(&email).await.expect("a person").token.expect("a token");
+    store.close().await;
+    token.path(UNSUBSCRIBE_PATH)
 }
 
 /// Signs up a person with an opt-in; returns the link in a letter to them.
