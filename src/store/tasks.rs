@@ -46,7 +46,7 @@ impl Transaction {
 }
 
 impl Store {
-    /// Returns whether the task is due, and if so claims it for [`CLAIM_PERIOD`]. Whoever has done it records that with
+    /// Returns whether the task is due, and if so claims it for ten minutes. Whoever has done it records that with
     /// [`Self::record_task`]; otherwise it is due again afterwards.
     pub async fn try_claim(&self, task: Task, now: Timestamp, period: Duration) -> Result<bool, StoreFailure> {
         let due_again = now.before(period).after(CLAIM_PERIOD);

@@ -94,7 +94,8 @@ impl LetterFixture {
     /// Whether the row of each letter counts its recipients as they are.
     async fn counts_agree(&self) {
         let count = |state: &str, condition: &str| {
-            let counted = format!("SELECT COUNT(*) FROM letter_recipients r WHERE r.letter = letters.id AND {condition}");
+            let counted =
+                format!("SELECT COUNT(*) FROM letter_recipients r WHERE r.letter = letters.id AND {condition}");
             format!("{state} <> ({counted})")
         };
         let states = ["waiting", "uncertain", "sent", "refused", "skipped"];

@@ -142,7 +142,9 @@ impl Alerts {
 
 /// Logs why a part could not be looked at.
 fn looked_at(part: Result<Option<Trouble>, StoreFailure>) -> Option<Trouble> {
-    part.inspect_err(|failure| tracing::warn!(%failure, "failed to check a part of what needs attention")).ok().flatten()
+    part.inspect_err(|failure| tracing::warn!(%failure, "failed to check a part of what needs attention"))
+        .ok()
+        .flatten()
 }
 
 /// What waits to be confirmed, as a part of a sentence.

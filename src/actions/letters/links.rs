@@ -11,10 +11,10 @@ pub async fn can_unsubscribe(service: &Service, token: &UnsubscribeToken) -> Res
     Ok(service.store.token_exists(token).await?)
 }
 
-/// Turns the letter off and returns `false` if the token is unknown. Repeating it is harmless.
+/// Turns the letter off for the mailbox and returns `false` if the token is unknown. Repeating it is harmless.
 ///
-/// [`UnsubscribeKind::NotMe`] also suppresses the address, which no later signup undoes. After any other kind the next
-/// download with `updates` turns the email on again. Both are one transaction: [`Store::unsubscribe`].
+/// [`UnsubscribeKind::NotMe`] also suppresses the mailbox, which no later signup undoes. After any other kind the next download
+/// with `updates` turns the letter on again. Both are one transaction, in `store/letters/unsubscribe.rs`.
 pub async fn unsubscribe(service: &Service, token: &UnsubscribeToken, kind: UnsubscribeKind) -> Result<bool, Failure> {
     Ok(service.store.unsubscribe(token, kind, service.clock.now()).await?)
 }
@@ -32,7 +32,7 @@ pub async fn confirm_opt_in(service: &Service, token: &ConfirmationToken) -> Res
     Ok(service.store.confirm_opt_in(token, service.clock.now()).await?)
 }
 
-/// Forgets the opt-in and suppresses the address, because its owner did not ask for the letter. No later signup undoes that.
+/// Forgets the opt-in and suppresses the mailbox, because its owner did not ask for the letter. No later signup undoes that.
 /// Repeating it is harmless. Returns `false` if the token is unknown or has expired.
 pub async fn decline_opt_in(service: &Service, token: &ConfirmationToken) -> Result<bool, Failure> {
     Ok(service.store.decline_opt_in(token, service.clock.now()).await?)

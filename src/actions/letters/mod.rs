@@ -6,7 +6,5 @@ mod rejected_mailboxes;
 mod send;
 
 pub use bounces::{BounceOutcome, UnchangedReason, record_bounce};
-pub use links::{
-    can_unsubscribe, confirm_opt_in, confirmation_link, decline_opt_in, unsubscribe,
-};
+pub use links::{can_unsubscribe, confirm_opt_in, confirmation_link, decline_opt_in, unsubscribe};
 pub use send::{LetterFailure, LetterSender, LetterStep, compose_copy, new_bounce_tag};

@@ -123,7 +123,7 @@ impl LetterSender {
     }
 
     fn compose_sample(&self) -> Result<(), LetterFailure> {
-        let (now, token) = (self.clock.now(), random_token().map_err(Failure::from)?);
+        let (now, token) = (self.clock.now(), random_token()?);
         let recipient = Recipient {
             email: EmailAddress::from_stored("reader@example.com", "reader@example.com"),
             opted_in_at: now,

@@ -168,11 +168,7 @@ impl OutboxSender {
         Ok(Next::Send(LeasedMail { kind: MailKind::Confirmation, lease, mail, messages: 1, tries, is_repeat }))
     }
 
-    fn compose_confirmation(
-        &self,
-        leased: &LeasedConfirmation,
-        to: &MailAddress,
-    ) -> Result<Mail, Failure> {
+    fn compose_confirmation(&self, leased: &LeasedConfirmation, to: &MailAddress) -> Result<Mail, Failure> {
         let ConfirmationTexts { templates, base_url } = &self.confirmations;
         let rendered = templates.confirmation(&MailRecipient {
             opted_in: leased.requested_at.date(),

@@ -73,9 +73,11 @@ impl OutboxSender {
             match self.send(connection, &leased).await? {
                 Ok(()) => sent = true,
                 // Says nothing about the mails to other people.
-                Err(
-                    failure @ (SendFailure::RecipientRejected { .. } | SendFailure::MessageRejected { .. }),
-                ) if leased.kind == MailKind::Confirmation => rejection = Some(failure),
+                Err(failure @ (SendFailure::RecipientRejected { .. } | SendFailure::MessageRejected { .. }))
+                    if leased.kind == MailKind::Confirmation =>
+                {
+                    rejection = Some(failure);
+                }
                 Err(failure) => return Ok(SendStep::Failed(failure)),
             }
         }

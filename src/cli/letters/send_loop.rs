@@ -103,7 +103,7 @@ struct Outage {
 impl Outage {
     /// Returns the next pause, or `None` if it was waited for long enough.
     fn next_pause(&mut self) -> Option<Duration> {
-        self.last = (self.last * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE).min(MAX_OUTAGE - self.waited);
+        self.last = (self.last * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE).min(MAX_OUTAGE.saturating_sub(self.waited));
         self.waited += self.last;
         Some(self.last).filter(|pause| !pause.is_zero())
     }

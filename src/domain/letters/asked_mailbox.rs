@@ -49,9 +49,15 @@ mod tests {
     #[test]
     fn all_variants_together_are_asked_once_and_block_nobody() {
         let (plain, variant) = (Some(AskedSlot::Plain), Some(AskedSlot::Variant));
-        assert_eq!(ask(&["a+1@b.example", "a+2@b.example", "a@b.example", "a@b.example"]), [variant, None, plain, None]);
+        assert_eq!(
+            ask(&["a+1@b.example", "a+2@b.example", "a@b.example", "a@b.example"]),
+            [variant, None, plain, None]
+        );
         assert_eq!(ask(&["a@b.example", "a+1@b.example", "a@b.example"]), [plain, variant, None]);
-        assert_eq!(ask(&["a.b@gmail.com", "ab@gmail.com", "a.b@gmail.com", "ab@googlemail.com"]), [plain, variant, None, None]);
+        assert_eq!(
+            ask(&["a.b@gmail.com", "ab@gmail.com", "a.b@gmail.com", "ab@googlemail.com"]),
+            [plain, variant, None, None]
+        );
     }
 
     #[test]

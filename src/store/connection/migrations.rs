@@ -84,8 +84,12 @@ mod tests {
             // On an existing table it could refuse what an older program writes.
             return is_new();
         }
-        if statement.starts_with("CREATE INDEX CONCURRENTLY ") || statement.starts_with("DROP INDEX CONCURRENTLY IF EXISTS ") {
-            return migration.iter().all(|one| one.contains(" CONCURRENTLY ") || one.starts_with("INSERT INTO SCHEMA_VERSIONS "));
+        if statement.starts_with("CREATE INDEX CONCURRENTLY ")
+            || statement.starts_with("DROP INDEX CONCURRENTLY IF EXISTS ")
+        {
+            return migration
+                .iter()
+                .all(|one| one.contains(" CONCURRENTLY ") || one.starts_with("INSERT INTO SCHEMA_VERSIONS "));
         }
         if statement.starts_with("ALTER TABLE ") {
             let nullable = !statement.contains("NOT NULL") || statement.contains(" DEFAULT ");

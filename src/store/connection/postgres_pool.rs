@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use futures_util::stream::{self, BoxStream, StreamExt, TryStreamExt};
 use sqlx::error::DatabaseError;
+use sqlx::migrate::Migration;
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{PgArguments, PgConnectOptions, PgPool, PgPoolOptions};
-use sqlx::migrate::Migration;
 use sqlx::{AssertSqlSafe, ConnectOptions, Connection, Executor, Postgres, Row, SqlSafeStr, SqlStr};
 use tokio::sync::watch;
 use tokio::time::timeout;

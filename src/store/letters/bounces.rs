@@ -30,6 +30,9 @@ const SELECT_RETURNED: Statement = Statement {
 
 const SET_BOUNCE: &str = "UPDATE letter_recipients SET bounce = $2, bounced_at = $3 WHERE bounce_tag = $1";
 
+/// Letter, address, address as typed, bounce.
+type Returned = (String, String, String, Option<String>);
+
 impl Store {
     /// Records that the letter with this tag was returned, and suppresses its recipient if the mailbox does not exist.
     pub async fn record_bounce(
@@ -45,7 +48,6 @@ impl Store {
         }
         let mut tx = self.begin().await?;
         let returned = tx.run(SELECT_RETURNED, values![tag.as_str()]).await?;
-        type Returned = (String, String, String, Option<String>);
         let Some((letter, address, email, stored)) = returned.first::<Returned>()? else {
             return Ok(RecordedBounce::UnknownTag);
         };

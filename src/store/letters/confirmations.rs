@@ -11,9 +11,7 @@ use crate::domain::signups::{SignupRecord, Via, WORDING};
 use crate::domain::statistics::{CountedEvent, Counts};
 use crate::domain::text::Source;
 use crate::domain::time::{Day, Timestamp};
-use crate::store::connection::{
-    BatchStatement, Statement, Store, StoreFailure, Transaction, Value, count, values,
-};
+use crate::store::connection::{BatchStatement, Statement, Store, StoreFailure, Transaction, Value, count, values};
 
 /// How many opt-ins are of a kind that makers should know about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,7 +195,7 @@ impl Store {
     }
 
     /// Records that the token's owner did not ask for the letter: ends the opt-ins of the mailbox, whether they wait or count, and
-    /// suppresses it, as in [`Transaction::end_opt_ins`]. Returns `false` if the token is unknown or has expired.
+    /// suppresses it, as in `Transaction::end_opt_ins`. Returns `false` if the token is unknown or has expired.
     pub async fn decline_opt_in(&self, token: &ConfirmationToken, now: Timestamp) -> Result<bool, StoreFailure> {
         match self.confirmation_link(token, now).await? {
             None => return Ok(false),

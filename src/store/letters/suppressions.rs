@@ -88,7 +88,7 @@ impl Store {
         Suppressions::read(key, rows)
     }
 
-    /// Suppresses an address, known or not, as in [`Transaction::suppress`].
+    /// Suppresses an address, known or not, with its mailbox, or alone if it does not exist.
     pub async fn suppress(
         &self,
         email: &EmailAddress,

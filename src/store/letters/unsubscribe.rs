@@ -54,7 +54,8 @@ type MailboxAddress = (String, Option<Timestamp>, Option<Timestamp>);
 
 /// Returns the address whose opt-in counts for longest, if it is another one and older than the opt-in of `own`.
 fn older_opt_in<'a>(mailbox: &'a [MailboxAddress], own: &str) -> Option<&'a str> {
-    let (address, oldest) = mailbox.iter().filter_map(|(address, at, _)| Some((address, (*at)?))).min_by_key(|(_, at)| *at)?;
+    let (address, oldest) =
+        mailbox.iter().filter_map(|(address, at, _)| Some((address, (*at)?))).min_by_key(|(_, at)| *at)?;
     let own_at = mailbox.iter().find(|(address, ..)| address == own).and_then(|(_, at, pending)| at.or(*pending));
     (address != own && own_at.is_none_or(|own_at| oldest < own_at)).then_some(address)
 }
@@ -107,7 +108,7 @@ impl Store {
         Ok(self.run(COUNT_TOKENS, values![token.as_str()]).await?.one::<(i64,)>()?.0 > 0)
     }
 
-    /// Ends every opt-in of the mailbox of the token's owner, as in [`Transaction::end_opt_ins`], with those that wait for their
+    /// Ends every opt-in of the mailbox of the token's owner, as in `Transaction::end_opt_ins`, with those that wait for their
     /// confirmation. Returns `false` if the token is unknown.
     pub async fn unsubscribe(
         &self,

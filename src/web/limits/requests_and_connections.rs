@@ -12,13 +12,13 @@ use http::request::Parts;
 
 use super::counts::{Buckets, ClientSlot, OpenCounts};
 use super::forwarding_headers;
+use crate::actions::Service;
 use crate::clock::Clock;
 use crate::config::ClientSettings;
 use crate::domain::limits::{
     MAX_CONNECTIONS_PER_CLIENT, MAX_OPS_CONNECTIONS_PER_PEER, MAX_REQUESTS_IN_FLIGHT_PER_CLIENT,
 };
 use crate::domain::network::{Client, Peer};
-use crate::actions::Service;
 use crate::domain::rate_limit::Hourly;
 use crate::domain::signups::DownloadRequest;
 use crate::web::metrics::Metrics;

@@ -122,7 +122,9 @@ async fn erasure_leaves_no_trace_and_the_person_can_start_over() {
 #[tokio::test]
 async fn a_source_that_nobody_else_used_goes_with_the_person() {
     on_each_database(async |service| {
-        for (email, source) in [("ada", "from-ada-lovelace"), ("ada", "hn"), ("bob", "hn"), ("ada", "from-ada-lovelace")] {
+        for (email, source) in
+            [("ada", "from-ada-lovelace"), ("ada", "hn"), ("bob", "hn"), ("ada", "from-ada-lovelace")]
+        {
             let order = json!({ "email": format!("{email}@example.com"), "updates": false, "source": source });
             service.post("/api/download", &order).await.expect_ok();
         }
