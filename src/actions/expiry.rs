@@ -28,18 +28,25 @@ impl Pruner {
         self.store.prune_letter_months(now).await
     }
 
-    /// Deletes what has expired, unless an instance did within the period. Returns the number of deleted messages.
+    /// Deletes what has expired, unless an instance did within the period. A part that fails leaves the others. Returns the number
+    /// of deleted messages.
     pub async fn step(&self) -> Result<u64, StoreFailure> {
         let now = self.clock.now();
-        let expired = async {
+        let expired = self.once(Task::Prune, PRUNE_PERIOD, async {
             self.start().await?;
             self.store.prune_confirmations(now).await
+        });
+        let expired = expired.await;
+        let sources = self.once(Task::PruneSources, DAILY, self.store.prune_sources()).await;
+        let messages = match self.keep_messages {
+            None => Ok(None),
+            Some(keep) => {
+                let delete = self.store.delete_forwarded_messages(keep.oldest_kept(now));
+                self.once(Task::DeleteMessages, DAILY, delete).await
+            }
         };
-        self.once(Task::Prune, PRUNE_PERIOD, expired).await?;
-        self.once(Task::PruneSources, DAILY, self.store.prune_sources()).await?;
-        let Some(keep) = self.keep_messages else { return Ok(0) };
-        let messages = self.store.delete_forwarded_messages(keep.oldest_kept(now));
-        Ok(self.once(Task::DeleteMessages, DAILY, messages).await?.unwrap_or_default())
+        expired.and(sources)?;
+        Ok(messages?.unwrap_or_default())
     }
 
     /// Does a part, unless an instance did within the period. A part that fails is due again in a few minutes.

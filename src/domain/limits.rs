@@ -105,6 +105,8 @@ pub const MAX_MAKER_MAIL_BYTES: u64 = 20 * 1024 * 1024;
 pub const SUMMARY_MAIL_BYTES: u64 = 4 * 1024;
 /// How much is kept of what a mail server replied.
 pub const MAX_SMTP_FAILURE_CHARS: usize = 1000;
+/// How many mails that wait, or failed, are counted for the dashboard and the metrics.
+pub const MAX_COUNTED_MAILS: i64 = 10_000;
 /// For how long forwarding a message is retried before it is marked as failed.
 pub const FORWARD_RETRY_PERIOD: Duration = Duration::from_hours(7 * 24);
 

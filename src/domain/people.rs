@@ -55,15 +55,17 @@ impl AddressHashKey {
         hex(&Hmac::<Sha256>::new(&self.0.into()).chain_update(address).finalize().into_bytes())
     }
 
-    /// Returns the hash under which an address is suppressed: that of its mailbox. An address that does not exist is suppressed
-    /// alone, because not every mail server delivers variants, and anybody can invent one of a mailbox that exists.
+    /// Returns the hashes of which one is suppressed where an address must not be mailed: that of the address alone, and that of its
+    /// mailbox. No address is like the text of the first.
+    pub fn suppression_hashes(&self, email: &EmailAddress) -> [String; 2] {
+        [self.hash(&format!("alone:{}", email.key())), self.hash(&email.mailbox())]
+    }
+
+    /// Returns the hash under which an address is suppressed. One that does not exist is suppressed alone, because not every mail
+    /// server delivers variants, and anybody can invent one of a mailbox that exists.
     pub fn suppression_hash(&self, email: &EmailAddress, reason: SuppressionReason) -> String {
-        match reason {
-            SuppressionReason::NoMailbox => self.hash(email.key()),
-            SuppressionReason::NotMe | SuppressionReason::Makers | SuppressionReason::Unknown => {
-                self.hash(&email.mailbox())
-            }
-        }
+        let [alone, mailbox] = self.suppression_hashes(email);
+        if reason == SuppressionReason::NoMailbox { alone } else { mailbox }
     }
 }
 

@@ -57,6 +57,8 @@ pub enum SendFailure {
 pub struct FailureCause {
     /// The full text, for the makers only. It has no control characters.
     pub detail: String,
+    /// Whether it will be the same the next time, until somebody changes a setting.
+    pub is_permanent: bool,
     /// What may be logged, if not all of it.
     loggable: Option<String>,
     /// The text of the server's reply, without the code.
@@ -106,7 +108,9 @@ impl From<Error> for FailureCause {
         };
         // The source of an error with a code is the reply, its lines joined by spaces.
         let reply = code.and_then(|_| error.source()).map(ToString::to_string);
-        let detail = match tls_error(&error) {
+        let tls_error = tls_error(&error);
+        let is_permanent = error.is_permanent() || tls_error.is_some();
+        let detail = match tls_error {
             Some(rustls::Error::InvalidCertificate(_)) => {
                 format!("its certificate is not trusted by this system, which `smtp_url` requires ({error})")
             }
@@ -116,7 +120,7 @@ impl From<Error> for FailureCause {
             ),
             _ => error.to_string(),
         };
-        Self { detail: excerpt(&detail, MAX_SMTP_FAILURE_CHARS), loggable, reply }
+        Self { detail: excerpt(&detail, MAX_SMTP_FAILURE_CHARS), is_permanent, loggable, reply }
     }
 }
 
@@ -137,7 +141,7 @@ fn tls_error(error: &Error) -> Option<&rustls::Error> {
 impl FailureCause {
     /// A cause that is not a reply of the server.
     pub fn new(detail: &str) -> Self {
-        Self { detail: detail.to_owned(), loggable: None, reply: None }
+        Self { detail: detail.to_owned(), is_permanent: false, loggable: None, reply: None }
     }
 }
 
@@ -218,7 +222,9 @@ impl Mailer {
         };
         let use_starttls = match relay.security() {
             Security::Tls | Security::Off => false,
-            Security::StartTls if !smtp.can_starttls() => return Err(FailureCause::new(NO_STARTTLS)),
+            Security::StartTls if !smtp.can_starttls() => {
+                return Err(FailureCause { is_permanent: true, ..FailureCause::new(NO_STARTTLS) });
+            }
             Security::StartTls => true,
             Security::StartTlsIfOffered => smtp.can_starttls(),
         };

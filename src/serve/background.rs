@@ -17,6 +17,8 @@ use crate::web::App;
 const FLUSH_INTERVAL: Duration = Duration::from_secs(5);
 const MAINTENANCE_INTERVAL: Duration = Duration::from_secs(1);
 const PRUNE_INTERVAL: Duration = Duration::from_hours(1);
+/// After a failure.
+const PRUNE_AGAIN: Duration = Duration::from_mins(10);
 /// After a start, messages are forwarded that waited for it, and a first certificate is ordered.
 const FIRST_ALERT_CHECK: Duration = Duration::from_mins(5);
 const ALERT_CHECK_INTERVAL: Duration = Duration::from_hours(1);
@@ -57,12 +59,16 @@ pub(super) async fn prune(pruner: Pruner, stop: CancellationToken) {
             tracing::warn!(%failure, "failed to delete expired hashes; trying again in an hour");
         }
         loop {
+            let mut pause = PRUNE_INTERVAL;
             match pruner.step().await {
                 Ok(0) => {}
                 Ok(deleted) => tracing::info!(deleted, "deleted messages that were forwarded long ago"),
-                Err(failure) => tracing::warn!(%failure, "failed to delete what has expired; trying again in an hour"),
+                Err(failure) => {
+                    tracing::warn!(%failure, "failed to delete what has expired; trying again in ten minutes");
+                    pause = PRUNE_AGAIN;
+                }
             }
-            sleep(PRUNE_INTERVAL).await;
+            sleep(pause).await;
         }
     };
     stop.run_until_cancelled(prune).await;

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use crate::domain::limits::MAX_ROWS_PER_STEP;
+use crate::domain::limits::{MAX_COUNTED_MAILS, MAX_ROWS_PER_STEP};
 use crate::domain::parse::word_enum;
 use crate::domain::time::Timestamp;
 use crate::store::connection::{Store, StoreFailure, count, parse_id, values};
@@ -51,7 +51,7 @@ pub struct DeliveryFailure {
     pub reason: String,
 }
 
-/// The mails of one kind that were not sent, by state.
+/// The mails of one kind that were not sent, by state. [`MAX_COUNTED_MAILS`] stands for as many or more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Backlog {
     pub waiting: u64,
@@ -119,8 +119,12 @@ const DELETE_ALERTS: &str = "DELETE FROM outbox WHERE kind = 'alert' AND state <
 const ENQUEUE_ALERT: &str =
     "INSERT INTO outbox (id, kind, state, at, subject, body) VALUES ($1, 'alert', 'waiting', $2, $3, $4)";
 
-const COUNT_UNSENT: &str = "SELECT state, COUNT(*), MIN(id) FROM outbox \
-     WHERE kind = $1 AND state IN ('waiting', 'leased', 'failed') GROUP BY state";
+/// No more than `$2` of each state, so that a flood does not make the count slow.
+const COUNT_UNSENT: &str = "SELECT state, COUNT(*), MIN(id) FROM \
+     (SELECT * FROM (SELECT state, id FROM outbox WHERE kind = $1 AND state = 'waiting' ORDER BY at LIMIT $2) AS waiting \
+     UNION ALL SELECT * FROM (SELECT state, id FROM outbox WHERE kind = $1 AND state = 'leased' ORDER BY at LIMIT $2) AS leased \
+     UNION ALL SELECT * FROM (SELECT state, id FROM outbox WHERE kind = $1 AND state = 'failed' ORDER BY at LIMIT $2) AS failed) \
+     AS unsent GROUP BY state";
 
 impl Store {
     /// Returns when the next mail of this kind becomes due.
@@ -212,11 +216,11 @@ impl Store {
         tx.commit().await
     }
 
-    /// Returns how many mails of this kind wait or failed. Ids sort by time: the smallest is the oldest.
+    /// Returns how many mails of this kind wait or failed. Ids sort by time: the smallest of the counted ones is the oldest.
     pub async fn backlog(&self, kind: MailKind) -> Result<Backlog, StoreFailure> {
         let (mut backlog, mut oldest) = (Backlog::default(), None::<String>);
         for (state, mails, first) in
-            self.run(COUNT_UNSENT, values![kind.as_str()]).await?.all::<(String, i64, String)>()?
+            self.run(COUNT_UNSENT, values![kind.as_str(), MAX_COUNTED_MAILS]).await?.all::<(String, i64, String)>()?
         {
             match state.as_str() {
                 "waiting" => backlog.waiting = count(mails),

@@ -23,7 +23,7 @@ use crate::domain::letters::{
 };
 
 /// `GET` and `POST /unsubscribe/{token}`, also the one-click unsubscribe of mail clients (RFC 8058). Any body unsubscribes,
-/// because mail clients send their own. Only the page's checkbox also suppresses the address.
+/// because mail clients send their own. Only the page's checkbox also suppresses the mailbox.
 pub(crate) async fn unsubscribe_page(State(app): State<App>, request: Request) -> Response {
     let token = request.uri().path().strip_prefix(UNSUBSCRIBE_PATH).and_then(UnsubscribeToken::parse);
     let built = app.built();

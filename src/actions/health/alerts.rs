@@ -64,12 +64,7 @@ impl Alerts {
         let mut troubles: Vec<_> = self.certificate_trouble(now).into_iter().collect();
         troubles.extend(self.disk_troubles());
         troubles.extend(looked_at(self.image_trouble().await));
-        troubles.extend(outbox_problem(&self.ops_pool, now).await.map(|problem| Trouble {
-            about: "Mail that waits",
-            problem: sentence(&problem),
-            to_do: "`porchlight inbox list --waiting` shows them, and `porchlight inbox show ID` why the last attempt \
-                    failed.",
-        }));
+        troubles.extend(looked_at(self.waiting_mail_trouble(now).await));
         troubles.extend(looked_at(self.failed_mail_trouble().await));
         troubles.extend(looked_at(self.confirmation_trouble(now).await));
         troubles.extend(looked_at(self.backup_trouble(now).await));
@@ -106,6 +101,15 @@ impl Alerts {
             about: "Newest image",
             problem: sentence(&format!("Downloads fail: {problem}")),
             to_do: "Copy the file back, from a backup or from where it was published, or publish another release.",
+        }))
+    }
+
+    async fn waiting_mail_trouble(&self, now: Timestamp) -> Result<Option<Trouble>, StoreFailure> {
+        Ok(outbox_problem(&self.ops_pool, now).await?.map(|problem| Trouble {
+            about: "Mail that waits",
+            problem: sentence(&problem),
+            to_do: "`porchlight inbox list --waiting` shows them, and `porchlight inbox show ID` why the last attempt \
+                    failed.",
         }))
     }
 

@@ -8,7 +8,7 @@ use crate::actions::releases::{ImageStore, NewestImage, ReleaseCatalog};
 use crate::actions::service::Service;
 use crate::domain::text::quantity;
 use crate::domain::time::Timestamp;
-use crate::store::{MailKind, Store};
+use crate::store::{MailKind, Store, StoreFailure};
 
 /// How long a message may wait for the mail server before that is reported.
 const MAX_OUTBOX_AGE: Duration = Duration::from_hours(1);
@@ -49,7 +49,8 @@ pub async fn readiness(service: &Service) -> Vec<ReadinessCheck> {
         service.catalog.cached().newest().is_some() && matches!(service.catalog.images(), ImageStore::Folder(_));
     // Without a configured mail server, messages are not meant to be forwarded.
     let outbox =
-        if service.forwards_messages { outbox_problem(&service.ops_pool, service.clock.now()).await } else { None };
+        if service.forwards_messages { outbox_problem(&service.ops_pool, service.clock.now()).await } else { Ok(None) };
+    let outbox = outbox.unwrap_or_else(|failure| Some(failure.to_string()));
     let checks = [
         check("database", None, true),
         check("writer", writer, true),
@@ -60,16 +61,13 @@ pub async fn readiness(service: &Service) -> Vec<ReadinessCheck> {
 }
 
 /// Returns that messages wait for too long.
-pub(super) async fn outbox_problem(store: &Store, now: Timestamp) -> Option<String> {
-    let backlog = match store.backlog(MailKind::Message).await {
-        Ok(backlog) => backlog,
-        Err(failure) => return Some(failure.to_string()),
-    };
-    let age = backlog.oldest?.until(now);
-    (age >= MAX_OUTBOX_AGE).then(|| {
+pub(super) async fn outbox_problem(store: &Store, now: Timestamp) -> Result<Option<String>, StoreFailure> {
+    let backlog = store.backlog(MailKind::Message).await?;
+    let age = backlog.oldest.map(|oldest| oldest.until(now)).filter(|age| *age >= MAX_OUTBOX_AGE);
+    Ok(age.map(|age| {
         let waiting = quantity(backlog.waiting + backlog.leased, "message waits", "messages wait");
         format!("{waiting} for the mail server, the oldest for {}", in_words(age))
-    })
+    }))
 }
 
 fn in_words(age: Duration) -> String {

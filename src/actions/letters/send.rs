@@ -22,7 +22,9 @@ use crate::domain::mail::EmailAddress;
 use crate::domain::network::BaseUrl;
 use crate::domain::signups::opt_in_origin;
 use crate::domain::time::Timestamp;
-use crate::mail::{Mail, MailAddress, MailParts, Mailer, SendFailure, SmtpConnection, UnsupportedAddress};
+use crate::mail::{
+    FailureCause, Mail, MailAddress, MailParts, Mailer, SendFailure, SmtpConnection, UnsupportedAddress,
+};
 use crate::site::{MailRecipient, MailTemplates, RenderedMail, SiteFailure};
 use crate::store::{ClaimedRecipient, LetterClaim, LetterOutcome, Recipient, Store};
 
@@ -54,7 +56,7 @@ pub enum LetterStep {
     /// This recipient was deferred by the mail server.
     Deferred,
     /// The mail server is unavailable. The recipient, if any, was deferred.
-    ServerUnavailable(String),
+    ServerUnavailable(FailureCause),
     /// No recipient can be claimed now: the remaining ones are deferred until at least this time, or are being claimed by
     /// another sender.
     WaitUntil(Timestamp),
@@ -153,8 +155,8 @@ impl LetterSender {
     pub async fn step(&mut self) -> Result<LetterStep, LetterFailure> {
         let claimed_at = self.clock.now();
         // Connects before claiming, so that an unavailable server leaves no recipient uncertain.
-        if let Err(failure) = self.mailer.ensure_connected(&mut self.connection).await {
-            return Ok(LetterStep::ServerUnavailable(failure.detail().to_owned()));
+        if let Err(SendFailure::Unavailable(cause)) = self.mailer.ensure_connected(&mut self.connection).await {
+            return Ok(LetterStep::ServerUnavailable(cause));
         }
         let new_tag = new_bounce_tag(&self.mailer)?;
         let claim = self.store.claim_recipient(&self.letter.id, new_tag.as_ref(), claimed_at).await;
@@ -187,8 +189,8 @@ impl LetterSender {
             // The claim has marked the recipient as uncertain.
             Err(SendFailure::Uncertain(_)) => Ok(LetterStep::Finished),
             Err(SendFailure::Unavailable(cause)) => {
-                let outcome = LetterOutcome::Deferred { until: now, reason: cause.detail.clone() };
-                self.record(email, claimed_at, &outcome, LetterStep::ServerUnavailable(cause.detail)).await
+                let outcome = LetterOutcome::NotTried { reason: cause.detail.clone() };
+                self.record(email, claimed_at, &outcome, LetterStep::ServerUnavailable(cause)).await
             }
             Err(failure) if failure.permanent_rejection().is_some() => self.refused(email, claimed_at, &failure).await,
             Err(failure) => {
@@ -245,7 +247,7 @@ impl LetterSender {
                 self.refusals.mail_to_makers_accepted();
                 Ok(LetterStep::Finished)
             }
-            Err(SendFailure::Unavailable(cause)) => Ok(LetterStep::ServerUnavailable(cause.detail)),
+            Err(SendFailure::Unavailable(cause)) => Ok(LetterStep::ServerUnavailable(cause)),
             Err(failure) if failure.permanent_rejection().is_some() => {
                 Err(LetterFailure::EverythingRefused(failure.detail().to_owned()))
             }

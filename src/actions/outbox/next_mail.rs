@@ -57,6 +57,8 @@ pub(super) struct LeasedMail {
     pub(super) messages: usize,
     /// The fewest failed attempts of any of its messages.
     pub(super) tries: u32,
+    /// Whether an attempt at any of its messages failed before.
+    pub(super) has_failed: bool,
     /// Whether an earlier attempt at this mail may have arrived.
     pub(super) is_repeat: bool,
 }
@@ -71,7 +73,16 @@ impl OutboxSender {
                 let mail =
                     self.mailer.compose(&MailParts::new(alert.id, &self.to, &alert.subject, &alert.text, alert.at));
                 let (kind, tries) = (MailKind::Alert, alert.tries);
-                return Ok(Next::Send(LeasedMail { kind, lease, mail, messages: 1, tries, is_repeat: tries > 0 }));
+                let has_failed = tries > 0;
+                return Ok(Next::Send(LeasedMail {
+                    kind,
+                    lease,
+                    mail,
+                    messages: 1,
+                    tries,
+                    has_failed,
+                    is_repeat: has_failed,
+                }));
             }
         }
         match self.next_messages(now).await? {
@@ -118,6 +129,7 @@ impl OutboxSender {
             },
             messages: received.len(),
             tries: messages.iter().map(|message| message.tries).min().unwrap_or_default(),
+            has_failed: messages.iter().any(|message| message.tries > 0),
             is_repeat,
         };
         if self.store.reserve_maker_mail(lease.id, MakerMailKind::Messages, leased.mail.size(), now).await? {
@@ -138,7 +150,8 @@ impl OutboxSender {
         if !self.store.reserve_maker_mail(lease, MakerMailKind::Summary, mail.size(), now).await? {
             return Ok(Next::WaitUntil(Some(now)));
         }
-        Ok(Next::Send(LeasedMail { kind: MailKind::Message, lease, mail, messages: 0, tries: 0, is_repeat: false }))
+        let (kind, messages) = (MailKind::Message, 0);
+        Ok(Next::Send(LeasedMail { kind, lease, mail, messages, tries: 0, has_failed: false, is_repeat: false }))
     }
 
     /// Leases the next mail that asks for a confirmation. Connects first, so that an unavailable server costs nobody an
@@ -165,7 +178,8 @@ impl OutboxSender {
             return Ok(Next::Skipped);
         };
         let mail = self.compose_confirmation(&leased, &to)?;
-        Ok(Next::Send(LeasedMail { kind: MailKind::Confirmation, lease, mail, messages: 1, tries, is_repeat }))
+        let (kind, has_failed) = (MailKind::Confirmation, tries > 0);
+        Ok(Next::Send(LeasedMail { kind, lease, mail, messages: 1, tries, has_failed, is_repeat }))
     }
 
     fn compose_confirmation(&self, leased: &LeasedConfirmation, to: &MailAddress) -> Result<Mail, Failure> {

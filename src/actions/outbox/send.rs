@@ -73,8 +73,8 @@ impl OutboxSender {
             match self.send(connection, &leased).await? {
                 Ok(()) => sent = true,
                 // Says nothing about the mails to other people.
-                Err(failure @ (SendFailure::RecipientRejected { .. } | SendFailure::MessageRejected { .. }))
-                    if leased.kind == MailKind::Confirmation =>
+                Err(failure)
+                    if leased.kind == MailKind::Confirmation && !matches!(failure, SendFailure::Unavailable(_)) =>
                 {
                     rejection = Some(failure);
                 }
@@ -136,7 +136,7 @@ impl OutboxSender {
         let rejected = matches!(failure, SendFailure::MessageRejected { permanent: true, .. });
         let may_have_been_sent = matches!(failure, SendFailure::Uncertain(_));
         let failed_again = match failure {
-            SendFailure::MessageRejected { .. } => leased.tries > 0,
+            SendFailure::MessageRejected { .. } => leased.has_failed,
             SendFailure::Uncertain(_) => leased.is_repeat,
             SendFailure::RecipientRejected { .. } | SendFailure::Unavailable(_) => false,
         };

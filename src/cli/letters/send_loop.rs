@@ -21,7 +21,7 @@ pub(super) struct SendLoop {
     terminate: Signal,
 }
 
-/// How long the mail server is waited for while it is unavailable.
+/// How long the mail server is waited for while it is unavailable, unless it says that waiting does not help.
 const MAX_OUTAGE: Duration = Duration::from_hours(1);
 /// The first and the longest pause before it is tried again; each is twice the one before.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -53,12 +53,15 @@ impl SendLoop {
                     self.bar.inc(1);
                 }
                 LetterStep::Deferred => outage = Outage::default(),
-                LetterStep::ServerUnavailable(reason) => match outage.next_pause() {
+                LetterStep::ServerUnavailable(cause) if cause.is_permanent => {
+                    return Err(format!("The mail server is unavailable: {}", cause.detail));
+                }
+                LetterStep::ServerUnavailable(cause) => match outage.next_pause() {
                     Some(pause) => {
-                        self.bar.suspend(|| eprint_line(&unavailable(&reason, pause)));
+                        self.bar.suspend(|| eprint_line(&unavailable(&cause.detail, pause)));
                         self.wait(sleep(pause)).await?;
                     }
-                    None => return Err(format!("The mail server has been unavailable for an hour: {reason}")),
+                    None => return Err(format!("The mail server has been unavailable for an hour: {}", cause.detail)),
                 },
                 LetterStep::WaitUntil(time) => {
                     sender.close().await;

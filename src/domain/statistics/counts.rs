@@ -49,7 +49,11 @@ impl Counts {
     }
 
     pub fn add(&mut self, key: CountKey) {
-        *self.0.entry(key).or_default() += 1;
+        self.add_times(key, 1);
+    }
+
+    pub fn add_times(&mut self, key: CountKey, times: u64) {
+        *self.0.entry(key).or_default() += times;
     }
 
     pub fn is_empty(&self) -> bool {

@@ -77,10 +77,11 @@ impl Store {
         match self {
             Self::Sqlite(pool) => SQLITE_MIGRATIONS.run(pool).await?,
             Self::Postgres(pool) => {
-                let applied = self.applied_migrations().await?;
-                let pending = POSTGRES_MIGRATIONS.iter().filter(|migration| !applied.contains(&migration.version));
-                for migration in pending {
-                    try_migration(pool, migration).await?;
+                for migration in POSTGRES_MIGRATIONS.iter() {
+                    // Another instance may have run it while this one waited.
+                    if !self.applied_migrations().await?.contains(&migration.version) {
+                        try_migration(pool, migration).await?;
+                    }
                 }
             }
         }

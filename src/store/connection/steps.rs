@@ -11,9 +11,10 @@ use crate::domain::limits::MAX_ROWS_PER_STEP;
 /// Attempts at a transaction that conflicts with another one, see [`StoreFailure::Conflict`].
 pub(in crate::store) const MAX_ATTEMPTS: usize = 5;
 
-/// The pause between two steps in SQLite. Its other writers wait for the lock by asking again after growing pauses, and would hardly
-/// ever find it free.
-const PAUSE: Duration = Duration::from_millis(25);
+/// The pause between two steps. The other writers of SQLite wait for the lock by asking again after growing pauses, and would hardly
+/// ever find it free; those of PostgreSQL need the processor.
+const SQLITE_PAUSE: Duration = Duration::from_millis(25);
+const POSTGRES_PAUSE: Duration = Duration::from_millis(5);
 
 /// Repeats a step until it changes fewer rows than [`MAX_ROWS_PER_STEP`].
 #[derive(Debug)]
@@ -25,8 +26,8 @@ pub(in crate::store) struct Steps {
 impl Store {
     pub(in crate::store) const fn steps(&self) -> Steps {
         let pause = match self {
-            Self::Sqlite(_) => PAUSE,
-            Self::Postgres(_) => Duration::ZERO,
+            Self::Sqlite(_) => SQLITE_PAUSE,
+            Self::Postgres(_) => POSTGRES_PAUSE,
         };
         Steps { conflicts: 0, pause }
     }
@@ -55,8 +56,6 @@ impl Steps {
 
     /// Lets other writers go first.
     pub(in crate::store) async fn rest(&self) {
-        if !self.pause.is_zero() {
-            sleep(self.pause).await;
-        }
+        sleep(self.pause).await;
     }
 }

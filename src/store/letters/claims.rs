@@ -52,8 +52,10 @@ pub enum LetterOutcome {
         /// Earlier recipients whose mailbox was refused, to be suppressed now that the mail server accepted a letter.
         suppress: Vec<EmailAddress>,
     },
-    /// Not delivered; to be retried.
+    /// Rejected for now; to be retried.
     Deferred { until: Timestamp, reason: String },
+    /// The mail server was unavailable; to be retried at once.
+    NotTried { reason: String },
     /// Rejected permanently.
     Rejected {
         reason: String,
@@ -62,7 +64,7 @@ pub enum LetterOutcome {
     },
 }
 
-/// In the order of the times that [`start_letter`](Store::start_letter) gave them.
+/// In the order of the times that [`record_recipients`](Store::record_recipients) gave them.
 const SELECT_DUE: Statement = Statement {
     sqlite: "SELECT address, tries, bounce_tag FROM letter_recipients WHERE letter = $1 AND state = 'waiting' AND at <= $2 \
              ORDER BY at LIMIT 1",
@@ -144,7 +146,9 @@ impl Store {
         };
         let state = if skip_reason.is_some() { RecipientState::Skipped } else { RecipientState::Uncertain };
         let change = StateChange { from: RecipientState::Waiting, to: state, at: now, reason: skip_reason, tries: 0 };
-        tx.change_state(&id, &address, &change).await?;
+        let mut counts = CountChange::default();
+        tx.change_state(&id, &address, &change, &mut counts).await?;
+        tx.count_recipients(&id, &counts).await?;
         tx.commit().await?;
         Ok(claim)
     }
@@ -163,7 +167,7 @@ impl Store {
         let suppress = match outcome {
             LetterOutcome::Sent { suppress } => suppress.as_slice(),
             LetterOutcome::Rejected { suppress: true, .. } => std::slice::from_ref(email),
-            LetterOutcome::Rejected { .. } | LetterOutcome::Deferred { .. } => &[],
+            LetterOutcome::Rejected { .. } | LetterOutcome::Deferred { .. } | LetterOutcome::NotTried { .. } => &[],
         };
         let mut tx = self.begin().await?;
         if !matches!(outcome, LetterOutcome::Sent { .. }) {
@@ -176,28 +180,48 @@ impl Store {
             LetterOutcome::Sent { .. } => (RecipientState::Sent, at, None, 0),
             LetterOutcome::Rejected { reason, .. } => (RecipientState::Refused, at, Some(reason.as_str()), 0),
             LetterOutcome::Deferred { until, reason } => (RecipientState::Waiting, *until, Some(reason.as_str()), 1),
+            LetterOutcome::NotTried { reason } => (RecipientState::Waiting, at, Some(reason.as_str()), 0),
         };
         let change = StateChange { from: RecipientState::Uncertain, to, at, reason, tries };
-        tx.change_state(&id, address, &change).await?;
+        let mut counts = CountChange::default();
+        tx.change_state(&id, address, &change, &mut counts).await?;
+        tx.count_recipients(&id, &counts).await?;
         tx.commit().await
     }
 
-    /// Makes recipients wait again whom the mail server refused, recorded or just claimed.
+    /// Makes recipients wait again whom the mail server refused, recorded or just claimed, in bounded steps.
     pub async fn take_back_refusals(
         &self,
         letter: &Sha256,
         refused: &[EmailAddress],
         at: Timestamp,
     ) -> Result<(), StoreFailure> {
+        let mut steps = self.steps();
+        for step in refused.chunks(usize::try_from(limits::MAX_ROWS_PER_STEP).unwrap_or(1)) {
+            while steps.should_repeat(self.take_some_back(letter, step, at).await.map(|()| 0)).await? {}
+        }
+        Ok(())
+    }
+
+    async fn take_some_back(
+        &self,
+        letter: &Sha256,
+        refused: &[EmailAddress],
+        at: Timestamp,
+    ) -> Result<(), StoreFailure> {
         let id = letter.hex();
-        let mut tx = self.begin().await?;
+        let (mut tx, mut counts) = (self.begin().await?, CountChange::default());
         for email in refused {
-            tx.release_month(&id, email, at).await?;
-            for from in [RecipientState::Refused, RecipientState::Uncertain] {
-                let change = StateChange { from, to: RecipientState::Waiting, at, reason: None, tries: 0 };
-                tx.change_state(&id, email.key(), &change).await?;
+            let change = |from| StateChange { from, to: RecipientState::Waiting, at, reason: None, tries: 0 };
+            let claimed = tx.change_state(&id, email.key(), &change(RecipientState::Uncertain), &mut counts).await?;
+            if claimed {
+                // Whoever was recorded as refused has released the month already, and the mailbox may have it under another address.
+                tx.release_month(&id, email, at).await?;
+            } else {
+                tx.change_state(&id, email.key(), &change(RecipientState::Refused), &mut counts).await?;
             }
         }
+        tx.count_recipients(&id, &counts).await?;
         tx.commit().await
     }
 }
@@ -212,17 +236,20 @@ struct StateChange<'a> {
 }
 
 impl Transaction {
-    /// Changes the state of a recipient who is in the state `from`, also in the counts of the letter.
+    /// Changes the state of a recipient, and adds that to the counts. Returns whether they were in the state `from`.
     async fn change_state(
         &mut self,
         letter: &str,
         address: &str,
         change: &StateChange<'_>,
-    ) -> Result<(), StoreFailure> {
+        counts: &mut CountChange,
+    ) -> Result<bool, StoreFailure> {
         let StateChange { from, to, at, reason, tries } = *change;
         let values = values![letter, address, from.as_str(), to.as_str(), at, reason, tries];
         let changed = self.run(SET_STATE, values).await?.affected.cast_signed();
-        self.count_recipients(letter, &CountChange::default().add(from, -changed).add(to, changed)).await
+        counts.add(from, -changed);
+        counts.add(to, changed);
+        Ok(changed > 0)
     }
 
     /// Returns why a person must not get the letter. Otherwise it is their letter of this month.

@@ -206,12 +206,7 @@ impl Store {
         let owner = tx.run(SELECT_OWNER, values![token.as_str(), now]).await?;
         let Some((address, email)) = owner.first::<(String, String)>()? else { return Ok(false) };
         let owner = EmailAddress::from_stored(email, address.as_str());
-        let mut ended = tx.end_opt_ins(&owner, UnsubscribeKind::NotMe, now).await?;
-        ended.retain(|other| *other != address);
-        tx.delete_confirmations(&ended).await?;
-        for statement in [DELETE_MAILS, DELETE_CONSENTS] {
-            tx.run_batch(statement, vec![[(&address).into()]]).await?;
-        }
+        tx.end_opt_ins(&owner, UnsubscribeKind::NotMe, Some(&address), now).await?;
         tx.run(DECLINE, values![&address, now]).await?;
         tx.commit().await?;
         Ok(true)

@@ -12,7 +12,9 @@ use crate::domain::mail::EmailAddress;
 use crate::domain::people::AddressHashKey;
 use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
-use crate::store::connection::{BatchStatement, Store, StoreFailure, Transaction, count, from_row_struct, values};
+use crate::store::connection::{
+    BatchStatement, Statement, Store, StoreFailure, Transaction, count, from_row_struct, values,
+};
 
 /// A letter that has been started.
 #[derive(Clone, Debug, Serialize)]
@@ -40,6 +42,9 @@ const INSERT_RECIPIENTS: BatchStatement = BatchStatement::new(
 
 /// How far apart recipients may be in the order of a letter, in milliseconds.
 const ORDER_PERIOD: i64 = 3_600_000;
+
+/// Until PostgreSQL knows what is in the table, it reads all recipients of a letter to find the next one.
+const ANALYZE: Statement = Statement { sqlite: "SELECT 1", postgres: "ANALYZE letter_recipients" };
 
 /// A new run of the command retries deferred recipients at once.
 const END_DEFERRALS: &str = "UPDATE letter_recipients SET at = $2, tries = 0 WHERE letter = $1 AND address IN \
@@ -101,11 +106,10 @@ impl CountChange {
         Self { bounced, ..Self::default() }
     }
 
-    pub(in crate::store) fn add(mut self, state: RecipientState, recipients: i64) -> Self {
+    pub(in crate::store) fn add(&mut self, state: RecipientState, recipients: i64) {
         for (known, number) in RecipientState::ALL.iter().zip(&mut self.by_state) {
             *number += if *known == state { recipients } else { 0 };
         }
-        self
     }
 }
 
@@ -167,7 +171,8 @@ impl Store {
         let mut tx = self.begin().await?;
         tx.insert_unsubscribe_tokens(people, at).await?;
         let recorded = tx.run_batch(INSERT_RECIPIENTS, rows.collect()).await?.affected;
-        let change = CountChange::default().add(RecipientState::Waiting, recorded.cast_signed());
+        let mut change = CountChange::default();
+        change.add(RecipientState::Waiting, recorded.cast_signed());
         tx.count_recipients(&id, &change).await?;
         tx.commit().await
     }
@@ -175,7 +180,9 @@ impl Store {
     /// Starts a letter whose recipients are recorded. If it was started before, deferred ones become due.
     pub async fn start_letter(&self, letter: &Sha256, at: Timestamp) -> Result<(), StoreFailure> {
         let (id, mut steps) = (letter.hex(), self.steps());
-        self.run(START, values![&id, at]).await?;
+        if self.run(START, values![&id, at]).await?.affected > 0 {
+            self.run(ANALYZE, &[]).await?;
+        }
         let values = values![&id, at, MAX_ROWS_PER_STEP];
         while steps.should_repeat(self.run(END_DEFERRALS, values).await.map(|rows| rows.affected)).await? {}
         Ok(())

@@ -1,5 +1,5 @@
-//! Mailboxes that are never mailed again, and single addresses that do not exist. They are stored as keyed hashes, of which one row
-//! stands for all variants of a mailbox.
+//! Mailboxes that are never mailed again, and single addresses that do not exist. They are stored as keyed hashes; one row stands
+//! for all variants of a mailbox.
 
 use std::collections::HashMap;
 
@@ -14,9 +14,9 @@ const SELECT_HASH_KEY: &str = "SELECT value FROM secrets WHERE name = 'addresses
 const SUPPRESS: &str = "INSERT INTO suppressions (hash, at, reason, except_hash) VALUES ($1, $2, $3, $4) \
      ON CONFLICT (hash) DO UPDATE SET except_hash = NULL WHERE excluded.except_hash IS NULL";
 
-/// `$1` is the hash of the address, `$2` that of its mailbox.
+/// `$1` and `$2` are the hashes under which the address may be suppressed, `$3` is its own.
 const UNSUPPRESS: &str =
-    "DELETE FROM suppressions WHERE hash IN ($1, $2) AND (except_hash IS NULL OR except_hash <> $1)";
+    "DELETE FROM suppressions WHERE hash IN ($1, $2) AND (except_hash IS NULL OR except_hash <> $3)";
 
 /// For each address, and for its mailbox, the suppression that holds for the address.
 const SELECT_SUPPRESSED: BatchStatement = BatchStatement::new(
@@ -45,9 +45,8 @@ impl Suppressions {
 
 fn hashes<'a>(key: &AddressHashKey, people: impl IntoIterator<Item = &'a EmailAddress>) -> Vec<[Value<'static>; 2]> {
     let rows = people.into_iter().flat_map(|email| {
-        let (hash, mailbox) = (key.hash(email.key()), email.mailbox());
-        let of_mailbox = (mailbox != email.key()).then(|| [key.hash(&mailbox).into(), hash.clone().into()]);
-        [[hash.clone().into(), hash.into()]].into_iter().chain(of_mailbox)
+        let address = key.hash(email.key());
+        key.suppression_hashes(email).map(|hash| [hash.into(), address.clone().into()])
     });
     rows.collect()
 }
@@ -103,8 +102,8 @@ impl Store {
     /// Lifts the suppression of an address and of its mailbox. Returns `false` if there was none.
     pub async fn unsuppress(&self, email: &EmailAddress) -> Result<bool, StoreFailure> {
         let key = self.address_hash_key().await?;
-        let values = values![key.hash(email.key()), key.hash(&email.mailbox())];
-        Ok(self.run(UNSUPPRESS, values).await?.affected > 0)
+        let [alone, mailbox] = key.suppression_hashes(email);
+        Ok(self.run(UNSUPPRESS, values![alone, mailbox, key.hash(email.key())]).await?.affected > 0)
     }
 
     pub(in crate::store) async fn address_hash_key(&self) -> Result<AddressHashKey, StoreFailure> {

@@ -3,7 +3,7 @@
 use crate::domain::letters::{UnsubscribeKind, UnsubscribeToken};
 use crate::domain::mail::EmailAddress;
 use crate::domain::people::SuppressionReason;
-use crate::domain::statistics::{CountedEvent, Counts};
+use crate::domain::statistics::{CountKey, CountedEvent, Counts};
 use crate::domain::time::{Day, Timestamp};
 use crate::store::connection::{BatchStatement, Statement, Store, StoreFailure, Transaction, values};
 
@@ -18,78 +18,106 @@ const COUNT_TOKENS: &str = "SELECT COUNT(*) FROM unsubscribe_tokens WHERE token 
 const SELECT_OWNER: &str = "SELECT p.address, p.email FROM unsubscribe_tokens t JOIN people p ON p.address = t.address \
      WHERE t.token = $1";
 
-/// The people of a mailbox, with the times of the opt-in that counts and of one that waits. Locks them until the commit, in the
-/// order in which signups do, so that no opt-in comes in between.
-macro_rules! select_mailbox {
-    ($lock:literal) => {
-        concat!(
-            "SELECT p.address, c.at, w.at FROM people p LEFT JOIN consents c ON c.id = p.opt_in \
-                 LEFT JOIN confirmations f ON f.address = p.address LEFT JOIN consents w ON w.id = f.consent \
-             WHERE p.address = $1 OR p.mailbox = $1 ORDER BY p.address",
-            $lock
-        )
+/// The addresses of a mailbox whose opt-ins end: not `$2`, if there is one. Anybody can add any number of addresses to a mailbox, so
+/// they are never listed.
+macro_rules! of_mailbox {
+    ($before:literal, $after:literal) => {
+        concat!($before, "(p.address = $1 OR p.mailbox = $1) AND p.address <> $2", $after)
     };
 }
 
-const LOCK_MAILBOX: Statement =
-    Statement { sqlite: select_mailbox!(""), postgres: select_mailbox!(" FOR NO KEY UPDATE OF p") };
+/// Locks people until the commit, in the order in which signups do, so that no opt-in comes in between.
+const LOCK_MAILBOX: Statement = Statement {
+    sqlite: "SELECT 1",
+    postgres: of_mailbox!(
+        "SELECT COUNT(*) FROM (SELECT 1 FROM people p WHERE ",
+        " AND (p.opt_in IS NOT NULL OR EXISTS (SELECT 1 FROM confirmations f WHERE f.address = p.address)) \
+         ORDER BY p.address FOR NO KEY UPDATE OF p) AS locked"
+    ),
+};
 
-/// Records the withdrawal of the current consents.
-const INSERT_WITHDRAWALS: BatchStatement = BatchStatement::new(
-    "address text, at bigint, how text",
-    "INSERT INTO withdrawals (consent, address, at, how) SELECT p.opt_in, p.address, batch.at, batch.how \
-     FROM batch JOIN people p ON p.address = batch.address WHERE p.opt_in IS NOT NULL ON CONFLICT (consent) DO NOTHING",
+/// The opt-in of a mailbox that counts for longest.
+const SELECT_OLDEST: &str = of_mailbox!(
+    "SELECT p.address, c.at FROM people p JOIN consents c ON c.id = p.opt_in WHERE ",
+    " ORDER BY c.at, p.address LIMIT 1"
 );
 
-const CLEAR_OPT_INS: BatchStatement = BatchStatement::new(
-    "address text",
-    "UPDATE people SET opt_in = NULL WHERE opt_in IS NOT NULL AND address IN (SELECT address FROM batch)",
+/// When the opt-in of an address came that counts, or else the last one that was withdrawn.
+const SELECT_OWN: &str = "SELECT COALESCE((SELECT c.at FROM people p JOIN consents c ON c.id = p.opt_in WHERE p.address = $1), \
+     (SELECT MAX(c.at) FROM withdrawals w JOIN consents c ON c.id = w.consent WHERE w.address = $1))";
+
+const INSERT_WITHDRAWALS: &str = of_mailbox!(
+    "INSERT INTO withdrawals (consent, address, at, how) SELECT p.opt_in, p.address, $3, $4 FROM people p WHERE ",
+    " AND p.opt_in IS NOT NULL ON CONFLICT (consent) DO NOTHING"
+);
+
+const CLEAR_OPT_INS: &str = of_mailbox!("UPDATE people AS p SET opt_in = NULL WHERE ", " AND p.opt_in IS NOT NULL");
+
+const DELETE_MAILS: &str = of_mailbox!(
+    "DELETE FROM outbox WHERE id IN (SELECT f.consent FROM confirmations f JOIN people p ON p.address = f.address WHERE ",
+    ")"
+);
+
+/// Only those that were never confirmed.
+const DELETE_CONSENTS: &str = of_mailbox!(
+    "DELETE FROM consents WHERE confirmed_at IS NULL AND id IN \
+         (SELECT f.consent FROM confirmations f JOIN people p ON p.address = f.address WHERE ",
+    ")"
+);
+
+const DELETE_CONFIRMATIONS: &str = of_mailbox!(
+    "DELETE FROM confirmations WHERE address IN (SELECT p.address FROM people p WHERE ",
+    ") AND address <> $3"
 );
 
 /// Whoever opts in again is asked at once.
 const FORGET_ASKED: &str = "DELETE FROM asked_mailboxes WHERE mailbox = $1";
 
-/// An address of a mailbox, and when its opt-in came that counts, or waits.
-type MailboxAddress = (String, Option<Timestamp>, Option<Timestamp>);
-
-/// Returns the address whose opt-in counts for longest, if it is another one and older than the opt-in of `own`.
-fn older_opt_in<'a>(mailbox: &'a [MailboxAddress], own: &str) -> Option<&'a str> {
-    let (address, oldest) =
-        mailbox.iter().filter_map(|(address, at, _)| Some((address, (*at)?))).min_by_key(|(_, at)| *at)?;
-    let own_at = mailbox.iter().find(|(address, ..)| address == own).and_then(|(_, at, pending)| at.or(*pending));
-    (address != own && own_at.is_none_or(|own_at| oldest < own_at)).then_some(address)
-}
-
 impl Transaction {
-    /// Ends every opt-in of a mailbox, and counts those that counted. [`UnsubscribeKind::NotMe`] also suppresses the mailbox. If
-    /// another address of it has an older opt-in, that one stays and is still mailed. Returns the addresses without an opt-in now.
+    /// Ends every opt-in of a mailbox, whether it counts or waits, and counts those that counted. [`UnsubscribeKind::NotMe`] also
+    /// suppresses the mailbox; if another address of it has an older opt-in that counts, that one stays and is still mailed. The
+    /// row of the confirmation of `answered` stays, so that its link goes on to answer.
     pub(in crate::store) async fn end_opt_ins(
         &mut self,
         email: &EmailAddress,
         kind: UnsubscribeKind,
+        answered: Option<&str>,
         at: Timestamp,
-    ) -> Result<Vec<String>, StoreFailure> {
+    ) -> Result<(), StoreFailure> {
         let mailbox = email.mailbox();
-        let people: Vec<MailboxAddress> = self.run(LOCK_MAILBOX, values![&mailbox]).await?.all()?;
-        let kept = older_opt_in(&people, email.key()).filter(|_| kind == UnsubscribeKind::NotMe);
-        let ended = people.iter().map(|(address, ..)| address).filter(|address| Some(address.as_str()) != kept);
-        let ended: Vec<_> = ended.cloned().collect();
-        let rows = ended.iter().map(|address| [address.into(), at.into(), kind.as_str().into()]).collect();
-        let withdrawn = self.run_batch(INSERT_WITHDRAWALS, rows).await?.affected;
-        self.run_batch(CLEAR_OPT_INS, ended.iter().map(|address| [address.into()]).collect()).await?;
-        match kind {
-            UnsubscribeKind::Unsubscribe => {
-                let hash = self.address_hash_key().await?.hash(&mailbox);
-                self.run(FORGET_ASKED, values![hash]).await?;
-            }
-            UnsubscribeKind::NotMe => self.suppress(email, SuppressionReason::NotMe, kept, at).await?,
+        self.run(LOCK_MAILBOX, values![&mailbox, ""]).await?;
+        let kept = match kind {
+            UnsubscribeKind::Unsubscribe => None,
+            UnsubscribeKind::NotMe => self.older_opt_in(email, &mailbox).await?,
+        };
+        let but = kept.as_deref().unwrap_or_default();
+        let withdrawn = self.run(INSERT_WITHDRAWALS, values![&mailbox, but, at, kind.as_str()]).await?.affected;
+        self.run(CLEAR_OPT_INS, values![&mailbox, but]).await?;
+        for statement in [DELETE_MAILS, DELETE_CONSENTS] {
+            self.run(statement, values![&mailbox, but]).await?;
         }
-        let mut counts = Counts::default();
-        for _ in 0..withdrawn {
-            counts.add_unnamed(Day::of(at), CountedEvent::Unsubscribe, None);
+        self.run(DELETE_CONFIRMATIONS, values![&mailbox, but, answered.unwrap_or_default()]).await?;
+        if kind == UnsubscribeKind::NotMe {
+            self.suppress(email, SuppressionReason::NotMe, kept.as_deref(), at).await?;
+        } else if withdrawn > 0 {
+            let hash = self.address_hash_key().await?.hash(&mailbox);
+            self.run(FORGET_ASKED, values![hash]).await?;
         }
-        self.add_counts(&counts).await?;
-        Ok(ended)
+        if withdrawn > 0 {
+            let mut counts = Counts::default();
+            let (day, what) = (Day::of(at), CountedEvent::Unsubscribe);
+            counts.add_times(CountKey { day, what, via: "", name: String::new() }, withdrawn);
+            self.add_counts(&counts).await?;
+        }
+        Ok(())
+    }
+
+    /// Returns the address of the mailbox whose opt-in counts for longest, if it is another one and older than that of `email`.
+    async fn older_opt_in(&mut self, email: &EmailAddress, mailbox: &str) -> Result<Option<String>, StoreFailure> {
+        let oldest = self.run(SELECT_OLDEST, values![mailbox, email.key()]).await?;
+        let Some((address, oldest)) = oldest.first::<(String, Timestamp)>()? else { return Ok(None) };
+        let (own,): (Option<Timestamp>,) = self.run(SELECT_OWN, values![email.key()]).await?.one()?;
+        Ok(Some(address).filter(|_| own.is_none_or(|own| oldest < own)))
     }
 
     /// Gives an unsubscribe token to each of these people who has none. People who were erased meanwhile get none.
@@ -123,8 +151,7 @@ impl Store {
         let mut tx = self.begin().await?;
         let owner = tx.run(SELECT_OWNER, values![token.as_str()]).await?;
         let Some((address, email)) = owner.first::<(String, String)>()? else { return Ok(false) };
-        let ended = tx.end_opt_ins(&EmailAddress::from_stored(email, address), kind, at).await?;
-        tx.delete_confirmations(&ended).await?;
+        tx.end_opt_ins(&EmailAddress::from_stored(email, address), kind, None, at).await?;
         tx.commit().await?;
         Ok(true)
     }

@@ -18,7 +18,7 @@ use crate::domain::letters::RecipientState;
 use crate::domain::limits;
 use crate::domain::mail::EmailAddress;
 use crate::domain::time::Timestamp;
-use crate::store::connection::{Store, StoreFailure, values};
+use crate::store::connection::{Statement, Store, StoreFailure, values};
 use crate::store::letters::CountChange;
 
 /// The number of erased rows.
@@ -39,6 +39,10 @@ const DELETE_LETTERS: &str = "DELETE FROM letter_recipients WHERE address = $1 R
 /// Locks the person's row.
 const LOCK_PERSON: &str = "INSERT INTO people (address, email, first_seen_at) VALUES ($1, $1, 0) \
      ON CONFLICT (address) DO UPDATE SET email = people.email";
+
+/// From now on no letter can get the person as a recipient. One that started concurrently may have.
+const LOCK_REFERENCES: Statement =
+    Statement { sqlite: "SELECT $1", postgres: "SELECT address FROM people WHERE address = $1 FOR UPDATE" };
 
 const DELETE_SIGNUPS: &str = "DELETE FROM signups WHERE address = $1";
 
@@ -64,7 +68,7 @@ const SELECT_SOME_MESSAGES: &str = "SELECT id FROM messages WHERE address = $1 L
 const DELETE_CONFIRMATION_MAIL: &str =
     "DELETE FROM outbox WHERE id IN (SELECT consent FROM confirmations WHERE address = $1)";
 
-/// Cascades to the unsubscribe token, to a confirmation, and to the recipient row of a letter that was started concurrently.
+/// Cascades to the unsubscribe token and to a confirmation.
 const DELETE_PERSON: &str = "DELETE FROM people WHERE address = $1";
 
 /// How often it is tried to truncate the WAL, which has to wait for readers and blocks writers, so each attempt is short; and how
@@ -93,8 +97,8 @@ impl Store {
     pub async fn erase(&self, email: &EmailAddress, at: Timestamp) -> Result<Erased, StoreFailure> {
         self.prune_message_hashes(at).await?;
         self.prune_letter_months(at).await?;
-        self.run(DELETE_SOURCES, values![email.key()]).await?;
         let (mut erased, mut steps) = (Erased::default(), self.steps());
+        while steps.should_repeat(self.run(DELETE_SOURCES, values![email.key()]).await.map(|_| 0)).await? {}
         while steps.should_repeat(self.erase_signups(email, &mut erased).await).await? {}
         while steps.should_repeat(self.erase_messages(email, &mut erased).await).await? {}
         while steps.should_repeat(self.erase_rest(email, &mut erased).await).await? {}
@@ -121,8 +125,11 @@ impl Store {
     async fn erase_rest(&self, email: &EmailAddress, erased: &mut Erased) -> Result<u64, StoreFailure> {
         let address = values![email.key()];
         let mut tx = self.begin().await?;
-        let letters: Vec<(String, String, Option<String>)> = tx.run(DELETE_LETTERS, address).await?.all()?;
+        let mut letters: Vec<(String, String, Option<String>)> = tx.run(DELETE_LETTERS, address).await?.all()?;
         tx.run(LOCK_PERSON, address).await?;
+        tx.run(LOCK_REFERENCES, address).await?;
+        letters.extend(tx.run(DELETE_LETTERS, address).await?.all()?);
+        letters.sort_unstable();
         let signups = tx.run(DELETE_SIGNUPS, address).await?.affected;
         tx.run(DELETE_WITHDRAWALS, address).await?;
         let consents = tx.run(DELETE_CONSENTS, address).await?.affected;
@@ -132,7 +139,8 @@ impl Store {
         tx.run(DELETE_PERSON, address).await?;
         for (letter, state, bounce) in &letters {
             let Some(state) = RecipientState::parse(state) else { continue };
-            let change = CountChange::of_bounced(-i64::from(bounce.is_some())).add(state, -1);
+            let mut change = CountChange::of_bounced(-i64::from(bounce.is_some()));
+            change.add(state, -1);
             tx.count_recipients(letter, &change).await?;
         }
         tx.commit().await?;

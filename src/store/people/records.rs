@@ -26,7 +26,7 @@ pub struct PersonRecord {
     pub suppression: Option<(Timestamp, SuppressionReason)>,
     /// The months with a letter to the mailbox, stored under its hash.
     pub months: Vec<String>,
-    /// When the address was last asked to confirm an opt-in, stored under a hash of the address.
+    /// When the address was last asked to confirm an opt-in, stored under hashes of the address and of the mailbox.
     pub asked_at: Option<Timestamp>,
 }
 
@@ -85,7 +85,8 @@ const SELECT_CONSENTS: &str = "SELECT c.id, c.at, c.via, c.source, c.wording, c.
          AND f.address = c.address WHERE c.address = $1 ORDER BY c.at, c.id";
 
 const SELECT_LETTERS: &str = "SELECT r.letter, l.subject, r.state, r.at, r.tries, r.last_error, r.bounce_tag, r.bounce, r.bounced_at \
-     FROM letter_recipients r JOIN letters l ON l.id = r.letter WHERE r.address = $1 ORDER BY l.started_at, l.id";
+     FROM letter_recipients r JOIN letters l ON l.id = r.letter WHERE r.address = $1 AND l.started_at IS NOT NULL \
+     ORDER BY l.started_at, l.id";
 
 const SELECT_TOKEN: &str = "SELECT token FROM unsubscribe_tokens WHERE address = $1";
 

@@ -7,9 +7,10 @@ use porchlight::actions::SendStep;
 use porchlight::clock::Clock;
 use porchlight::config::RawSettings;
 use porchlight::domain::limits::MAX_CONFIRMATION_MAILS;
+use reqwest::Method;
 use serde_json::json;
 
-use super::{HOUR, confirming, link, on_each_database, sender};
+use super::{FORM, HOUR, confirming, link, on_each_database, sender};
 use crate::harness::{MailServer, Service, each_migrated_database};
 use crate::unsubscribe;
 
@@ -95,6 +96,36 @@ async fn who_unsubscribed_and_opts_in_again_is_asked_at_once() {
         assert_eq!(fixture.press(&link).await.status, 404, "unsubscribing has ended the first link");
         fixture.press(&super::link(&mails[0])).await;
         assert_eq!(fixture.recipients().await, ["ada@example.com"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn whoever_has_an_unsubscribe_link_cannot_have_the_mailbox_asked_again_and_again() {
+    on_each_database(async |fixture| {
+        let link = fixture.asked("ada@example.com").await;
+        fixture.press(&link).await;
+        let unsubscribe = unsubscribe::link(&fixture.service, "ada@example.com").await;
+        for round in 0..3 {
+            fixture.press(&unsubscribe).await;
+            fixture.opt_in("ada@example.com").await;
+            assert_eq!(fixture.mails().await.len(), usize::from(round == 0), "only her own opt-in can be ended and renewed");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn not_me_for_a_variant_that_waits_leaves_the_address_that_counts() {
+    on_each_database(async |fixture| {
+        let invented = fixture.asked("ada+invented@example.com").await;
+        fixture.service.clock.advance(Duration::from_secs(1));
+        let own = fixture.asked("ada@example.com").await;
+        fixture.press(&own).await;
+        assert_eq!(fixture.service.send(Method::POST, &invented, &[FORM], "reason=not-me").await.status, 200);
+        assert_eq!(fixture.recipients().await, ["ada@example.com"]);
+        fixture.opt_in("ada+more@example.com").await;
+        assert!(fixture.mails().await.is_empty());
     })
     .await;
 }

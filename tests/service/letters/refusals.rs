@@ -270,6 +270,33 @@ async fn a_run_that_stops_before_anybody_is_accepted_lets_the_refused_wait_again
 }
 
 #[tokio::test]
+async fn a_mailbox_that_got_its_letter_gets_no_other_because_a_variant_of_it_waits_again() {
+    on_each_database(async |fixture| {
+        start_in_order(fixture, &["p+1", "p", "q1", "q2", "q3", "q4"]).await;
+        fixture.server.command("reject p+1 554 5.7.1 we do not like you").await;
+        fixture.server.command("reject q 554 5.7.1 we do not like you").await;
+        let mut sender = sender(fixture).await;
+        assert!(matches!(sender.step().await.unwrap(), LetterStep::Finished));
+        fixture.server.command("drop answer").await;
+        assert!(matches!(sender.step().await.unwrap(), LetterStep::Finished));
+        assert_eq!(fixture.recipients().await, ["p@example.com"]);
+        fixture.server.command("accept").await;
+        fixture.server.command("reject q 554 5.7.1 we do not like you").await;
+        for _ in 0..3 {
+            assert!(matches!(sender.step().await.unwrap(), LetterStep::Finished));
+        }
+        assert!(sender.step().await.is_err(), "the fifth in a row");
+        assert_eq!(fixture.status()["waiting"], 5);
+        fixture.server.command("accept").await;
+        while !matches!(sender.step().await.unwrap(), LetterStep::Complete) {}
+        let later = fixture.recipients().await;
+        assert_eq!(later.len(), 4, "not the variant: {later:?}");
+        sender.store.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_temporary_refusal_is_tried_again_later() {
     on_each_database(async |fixture| {
         fixture.download("ada@example.com", true).await;

@@ -119,7 +119,7 @@ async fn all_instances_together_look_once_a_day() {
 }
 
 #[tokio::test]
-async fn a_run_that_was_killed_is_repeated_after_a_day_and_a_wrong_clock_does_not_end_it() {
+async fn messages_are_deleted_once_a_day_and_a_wrong_clock_does_not_end_that() {
     on_each_database(async |fixture| {
         let pruner = pruner(&fixture.service, "30 days");
         fixture.forward(1).await;
@@ -160,6 +160,26 @@ async fn a_start_deletes_the_hashes_of_earlier_months_whatever_other_instances_d
         .await;
         service.stop().await;
     }
+}
+
+#[tokio::test]
+async fn what_could_not_be_deleted_is_deleted_ten_minutes_later() {
+    on_each_database(async |fixture| {
+        let database = &fixture.service.database;
+        database.execute("INSERT INTO letter_months (hash, month, letter) VALUES ('a', '2026-10', 'x')").await;
+        let store = fixture.forwarder.store.clone();
+        let pruner = Pruner { store, clock: fixture.service.clock.clone(), keep_messages: None };
+        fixture.service.clock.advance(DAY);
+        database.execute("ALTER TABLE letter_months RENAME TO other").await;
+        assert!(pruner.step().await.is_err());
+        database.execute("ALTER TABLE other RENAME TO letter_months").await;
+        for (minutes, left) in [(9, 1), (1, 0)] {
+            fixture.service.clock.advance(Duration::from_mins(minutes));
+            pruner.step().await.expect("to be done");
+            assert_eq!(database.count("letter_months").await, left);
+        }
+    })
+    .await;
 }
 
 #[tokio::test]
