@@ -109,7 +109,11 @@ async fn whoever_has_an_unsubscribe_link_cannot_have_the_mailbox_asked_again_and
         for round in 0..3 {
             fixture.press(&unsubscribe).await;
             fixture.opt_in("ada@example.com").await;
-            assert_eq!(fixture.mails().await.len(), usize::from(round == 0), "only her own opt-in can be ended and renewed");
+            assert_eq!(
+                fixture.mails().await.len(),
+                usize::from(round == 0),
+                "only her own opt-in can be ended and renewed"
+            );
         }
     })
     .await;
