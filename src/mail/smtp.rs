@@ -109,7 +109,9 @@ impl From<Error> for FailureCause {
         // The source of an error with a code is the reply, its lines joined by spaces.
         let reply = code.and_then(|_| error.source()).map(ToString::to_string);
         let tls_error = tls_error(&error);
-        let is_permanent = error.is_permanent() || tls_error.is_some();
+        let is_wrong_tls =
+            matches!(tls_error, Some(rustls::Error::InvalidCertificate(_) | rustls::Error::InvalidMessage(_)));
+        let is_permanent = error.is_permanent() || is_wrong_tls;
         let detail = match tls_error {
             Some(rustls::Error::InvalidCertificate(_)) => {
                 format!("its certificate is not trusted by this system, which `smtp_url` requires ({error})")

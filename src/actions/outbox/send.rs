@@ -1,5 +1,6 @@
 //! Sends the mail that waits in the outbox: contact messages and alerts to the makers' mailbox, and mails that ask people to
-//! confirm their opt-in. Each is retried for a week; it may arrive twice, but only with the same Message-ID.
+//! confirm their opt-in. Each is retried for a week; it may arrive twice, with the same Message-ID unless its digest was halved
+//! in between.
 //!
 //! What goes in one mail is leased for a short time, and the lease is renewed while the mail server is being spoken to, so no
 //! transaction is open meanwhile. Then the outcome is recorded:
@@ -10,10 +11,9 @@
 //!   whose Message-ID mail clients recognize it.
 //!
 //! Retries follow [`retry_delay`](crate::domain::outbox::retry_delay) for [`FORWARD_RETRY_PERIOD`]. A permanent rejection does
-//! not end them, because the mail server may be misconfigured. But a digest is halved that was rejected permanently, or twice for
-//! now, or that the connection broke on twice: so a message that the server does not accept waits alone in the end. If the
-//! connection broke both times, the others may arrive once more, in other mails. A person's mailbox that does not exist is given
-//! up at once.
+//! not end them, because the mail server may be misconfigured. But a digest is halved that was rejected permanently, that has
+//! messages which failed before and was rejected for now, or on which the connection broke a second time: so a message that the
+//! server does not accept waits alone in the end. A person's mailbox that does not exist is given up at once.
 
 use std::pin::pin;
 use std::time::Duration;

@@ -39,23 +39,24 @@ impl Steps {
         &mut self,
         changed: Result<u64, StoreFailure>,
     ) -> Result<bool, StoreFailure> {
-        let has_conflict = self.has_conflict(&changed);
-        if !has_conflict && changed? < MAX_ROWS_PER_STEP.unsigned_abs() {
+        if !self.has_conflict(&changed) && changed? < MAX_ROWS_PER_STEP.unsigned_abs() {
             return Ok(false);
         }
-        self.rest().await;
+        sleep(self.pause).await;
         Ok(true)
     }
 
-    /// Returns whether a step conflicted with another transaction and may be tried again.
-    pub(in crate::store) fn has_conflict<T>(&mut self, changed: &Result<T, StoreFailure>) -> bool {
+    /// For steps that are known in advance: returns whether this one has to be repeated, because it conflicted with another
+    /// transaction. Pauses before the next one in any case.
+    pub(in crate::store) async fn should_repeat_this<T>(&mut self, changed: &Result<T, StoreFailure>) -> bool {
+        let has_conflict = self.has_conflict(changed);
+        sleep(self.pause).await;
+        has_conflict
+    }
+
+    fn has_conflict<T>(&mut self, changed: &Result<T, StoreFailure>) -> bool {
         let conflict = matches!(changed, Err(StoreFailure::Conflict(_)));
         self.conflicts = if conflict { self.conflicts + 1 } else { 0 };
         conflict && self.conflicts < MAX_ATTEMPTS
-    }
-
-    /// Lets other writers go first.
-    pub(in crate::store) async fn rest(&self) {
-        sleep(self.pause).await;
     }
 }

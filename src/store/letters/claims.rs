@@ -198,7 +198,12 @@ impl Store {
     ) -> Result<(), StoreFailure> {
         let mut steps = self.steps();
         for step in refused.chunks(usize::try_from(limits::MAX_ROWS_PER_STEP).unwrap_or(1)) {
-            while steps.should_repeat(self.take_some_back(letter, step, at).await.map(|()| 0)).await? {}
+            loop {
+                let taken_back = self.take_some_back(letter, step, at).await;
+                if !steps.should_repeat_this(&taken_back).await {
+                    break taken_back?;
+                }
+            }
         }
         Ok(())
     }

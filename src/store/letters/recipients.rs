@@ -146,9 +146,7 @@ impl Store {
         for step in people.chunks(usize::try_from(MAX_ROWS_PER_STEP).unwrap_or(1)) {
             loop {
                 let recorded = self.record_some_recipients(letter, step, &key, at).await;
-                let is_repeated = steps.has_conflict(&recorded);
-                steps.rest().await;
-                if !is_repeated {
+                if !steps.should_repeat_this(&recorded).await {
                     break recorded?;
                 }
             }

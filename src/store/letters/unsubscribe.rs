@@ -90,13 +90,13 @@ impl Transaction {
             UnsubscribeKind::Unsubscribe => None,
             UnsubscribeKind::NotMe => self.older_opt_in(email, &mailbox).await?,
         };
-        let but = kept.as_deref().unwrap_or_default();
-        let withdrawn = self.run(INSERT_WITHDRAWALS, values![&mailbox, but, at, kind.as_str()]).await?.affected;
-        self.run(CLEAR_OPT_INS, values![&mailbox, but]).await?;
+        let excepted = kept.as_deref().unwrap_or_default();
+        let withdrawn = self.run(INSERT_WITHDRAWALS, values![&mailbox, excepted, at, kind.as_str()]).await?.affected;
+        self.run(CLEAR_OPT_INS, values![&mailbox, excepted]).await?;
         for statement in [DELETE_MAILS, DELETE_CONSENTS] {
-            self.run(statement, values![&mailbox, but]).await?;
+            self.run(statement, values![&mailbox, excepted]).await?;
         }
-        self.run(DELETE_CONFIRMATIONS, values![&mailbox, but, answered.unwrap_or_default()]).await?;
+        self.run(DELETE_CONFIRMATIONS, values![&mailbox, excepted, answered.unwrap_or_default()]).await?;
         if kind == UnsubscribeKind::NotMe {
             self.suppress(email, SuppressionReason::NotMe, kept.as_deref(), at).await?;
         } else if withdrawn > 0 {

@@ -140,13 +140,12 @@ impl Store {
             let signups: Vec<(String, String)> = self.run(SELECT_MATCHING, values).await?.all()?;
             let Some(newest) = signups.last() else { return Ok(purged) };
             let removed = self.remove_signups(&signups).await;
-            if !steps.has_conflict(&removed) {
+            if !steps.should_repeat_this(&removed).await {
                 let step = removed?;
                 purged.signups += step.signups;
                 purged.people += step.people;
                 last.clone_from(newest);
             }
-            steps.rest().await;
         }
     }
 
