@@ -29,6 +29,9 @@ const REQUEST_POOL: PoolSize = PoolSize { sqlite: 4, postgres: 8, wal_autocheckp
 const WRITER_POOL: PoolSize = PoolSize { sqlite: 1, postgres: 1, wal_autocheckpoint: 0 };
 const SMALL_POOL: PoolSize = PoolSize { sqlite: 2, postgres: 2, wal_autocheckpoint: 0 };
 
+/// Enough for the inner pages of the indexes of ten million people, which a command that reads them all meets for each of them.
+const READER_CACHE_KIB: u32 = 16 << 10;
+
 /// A WAL that a long transaction or reader has made larger than this is truncated to it later.
 const MAX_KEPT_WAL_BYTES: u32 = 256 << 20;
 
@@ -78,8 +81,11 @@ impl Store {
             Database::Postgres(hosts) => return Self::Postgres(PostgresPool::open(hosts, COMMAND_TIMEOUTS, 2, true)),
             Database::Sqlite(path) => path,
         };
-        let options =
-            SqliteConnectOptions::new().filename(path).create_if_missing(false).busy_timeout(COMMAND_TIMEOUTS.lock);
+        let options = SqliteConnectOptions::new()
+            .filename(path)
+            .create_if_missing(false)
+            .pragma("cache_size", format!("-{READER_CACHE_KIB}"))
+            .busy_timeout(COMMAND_TIMEOUTS.lock);
         let pool = SqlitePoolOptions::new().max_connections(2).acquire_timeout(COMMAND_TIMEOUTS.lock);
         Self::Sqlite(pool.connect_lazy_with(options))
     }
