@@ -13,7 +13,7 @@ use super::setting_names::RawSettings;
 use super::text::{InvalidSettings, Texts, parse_addresses, parse_list};
 use crate::domain::contact::Retention;
 use crate::domain::limits::MAX_LETTER_RATE;
-use crate::domain::network::{BaseUrl, HostName, parse_web_url};
+use crate::domain::network::{BaseUrl, HostName, parse_origin, parse_web_url};
 use crate::domain::parse::word_enum;
 
 /// The validated settings.
@@ -130,8 +130,7 @@ fn parse_letter_rate(text: &str) -> Result<u32, String> {
 }
 
 fn parse_origins(text: &str) -> Result<Vec<String>, String> {
-    parse_list(text, |origin| BaseUrl::parse(origin).map(|origin| origin.to_string()))
-        .map_err(|error| format!("one of the origins is invalid: {error}"))
+    parse_list(text, parse_origin).map_err(|error| format!("one of the origins is invalid: {error}"))
 }
 
 word_enum! {
@@ -307,8 +306,9 @@ mod tests {
 
     #[test]
     fn origins_may_be_a_list_and_are_normalized() {
-        let settings = load("allowed_origins = ['HTTPS://A.example:443', 'http://b.example']", &RawSettings::default());
-        assert_eq!(settings.unwrap().allowed_origins, ["https://a.example", "http://b.example"]);
+        let settings =
+            load("allowed_origins = ['HTTPS://A.example:443', 'tauri://localhost']", &RawSettings::default());
+        assert_eq!(settings.unwrap().allowed_origins, ["https://a.example", "tauri://localhost"]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::rate_limit::RateLimit;
+use super::rate_limit::{Period, RateLimit};
 
 /// Longest email address, as typed.
 pub const MAX_EMAIL_CHARS: usize = 254;
@@ -60,16 +60,18 @@ pub const SIGNED_URL_LIFE: Duration = Duration::from_mins(15);
 
 /// Most connections that one client has open at once.
 pub const MAX_CONNECTIONS_PER_CLIENT: usize = 256;
-/// Downloads and joins of one client: 10 a second, 100 at once.
-pub const CLIENT_SIGNUPS: RateLimit = RateLimit { burst: 100, interval: Duration::from_millis(100) };
-/// Opt-ins of one client that have to be confirmed by mail: 10 an hour, 20 at once.
-pub const CLIENT_OPT_INS: RateLimit = RateLimit { burst: 20, interval: Duration::from_mins(6) };
-/// Contact messages of one client: 6 a minute, 12 at once.
-pub const CLIENT_MESSAGES: RateLimit = RateLimit { burst: 12, interval: Duration::from_secs(10) };
-/// Unsubscribe requests of one client with an unknown token: 5 a second, 50 at once.
-pub const CLIENT_UNKNOWN_TOKENS: RateLimit = RateLimit { burst: 50, interval: Duration::from_millis(200) };
-/// Requests of one client to `/mcp`, joins aside: 50 a second, 200 at once.
-pub const CLIENT_MCP_REQUESTS: RateLimit = RateLimit { burst: 200, interval: Duration::from_millis(20) };
+/// Downloads and joins of one client.
+pub const CLIENT_SIGNUPS: RateLimit = RateLimit::new(100, 10, Period::Second);
+pub const CLIENT_SIGNUPS_PER_DAY: u32 = 5000;
+/// Opt-ins of one client that have to be confirmed by mail.
+pub const CLIENT_OPT_INS: RateLimit = RateLimit::new(20, 10, Period::Hour);
+/// Contact messages of one client.
+pub const CLIENT_MESSAGES: RateLimit = RateLimit::new(12, 6, Period::Minute);
+pub const CLIENT_MESSAGES_PER_DAY: u32 = 100;
+/// Unsubscribe requests of one client with an unknown token.
+pub const CLIENT_UNKNOWN_TOKENS: RateLimit = RateLimit::new(50, 5, Period::Second);
+/// Requests of one client to `/mcp`, joins aside.
+pub const CLIENT_MCP_REQUESTS: RateLimit = RateLimit::new(200, 50, Period::Second);
 /// Longest name of a header in the setting `client_ip_header`. Real ones are far shorter.
 pub const MAX_HEADER_NAME_BYTES: usize = 64;
 /// Most buckets that are kept for the limits above, a few megabytes. Beyond that, the fullest ones are forgotten.
@@ -146,7 +148,7 @@ pub const MAX_RELEASE_NOTES_BYTES: usize = 64 * 1024;
 /// Most connections of one peer to the ops listener, loopback and trusted proxies aside.
 pub const MAX_OPS_CONNECTIONS_PER_PEER: usize = 16;
 /// Wrong tokens that the ops listener answers at once, of all peers together: 10 a minute, 10 at once.
-pub const WRONG_OPS_TOKENS: RateLimit = RateLimit { burst: 10, interval: Duration::from_secs(6) };
+pub const WRONG_OPS_TOKENS: RateLimit = RateLimit::new(10, 10, Period::Minute);
 /// How late any further wrong token is answered.
 pub const WRONG_OPS_TOKEN_DELAY: Duration = Duration::from_secs(1);
 /// How many wrong tokens may wait for their answer at once: half of the connections.

@@ -6,33 +6,61 @@ use std::time::Duration;
 
 use crate::domain::time::Timestamp;
 
-/// A bucket holds `burst` tokens and gains one every `interval`.
+/// A bucket holds `burst` tokens and gains `count` in every period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RateLimit {
     pub burst: u32,
-    pub interval: Duration,
+    pub count: u32,
+    pub period: Period,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Period {
+    Second,
+    Minute,
+    Hour,
+    Day,
+}
+
+impl Period {
+    const fn parts(self) -> (Duration, &'static str) {
+        match self {
+            Self::Second => (Duration::from_secs(1), "a second"),
+            Self::Minute => (Duration::from_mins(1), "a minute"),
+            Self::Hour => (Duration::from_hours(1), "an hour"),
+            Self::Day => (Duration::from_hours(24), "a day"),
+        }
+    }
 }
 
 impl RateLimit {
-    /// The rate in words: `10 a second`, or `6 a minute` if that is less than one a second.
+    pub const fn new(burst: u32, count: u32, period: Period) -> Self {
+        Self { burst, count, period }
+    }
+
+    /// The limit of several clients together.
+    pub const fn times(self, share: u32) -> Self {
+        Self { burst: self.burst * share, count: self.count * share, period: self.period }
+    }
+
+    /// After how long the bucket has gained a token.
+    pub fn interval(self) -> Duration {
+        self.period.parts().0 / self.count
+    }
+
+    /// The rate in words, such as `10 a second`.
     pub fn per_period(self) -> String {
-        let (period, name) = match self.interval {
-            interval if interval <= Duration::from_secs(1) => (Duration::from_secs(1), "second"),
-            interval if interval <= Duration::from_mins(1) => (Duration::from_mins(1), "minute"),
-            _ => (Duration::from_hours(1), "hour"),
-        };
-        let article = if name == "hour" { "an" } else { "a" };
-        format!("{} {article} {name}", period.as_millis() / self.interval.as_millis().max(1))
+        format!("{} {}", self.count, self.period.parts().1)
     }
 
     /// Takes a token from a bucket that is full again at `full_at`, and returns when it is full again after that.
     /// `None` is a full bucket.
     pub fn take(self, full_at: Option<Timestamp>, now: Timestamp) -> Result<Timestamp, Duration> {
-        let time_to_fill = self.interval * self.burst;
+        let time_to_fill = self.interval() * self.burst;
         // Later than an empty bucket takes to fill is possible only if the clock was set back. When it would be full is not
         // known then, and it must not stay empty until the clock shows that time again.
         let full_at = full_at.filter(|full_at| *full_at <= now.after(time_to_fill));
-        let full_at = full_at.map_or(now, |full_at| full_at.max(now)).after(self.interval);
+        let full_at = full_at.map_or(now, |full_at| full_at.max(now)).after(self.interval());
         match now.until(full_at).saturating_sub(time_to_fill) {
             Duration::ZERO => Ok(full_at),
             wait => Err(wait),
@@ -74,7 +102,7 @@ impl Hourly {
 mod tests {
     use super::*;
 
-    const LIMIT: RateLimit = RateLimit { burst: 3, interval: Duration::from_secs(10) };
+    const LIMIT: RateLimit = RateLimit::new(3, 6, Period::Minute);
     const NOW: Timestamp = Timestamp::from_unix_millis(1_000_000);
 
     /// Takes `times` tokens, which has to succeed.
@@ -88,8 +116,7 @@ mod tests {
     #[test]
     fn the_rate_is_written_as_people_say_it() {
         assert_eq!(LIMIT.per_period(), "6 a minute");
-        assert_eq!(RateLimit { burst: 1, interval: Duration::from_millis(100) }.per_period(), "10 a second");
-        assert_eq!(RateLimit { burst: 1, interval: Duration::from_mins(6) }.per_period(), "10 an hour");
+        assert_eq!(RateLimit::new(1, 10, Period::Hour).per_period(), "10 an hour");
     }
 
     #[test]

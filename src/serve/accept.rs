@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use super::client_stream::{ClientStream, limit_unsent_bytes};
-use super::connection_timeouts::{MAX_SILENCE, Watch};
+use super::connection_timeouts::Watch;
 use super::context::ConnectionContext;
 use super::{http1, http2};
 use crate::domain::network::Peer;
@@ -39,12 +40,15 @@ pub(super) fn adopt(socket: std::net::TcpListener) -> io::Result<TcpListener> {
     TcpListener::from_std(socket)
 }
 
+/// How long to wait for idle connections to be closed before others are, too. Each connection looks once a second.
+const MAKE_ROOM_INTERVAL: Duration = Duration::from_secs(1);
+
 /// Accepts connections until shutdown starts. As long as there are no places left, they wait in the kernel's backlog.
 pub(super) async fn accept(listener: TcpListener, connections: Arc<Semaphore>, context: ConnectionContext) {
     limit_unsent_bytes(&listener);
     let mut failing = false;
     let next = async || {
-        let permit = Arc::clone(&connections).acquire_owned().await;
+        let permit = take_place(&connections, &context).await;
         (listener.accept().await, permit)
     };
     loop {
@@ -71,6 +75,20 @@ pub(super) async fn accept(listener: TcpListener, connections: Arc<Semaphore>, c
     context.abort.run_until_cancelled(drain_backlog(listener, &connections, &context)).await;
 }
 
+/// Waits for a place. While all are taken, idle connections are closed.
+async fn take_place(connections: &Arc<Semaphore>, context: &ConnectionContext) -> Option<OwnedSemaphorePermit> {
+    if let Ok(permit) = Arc::clone(connections).try_acquire_owned() {
+        return Some(permit);
+    }
+    loop {
+        context.listener.close_idle_connections();
+        if let Ok(permit) = timeout(MAKE_ROOM_INTERVAL, Arc::clone(connections).acquire_owned()).await {
+            context.listener.keep_idle_connections();
+            return permit.ok();
+        }
+    }
+}
+
 /// Serves the clients that had connected before shutdown started and were not accepted yet.
 async fn drain_backlog(listener: TcpListener, connections: &Arc<Semaphore>, context: &ConnectionContext) {
     let Ok(listener) = listener.into_std() else { return };
@@ -94,14 +112,14 @@ fn spawn_connection<P: Send + 'static>(stream: TcpStream, address: SocketAddr, p
     let peer = Peer::new(address.ip());
     // Over the limit per client, the connection is closed at once.
     let Some(slot) = context.listener.open_connection(peer) else { return };
-    context.tasks.spawn(serve_connection(stream, peer, context.clone(), (permit, slot)));
+    let watch = Watch::begin(slot, context.listener.app().limits.is_near(peer));
+    context.tasks.spawn(serve_connection(stream, peer, context.clone(), watch, permit));
 }
 
-/// Speaks TLS where the listener has a certificate, and the version of HTTP that was negotiated. Drops `_guards` when the
+/// Speaks TLS where the listener has a certificate, and the version of HTTP that was negotiated. Drops `_permit` when the
 /// connection has ended.
-async fn serve_connection<G>(stream: TcpStream, peer: Peer, mut context: ConnectionContext, _guards: G) {
+async fn serve_connection<P>(stream: TcpStream, peer: Peer, mut context: ConnectionContext, watch: Watch, _permit: P) {
     let _ = stream.set_nodelay(true);
-    let watch = Watch::begin();
     let stream = ClientStream::new(stream, Arc::clone(&watch.state));
     match context.tls.take() {
         None => http1::serve(stream, peer, context, watch).await,
@@ -120,7 +138,7 @@ async fn serve_tls(
     // A client that refuses the certificate, or speaks no TLS, is not worth a line in the log.
     let handshake = tokio::select! {
         accepted = tls.accept(stream) => accepted.ok(),
-        _ = watch.timed_out(MAX_SILENCE) => None,
+        _ = watch.timed_out(Duration::ZERO) => None,
         () = context.abort.cancelled() => None,
     };
     let Some(stream) = handshake else { return };

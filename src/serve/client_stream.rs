@@ -94,7 +94,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for ClientStream<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let (filled, result) = (buffer.filled().len(), Pin::new(&mut self.stream).poll_read(context, buffer));
+        if buffer.filled().len() > filled {
+            self.state.record_read();
+        }
+        result
     }
 }
 

@@ -24,7 +24,10 @@ pub(super) const FIRST_REQUEST_TIMEOUT: Duration = Duration::from_secs(3);
 /// How long after the stop signal a connection that had requests may send another one.
 pub(super) const LAST_REQUEST_TIMEOUT: Duration = Duration::from_secs(1);
 /// How long a client may be silent: before its first request, while the head of a request arrives, and after an answer.
-pub(super) const MAX_SILENCE: Duration = Duration::from_secs(10);
+const MAX_SILENCE: Duration = Duration::from_secs(10);
+/// How long a proxy may be silent after an answer. It keeps connections for its next requests, and one that it sends while the
+/// connection is closed fails. Many proxies close theirs after a minute.
+const MAX_PROXY_SILENCE: Duration = Duration::from_secs(75);
 /// How often the counters are looked at.
 const INTERVAL: Duration = Duration::from_secs(1);
 
@@ -39,6 +42,9 @@ pub(super) struct ConnectionState {
     /// Whether a write waits for the client.
     write_pending: AtomicBool,
     unread_body: AtomicBool,
+    /// Whether what arrives while no request is being handled is the head of the next one, as over HTTP/1.1.
+    between_requests_are_heads: AtomicBool,
+    head_begun: AtomicBool,
     /// Cancelled when the connection takes no further request after the next one.
     retired: CancellationToken,
 }
@@ -49,6 +55,7 @@ impl ConnectionState {
         if self.requests.fetch_add(1, Ordering::Relaxed) + 1 >= MAX_REQUESTS_PER_CONNECTION {
             self.retire();
         }
+        self.head_begun.store(false, Ordering::Relaxed);
         self.stay_in_use()
     }
 
@@ -77,6 +84,17 @@ impl ConnectionState {
 
     pub(super) fn set_unread_body(&self, unread: bool) {
         self.unread_body.store(unread, Ordering::Relaxed);
+    }
+
+    /// From now on, bytes that arrive while no request is being handled begin the next one.
+    pub(super) fn expect_heads(&self) {
+        self.between_requests_are_heads.store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn record_read(&self) {
+        if self.between_requests_are_heads.load(Ordering::Relaxed) && self.in_flight.load(Ordering::Relaxed) == 0 {
+            self.head_begun.store(true, Ordering::Relaxed);
+        }
     }
 
     pub(super) fn record_write<E>(&self, result: &Poll<Result<usize, E>>) {
@@ -115,7 +133,7 @@ impl Drop for InFlight {
 /// Why a client is given up on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionTimeout {
-    /// It requests nothing, and takes nothing that is left of an answer.
+    /// It requests nothing, and takes nothing that is left of an answer; perhaps for a shorter time, if others need its place.
     Silent,
     SlowReader,
 }
@@ -124,6 +142,8 @@ pub(super) enum ConnectionTimeout {
 #[derive(Debug)]
 pub(super) struct Watch {
     pub state: Arc<ConnectionState>,
+    slot: ClientSlot,
+    is_near: bool,
     opened: Instant,
     /// When the counters were last looked at, and what they were.
     seen: Instant,
@@ -136,10 +156,13 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    pub(super) fn begin() -> Self {
+    /// `is_near` says that the client is a proxy or a colleague.
+    pub(super) fn begin(slot: ClientSlot, is_near: bool) -> Self {
         let now = Instant::now();
         Self {
             state: Arc::default(),
+            slot,
+            is_near,
             opened: now,
             seen: now,
             requests: 0,
@@ -149,8 +172,9 @@ impl Watch {
         }
     }
 
-    /// Waits until the client has been silent for so long, or too slow. Retires the connection when it is old.
-    pub(super) async fn timed_out(&mut self, max_silence: Duration) -> ConnectionTimeout {
+    /// Waits until the client has been silent or too slow for too long, or until `notice` before it has been silent for that long.
+    /// Retires the connection when it is old.
+    pub(super) async fn timed_out(&mut self, notice: Duration) -> ConnectionTimeout {
         loop {
             sleep_until(self.seen + INTERVAL).await;
             if self.opened.elapsed() >= MAX_CONNECTION_AGE {
@@ -160,10 +184,17 @@ impl Watch {
             if self.allowance.is_zero() {
                 return ConnectionTimeout::SlowReader;
             }
-            if self.silent_for >= max_silence {
+            if self.silent_for >= self.max_silence().saturating_sub(notice)
+                || self.silent_for >= INTERVAL && self.slot.closes_idle()
+            {
                 return ConnectionTimeout::Silent;
             }
         }
+    }
+
+    fn max_silence(&self) -> Duration {
+        let is_between_requests = self.state.had_requests() && !self.state.head_begun.load(Ordering::Relaxed);
+        if self.is_near && is_between_requests { MAX_PROXY_SILENCE } else { MAX_SILENCE }
     }
 
     fn look(&mut self) {
@@ -193,6 +224,11 @@ mod tests {
 
     const KIB: u64 = MIN_READ_BYTES_PER_SECOND;
 
+    /// That of a distant client.
+    fn watch() -> Watch {
+        Watch::begin(ClientSlot::UNLIMITED, false)
+    }
+
     /// Lets a client take `bytes` at each interval, until it is given up on or an hour has passed.
     async fn given_up_after(watch: &mut Watch, bytes: u64, interval: u64) -> Option<(ConnectionTimeout, u64)> {
         let (state, start) = (Arc::clone(&watch.state), Instant::now());
@@ -204,37 +240,61 @@ mod tests {
         };
         tokio::select! {
             () = taking => None,
-            why = timeout(Duration::from_hours(1), watch.timed_out(MAX_SILENCE)) => Some((why.ok()?, start.elapsed().as_secs())),
+            why = timeout(Duration::from_hours(1), watch.timed_out(Duration::ZERO)) => Some((why.ok()?, start.elapsed().as_secs())),
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_client_without_requests_is_silent_though_single_frames_are_answered() {
         for bytes in [0, 13, 60] {
-            let timed_out = given_up_after(&mut Watch::begin(), bytes, 1).await;
+            let timed_out = given_up_after(&mut watch(), bytes, 1).await;
             assert_eq!(timed_out, Some((ConnectionTimeout::Silent, 10)), "{bytes} bytes a second");
         }
     }
 
     #[tokio::test(start_paused = true)]
     async fn the_end_of_a_response_may_take_some_time() {
-        assert_eq!(given_up_after(&mut Watch::begin(), 2 * KIB, 1).await, None);
-        assert_eq!(given_up_after(&mut Watch::begin(), 16 * KIB, 8).await, None);
+        assert_eq!(given_up_after(&mut watch(), 2 * KIB, 1).await, None);
+        assert_eq!(given_up_after(&mut watch(), 16 * KIB, 8).await, None);
     }
 
     #[tokio::test(start_paused = true)]
     async fn silence_begins_after_the_last_request() {
-        let mut watch = Watch::begin();
+        let mut watch = watch();
         for _ in 0..5 {
-            assert!(timeout(Duration::from_secs(8), watch.timed_out(MAX_SILENCE)).await.is_err());
+            assert!(timeout(Duration::from_secs(8), watch.timed_out(Duration::ZERO)).await.is_err());
             drop(watch.state.begin_request());
         }
         let request = watch.state.begin_request();
-        assert!(timeout(SLOW_READ_PERIOD * 9 / 10, watch.timed_out(MAX_SILENCE)).await.is_err());
+        assert!(timeout(SLOW_READ_PERIOD * 9 / 10, watch.timed_out(Duration::ZERO)).await.is_err());
         drop(request);
-        let (start, why) = (Instant::now(), watch.timed_out(MAX_SILENCE).await);
+        let (start, why) = (Instant::now(), watch.timed_out(Duration::ZERO).await);
         assert_eq!(why, ConnectionTimeout::Silent);
         assert!(start.elapsed() >= MAX_SILENCE && start.elapsed() <= MAX_SILENCE + 2 * INTERVAL);
+    }
+
+    /// For how long this client may be silent now.
+    async fn silence_of(watch: &mut Watch) -> u64 {
+        watch.silent_for = Duration::ZERO;
+        let start = Instant::now();
+        assert_eq!(watch.timed_out(Duration::ZERO).await, ConnectionTimeout::Silent);
+        start.elapsed().as_secs()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_proxy_keeps_its_connection_for_over_a_minute_between_requests_alone() {
+        let mut watch = Watch::begin(ClientSlot::UNLIMITED, true);
+        let state = Arc::clone(&watch.state);
+        assert_eq!(silence_of(&mut watch).await, 10, "before the first request");
+        state.expect_heads();
+        let request = state.begin_request();
+        state.record_read();
+        drop(request);
+        assert!((75..=76).contains(&silence_of(&mut watch).await), "after the answer");
+        state.record_read();
+        assert_eq!(silence_of(&mut watch).await, 10, "while a head arrives");
+        drop(state.begin_request());
+        assert!((75..=76).contains(&silence_of(&mut watch).await), "after the next answer");
     }
 
     #[tokio::test(start_paused = true)]
@@ -242,7 +302,7 @@ mod tests {
         for (bytes, interval, seconds) in
             [(0, 1, 30..=30), (1, 1, 30..=31), (900, 1, 200..=300), (20 * KIB, 29, 45..=60)]
         {
-            let mut watch = Watch::begin();
+            let mut watch = watch();
             let _request = watch.state.begin_request();
             let (why, after) = given_up_after(&mut watch, bytes, interval).await.unwrap();
             assert_eq!(why, ConnectionTimeout::SlowReader);
@@ -253,7 +313,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_client_that_is_fast_enough_may_take_any_time_and_pause() {
         for (bytes, interval) in [(KIB, 1), (32 * KIB, 28)] {
-            let mut watch = Watch::begin();
+            let mut watch = watch();
             watch.state.record_write::<()>(&Poll::Pending);
             assert_eq!(given_up_after(&mut watch, bytes, interval).await, None, "{bytes} bytes every {interval} s");
         }
@@ -261,10 +321,10 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_connection_is_retired_after_an_hour_or_many_requests() {
-        let mut watch = Watch::begin();
+        let mut watch = watch();
         let _request = watch.state.stay_in_use();
         advance(MAX_CONNECTION_AGE).await;
-        let _ = timeout(INTERVAL, watch.timed_out(MAX_SILENCE)).await;
+        let _ = timeout(INTERVAL, watch.timed_out(Duration::ZERO)).await;
         assert!(watch.state.retired().is_cancelled());
 
         let state = Arc::new(ConnectionState::default());

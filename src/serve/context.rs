@@ -1,12 +1,11 @@
 //! What a connection belongs to: its listener, and the shutdown of the service.
 
-use axum::body::Body;
+use axum::body::{Body, Bytes, HttpBody};
 use axum::response::Response;
 use futures_util::StreamExt;
 use futures_util::future::Either;
 use futures_util::stream::FuturesUnordered;
 use http::Request;
-use hyper::body::Incoming;
 use tokio_rustls::TlsAcceptor;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -62,12 +61,24 @@ impl Listener {
         }
     }
 
+    /// All places for connections are taken. Called again as long as none becomes free.
+    pub(super) fn close_idle_connections(&self) {
+        if let Self::Public(app, _) | Self::Redirect(app) = self {
+            app.limits.close_idle_connections();
+        }
+    }
+
+    pub(super) fn keep_idle_connections(&self) {
+        if let Self::Public(app, _) | Self::Redirect(app) = self {
+            app.limits.keep_idle_connections();
+        }
+    }
+
     /// Every connection has room for the future that is returned, also one that never sends a request.
-    pub(super) fn handle(
-        &self,
-        peer: Peer,
-        request: Request<Incoming>,
-    ) -> impl Future<Output = Response> + Send + use<> {
+    pub(super) fn handle<B>(&self, peer: Peer, request: Request<B>) -> impl Future<Output = Response> + Send + use<B>
+    where
+        B: HttpBody<Data = Bytes, Error: Into<axum::BoxError>> + Send + 'static,
+    {
         match self {
             Self::Public(app, router) => Either::Left(web::handle(app, router, peer, request)),
             Self::Redirect(app) => Either::Right(Either::Left(Box::pin(web::redirect_to_https(app.clone(), request)))),

@@ -2,26 +2,29 @@
 
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use http::header::CONNECTION;
-use http::{HeaderValue, Method, Request};
+use http::{HeaderValue, Method, Request, StatusCode};
 use hyper::body::{Body, Incoming};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::connection_timeouts::{FIRST_REQUEST_TIMEOUT, LAST_REQUEST_TIMEOUT, MAX_SILENCE, Watch};
+use super::connection_timeouts::{FIRST_REQUEST_TIMEOUT, LAST_REQUEST_TIMEOUT, Watch};
 use super::context::ConnectionContext;
 use crate::domain::limits;
 use crate::domain::network::Peer;
+use crate::web;
 
 pub(super) async fn serve<S>(stream: S, peer: Peer, context: ConnectionContext, mut watch: Watch)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let (state, listener) = (Arc::clone(&watch.state), context.listener.clone());
+    state.expect_heads();
     let service = service_fn(move |request: Request<Incoming>| {
         let (in_flight, state) = (state.begin_request(), Arc::clone(&state));
         let (has_body, is_post) = (!request.body().is_end_stream(), request.method() == Method::POST);
@@ -44,15 +47,15 @@ where
     tokio::select! {
         biased;
         () = context.stopped() => watch.state.retire(),
-        _ = connection.as_mut() => return,
-        _ = watch.timed_out(MAX_SILENCE) => return,
+        ended = connection.as_mut() => return log_refused_head(&context, ended),
+        _ = watch.timed_out(Duration::ZERO) => return,
     }
     // A graceful shutdown closes a connection on which no request is being handled, also if one is on its way. So wait for
     // one, whose response then says that it is the last.
     let timeout = if watch.state.had_requests() { LAST_REQUEST_TIMEOUT } else { FIRST_REQUEST_TIMEOUT };
     tokio::select! {
         biased;
-        _ = connection.as_mut() => return,
+        ended = connection.as_mut() => return log_refused_head(&context, ended),
         () = tokio::time::sleep(timeout) => {}
     }
     connection.as_mut().graceful_shutdown();
@@ -60,5 +63,18 @@ where
         biased;
         _ = connection => {}
         () = context.abort.cancelled() => {}
+    }
+}
+
+/// Counts and logs a request that hyper answered, because its head is too large or malformed.
+fn log_refused_head(context: &ConnectionContext, ended: Result<(), hyper::Error>) {
+    if let Err(error) = ended
+        && error.is_parse()
+    {
+        let status = match error.is_parse_too_large() {
+            true => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
+            false => StatusCode::BAD_REQUEST,
+        };
+        web::record_refused_head(context.listener.app(), status);
     }
 }

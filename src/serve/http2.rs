@@ -1,22 +1,23 @@
 //! HTTP/2 on a connection, within bounds: streams, headers, resets, and how long a client may say or take nothing.
 
 use std::convert::Infallible;
-use std::sync::Arc;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
-use axum::body::{Body, HttpBody};
+use axum::body::{Body, Bytes, HttpBody};
 use axum::response::Response;
 use futures_util::FutureExt;
-use futures_util::future::{Either, ready};
 use http::header::CONTENT_LENGTH;
 use http::{Method, Request};
-use hyper::body::Incoming;
+use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::server::conn::http2;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::connection_timeouts::{ConnectionTimeout, FIRST_REQUEST_TIMEOUT, MAX_SILENCE, Watch};
+use super::connection_timeouts::{ConnectionTimeout, FIRST_REQUEST_TIMEOUT, Watch};
 use super::context::ConnectionContext;
 use crate::domain::limits;
 use crate::domain::network::Peer;
@@ -39,11 +40,18 @@ where
     let (state, listener) = (Arc::clone(&watch.state), context.listener.clone());
     let service = service_fn(move |request: Request<Incoming>| {
         let (in_flight, is_head) = (state.begin_request(), request.method() == Method::HEAD);
-        let response = match listener.app().limits.open_request(peer) {
-            Some(slot) => Either::Left(listener.handle(peer, request).map(|response| (response, Some(slot)))),
-            None => Either::Right(ready((web::refuse_in_flight(listener.app(), &request), None))),
+        let (mut request, unread) = share_body(request);
+        let slot = match listener.app().limits.open_request(peer) {
+            Ok(slot) => Some(slot),
+            Err(over_limit) => {
+                // A handler that would collect the body answers without it.
+                *request.body_mut() = RequestBody(None);
+                request.extensions_mut().insert(over_limit);
+                None
+            }
         };
-        response.map(move |(response, slot)| {
+        listener.handle(peer, request).then(async move |response| {
+            web::discard_body(unread).await;
             let response = if is_head { without_body(response) } else { response };
             Ok::<_, Infallible>(response.map(|body| in_flight.until_end_of(body, slot)))
         })
@@ -74,7 +82,7 @@ where
                 }
             }
         }
-        why = watch.timed_out(MAX_SILENCE.saturating_sub(GOAWAY_TIMEOUT)) => {
+        why = watch.timed_out(GOAWAY_TIMEOUT) => {
             if why == ConnectionTimeout::SlowReader {
                 return;
             }
@@ -84,7 +92,7 @@ where
     tokio::select! {
         biased;
         _ = connection => {}
-        _ = watch.timed_out(MAX_SILENCE) => {}
+        _ = watch.timed_out(Duration::ZERO) => {}
         () = context.abort.cancelled() => {}
     }
 }
@@ -96,4 +104,39 @@ fn without_body(response: Response) -> Response {
         head.headers.entry(CONTENT_LENGTH).or_insert(length.into());
     }
     Response::from_parts(head, Body::empty())
+}
+
+/// The body of a request, which can be read to its end after the handler has dropped it. `None` is an empty one.
+///
+/// If a body is dropped before its end, hyper resets the stream, and clients such as curl 7.88 lose the response.
+#[derive(Clone)]
+struct RequestBody(Option<Arc<Mutex<Incoming>>>);
+
+fn share_body(request: Request<Incoming>) -> (Request<RequestBody>, RequestBody) {
+    let (head, body) = request.into_parts();
+    let body = RequestBody((!body.is_end_stream()).then(|| Arc::new(Mutex::new(body))));
+    (Request::from_parts(head, body.clone()), body)
+}
+
+impl RequestBody {
+    fn lock(&self) -> Option<MutexGuard<'_, Incoming>> {
+        self.0.as_ref().map(|body| body.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl HttpBody for RequestBody {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        self.lock().map_or(Poll::Ready(None), |mut body| Pin::new(&mut *body).poll_frame(context))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.lock().is_none_or(|body| body.is_end_stream())
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.lock().map_or_else(|| SizeHint::with_exact(0), |body| body.size_hint())
+    }
 }

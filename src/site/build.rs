@@ -9,7 +9,7 @@ use super::assets::Assets;
 use super::content::{Content, SiteFailure};
 use super::facts::{Policies, SiteFacts};
 use super::markdown::Document;
-use super::page::{Form, Page, PageName, PageSource, Skill};
+use super::page::{Form, FormValues, Page, PageName, PageSource, Skill};
 use super::templates::Templates;
 use crate::domain::network::BaseUrl;
 use crate::domain::text::capitalised;
@@ -107,6 +107,12 @@ impl Site {
         let mut context = page.context.clone();
         context["form"] = json!(form);
         self.templates.render(&page.template, &context)
+    }
+
+    /// Renders the page of a 503. With a form's action and values, it can be submitted again.
+    pub fn render_busy(&self, detail: &str, form: Option<(&str, &FormValues)>) -> Result<String, SiteFailure> {
+        let (action, values) = form.unzip();
+        self.templates.render("busy.html", &json!({ "detail": detail, "action": action, "values": values }))
     }
 
     /// Renders a template that is not one of the site's files, but may use the site's assets.

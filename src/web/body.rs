@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use bytes::{Bytes, BytesMut};
 use http::HeaderMap;
 use http::header::{CONTENT_LENGTH, EXPECT};
@@ -29,6 +29,23 @@ pub(crate) async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, BodyE
         return Err(BodyError::TooLarge);
     }
     tokio::time::timeout(BODY_TIMEOUT, collect(body)).await.unwrap_or(Err(BodyError::TimedOut))
+}
+
+/// Reads what is left of a body, as far as it is not too large and arrives in time.
+pub async fn discard_body<B: HttpBody<Data = Bytes> + Unpin>(mut body: B) {
+    if body.is_end_stream() {
+        return;
+    }
+    let mut length = 0;
+    let discard = async {
+        while let Some(Ok(frame)) = body.frame().await
+            && length <= MAX_DISCARDED_BODY_BYTES
+        {
+            length += frame.data_ref().map_or(0, Bytes::len);
+        }
+    };
+    // Whether all of it arrived makes no difference.
+    let _ = tokio::time::timeout(BODY_TIMEOUT, discard).await;
 }
 
 async fn collect(mut body: Body) -> Result<Bytes, BodyError> {

@@ -1,13 +1,17 @@
-//! What is rendered for each request: `/.well-known/security.txt`, and the fallback for every path that has no route.
+//! What is rendered for each request: `/.well-known/security.txt`, the page of a 503, and the fallback for every path that has no route.
 
 use std::time::Duration;
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
-use http::header::CACHE_CONTROL;
+use http::StatusCode;
+use http::header::{CACHE_CONTROL, CONTENT_TYPE};
 
 use super::app::App;
-use crate::site::PageName;
+use super::headers::PRIVATE;
+use super::problem::Problem;
+use super::representation::HTML;
+use crate::site::{FormValues, PageName, SiteFailure};
 
 pub(crate) const SECURITY_TXT: &str = "/.well-known/security.txt";
 
@@ -33,4 +37,24 @@ pub(crate) async fn security_txt(State(app): State<App>) -> Response {
         base_url.to(SECURITY_TXT),
     );
     ([(CACHE_CONTROL, "public, max-age=86400")], text).into_response()
+}
+
+/// The page of a 503. With a form's action and values, it can be submitted again.
+pub(crate) fn busy_page(app: &App, problem: &Problem, form: Option<(&str, &FormValues)>) -> Response {
+    let html = app.built().site.render_busy(&problem.detail, form);
+    respond_with_page(problem, html)
+}
+
+/// The page that explains a problem.
+pub(crate) fn respond_with_page(problem: &Problem, html: Result<String, SiteFailure>) -> Response {
+    match html {
+        Ok(html) => {
+            (problem.code.status(), [(CONTENT_TYPE, HTML)], PRIVATE, problem.retry_after(), html).into_response()
+        }
+        Err(failure) => {
+            tracing::error!(%failure, "the page of an error could not be rendered");
+            let text = "Something went wrong on our side. Please go back and try again.\n";
+            (StatusCode::INTERNAL_SERVER_ERROR, text).into_response()
+        }
+    }
 }

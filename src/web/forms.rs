@@ -9,16 +9,16 @@ use http::{HeaderMap, Method, StatusCode};
 use url::form_urlencoded;
 
 use super::allowed_methods::{READ_AND_SUBMIT, method_not_allowed};
+use super::api::is_json;
 use super::app::App;
 use super::body;
 use super::built_site::{CONTACT_SENT_PATH, DOWNLOAD_STARTED_PATH};
 use super::endpoints::{parse_contact_message, parse_download_request};
+use super::fallback::{busy_page, respond_with_page};
 use super::fields::Fields;
-use super::headers::PRIVATE;
 use super::initiator::Initiator;
 use super::problem::{ErrorCode, Problem};
 use super::refusal::ClientLimit;
-use super::representation::HTML;
 use crate::actions::{send_contact, start_download};
 use crate::domain::signups::{DownloadRequest, Via};
 use crate::domain::text::Source;
@@ -27,6 +27,9 @@ use crate::site::{Form, FormErrors, FormValues, PageName};
 /// A field that visitors do not see, so only a program fills it in. Because that may be a password
 /// manager, the error message explains it.
 const HONEYPOT: &str = "website_confirm";
+
+/// Most fields of a form that are looked at. The site's own have five.
+const MAX_FIELDS: usize = 16;
 
 /// The `source` of the site's own forms, with JavaScript and without.
 const SOURCE: &str = "site";
@@ -72,19 +75,23 @@ async fn submit(
     let within_limit = app.limits.count(limit, &head);
     let Ok(body) = body else {
         let problem = invalid_form("The form is incomplete or too large.");
-        return page_with_errors(app, page, FormValues::default(), &problem);
+        return page_with_errors(app, page, &head, FormValues::default(), &problem);
     };
-    let pairs: Vec<(String, String)> = form_urlencoded::parse(&body).into_owned().collect();
+    let pairs: Vec<(String, String)> = form_urlencoded::parse(&body)
+        .take(MAX_FIELDS)
+        .map(|(name, value)| (name.into_owned(), value.into_owned()))
+        .collect();
     let values = values(&pairs);
     let outcome = async {
         within_limit.map_err(|over_limit| app.limits.refuse(over_limit))?;
         check_origin(app, &head.headers)?;
-        check_content_type(&head.headers)?;
+        check_content_type(app, &head)?;
         action(fields(pairs)?, &head).await
     };
     match outcome.await {
         Ok(location) => see_other(location),
-        Err(problem) => page_with_errors(app, page, values, &problem),
+        Err(problem) if sends_json(&head.headers) => problem.respond(&app.base_url, head.uri.path()),
+        Err(problem) => page_with_errors(app, page, &head, values, &problem),
     }
 }
 
@@ -110,7 +117,12 @@ fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), Problem> {
 }
 
 /// A missing header is accepted.
-fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
+fn check_content_type(app: &App, Parts { headers, uri, .. }: &Parts) -> Result<(), Problem> {
+    if sends_json(headers) {
+        let endpoint = app.base_url.to(&format!("/api{}", uri.path()));
+        return Err(invalid_form("This address takes the form of a page, not JSON.")
+            .resolved_by(format!("Send the same JSON by POST to {endpoint}.")));
+    }
     if headers.get(CONTENT_TYPE).is_some_and(|kind| !kind.as_bytes().starts_with(b"application/x-www-form-urlencoded"))
     {
         return Err(invalid_form(
@@ -118,6 +130,11 @@ fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
         ));
     }
     Ok(())
+}
+
+/// Such a request comes from a program that has mistaken the form's address for that of the API.
+fn sends_json(headers: &HeaderMap) -> bool {
+    headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).is_some_and(is_json)
 }
 
 fn invalid_form(detail: &str) -> Problem {
@@ -134,19 +151,13 @@ fn values(pairs: &[(String, String)]) -> FormValues {
     }
 }
 
-/// The page again, with the submitted values, and each error beside its field.
-fn page_with_errors(app: &App, page: PageName, values: FormValues, problem: &Problem) -> Response {
-    let form = Form { values, errors: form_errors(problem) };
-    match app.built().site.render_with_form(page, &form) {
-        Ok(html) => {
-            (problem.code.status(), [(CONTENT_TYPE, HTML)], PRIVATE, problem.retry_after(), html).into_response()
-        }
-        Err(failure) => {
-            tracing::error!(%failure, "a form could not be rendered");
-            let text = "Something went wrong on our side. Please go back and try again.\n";
-            (StatusCode::INTERNAL_SERVER_ERROR, text).into_response()
-        }
+/// The page again, with the submitted values, and each error beside its field. If the service is busy, a small page.
+fn page_with_errors(app: &App, page: PageName, head: &Parts, values: FormValues, problem: &Problem) -> Response {
+    if problem.code == ErrorCode::Unavailable {
+        return busy_page(app, problem, Some((head.uri.path(), &values)));
     }
+    let form = Form { values, errors: form_errors(problem) };
+    respond_with_page(problem, app.built().site.render_with_form(page, &form))
 }
 
 fn form_errors(problem: &Problem) -> FormErrors {

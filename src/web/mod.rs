@@ -37,8 +37,9 @@ mod shape;
 mod tokens;
 
 pub use app::{App, AppState};
+pub use body::discard_body;
 pub use built_site::try_build;
-pub use limits::ClientSlot;
+pub use limits::{ClientSlot, OverLimit};
 pub(crate) use metrics::Metrics;
-pub use pipeline::{Router, handle, refuse_in_flight, router};
+pub use pipeline::{Router, handle, record_refused_head, router};
 pub use redirect::redirect_to_https;

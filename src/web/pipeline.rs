@@ -2,22 +2,27 @@
 //! access log.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::future::{Either, ready};
-use http::header::{CONNECTION, CONTENT_LENGTH, STRICT_TRANSPORT_SECURITY};
+use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, STRICT_TRANSPORT_SECURITY};
 use http::{HeaderValue, Method, StatusCode};
 use tokio::time::Instant;
 use tower_service::Service as _;
 
 use super::allowed_methods::{READ, method_not_allowed};
 use super::app::App;
+use super::fallback::busy_page;
+use super::headers::PRIVATE;
+use super::limits::OverLimit;
 use super::log::{method_name, micros};
+use super::mcp::server_info;
+use super::negotiate::{PageFormat, page_format};
 use super::problem::{ErrorCode, Problem};
 use super::redirect::redirect_host;
+use super::representation::MARKDOWN;
 use super::response::{catch_panic, catch_panic_in};
 use super::routes::routes;
 use super::{fallback, headers};
@@ -59,7 +64,9 @@ where
     B: HttpBody<Data = Bytes, Error: Into<axum::BoxError>> + Send + 'static,
 {
     app.limits.log_unconfigured_proxy(peer, request.headers());
-    if let Some(response) = read_page(app, &request) {
+    if request.extensions().get::<OverLimit>().is_none()
+        && let Some(response) = read_page(app, &request)
+    {
         return Either::Left(ready(response));
     }
     request.extensions_mut().insert(peer);
@@ -89,11 +96,29 @@ fn read_page<B: HttpBody>(app: &App, request: &http::Request<B>) -> Option<Respo
     Some(exchange.end(app, path, response))
 }
 
-/// Refuses a request of a client that has too many in flight, and logs it.
-pub fn refuse_in_flight<B: HttpBody>(app: &App, request: &http::Request<B>) -> Response {
-    let exchange = RequestRecord::begin(request);
-    let response = Problem::over_limit(Duration::from_secs(1)).respond(&app.base_url, request.uri().path());
-    exchange.end(app, UNKNOWN_ROUTE, response)
+/// Counts and logs a request that was answered with this status because its head could not be read.
+pub fn record_refused_head(app: &App, status: StatusCode) {
+    let record = RequestRecord { started: Instant::now(), method: "other", has_body: false };
+    let mut response = Response::default();
+    *response.status_mut() = status;
+    record.end(app, UNKNOWN_ROUTE, response);
+}
+
+/// Responds if the client has too many requests in flight. The API and MCP do it themselves, each in its format.
+fn refuse_in_flight(app: &App, request: &Request) -> Option<Response> {
+    let over_limit = request.extensions().get::<OverLimit>()?;
+    let path = request.uri().path();
+    if path.starts_with("/api/") || path == server_info::PATH {
+        return None;
+    }
+    let problem = app.limits.refuse(over_limit.clone());
+    Some(match page_format(request.headers()) {
+        PageFormat::Markdown => {
+            let headers = [(CONTENT_TYPE, MARKDOWN)];
+            (problem.code.status(), headers, PRIVATE, problem.retry_after(), problem.detail + "\n").into_response()
+        }
+        PageFormat::Html | PageFormat::Neither => busy_page(app, &problem, None),
+    })
 }
 
 /// Responds to what is not a read of a page or file.
@@ -102,7 +127,7 @@ async fn respond_by_route(app: App, mut router: Router, request: Request) -> Res
     let uri = request.uri().clone();
     let respond = async {
         test_panic("request");
-        if let Some(response) = redirect_or_refuse(&app, &request) {
+        if let Some(response) = redirect_or_refuse(&app, &request).or_else(|| refuse_in_flight(&app, &request)) {
             return response;
         }
         let Ok(mut response) = router.axum.call(request).await;
@@ -150,7 +175,7 @@ impl RequestRecord {
         if let Some(hsts) = &app.hsts {
             response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, hsts.clone());
         }
-        // No handler has read the body, so the connection will be closed: the client must not reuse it.
+        // No handler has read the body, so an HTTP/1.1 connection will be closed: the client must not reuse it.
         if has_body && matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }

@@ -57,7 +57,12 @@ pub(crate) fn build(
 }
 
 fn client_limit(limit: ClientLimit) -> Value {
-    json!({ "what": limit.title(), "rate": limit.rate().per_period(), "burst": limit.rate().burst })
+    json!({
+        "what": limit.title(),
+        "rate": limit.rate().per_period(),
+        "burst": limit.rate().burst,
+        "per_day": limit.per_day(),
+    })
 }
 
 fn error(code: ErrorCode) -> Value {

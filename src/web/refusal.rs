@@ -2,7 +2,7 @@
 
 use crate::domain::limits;
 use crate::domain::parse::word_enum;
-use crate::domain::rate_limit::RateLimit;
+use crate::domain::rate_limit::{Period, RateLimit};
 use crate::site::Policies;
 
 word_enum! {
@@ -20,6 +20,8 @@ word_enum! {
         OpsConnections = "ops_connections",
         /// Over HTTP/2.
         RequestsInFlight = "requests_in_flight",
+        /// Closed while all connections were in use, to make room.
+        IdleConnections = "idle_connections",
         /// As many images are being sent as files may be open for them.
         OpenImages = "open_images",
         /// More writes are queued than can be stored in time.
@@ -39,6 +41,7 @@ impl Refusal {
             Self::ConnectionsPerClient => "Connections of one client",
             Self::OpsConnections => "Connections of one peer to the ops listener",
             Self::RequestsInFlight => "Requests in flight of one client",
+            Self::IdleConnections => "Idle connections closed to make room",
             Self::OpenImages => "Disk images of all clients",
             Self::WriterOverload => "Writes of all clients",
         }
@@ -48,6 +51,10 @@ impl Refusal {
     pub(crate) const fn explanation(self) -> &'static str {
         match self {
             Self::OpsConnections => "a peer has as many connections to the ops listener as it may have",
+            Self::IdleConnections => {
+                "all connections are in use. Idle ones of the clients that have most are closed to make room. If these are \
+                 visitors, raise the limit on open files of the process"
+            }
             Self::OpenImages => {
                 "as many disk images are being sent as files may be open for them. If these are visitors, raise the limit on \
                  open files of the process"
@@ -84,8 +91,22 @@ impl ClientLimit {
         self != Self::OptIns || policies.confirm_updates
     }
 
+    /// What one client may do. Each of these limits holds.
+    pub(crate) fn rates(self) -> impl Iterator<Item = RateLimit> {
+        let per_day = self.per_day().map(|count| RateLimit::new(count, count, Period::Day));
+        std::iter::once(self.rate()).chain(per_day)
+    }
+
     pub(crate) const fn rate(self) -> RateLimit {
         self.parts().0
+    }
+
+    pub(crate) const fn per_day(self) -> Option<u32> {
+        match self {
+            Self::Signups => Some(limits::CLIENT_SIGNUPS_PER_DAY),
+            Self::Messages => Some(limits::CLIENT_MESSAGES_PER_DAY),
+            Self::OptIns | Self::UnknownTokens | Self::McpRequests => None,
+        }
     }
 
     pub(crate) const fn refusal(self) -> Refusal {
@@ -125,8 +146,9 @@ mod tests {
         let page = include_str!("../../docs/proxies.md");
         for limit in ClientLimit::ALL {
             let (rate, burst) = (limit.rate().per_period(), limit.rate().burst);
-            assert!(page.contains(&format!("| {rate} | {burst} |")), "{limit:?}");
+            let per_day = limit.per_day().map(|count| format!("{count} ")).unwrap_or_default();
+            assert!(page.contains(&format!("| {rate} | {burst} | {per_day}|")), "{limit:?}");
         }
-        assert!(page.contains(&format!("| connections | | {} |", limits::MAX_CONNECTIONS_PER_CLIENT)));
+        assert!(page.contains(&format!("| connections | | {} | |\n", limits::MAX_CONNECTIONS_PER_CLIENT)));
     }
 }

@@ -133,6 +133,16 @@ pub fn parse_web_url(text: &str) -> Result<String, Invalid> {
     }
 }
 
+/// Parses the origin of a page as browsers send it. Apps and extensions have schemes of their own, such as `tauri://localhost`.
+pub fn parse_origin(text: &str) -> Result<String, Invalid> {
+    match Url::parse(text) {
+        Ok(url) if !url.is_special() && url.has_host() && url.as_str().ends_with(url.authority()) => {
+            Ok(url.to_string())
+        }
+        _ => BaseUrl::parse(text).map(|origin| origin.to_string()),
+    }
+}
+
 /// Returns the host of a URL.
 pub fn host_of(url: &str) -> Option<String> {
     Some(Url::parse(url).ok()?.host_str()?.to_owned())
@@ -146,6 +156,21 @@ mod tests {
     fn origins_are_in_lower_case_and_without_the_default_port() {
         assert_eq!(BaseUrl::parse("HTTPS://Troupe.Example:443/").unwrap().as_str(), "https://troupe.example");
         assert_eq!(BaseUrl::parse("http://[::1]:8080").unwrap().as_str(), "http://[::1]:8080");
+    }
+
+    #[test]
+    fn origins_of_apps_and_extensions_have_schemes_of_their_own() {
+        for origin in
+            ["tauri://localhost", "chrome-extension://fcoeoabgfenejglbffodgkkbkcdhcgfn", "https://a.example:8443"]
+        {
+            assert_eq!(parse_origin(origin).unwrap(), origin);
+        }
+        assert_eq!(parse_origin("HTTPS://A.example:443/").unwrap(), "https://a.example");
+        for not_one in
+            ["b", "null", "file:///", "data:text/html,x", "tauri://localhost/path", "tauri://localhost?a", "ftp:a"]
+        {
+            assert!(parse_origin(not_one).is_err(), "{not_one}");
+        }
     }
 
     #[test]

@@ -40,16 +40,52 @@ pub struct Client(IpAddr);
 impl Client {
     pub fn of(address: IpAddr) -> Self {
         match address.to_canonical() {
-            IpAddr::V6(address) => Self(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64).into()),
+            IpAddr::V6(address) => Self(first_of_prefix(address, 64)),
             address @ IpAddr::V4(_) => Self(address),
         }
     }
+
+    /// The networks of the client that are limited, from the client itself to the widest. A provider may assign a /56 or a /48 to
+    /// one customer, or to several.
+    pub fn networks(self) -> impl Iterator<Item = Network> {
+        let prefixes: &[_] = match self.0 {
+            IpAddr::V4(_) => &[(32, 1)],
+            IpAddr::V6(_) => &[(64, 1), (56, 4), (48, 16)],
+        };
+        prefixes.iter().map(move |&(bits, share)| match self.0 {
+            IpAddr::V6(address) => Network { first: first_of_prefix(address, bits), share },
+            first @ IpAddr::V4(_) => Network { first, share },
+        })
+    }
+
+    pub fn widest_network(self) -> Option<Network> {
+        self.networks().last()
+    }
+}
+
+fn first_of_prefix(address: Ipv6Addr, bits: u32) -> IpAddr {
+    Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << (128 - bits))).into()
+}
+
+/// Addresses that are counted together.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Network {
+    first: IpAddr,
+    /// How many times as much as one client they get together.
+    pub share: u32,
 }
 
 /// Without the address, so that it cannot get into the log.
 impl fmt::Debug for Peer {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Peer(…)")
+    }
+}
+
+/// Without the address, so that it cannot get into the log.
+impl fmt::Debug for Network {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Network(…)")
     }
 }
 
@@ -74,6 +110,20 @@ mod tests {
         assert!(client("203.0.113.7") == client("::ffff:203.0.113.7"));
         assert!(client("2001:db8:1:2::1") == client("2001:db8:1:2:ffff:ffff:ffff:ffff"));
         assert!(client("2001:db8:1:2::1") != client("2001:db8:1:3::1"));
+    }
+
+    #[test]
+    fn an_ipv6_client_shares_a_56_and_a_48_with_others() {
+        let shared = |other: &str| {
+            let others: Vec<_> = client(other).networks().collect();
+            let shared = client("2001:db8:1:200::1").networks().filter(|network| others.contains(network));
+            shared.map(|network| network.share).collect::<Vec<_>>()
+        };
+        assert_eq!(shared("2001:db8:1:200::2"), [1, 4, 16]);
+        assert_eq!(shared("2001:db8:1:2ff::1"), [4, 16]);
+        assert_eq!(shared("2001:db8:1:300::1"), [16]);
+        assert!(shared("2001:db8:2:200::1").is_empty());
+        assert_eq!(client("203.0.113.7").networks().count(), 1);
     }
 
     #[test]
@@ -113,7 +163,8 @@ mod tests {
 
     #[test]
     fn addresses_cannot_be_logged() {
-        let text = format!("{:?} {:?}", Peer::new("203.0.113.7".parse().unwrap()), client("203.0.113.7"));
+        let client = client("203.0.113.7");
+        let text = format!("{:?} {client:?} {:?}", Peer::new("203.0.113.7".parse().unwrap()), client.widest_network());
         assert!(!text.contains("203"), "{text}");
     }
 }

@@ -5,8 +5,8 @@ mod client;
 mod host_name;
 mod trusted_proxies;
 
-pub use base_url::{BaseUrl, host_of, local_address, parse_web_url};
+pub use base_url::{BaseUrl, host_of, local_address, parse_origin, parse_web_url};
 pub(in crate::domain) use base_url::{dial_host, is_loopback};
-pub use client::{Client, Peer};
+pub use client::{Client, Network, Peer};
 pub use host_name::{HostList, HostName};
 pub use trusted_proxies::{TrustedProxies, parse_header_name, parse_networks};

@@ -1,11 +1,13 @@
 //! What is counted per client: the token buckets of its requests, and what it has open at once. Both are bounded in number.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::domain::limits::MAX_CLIENT_BUCKETS;
-use crate::domain::network::Client;
+use crate::domain::network::{Client, Network};
+use crate::domain::rate_limit::RateLimit;
 use crate::domain::time::Timestamp;
 use crate::web::refusal::ClientLimit;
 
@@ -20,28 +22,47 @@ pub(super) struct Buckets(Mutex<State>);
 struct State {
     /// When each bucket is full again. A bucket that is not in the map is full. The hash function has a random key, so
     /// clients cannot choose addresses that collide.
-    full_at: HashMap<(Client, ClientLimit), Timestamp>,
+    full_at: HashMap<Bucket, Timestamp>,
     purged_at: Option<Timestamp>,
 }
 
+/// The place among the rates of its limit, and whose it is.
+type Bucket = (ClientLimit, usize, Network);
+
 impl Buckets {
-    /// Takes a token.
+    /// Takes a token from each bucket of the client and of the networks that it is in, or from none.
     pub(super) fn take(&self, client: Client, limit: ClientLimit, now: Timestamp) -> Result<(), Duration> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if state.purged_at.is_none_or(|purged_at| purged_at.until(now) >= PURGE_INTERVAL) {
             state.purge(now);
         }
-        let known = state.full_at.get(&(client, limit)).copied();
-        let full_at = limit.rate().take(known, now)?;
-        if known.is_none() && state.full_at.len() >= MAX_CLIENT_BUCKETS {
-            state.make_room(now);
+        let buckets = || {
+            let rates =
+                move |network| limit.rates().enumerate().map(move |(index, rate)| (rate, (limit, index, network)));
+            client.networks().flat_map(rates)
+        };
+        for (rate, bucket) in buckets() {
+            state.full_again(rate, &bucket, now)?;
         }
-        state.full_at.insert((client, limit), full_at);
+        for (rate, bucket) in buckets() {
+            if let Ok(full_at) = state.full_again(rate, &bucket, now) {
+                if state.full_at.len() >= MAX_CLIENT_BUCKETS && !state.full_at.contains_key(&bucket) {
+                    state.make_room(now);
+                }
+                state.full_at.insert(bucket, full_at);
+            }
+        }
         Ok(())
     }
 }
 
 impl State {
+    /// When the bucket is full again after a token is taken.
+    fn full_again(&self, rate: RateLimit, bucket: &Bucket, now: Timestamp) -> Result<Timestamp, Duration> {
+        let (_, _, network) = bucket;
+        rate.times(network.share).take(self.full_at.get(bucket).copied(), now)
+    }
+
     /// Removes the buckets that are full by now.
     fn purge(&mut self, now: Timestamp) {
         self.full_at.retain(|_, full_at| *full_at > now);
@@ -67,7 +88,10 @@ impl State {
 pub(super) struct OpenCounts {
     /// How many one client may have.
     max: usize,
-    counts: Mutex<HashMap<Client, usize>>,
+    counts: Mutex<HashMap<Network, usize>>,
+    /// Idle connections are closed if the widest network of their client has at least so many.
+    closed_from: AtomicUsize,
+    closed: AtomicU64,
 }
 
 /// The right of one connection or request to be open. Dropping it ends that.
@@ -76,34 +100,76 @@ pub struct ClientSlot(Option<(Client, Arc<OpenCounts>)>);
 
 impl ClientSlot {
     /// One that is not counted.
-    pub(super) const UNLIMITED: Self = Self(None);
+    pub const UNLIMITED: Self = Self(None);
+
+    /// Whether the connection has to be closed now that it is idle, because others wait and its client has many. Counts it.
+    pub fn closes_idle(&self) -> bool {
+        let Some((client, counts)) = &self.0 else { return false };
+        let closed_from = counts.closed_from.load(Ordering::Relaxed);
+        let closes = closed_from < usize::MAX && counts.of_widest_network(*client) >= closed_from;
+        counts.closed.fetch_add(u64::from(closes), Ordering::Relaxed);
+        closes
+    }
 }
 
 impl OpenCounts {
     pub(super) fn new(max: usize) -> Arc<Self> {
-        Arc::new(Self { max, counts: Mutex::default() })
+        let (closed_from, closed) = (usize::MAX.into(), 0.into());
+        Arc::new(Self { max, counts: Mutex::default(), closed_from, closed })
     }
 
-    /// Returns `None` if the client has as many as it may have.
+    /// Returns `None` if the client, or a network that it is in, has as many as it may have.
     pub(super) fn open(self: &Arc<Self>, client: Client) -> Option<ClientSlot> {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = counts.entry(client).or_default();
-        if *count >= self.max {
+        let mut counts = self.lock();
+        let is_full =
+            |network: Network| counts.get(&network).is_some_and(|count| *count >= self.max * network.share as usize);
+        if client.networks().any(is_full) {
             return None;
         }
-        *count += 1;
+        for network in client.networks() {
+            *counts.entry(network).or_default() += 1;
+        }
         Some(ClientSlot(Some((client, Arc::clone(self)))))
+    }
+
+    /// From now on, idle connections of the clients that have most are closed. Called again, also of those that have half as many.
+    pub(super) fn close_idle(&self) {
+        let largest = || self.lock().values().copied().max().unwrap_or(usize::MAX);
+        let closed_from = match self.closed_from.load(Ordering::Relaxed) {
+            usize::MAX => largest(),
+            last => last / 2,
+        };
+        self.closed_from.store(closed_from, Ordering::Relaxed);
+    }
+
+    pub(super) fn keep_idle(&self) {
+        self.closed_from.store(usize::MAX, Ordering::Relaxed);
+    }
+
+    /// How many idle connections were closed.
+    pub(super) fn closed(&self) -> u64 {
+        self.closed.load(Ordering::Relaxed)
+    }
+
+    fn of_widest_network(&self, client: Client) -> usize {
+        client.widest_network().and_then(|network| self.lock().get(&network).copied()).unwrap_or_default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Network, usize>> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Drop for ClientSlot {
     fn drop(&mut self) {
         let Some((client, counts)) = self.0.take() else { return };
-        let mut counts = counts.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = counts.get_mut(&client) {
-            *count -= 1;
-            if *count == 0 {
-                counts.remove(&client);
+        let mut counts = counts.lock();
+        for network in client.networks() {
+            if let Some(count) = counts.get_mut(&network) {
+                *count -= 1;
+                if *count == 0 {
+                    counts.remove(&network);
+                }
             }
         }
     }
@@ -145,7 +211,7 @@ mod tests {
             buckets.take(client(number), ClientLimit::Signups, NOW).unwrap();
         }
         let wait = buckets.take(busy, ClientLimit::Messages, NOW);
-        assert_eq!(wait, Err(ClientLimit::Messages.rate().interval));
+        assert_eq!(wait, Err(ClientLimit::Messages.rate().interval()));
         // All but the busy client's are full by then.
         let later = NOW.after(Duration::from_secs(1));
         for number in 0..MAX_CLIENT_BUCKETS {

@@ -6,3 +6,4 @@ mod requests_and_connections;
 
 pub use counts::ClientSlot;
 pub(crate) use requests_and_connections::ClientLimits;
+pub use requests_and_connections::OverLimit;

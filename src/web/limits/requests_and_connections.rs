@@ -26,9 +26,9 @@ use crate::web::problem::Problem;
 use crate::web::refusal::{ClientLimit, Refusal};
 
 /// A client that has exceeded a limit. The handler decides whether that or an earlier check decides the response.
-#[derive(Debug)]
-pub(crate) struct OverLimit {
-    limit: ClientLimit,
+#[derive(Clone, Debug)]
+pub struct OverLimit {
+    refusal: Refusal,
     /// How long until the client may send the next request.
     wait: Duration,
 }
@@ -44,7 +44,7 @@ pub(crate) struct ClientLimits {
     requests: Arc<OpenCounts>,
     metrics: Metrics,
     clock: Clock,
-    log: [Hourly; Refusal::ALL.len()],
+    logged: [Hourly; Refusal::ALL.len()],
     proxy_log: Hourly,
 }
 
@@ -58,15 +58,19 @@ impl ClientLimits {
             requests: OpenCounts::new(MAX_REQUESTS_IN_FLIGHT_PER_CLIENT),
             metrics,
             clock,
-            log: Default::default(),
+            logged: Default::default(),
             proxy_log: Hourly::default(),
         }
     }
 
-    /// Counts a request.
+    /// Counts a request, unless its client has too many in flight.
     pub(crate) fn count(&self, limit: ClientLimit, head: &Parts) -> Result<(), OverLimit> {
+        if let Some(over_limit) = head.extensions.get::<OverLimit>() {
+            return Err(over_limit.clone());
+        }
         let Some(client) = self.client(head) else { return Ok(()) };
-        self.buckets.take(client, limit, self.clock.now()).map_err(|wait| OverLimit { limit, wait })
+        let refusal = limit.refusal();
+        self.buckets.take(client, limit, self.clock.now()).map_err(|wait| OverLimit { refusal, wait })
     }
 
     /// Counts a download that leads to a mail, because its opt-in has to be confirmed.
@@ -78,14 +82,14 @@ impl ClientLimits {
     }
 
     /// Records that a request is refused, and returns the response.
-    pub(crate) fn refuse(&self, OverLimit { limit, wait }: OverLimit) -> Problem {
-        self.record(limit.refusal());
+    pub(crate) fn refuse(&self, OverLimit { refusal, wait }: OverLimit) -> Problem {
+        self.record(refusal);
         Problem::over_limit(wait)
     }
 
     /// Counts a connection of this peer until the slot is dropped. Returns `None` if it has too many.
     pub(crate) fn open_connection(&self, peer: Peer) -> Option<ClientSlot> {
-        self.open(&self.connections, Refusal::ConnectionsPerClient, peer)
+        self.open(&self.connections, peer).or_else(|| self.record_none(Refusal::ConnectionsPerClient))
     }
 
     /// As [`Self::open_connection`], for the ops listener. Peers on other machines are limited in local networks, too, and with
@@ -94,31 +98,50 @@ impl ClientLimits {
         if peer.address().is_loopback() || self.is_trusted_proxy(peer) {
             return Some(ClientSlot::UNLIMITED);
         }
-        self.count_open(&self.ops_connections, Refusal::OpsConnections, peer)
+        let slot = self.ops_connections.open(Client::of(peer.address()));
+        slot.or_else(|| self.record_none(Refusal::OpsConnections))
     }
 
-    /// Counts a request of this peer over HTTP/2 until the slot is dropped. Returns `None` if it has too many in flight.
-    pub(crate) fn open_request(&self, peer: Peer) -> Option<ClientSlot> {
-        self.open(&self.requests, Refusal::RequestsInFlight, peer)
+    /// Counts a request of this peer over HTTP/2 until the slot is dropped. Fails if it has too many in flight.
+    pub(crate) fn open_request(&self, peer: Peer) -> Result<ClientSlot, OverLimit> {
+        let over_limit = OverLimit { refusal: Refusal::RequestsInFlight, wait: Duration::from_secs(1) };
+        self.open(&self.requests, peer).ok_or(over_limit)
     }
 
-    fn open(&self, counts: &Arc<OpenCounts>, refusal: Refusal, peer: Peer) -> Option<ClientSlot> {
-        if !self.settings.limits || self.is_trusted_proxy(peer) || peer.is_local() {
+    /// Has idle connections closed, because all are in use: those of the clients that have most, and each time it is called, also
+    /// those of clients that have half as many.
+    pub(crate) fn close_idle_connections(&self) {
+        self.connections.close_idle();
+        self.log(Refusal::IdleConnections);
+    }
+
+    pub(crate) fn keep_idle_connections(&self) {
+        self.connections.keep_idle();
+    }
+
+    pub(crate) fn closed_idle_connections(&self) -> u64 {
+        self.connections.closed()
+    }
+
+    /// Whether the peer is a proxy or a colleague.
+    pub(crate) fn is_near(&self, peer: Peer) -> bool {
+        peer.is_local() || self.is_trusted_proxy(peer)
+    }
+
+    fn open(&self, counts: &Arc<OpenCounts>, peer: Peer) -> Option<ClientSlot> {
+        if !self.settings.limits || self.is_near(peer) {
             return Some(ClientSlot::UNLIMITED);
         }
-        self.count_open(counts, refusal, peer)
+        counts.open(Client::of(peer.address()))
     }
 
     fn is_trusted_proxy(&self, peer: Peer) -> bool {
         self.settings.proxies.as_ref().is_some_and(|proxies| proxies.contains(peer.address()))
     }
 
-    fn count_open(&self, counts: &Arc<OpenCounts>, refusal: Refusal, peer: Peer) -> Option<ClientSlot> {
-        let slot = counts.open(Client::of(peer.address()));
-        if slot.is_none() {
-            self.record(refusal);
-        }
-        slot
+    fn record_none<T>(&self, refusal: Refusal) -> Option<T> {
+        self.record(refusal);
+        None
     }
 
     /// Whether a request shows that it came through a proxy that no setting names: it has a header that proxies add,
@@ -153,7 +176,11 @@ impl ClientLimits {
     /// Counts a refusal, and logs it once an hour.
     pub(crate) fn record(&self, refusal: Refusal) {
         self.metrics.record_refusal(refusal);
-        if self.log[refusal as usize].is_due(self.clock.now()) {
+        self.log(refusal);
+    }
+
+    fn log(&self, refusal: Refusal) {
+        if self.logged[refusal as usize].is_due(self.clock.now()) {
             let reason = refusal.as_str();
             tracing::warn!(reason, "{}. This is logged once an hour", refusal.explanation());
         }

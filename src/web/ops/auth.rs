@@ -181,7 +181,7 @@ mod tests {
         let asks_for_it = guarded.rejection(&HeaderMap::new(), NOW).unwrap();
         assert_eq!((asks_for_it.response.status().as_u16(), asks_for_it.late.is_some()), (401, false));
         assert!(!asks_for_it.response.headers().contains_key(CONNECTION), "a browser asks its user");
-        assert!(wrong(NOW.after(WRONG_OPS_TOKENS.interval)).late.is_none());
+        assert!(wrong(NOW.after(WRONG_OPS_TOKENS.interval())).late.is_none());
     }
 
     #[test]
