@@ -71,9 +71,10 @@ fn log_refused_head(context: &ConnectionContext, ended: Result<(), hyper::Error>
     if let Err(error) = ended
         && error.is_parse()
     {
-        let status = match error.is_parse_too_large() {
-            true => StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-            false => StatusCode::BAD_REQUEST,
+        let status = if error.is_parse_too_large() {
+            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE
+        } else {
+            StatusCode::BAD_REQUEST
         };
         web::record_refused_head(context.listener.app(), status);
     }

@@ -9,7 +9,7 @@ use porchlight::config::RawSettings;
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use crate::harness::{Answer, Program, Service, on_each_database_with, on_one_database, on_one_database_with};
+use crate::harness::{Answer, Program, Service, markup, on_each_database_with, on_one_database, on_one_database_with};
 use crate::ops::{ask, watched};
 use crate::unsubscribe::reader;
 
@@ -188,6 +188,77 @@ async fn the_words_are_the_same_in_json_form_page_and_tool() {
 }
 
 #[tokio::test]
+async fn a_form_over_its_limit_gets_a_small_page_that_keeps_what_was_typed() {
+    on_one_database_with(proxied(), async |service| {
+        for _ in 0..12 {
+            bad_message(service, ADA).await;
+        }
+        let form = "name=Ada+%3CL.%3E&email=ada%40example.com&message=One%0D%0A%22two%22&website_confirm=";
+        let answer = post_with(service, ADA, "/contact", &[FORM], form).await;
+        assert_eq!((answer.status.as_u16(), answer.header("cache-control")), (503, "no-store"));
+        let page = answer.text();
+        assert!(page.len() < 3_000, "{} bytes", page.len());
+        for kept in ["value=\"Ada &lt;L.&gt;\"", "value=\"ada@example.com\"", ">\nOne\r\n&quot;two&quot;</textarea>"] {
+            assert!(page.contains(kept), "{kept}\n{page}");
+        }
+        assert_eq!(markup::attributes(&page, "form", "action"), ["/contact"]);
+        assert_eq!(service.database.count("messages").await, 0);
+        service.clock.advance(Duration::from_secs(10));
+        assert_eq!(post_with(service, ADA, "/contact", &[FORM], form).await.status, 303);
+        assert_eq!(service.database.texts("SELECT body FROM messages").await, ["One\n\"two\""]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_client_that_keeps_to_the_rate_meets_the_limit_of_the_day() {
+    on_one_database_with(proxied(), async |service| {
+        let mut sent = 0;
+        while bad_message(service, ADA).await.status == 400 {
+            service.clock.advance(Duration::from_secs(10));
+            sent += 1;
+        }
+        assert!((100..=102).contains(&sent), "{sent}");
+        assert_eq!(bad_message(service, BOB).await.status, 400);
+        let retry_after = bad_message(service, ADA).await.header("retry-after").parse().expect("seconds");
+        service.clock.advance(Duration::from_secs(retry_after));
+        assert_eq!(bad_message(service, ADA).await.status, 400);
+        assert_eq!(bad_message(service, ADA).await.status, 503);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_networks_of_one_customer_get_a_few_times_what_one_client_gets() {
+    on_one_database_with(proxied(), async |service| {
+        let sent = async |network: &str| {
+            let mut sent = 0;
+            while bad_message(service, &format!("{network}::{sent:x}")).await.status == 400 {
+                sent += 1;
+            }
+            sent
+        };
+        // A /56 has 256 clients, and a /48 has 256 of those.
+        for (network, expected) in [
+            ("2001:db8:1:0", 12),
+            ("2001:db8:1:1", 12),
+            ("2001:db8:1:2", 12),
+            ("2001:db8:1:ff", 12),
+            ("2001:db8:1:3", 0),
+        ] {
+            assert_eq!(sent(network).await, expected, "{network}");
+        }
+        let mut others = 0;
+        for number in 1..20 {
+            others += sent(&format!("2001:db8:1:{number:x}00")).await;
+        }
+        assert_eq!(others, 12 * 12);
+        assert_eq!(sent("2001:db8:2:0").await, 12);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn method_and_size_are_checked_before_the_limit_and_everything_else_after_it() {
     on_one_database_with(proxied(), async |service| {
         let large = " ".repeat(64 * 1024 + 1);
@@ -328,8 +399,8 @@ async fn the_reference_says_what_the_limits_are() {
     on_one_database(async |service| {
         let page = service.get("/developers.md").await.text();
         for limit in [
-            "downloads and joins together: 10 a second, 100 at once",
-            "contact messages: 6 a minute, 12 at once",
+            "downloads and joins together: 10 a second, 100 at once, 5000 a day",
+            "contact messages: 6 a minute, 12 at once, 100 a day",
             "unsubscribe and confirmation requests with an unknown token: 5 a second, 50 at once",
             "other requests to `/mcp`: 50 a second, 200 at once",
             "256 connections at once",
@@ -352,6 +423,7 @@ async fn metrics_and_dashboard_show_what_was_refused() {
             "mcp_requests",
             "connections_per_client",
             "requests_in_flight",
+            "idle_connections",
             "writer_overload",
         ] {
             let line = format!("porchlight_refused_total{{reason=\"{reason}\"}} 0");

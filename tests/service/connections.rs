@@ -6,7 +6,8 @@ use std::fmt::Write;
 
 use serde_json::json;
 
-use crate::harness::{Connection, Service, on_each_database, on_one_database, raw};
+use crate::harness::{Connection, Service, on_each_database, on_one_database, on_one_database_with, raw};
+use crate::ops::{ask, watched};
 
 /// The status of the first response on a connection.
 #[track_caller]
@@ -130,8 +131,8 @@ async fn chunks_that_are_well_formed_are_read() {
 }
 
 #[tokio::test]
-async fn heads_that_are_too_large_are_refused() {
-    on_one_database(async |service| {
+async fn heads_that_are_too_large_are_refused_and_counted() {
+    on_one_database_with(watched(), async |service| {
         let many = |count: usize| {
             (1..count).fold("GET / HTTP/1.1\r\nHost: x\r\n".to_owned(), |mut head, number| {
                 let _ = write!(head, "X-{number}: y\r\n");
@@ -150,6 +151,9 @@ async fn heads_that_are_too_large_are_refused() {
         assert!([414, 431].contains(&status(&answer)), "{answer}");
         let fitting = format!("GET /?{} HTTP/1.1\r\nHost: x\r\n{close}", "a".repeat(8 * 1024));
         assert_eq!(status(&raw(service.address(), fitting).await), 200);
+        let (_, _, metrics) = ask(service, "/metrics", &[]).await;
+        let counted = "duration_seconds_count{route=\"*\",status=\"431\"} 3\n";
+        assert!(metrics.contains(counted), "{metrics}");
     })
     .await;
 }

@@ -79,6 +79,32 @@ async fn a_filled_honeypot_is_reported_and_keeps_everything_typed() {
 }
 
 #[tokio::test]
+async fn json_that_a_program_sends_to_a_form_is_told_the_endpoint() {
+    on_one_database(async |service| {
+        for path in ["/download", "/contact"] {
+            let body = r#"{"email":"ada@example.com","message":"Hello"}"#;
+            let answer = service.send(Method::POST, path, &[("content-type", "application/json")], body).await;
+            let problem = answer.expect_problem(400, "invalid_body");
+            let resolution = problem["resolution"].as_str().unwrap();
+            assert!(resolution.contains(&format!("{}/api{path}.", service.base_url())), "{problem}");
+        }
+        assert_eq!(service.database.traces().await, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_form_of_very_many_fields_is_refused() {
+    on_one_database(async |service| {
+        let answer = submit(service, "/download", &format!("email=ada%40example.com{}", "&a=b".repeat(10_000))).await;
+        assert_eq!(answer.status, 400);
+        assert!(answer.text().contains("value=\"ada@example.com\""));
+        assert_eq!(service.database.traces().await, 0);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn forms_of_other_sites_are_refused_and_requests_without_origin_accepted() {
     on_each_database(async |service| {
         let own = service.base_url().to_owned();

@@ -180,6 +180,31 @@ async fn plain_http_and_further_hosts_redirect_with_path_and_query() {
     .await;
 }
 
+/// Some clients lose a response that arrives before they have sent the body, if the stream is reset after it.
+#[tokio::test]
+async fn a_body_that_nobody_reads_does_not_cost_the_answer_over_http2() {
+    let authority = Authority::new();
+    let identity = identity(&authority);
+    on_one_database_with(https(&identity), async |service| {
+        let body = "x".repeat(60_000);
+        for (url, status) in [
+            ("https://www.troupe.example/api/download", "308"),
+            ("https://troupe.example/nothing", "404"),
+            ("https://troupe.example/about", "405"),
+        ] {
+            for _ in 0..10 {
+                let request = ["--http2", "-o", "/dev/null", "-w", "%{http_code}", "-d", &body, url];
+                assert_eq!(
+                    curl(service.address().port(), &authority.path(), &request),
+                    (0, status.to_owned()),
+                    "{url}"
+                );
+            }
+        }
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_changed_certificate_is_served_without_a_restart_and_a_bad_one_is_not() {
     let (first, second) = (Authority::new(), Authority::new());

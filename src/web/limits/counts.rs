@@ -183,8 +183,14 @@ mod tests {
 
     const NOW: Timestamp = Timestamp::from_unix_millis(1_794_744_000_000);
 
+    /// Each in a /48 of its own.
     fn client(number: usize) -> Client {
-        Client::of(IpAddr::V6(Ipv6Addr::from_bits((number as u128) << 64)))
+        Client::of(IpAddr::V6(Ipv6Addr::from_bits((number as u128) << 80)))
+    }
+
+    /// One of the 65,536 clients of a /48, of which 256 each share a /56.
+    fn neighbour(number: u16) -> Client {
+        Client::of(IpAddr::V6(Ipv6Addr::from_bits(u128::from(number) << 64)))
     }
 
     fn len(buckets: &Buckets) -> usize {
@@ -221,13 +227,45 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_forgotten_when_its_bucket_is_full_again() {
+    fn a_client_is_forgotten_when_its_buckets_are_full_again() {
         let buckets = Buckets::default();
         for number in 0..100 {
-            buckets.take(client(number), ClientLimit::Messages, NOW).unwrap();
+            buckets.take(client(number), ClientLimit::UnknownTokens, NOW).unwrap();
         }
-        buckets.take(client(100), ClientLimit::Messages, NOW.after(PURGE_INTERVAL)).unwrap();
-        assert_eq!(len(&buckets), 1);
+        let last = client(100);
+        buckets.take(last, ClientLimit::UnknownTokens, NOW.after(PURGE_INTERVAL)).unwrap();
+        assert_eq!(len(&buckets), last.networks().count());
+    }
+
+    #[test]
+    fn a_56_gets_four_times_and_a_48_sixteen_times_what_one_client_gets() {
+        let buckets = Buckets::default();
+        let burst = ClientLimit::Messages.rate().burst as usize;
+        let takes = |number| {
+            let results = std::iter::repeat_with(|| buckets.take(neighbour(number), ClientLimit::Messages, NOW));
+            results.take_while(Result::is_ok).count()
+        };
+        let within = |numbers: std::ops::Range<u16>| numbers.map(takes).collect::<Vec<_>>();
+        assert_eq!(within(0..6), [burst, burst, burst, burst, 0, 0]);
+        let other_56s: usize = within(256..20 * 256).iter().sum();
+        assert_eq!(other_56s, 12 * burst);
+        assert_eq!(buckets.take(client(1), ClientLimit::Messages, NOW), Ok(()));
+    }
+
+    #[test]
+    fn a_client_that_keeps_to_the_rate_meets_the_limit_of_the_day() {
+        let buckets = Buckets::default();
+        let (rate, per_day) = (ClientLimit::Messages.rate(), ClientLimit::Messages.per_day().unwrap());
+        let mut now = NOW;
+        let mut taken = 0;
+        while buckets.take(client(1), ClientLimit::Messages, now).is_ok() {
+            now = now.after(rate.interval());
+            taken += 1;
+        }
+        // One was gained meanwhile.
+        assert_eq!(taken, per_day + 1);
+        let wait = buckets.take(client(1), ClientLimit::Messages, now).unwrap_err();
+        assert!(wait > Duration::from_mins(10) && wait < Duration::from_mins(15), "{wait:?}");
     }
 
     #[test]
@@ -250,5 +288,32 @@ mod tests {
         assert!(counts.open(client).is_none());
         slots.clear();
         assert!(counts.counts.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn connections_of_a_network_are_counted_together() {
+        let counts = OpenCounts::new(2);
+        let slots: Vec<_> = (0..20).filter_map(|number| counts.open(neighbour(number))).collect();
+        assert_eq!(slots.len(), 8);
+        let slots: Vec<_> = (0..40).filter_map(|number| counts.open(neighbour(number * 256))).chain(slots).collect();
+        assert_eq!(slots.len(), 32);
+        assert!(counts.open(client(1)).is_some());
+    }
+
+    #[test]
+    fn idle_connections_of_the_largest_holders_are_closed_first() {
+        let counts = OpenCounts::new(100);
+        let slots_of = |number, count| (0..count).map(|_| counts.open(client(number)).unwrap()).collect::<Vec<_>>();
+        let (large, medium, small) = (slots_of(1, 8), slots_of(2, 4), slots_of(3, 1));
+        let closes = || [&large, &medium, &small].map(|slots| slots[0].closes_idle());
+        assert_eq!(closes(), [false; 3]);
+        for expected in [[true, false, false], [true, true, false], [true, true, false], [true; 3], [true; 3]] {
+            counts.close_idle();
+            assert_eq!(closes(), expected);
+        }
+        assert_eq!(counts.closed(), 11);
+        assert!(!ClientSlot::UNLIMITED.closes_idle());
+        counts.keep_idle();
+        assert_eq!(closes(), [false; 3]);
     }
 }

@@ -1,7 +1,12 @@
 //! The number of connections of a client, in a network where clients have public addresses.
 
+use std::process::Command;
+
+use rustix::process::Signal;
+
 use crate::harness::{
-    Connection, PUBLIC_ADDRESSES, Service, connect_from, in_network_namespace, on_one_database_with, wait_until,
+    Connection, PUBLIC_ADDRESSES, Program, Service, connect_from, in_network_namespace, on_one_database_with,
+    wait_until,
 };
 use crate::ops::{ask, watched};
 
@@ -16,7 +21,7 @@ async fn open(service: &Service, from: &str) -> Connection {
 /// Whether a request on the connection is answered.
 async fn is_served(connection: &mut Connection) -> bool {
     connection.send(LAST).await;
-    connection.read_to_end().await.starts_with("HTTP/1.1 200")
+    connection.read_to_end().await.contains("HTTP/1.1 200")
 }
 
 /// Opens as many connections as a client may have, and sends a request on each, so that all are accepted.
@@ -29,6 +34,43 @@ async fn open_all(service: &Service, from: &str) -> Vec<Connection> {
         connections.push(connection);
     }
     connections
+}
+
+#[tokio::test]
+async fn idle_connections_of_the_largest_holder_make_room_when_all_are_taken() {
+    if !in_network_namespace(
+        "clients::connections::idle_connections_of_the_largest_holder_make_room_when_all_are_taken",
+    )
+    .await
+    {
+        return;
+    }
+    let [ada, bob] = PUBLIC_ADDRESSES;
+    let folder = tempfile::tempdir().expect("a folder");
+    let serve = Program::command(folder.path(), &["serve", "--listen", "127.0.0.1:0", "--ops-listen", "off"]);
+    let mut limited = Command::new("sh");
+    limited.args(["-c", "ulimit -n 128 && exec \"$@\"", "sh"]).arg(serve.get_program()).args(serve.get_args());
+    limited.current_dir(folder.path());
+    let program = Program::start(limited, "connections are open at once");
+    assert!(program.output().contains("At most 28 connections"), "{}", program.output());
+
+    let mut of_bob = Connection::new(connect_from(bob, program.address()).await);
+    of_bob.send(GET).await;
+    of_bob.read_until("\r\n\r\n").await;
+    let mut of_ada = Vec::new();
+    for _ in 0..27 {
+        let mut connection = Connection::new(connect_from(ada, program.address()).await);
+        connection.send(GET).await;
+        connection.read_until("\r\n\r\n").await;
+        of_ada.push(connection);
+    }
+    let mut other = Connection::new(connect_from("127.0.0.1", program.address()).await);
+    assert!(is_served(&mut other).await, "somebody else, while all places were taken");
+    assert!(is_served(&mut of_bob).await, "the only connection of its client");
+    program.signal(Signal::TERM);
+    let (_, log) = program.end();
+    let lines = log.lines().filter(|line| line.contains("Idle ones of the clients that have most are closed"));
+    assert_eq!(lines.count(), 1, "{log}");
 }
 
 #[tokio::test]

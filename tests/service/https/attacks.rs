@@ -6,11 +6,14 @@ use std::path::Path;
 use std::process::Command;
 
 use super::wire::{
-    CONTINUATION, Connection, DATA, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM, SETTINGS, connect, frame,
-    header_block, header_block_for, preface, read_frame, request,
+    CONTINUATION, Connection, DATA, END_HEADERS, END_STREAM, HEADERS, PING, RST_STREAM, SETTINGS, connect,
+    connect_over, frame, header_block, header_block_for, preface, read_frame, request,
 };
-use super::{HOST, curl, identity};
-use crate::harness::{Authority, Program, disk_image, wait_until};
+use super::{HOST, curl, https, identity};
+use crate::harness::{
+    Authority, PUBLIC_ADDRESSES, Program, connect_from, disk_image, in_network_namespace, on_one_database_with,
+    wait_until,
+};
 
 /// By how much the memory of the process may grow under all attacks.
 const MAX_GROWTH_KIB: u64 = 48 * 1024;
@@ -127,13 +130,12 @@ fn open_images(pid: u32) -> usize {
     targets.filter(|target| target.extension().is_some_and(|extension| extension == "dmg")).count()
 }
 
-/// A client that allows no byte of any response body, and asks for an image on each of 64 streams.
-fn hold_images(address: SocketAddr, authority: &Authority) -> Connection {
+/// A client that allows no byte of any response body, and asks for a path on each of 64 streams.
+fn hold(mut connection: Connection, path: &str) -> Connection {
     let no_window = [0, 4, 0, 0, 0, 0];
     let streams = (0..64).map(|number| number * 2 + 1);
-    let image = header_block_for("/releases/Troupe-1.4.0.dmg");
-    let requests = streams.flat_map(|stream| frame(HEADERS, END_STREAM | END_HEADERS, stream, &image));
-    let mut connection = connect(address, authority, "h2");
+    let head = header_block_for(path);
+    let requests = streams.flat_map(|stream| frame(HEADERS, END_STREAM | END_HEADERS, stream, &head));
     connection.write_all(&[preface(&no_window), requests.collect()].concat()).expect("to be sent");
     connection.flush().expect("to be sent");
     let mut answered = 0;
@@ -165,7 +167,8 @@ async fn images_that_nobody_takes_over_http2_leave_files_for_everybody_else() {
     };
     wait_until("the image", async || status("/releases/Troupe-1.4.0.dmg") == "200 ").await;
 
-    let held: Vec<_> = (0..4).map(|_| hold_images(program.address(), &authority)).collect();
+    let held: Vec<_> =
+        (0..4).map(|_| hold(connect(program.address(), &authority, "h2"), "/releases/Troupe-1.4.0.dmg")).collect();
     // A third of the files that the process may open.
     assert_eq!(open_images(program.id()), 84);
     assert_eq!(status("/about"), "200 ");
@@ -175,4 +178,56 @@ async fn images_that_nobody_takes_over_http2_leave_files_for_everybody_else() {
     program.signal(rustix::process::Signal::TERM);
     let (_, log) = program.end();
     assert!(log.contains("reason=open_images") && !log.contains("failed to accept"), "{log}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn beyond_256_requests_in_flight_the_answer_has_the_format_of_its_path() {
+    if !in_network_namespace("https::attacks::beyond_256_requests_in_flight_the_answer_has_the_format_of_its_path")
+        .await
+    {
+        return;
+    }
+    let authority = Authority::new();
+    let identity = identity(&authority);
+    on_one_database_with(https(&identity), async |service| {
+        let [ada, bob] = PUBLIC_ADDRESSES;
+        let ask = |from: &str, more: &[&str]| {
+            let common = ["--http2", "--interface", from, "-i"];
+            curl(service.address().port(), &authority.path(), &[&common[..], more].concat()).1
+        };
+        let mut held = Vec::new();
+        for _ in 0..4 {
+            let stream = connect_from(ada, service.address()).await.into_std().expect("a stream");
+            stream.set_nonblocking(false).expect("a socket");
+            held.push(hold(connect_over(stream, &authority, "h2"), "/"));
+        }
+        for (request, expected) in [
+            (&["https://troupe.example/about"][..], &["text/html", "<h1>One moment, please.</h1>"][..]),
+            (&["https://troupe.example/about", "-H", "accept: text/markdown"], &["text/markdown"]),
+            (
+                &["https://troupe.example/contact", "-d", "message=Hello"],
+                &["text/html", "<h1>One moment, please.</h1>"],
+            ),
+            (&["https://troupe.example/unsubscribe/a", "-d", "not_me=on"], &["text/html"]),
+            (
+                &["https://troupe.example/mcp", "-d", "{}"],
+                &["application/json", r#""jsonrpc":"2.0","id":null,"error""#],
+            ),
+            (&["https://troupe.example/api/waitlist", "-d", "{}"], &["application/problem+json", "deprecation: @"]),
+        ] {
+            let answer = ask(ada, request);
+            assert!(answer.starts_with("HTTP/2 503") && answer.contains("\nretry-after: 1\r\n"), "{answer}");
+            assert!(answer.contains("Too many requests came from your network"), "{answer}");
+            for part in expected {
+                assert!(answer.contains(part), "{part}: {answer}");
+            }
+            assert!(ask(bob, &request[..1]).starts_with("HTTP/2 ") && !ask(bob, &request[..1]).contains(" 503"));
+        }
+        drop(held);
+        wait_until("room for a request", async || {
+            ask(ada, &["https://troupe.example/about"]).starts_with("HTTP/2 200")
+        })
+        .await;
+    })
+    .await;
 }

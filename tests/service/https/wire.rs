@@ -26,6 +26,10 @@ pub const END_HEADERS: u8 = 4;
 
 /// Connects by TLS and offers one protocol.
 pub fn connect(address: SocketAddr, authority: &Authority, protocol: &str) -> Connection {
+    connect_over(TcpStream::connect(address).expect("a connection"), authority, protocol)
+}
+
+pub fn connect_over(stream: TcpStream, authority: &Authority, protocol: &str) -> Connection {
     let mut roots = RootCertStore::empty();
     roots.add(CertificateDer::from_pem_file(authority.path()).expect("a certificate")).expect("an authority");
     let mut config = ClientConfig::builder_with_provider(rustls::crypto::ring::default_provider().into())
@@ -36,7 +40,6 @@ pub fn connect(address: SocketAddr, authority: &Authority, protocol: &str) -> Co
     config.alpn_protocols = vec![protocol.as_bytes().to_vec()];
     let name = ServerName::try_from(HOST).expect("a name");
     let client = ClientConnection::new(Arc::new(config), name).expect("a client");
-    let stream = TcpStream::connect(address).expect("a connection");
     stream.set_read_timeout(Some(Duration::from_mins(1))).expect("a timeout");
     stream.set_write_timeout(Some(Duration::from_mins(1))).expect("a timeout");
     StreamOwned::new(client, stream)
