@@ -40,7 +40,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
             // Pools, hosts, TLS, statements and migrations
             &["connection::*"],
             // Tables that belong to one subject
-            &["backup::*", "certificate", "health", "releases", "statistics", "tasks"],
+            &["app", "backup::*", "certificate", "health", "releases", "statistics", "tasks"],
             &["maker_mails", "outbox"],
             &["contact::*", "letters::*"],
             // Rows of several subjects

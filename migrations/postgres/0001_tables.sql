@@ -310,3 +310,9 @@ CREATE TABLE tasks (
     name TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     at   BIGINT NOT NULL
 );
+
+-- The app that the database belongs to: that of the first site with a folder of its own.
+CREATE TABLE app (
+    id   BIGINT NOT NULL PRIMARY KEY CHECK (id = 1),
+    name TEXT COLLATE "C" NOT NULL
+);

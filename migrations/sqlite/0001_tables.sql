@@ -310,3 +310,9 @@ CREATE TABLE tasks (
     name TEXT    NOT NULL PRIMARY KEY,
     at   INTEGER NOT NULL
 ) WITHOUT ROWID;
+
+-- The app that the database belongs to: that of the first site with a folder of its own.
+CREATE TABLE app (
+    id   INTEGER NOT NULL PRIMARY KEY CHECK (id = 1),
+    name TEXT    NOT NULL
+) WITHOUT ROWID;

@@ -1,9 +1,51 @@
-//! What makers still have to do before their site is complete, in order. The start, `check` and the dashboard show it.
+//! What makers still have to do before their site is complete, in order: the start, `check` and the dashboard show it. And whether
+//! the database belongs to the app of the site.
 
 use super::releases::NewestImage;
+use crate::config::Settings;
 use crate::domain::network::BaseUrl;
 use crate::domain::releases::Releases;
-use crate::site::{SiteFacts, starter_texts};
+use crate::site::{Content, SiteFacts, SiteFailure, starter_texts};
+use crate::store::{Store, StoreFailure};
+
+/// Why a command must not write to the database.
+#[derive(Debug, thiserror::Error)]
+pub enum AppMismatch {
+    #[error(transparent)]
+    Site(#[from] SiteFailure),
+    #[error(transparent)]
+    Store(#[from] StoreFailure),
+    #[error("{0}")]
+    OtherApp(String),
+}
+
+/// Checks that the database belongs to the app of the site, if it belongs to one.
+pub async fn check_app(store: &Store, settings: &Settings) -> Result<(), AppMismatch> {
+    let Some(recorded) = store.app_name().await? else { return Ok(()) };
+    let SiteFacts { name, .. } = SiteFacts::read(&Content::from_settings(settings)?)?;
+    if name == recorded {
+        return Ok(());
+    }
+    let shown = |path: &Option<std::path::PathBuf>| {
+        path.as_ref().map_or_else(|| "none".to_owned(), |path| path.display().to_string())
+    };
+    let (file, site_dir) = (shown(&settings.file), shown(&settings.site_dir));
+    Err(AppMismatch::OtherApp(format!(
+        "the database belongs to {recorded}, and these settings (file: {file}, `site_dir`: {site_dir}) are for {name}. Run this in \
+         the folder with the settings of {recorded}, or name their file with `--config`. If the app has a new name, run \
+         `porchlight site rename`"
+    )))
+}
+
+/// As [`check_app`], and records the app of a site with a folder of its own as that of the database, if it belongs to none.
+pub async fn claim_database(store: &Store, settings: &Settings) -> Result<(), AppMismatch> {
+    check_app(store, settings).await?;
+    let facts = SiteFacts::read(&Content::from_settings(settings)?)?;
+    if !facts.is_built_in() {
+        store.record_app_name(&facts.name).await?;
+    }
+    Ok(())
+}
 
 /// Returns one sentence for each step.
 pub fn setup_steps(

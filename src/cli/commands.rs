@@ -14,9 +14,10 @@ use super::letters::{self, BounceArguments, LetterCommand};
 use super::mail::{self, MailCommand};
 use super::people::{self, PeopleCommand};
 use super::releases::{self, ReleaseCommand};
+use super::site::{self, SiteCommand};
 use super::statistics::{self, StatsArguments};
 use super::terminal::{self, eprint_line};
-use super::{backup, health, help, serve, site};
+use super::{backup, health, help, serve};
 use crate::config::{RawSettings, ResolvedSetting, Settings};
 use crate::logging;
 use crate::site::AppName;
@@ -55,6 +56,9 @@ enum Command {
         #[arg(long, value_parser = AppName::parse)]
         name: AppName,
     },
+    /// Change the site
+    #[command(subcommand, before_help = "Example:\n  porchlight site rename")]
+    Site(SiteCommand),
     /// Check the setup: settings, database, disk, site, release, https, mail, sender, dkim
     #[command(before_help = check::EXAMPLES)]
     Check(CheckArguments),
@@ -176,7 +180,8 @@ fn run(cli: Cli) -> Result<(), Failure> {
     let valid_settings = settings.as_ref().ok().cloned();
     let result = match cli.command {
         Command::Serve { watch } => serve::run(settings?, watch),
-        Command::New { folder, name } => site::run(&folder, &name),
+        Command::New { folder, name } => site::run_new(&folder, &name),
+        Command::Site(command) => site::run(command, &settings?),
         Command::Check(arguments) => check::run(arguments, settings),
         Command::Config(command) => config::run(command, ResolvedSetting::resolve(file, &cli.settings), settings),
         Command::Health { ready } => health::run(&settings?, ready),

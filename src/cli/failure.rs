@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io;
 
+use crate::actions::AppMismatch;
 use crate::config::{InvalidSettings, Settings};
 use crate::serve::ServeFailure;
 use crate::site::SiteFailure;
@@ -70,6 +71,16 @@ impl From<StoreFailure> for Failure {
 impl From<SiteFailure> for Failure {
     fn from(failure: SiteFailure) -> Self {
         Self::new(failure)
+    }
+}
+
+impl From<AppMismatch> for Failure {
+    fn from(mismatch: AppMismatch) -> Self {
+        match mismatch {
+            AppMismatch::Site(failure) => failure.into(),
+            AppMismatch::Store(failure) => failure.into(),
+            AppMismatch::OtherApp(why) => Self::new(format!("Nothing was done: {why}.")),
+        }
     }
 }
 

@@ -6,6 +6,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 
 use super::failure::{Failure, OrFail};
+use crate::actions::check_app;
 use crate::config::Settings;
 use crate::store::{Database, MigrationState, Store, StoreFailure};
 
@@ -43,8 +44,16 @@ pub(super) fn with_store(
     })
 }
 
-/// Opens the database named in the settings.
+/// Opens the database named in the settings. To be written, it must belong to the app of the site.
 pub(super) async fn open_store(settings: &Settings, access: Access) -> Result<Store, Failure> {
+    let store = open_store_of_any_app(settings, access).await?;
+    if access != Access::Read {
+        check_app(&store, settings).await?;
+    }
+    Ok(store)
+}
+
+pub(super) async fn open_store_of_any_app(settings: &Settings, access: Access) -> Result<Store, Failure> {
     let database = match Database::from_settings(settings)? {
         // An absolute path in an error message reveals a wrong working directory.
         Database::Sqlite(path) => Database::Sqlite(std::path::absolute(&path).unwrap_or(path)),

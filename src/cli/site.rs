@@ -1,25 +1,58 @@
-//! `porchlight new`: writes a site to begin with.
+//! `porchlight new` writes a site to begin with; `porchlight site` changes one.
 
 use std::path::Path;
 
+use clap::Subcommand;
+
 use super::failure::Failure;
+use super::run::{Access, block_on, open_store_of_any_app};
 use super::terminal::print_line;
 use crate::clock::Clock;
+use crate::config::Settings;
 use crate::domain::time::Day;
-use crate::site::{AppName, write_starter};
+use crate::site::{AppName, Content, SiteFacts, write_starter};
+
+#[derive(Clone, Copy, Debug, Subcommand)]
+pub(super) enum SiteCommand {
+    /// Record the name in site.toml as that of the app in the database, after the app was renamed
+    #[command(before_help = "Example:\n  porchlight site rename")]
+    Rename,
+}
+
+pub(super) fn run(command: SiteCommand, settings: &Settings) -> Result<(), Failure> {
+    match command {
+        SiteCommand::Rename => rename(settings),
+    }
+}
+
+fn rename(settings: &Settings) -> Result<(), Failure> {
+    let SiteFacts { name, .. } = SiteFacts::read(&Content::from_settings(settings)?)?;
+    block_on(async {
+        let store = open_store_of_any_app(settings, Access::Write).await?;
+        let before = store.app_name().await?;
+        store.rename_app(&name).await?;
+        store.close().await;
+        print_line(&match before {
+            Some(before) if before != name => format!("The database belonged to {before}, and belongs to {name} now."),
+            _ => format!("The database belongs to {name}."),
+        });
+        Ok(())
+    })
+}
 
 /// The files that makers change first, and what each is for.
-const PURPOSES: [(&str, &str); 7] = [
+const PURPOSES: [(&str, &str); 8] = [
     ("site.toml", "name, price, system and other facts; start here"),
     ("pages/home.md", "the home page"),
     ("pages/about.md", "the page about the app"),
     ("templates/pictures/window.html", "the picture at the top of the home page"),
     ("templates/pictures/symbols.html", "the mark beside the name"),
     ("assets/og.png", "the picture of links that people share, 1200 by 630"),
+    ("porchlight.toml", "the settings; all commands in this folder are for this site"),
     ("assets/icon.svg", "the icon; favicon.ico and touch-icon.png beside it"),
 ];
 
-pub(super) fn run(folder: &Path, name: &AppName) -> Result<(), Failure> {
+pub(super) fn run_new(folder: &Path, name: &AppName) -> Result<(), Failure> {
     let files = write_starter(folder, name, Day::of(Clock::System.now())).map_err(Failure::new)?;
     let shown = folder.display();
     print_line(&format!("Wrote a site for {} to {shown}, {} files. Change these first:", name.as_str(), files.len()));
@@ -30,7 +63,7 @@ pub(super) fn run(folder: &Path, name: &AppName) -> Result<(), Failure> {
         "All other pages come with Porchlight and speak of {} as well. See it, and change it while it runs:",
         name.as_str()
     ));
-    print_line(&format!("  porchlight serve --site-dir {} --watch", for_shell(&shown.to_string())));
+    print_line(&format!("  cd {} && porchlight serve --watch", for_shell(&shown.to_string())));
     Ok(())
 }
 

@@ -53,12 +53,14 @@ impl ResolvedSetting {
     /// Merges the settings. `arguments`, which `clap` has read from flags and the environment, override
     /// the file.
     pub fn resolve(file: Option<&Path>, arguments: &RawSettings) -> Result<BTreeMap<String, Self>, InvalidSettings> {
-        let file = file.or_else(|| DEFAULT_FILES.iter().map(Path::new).find(|file| file.exists()));
         let mut settings = BTreeMap::new();
-        if let Some(path) = file {
+        if let Some(path) = settings_file(file) {
             let origin = Origin::File(path.to_owned());
-            let values = read_file(path)?.into_iter();
-            settings.extend(values.map(|(name, value)| (name, Self { value, origin: origin.clone() })));
+            let folder = path.parent().unwrap_or(Path::new(""));
+            settings.extend(read_file(path)?.into_iter().map(|(name, value)| {
+                let value = below(folder, &name, value);
+                (name, Self { value, origin: origin.clone() })
+            }));
         }
         for (name, value) in named(arguments) {
             let variable = format!("PORCHLIGHT_{}", name.to_uppercase());
@@ -89,6 +91,24 @@ impl ResolvedSetting {
             }
         }
         Ok(settings)
+    }
+}
+
+/// Returns the settings file: the named one, or a default one that exists.
+pub(super) fn settings_file(named: Option<&Path>) -> Option<&Path> {
+    named.or_else(|| DEFAULT_FILES.iter().map(Path::new).find(|file| file.exists()))
+}
+
+/// Settings whose value is a path.
+const PATHS: [&str; 7] = ["acme_ca_file", "data_dir", "dkim_key", "releases_dir", "site_dir", "tls_cert", "tls_key"];
+
+/// A path in a settings file is relative to the folder of that file.
+fn below(folder: &Path, name: &str, value: String) -> String {
+    let joined = |path: &str| folder.join(path).components().collect::<PathBuf>().display().to_string();
+    match value.strip_prefix("sqlite:") {
+        Some(path) if name == "database_url" => format!("sqlite:{}", joined(path.strip_prefix("//").unwrap_or(path))),
+        _ if PATHS.contains(&name) => joined(&value),
+        _ => value,
     }
 }
 

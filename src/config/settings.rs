@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use super::file_and_environment::{ResolvedSetting, environment, exposed_secrets};
+use super::file_and_environment::{ResolvedSetting, environment, exposed_secrets, settings_file};
 use super::https::{CertificateSource, Tls, parse_hosts};
 use super::images::ImagePlace;
 use super::mail::MailSettings;
@@ -19,6 +19,8 @@ use crate::domain::parse::word_enum;
 /// The validated settings.
 #[derive(Clone, Debug)]
 pub struct Settings {
+    /// The settings file that was read, if any was.
+    pub file: Option<PathBuf>,
     /// At least one address.
     pub listen: Vec<SocketAddr>,
     /// `None`: the address of the listener.
@@ -62,7 +64,8 @@ impl Settings {
         let resolved = ResolvedSetting::resolve(file, arguments)?;
         let exposed_secrets = exposed_secrets(&resolved);
         let texts = resolved.into_iter().map(|(name, setting)| (name, setting.value)).collect();
-        Ok(Self { exposed_secrets, ..Self::parse(texts)? })
+        let file = settings_file(file).map(ToOwned::to_owned);
+        Ok(Self { file, exposed_secrets, ..Self::parse(texts)? })
     }
 
     /// The public URL of the site: the setting, or the URL of the listener.
@@ -93,6 +96,7 @@ impl Settings {
             return Err(InvalidSettings::new("download_url", both));
         }
         Ok(Self {
+            file: None,
             images,
             postal_address: texts
                 .take("postal_address")

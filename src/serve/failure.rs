@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 
+use crate::actions::AppMismatch;
 use crate::config::InvalidSettings;
 use crate::site::SiteFailure;
 use crate::store::{Database, StoreFailure};
@@ -19,6 +20,8 @@ pub enum ServeFailure {
     Damaged(Database, StoreFailure),
     #[error(transparent)]
     Site(#[from] SiteFailure),
+    #[error("The service did not start: {0}.")]
+    OtherApp(String),
     #[error("The setting `{0}` cannot be used: failed to listen on {1}: {2}.{hint}", hint = hint(*.1, .2))]
     Listen(&'static str, SocketAddr, io::Error),
     #[error(
@@ -28,6 +31,16 @@ pub enum ServeFailure {
     Unsynced,
     #[error("The service stopped, because its background task `{0}` failed; the log has the reason.")]
     TaskFailed(&'static str),
+}
+
+impl From<AppMismatch> for ServeFailure {
+    fn from(mismatch: AppMismatch) -> Self {
+        match mismatch {
+            AppMismatch::Site(failure) => failure.into(),
+            AppMismatch::Store(failure) => failure.into(),
+            AppMismatch::OtherApp(why) => Self::OtherApp(why),
+        }
+    }
 }
 
 fn hint(address: SocketAddr, error: &io::Error) -> &'static str {

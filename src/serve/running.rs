@@ -20,7 +20,7 @@ use super::{accept, background, mailing};
 use crate::acme::check_ca_file;
 use crate::actions::{
     Alerts, CachedSummary, CertificateOrders, CountBuffer, ImageStore, NewestImage, Pruner, ReleaseCatalog, Service,
-    delete_certificate_copy, setup_steps,
+    claim_database, delete_certificate_copy, setup_steps,
 };
 use crate::clock::Clock;
 use crate::config::{CertificateSource, InvalidSettings, Secret, Settings};
@@ -227,7 +227,10 @@ async fn open_database(settings: &Settings) -> Result<(Database, Store, Option<S
     let database = Database::from_settings(settings)?;
     let store = Store::open_for_requests(&database)?;
     let migration_error = match store.migrate().await {
-        Ok(()) => None,
+        Ok(()) => {
+            claim_database(&store, settings).await?;
+            None
+        }
         Err(failure @ StoreFailure::Unavailable(_)) if matches!(database, Database::Postgres(_)) => {
             tracing::warn!(%failure, "started without the database: writes get 503 until it is available");
             Some(failure)

@@ -17,19 +17,22 @@ struct Embedded;
 pub struct Content {
     /// Canonical, so that a path can be checked to be inside it.
     folder: Option<PathBuf>,
+    /// Not part of the site if it is inside of the folder. It may not exist yet.
+    data_dir: Option<PathBuf>,
 }
 
 impl Content {
     /// The embedded site, with the setting `site_dir` laid over it if it is set.
     pub fn from_settings(settings: &Settings) -> Result<Self, SiteFailure> {
-        settings.site_dir.as_deref().map_or_else(|| Ok(Self::default()), Self::with_folder)
+        let Some(folder) = &settings.site_dir else { return Ok(Self::default()) };
+        Ok(Self { data_dir: Some(settings.data_dir.clone()), ..Self::with_folder(folder)? })
     }
 
     /// The embedded site with a folder laid over it.
     pub fn with_folder(folder: &Path) -> Result<Self, SiteFailure> {
         let resolved = folder.canonicalize().ok().filter(|folder| folder.is_dir());
         let folder = resolved.ok_or_else(|| SiteFailure::NoFolder(folder.display().to_string()))?;
-        Ok(Self { folder: Some(folder) })
+        Ok(Self { folder: Some(folder), data_dir: None })
     }
 
     pub fn bytes(&self, name: &str) -> Result<Cow<'static, [u8]>, SiteFailure> {
@@ -52,8 +55,7 @@ impl Content {
     /// The names of all files that start with `prefix`, such as `assets/`.
     pub fn names(&self, prefix: &str) -> BTreeSet<String> {
         let embedded = Embedded::iter().map(Cow::into_owned);
-        let overriding = self.folder.iter().flat_map(|folder| files_below(folder, folder));
-        embedded.chain(overriding).filter(|name| name.starts_with(prefix)).collect()
+        embedded.chain(self.overriding_names()).filter(|name| name.starts_with(prefix)).collect()
     }
 
     /// A hash that changes when a file in `site_dir` does.
@@ -61,13 +63,19 @@ impl Content {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let mut hasher = DefaultHasher::new();
         if let Some(folder) = &self.folder {
-            for name in files_below(folder, folder) {
+            for name in self.overriding_names() {
                 let metadata = std::fs::metadata(folder.join(&name)).ok();
                 let modified = metadata.as_ref().and_then(|metadata| metadata.modified().ok());
                 (name, modified, metadata.map(|metadata| metadata.len())).hash(&mut hasher);
             }
         }
         hasher.finish()
+    }
+
+    /// The names of all files in `site_dir`.
+    fn overriding_names(&self) -> Vec<String> {
+        let data_dir = self.data_dir.as_ref().and_then(|folder| folder.canonicalize().ok());
+        self.folder.iter().flat_map(|folder| files_below(folder, folder, data_dir.as_deref())).collect()
     }
 
     /// The path of the file in `site_dir`, if there is one.
@@ -81,14 +89,17 @@ impl Content {
     }
 }
 
-/// The names of all files relative to `root`, except hidden ones.
-fn files_below(root: &Path, folder: &Path) -> Vec<String> {
+/// The names of all files relative to `root`, except hidden ones and those below `excluded`.
+fn files_below(root: &Path, folder: &Path, excluded: Option<&Path>) -> Vec<String> {
     let mut names = Vec::new();
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     for entry in entries.filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b".")) {
         let path = entry.path();
+        if excluded == Some(&path) {
+            continue;
+        }
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            names.extend(files_below(root, &path));
+            names.extend(files_below(root, &path, excluded));
         } else if let Some(name) = path.strip_prefix(root).ok().and_then(Path::to_str) {
             names.push(name.to_owned());
         }
@@ -156,6 +167,22 @@ mod tests {
         assert!(content.text("site.toml").unwrap_err().to_string().contains("leads out of the site's folder"));
         let up = format!("../{}/secret.md", outside.path().file_name().unwrap().to_str().unwrap());
         assert!(content.text(&up).is_err());
+    }
+
+    #[test]
+    fn a_data_folder_inside_is_not_part_of_the_site() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["data", "pages"] {
+            std::fs::create_dir(folder.path().join(name)).unwrap();
+        }
+        let data_dir = Some(folder.path().join("data"));
+        let content = Content { data_dir, ..Content::with_folder(folder.path()).unwrap() };
+        let before = content.fingerprint();
+        std::fs::write(folder.path().join("data/porchlight.db"), "data").unwrap();
+        assert_eq!(content.fingerprint(), before);
+        assert!(content.names("data/").is_empty());
+        std::fs::write(folder.path().join("pages/home.md"), "a page").unwrap();
+        assert_ne!(content.fingerprint(), before);
     }
 
     #[test]

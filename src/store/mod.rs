@@ -3,6 +3,7 @@
 //! Knows nothing of HTTP or mail. The store enforces a rule only where that needs SQL; the action's doc comment says
 //! which.
 
+mod app;
 mod backup;
 mod certificate;
 mod connection;

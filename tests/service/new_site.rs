@@ -7,7 +7,7 @@ use fancy_regex::Regex;
 use porchlight::config::RawSettings;
 use serde_json::json;
 
-use crate::harness::{MailServer, Program, Service, each_database, on_one_database_with};
+use crate::harness::{MailServer, Program, Service, disk_image, each_database, on_one_database_with, raw};
 use crate::links::crawl;
 
 const NAME: &str = "Tea & Time";
@@ -114,7 +114,7 @@ async fn nothing_is_written_without_a_proper_name_and_an_empty_folder() {
     }
     assert!(!folder.path().join("site").exists());
     let (code, output) = new_site(folder.path(), NAME);
-    assert!(code == 0 && output.contains("porchlight serve --site-dir site --watch"), "{output}");
+    assert!(code == 0 && output.contains("cd site && porchlight serve --watch"), "{output}");
     std::fs::write(folder.path().join("site/site.toml"), "mine").expect("a change");
     let (code, output) = new_site(folder.path(), "Other");
     assert!(code == 1 && output.contains("site is not empty"), "{output}");
@@ -146,4 +146,59 @@ async fn the_start_check_and_dashboard_name_what_to_do_next_in_the_same_order() 
         program.output().lines().filter(|line| line.starts_with("  next") || line.starts_with("  then")).collect();
     assert_eq!(steps.len(), 4, "{steps:#?}");
     assert!(steps[0].starts_with("  next          The site has texts of a new site."), "{steps:#?}");
+}
+
+#[tokio::test]
+async fn in_the_folder_of_a_new_site_every_command_is_for_its_app() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (code, output) = new_site(folder.path(), NAME);
+    assert_eq!(code, 0, "{output}");
+    let site = folder.path().join("site");
+    let image = folder.path().join("image.dmg");
+    std::fs::write(&image, disk_image(20_000, 1)).expect("an image");
+    let publish = ["release", "publish", image.to_str().expect("UTF-8"), "--version", "1.0.0"];
+    let (code, output) = Program::run(Program::command(&site, &publish));
+    assert!(code == 0 && output.contains("Tea-Time-1.0.0.dmg is published"), "{output}");
+    let serve = Program::command(&site, &["serve", "--watch", "--listen", "127.0.0.1:0", "--ops-listen", "off"]);
+    let program = Program::start(serve, "not mailed to anybody");
+    let page = raw(program.address(), "GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
+    assert!(page.contains("Tea &amp; Time") && page.contains("The newest version is 1.0.0"), "{page}");
+    drop(program);
+    let (_, shown) =
+        Program::run(Program::command(folder.path(), &["--config", "site/porchlight.toml", "config", "show"]));
+    assert!(shown.contains("data_dir         site/data ") && shown.contains("site_dir         site "), "{shown}");
+}
+
+#[tokio::test]
+async fn a_command_for_another_app_changes_nothing_in_the_database() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for database in each_database().await {
+        let site = tempfile::tempdir_in(folder.path()).expect("a folder");
+        let service = Service::start(settings(site.path()), database).await;
+        let suppress = |more: &[&str]| {
+            let mut command = service.command(&["people", "suppress", "ada@example.com"]);
+            Program::run({
+                command.args(["--database-url", service.database.url()]).args(more);
+                command
+            })
+        };
+        let (code, output) = suppress(&[]);
+        assert!(code == 1 && output.contains("the database belongs to Tea & Time, and these settings"), "{output}");
+        assert!(output.contains("are for Troupe"), "{output}");
+        assert_eq!(service.database.count("suppressions").await, 0);
+        let own = site.path().join("site");
+        let own = ["--site-dir", own.to_str().expect("UTF-8")];
+        assert_eq!(suppress(&own).0, 0);
+
+        let facts = site.path().join("site/site.toml");
+        let renamed = std::fs::read_to_string(&facts).expect("facts").replace(NAME, "Tea Hour");
+        std::fs::write(&facts, renamed).expect("a change");
+        let (code, output) = suppress(&own);
+        assert!(code == 1 && output.contains("are for Tea Hour") && output.contains("site rename"), "{output}");
+        let mut rename = service.command(&["site", "rename", "--database-url", service.database.url()]);
+        rename.args(own);
+        let (code, output) = Program::run(rename);
+        assert_eq!((code, output.trim()), (0, "The database belonged to Tea & Time, and belongs to Tea Hour now."));
+        assert_eq!(suppress(&own).0, 0);
+    }
 }

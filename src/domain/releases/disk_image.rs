@@ -82,8 +82,8 @@ impl AsRef<Path> for ImageName {
 
 /// Returns the app's name with only the characters that are safe in URLs and file names.
 pub fn file_stem(app: &str) -> String {
-    let words = app.split_whitespace().collect::<Vec<_>>().join("-");
-    let stem: String = words.chars().filter(|c| is_safe(*c)).collect();
+    let words = app.split_whitespace().map(|word| word.chars().filter(|c| is_safe(*c)).collect::<String>());
+    let stem = words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join("-");
     if stem.is_empty() { "App".to_owned() } else { stem }
 }
 
@@ -184,7 +184,7 @@ mod tests {
     fn published_names_are_safe_in_urls() {
         let name = |app: &str, version: &str| ImageName::new(app, &Version::parse(version).unwrap());
         assert_eq!(name("Troupe", "1.4.0").unwrap().as_str(), "Troupe-1.4.0.dmg");
-        assert_eq!(name("Tea & Biscuits /2", "2.0.0-beta.1").unwrap().as_str(), "Tea--Biscuits-2-2.0.0-beta.1.dmg");
+        assert_eq!(name("Tea & Biscuits /2", "2.0.0-beta.1").unwrap().as_str(), "Tea-Biscuits-2-2.0.0-beta.1.dmg");
         assert_eq!(name("../..", "1.0.0").unwrap().as_str(), "App-1.0.0.dmg");
         assert!(name(&"x".repeat(300), "1.0.0").is_err());
         assert_eq!(file_stem("茶"), "App");
