@@ -43,9 +43,10 @@ impl RateLimit {
         Self { burst: self.burst * share, count: self.count * share, period: self.period }
     }
 
-    /// After how long the bucket has gained a token.
+    /// After how long the bucket has gained a token. Timestamps have whole milliseconds, so the time is rounded up to one.
     pub fn interval(self) -> Duration {
-        self.period.parts().0 / self.count
+        let period = self.period.parts().0.as_millis();
+        Duration::from_millis(u64::try_from(period.div_ceil(self.count.into())).unwrap_or(u64::MAX))
     }
 
     /// The rate in words, such as `10 a second`.

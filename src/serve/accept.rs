@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use super::client_stream::{ClientStream, limit_unsent_bytes};
@@ -39,9 +38,6 @@ pub(super) fn adopt(socket: std::net::TcpListener) -> io::Result<TcpListener> {
     socket.set_nonblocking(true)?;
     TcpListener::from_std(socket)
 }
-
-/// How long to wait for idle connections to be closed before others are, too. Each connection looks once a second.
-const MAKE_ROOM_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Accepts connections until shutdown starts. As long as there are no places left, they wait in the kernel's backlog.
 pub(super) async fn accept(listener: TcpListener, connections: Arc<Semaphore>, context: ConnectionContext) {
@@ -75,18 +71,13 @@ pub(super) async fn accept(listener: TcpListener, connections: Arc<Semaphore>, c
     context.abort.run_until_cancelled(drain_backlog(listener, &connections, &context)).await;
 }
 
-/// Waits for a place. While all are taken, idle connections are closed.
+/// Waits for a place. While all are taken, idle connections make room.
 async fn take_place(connections: &Arc<Semaphore>, context: &ConnectionContext) -> Option<OwnedSemaphorePermit> {
     if let Ok(permit) = Arc::clone(connections).try_acquire_owned() {
         return Some(permit);
     }
-    loop {
-        context.listener.close_idle_connections();
-        if let Ok(permit) = timeout(MAKE_ROOM_INTERVAL, Arc::clone(connections).acquire_owned()).await {
-            context.listener.keep_idle_connections();
-            return permit.ok();
-        }
-    }
+    let _waiting = context.listener.wait_for_place();
+    Arc::clone(connections).acquire_owned().await.ok()
 }
 
 /// Serves the clients that had connected before shutdown started and were not accepted yet.

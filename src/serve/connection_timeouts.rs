@@ -133,8 +133,10 @@ impl Drop for InFlight {
 /// Why a client is given up on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ConnectionTimeout {
-    /// It requests nothing, and takes nothing that is left of an answer; perhaps for a shorter time, if others need its place.
+    /// It requests nothing, and takes nothing that is left of an answer.
     Silent,
+    /// The same for a shorter time, and others need its place.
+    MakesRoom,
     SlowReader,
 }
 
@@ -184,10 +186,11 @@ impl Watch {
             if self.allowance.is_zero() {
                 return ConnectionTimeout::SlowReader;
             }
-            if self.silent_for >= self.max_silence().saturating_sub(notice)
-                || self.silent_for >= INTERVAL && self.slot.closes_idle()
-            {
+            if self.silent_for >= self.max_silence().saturating_sub(notice) {
                 return ConnectionTimeout::Silent;
+            }
+            if self.silent_for >= INTERVAL && self.slot.has_to_make_room() {
+                return ConnectionTimeout::MakesRoom;
             }
         }
     }

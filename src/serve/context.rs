@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::domain::network::Peer;
 use crate::web::ops::{self, OpsAuth};
-use crate::web::{self, App, ClientSlot, Router};
+use crate::web::{self, App, ClientSlot, Router, WaitForPlace};
 
 /// What every connection task needs. Cheap to clone.
 #[derive(Clone)]
@@ -61,17 +61,17 @@ impl Listener {
         }
     }
 
-    /// All places for connections are taken. Called again as long as none becomes free.
-    pub(super) fn close_idle_connections(&self) {
-        if let Self::Public(app, _) | Self::Redirect(app) = self {
-            app.limits.close_idle_connections();
+    /// All places for connections are taken: idle connections make room until the returned value is dropped.
+    pub(super) fn wait_for_place(&self) -> Option<WaitForPlace> {
+        match self {
+            Self::Public(app, _) | Self::Redirect(app) => Some(app.limits.wait_for_place()),
+            Self::Ops(..) => None,
         }
     }
 
-    pub(super) fn keep_idle_connections(&self) {
-        if let Self::Public(app, _) | Self::Redirect(app) = self {
-            app.limits.keep_idle_connections();
-        }
+    /// An idle connection is closed to make room.
+    pub(super) fn record_made_room(&self) {
+        self.app().limits.record_made_room();
     }
 
     /// Every connection has room for the future that is returned, also one that never sends a request.

@@ -13,8 +13,8 @@ use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::connection_timeouts::{FIRST_REQUEST_TIMEOUT, LAST_REQUEST_TIMEOUT, Watch};
-use super::context::ConnectionContext;
+use super::connection_timeouts::{ConnectionTimeout, FIRST_REQUEST_TIMEOUT, LAST_REQUEST_TIMEOUT, Watch};
+use super::context::{ConnectionContext, Listener};
 use crate::domain::limits;
 use crate::domain::network::Peer;
 use crate::web;
@@ -48,7 +48,12 @@ where
         biased;
         () = context.stopped() => watch.state.retire(),
         ended = connection.as_mut() => return log_refused_head(&context, ended),
-        _ = watch.timed_out(Duration::ZERO) => return,
+        why = watch.timed_out(Duration::ZERO) => {
+            if why == ConnectionTimeout::MakesRoom {
+                context.listener.record_made_room();
+            }
+            return;
+        }
     }
     // A graceful shutdown closes a connection on which no request is being handled, also if one is on its way. So wait for
     // one, whose response then says that it is the last.
@@ -66,16 +71,13 @@ where
     }
 }
 
-/// Counts and logs a request that hyper answered, because its head is too large or malformed.
+/// Counts and logs a request to the site that hyper answered, because its head is too large or malformed. Over HTTP/2, the like
+/// is not reported.
 fn log_refused_head(context: &ConnectionContext, ended: Result<(), hyper::Error>) {
-    if let Err(error) = ended
-        && error.is_parse()
-    {
-        let status = if error.is_parse_too_large() {
-            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE
-        } else {
-            StatusCode::BAD_REQUEST
-        };
-        web::record_refused_head(context.listener.app(), status);
+    let (Err(error), Listener::Public(app, _)) = (ended, &context.listener) else { return };
+    if error.is_parse_too_large() {
+        web::record_refused_head(app, StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+    } else if error.is_parse() {
+        web::record_refused_head(app, StatusCode::BAD_REQUEST);
     }
 }

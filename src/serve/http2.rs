@@ -30,6 +30,8 @@ const STREAM_WINDOW: u32 = 64 * 1024;
 const CONNECTION_WINDOW: u32 = 256 * 1024;
 /// What is buffered for one stream.
 const SEND_BUFFER: usize = 64 * 1024;
+/// Longest body of a request in flight beyond the limit that is read, so that the response can name its id or keep what was typed.
+const MAX_REFUSED_BODY_BYTES: usize = 4096;
 /// How long before the end of its silence a client is told that the connection ends, so that no request is on its way then.
 const GOAWAY_TIMEOUT: Duration = Duration::from_secs(3);
 
@@ -44,14 +46,18 @@ where
         let slot = match listener.app().limits.open_request(peer) {
             Ok(slot) => Some(slot),
             Err(over_limit) => {
-                // A handler that would collect the body answers without it.
-                *request.body_mut() = RequestBody(None);
+                if !has_short_body(&request) {
+                    // A handler that would collect the body answers without it.
+                    *request.body_mut() = RequestBody(None);
+                }
                 request.extensions_mut().insert(over_limit);
                 None
             }
         };
-        listener.handle(peer, request).then(async move |response| {
-            web::discard_body(unread).await;
+        listener.handle(peer, request).map(move |response| {
+            if !unread.is_end_stream() {
+                tokio::spawn(web::discard_body(unread));
+            }
             let response = if is_head { without_body(response) } else { response };
             Ok::<_, Infallible>(response.map(|body| in_flight.until_end_of(body, slot)))
         })
@@ -83,8 +89,10 @@ where
             }
         }
         why = watch.timed_out(GOAWAY_TIMEOUT) => {
-            if why == ConnectionTimeout::SlowReader {
-                return;
+            match why {
+                ConnectionTimeout::SlowReader => return,
+                ConnectionTimeout::MakesRoom => context.listener.record_made_room(),
+                ConnectionTimeout::Silent => {}
             }
         }
     }
@@ -104,6 +112,12 @@ fn without_body(response: Response) -> Response {
         head.headers.entry(CONTENT_LENGTH).or_insert(length.into());
     }
     Response::from_parts(head, Body::empty())
+}
+
+/// Whether the body is so short that it is read although its client has too many requests in flight.
+fn has_short_body<B>(request: &Request<B>) -> bool {
+    let length = request.headers().get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<usize>().ok());
+    length.is_some_and(|length| length <= MAX_REFUSED_BODY_BYTES)
 }
 
 /// The body of a request, which can be read to its end after the handler has dropped it. `None` is an empty one.

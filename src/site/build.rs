@@ -109,7 +109,7 @@ impl Site {
         self.templates.render(&page.template, &context)
     }
 
-    /// Renders the page of a 503. With a form's action and values, it can be submitted again.
+    /// Renders the page for a client that exceeded a limit. With a form's action and values, it can be submitted again.
     pub fn render_busy(&self, detail: &str, form: Option<(&str, &FormValues)>) -> Result<String, SiteFailure> {
         let (action, values) = form.unzip();
         self.templates.render("busy.html", &json!({ "detail": detail, "action": action, "values": values }))

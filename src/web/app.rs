@@ -94,7 +94,6 @@ impl AppState {
     pub(crate) fn refused(&self, refusal: Refusal) -> u64 {
         match refusal {
             Refusal::WriterOverload => self.service.writer.refused(),
-            Refusal::IdleConnections => self.limits.closed_idle_connections(),
             _ => self.metrics.refused(refusal),
         }
     }

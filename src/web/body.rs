@@ -31,11 +31,8 @@ pub(crate) async fn read(headers: &HeaderMap, body: Body) -> Result<Bytes, BodyE
     tokio::time::timeout(BODY_TIMEOUT, collect(body)).await.unwrap_or(Err(BodyError::TimedOut))
 }
 
-/// Reads what is left of a body, as far as it is not too large and arrives in time.
+/// Reads what is left of a body after the response, as far as it is not too large and arrives in time.
 pub async fn discard_body<B: HttpBody<Data = Bytes> + Unpin>(mut body: B) {
-    if body.is_end_stream() {
-        return;
-    }
     let mut length = 0;
     let discard = async {
         while let Some(Ok(frame)) = body.frame().await

@@ -1,4 +1,4 @@
-//! What is rendered for each request: `/.well-known/security.txt`, the page of a 503, and the fallback for every path that has no route.
+//! What is rendered for each request: `/.well-known/security.txt`, the page for a client over a limit, and the fallback for every path that has no route.
 
 use std::time::Duration;
 
@@ -39,7 +39,7 @@ pub(crate) async fn security_txt(State(app): State<App>) -> Response {
     ([(CACHE_CONTROL, "public, max-age=86400")], text).into_response()
 }
 
-/// The page of a 503. With a form's action and values, it can be submitted again.
+/// The page for a client that exceeded a limit. With a form's action and values, it can be submitted again.
 pub(crate) fn busy_page(app: &App, problem: &Problem, form: Option<(&str, &FormValues)>) -> Response {
     let html = app.built().site.render_busy(&problem.detail, form);
     respond_with_page(problem, html)

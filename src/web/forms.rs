@@ -24,6 +24,9 @@ use crate::domain::signups::{DownloadRequest, Via};
 use crate::domain::text::Source;
 use crate::site::{Form, FormErrors, FormValues, PageName};
 
+/// Where the site's forms are posted to.
+pub(crate) const FORM_PATHS: [&str; 2] = ["/download", PageName::Contact.path()];
+
 /// A field that visitors do not see, so only a program fills it in. Because that may be a password
 /// manager, the error message explains it.
 const HONEYPOT: &str = "website_confirm";
@@ -73,16 +76,17 @@ async fn submit(
     let body = body::read(&head.headers, body).await;
     // Every request counts, whatever its response will be.
     let within_limit = app.limits.count(limit, &head);
-    let Ok(body) = body else {
-        let problem = invalid_form("The form is incomplete or too large.");
-        return page_with_errors(app, page, &head, FormValues::default(), &problem);
-    };
+    let is_read = body.is_ok();
+    let body = body.unwrap_or_default();
     let pairs: Vec<(String, String)> = form_urlencoded::parse(&body)
         .take(MAX_FIELDS)
         .map(|(name, value)| (name.into_owned(), value.into_owned()))
         .collect();
     let values = values(&pairs);
     let outcome = async {
+        if !is_read && !sends_json(&head.headers) {
+            return Err(invalid_form("The form is incomplete or too large."));
+        }
         within_limit.map_err(|over_limit| app.limits.refuse(over_limit))?;
         check_origin(app, &head.headers)?;
         check_content_type(app, &head)?;
@@ -151,9 +155,9 @@ fn values(pairs: &[(String, String)]) -> FormValues {
     }
 }
 
-/// The page again, with the submitted values, and each error beside its field. If the service is busy, a small page.
+/// The page again, with the submitted values, and each error beside its field. Over a limit, a small page.
 fn page_with_errors(app: &App, page: PageName, head: &Parts, values: FormValues, problem: &Problem) -> Response {
-    if problem.code == ErrorCode::Unavailable {
+    if problem.is_over_limit {
         return busy_page(app, problem, Some((head.uri.path(), &values)));
     }
     let form = Form { values, errors: form_errors(problem) };

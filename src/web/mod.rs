@@ -39,7 +39,7 @@ mod tokens;
 pub use app::{App, AppState};
 pub use body::discard_body;
 pub use built_site::try_build;
-pub use limits::{ClientSlot, OverLimit};
+pub use limits::{ClientSlot, OverLimit, WaitForPlace};
 pub(crate) use metrics::Metrics;
 pub use pipeline::{Router, handle, record_refused_head, router};
 pub use redirect::redirect_to_https;

@@ -15,6 +15,7 @@ use tower_service::Service as _;
 use super::allowed_methods::{READ, method_not_allowed};
 use super::app::App;
 use super::fallback::busy_page;
+use super::forms::FORM_PATHS;
 use super::headers::PRIVATE;
 use super::limits::OverLimit;
 use super::log::{method_name, micros};
@@ -104,11 +105,13 @@ pub fn record_refused_head(app: &App, status: StatusCode) {
     record.end(app, UNKNOWN_ROUTE, response);
 }
 
-/// Responds if the client has too many requests in flight. The API and MCP do it themselves, each in its format.
+/// Responds if the client has too many requests in flight. The API, MCP and forms, which have limits of their own, do it themselves,
+/// each in its format.
 fn refuse_in_flight(app: &App, request: &Request) -> Option<Response> {
     let over_limit = request.extensions().get::<OverLimit>()?;
     let path = request.uri().path();
-    if path.starts_with("/api/") || path == server_info::PATH {
+    let is_form = request.method() == Method::POST && FORM_PATHS.contains(&path);
+    if is_form || path.starts_with("/api/") || path == server_info::PATH {
         return None;
     }
     let problem = app.limits.refuse(over_limit.clone());

@@ -155,6 +155,8 @@ pub(crate) struct Problem {
     pub errors: Vec<FieldError>,
     /// After how many seconds a request that got a 503 may be repeated.
     pub retry_after: u64,
+    /// Whether the client exceeded a limit.
+    pub is_over_limit: bool,
 }
 
 /// `Retry-After` of a 503 whose cause may take any time.
@@ -183,6 +185,7 @@ impl Problem {
             resolution: code.resolution().into(),
             errors: Vec::new(),
             retry_after: RETRY_AFTER_SECONDS,
+            is_over_limit: false,
         }
     }
 
@@ -194,7 +197,7 @@ impl Problem {
              Please try again in {}.",
             quantity(retry_after, "second", "seconds")
         );
-        Self { retry_after, ..Self::new(ErrorCode::Unavailable, detail) }
+        Self { retry_after, is_over_limit: true, ..Self::new(ErrorCode::Unavailable, detail) }
     }
 
     pub(crate) fn resolved_by(self, resolution: impl Into<Cow<'static, str>>) -> Self {

@@ -93,7 +93,8 @@ impl ClientLimit {
 
     /// What one client may do. Each of these limits holds.
     pub(crate) fn rates(self) -> impl Iterator<Item = RateLimit> {
-        let per_day = self.per_day().map(|count| RateLimit::new(count, count, Period::Day));
+        // One half at once and the other in the course of a day: never more than the limit in 24 hours.
+        let per_day = self.per_day().map(|count| RateLimit::new(count / 2, count / 2, Period::Day));
         std::iter::once(self.rate()).chain(per_day)
     }
 

@@ -211,19 +211,21 @@ async fn a_form_over_its_limit_gets_a_small_page_that_keeps_what_was_typed() {
 }
 
 #[tokio::test]
-async fn a_client_that_keeps_to_the_rate_meets_the_limit_of_the_day() {
+async fn a_client_sends_at_most_a_hundred_messages_in_a_day() {
     on_one_database_with(proxied(), async |service| {
-        let mut sent = 0;
-        while bad_message(service, ADA).await.status == 400 {
-            service.clock.advance(Duration::from_secs(10));
-            sent += 1;
+        let (mut sent, mut seconds) = (0, 0);
+        while seconds < 24 * 60 * 60 {
+            let answer = bad_message(service, ADA).await;
+            if answer.status == 400 {
+                sent += 1;
+                continue;
+            }
+            let wait = answer.header("retry-after").parse().expect("seconds");
+            service.clock.advance(Duration::from_secs(wait));
+            seconds += wait;
         }
-        assert!((100..=102).contains(&sent), "{sent}");
+        assert!((99..=100).contains(&sent), "{sent}");
         assert_eq!(bad_message(service, BOB).await.status, 400);
-        let retry_after = bad_message(service, ADA).await.header("retry-after").parse().expect("seconds");
-        service.clock.advance(Duration::from_secs(retry_after));
-        assert_eq!(bad_message(service, ADA).await.status, 400);
-        assert_eq!(bad_message(service, ADA).await.status, 503);
     })
     .await;
 }

@@ -87,6 +87,9 @@ async fn json_that_a_program_sends_to_a_form_is_told_the_endpoint() {
             let problem = answer.expect_problem(400, "invalid_body");
             let resolution = problem["resolution"].as_str().unwrap();
             assert!(resolution.contains(&format!("{}/api{path}.", service.base_url())), "{problem}");
+            let large = " ".repeat(70_000);
+            let answer = service.send(Method::POST, path, &[("content-type", "application/json")], large).await;
+            answer.expect_problem(400, "invalid_body");
         }
         assert_eq!(service.database.traces().await, 0);
     })

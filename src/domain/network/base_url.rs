@@ -3,7 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-use url::{Host, Url};
+use url::{Host, Position, Url};
 
 use crate::domain::parse::Invalid;
 
@@ -136,7 +136,12 @@ pub fn parse_web_url(text: &str) -> Result<String, Invalid> {
 /// Parses the origin of a page as browsers send it. Apps and extensions have schemes of their own, such as `tauri://localhost`.
 pub fn parse_origin(text: &str) -> Result<String, Invalid> {
     match Url::parse(text) {
-        Ok(url) if !url.is_special() && url.has_host() && url.as_str().ends_with(url.authority()) => {
+        Ok(url)
+            if !url.is_special()
+                && url.has_host()
+                && url[..Position::BeforeHost].len() == url.scheme().len() + 3
+                && url[Position::AfterPort..].is_empty() =>
+        {
             Ok(url.to_string())
         }
         _ => BaseUrl::parse(text).map(|origin| origin.to_string()),
@@ -166,9 +171,16 @@ mod tests {
             assert_eq!(parse_origin(origin).unwrap(), origin);
         }
         assert_eq!(parse_origin("HTTPS://A.example:443/").unwrap(), "https://a.example");
-        for not_one in
-            ["b", "null", "file:///", "data:text/html,x", "tauri://localhost/path", "tauri://localhost?a", "ftp:a"]
-        {
+        for not_one in [
+            "b",
+            "null",
+            "file:///",
+            "data:text/html,x",
+            "tauri://localhost/path",
+            "tauri://localhost?a",
+            "tauri://me@localhost",
+            "ftp:a",
+        ] {
             assert!(parse_origin(not_one).is_err(), "{not_one}");
         }
     }

@@ -50,18 +50,25 @@ impl Client {
     pub fn networks(self) -> impl Iterator<Item = Network> {
         let prefixes: &[_] = match self.0 {
             IpAddr::V4(_) => &[(32, 1)],
-            IpAddr::V6(_) => &[(64, 1), (56, 4), (48, 16)],
+            IpAddr::V6(_) => &[(64, 1), (56, 4), WIDEST_V6],
         };
-        prefixes.iter().map(move |&(bits, share)| match self.0 {
-            IpAddr::V6(address) => Network { first: first_of_prefix(address, bits), share },
-            first @ IpAddr::V4(_) => Network { first, share },
-        })
+        prefixes.iter().map(move |&prefix| self.network(prefix))
     }
 
-    pub fn widest_network(self) -> Option<Network> {
-        self.networks().last()
+    pub fn widest_network(self) -> Network {
+        self.network(WIDEST_V6)
+    }
+
+    fn network(self, (bits, share): (u32, u32)) -> Network {
+        match self.0 {
+            IpAddr::V6(address) => Network { first: first_of_prefix(address, bits), share },
+            first @ IpAddr::V4(_) => Network { first, share: 1 },
+        }
     }
 }
+
+/// Bits of the prefix, and the share of it.
+const WIDEST_V6: (u32, u32) = (48, 16);
 
 fn first_of_prefix(address: Ipv6Addr, bits: u32) -> IpAddr {
     Ipv6Addr::from_bits(address.to_bits() & (u128::MAX << (128 - bits))).into()

@@ -1,9 +1,11 @@
 //! What is counted per client: the token buckets of its requests, and what it has open at once. Both are bounded in number.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+use tokio::time::Instant;
 
 use crate::domain::limits::MAX_CLIENT_BUCKETS;
 use crate::domain::network::{Client, Network};
@@ -13,6 +15,10 @@ use crate::web::refusal::ClientLimit;
 
 /// How often the buckets that are full again are forgotten, and with them the addresses of their clients.
 const PURGE_INTERVAL: Duration = Duration::from_mins(1);
+
+/// After how long the connections of networks that have half as many make room, too. Each looks once a second, and over HTTP/2 it
+/// takes another second to close one.
+const HALVING_INTERVAL: Duration = Duration::from_secs(3);
 
 /// The token buckets of all clients.
 #[derive(Debug, Default)]
@@ -41,8 +47,9 @@ impl Buckets {
                 move |network| limit.rates().enumerate().map(move |(index, rate)| (rate, (limit, index, network)));
             client.networks().flat_map(rates)
         };
-        for (rate, bucket) in buckets() {
-            state.full_again(rate, &bucket, now)?;
+        let waits = buckets().filter_map(|(rate, bucket)| state.full_again(rate, &bucket, now).err());
+        if let Some(wait) = waits.max() {
+            return Err(wait);
         }
         for (rate, bucket) in buckets() {
             if let Ok(full_at) = state.full_again(rate, &bucket, now) {
@@ -89,9 +96,10 @@ pub(super) struct OpenCounts {
     /// How many one client may have.
     max: usize,
     counts: Mutex<HashMap<Network, usize>>,
-    /// Idle connections are closed if the widest network of their client has at least so many.
-    closed_from: AtomicUsize,
-    closed: AtomicU64,
+    /// How many wait for a place because all are taken.
+    waiting: AtomicUsize,
+    /// Since when somebody has waited, and how many the largest network had then.
+    full: Mutex<Option<(Instant, usize)>>,
 }
 
 /// The right of one connection or request to be open. Dropping it ends that.
@@ -102,20 +110,19 @@ impl ClientSlot {
     /// One that is not counted.
     pub const UNLIMITED: Self = Self(None);
 
-    /// Whether the connection has to be closed now that it is idle, because others wait and its client has many. Counts it.
-    pub fn closes_idle(&self) -> bool {
-        let Some((client, counts)) = &self.0 else { return false };
-        let closed_from = counts.closed_from.load(Ordering::Relaxed);
-        let closes = closed_from < usize::MAX && counts.of_widest_network(*client) >= closed_from;
-        counts.closed.fetch_add(u64::from(closes), Ordering::Relaxed);
-        closes
+    /// Whether the connection has to be closed if it is idle, because all are taken and its network has many.
+    pub fn has_to_make_room(&self) -> bool {
+        self.0.as_ref().is_some_and(|(client, counts)| counts.has_to_make_room(*client))
     }
 }
 
+/// While it exists, idle connections make room.
+#[derive(Debug)]
+pub struct WaitForPlace(Arc<OpenCounts>);
+
 impl OpenCounts {
     pub(super) fn new(max: usize) -> Arc<Self> {
-        let (closed_from, closed) = (usize::MAX.into(), 0.into());
-        Arc::new(Self { max, counts: Mutex::default(), closed_from, closed })
+        Arc::new(Self { max, counts: Mutex::default(), waiting: AtomicUsize::new(0), full: Mutex::default() })
     }
 
     /// Returns `None` if the client, or a network that it is in, has as many as it may have.
@@ -132,31 +139,37 @@ impl OpenCounts {
         Some(ClientSlot(Some((client, Arc::clone(self)))))
     }
 
-    /// From now on, idle connections of the clients that have most are closed. Called again, also of those that have half as many.
-    pub(super) fn close_idle(&self) {
-        let largest = || self.lock().values().copied().max().unwrap_or(usize::MAX);
-        let closed_from = match self.closed_from.load(Ordering::Relaxed) {
-            usize::MAX => largest(),
-            last => last / 2,
-        };
-        self.closed_from.store(closed_from, Ordering::Relaxed);
+    pub(super) fn wait_for_place(self: &Arc<Self>) -> WaitForPlace {
+        if self.waiting.fetch_add(1, Ordering::Relaxed) == 0 {
+            let largest = self.lock().values().copied().max().unwrap_or_default();
+            *self.full() = Some((Instant::now(), largest));
+        }
+        WaitForPlace(Arc::clone(self))
     }
 
-    pub(super) fn keep_idle(&self) {
-        self.closed_from.store(usize::MAX, Ordering::Relaxed);
+    /// First the connections of the largest network make room, and with time those of networks that have half as many, and so on.
+    fn has_to_make_room(&self, client: Client) -> bool {
+        if self.waiting.load(Ordering::Relaxed) == 0 {
+            return false;
+        }
+        let Some((since, largest)) = *self.full() else { return false };
+        let halvings = since.elapsed().as_secs() / HALVING_INTERVAL.as_secs();
+        let from = largest.checked_shr(u32::try_from(halvings).unwrap_or(u32::MAX)).unwrap_or_default();
+        self.lock().get(&client.widest_network()).is_some_and(|count| *count >= from)
     }
 
-    /// How many idle connections were closed.
-    pub(super) fn closed(&self) -> u64 {
-        self.closed.load(Ordering::Relaxed)
-    }
-
-    fn of_widest_network(&self, client: Client) -> usize {
-        client.widest_network().and_then(|network| self.lock().get(&network).copied()).unwrap_or_default()
+    fn full(&self) -> MutexGuard<'_, Option<(Instant, usize)>> {
+        self.full.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<Network, usize>> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for WaitForPlace {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -238,34 +251,40 @@ mod tests {
     }
 
     #[test]
-    fn a_56_gets_four_times_and_a_48_sixteen_times_what_one_client_gets() {
-        let buckets = Buckets::default();
-        let burst = ClientLimit::Messages.rate().burst as usize;
-        let takes = |number| {
-            let results = std::iter::repeat_with(|| buckets.take(neighbour(number), ClientLimit::Messages, NOW));
-            results.take_while(Result::is_ok).count()
-        };
-        let within = |numbers: std::ops::Range<u16>| numbers.map(takes).collect::<Vec<_>>();
-        assert_eq!(within(0..6), [burst, burst, burst, burst, 0, 0]);
-        let other_56s: usize = within(256..20 * 256).iter().sum();
-        assert_eq!(other_56s, 12 * burst);
-        assert_eq!(buckets.take(client(1), ClientLimit::Messages, NOW), Ok(()));
+    fn a_56_gets_at_most_four_times_and_a_48_sixteen_times_what_one_client_gets() {
+        for limit in ClientLimit::ALL {
+            let buckets = Buckets::default();
+            let burst = limit.rate().burst as usize;
+            let takes = |number| {
+                let results = std::iter::repeat_with(|| buckets.take(neighbour(number), limit, NOW));
+                results.take_while(Result::is_ok).count()
+            };
+            let within = |numbers: std::ops::Range<u16>| numbers.map(takes).collect::<Vec<_>>();
+            assert_eq!(within(0..6), [burst, burst, burst, burst, 0, 0], "{limit:?}");
+            let other_56s: usize = within(256..20 * 256).iter().sum();
+            assert_eq!(other_56s, 12 * burst, "{limit:?}");
+            assert_eq!(buckets.take(client(1), limit, NOW), Ok(()));
+        }
     }
 
     #[test]
-    fn a_client_that_keeps_to_the_rate_meets_the_limit_of_the_day() {
+    fn a_client_is_never_accepted_more_often_in_a_day_than_the_limit_says_and_the_wait_is_true() {
         let buckets = Buckets::default();
-        let (rate, per_day) = (ClientLimit::Messages.rate(), ClientLimit::Messages.per_day().unwrap());
-        let mut now = NOW;
-        let mut taken = 0;
-        while buckets.take(client(1), ClientLimit::Messages, now).is_ok() {
-            now = now.after(rate.interval());
-            taken += 1;
+        let (mut now, mut taken) = (NOW, 0);
+        loop {
+            match buckets.take(client(1), ClientLimit::Messages, now) {
+                Ok(()) => taken += 1,
+                Err(wait) => {
+                    now = now.after(wait);
+                    if NOW.until(now) > Duration::from_hours(24) {
+                        break;
+                    }
+                    assert_eq!(buckets.take(client(1), ClientLimit::Messages, now), Ok(()), "after {wait:?}");
+                    taken += 1;
+                }
+            }
         }
-        // One was gained meanwhile.
-        assert_eq!(taken, per_day + 1);
-        let wait = buckets.take(client(1), ClientLimit::Messages, now).unwrap_err();
-        assert!(wait > Duration::from_mins(10) && wait < Duration::from_mins(15), "{wait:?}");
+        assert_eq!(taken, ClientLimit::Messages.per_day().unwrap());
     }
 
     #[test]
@@ -300,20 +319,22 @@ mod tests {
         assert!(counts.open(client(1)).is_some());
     }
 
-    #[test]
-    fn idle_connections_of_the_largest_holders_are_closed_first() {
+    #[tokio::test(start_paused = true)]
+    async fn connections_of_the_largest_network_make_room_first() {
         let counts = OpenCounts::new(100);
         let slots_of = |number, count| (0..count).map(|_| counts.open(client(number)).unwrap()).collect::<Vec<_>>();
         let (large, medium, small) = (slots_of(1, 8), slots_of(2, 4), slots_of(3, 1));
-        let closes = || [&large, &medium, &small].map(|slots| slots[0].closes_idle());
-        assert_eq!(closes(), [false; 3]);
+        let make_room = || [&large, &medium, &small].map(|slots| slots[0].has_to_make_room());
+        assert_eq!(make_room(), [false; 3]);
+        let waiting = counts.wait_for_place();
         for expected in [[true, false, false], [true, true, false], [true, true, false], [true; 3], [true; 3]] {
-            counts.close_idle();
-            assert_eq!(closes(), expected);
+            // Others who wait change nothing.
+            drop(counts.wait_for_place());
+            assert_eq!(make_room(), expected);
+            tokio::time::advance(HALVING_INTERVAL).await;
         }
-        assert_eq!(counts.closed(), 11);
-        assert!(!ClientSlot::UNLIMITED.closes_idle());
-        counts.keep_idle();
-        assert_eq!(closes(), [false; 3]);
+        assert!(!ClientSlot::UNLIMITED.has_to_make_room());
+        drop(waiting);
+        assert_eq!(make_room(), [false; 3]);
     }
 }

@@ -4,6 +4,6 @@ mod counts;
 mod forwarding_headers;
 mod requests_and_connections;
 
-pub use counts::ClientSlot;
+pub use counts::{ClientSlot, WaitForPlace};
 pub(crate) use requests_and_connections::ClientLimits;
 pub use requests_and_connections::OverLimit;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use http::HeaderMap;
 use http::request::Parts;
 
-use super::counts::{Buckets, ClientSlot, OpenCounts};
+use super::counts::{Buckets, ClientSlot, OpenCounts, WaitForPlace};
 use super::forwarding_headers;
 use crate::actions::Service;
 use crate::clock::Clock;
@@ -108,19 +108,14 @@ impl ClientLimits {
         self.open(&self.requests, peer).ok_or(over_limit)
     }
 
-    /// Has idle connections closed, because all are in use: those of the clients that have most, and each time it is called, also
-    /// those of clients that have half as many.
-    pub(crate) fn close_idle_connections(&self) {
-        self.connections.close_idle();
-        self.log(Refusal::IdleConnections);
+    /// All connections are taken: idle ones of the clients that have most make room until the returned value is dropped.
+    pub(crate) fn wait_for_place(&self) -> WaitForPlace {
+        self.connections.wait_for_place()
     }
 
-    pub(crate) fn keep_idle_connections(&self) {
-        self.connections.keep_idle();
-    }
-
-    pub(crate) fn closed_idle_connections(&self) -> u64 {
-        self.connections.closed()
+    /// An idle connection was closed to make room.
+    pub(crate) fn record_made_room(&self) {
+        self.record(Refusal::IdleConnections);
     }
 
     /// Whether the peer is a proxy or a colleague.
@@ -176,10 +171,6 @@ impl ClientLimits {
     /// Counts a refusal, and logs it once an hour.
     pub(crate) fn record(&self, refusal: Refusal) {
         self.metrics.record_refusal(refusal);
-        self.log(refusal);
-    }
-
-    fn log(&self, refusal: Refusal) {
         if self.logged[refusal as usize].is_due(self.clock.now()) {
             let reason = refusal.as_str();
             tracing::warn!(reason, "{}. This is logged once an hour", refusal.explanation());
