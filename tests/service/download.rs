@@ -109,6 +109,9 @@ async fn without_an_image_a_valid_request_is_503_and_leaves_no_trace() {
         answer.expect_problem(503, "unavailable");
         assert!(!answer.header("retry-after").is_empty());
         service.post(PATH, &json!({ "email": "nobody" })).await.expect_problem(400, "invalid_email");
+        let form = [("content-type", "application/x-www-form-urlencoded")];
+        let page = service.send(reqwest::Method::POST, "/download", &form, "email=ada%40example.com").await;
+        assert!(page.status == 503 && page.text().contains("There is no download yet"), "{}", page.text());
         assert_eq!(service.database.traces().await, 0);
     })
     .await;
