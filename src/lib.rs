@@ -1,11 +1,12 @@
 //! Porchlight: the website service of a native Mac app.
 //!
 //! Layers, each using only those below it: `cli` 5, [`serve`] 4, [`web`] 3, [`actions`] 2, [`store`],
-//! [`mail`], [`site`], [`bucket`], [`probe`], [`tls`], [`acme`] and [`logging`] 1, [`domain`], [`config`], [`clock`] and
-//! [`http_client`] 0. See `ARCHITECTURE.md`.
+//! [`mail`], [`site`], [`bucket`], [`probe`], [`tls`], [`acme`] and [`logging`] 1, [`domain`], [`config`], [`clock`],
+//! `blocking` and [`http_client`] 0. See `ARCHITECTURE.md`.
 
 pub mod acme;
 pub mod actions;
+mod blocking;
 pub mod bucket;
 pub mod cli;
 pub mod clock;

@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 use fancy_regex::Regex;
 
 /// The modules of the crate by layer, as `ARCHITECTURE.md` lists them.
-const LAYERS: [(&str, u8); 16] = [
+const LAYERS: [(&str, u8); 17] = [
     ("cli", 5),
     ("serve", 4),
     ("web", 3),
@@ -24,6 +24,7 @@ const LAYERS: [(&str, u8); 16] = [
     ("logging", 1),
     ("domain", 0),
     ("config", 0),
+    ("blocking", 0),
     ("clock", 0),
     ("http_client", 0),
 ];

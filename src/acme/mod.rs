@@ -45,7 +45,7 @@ impl fmt::Debug for AcmeAccount {
 }
 
 /// A certificate with its private key, both in PEM format.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct IssuedCertificate {
     pub chain: String,
     pub private_key: Secret,

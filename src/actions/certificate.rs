@@ -13,14 +13,15 @@
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tempfile::NamedTempFile;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::acme::{AcmeAccount, AcmeFailure, IssuedCertificate, PublishChallenge};
+use crate::blocking::blocking;
 use crate::clock::Clock;
 use crate::config::AcmeSettings;
 use crate::domain::rate_limit::Hourly;
@@ -33,10 +34,6 @@ const LEASE: Duration = Duration::from_mins(5);
 
 /// How long an order may take. It ends before another instance tries.
 const ORDER_TIMEOUT: Duration = Duration::from_mins(4);
-
-/// How many attempts there are to store a certificate, and the pause between two of them.
-const SAVE_ATTEMPTS: u32 = 10;
-const SAVE_PAUSE: Duration = Duration::from_secs(2);
 
 /// How long the answer to a challenge is kept.
 const CHALLENGE_LIFETIME: Duration = Duration::from_hours(24);
@@ -64,6 +61,8 @@ pub struct CertificateOrders {
     hosts: Vec<String>,
     key: CertificateKey,
     copy: Option<Arc<CertificateCopy>>,
+    /// Issued, but not in the database yet. Authorities issue the same certificate only a few times a week.
+    unsaved: Arc<Mutex<Option<IssuedCertificate>>>,
 }
 
 /// Why the certificate in use is not the one that the settings ask for.
@@ -73,7 +72,7 @@ impl CertificateOrders {
     pub fn new(settings: &AcmeSettings, hosts: Vec<String>, store: Store, clock: Clock) -> Self {
         let key = CertificateKey { directory: settings.directory.clone(), hosts: hosts.join(",") };
         let (email, ca_file) = (settings.email.clone(), settings.ca_file.clone());
-        Self { store, clock, email, ca_file, hosts, key, copy: None }
+        Self { store, clock, email, ca_file, hosts, key, copy: None, unsaved: Arc::default() }
     }
 
     /// Keeps a copy of the certificate in this folder, and starts with it while the database is unavailable.
@@ -96,6 +95,9 @@ impl CertificateOrders {
     /// Returns the certificate in the database, after ordering one if it is due and nobody else does. An order that `stop`
     /// interrupts counts as an attempt, and another instance may try after the pause.
     pub async fn step(&self, stop: &CancellationToken) -> Result<CertificateState, StoreFailure> {
+        if let Err(unsaved) = self.save_issued().await {
+            return Ok(unsaved);
+        }
         let stored = self.store.acme_certificate(&self.key).await?;
         let state = self.state_of(stored.as_ref()).await?;
         let now = self.clock.now();
@@ -112,8 +114,13 @@ impl CertificateOrders {
         match stop.run_until_cancelled(timeout(ORDER_TIMEOUT, self.order())).await {
             None => self.store.release_acme_order(&self.key, &claim).await?,
             Some(Ok(Ok(issued))) => {
-                self.save(&issued).await?;
                 tracing::info!(hosts = self.key.hosts, "certificate issued");
+                *self.unsaved() = Some(issued);
+                if let Err(unsaved) = self.save_issued().await {
+                    tracing::warn!(failure = unsaved.failure, "the certificate is in use, and will be saved later");
+                    return Ok(unsaved);
+                }
+                self.delete_abandoned().await?;
             }
             Some(failed) => {
                 let (failure, wait) = match failed {
@@ -129,17 +136,35 @@ impl CertificateOrders {
         self.state().await
     }
 
-    /// Tries several times: authorities issue the same certificate only a few times a week.
-    async fn save(&self, issued: &IssuedCertificate) -> Result<(), StoreFailure> {
-        let mut attempts = 0;
-        loop {
-            let saved = self.store.save_acme_certificate(&self.key, &issued.chain, issued.private_key.expose()).await;
-            attempts += 1;
-            if saved.is_ok() || attempts == SAVE_ATTEMPTS {
-                return saved;
+    fn unsaved(&self) -> MutexGuard<'_, Option<IssuedCertificate>> {
+        self.unsaved.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Saves the certificate that was issued and is not in the database yet, if there is one. If that fails, returns it, to be used
+    /// all the same, and to be saved in the next step.
+    async fn save_issued(&self) -> Result<(), CertificateState> {
+        let Some(issued) = self.unsaved().clone() else { return Ok(()) };
+        let (chain, private_key) = (&issued.chain, issued.private_key.expose());
+        let Err(failure) = self.store.save_acme_certificate(&self.key, chain, private_key).await else {
+            *self.unsaved() = None;
+            return Ok(());
+        };
+        self.keep_copy(chain, private_key);
+        let certificate = SiteCertificate::from_pem(chain.as_bytes(), private_key.as_bytes()).ok().map(Arc::new);
+        Err(CertificateState { certificate, failure: Some(format!("the new one could not be saved: {failure}")) })
+    }
+
+    /// Deletes certificates, with their keys, that were ordered for other hosts or from another authority, and that nobody has renewed
+    /// in time. Before that, an instance with other settings may use them, and would order anew.
+    async fn delete_abandoned(&self) -> Result<(), StoreFailure> {
+        let now = self.clock.now();
+        for (key, chain, private_key) in self.store.acme_certificates().await? {
+            let certificate = SiteCertificate::from_pem(chain.as_bytes(), private_key.as_bytes());
+            if key != self.key && certificate.is_ok_and(|certificate| certificate.renewal() < now) {
+                self.store.delete_acme_certificate(&key, &chain).await?;
             }
-            sleep(SAVE_PAUSE).await;
         }
+        Ok(())
     }
 
     /// Returns the certificate in the database, and orders none.
@@ -154,8 +179,10 @@ impl CertificateOrders {
             Some(format!("{failure}; the next attempt is at {}", stored.next_attempt.rfc3339()))
         });
         let ordered = stored.and_then(read);
-        if ordered.is_some() {
-            self.keep_copy(stored);
+        if let Some(StoredCertificate { chain: Some(chain), private_key: Some(private_key), .. }) = stored
+            && ordered.is_some()
+        {
+            self.keep_copy(chain, private_key);
         }
         if ordered.as_ref().is_some_and(|certificate| self.is_usable(certificate)) {
             return Ok(CertificateState { certificate: ordered.map(Arc::new), failure });
@@ -172,20 +199,18 @@ impl CertificateOrders {
     /// Returns the best certificate that was ordered for other hosts, or by another authority, which browsers may not trust.
     async fn earlier_certificate(&self) -> Result<Option<SiteCertificate>, StoreFailure> {
         let stored = self.store.acme_certificates().await?;
-        let certificates = stored.iter().filter_map(|(directory, chain, private_key)| {
+        let certificates = stored.iter().filter_map(|(key, chain, private_key)| {
             let certificate = SiteCertificate::from_pem(chain.as_bytes(), private_key.as_bytes()).ok()?;
-            Some((*directory == self.key.directory, certificate))
+            Some((key.directory == self.key.directory, certificate))
         });
         let usable = certificates.filter(|(_, certificate)| self.is_usable(certificate));
         let best = usable.max_by_key(|(same_authority, certificate)| (*same_authority, certificate.expires()));
         Ok(best.map(|(_, certificate)| certificate))
     }
 
-    fn keep_copy(&self, stored: Option<&StoredCertificate>) {
-        if let Some(copy) = &self.copy
-            && let Some(StoredCertificate { chain: Some(chain), private_key: Some(private_key), .. }) = stored
-        {
-            copy.write(chain, private_key, self.clock.now());
+    fn keep_copy(&self, chain: &str, private_key: &str) {
+        if let Some(copy) = &self.copy {
+            blocking(|| copy.write(chain, private_key, self.clock.now()));
         }
     }
 

@@ -93,6 +93,16 @@ pub fn address_step(base_url: &BaseUrl) -> Option<&'static str> {
 pub const MAIL_STEP: &str =
     "Contact messages are stored and not mailed to anybody. Set `smtp_url`, `mail_from` and `contact_to`.";
 
+/// Warns about the database of a public site until its first record: an embedded database looks like that when its disk is
+/// not mounted. A database that cannot be read is reported elsewhere.
+pub async fn empty_database_warning(store: &Store, base_url: &BaseUrl) -> Option<&'static str> {
+    let is_suspect = !base_url.is_loopback() && store.is_empty().await.unwrap_or_default();
+    is_suspect.then_some(
+        "The database is empty. If this site had visitors before, its disk is not mounted, or `data_dir` or `database_url` is \
+         wrong; stop the service then, before it collects data in two places.",
+    )
+}
+
 fn quoted(names: &[&str]) -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }

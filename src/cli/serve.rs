@@ -15,6 +15,7 @@ use crate::clock::Clock;
 use crate::config::{LogFormat, Settings};
 use crate::logging;
 use crate::serve::{RunningService, ServeFailure, notify_service_manager, start};
+use crate::store::Database;
 
 /// When the process ends at the latest, after the signal: it has ten seconds, and ends earlier unless a thread is stuck.
 const EXIT_DEADLINE: Duration = Duration::from_millis(9500);
@@ -47,8 +48,12 @@ async fn serve(settings: Settings, watch: bool, log_format: LogFormat) -> Result
             _ = interrupt.recv() => {}
         }
     });
-    let running = tokio::select! {
-        started = start(settings, Clock::System) => started?,
+    let start_alone = async {
+        let lock = Database::from_settings(&settings)?.lock_for_service().await.map_err(ServeFailure::from)?;
+        Ok::<_, Failure>((lock, start(settings, Clock::System).await?))
+    };
+    let (_lock, running) = tokio::select! {
+        started = start_alone => started?,
         () = &mut stopped => return Ok(()),
     };
     if watch {

@@ -219,14 +219,22 @@ fn exposure(name: &str, ResolvedSetting { value, origin }: &ResolvedSetting) -> 
         Origin::Variable(_) => return None,
     };
     let warning = "Every user of this machine can read the secret";
-    is_readable_by_others(file).then(|| format!("{warning} `{name}` in {0}. Run `chmod o= {0}`.", file.display()))
+    allows_others(file, READ).then(|| format!("{warning} `{name}` in {0}. Run `chmod o= {0}`.", file.display()))
 }
 
-/// Whether users other than the owner and the group can read the file, and may enter all folders above it.
-fn is_readable_by_others(path: &Path) -> bool {
-    const READ: u32 = 0o004;
-    const ENTER: u32 = 0o001;
+/// Returns a warning if other users of this machine can write to the folder of a setting, if it exists.
+pub(super) fn writable_folder(name: &str, folder: &Path) -> Option<String> {
+    let warning = "Every user of this machine can add and replace files in the folder of";
+    allows_others(folder, WRITE).then(|| format!("{warning} `{name}`. Run `chmod o-w {}`.", folder.display()))
+}
+
+const READ: u32 = 0o004;
+const WRITE: u32 = 0o002;
+const ENTER: u32 = 0o001;
+
+/// Whether users other than the owner and the group can do this to the file or folder, and may enter all folders above it.
+fn allows_others(path: &Path, bit: u32) -> bool {
     let allows = |path: &Path, bit: u32| fs::metadata(path).is_ok_and(|file| file.permissions().mode() & bit != 0);
     fs::canonicalize(path)
-        .is_ok_and(|path| allows(&path, READ) && path.ancestors().skip(1).all(|folder| allows(folder, ENTER)))
+        .is_ok_and(|path| allows(&path, bit) && path.ancestors().skip(1).all(|folder| allows(folder, ENTER)))
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use super::file_and_environment::{ResolvedSetting, environment, exposed_secrets, settings_file};
+use super::file_and_environment::{ResolvedSetting, environment, exposed_secrets, settings_file, writable_folder};
 use super::https::{CertificateSource, Tls, parse_hosts};
 use super::images::ImagePlace;
 use super::mail::MailSettings;
@@ -76,6 +76,13 @@ impl Settings {
     /// The host names of the site, which a certificate has to be for. The first one is that of its URL.
     pub fn host_names(&self, base_url: &BaseUrl) -> Vec<String> {
         std::iter::once(base_url.host()).chain(self.also_hosts.iter().map(ToString::to_string)).collect()
+    }
+
+    /// Warnings about folders of the service that other users of this machine can write to.
+    pub fn writable_folders(&self) -> Vec<String> {
+        let images = self.images.folder().map(|folder| ("releases_dir", folder));
+        let folders = std::iter::once(("data_dir", self.data_dir.as_path())).chain(images);
+        folders.filter_map(|(name, folder)| writable_folder(name, folder)).collect()
     }
 
     pub fn uses_acme(&self) -> bool {

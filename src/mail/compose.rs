@@ -9,6 +9,7 @@ use lettre::message::{self, Mailboxes, MultiPart, SinglePart};
 use uuid::Uuid;
 
 use super::dkim::DkimSigner;
+use crate::blocking::blocking;
 use crate::config::{InvalidSettings, MailSettings};
 use crate::domain::letters::{BounceAddress, BounceTag};
 use crate::domain::mail::{EmailAddress, Mailbox, Relay};
@@ -103,6 +104,10 @@ impl Mailer {
 
     /// Composes a mail, and signs it.
     pub fn compose(&self, mail: &MailParts<'_>) -> Mail {
+        blocking(|| self.compose_and_sign(mail))
+    }
+
+    fn compose_and_sign(&self, mail: &MailParts<'_>) -> Mail {
         let MailParts { id, to: MailAddress(to), subject, text, at, .. } = *mail;
         let text = normalize_line_endings(text);
         let part = match mail.html {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use crate::actions::{Alerts, Pruner, Service};
@@ -98,11 +98,14 @@ pub(super) async fn alert(alerts: Alerts, new_mail: Arc<Notify>, stop: Cancellat
 const RELEASES_INTERVAL: Duration = Duration::from_millis(500);
 /// How often the files of a watched site are polled.
 const FILES_INTERVAL: Duration = Duration::from_millis(300);
+/// After a build that failed.
+const REBUILD_AGAIN: Duration = Duration::from_secs(5);
 
 /// Rebuilds the site for new releases until shutdown starts.
 pub(super) async fn follow_releases((content, app): (Content, App), stop: CancellationToken) {
     let mut shown = app.service.catalog.cached();
     let mut failing = false;
+    let mut failed_build = None;
     while stop.run_until_cancelled(sleep(RELEASES_INTERVAL)).await.is_some() {
         match app.service.catalog.refresh().await {
             Ok(()) => failing = false,
@@ -113,31 +116,44 @@ pub(super) async fn follow_releases((content, app): (Content, App), stop: Cancel
             Err(_) => {}
         }
         let cached = app.service.catalog.cached();
-        if !Arc::ptr_eq(&cached, &shown) {
-            shown = cached;
-            rebuild(&content, &app).await;
-        }
+        let is_changed = !Arc::ptr_eq(&cached, &shown);
+        shown = cached;
+        rebuild_if_due(&content, &app, is_changed, &mut failed_build).await;
     }
 }
 
 /// Rebuilds the site whenever its files differ from those of the fingerprint `seen`, until shutdown starts.
 pub(super) async fn follow_files((content, app): (Content, App), mut seen: u64, stop: CancellationToken) {
+    let mut failed_build = None;
     while stop.run_until_cancelled(sleep(FILES_INTERVAL)).await.is_some() {
         let watched = content.clone();
         let Ok(state) = spawn_blocking(move || watched.fingerprint()).await else { continue };
-        if state != seen {
-            seen = state;
-            rebuild(&content, &app).await;
-        }
+        let is_changed = std::mem::replace(&mut seen, state) != state;
+        rebuild_if_due(&content, &app, is_changed, &mut failed_build).await;
     }
 }
 
-/// Rebuilds on a blocking thread: rendering every page would hold up requests. If that fails, the old site stays.
-async fn rebuild(content: &Content, app: &App) {
-    let (content, app) = (content.clone(), app.clone());
-    match spawn_blocking(move || app.rebuild(&content)).await {
-        Ok(Ok(())) => tracing::info!("site rebuilt"),
-        Ok(Err(failure)) => tracing::warn!(%failure, "site rebuild failed; still serving the previous version"),
-        Err(failure) => tracing::error!(%failure, "rebuilding the site panicked"),
+/// A build that failed: when, and why.
+type FailedBuild = (Instant, String);
+
+/// Rebuilds after a change, and a while after a build that failed, until one succeeds; meanwhile the old site stays. On a blocking
+/// thread: rendering every page would hold up requests.
+async fn rebuild_if_due(content: &Content, app: &App, is_changed: bool, failed: &mut Option<FailedBuild>) {
+    if !is_changed && failed.as_ref().is_none_or(|(at, _)| at.elapsed() < REBUILD_AGAIN) {
+        return;
     }
+    let (content, app) = (content.clone(), app.clone());
+    let failure = match spawn_blocking(move || app.rebuild(&content)).await {
+        Ok(Ok(())) => {
+            tracing::info!("site rebuilt");
+            *failed = None;
+            return;
+        }
+        Ok(Err(failure)) => failure.to_string(),
+        Err(panicked) => panicked.to_string(),
+    };
+    if failed.as_ref().is_none_or(|(_, known)| *known != failure) {
+        tracing::warn!(failure, "site rebuild failed; still serving the previous version, and trying again");
+    }
+    *failed = Some((Instant::now(), failure));
 }

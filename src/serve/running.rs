@@ -20,7 +20,7 @@ use super::{accept, background, mailing};
 use crate::acme::check_ca_file;
 use crate::actions::{
     Alerts, CachedSummary, CertificateOrders, CountBuffer, ImageStore, NewestImage, Pruner, ReleaseCatalog, Service,
-    claim_database, delete_certificate_copy, setup_steps,
+    claim_database, delete_certificate_copy, empty_database_warning, setup_steps,
 };
 use crate::clock::Clock;
 use crate::config::{CertificateSource, InvalidSettings, Secret, Settings};
@@ -82,7 +82,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     }
     let releases = catalog.cached();
     let setup_steps = setup_steps(&facts, &newest_image, &releases, &base_url, settings.mail.is_some());
-    let mut notes = settings.exposed_secrets.clone();
+    let mut notes = [settings.exposed_secrets.clone(), settings.writable_folders()].concat();
     let (stop, abort, tasks) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
     let (writer, writer_task) = Writer::start(&database, migration_error)?;
     let new_mail = writer.new_mail();
@@ -241,6 +241,9 @@ async fn open_database(settings: &Settings) -> Result<(Database, Store, Option<S
         Err(damaged @ StoreFailure::Damaged(_)) => return Err(ServeFailure::Damaged(database, damaged)),
         Err(failure) => return Err(failure.into()),
     };
+    if let Some(warning) = empty_database_warning(&store, &settings.public_url()).await {
+        tracing::warn!("{warning}");
+    }
     Ok((database, store, migration_error))
 }
 

@@ -14,8 +14,10 @@ const SAVE_ACCOUNT: &str = "INSERT INTO acme_accounts (directory, credentials) V
 const SELECT_CERTIFICATE: &str = "SELECT chain, private_key, failures, failure, next_attempt FROM acme_certificates \
      WHERE directory = $1 AND hosts = $2";
 
-const SELECT_CERTIFICATES: &str =
-    "SELECT directory, chain, private_key FROM acme_certificates WHERE chain IS NOT NULL AND private_key IS NOT NULL";
+const SELECT_CERTIFICATES: &str = "SELECT directory, hosts, chain, private_key FROM acme_certificates \
+     WHERE chain IS NOT NULL AND private_key IS NOT NULL";
+
+const DELETE_CERTIFICATE: &str = "DELETE FROM acme_certificates WHERE directory = $1 AND hosts = $2 AND chain = $3";
 
 const ENSURE_CERTIFICATE: &str = "INSERT INTO acme_certificates (directory, hosts, failures, next_attempt, lease_until) \
      VALUES ($1, $2, 0, 0, 0) ON CONFLICT (directory, hosts) DO NOTHING";
@@ -97,9 +99,16 @@ impl Store {
         self.run(SELECT_CERTIFICATE, values![&key.directory, &key.hosts]).await?.first()
     }
 
-    /// Returns every certificate, whatever hosts it was ordered for: its authority, its chain and its key.
-    pub async fn acme_certificates(&self) -> Result<Vec<(String, String, String)>, StoreFailure> {
-        self.run(SELECT_CERTIFICATES, &[]).await?.all()
+    /// Returns every certificate, whatever hosts it was ordered for, with its chain and its private key.
+    pub async fn acme_certificates(&self) -> Result<Vec<(CertificateKey, String, String)>, StoreFailure> {
+        let rows: Vec<(String, String, String, String)> = self.run(SELECT_CERTIFICATES, &[]).await?.all()?;
+        let key = |directory, hosts| CertificateKey { directory, hosts };
+        Ok(rows.into_iter().map(|(directory, hosts, chain, secret)| (key(directory, hosts), chain, secret)).collect())
+    }
+
+    /// Deletes a certificate with its private key, unless another one has replaced it.
+    pub async fn delete_acme_certificate(&self, key: &CertificateKey, chain: &str) -> Result<(), StoreFailure> {
+        self.run(DELETE_CERTIFICATE, values![&key.directory, &key.hosts, chain]).await.map(drop)
     }
 
     /// Takes the right to order. Returns `false` if another instance has it, if it is too early, or if there is another

@@ -28,6 +28,10 @@ const INSERT_PROBE_ROWS: [&str; 8] = [
 /// Rewrites one row with the same value: unlike a rollback, the commit needs the disk.
 const REWRITE_ROW: &str = "UPDATE _sqlx_migrations SET success = success WHERE version = 1";
 
+/// Not counts, because the first request for a page is one.
+const SELECT_RECORD: &str = "SELECT CAST(1 AS BIGINT) FROM people UNION ALL SELECT CAST(1 AS BIGINT) FROM messages \
+     UNION ALL SELECT CAST(1 AS BIGINT) FROM releases LIMIT 1";
+
 const DURABILITY_SETTINGS: [(&str, &str); 2] = [("SHOW fsync", "fsync"), ("SHOW full_page_writes", "full_page_writes")];
 
 impl Store {
@@ -38,6 +42,11 @@ impl Store {
             self.probe_write().await?;
         }
         Ok(Health { migrations, durability_risk: self.durability_risk().await? })
+    }
+
+    /// Whether nobody has ever signed up or written, and nothing was published; also after all of that was deleted.
+    pub async fn is_empty(&self) -> Result<bool, StoreFailure> {
+        Ok(self.run(SELECT_RECORD, &[]).await?.column::<i64>()?.is_empty())
     }
 
     pub async fn ping(&self) -> Result<(), StoreFailure> {

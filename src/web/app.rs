@@ -1,6 +1,6 @@
 //! The state that all handlers share (axum `State`): the service behind the actions, and the built site.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use http::{HeaderMap, HeaderValue};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -32,6 +32,8 @@ pub struct AppState {
     /// Whether HTTP-01 challenges of an ACME authority are answered.
     pub(crate) answers_challenges: bool,
     built: RwLock<Arc<BuiltSite>>,
+    /// Held while the site is built again, so that no build replaces that of a later state.
+    rebuilding: Mutex<()>,
     pub(crate) metrics: Metrics,
     pub(crate) limits: ClientLimits,
     images: Arc<Semaphore>,
@@ -61,6 +63,7 @@ impl AppState {
             allowed_origins: settings.allowed_origins.clone(),
             policies,
             built: RwLock::new(Arc::new(built)),
+            rebuilding: Mutex::default(),
             metrics,
             images: Arc::new(Semaphore::new(max_open_images)),
         }))
@@ -68,6 +71,7 @@ impl AppState {
 
     /// Builds every page and file again. On failure the present ones stay.
     pub fn rebuild(&self, content: &Content) -> Result<(), SiteFailure> {
+        let _one_at_a_time = self.rebuilding.lock().unwrap_or_else(PoisonError::into_inner);
         let Self { service, base_url, policies, .. } = self;
         let built = BuiltSite::new(content, base_url, &service.newest_image, &service.catalog.cached(), policies)?;
         *self.built.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(built);

@@ -11,6 +11,7 @@ use http::{HeaderMap, HeaderValue, StatusCode};
 
 use super::headers::add_security_headers;
 use super::negotiate::{self, Encoding};
+use crate::blocking::blocking;
 use crate::domain::sha256::Sha256;
 use crate::domain::statistics::Reading;
 
@@ -136,7 +137,10 @@ impl Representation {
     /// The body in this encoding, or uncompressed if compression does not make it smaller.
     fn encoded(&self, wanted: Encoding) -> &Encoded {
         let slot = self.compressed.iter().find(|(encoding, _)| *encoding == wanted);
-        let encoded = slot.and_then(|(encoding, slot)| slot.get_or_init(|| self.compress(*encoding)).as_ref());
+        let encoded = slot.and_then(|(encoding, slot)| match slot.get() {
+            Some(encoded) => encoded.as_ref(),
+            None => blocking(|| slot.get_or_init(|| self.compress(*encoding))).as_ref(),
+        });
         encoded.unwrap_or(&self.plain)
     }
 
@@ -185,5 +189,38 @@ fn compress(encoding: Encoding, body: &[u8]) -> Option<Vec<u8>> {
             writer.write_all(body).ok()?;
             writer.finish().ok()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use http::header::ACCEPT_ENCODING;
+
+    use super::*;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+    async fn other_requests_go_on_while_a_large_file_is_compressed() {
+        let words = (0..400_000_u64).map(|n| n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_string());
+        let text = words.collect::<Vec<_>>().join(" ");
+        let file = Representation::from(UnencodedResponse::file(HTML, text));
+        let others = Arc::new(AtomicU64::new(0));
+        let counter = Arc::clone(&others);
+        let requests = tokio::spawn(async move {
+            loop {
+                counter.fetch_add(1, Ordering::Relaxed);
+                tokio::task::yield_now().await;
+            }
+        });
+        let compressing = tokio::spawn(async move {
+            let before = others.load(Ordering::Relaxed);
+            let response = file.respond(&HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("br"))]));
+            assert_eq!(response.headers()[CONTENT_ENCODING], "br");
+            others.load(Ordering::Relaxed) - before
+        });
+        assert!(compressing.await.unwrap() > 0, "the only thread was held up");
+        requests.abort();
     }
 }

@@ -66,6 +66,56 @@ async fn what_was_stored_is_there_after_the_next_start() {
     }
 }
 
+#[test]
+fn a_second_service_on_the_same_database_starts_when_the_first_has_ended() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let first = Program::start(serve(folder.path(), &[]), UP);
+    let mut second = Program::start(serve(folder.path(), &[]), "another service uses the database");
+    let (code, output) = Program::run(Program::command(folder.path(), &["stats"]));
+    assert_eq!(code, 0, "a command needs no lock: {output}");
+    first.signal(Signal::TERM);
+    assert_eq!(first.end().0.code(), Some(0));
+    second.wait_for_output(UP);
+}
+
+#[test]
+fn a_public_site_with_an_empty_database_is_a_warning_of_the_log() {
+    let folder = tempfile::tempdir().expect("a folder");
+    for (base_url, warns) in [("http://localhost:8080", false), ("https://troupe.example", true)] {
+        let program = Program::start(serve(folder.path(), &["--base-url", base_url]), UP);
+        let warned =
+            program.output().lines().any(|line| line.contains("warn") && line.contains("The database is empty"));
+        assert_eq!(warned, warns, "{}", program.output());
+        program.signal(Signal::TERM);
+        program.end();
+    }
+}
+
+#[test]
+fn a_folder_that_others_can_write_to_is_pointed_out() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let chmod = |path: &Path, mode| std::fs::set_permissions(path, PermissionsExt::from_mode(mode)).expect("a mode");
+    chmod(folder.path(), 0o755);
+    for name in ["data", "images"] {
+        std::fs::create_dir(folder.path().join(name)).expect("a folder");
+    }
+    for (data, images) in [(0o777, 0o755), (0o770, 0o777)] {
+        chmod(&folder.path().join("data"), data);
+        chmod(&folder.path().join("images"), images);
+        let arguments = ["--releases-dir", "images"];
+        let program = Program::start(serve(folder.path(), &arguments), UP);
+        let (_, checked) = Program::run(Program::command(folder.path(), &[&["check"], &arguments[..]].concat()));
+        for output in [program.output(), &checked] {
+            for (setting, is_writable) in [("data_dir", data == 0o777), ("releases_dir", images == 0o777)] {
+                let warning = format!("can add and replace files in the folder of `{setting}`. Run `chmod o-w ");
+                assert_eq!(output.contains(&warning), is_writable, "{output}");
+            }
+        }
+        program.signal(Signal::TERM);
+        program.end();
+    }
+}
+
 /// The kernel drops the pages that it could not write, and a second fsync succeeds. SQLite would take that for success, and
 /// overwrite the WAL, which still has them.
 #[tokio::test]

@@ -7,7 +7,7 @@ use porchlight::config::RawSettings;
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::harness::{Program, on_each_database_with, on_one_database, on_one_database_with, raw};
+use crate::harness::{Program, disk_image, on_each_database_with, on_one_database, on_one_database_with, raw};
 
 /// A first customisation: the facts, one page, one colour.
 fn another_app(folder: &Path) {
@@ -54,6 +54,28 @@ async fn a_folder_turns_the_site_into_that_of_another_app() {
         assert!(sitemap.contains("/about</loc><lastmod>2026-11-14</lastmod>"), "{sitemap}");
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_build_that_failed_is_tried_again_until_it_succeeds() {
+    let folder = tempfile::tempdir().unwrap();
+    another_app(folder.path());
+    let page = folder.path().join("pages/about.md");
+    let text = fs::read_to_string(&page).unwrap();
+    let site = ["--site-dir", folder.path().to_str().unwrap()];
+    let mut serve = Program::command(folder.path(), &["serve", "--listen", "127.0.0.1:0", "--log-format", "logfmt"]);
+    serve.args(site);
+    let mut program = Program::start(serve, "not mailed to anybody");
+    fs::write(&page, "{{ no front matter").unwrap();
+    fs::write(folder.path().join("image.dmg"), disk_image(1000, 1)).unwrap();
+    let publish = ["release", "publish", "image.dmg", "--version", "1.4.0"];
+    let (code, output) = Program::run(Program::command(folder.path(), &[&publish[..], &site].concat()));
+    assert_eq!(code, 0, "{output}");
+    program.wait_for_output("site rebuild failed");
+    fs::write(&page, text).unwrap();
+    program.wait_for_output("site rebuilt");
+    let list = raw(program.address(), "GET /releases.json HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
+    assert!(list.contains("Lantern-1.4.0.dmg"), "{list}");
 }
 
 /// A folder whose `site.toml` has every fact that a maker may set.

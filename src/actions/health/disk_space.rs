@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::statvfs;
 
+use crate::blocking::blocking;
 use crate::domain::limits::LOW_DISK_BYTES;
 
 /// What to do about a disk that is almost full.
@@ -23,6 +24,11 @@ pub struct DiskSpace {
 impl DiskSpace {
     /// Returns the disk of `data_dir`, and that of `releases_dir` if there is one and it is on another disk.
     pub fn of(data_dir: &Path, releases_dir: Option<&Path>) -> Vec<Self> {
+        blocking(|| Self::measure_all(data_dir, releases_dir))
+    }
+
+    /// A network folder may keep this waiting.
+    fn measure_all(data_dir: &Path, releases_dir: Option<&Path>) -> Vec<Self> {
         let (data, releases) = (nearest_folder(data_dir), releases_dir.map(nearest_folder));
         let device = |folder: &Path| folder.metadata().map(|metadata| metadata.dev()).ok();
         let other = releases.filter(|releases| device(&data) != device(releases));

@@ -70,6 +70,7 @@ async fn run_checks(settings: &Settings, name_servers: &NameServers, findings: &
     if !settings.exposed_secrets.is_empty() {
         findings.add("secrets", note(settings.exposed_secrets.join(" ")));
     }
+    findings.add("folders", Some(settings.writable_folders().join(" ")).filter(|text| !text.is_empty()).map(note));
     let (database, store) = check_database(settings).await.unwrap_or_else(|finding| (finding, None));
     findings.add("database", database);
     let disks = DiskSpace::of(&settings.data_dir, settings.images.folder());

@@ -6,7 +6,8 @@ use rustix::fs::{Access, access};
 
 use super::finding::{Finding, failed, note, ok};
 use crate::actions::{
-    DiskSpace, FREE_UP_SPACE, ImageStore, LastBackup, MAKE_A_BACKUP, confirmations_in_words, nearest_folder,
+    DiskSpace, FREE_UP_SPACE, ImageStore, LastBackup, MAKE_A_BACKUP, confirmations_in_words, empty_database_warning,
+    nearest_folder,
 };
 use crate::config::{InvalidSettings, Settings};
 use crate::domain::text::quantity;
@@ -42,7 +43,12 @@ pub(super) async fn check_database(settings: &Settings) -> Result<(Finding, Opti
     let durability = health
         .durability_risk
         .map(|risk| format!("`{risk}` is off on the server: a power failure may lose confirmed writes. Turn it on."));
-    let risks = hint.into_iter().chain(tls.and_then(PostgresTls::risk)).map(ToOwned::to_owned).chain(durability);
+    let empty = match health.migrations {
+        MigrationState::None => None,
+        _ => empty_database_warning(&store, &settings.public_url()).await,
+    };
+    let risks = hint.into_iter().chain(tls.and_then(PostgresTls::risk)).chain(empty).map(ToOwned::to_owned);
+    let risks = risks.chain(durability);
     let notes: Vec<_> = std::iter::once(format!("{place}.")).chain(risks).collect();
     let finding = if notes.len() == 1 { ok(format!("{place}, accepts writes")) } else { note(notes.join(" ")) };
     if health.migrations == MigrationState::None {

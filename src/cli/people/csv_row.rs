@@ -10,7 +10,7 @@ use crate::domain::limits::MAX_IMPORTED_DOWNLOADS;
 use crate::domain::mail::EmailAddress;
 use crate::domain::people::{Person, SuppressionReason};
 use crate::domain::signups::{EXTERNAL_WORDING, OptIn, Via, WORDING};
-use crate::domain::text::{Source, quantity};
+use crate::domain::text::{Source, is_invisible, is_joiner, quantity};
 use crate::domain::time::Timestamp;
 
 pub(super) const COLUMNS: [&str; 14] = [
@@ -203,10 +203,13 @@ fn parse_boolean(cell: &str) -> Option<bool> {
 const SEPARATORS: [char; 4] = [';', '\t', '\r', '\n'];
 
 /// Whether a part of a cell, with the separator that ends it, would be a formula, or looks like an escaped one. At the start
-/// of the cell (`index` 0) spreadsheets skip tabs and line breaks.
+/// of the cell (`index` 0) spreadsheets skip tabs and line breaks, and anywhere what is not seen. Some read full-width characters as
+/// the ASCII ones.
 fn must_be_escaped(part: &str, index: usize) -> bool {
-    let start = part.trim_start_matches(['\'', '"']);
-    start.starts_with(['=', '+', '-', '@']) || (index == 0 && start.starts_with(['\t', '\r', '\n']))
+    let is_unseen = |c: char| (c.is_whitespace() || is_invisible(c) || is_joiner(c)) && !SEPARATORS.contains(&c);
+    let start = part.trim_start_matches(|c| matches!(c, '\'' | '"') || is_unseen(c));
+    start.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠'])
+        || (index == 0 && start.starts_with(['\t', '\r', '\n']))
 }
 
 /// Puts an apostrophe in front of each part that would be a formula.
@@ -306,6 +309,11 @@ mod tests {
         for cell in ["=1+1", "+1@example.com", "-1", "@SUM(A1)", "\t1", "\r1", "\n1", "'=1", "''+1"] {
             assert_eq!(escape_formula(cell), format!("'{cell}"));
         }
+        for cell in
+            ["＝1+1", "＋1", "－1", "＠SUM(A1)", " =1", "\u{a0}=1", "\u{200b}=1", "\u{feff}' =1", "\u{200d}\u{b}+1"]
+        {
+            assert_eq!(escape_formula(cell), format!("'{cell}"));
+        }
         for cell in ["", "'", "ada@example.com", "o'brien@example.com", "'tis", "a;b", "a\tb", "a-b;c"] {
             assert_eq!(escape_formula(cell), cell);
         }
@@ -313,6 +321,7 @@ mod tests {
             ("a;=1+1", "a;'=1+1"),
             ("a\t@SUM(A1)", "a\t'@SUM(A1)"),
             ("a\n+1;-1", "a\n'+1;'-1"),
+            ("a; =1;\u{200b}＝2", "a;' =1;'\u{200b}＝2"),
             ("a;\"=1\"", "a;'\"=1\""),
             ("\"=1\"", "'\"=1\""),
             ("=1;=2", "'=1;'=2"),
@@ -326,7 +335,8 @@ mod tests {
         let email = "[a-z'=+-]{1,4}@example\\.com".prop_map(|typed| EmailAddress::parse(&typed).unwrap());
         let timestamp = (0..1_794_744_000_i64).prop_map(|seconds| Timestamp::from_unix_millis(seconds * 1000));
         let via = prop::sample::select(Via::ALL.to_vec());
-        let source = prop::option::of("[=+@'\",;\ta-z\n ]{1,8}".prop_map(|text| Source::parse(&text).unwrap()));
+        let source =
+            prop::option::of("[=＝+@'\",;\ta-z\n \u{200b}]{1,8}".prop_map(|text| Source::parse(&text).unwrap()));
         let confirmed_at = prop::option::of(timestamp.clone());
         let opt_in = (timestamp.clone(), via, source, 0..=WORDING, confirmed_at)
             .prop_map(|(at, via, source, wording, confirmed_at)| OptIn { at, via, source, wording, confirmed_at });

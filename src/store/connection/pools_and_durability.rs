@@ -1,10 +1,14 @@
 //! [`Store`]: a pool of connections to either database. Opens it with the timeouts of its use and with the settings that
 //! durability depends on.
 
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+use std::time::Duration;
 
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection};
+use tokio::time::sleep;
 
 use super::database::Database;
 use super::failure::StoreFailure;
@@ -35,6 +39,11 @@ const READER_CACHE_KIB: u32 = 16 << 10;
 /// A WAL that a long transaction or reader has made larger than this is truncated to it later.
 const MAX_KEPT_WAL_BYTES: u32 = 256 << 20;
 
+/// How often a service tries to get the lock of its database, and the pause in between: fifteen seconds, because the service
+/// before it has ten to stop.
+const LOCK_ATTEMPTS: u32 = 150;
+const LOCK_PAUSE: Duration = Duration::from_millis(100);
+
 #[derive(Debug, thiserror::Error)]
 pub enum MaintenanceFailure {
     /// SQLite called fsync, and it failed. The kernel drops the pages that it could not write, and the next call succeeds.
@@ -51,6 +60,30 @@ pub enum MaintenanceFailure {
 pub enum Store {
     Sqlite(SqlitePool),
     Postgres(PostgresPool),
+}
+
+impl Database {
+    /// Locks an embedded database against other services until the file is dropped, and waits for one that is about to end.
+    /// Commands need no lock. `None`: it can be shared, or files cannot be locked there.
+    pub async fn lock_for_service(&self) -> Result<Option<File>, StoreFailure> {
+        let Self::Sqlite(path) = self else { return Ok(None) };
+        // What keeps the file from being created is reported with the database.
+        let Ok(file) = open_lock_file(path) else { return Ok(None) };
+        for attempt in 0..LOCK_ATTEMPTS {
+            match file.try_lock() {
+                Ok(()) => return Ok(Some(file)),
+                Err(TryLockError::Error(_)) => return Ok(None),
+                Err(TryLockError::WouldBlock) if attempt == 0 => {
+                    tracing::info!("another service uses the database; waiting for its end");
+                }
+                Err(TryLockError::WouldBlock) => {}
+            }
+            sleep(LOCK_PAUSE).await;
+        }
+        Err(StoreFailure::Unusable(format!(
+            "another `porchlight serve` uses the database ({self}); stop that one, or set another `data_dir`"
+        )))
+    }
 }
 
 impl Store {
@@ -167,11 +200,10 @@ impl Store {
 }
 
 fn open_sqlite(path: &Path, timeouts: Timeouts, size: PoolSize) -> Result<Store, StoreFailure> {
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-        make_private_folder(folder).map_err(|error| {
-            StoreFailure::Unusable(format!("the folder {} could not be created: {error}", folder.display()))
-        })?;
-    }
+    make_folder_of(path).map_err(|error| {
+        let folder = path.parent().unwrap_or(path).display();
+        StoreFailure::Unusable(format!("the folder {folder} could not be created: {error}"))
+    })?;
     let options = SqliteConnectOptions::new()
         .filename(path)
         .create_if_missing(true)
@@ -192,6 +224,16 @@ fn open_sqlite(path: &Path, timeouts: Timeouts, size: PoolSize) -> Result<Store,
     Ok(Store::Sqlite(pool.connect_lazy_with(options)))
 }
 
+/// A file of its own, because to close any file descriptor of the database would end the locks of SQLite.
+fn open_lock_file(database: &Path) -> std::io::Result<File> {
+    make_folder_of(database)?;
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(database.with_added_extension("lock"))
+}
+
+fn make_folder_of(file: &Path) -> std::io::Result<()> {
+    file.parent().filter(|folder| !folder.as_os_str().is_empty()).map_or(Ok(()), make_private_folder)
+}
+
 /// Creates a folder with mode 0700.
 pub fn make_private_folder(folder: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::DirBuilderExt;
@@ -200,8 +242,7 @@ pub fn make_private_folder(folder: &Path) -> std::io::Result<()> {
 
 /// Creates the database file with mode 0600. SQLite would make it world-readable, and an existing folder may be public.
 fn make_private_file(path: &Path) -> Result<(), StoreFailure> {
-    use std::os::unix::fs::OpenOptionsExt;
-    match std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+    match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Err(error) if error.kind() != std::io::ErrorKind::AlreadyExists => {
             Err(StoreFailure::Unusable(format!("the file {} could not be created: {error}", path.display())))
         }
@@ -228,6 +269,22 @@ pub(in crate::store) async fn check_durability(pool: &SqlitePool) -> Result<(), 
 mod tests {
     use super::*;
     use crate::store::connection::database::Database;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_second_service_on_an_embedded_database_waits_and_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let database = Database::Sqlite(folder.path().join("data/porchlight.db"));
+        let first = database.lock_for_service().await.unwrap();
+        assert!(first.is_some());
+        let refused = database.lock_for_service().await.unwrap_err().to_string();
+        assert!(refused.starts_with("another `porchlight serve` uses the database (SQLite, "), "{refused}");
+
+        let (second, ()) = tokio::join!(database.lock_for_service(), async {
+            sleep(LOCK_PAUSE).await;
+            drop(first);
+        });
+        assert!(second.unwrap().is_some());
+    }
 
     #[tokio::test]
     async fn a_large_wal_is_overwritten_instead_of_growing_further() {

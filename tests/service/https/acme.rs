@@ -266,6 +266,58 @@ async fn no_order_is_repeated_before_the_time_that_the_authority_asked_for() {
 }
 
 #[tokio::test]
+async fn a_certificate_that_cannot_be_saved_is_served_all_the_same_and_saved_later() {
+    for database in each_migrated_database().await {
+        let (refuse, accept) = if database.is_postgres() {
+            let table = "ALTER TABLE acme_certificates";
+            (format!("{table} ADD CONSTRAINT refuse CHECK (chain IS NULL)"), format!("{table} DROP CONSTRAINT refuse"))
+        } else {
+            let trigger = "CREATE TRIGGER refuse BEFORE UPDATE OF chain ON acme_certificates BEGIN \
+                 SELECT RAISE(ABORT, 'refused'); END";
+            (trigger.to_owned(), "DROP TRIGGER refuse".to_owned())
+        };
+        database.execute(&refuse).await;
+        let folder = tempfile::tempdir().expect("a folder");
+        let (redirect, root) = (free_port(), folder.path().join("root.pem"));
+        let pebble = Pebble::start(Ipv4Addr::LOCALHOST, redirect, LONG).await;
+        pebble.save_root(&root);
+        let instance = Instance::start(folder.path(), &database, &pebble, redirect);
+        wait_until("the certificate", async || instance.is_trusted_by(&root).await).await;
+        let certificate = instance.certificate(&root).await;
+        let (status, reason) = instance.readiness().await;
+        assert!(status == 200 && reason.starts_with("the new one could not be saved: "), "{status} {reason}");
+        assert_eq!(folder.path().join("data/acme-certificate.pem").exists(), database.is_postgres());
+
+        database.execute(&accept).await;
+        instance.wait_for_certificate().await;
+        let log = instance.stop();
+        assert_eq!(log.matches("ordering a certificate").count(), 1, "{log}");
+        let instance = Instance::start(folder.path(), &database, &pebble, redirect);
+        assert_eq!(instance.certificate(&root).await, certificate);
+        assert!(!instance.stop().contains("ordering a certificate"));
+    }
+}
+
+#[tokio::test]
+async fn keys_for_hosts_of_before_are_deleted_if_nobody_renews_them() {
+    for database in each_migrated_database().await {
+        for (hosts, year) in [("abandoned.example", 2021), ("in-use.example", 2060)] {
+            let (chain, key) = issued(year);
+            insert_certificate(&database, "https://production.example/dir", hosts, &chain, &key).await;
+        }
+        let folder = tempfile::tempdir().expect("a folder");
+        let (redirect, root) = (free_port(), folder.path().join("root.pem"));
+        let pebble = Pebble::start(Ipv4Addr::LOCALHOST, redirect, LONG).await;
+        pebble.save_root(&root);
+        let instance = Instance::start(folder.path(), &database, &pebble, redirect);
+        wait_until("the new certificate", async || instance.is_trusted_by(&root).await).await;
+        instance.stop();
+        let hosts = database.texts("SELECT hosts FROM acme_certificates ORDER BY hosts").await;
+        assert_eq!(hosts, ["in-use.example".to_owned(), format!("{HOST},{FURTHER}")]);
+    }
+}
+
+#[tokio::test]
 async fn a_certificate_from_before_serves_until_there_is_one_for_the_changed_hosts() {
     let [database, _] = each_database().await;
     let folder = tempfile::tempdir().expect("a folder");
@@ -342,6 +394,14 @@ fn issued(year: i32) -> (String, String) {
     (chain, key.serialize_pem())
 }
 
+async fn insert_certificate(database: &Database, directory: &str, hosts: &str, chain: &str, key: &str) {
+    let insert = format!(
+        "INSERT INTO acme_certificates (directory, hosts, chain, private_key, failures, next_attempt, lease_until) \
+         VALUES ('{directory}', '{hosts}', '{chain}', '{key}', 0, 0, 0)"
+    );
+    database.execute(&insert).await;
+}
+
 #[tokio::test]
 async fn of_the_certificates_from_before_a_valid_one_of_the_same_authority_is_served() {
     let settings = AcmeSettings {
@@ -365,11 +425,7 @@ async fn of_the_certificates_from_before_a_valid_one_of_the_same_authority_is_se
             (2021, &settings.directory, HOST, "2055-12-31"),
         ] {
             let (chain, key) = issued(year);
-            let insert = format!(
-                "INSERT INTO acme_certificates (directory, hosts, chain, private_key, failures, next_attempt, lease_until) \
-                 VALUES ('{directory}', '{hosts}', '{chain}', '{key}', 0, 0, 0)"
-            );
-            database.execute(&insert).await;
+            insert_certificate(&database, directory, hosts, &chain, &key).await;
             assert_eq!(served().await, expected, "{year} from {directory} for {hosts}");
         }
         store.close().await;

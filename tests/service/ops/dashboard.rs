@@ -7,6 +7,7 @@ use serde_json::json;
 
 use super::{ask, watched};
 use crate::harness::{Database, Program, Service, markup, on_each_database_with, on_one_database_with};
+use crate::releases::live;
 
 /// The day of every test, as stored in `counts`.
 const TODAY: i64 = 20_772;
@@ -52,6 +53,23 @@ async fn the_dashboard_shows_the_launch_and_no_personal_data() {
         for (by, begins) in [("week", "since week of 28 Sep"), ("month", "since May 2026")] {
             let (status, _, page) = ask(service, &format!("/?by={by}"), &[]).await;
             assert!(status == 200 && page.contains(begins), "{page}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_empty_database_of_a_public_site_is_an_alert_until_the_first_record() {
+    on_each_database_with(RawSettings { ops_listen: watched().ops_listen, ..live() }, async |service| {
+        let database = ["--database-url", service.database.url(), "--base-url", service.base_url()];
+        let check = || Program::run(service.command(&[&["check"], &database[..]].concat())).1;
+        for text in [page(service).await, check()] {
+            assert!(text.contains("The database is empty. If this site had visitors before"), "{text}");
+        }
+        service.get("/").await;
+        service.post("/api/contact", &json!({ "email": "ada@example.com", "message": "Hello" })).await.expect_ok();
+        for text in [page(service).await, check()] {
+            assert!(!text.contains("The database is empty"), "{text}");
         }
     })
     .await;

@@ -13,9 +13,15 @@ use crate::web::app::App;
 use crate::web::refusal::Refusal;
 
 /// The problems that need an operator, each with the id of the section that says more.
-pub(super) fn alerts(checks: &[ReadinessCheck], summary: Result<&OpsSummary, &StoreFailure>) -> Vec<Value> {
+pub(super) fn alerts(
+    checks: &[ReadinessCheck],
+    summary: Result<&OpsSummary, &StoreFailure>,
+    empty_database: Option<&str>,
+) -> Vec<Value> {
     let alert = |name: &str, section: &str, text: &str| json!({ "name": name, "section": section, "text": text });
     let mut alerts = Vec::new();
+    // Without marks of code, as the steps below.
+    alerts.extend(empty_database.map(|text| alert("Database", "health", &text.replace('`', ""))));
     if let Err(failure) = summary {
         alerts.push(alert("Statistics", "health", &format!("unavailable: {failure}")));
     }

@@ -10,7 +10,9 @@ use http::StatusCode;
 use http::header::{CONTENT_TYPE, REFRESH};
 use serde_json::{Value, json};
 
-use crate::actions::{NewestImage, OpsSummary, StatisticsRange, ops_summary, readiness, statistics};
+use crate::actions::{
+    NewestImage, OpsSummary, StatisticsRange, empty_database_warning, ops_summary, readiness, statistics,
+};
 use crate::domain::statistics::{CountedEvent, Statistics, Totals};
 use crate::domain::time::{Day, Period, Timestamp};
 use crate::store::StoreFailure;
@@ -62,6 +64,7 @@ pub(super) async fn dashboard(app: &App, query: Option<&str>) -> Response {
     let now = app.service.clock.now();
     let checks = readiness(&app.service).await;
     let data = DashboardData::load(app, options.by, Day::of(now)).await;
+    let empty = empty_database_warning(&app.service.ops_pool, &app.base_url).await;
     let built = app.built();
     let ranges = [Period::Day, Period::Week, Period::Month].map(|by| range_link(by, options));
     let context = json!({
@@ -72,7 +75,7 @@ pub(super) async fn dashboard(app: &App, query: Option<&str>) -> Response {
             "toggle_query": ViewOptions { reload: !options.reload, ..options }.query(),
         },
         "ranges": ranges,
-        "alerts": health::alerts(&checks, data.as_ref().map(|data| &data.summary)),
+        "alerts": health::alerts(&checks, data.as_ref().map(|data| &data.summary), empty),
         // What makers still have to do, in order.
         "setup_steps": health::setup_steps(app, &built.site.facts),
         // Absent if the database cannot be read.
