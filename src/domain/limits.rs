@@ -76,6 +76,8 @@ pub const CLIENT_MCP_REQUESTS: RateLimit = RateLimit::new(200, 50, Period::Secon
 pub const MAX_HEADER_NAME_BYTES: usize = 64;
 /// Most buckets that are kept for the limits above, a few megabytes. Beyond that, the fullest ones are forgotten.
 pub const MAX_CLIENT_BUCKETS: usize = 64 * 1024;
+/// How many tokens of links may be looked up in the database at once, of all clients together.
+pub const MAX_TOKEN_LOOKUPS: usize = 2;
 
 /// Sources of one day that are kept. Anyone can invent sources, so once a day the smaller ones are added up.
 pub const MAX_KEPT_SOURCES_PER_DAY: i64 = 500;

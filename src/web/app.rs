@@ -13,6 +13,7 @@ use super::metrics::Metrics;
 use super::refusal::Refusal;
 use crate::actions::Service;
 use crate::config::Settings;
+use crate::domain::limits::MAX_TOKEN_LOOKUPS;
 use crate::domain::network::{BaseUrl, HostName};
 use crate::domain::statistics::Reading;
 use crate::site::{Content, Policies, SiteFailure};
@@ -37,6 +38,7 @@ pub struct AppState {
     pub(crate) metrics: Metrics,
     pub(crate) limits: ClientLimits,
     images: Arc<Semaphore>,
+    pub(crate) token_lookups: Semaphore,
 }
 
 impl AppState {
@@ -66,6 +68,7 @@ impl AppState {
             rebuilding: Mutex::default(),
             metrics,
             images: Arc::new(Semaphore::new(max_open_images)),
+            token_lookups: Semaphore::new(MAX_TOKEN_LOOKUPS),
         }))
     }
 

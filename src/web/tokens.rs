@@ -3,11 +3,14 @@
 //! `GET` changes nothing, because programs follow links in emails. The token is the only credential, so requests from any
 //! origin are accepted.
 
+use std::time::Duration;
+
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse as _, Response};
 use http::header::RETRY_AFTER;
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
+use tokio::time::timeout;
 use url::form_urlencoded;
 
 use super::allowed_methods::{READ_AND_SUBMIT, method_not_allowed};
@@ -29,8 +32,11 @@ pub(crate) async fn unsubscribe_page(State(app): State<App>, request: Request) -
     let built = app.built();
     respond(&app, request, async |not_me| {
         let Some(token) = token else { return Ok(None) };
+        if !look_up(&app, can_unsubscribe(&app.service, &token)).await? {
+            return Ok(None);
+        }
         let (known, page) = match not_me {
-            None => (can_unsubscribe(&app.service, &token).await?, &built.unsubscribe),
+            None => (true, &built.unsubscribe),
             Some(false) => {
                 (unsubscribe(&app.service, &token, UnsubscribeKind::Unsubscribe).await?, &built.unsubscribed)
             }
@@ -47,8 +53,9 @@ pub(crate) async fn confirmation_page(State(app): State<App>, request: Request) 
     let built = app.built();
     respond(&app, request, async |not_me| {
         let Some(token) = token else { return Ok(None) };
+        let Some(link) = look_up(&app, confirmation_link(&app.service, &token)).await? else { return Ok(None) };
         let link = match not_me {
-            None => confirmation_link(&app.service, &token).await?,
+            None => Some(link),
             Some(false) => confirm_opt_in(&app.service, &token).await?,
             Some(true) => decline_opt_in(&app.service, &token).await?.then_some(LinkState::Declined),
         };
@@ -59,6 +66,17 @@ pub(crate) async fn confirmation_page(State(app): State<App>, request: Request) 
         }))
     })
     .await
+}
+
+/// How long a token waits for its turn. What follows has the rest of five seconds.
+const TURN_TIMEOUT: Duration = Duration::from_millis(500);
+
+/// Asks the database about a token. Only the database knows tokens, and anybody can invent them, so a few at a time are looked up:
+/// the other connections stay free for the rest of the service.
+async fn look_up<T>(app: &App, question: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let turn = timeout(TURN_TIMEOUT, app.token_lookups.acquire()).await;
+    let Ok(Ok(_turn)) = turn else { return Err(Failure::Unavailable("too many tokens are looked up".to_owned())) };
+    question.await
 }
 
 /// Responds with the page that `action` returns, or 404 if the token is unknown. `action` gets `None` for a read, and for a
