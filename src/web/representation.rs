@@ -47,12 +47,12 @@ pub(crate) struct UnencodedResponse {
 }
 
 impl UnencodedResponse {
-    /// A file that any cache may keep for five minutes.
+    /// A file that a cache must revalidate, because the next release or a change of the site changes it.
     pub(crate) fn file(content_type: &'static str, body: impl Into<Bytes>) -> Self {
         Self {
             status: StatusCode::OK,
             content_type,
-            cache_control: "public, max-age=300",
+            cache_control: "no-cache",
             varies_by_accept: false,
             reading: None,
             headers: Vec::new(),

@@ -65,7 +65,6 @@ impl Served {
     pub(crate) fn not_found(page: &Page) -> Self {
         let missing = |page: UnencodedResponse| UnencodedResponse {
             status: StatusCode::NOT_FOUND,
-            cache_control: "no-cache",
             varies_by_accept: true,
             ..page
         };

@@ -22,30 +22,30 @@ async fn text(service: &Service, path: &str) -> String {
 }
 
 #[tokio::test]
-async fn every_resource_has_its_media_type_and_may_be_kept_for_a_while() {
+async fn every_resource_has_its_media_type_and_says_how_long_it_may_be_kept() {
     on_one_database(async |service| {
-        for (path, content_type, max_age) in [
-            ("/llms.txt", "text/plain; charset=utf-8", 300),
-            ("/agents.md", "text/markdown; charset=utf-8", 300),
-            ("/sitemap.xml", "application/xml", 300),
-            ("/robots.txt", "text/plain; charset=utf-8", 300),
-            ("/openapi.json", "application/json", 300),
+        for (path, content_type, caching) in [
+            ("/llms.txt", "text/plain; charset=utf-8", "no-cache"),
+            ("/agents.md", "text/markdown; charset=utf-8", "no-cache"),
+            ("/sitemap.xml", "application/xml", "no-cache"),
+            ("/robots.txt", "text/plain; charset=utf-8", "no-cache"),
+            ("/openapi.json", "application/json", "no-cache"),
             (
                 "/.well-known/api-catalog",
                 "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"",
-                300,
+                "no-cache",
             ),
-            ("/.well-known/mcp/server-card.json", "application/json", 3600),
-            ("/mcp/server-card", "application/mcp-server-card+json", 3600),
-            ("/.well-known/security.txt", "text/plain; charset=utf-8", 86400),
-            ("/.well-known/agent-skills/index.json", "application/json", 300),
-            ("/.well-known/agent-skills/troupe-site/SKILL.md", "text/markdown; charset=utf-8", 300),
-            ("/.well-known/ai-catalog.json", "application/ai-catalog+json", 300),
-            ("/.well-known/ard.json", "application/ai-catalog+json", 300),
+            ("/.well-known/mcp/server-card.json", "application/json", "public, max-age=3600"),
+            ("/mcp/server-card", "application/mcp-server-card+json", "public, max-age=3600"),
+            ("/.well-known/security.txt", "text/plain; charset=utf-8", "public, max-age=86400"),
+            ("/.well-known/agent-skills/index.json", "application/json", "no-cache"),
+            ("/.well-known/agent-skills/troupe-site/SKILL.md", "text/markdown; charset=utf-8", "no-cache"),
+            ("/.well-known/ai-catalog.json", "application/ai-catalog+json", "no-cache"),
+            ("/.well-known/ard.json", "application/ai-catalog+json", "no-cache"),
         ] {
             let answer = service.get_as(path, "text/html").await;
             assert_eq!((answer.status.as_u16(), answer.header("content-type")), (200, content_type), "{path}");
-            assert_eq!(answer.header("cache-control"), format!("public, max-age={max_age}"), "{path}");
+            assert_eq!(answer.header("cache-control"), caching, "{path}");
             assert!(!answer.body.is_empty());
         }
     })

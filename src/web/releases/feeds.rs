@@ -13,7 +13,6 @@ use crate::domain::releases::{
     BuildNumber, MEDIA_TYPE, MacosVersion, Release, Releases, Signature, attachment, file_stem,
 };
 use crate::domain::sha256::Sha256;
-use crate::domain::statistics::Reading;
 use crate::site::{Content, PageName, Site, SiteFailure, markdown_to_html, nest_markdown};
 use crate::web::representation::UnencodedResponse;
 
@@ -27,7 +26,6 @@ pub(crate) fn release_files(
     sample: Option<&Sample>,
 ) -> Result<Vec<(String, UnencodedResponse)>, SiteFailure> {
     let list = release_list(&site.facts.name, base_url, releases, sample);
-    let list = revalidated("application/json", format!("{list:#}\n"));
     let feed = feed(site, base_url, releases);
     // What Sparkle 2 reads to find updates. Prereleases are in the channel `beta`, which an app must ask for.
     let appcast = match &site.appcast {
@@ -36,22 +34,17 @@ pub(crate) fn release_files(
     };
     let atom = site.render_str("releases.atom", include_str!("releases.atom"), &feed)?;
     let mut files = vec![
-        ("/releases.json".to_owned(), UnencodedResponse { reading: Some(Reading::Briefing), ..list }),
-        ("/appcast.xml".to_owned(), revalidated("application/rss+xml", appcast)),
-        (ATOM.to_owned(), revalidated("application/atom+xml", atom)),
+        ("/releases.json".to_owned(), UnencodedResponse::briefing("application/json", format!("{list:#}\n"))),
+        ("/appcast.xml".to_owned(), UnencodedResponse::file("application/rss+xml", appcast)),
+        (ATOM.to_owned(), UnencodedResponse::file("application/atom+xml", atom)),
     ];
     if let Some(sample) = sample {
-        let image = revalidated(MEDIA_TYPE, sample.bytes.clone())
+        let image = UnencodedResponse::file(MEDIA_TYPE, sample.bytes.clone())
             .with_header(CONTENT_DISPOSITION, attachment(&sample.file))
             .with_header(ACCEPT_RANGES, "none");
         files.push((image_path(&sample.file), image));
     }
     Ok(files)
-}
-
-/// A file that the next release changes, so caches must revalidate it.
-fn revalidated(content_type: &'static str, body: impl Into<Bytes>) -> UnencodedResponse {
-    UnencodedResponse { cache_control: "no-cache", ..UnencodedResponse::file(content_type, body) }
 }
 
 /// `/releases.json`: the available releases, the highest version first.
