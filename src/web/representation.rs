@@ -95,7 +95,7 @@ impl Encoded {
         headers.insert(VARY, HeaderValue::from_static(vary));
         for (name, value) in &unencoded.headers {
             if let Ok(value) = HeaderValue::from_str(value) {
-                headers.append(name, value);
+                headers.insert(name, value);
             }
         }
         if unencoded.status == StatusCode::OK

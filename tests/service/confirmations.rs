@@ -150,6 +150,7 @@ async fn an_opt_in_counts_once_the_person_pressed_the_button() {
 
         fixture.service.clock.advance(HOUR);
         for looked in [fixture.service.get(&link).await, fixture.service.head(&link).await] {
+            assert_eq!(looked.header("referrer-policy"), "strict-origin");
             assert_eq!(looked.status, 200, "a mail scanner follows the link");
         }
         assert!(fixture.recipients().await.is_empty(), "looking confirms nothing");

@@ -167,6 +167,8 @@ async fn assets_are_kept_for_good_and_are_what_the_pages_say() {
                 assert_eq!(answer.header("cache-control"), "public, max-age=31536000, immutable");
                 let digest = Sha256::of(&answer.body);
                 assert!(asset.contains(&digest.short(12)), "the name of {asset} changes with its content");
+                let shown_by = if styles.contains(asset) { "same-origin" } else { "cross-origin" };
+                assert_eq!(answer.header("cross-origin-resource-policy"), shown_by, "{asset}");
                 if styles.contains(asset) {
                     assert_eq!(integrity, [format!("sha256-{}", digest.base64())]);
                     assert_eq!(answer.media_type(), "text/css");

@@ -147,6 +147,7 @@ async fn initialize_describes_the_server_and_its_capabilities() {
         let image = service.get(path).await;
         assert_eq!(image.status, 200);
         assert_eq!(image.header("content-type"), icon["mimeType"].as_str().expect("its type"));
+        assert_eq!(image.header("cross-origin-resource-policy"), "cross-origin", "MCP hosts show it");
     })
     .await;
 }

@@ -8,10 +8,11 @@ use http::header::LINK;
 use serde_json::{Value, json};
 
 use super::endpoints::{DOWNLOAD, ENDPOINTS};
+use super::headers::SHOWN_BY_OTHER_SITES;
 use super::representation::{MARKDOWN, UnencodedResponse};
 use crate::domain::network::BaseUrl;
 use crate::domain::sha256::Sha256;
-use crate::site::{PageName, Policies, Site, SiteFacts, SiteFailure, Skill};
+use crate::site::{Asset, PageName, Policies, Site, SiteFacts, SiteFailure, Skill};
 use crate::web::mcp::server_info::{self, ServerInfo, VERSIONS, capabilities};
 
 const API_CATALOG: &str = "/.well-known/api-catalog";
@@ -46,14 +47,19 @@ pub(crate) fn files(
         .map(|(path, media_type, text)| (path.to_owned(), UnencodedResponse::briefing(media_type, text)))
         .collect();
     for asset in site.assets.iter() {
-        let mut file = UnencodedResponse::file(asset.media_type, asset.bytes.clone());
-        file.cache_control = "public, max-age=31536000, immutable";
-        files.push((asset.path.clone(), file));
+        let cache_control = "public, max-age=31536000, immutable";
+        files.push((asset.path.clone(), UnencodedResponse { cache_control, ..asset_file(asset) }));
     }
     if let Some(icon) = site.assets.get("favicon.ico") {
-        files.push(("/favicon.ico".to_owned(), UnencodedResponse::file(icon.media_type, icon.bytes.clone())));
+        files.push(("/favicon.ico".to_owned(), asset_file(icon)));
     }
     Ok(files)
+}
+
+fn asset_file(asset: &Asset) -> UnencodedResponse {
+    let file = UnencodedResponse::file(asset.media_type, asset.bytes.clone());
+    let (name, value) = SHOWN_BY_OTHER_SITES;
+    if asset.media_type.starts_with("image/") { file.with_header(name, value) } else { file }
 }
 
 /// The files that are sent with CORS headers, with their paths.
