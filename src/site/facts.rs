@@ -1,11 +1,14 @@
 //! What the pages say: the facts about the app, from `site.toml`, and what the settings promise.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Value, json};
 
 use super::content::{Content, SiteFailure};
 use crate::config::Settings;
 use crate::domain::network::parse_web_url;
+use crate::domain::time::{Day, Timestamp};
 
 const FILE: &str = "site.toml";
 
@@ -43,7 +46,13 @@ pub struct SiteFacts {
     pub first_open: Vec<String>,
     pub mcp_name: String,
     pub crawlers: Vec<String>,
+    /// The day on which `security.txt` expires.
+    #[serde(default, deserialize_with = "day")]
+    security_txt_expires: Option<String>,
 }
+
+/// How long `security.txt` is valid after the commit of the program: less than a year, as RFC 9116 recommends.
+const SECURITY_TXT_VALIDITY: Duration = Duration::from_hours(360 * 24);
 
 /// How builds of the app are signed, which decides what macOS does at the first open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -79,6 +88,15 @@ impl SiteFacts {
         name + &self.licence
     }
 
+    /// When `security.txt` expires: on the day that `site.toml` names, or 360 days after that of the program's commit.
+    pub fn security_txt_expires(&self) -> Timestamp {
+        let commit = env!("PORCHLIGHT_COMMIT_TIME").parse::<i64>().unwrap_or_default();
+        let commit = Timestamp::from_unix_millis(commit.saturating_mul(1000));
+        let of_commit = || commit.after(SECURITY_TXT_VALIDITY).date();
+        let day = self.security_txt_expires.clone().unwrap_or_else(of_commit);
+        Timestamp::parse(&day).unwrap_or(commit)
+    }
+
     pub const fn signature_words(&self) -> &'static str {
         match self.signature {
             None => "Builds may not be signed with Apple yet, so macOS may refuse the first open.",
@@ -104,6 +122,10 @@ impl SiteFacts {
 
 fn web_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     parse_web_url(&String::deserialize(deserializer)?).map(Some).map_err(de::Error::custom)
+}
+
+fn day<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Day::parse(&String::deserialize(deserializer)?).map(|day| Some(day.date())).map_err(de::Error::custom)
 }
 
 /// What the settings promise to visitors, also the variable `policies` of the templates. The texts of the site are made from
@@ -166,6 +188,7 @@ mod tests {
             ("licence_url = \"example.com\"", "http"),
             ("source_url = \"javascript:alert(1)\"", "http"),
             ("signature = \"maybe\"", "notarised"),
+            ("security_txt_expires = \"soon\"", "write a day as 2026-11-15"),
         ] {
             let error = read(added).unwrap_err().message().to_owned();
             assert!(error.contains(why), "{added}: {error}");

@@ -38,7 +38,7 @@ pub(crate) fn build(
             "confirmation_days": limits::CONFIRMATION_PERIOD.as_secs() / 86_400,
             "connections": limits::MAX_CONNECTIONS_PER_CLIENT,
         },
-        "client_limits": ClientLimit::ALL.into_iter().filter(|limit| limit.applies(policies)).map(client_limit).collect::<Vec<_>>(),
+        "client_limits": ClientLimit::ALL.into_iter().filter(|limit| limit.applies(policies)).map(|limit| client_limit(limit, policies)).collect::<Vec<_>>(),
         "errors": ErrorCode::ALL.map(error),
         "problem_example": problem_example(base_url),
         "endpoints": endpoints(policies).map(endpoint),
@@ -56,9 +56,9 @@ pub(crate) fn build(
     })
 }
 
-fn client_limit(limit: ClientLimit) -> Value {
+fn client_limit(limit: ClientLimit, policies: &Policies) -> Value {
     json!({
-        "what": limit.title(),
+        "what": limit.title(policies),
         "rate": limit.rate().per_period(),
         "burst": limit.rate().burst,
         "per_day": limit.per_day(),

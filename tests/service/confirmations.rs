@@ -326,6 +326,7 @@ async fn pages_and_briefings_say_that_a_confirmation_comes_by_mail() {
         ("/download/started", "one mail asks you to confirm it"),
         ("/developers", "It counts once the person has confirmed it"),
         ("/developers.md", "It counts once the person has confirmed it"),
+        ("/developers.md", "unsubscribe and confirmation requests with an unknown token"),
         ("/openapi.json", "A mail then asks them to confirm it"),
         ("/llms.txt", "A mail asks them to confirm it"),
         ("/agents.md", "One mail then asks them to confirm it"),

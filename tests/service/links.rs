@@ -119,7 +119,7 @@ async fn every_problem_type_leads_to_its_section() {
     on_one_database(async |service| {
         let ids = attributes(&service.get("/developers").await.text(), "*", "id");
         let document = service.get("/openapi.json").await.json();
-        let codes = document.pointer("/components/schemas/Problem/properties/code/enum").expect("the codes").clone();
+        let codes = document.pointer("/components/schemas/ErrorCode/enum").expect("the codes").clone();
         for code in codes.as_array().expect("a list") {
             let anchor = format!("errors-{}", code.as_str().expect("a code").replace('_', "-"));
             assert!(ids.contains(&anchor), "{anchor}");
