@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::content::{Content, SiteFailure};
 use crate::config::Settings;
 use crate::domain::network::parse_web_url;
+use crate::domain::releases::MacosVersion;
 use crate::domain::time::{Day, Timestamp};
 
 const FILE: &str = "site.toml";
@@ -20,7 +21,12 @@ pub struct SiteFacts {
     pub summary: String,
     pub maker: String,
     pub maker_country: Option<String>,
+    /// What the app runs on. Made from `minimum_macos` unless it is written.
+    #[serde(default)]
     pub system: String,
+    /// The oldest macOS of releases that name none.
+    #[serde(default, deserialize_with = "macos_version")]
+    pub minimum_macos: Option<String>,
     /// What a person needs besides the system.
     pub needs: Option<String>,
     /// What the app itself does with data.
@@ -67,10 +73,16 @@ pub enum AppleSignature {
 impl SiteFacts {
     pub fn read(content: &Content) -> Result<Self, SiteFailure> {
         let text = content.text(FILE)?;
-        toml::from_str(&text).map_err(|error| {
+        let mut facts: Self = toml::from_str(&text).map_err(|error| {
             let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
             SiteFailure::fault(FILE, line, error.message())
-        })
+        })?;
+        if facts.system.is_empty() {
+            let minimum = facts.minimum_macos.as_ref();
+            let minimum = minimum.ok_or_else(|| SiteFailure::fault(FILE, 1, "set system or minimum_macos"))?;
+            facts.system = format!("macOS {} or later", minimum.trim_end_matches(".0"));
+        }
+        Ok(facts)
     }
 
     /// Whether these are the facts of the app whose site is built in.
@@ -124,6 +136,11 @@ fn web_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>,
     parse_web_url(&String::deserialize(deserializer)?).map(Some).map_err(de::Error::custom)
 }
 
+fn macos_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let version = MacosVersion::parse(&String::deserialize(deserializer)?);
+    version.map(|version| Some(version.to_string())).map_err(de::Error::custom)
+}
+
 fn day<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     Day::parse(&String::deserialize(deserializer)?).map(|day| Some(day.date())).map_err(de::Error::custom)
 }
@@ -169,7 +186,7 @@ mod tests {
 
     fn read(added: &str) -> Result<SiteFacts, toml::de::Error> {
         let text = Content::default().text(FILE).unwrap();
-        toml::from_str(&format!("{added}\n{text}"))
+        toml::from_str(&format!("{added}\n{}", text.replace("\nminimum_macos", "\n# minimum_macos")))
     }
 
     #[test]
@@ -188,6 +205,7 @@ mod tests {
             ("licence_url = \"example.com\"", "http"),
             ("source_url = \"javascript:alert(1)\"", "http"),
             ("signature = \"maybe\"", "notarised"),
+            ("minimum_macos = \"Sonoma\"", "it is not a version of macOS such as 14.0"),
             ("security_txt_expires = \"soon\"", "write a day as 2026-11-15"),
         ] {
             let error = read(added).unwrap_err().message().to_owned();

@@ -19,6 +19,7 @@ use crate::web::releases::feeds::{Sample, release_view};
 
 /// What every template of the site can use besides `site.toml`.
 pub(crate) fn build(
+    app_name: &str,
     base_url: &BaseUrl,
     newest_image: &NewestImage,
     releases: &Releases,
@@ -42,7 +43,7 @@ pub(crate) fn build(
         "errors": ErrorCode::ALL.map(error),
         "problem_example": problem_example(base_url),
         "endpoints": endpoints(policies).map(endpoint),
-        "tools": TOOLS,
+        "tools": TOOLS.each_ref().map(|tool| tool.listing(app_name)),
         "mcp_versions": VERSIONS,
         "api_version": API_VERSION,
         "opt_in_words": OPT_IN_TEXT,

@@ -361,7 +361,10 @@ async fn the_notes_of_one_version_change_nothing_of_the_others() {
         }
         let markdown = service.get("/releases.md").await.text();
         assert_eq!(markdown.lines().filter(|line| line.starts_with("```")).count(), 6, "{markdown}");
-        assert!(markdown.contains("\n## Check what you downloaded\n") && !markdown.contains("<!--"), "{markdown}");
+        assert!(
+            markdown.contains("\n## Check what you downloaded {#check}\n") && !markdown.contains("<!--"),
+            "{markdown}"
+        );
     })
     .await;
 }
