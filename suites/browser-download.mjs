@@ -110,17 +110,17 @@ export const downloadCases = {
     run: async ({ page }) => {
       await page.goto('/');
       const answers = [
-        (route) => route.abort(),
-        (route) => route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"status":503,"code":"unavailable","detail":"Busy."}' }),
-        (route) => route.fulfill({ status: 502, contentType: 'text/html', body: '<h1>Bad gateway</h1>' }),
+        [/try again/, (route) => route.abort()],
+        [/^Nothing is published\.$/, (route) => route.fulfill({ status: 503, contentType: 'application/problem+json', body: '{"status":503,"code":"unavailable","detail":"Nothing is published."}' })],
+        [/try again/, (route) => route.fulfill({ status: 502, contentType: 'text/html', body: '<h1>Bad gateway</h1>' })],
       ];
-      for (const answer of answers) {
+      for (const [words, answer] of answers) {
         await page.route('**/api/download', answer);
         await type(page, { email: 'later@example.com' });
         await submit(page).click();
         const alert = form(page).locator('[role=alert]:visible');
         await alert.waitFor();
-        assert.match(await alert.innerText(), /try again/);
+        assert.match((await alert.innerText()).trim(), words);
         await expectTyped(page, { email: 'later@example.com' });
         await page.unroute('**/api/download', answer);
       }

@@ -14,7 +14,6 @@ const announce = (text) => {
 // Forms ---------------------------------------------------------------------
 
 const UNREACHABLE = "The service cannot be reached just now. Nothing is lost; please try again in a moment.";
-const BUSY = "The service is busy just now. Please try again in a moment; sending twice does no harm.";
 
 for (const form of document.querySelectorAll("form[data-api]")) {
   form.noValidate = true;
@@ -75,7 +74,7 @@ function showProblem(form, problem) {
     first ??= field;
   }
   if (first) first.focus();
-  else showSummary(form, problem.status === 503 ? BUSY : problem.detail ?? UNREACHABLE);
+  else showSummary(form, problem.detail ?? UNREACHABLE);
 }
 
 function showError(form, name, text) {

@@ -82,7 +82,7 @@ pub(super) struct PublishArguments {
     #[arg(long, value_name = "SIGNATURE", value_parser = Signature::parse)]
     ed_signature: Option<Signature>,
 
-    /// Oldest macOS version that the app supports, such as 14.0
+    /// Oldest macOS version that the app supports, such as 14.0 [default: that of site.toml]
     #[arg(long, value_name = "VERSION", value_parser = MacosVersion::parse)]
     minimum_macos: Option<MacosVersion>,
 

@@ -157,12 +157,13 @@ impl PageRenderer<'_> {
         let other_fields = other_fields.collect::<Vec<_>>().concat();
         format!(
             "---\ntitle: {}\ndescription: {}\n{canonical}last_updated: {}\n{other_fields}---\n\n\
-             > For agents: {} answers most wishes: the facts, and which call serves which wish.\n\n{}",
+             > For agents: {} answers most wishes: the facts, and which call serves which wish. `{{#x}}` is the anchor of a \
+             heading: cite it as `#x` after the address of the page.\n\n{}",
             yaml(&source.title),
             yaml(&source.description),
             source.last_updated,
             self.base_url.to("/llms.txt"),
-            body.with_absolute_links(self.base_url.as_str()),
+            body.with_anchors_and_absolute_links(self.base_url.as_str()),
         )
     }
 

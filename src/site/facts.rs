@@ -1,11 +1,15 @@
 //! What the pages say: the facts about the app, from `site.toml`, and what the settings promise.
 
+use std::time::Duration;
+
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Value, json};
 
 use super::content::{Content, SiteFailure};
 use crate::config::Settings;
 use crate::domain::network::parse_web_url;
+use crate::domain::releases::MacosVersion;
+use crate::domain::time::{Day, Timestamp};
 
 const FILE: &str = "site.toml";
 
@@ -17,7 +21,12 @@ pub struct SiteFacts {
     pub summary: String,
     pub maker: String,
     pub maker_country: Option<String>,
+    /// What the app runs on. Made from `minimum_macos` unless it is written.
+    #[serde(default)]
     pub system: String,
+    /// The oldest macOS of releases that name none.
+    #[serde(default, deserialize_with = "macos_version")]
+    pub minimum_macos: Option<String>,
     /// What a person needs besides the system.
     pub needs: Option<String>,
     /// What the app itself does with data.
@@ -43,7 +52,13 @@ pub struct SiteFacts {
     pub first_open: Vec<String>,
     pub mcp_name: String,
     pub crawlers: Vec<String>,
+    /// The day on which `security.txt` expires.
+    #[serde(default, deserialize_with = "day")]
+    security_txt_expires: Option<String>,
 }
+
+/// How long `security.txt` is valid after the commit of the program: less than a year, as RFC 9116 recommends.
+const SECURITY_TXT_VALIDITY: Duration = Duration::from_hours(360 * 24);
 
 /// How builds of the app are signed, which decides what macOS does at the first open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -58,10 +73,16 @@ pub enum AppleSignature {
 impl SiteFacts {
     pub fn read(content: &Content) -> Result<Self, SiteFailure> {
         let text = content.text(FILE)?;
-        toml::from_str(&text).map_err(|error| {
+        let mut facts: Self = toml::from_str(&text).map_err(|error| {
             let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
             SiteFailure::fault(FILE, line, error.message())
-        })
+        })?;
+        if facts.system.is_empty() {
+            let minimum = facts.minimum_macos.as_ref();
+            let minimum = minimum.ok_or_else(|| SiteFailure::fault(FILE, 1, "set system or minimum_macos"))?;
+            facts.system = format!("macOS {} or later", minimum.trim_end_matches(".0"));
+        }
+        Ok(facts)
     }
 
     /// Whether these are the facts of the app whose site is built in.
@@ -77,6 +98,15 @@ impl SiteFacts {
     pub fn licence_words(&self) -> String {
         let name = self.licence_name.as_ref().map(|name| format!("{name}. ")).unwrap_or_default();
         name + &self.licence
+    }
+
+    /// When `security.txt` expires: on the day that `site.toml` names, or 360 days after that of the program's commit.
+    pub fn security_txt_expires(&self) -> Timestamp {
+        let commit = env!("PORCHLIGHT_COMMIT_TIME").parse::<i64>().unwrap_or_default();
+        let commit = Timestamp::from_unix_millis(commit.saturating_mul(1000));
+        let of_commit = || commit.after(SECURITY_TXT_VALIDITY).date();
+        let day = self.security_txt_expires.clone().unwrap_or_else(of_commit);
+        Timestamp::parse(&day).unwrap_or(commit)
     }
 
     pub const fn signature_words(&self) -> &'static str {
@@ -104,6 +134,15 @@ impl SiteFacts {
 
 fn web_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     parse_web_url(&String::deserialize(deserializer)?).map(Some).map_err(de::Error::custom)
+}
+
+fn macos_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    let version = MacosVersion::parse(&String::deserialize(deserializer)?);
+    version.map(|version| Some(version.to_string())).map_err(de::Error::custom)
+}
+
+fn day<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    Day::parse(&String::deserialize(deserializer)?).map(|day| Some(day.date())).map_err(de::Error::custom)
 }
 
 /// What the settings promise to visitors, also the variable `policies` of the templates. The texts of the site are made from
@@ -147,7 +186,7 @@ mod tests {
 
     fn read(added: &str) -> Result<SiteFacts, toml::de::Error> {
         let text = Content::default().text(FILE).unwrap();
-        toml::from_str(&format!("{added}\n{text}"))
+        toml::from_str(&format!("{added}\n{}", text.replace("\nminimum_macos", "\n# minimum_macos")))
     }
 
     #[test]
@@ -166,6 +205,8 @@ mod tests {
             ("licence_url = \"example.com\"", "http"),
             ("source_url = \"javascript:alert(1)\"", "http"),
             ("signature = \"maybe\"", "notarised"),
+            ("minimum_macos = \"Sonoma\"", "it is not a version of macOS such as 14.0"),
+            ("security_txt_expires = \"soon\"", "write a day as 2026-11-15"),
         ] {
             let error = read(added).unwrap_err().message().to_owned();
             assert!(error.contains(why), "{added}: {error}");

@@ -48,7 +48,7 @@ impl BuiltSite {
     ) -> Result<Self, SiteFailure> {
         let facts = SiteFacts::read(content)?;
         let sample = Sample::if_offered(content, &facts.name, base_url, newest_image, releases)?;
-        let reference = reference::build(base_url, newest_image, releases, sample.as_ref(), policies);
+        let reference = reference::build(&facts.name, base_url, newest_image, releases, sample.as_ref(), policies);
         let site = Site::build(content, facts, policies, base_url, &reference)?;
         let server_info = ServerInfo::new(&site, base_url);
         let mut served = pages(&site, base_url);

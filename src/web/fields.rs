@@ -27,8 +27,19 @@ enum RawField {
 #[derive(Debug)]
 pub(crate) struct Fields {
     unread: Vec<(String, RawField)>,
-    errors: Vec<(ErrorCode, FieldError)>,
+    errors: Vec<InvalidField>,
 }
+
+#[derive(Debug)]
+struct InvalidField {
+    code: ErrorCode,
+    resolution: &'static str,
+    error: FieldError,
+}
+
+/// What to do if no address was sent. If a wrong one was, [`ErrorCode::resolution`] says to ask the person.
+const SEND_EMAIL: &str =
+    "Send `email`, the person's own address, as a string in the form name@example.com. Never make one up.";
 
 /// What is percent-encoded in a fragment: all but the unreserved characters (RFC 3986, section 2.3).
 const NOT_IN_FRAGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
@@ -52,20 +63,25 @@ impl Fields {
     }
 
     pub(crate) fn email(&mut self, field: &Field) -> Option<EmailAddress> {
-        let parsed = match self.take(field) {
-            None => Err("The email address is missing.".to_owned()),
+        let code = ErrorCode::InvalidEmail;
+        let detail = match self.take_filled(field) {
+            None => "The email address is missing.",
             Some(RawField::Text(text) | RawField::Form(text)) => {
-                EmailAddress::parse(&text).map_err(|why| format!("The email address is not valid: {why}."))
+                let refused = |why| self.error(code, field, format!("The email address is not valid: {why}."));
+                return EmailAddress::parse(&text).map_err(refused).ok();
             }
-            Some(_) => Err("The email address must be a string.".to_owned()),
+            Some(_) => "The email address must be a string.",
         };
-        parsed.map_err(|detail| self.error(ErrorCode::InvalidEmail, field, detail)).ok()
+        self.error_resolved_by(SEND_EMAIL, code, field, detail.to_owned());
+        None
     }
 
-    /// Parses a required message. A missing one is treated as empty.
     pub(crate) fn message(&mut self, field: &Field) -> Option<MessageText> {
-        let text = match self.take(field) {
-            None => String::new(),
+        let text = match self.take_filled(field) {
+            None => {
+                self.error(ErrorCode::EmptyMessage, field, "The message is missing.".to_owned());
+                return None;
+            }
             Some(RawField::Text(text) | RawField::Form(text)) => text,
             Some(_) => {
                 self.invalid(field, "must be a string");
@@ -107,13 +123,16 @@ impl Fields {
     /// Returns what was parsed, which is there if no field is wrong. Any field that is still unread is unknown. `known` are
     /// the fields that the request may have.
     pub(crate) fn finish<T>(self, known: &[Field], parsed: Option<T>) -> Result<T, Problem> {
-        let mut errors: Vec<_> = unknown_members(&self.unread).map(|error| (ErrorCode::InvalidBody, error)).collect();
+        let code = ErrorCode::InvalidBody;
+        let unknown = unknown_members(&self.unread);
+        let mut errors: Vec<_> =
+            unknown.map(|error| InvalidField { code, resolution: code.resolution(), error }).collect();
         errors.extend(self.errors);
         // Stable, so that errors of one check stay in the order of the fields.
-        errors.sort_by_key(|(code, _)| *code != ErrorCode::InvalidBody);
+        errors.sort_by_key(|invalid| invalid.code != ErrorCode::InvalidBody);
         let mut members = HashSet::new();
-        errors.retain(|(_, error)| members.insert(error.pointer.clone()));
-        let Some((code, first)) = errors.first() else {
+        errors.retain(|invalid| members.insert(invalid.error.pointer.clone()));
+        let Some(InvalidField { code, error: first, .. }) = errors.first() else {
             return parsed.ok_or_else(|| Problem::new(ErrorCode::InvalidBody, "A member is missing."));
         };
         let detail = match errors.len() - 1 {
@@ -121,15 +140,15 @@ impl Fields {
             more => format!("{} `errors` has {more} more.", first.detail),
         };
         let mut resolutions = Vec::new();
-        for (code, _) in &errors {
+        for InvalidField { code, resolution, .. } in &errors {
             let resolution =
-                if *code == ErrorCode::InvalidBody { body_resolution(known) } else { code.resolution().into() };
+                if *code == ErrorCode::InvalidBody { body_resolution(known) } else { (*resolution).to_owned() };
             if !resolutions.contains(&resolution) {
                 resolutions.push(resolution);
             }
         }
         let problem = Problem::new(*code, detail).resolved_by(resolutions.join(" "));
-        Err(Problem { errors: errors.into_iter().map(|(_, error)| error).collect(), ..problem })
+        Err(Problem { errors: errors.into_iter().map(|invalid| invalid.error).collect(), ..problem })
     }
 
     /// Removes and returns the value of a field. A field that appears more than once is an error.
@@ -142,12 +161,22 @@ impl Fields {
         value
     }
 
+    /// As `take`, but an empty text counts as not sent, as in a form.
+    fn take_filled(&mut self, field: &Field) -> Option<RawField> {
+        self.take(field).filter(|value| !matches!(value, RawField::Text(text) if text.is_empty()))
+    }
+
     pub(crate) fn invalid(&mut self, field: &Field, what: &str) {
         self.error(ErrorCode::InvalidBody, field, format!("{} {what}.", field_label(field)));
     }
 
     fn error(&mut self, code: ErrorCode, field: &Field, detail: String) {
-        self.errors.push((code, FieldError { pointer: format!("#/{}", field.name).into(), detail }));
+        self.error_resolved_by(code.resolution(), code, field, detail);
+    }
+
+    fn error_resolved_by(&mut self, resolution: &'static str, code: ErrorCode, field: &Field, detail: String) {
+        let error = FieldError { pointer: format!("#/{}", field.name).into(), detail };
+        self.errors.push(InvalidField { code, resolution, error });
     }
 }
 

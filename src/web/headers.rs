@@ -29,18 +29,26 @@ pub(crate) fn hsts(base_url: &BaseUrl, includes_subdomains: bool) -> Option<Head
     base_url.is_https().then(|| HeaderValue::from_static(value))
 }
 
-/// For responses to one visitor: neither cached nor indexed.
-pub(crate) const PRIVATE: [(HeaderName, &str); 2] =
-    [(CACHE_CONTROL, "no-store"), (HeaderName::from_static("x-robots-tag"), "noindex")];
+/// For responses to one visitor: neither cached nor indexed, and no request that follows names their path, which may end in a
+/// token.
+pub(crate) const PRIVATE: [(HeaderName, &str); 3] = [
+    (CACHE_CONTROL, "no-store"),
+    (HeaderName::from_static("x-robots-tag"), "noindex"),
+    (REFERRER_POLICY, "strict-origin"),
+];
 
-/// Prebuilt responses have them already.
+/// Lets pages of other sites show an image.
+pub(crate) const SHOWN_BY_OTHER_SITES: (HeaderName, &str) =
+    (HeaderName::from_static("cross-origin-resource-policy"), "cross-origin");
+
+/// Those that the response has stay. Prebuilt responses have all of them.
 pub(crate) fn add_security_headers(headers: &mut HeaderMap) {
     if headers.contains_key(CONTENT_SECURITY_POLICY) {
         return;
     }
     headers.reserve(SECURITY_HEADERS.len());
     for (name, value) in SECURITY_HEADERS {
-        headers.insert(name, value);
+        headers.entry(name).or_insert(value);
     }
 }
 

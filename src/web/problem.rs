@@ -240,7 +240,10 @@ impl From<Failure> for Problem {
         match failure {
             Failure::Unavailable(cause) => {
                 tracing::warn!(%cause, "request failed: temporarily unavailable");
-                Self::new(ErrorCode::Unavailable, "The service is temporarily unavailable.")
+                Self::new(
+                    ErrorCode::Unavailable,
+                    "The service is temporarily unavailable. Please try again in a moment; sending twice does no harm.",
+                )
             }
             Failure::NothingPublished => {
                 Self::new(ErrorCode::Unavailable, "There is no disk image to download yet: none has been published.")

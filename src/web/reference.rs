@@ -19,6 +19,7 @@ use crate::web::releases::feeds::{Sample, release_view};
 
 /// What every template of the site can use besides `site.toml`.
 pub(crate) fn build(
+    app_name: &str,
     base_url: &BaseUrl,
     newest_image: &NewestImage,
     releases: &Releases,
@@ -38,11 +39,11 @@ pub(crate) fn build(
             "confirmation_days": limits::CONFIRMATION_PERIOD.as_secs() / 86_400,
             "connections": limits::MAX_CONNECTIONS_PER_CLIENT,
         },
-        "client_limits": ClientLimit::ALL.into_iter().filter(|limit| limit.applies(policies)).map(client_limit).collect::<Vec<_>>(),
+        "client_limits": ClientLimit::ALL.into_iter().filter(|limit| limit.applies(policies)).map(|limit| client_limit(limit, policies)).collect::<Vec<_>>(),
         "errors": ErrorCode::ALL.map(error),
         "problem_example": problem_example(base_url),
         "endpoints": endpoints(policies).map(endpoint),
-        "tools": TOOLS,
+        "tools": TOOLS.each_ref().map(|tool| tool.listing(app_name)),
         "mcp_versions": VERSIONS,
         "api_version": API_VERSION,
         "opt_in_words": OPT_IN_TEXT,
@@ -56,9 +57,9 @@ pub(crate) fn build(
     })
 }
 
-fn client_limit(limit: ClientLimit) -> Value {
+fn client_limit(limit: ClientLimit, policies: &Policies) -> Value {
     json!({
-        "what": limit.title(),
+        "what": limit.title(policies),
         "rate": limit.rate().per_period(),
         "burst": limit.rate().burst,
         "per_day": limit.per_day(),

@@ -115,8 +115,11 @@ impl ClientLimit {
     }
 
     /// What is counted, for the reference page.
-    pub(crate) const fn title(self) -> &'static str {
-        self.parts().2
+    pub(crate) const fn title(self, policies: &Policies) -> &'static str {
+        match self {
+            Self::UnknownTokens if !policies.confirm_updates => "unsubscribe requests with an unknown token",
+            _ => self.parts().2,
+        }
     }
 
     const fn parts(self) -> (RateLimit, Refusal, &'static str) {

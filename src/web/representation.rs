@@ -48,12 +48,12 @@ pub(crate) struct UnencodedResponse {
 }
 
 impl UnencodedResponse {
-    /// A file that any cache may keep for five minutes.
+    /// A file that a cache must revalidate, because the next release or a change of the site changes it.
     pub(crate) fn file(content_type: &'static str, body: impl Into<Bytes>) -> Self {
         Self {
             status: StatusCode::OK,
             content_type,
-            cache_control: "public, max-age=300",
+            cache_control: "no-cache",
             varies_by_accept: false,
             reading: None,
             headers: Vec::new(),
@@ -96,7 +96,7 @@ impl Encoded {
         headers.insert(VARY, HeaderValue::from_static(vary));
         for (name, value) in &unencoded.headers {
             if let Ok(value) = HeaderValue::from_str(value) {
-                headers.append(name, value);
+                headers.insert(name, value);
             }
         }
         if unencoded.status == StatusCode::OK

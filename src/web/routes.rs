@@ -6,11 +6,11 @@ use axum::routing::{MethodRouter, any, get};
 
 use super::app::App;
 use super::endpoints::{CONTACT, DOWNLOAD, WAITLIST};
-use super::{api, fallback, forms, mcp, releases, tokens};
+use super::{api, forms, mcp, releases, tokens};
 use crate::site::PageName;
 use crate::web::mcp::server_info;
 
-pub(super) fn routes() -> [(&'static str, MethodRouter<App>); 13] {
+pub(super) fn routes() -> [(&'static str, MethodRouter<App>); 12] {
     [
         // Programs
         (DOWNLOAD.path, any(api::download)),
@@ -28,7 +28,5 @@ pub(super) fn routes() -> [(&'static str, MethodRouter<App>); 13] {
         // Readers of mail, and their mail clients
         ("/unsubscribe/{token}", any(tokens::unsubscribe_page)),
         ("/confirm/{token}", any(tokens::confirmation_page)),
-        // Security researchers
-        (fallback::SECURITY_TXT, get(fallback::security_txt)),
     ]
 }

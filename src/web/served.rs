@@ -8,6 +8,7 @@ use http::header::{
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
 use super::allowed_methods::{READ, READ_FROM_OTHER_SITES, method_not_allowed};
+use super::headers::PRIVATE;
 use super::negotiate::{self, PageFormat};
 use super::representation::{HTML, MARKDOWN, Representation, UnencodedResponse};
 use crate::domain::network::BaseUrl;
@@ -57,15 +58,13 @@ impl Served {
 
     /// A page for one visitor, such as the page after a form: neither cached nor indexed.
     pub(crate) fn private_page(page: &Page) -> Self {
-        let private = UnencodedResponse::page(HTML, Reading::Page, page.html.clone());
-        let private = UnencodedResponse { cache_control: "no-store", ..private };
-        Self::File(private.with_header(HeaderName::from_static("x-robots-tag"), "noindex").into())
+        let page = UnencodedResponse::page(HTML, Reading::Page, page.html.clone());
+        Self::File(PRIVATE.into_iter().fold(page, |page, (name, value)| page.with_header(name, value)).into())
     }
 
     pub(crate) fn not_found(page: &Page) -> Self {
         let missing = |page: UnencodedResponse| UnencodedResponse {
             status: StatusCode::NOT_FOUND,
-            cache_control: "no-cache",
             varies_by_accept: true,
             ..page
         };

@@ -104,6 +104,21 @@ async fn every_part_has_its_line_when_all_is_well() {
 }
 
 #[tokio::test]
+async fn a_security_txt_that_has_expired_is_noted() {
+    let service = Service::start(live(), Database::sqlite()).await;
+    let own = tempfile::tempdir().expect("a folder");
+    let check_expiring_on = |day: &str| {
+        let facts = format!("security_txt_expires = \"{day}\"\n{}", include_str!("../../content/site.toml"));
+        std::fs::write(own.path().join("site.toml"), facts).expect("a file");
+        run(check(&service, &["--site-dir", &own.path().display().to_string()])).1
+    };
+    assert_check(&check_expiring_on("2026-11-01"), "security.txt", "note", "It expired on 2026-11-01.");
+    let later = check_expiring_on("2027-11-01");
+    assert!(!later.to_string().contains("security.txt"), "{later:#}");
+    service.stop().await;
+}
+
+#[tokio::test]
 async fn a_live_site_without_a_release_it_can_serve_fails_the_check() {
     for database in each_database().await {
         println!("on {database:?}");

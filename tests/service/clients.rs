@@ -403,7 +403,7 @@ async fn the_reference_says_what_the_limits_are() {
         for limit in [
             "downloads and joins together: 10 a second, 100 at once, 5000 a day",
             "contact messages: 6 a minute, 12 at once, 100 a day",
-            "unsubscribe and confirmation requests with an unknown token: 5 a second, 50 at once",
+            "unsubscribe requests with an unknown token: 5 a second, 50 at once",
             "other requests to `/mcp`: 50 a second, 200 at once",
             "256 connections at once",
         ] {

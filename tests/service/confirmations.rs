@@ -150,6 +150,7 @@ async fn an_opt_in_counts_once_the_person_pressed_the_button() {
 
         fixture.service.clock.advance(HOUR);
         for looked in [fixture.service.get(&link).await, fixture.service.head(&link).await] {
+            assert_eq!(looked.header("referrer-policy"), "strict-origin");
             assert_eq!(looked.status, 200, "a mail scanner follows the link");
         }
         assert!(fixture.recipients().await.is_empty(), "looking confirms nothing");
@@ -325,6 +326,7 @@ async fn pages_and_briefings_say_that_a_confirmation_comes_by_mail() {
         ("/download/started", "one mail asks you to confirm it"),
         ("/developers", "It counts once the person has confirmed it"),
         ("/developers.md", "It counts once the person has confirmed it"),
+        ("/developers.md", "unsubscribe and confirmation requests with an unknown token"),
         ("/openapi.json", "A mail then asks them to confirm it"),
         ("/llms.txt", "A mail asks them to confirm it"),
         ("/agents.md", "One mail then asks them to confirm it"),

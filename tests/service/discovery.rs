@@ -2,6 +2,9 @@
 
 mod machines;
 
+use std::time::Duration;
+
+use porchlight::clock::Clock;
 use porchlight::config::RawSettings;
 use porchlight::domain::sha256::Sha256;
 use serde_json::{Value, json};
@@ -22,30 +25,30 @@ async fn text(service: &Service, path: &str) -> String {
 }
 
 #[tokio::test]
-async fn every_resource_has_its_media_type_and_may_be_kept_for_a_while() {
+async fn every_resource_has_its_media_type_and_says_how_long_it_may_be_kept() {
     on_one_database(async |service| {
-        for (path, content_type, max_age) in [
-            ("/llms.txt", "text/plain; charset=utf-8", 300),
-            ("/agents.md", "text/markdown; charset=utf-8", 300),
-            ("/sitemap.xml", "application/xml", 300),
-            ("/robots.txt", "text/plain; charset=utf-8", 300),
-            ("/openapi.json", "application/json", 300),
+        for (path, content_type, caching) in [
+            ("/llms.txt", "text/plain; charset=utf-8", "no-cache"),
+            ("/agents.md", "text/markdown; charset=utf-8", "no-cache"),
+            ("/sitemap.xml", "application/xml", "no-cache"),
+            ("/robots.txt", "text/plain; charset=utf-8", "no-cache"),
+            ("/openapi.json", "application/json", "no-cache"),
             (
                 "/.well-known/api-catalog",
                 "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"",
-                300,
+                "no-cache",
             ),
-            ("/.well-known/mcp/server-card.json", "application/json", 3600),
-            ("/mcp/server-card", "application/mcp-server-card+json", 3600),
-            ("/.well-known/security.txt", "text/plain; charset=utf-8", 86400),
-            ("/.well-known/agent-skills/index.json", "application/json", 300),
-            ("/.well-known/agent-skills/troupe-site/SKILL.md", "text/markdown; charset=utf-8", 300),
-            ("/.well-known/ai-catalog.json", "application/ai-catalog+json", 300),
-            ("/.well-known/ard.json", "application/ai-catalog+json", 300),
+            ("/.well-known/mcp/server-card.json", "application/json", "public, max-age=3600"),
+            ("/mcp/server-card", "application/mcp-server-card+json", "public, max-age=3600"),
+            ("/.well-known/security.txt", "text/plain; charset=utf-8", "no-cache"),
+            ("/.well-known/agent-skills/index.json", "application/json", "no-cache"),
+            ("/.well-known/agent-skills/troupe-site/SKILL.md", "text/markdown; charset=utf-8", "no-cache"),
+            ("/.well-known/ai-catalog.json", "application/ai-catalog+json", "no-cache"),
+            ("/.well-known/ard.json", "application/ai-catalog+json", "no-cache"),
         ] {
             let answer = service.get_as(path, "text/html").await;
             assert_eq!((answer.status.as_u16(), answer.header("content-type")), (200, content_type), "{path}");
-            assert_eq!(answer.header("cache-control"), format!("public, max-age={max_age}"), "{path}");
+            assert_eq!(answer.header("cache-control"), caching, "{path}");
             assert!(!answer.body.is_empty());
         }
     })
@@ -220,26 +223,41 @@ async fn the_sitemap_has_the_canonical_pages_with_the_day_of_their_content() {
 }
 
 #[tokio::test]
-async fn security_txt_never_expires_and_leads_to_the_contact_page() {
+async fn security_txt_expires_on_a_day_and_leads_to_the_contact_page() {
+    const PATH: &str = "/.well-known/security.txt";
     on_one_database_with(live(), async |service| {
-        for _ in 0..2 {
-            let file = text(service, "/.well-known/security.txt").await;
-            let fields: Vec<_> = file.lines().map(|line| line.split_once(": ").expect("a field")).collect();
-            let values = |name: &str| {
-                fields.iter().filter(|(field, _)| *field == name).map(|(_, value)| *value).collect::<Vec<_>>()
-            };
-            assert_eq!(values("Contact"), [format!("{BASE}/contact#security")]);
-            assert_eq!(values("Policy"), [format!("{BASE}/contact#security-policy")]);
-            assert_eq!(values("Canonical"), [format!("{BASE}/.well-known/security.txt")]);
-            assert_eq!(values("Preferred-Languages"), ["en"]);
-            let [expires] = values("Expires")[..] else { panic!("one Expires: {file}") };
-            let expires: jiff::Timestamp = expires.parse().expect("a moment");
-            let ahead = expires.as_second() - service.clock.now().unix_seconds();
-            assert!((1..365 * 24 * 3600).contains(&ahead), "{ahead} seconds ahead");
-            service.clock.advance(std::time::Duration::from_hours(400 * 24));
-        }
+        let day = expiry(&text(service, PATH).await);
+        service.clock.advance(Duration::from_hours(24));
+        let file = text(service, PATH).await;
+        assert_eq!(expiry(&file), day, "a promise of the day of the commit, not of every day anew");
+        let fields: Vec<_> = file.lines().map(|line| line.split_once(": ").expect("a field")).collect();
+        let values =
+            |name: &str| fields.iter().filter(|(field, _)| *field == name).map(|(_, value)| *value).collect::<Vec<_>>();
+        assert_eq!(values("Contact"), [format!("{BASE}/contact#security")]);
+        assert_eq!(values("Policy"), [format!("{BASE}/contact#security-policy")]);
+        assert_eq!(values("Canonical"), [format!("{BASE}{PATH}")]);
+        assert_eq!(values("Preferred-Languages"), ["en"]);
+        let days = (day.as_second() - Clock::System.now().unix_seconds()) / 86_400;
+        assert!((1..365).contains(&days), "{days} days ahead of now, if the commit is not older than a year");
     })
     .await;
+    let folder = tempfile::tempdir().unwrap();
+    let facts = format!("security_txt_expires = \"2027-03-01\"\n{}", include_str!("../../content/site.toml"));
+    std::fs::write(folder.path().join("site.toml"), facts).unwrap();
+    let settings = RawSettings { site_dir: Some(folder.path().display().to_string()), ..live() };
+    on_one_database_with(settings, async |service| {
+        assert_eq!(expiry(&text(service, PATH).await).to_string(), "2027-03-01T00:00:00Z");
+    })
+    .await;
+}
+
+/// When `security.txt` expires: the start of a day.
+#[track_caller]
+fn expiry(file: &str) -> jiff::Timestamp {
+    let mut expires = file.lines().filter_map(|line| line.strip_prefix("Expires: "));
+    let (Some(expires), None) = (expires.next(), expires.next()) else { panic!("one Expires: {file}") };
+    assert!(expires.ends_with("T00:00:00Z"), "{expires}");
+    expires.parse().expect("a moment")
 }
 
 #[tokio::test]

@@ -97,6 +97,7 @@ async fn a_single_range_is_served_and_several_are_answered_with_the_whole_image(
             let answer = part(service, &[("range", range)]).await;
             assert_eq!(answer.status, 416, "{range}");
             assert_eq!(answer.header("content-range"), "bytes */20000");
+            assert_eq!(answer.header("cache-control"), "no-store");
             assert!(answer.body.is_empty());
         }
         for range in ["bytes=9-5", "lines=0-9", "bytes", "bytes=a-b", "bytes=0-9, 100-199, -5", "bytes=30000-,40000-"] {

@@ -119,7 +119,7 @@ async fn every_problem_type_leads_to_its_section() {
     on_one_database(async |service| {
         let ids = attributes(&service.get("/developers").await.text(), "*", "id");
         let document = service.get("/openapi.json").await.json();
-        let codes = document.pointer("/components/schemas/Problem/properties/code/enum").expect("the codes").clone();
+        let codes = document.pointer("/components/schemas/ErrorCode/enum").expect("the codes").clone();
         for code in codes.as_array().expect("a list") {
             let anchor = format!("errors-{}", code.as_str().expect("a code").replace('_', "-"));
             assert!(ids.contains(&anchor), "{anchor}");
@@ -167,6 +167,8 @@ async fn assets_are_kept_for_good_and_are_what_the_pages_say() {
                 assert_eq!(answer.header("cache-control"), "public, max-age=31536000, immutable");
                 let digest = Sha256::of(&answer.body);
                 assert!(asset.contains(&digest.short(12)), "the name of {asset} changes with its content");
+                let shown_by = if styles.contains(asset) { "same-origin" } else { "cross-origin" };
+                assert_eq!(answer.header("cross-origin-resource-policy"), shown_by, "{asset}");
                 if styles.contains(asset) {
                     assert_eq!(integrity, [format!("sha256-{}", digest.base64())]);
                     assert_eq!(answer.media_type(), "text/css");

@@ -135,6 +135,9 @@ async fn initialize_describes_the_server_and_its_capabilities() {
         assert_eq!(hello["capabilities"], json!({ "tools": {} }));
         let instructions = hello["instructions"].as_str().expect("instructions");
         assert!((40..=600).contains(&instructions.len()), "{instructions}");
+        for words in ["no list for other systems", "No tool sends a message"] {
+            assert!(instructions.contains(words), "{instructions}");
+        }
         let server = &hello["serverInfo"];
         for member in ["name", "title", "version", "description"] {
             assert!(server[member].as_str().is_some_and(|text| !text.is_empty()), "{member}: {server}");
@@ -147,6 +150,7 @@ async fn initialize_describes_the_server_and_its_capabilities() {
         let image = service.get(path).await;
         assert_eq!(image.status, 200);
         assert_eq!(image.header("content-type"), icon["mimeType"].as_str().expect("its type"));
+        assert_eq!(image.header("cross-origin-resource-policy"), "cross-origin", "MCP hosts show it");
     })
     .await;
 }

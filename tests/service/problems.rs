@@ -81,7 +81,7 @@ async fn a_problem_points_to_each_member_at_fault() {
         assert_eq!(pointers(&problem), ["#/more", "#/a~1b%20~0%C3%A9%25", "#/name", "#/message", "#/email"]);
         let text = |member: &str| problem[member].as_str().expect("a text");
         assert!(text("detail").starts_with(problem["errors"][0]["detail"].as_str().expect("a text")), "{problem:#}");
-        for member in ["`name` (optional)", "`email` (required)", "`message` (required)", "Ask the person"] {
+        for member in ["`name` (optional)", "`email` (required)", "`message` (required)", "the person's own address"] {
             assert!(text("resolution").contains(member), "{problem:#}");
         }
 
@@ -100,6 +100,39 @@ async fn a_problem_points_to_each_member_at_fault() {
 
         let problem = service.post_text("/api/contact", "").await.expect_problem(400, "invalid_json");
         assert_eq!(problem.get("errors"), None, "no single member is at fault");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn only_an_address_that_was_given_and_is_wrong_is_to_be_asked_for() {
+    on_one_database(async |service| {
+        for (body, detail, asks) in [
+            (json!({}), "The email address is missing.", false),
+            (json!({ "email": "" }), "The email address is missing.", false),
+            (json!({ "email": null }), "The email address must be a string.", false),
+            (json!({ "email": ["ada@example.com"] }), "The email address must be a string.", false),
+            (json!({ "email": "nobody" }), "it needs exactly one @", true),
+            (json!({ "email": " ada@example.com" }), "a space or a line break", true),
+        ] {
+            let problem = service.post("/api/waitlist", &body).await.expect_problem(400, "invalid_email");
+            let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call",
+                "params": { "name": "join_waitlist", "arguments": body } });
+            let result = service.post("/mcp", &call).await.expect_ok();
+            let told = result["result"]["content"][0]["text"].as_str().expect("a text");
+            for text in [format!("{} {}", problem["detail"], problem["resolution"]), told.to_owned()] {
+                assert!(text.contains(detail) && text.contains("name@example.com"), "{body}: {text}");
+                assert_eq!(text.contains("Ask the person"), asks, "{body}: {text}");
+            }
+        }
+        for (body, detail) in [
+            (json!({ "email": "ada@example.com" }), "The message is missing."),
+            (json!({ "email": "ada@example.com", "message": "" }), "The message is missing."),
+            (json!({ "email": "ada@example.com", "message": " " }), "The message has fewer than 2 characters."),
+        ] {
+            let problem = service.post("/api/contact", &body).await.expect_problem(400, "empty_message");
+            assert_eq!(problem["detail"], detail, "{body}");
+        }
     })
     .await;
 }

@@ -65,7 +65,7 @@ async fn a_withdrawn_version_is_gone_for_good_and_the_one_before_is_the_newest_a
         assert_eq!(code, 0, "{output}");
         assert_eq!(leads_to(service).await, "/releases/Troupe-1.4.0.dmg");
         let gone = service.get("/releases/Troupe-1.5.0.dmg").await;
-        assert_eq!(gone.status, 410);
+        assert_eq!((gone.status.as_u16(), gone.header("cache-control")), (410, "no-cache"));
         assert!(gone.text().contains(LATEST), "{}", gone.text());
         assert!(!service.wait_for_text("/releases.json", "\"latest\": \"1.4.0\"").await.contains("1.5.0"));
 
@@ -361,7 +361,10 @@ async fn the_notes_of_one_version_change_nothing_of_the_others() {
         }
         let markdown = service.get("/releases.md").await.text();
         assert_eq!(markdown.lines().filter(|line| line.starts_with("```")).count(), 6, "{markdown}");
-        assert!(markdown.contains("\n## Check what you downloaded\n") && !markdown.contains("<!--"), "{markdown}");
+        assert!(
+            markdown.contains("\n## Check what you downloaded {#check}\n") && !markdown.contains("<!--"),
+            "{markdown}"
+        );
     })
     .await;
 }

@@ -136,10 +136,33 @@ async fn facts_that_a_maker_sets_appear_wherever_they_matter_and_nothing_is_inve
     .await;
 }
 
+#[tokio::test]
+async fn what_the_app_runs_on_is_made_from_the_minimum_unless_it_is_written() {
+    let facts = include_str!("../../content/site.toml").replace("\nsystem = ", "\n# system = ");
+    for (minimum, system) in [("14.0", "macOS 14 or later"), ("15.2", "macOS 15.2 or later")] {
+        let folder = tempfile::tempdir().unwrap();
+        let facts = facts.replace("minimum_macos = \"14.0\"", &format!("minimum_macos = \"{minimum}\""));
+        fs::write(folder.path().join("site.toml"), facts).unwrap();
+        on_one_database_with(written(folder.path()), async |service| {
+            for path in ["/", "/index.md", "/about.md", "/llms.txt"] {
+                assert!(service.get(path).await.text().contains(system), "{path}");
+            }
+        })
+        .await;
+    }
+}
+
 #[test]
 fn a_fault_in_the_folder_stops_the_start_with_file_and_line() {
     for (file, text, message) in [
         ("site.toml", "name = \"Lantern\"\nnonsense = 1\n", "site.toml has a fault in line"),
+        (
+            "site.toml",
+            &include_str!("../../content/site.toml")
+                .replace("\nsystem", "\n# system")
+                .replace("\nminimum", "\n# minimum"),
+            "site.toml has a fault in line 1: set system or minimum_macos",
+        ),
         ("pages/about.md", "# About\n", "pages/about.md has a fault in line 1"),
         (
             "pages/about.md",

@@ -61,6 +61,18 @@ pub(super) async fn post(service: &Service, path: &str, body: &str) -> Answer {
 }
 
 #[tokio::test]
+async fn no_request_that_follows_names_the_token() {
+    on_one_database(async |service| {
+        let link = reader(service, "ada@example.com").await;
+        let not_me = post(service, &link, "reason=not-me").await;
+        for answer in [service.get(&link).await, post(service, &link, "").await, not_me] {
+            assert_eq!((answer.status.as_u16(), answer.header("referrer-policy")), (200, "strict-origin"));
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn looking_changes_nothing_and_the_button_does_it() {
     on_each_database(async |service| {
         let link = reader(service, "Ada@Example.com").await;

@@ -88,6 +88,12 @@ async fn run_checks(settings: &Settings, name_servers: &NameServers, findings: &
             let steps = setup_steps(&facts, &newest_image, &releases, &base_url, settings.mail.is_some());
             next_step = steps.into_iter().next();
             findings.add("site", site);
+            if facts.security_txt_expires() < now {
+                let day = facts.security_txt_expires().date();
+                let text =
+                    format!("It expired on {day}. Set `security_txt_expires` in site.toml, or update Porchlight.");
+                findings.add("security.txt", note(text));
+            }
             let release = check_release(&images, store.as_ref(), &newest_image).await;
             findings.add("release", release.unwrap_or_else(|failed| failed));
         }

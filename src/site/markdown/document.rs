@@ -11,9 +11,10 @@ use serde::Serialize;
 
 use super::parse::{AnchorNames, heading_level, options, parse, slug, split_anchor};
 
-/// Markdown without the `{#anchor}` of its headings, and their anchors.
+/// Markdown, the same without the `{#anchor}` of its headings, and their anchors.
 #[derive(Debug)]
 pub(in crate::site) struct Document {
+    with_anchors: String,
     source: String,
     anchors: Anchors,
 }
@@ -54,7 +55,10 @@ impl Document {
     /// A heading's anchor is its `{#anchor}`, or else made from its text.
     pub(in crate::site) fn parse(markdown: &str) -> Self {
         // Line numbers have to be comrak's, which ends a line at a lone carriage return too.
-        let source = markdown.replace("\r\n", "\n").replace('\r', "\n");
+        let mut source = markdown.replace("\r\n", "\n").replace('\r', "\n");
+        if !source.ends_with('\n') {
+            source.push('\n');
+        }
         let mut lines: Vec<_> = source.lines().map(str::to_owned).collect();
         let (arena, mut anchors, mut names) = (Arena::new(), Anchors::new(), AnchorNames::default());
         let mut without_anchor = Vec::new();
@@ -71,7 +75,7 @@ impl Document {
         }
         // Only now, so that no text takes an anchor that a later heading names.
         anchors.extend(without_anchor.into_iter().map(|(line, slug)| (line, names.unused(&slug))));
-        Self { source: lines.join("\n") + "\n", anchors }
+        Self { source: lines.join("\n") + "\n", with_anchors: source, anchors }
     }
 
     pub(in crate::site) fn render(&self) -> RenderedDocument {
@@ -122,31 +126,40 @@ impl Document {
 
     /// The Markdown, in which links within the site start with `base_url`.
     pub(in crate::site) fn with_absolute_links(&self, base_url: &str) -> String {
-        let line_starts: Vec<_> =
-            [0].into_iter().chain(self.source.match_indices('\n').map(|(newline, _)| newline + 1)).collect();
-        let (arena, mut destinations) = (Arena::new(), BTreeSet::new());
-        for node in parse(&arena, &self.source).descendants() {
-            let data = node.data();
-            if let NodeValue::Link(link) | NodeValue::Image(link) = &data.value
-                && is_within_site(&link.url)
-            {
-                // Columns are too low in a table row with escaped pipes, so the whole line is searched.
-                let Sourcepos { start, end } = data.sourcepos;
-                let start = line_starts[start.line - 1] + start.column - 1;
-                let link = self.source.get(start..line_starts[end.line]).unwrap_or_default();
-                let mut found = link.match_indices("](").filter_map(|(bracket, _)| {
-                    let destination = link[bracket + 2..].trim_start().trim_start_matches('<');
-                    is_within_site(destination).then_some(start + link.len() - destination.len())
-                });
-                destinations.extend(found.find(|destination| !destinations.contains(destination)));
-            }
-        }
-        let mut markdown = self.source.clone();
-        for destination in destinations.into_iter().rev() {
-            markdown.insert_str(destination, base_url);
-        }
-        markdown
+        make_links_absolute(&self.source, base_url)
     }
+
+    /// As [`Self::with_absolute_links`], with the anchors that headings name.
+    pub(in crate::site) fn with_anchors_and_absolute_links(&self, base_url: &str) -> String {
+        make_links_absolute(&self.with_anchors, base_url)
+    }
+}
+
+fn make_links_absolute(source: &str, base_url: &str) -> String {
+    let line_starts: Vec<_> =
+        [0].into_iter().chain(source.match_indices('\n').map(|(newline, _)| newline + 1)).collect();
+    let (arena, mut destinations) = (Arena::new(), BTreeSet::new());
+    for node in parse(&arena, source).descendants() {
+        let data = node.data();
+        if let NodeValue::Link(link) | NodeValue::Image(link) = &data.value
+            && is_within_site(&link.url)
+        {
+            // Columns are too low in a table row with escaped pipes, so the whole line is searched.
+            let Sourcepos { start, end } = data.sourcepos;
+            let start = line_starts[start.line - 1] + start.column - 1;
+            let link = source.get(start..line_starts[end.line]).unwrap_or_default();
+            let mut found = link.match_indices("](").filter_map(|(bracket, _)| {
+                let destination = link[bracket + 2..].trim_start().trim_start_matches('<');
+                is_within_site(destination).then_some(start + link.len() - destination.len())
+            });
+            destinations.extend(found.find(|destination| !destinations.contains(destination)));
+        }
+    }
+    let mut markdown = source.to_owned();
+    for destination in destinations.into_iter().rev() {
+        markdown.insert_str(destination, base_url);
+    }
+    markdown
 }
 
 /// Gives headings their anchors, and lets wide tables scroll.
@@ -210,6 +223,8 @@ mod tests {
         }
         let markdown = document.with_absolute_links("");
         assert!(markdown.contains("## `invalid_json`\n") && markdown.contains("## Closed ##\n"), "{markdown}");
+        let markdown = document.with_anchors_and_absolute_links("");
+        assert!(markdown.contains("json` {#errors-invalid-json}\n") && markdown.contains("## Closed {#c} ##\n"));
     }
 
     #[test]
@@ -284,6 +299,7 @@ mod tests {
         ] {
             let document = Document::parse(markdown);
             assert_eq!(document.with_absolute_links("BASE").trim_end(), absolute);
+            assert_eq!(document.with_anchors_and_absolute_links("BASE").trim_end(), absolute);
         }
     }
 

@@ -8,14 +8,16 @@ use http::header::LINK;
 use serde_json::{Value, json};
 
 use super::endpoints::{DOWNLOAD, ENDPOINTS};
+use super::headers::SHOWN_BY_OTHER_SITES;
 use super::representation::{MARKDOWN, UnencodedResponse};
 use crate::domain::network::BaseUrl;
 use crate::domain::sha256::Sha256;
-use crate::site::{PageName, Policies, Site, SiteFacts, SiteFailure, Skill};
+use crate::site::{Asset, PageName, Policies, Site, SiteFacts, SiteFailure, Skill};
 use crate::web::mcp::server_info::{self, ServerInfo, VERSIONS, capabilities};
 
 const API_CATALOG: &str = "/.well-known/api-catalog";
 const SERVER_CARD: &str = "/.well-known/mcp/server-card.json";
+const SECURITY_TXT: &str = "/.well-known/security.txt";
 const PLAIN: &str = "text/plain; charset=utf-8";
 const AI_CATALOG_TYPE: &str = "application/ai-catalog+json";
 
@@ -45,15 +47,21 @@ pub(crate) fn files(
         .into_iter()
         .map(|(path, media_type, text)| (path.to_owned(), UnencodedResponse::briefing(media_type, text)))
         .collect();
+    files.push((SECURITY_TXT.to_owned(), UnencodedResponse::file(PLAIN, security_txt(&site.facts, base_url))));
     for asset in site.assets.iter() {
-        let mut file = UnencodedResponse::file(asset.media_type, asset.bytes.clone());
-        file.cache_control = "public, max-age=31536000, immutable";
-        files.push((asset.path.clone(), file));
+        let cache_control = "public, max-age=31536000, immutable";
+        files.push((asset.path.clone(), UnencodedResponse { cache_control, ..asset_file(asset) }));
     }
     if let Some(icon) = site.assets.get("favicon.ico") {
-        files.push(("/favicon.ico".to_owned(), UnencodedResponse::file(icon.media_type, icon.bytes.clone())));
+        files.push(("/favicon.ico".to_owned(), asset_file(icon)));
     }
     Ok(files)
+}
+
+fn asset_file(asset: &Asset) -> UnencodedResponse {
+    let file = UnencodedResponse::file(asset.media_type, asset.bytes.clone());
+    let (name, value) = SHOWN_BY_OTHER_SITES;
+    if asset.media_type.starts_with("image/") { file.with_header(name, value) } else { file }
 }
 
 /// The files that are sent with CORS headers, with their paths.
@@ -87,6 +95,18 @@ fn robots(facts: &SiteFacts, base_url: &BaseUrl, ai_train: bool) -> String {
     format!(
         "User-agent: {agents}\nContent-Signal: search=yes, ai-input=yes, ai-train={train}\nAllow: /\n\nSitemap: {}\n",
         base_url.to("/sitemap.xml")
+    )
+}
+
+/// RFC 9116.
+fn security_txt(facts: &SiteFacts, base_url: &BaseUrl) -> String {
+    let contact = base_url.to(PageName::Contact.path());
+    let expires = facts.security_txt_expires().rfc3339();
+    format!(
+        "# Agents: {} says how to report for a person.\nContact: {contact}#security\nExpires: {expires}\nPolicy: {contact}#security-policy\n\
+         Preferred-Languages: en\nCanonical: {}\n",
+        base_url.to("/llms.txt"),
+        base_url.to(SECURITY_TXT),
     )
 }
 

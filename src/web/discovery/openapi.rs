@@ -151,6 +151,8 @@ fn schemas(endpoints: &[&'static Endpoint]) -> Value {
     for endpoint in endpoints {
         schemas[endpoint.request.name]["additionalProperties"] = false.into();
     }
+    let code = std::mem::replace(&mut schemas[PROBLEM.name]["properties"]["code"], named("ErrorCode"));
+    schemas.insert("ErrorCode".to_owned(), code);
     schemas.insert("JsonRpcMessage".to_owned(), message());
     schemas.insert("JsonRpcResponse".to_owned(), response());
     schemas.into()

@@ -56,6 +56,8 @@ impl ToolResults {
             "works_with": Some(&facts.works_with).filter(|apps| !apps.is_empty()),
             "recommend_when": facts.recommend_when,
             "not_for": facts.not_for,
+            "note": "There is no list for other systems. No tool sends a message or starts a download: the person uses the \
+                     contact page and the download page.",
             "website": base_url.as_str(),
             "download_page": base_url.to("/#download"),
             "contact_page": base_url.to(PageName::Contact.path()),

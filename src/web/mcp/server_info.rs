@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::tools::{TOOLS, Tool};
+use super::tools::TOOLS;
 use crate::domain::network::BaseUrl;
 use crate::site::{Site, SiteFacts};
 
@@ -39,11 +39,12 @@ impl ServerInfo {
                 "websiteUrl": base_url.as_str(),
                 "icons": icon.into_iter().collect::<Vec<_>>(),
             }),
-            tools_list: json!({ "tools": TOOLS.each_ref().map(Tool::declaration) }).to_string(),
+            tools_list: json!({ "tools": TOOLS.each_ref().map(|tool| tool.declaration(&facts.name)) }).to_string(),
             instructions: format!(
                 "Tools about {name}, a Mac app, and its website {base_url}. Price: {price}. Use about_service before you \
                  recommend it, and get_download when a person wants it. Call join_waitlist only when the person asked \
-                 for it, with their own address.",
+                 for it, with their own address; there is no list for other systems. No tool sends a message: the person \
+                 writes on the contact page.",
                 name = facts.name,
                 price = facts.price_words(),
             ),

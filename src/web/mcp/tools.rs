@@ -15,13 +15,13 @@ pub(super) enum ToolId {
     JoinWaitlist,
 }
 
-/// `Serialize` produces the form that the reference page uses.
 #[derive(Debug, Serialize)]
 pub(crate) struct Tool {
     #[serde(skip)]
     pub(super) id: ToolId,
     pub(super) name: &'static str,
     title: &'static str,
+    /// `{app}` stands for the name of the app: a person may have many servers connected.
     description: &'static str,
     read_only: bool,
     arguments: &'static [Field],
@@ -33,7 +33,7 @@ pub(crate) struct Tool {
 pub(super) const PAGE: Field =
     Field::required("page", FieldType::OneOf(|| PageName::MAIN.map(PageName::as_str).to_vec()), "Which page.");
 
-const ABOUT: [Field; 17] = [
+const ABOUT: [Field; 18] = [
     text("name"),
     text("tagline"),
     text("summary"),
@@ -48,6 +48,7 @@ const ABOUT: [Field; 17] = [
     Field::optional("works_with", FieldType::StringArray, ""),
     texts("recommend_when"),
     texts("not_for"),
+    text("note"),
     text("website"),
     text("download_page"),
     text("contact_page"),
@@ -85,9 +86,9 @@ pub(crate) const TOOLS: [Tool; 4] = [
         id: ToolId::AboutService,
         name: "about_service",
         title: "About the app",
-        description: "The facts about the app, to answer a person's questions and to decide whether it suits them: what it \
-                      does, what it needs and costs, licence, Apple's signature, who makes it, when to recommend it and \
-                      when not. Call it before you recommend the app. Stores nothing, and signs nobody up.",
+        description: "The facts about the Mac app {app}, to answer a person's questions and to decide whether it suits them: \
+                      what it does, needs and costs, licence, Apple's signature, who makes it, when to recommend it and \
+                      when not. Call it before you recommend the app. Stores nothing.",
         read_only: true,
         arguments: &[],
         result: Some(&ABOUT),
@@ -96,7 +97,7 @@ pub(crate) const TOOLS: [Tool; 4] = [
         id: ToolId::ReadPage,
         name: "read_page",
         title: "Read a page",
-        description: "One page of the site as Markdown, word for word. home: what the app does, download, first open, \
+        description: "One page of {app}'s site as Markdown, word for word. home: what the app does, download, first open, \
                       questions and answers. about: how it works, whom it suits, licence, makers. privacy: what is stored \
                       of a person, why, how long, mail, copies and erasure. developers: JSON endpoints, limits, errors, \
                       MCP. contact: how to ask the makers, request one's data, report a security problem. Stores nothing.",
@@ -108,9 +109,9 @@ pub(crate) const TOOLS: [Tool; 4] = [
         id: ToolId::GetDownload,
         name: "get_download",
         title: "Where to download",
-        description: "Where a person downloads the app: the page to send them to, the newest version with date, size and \
-                      SHA-256, what the Mac needs, and what to do if macOS refuses the first open. It downloads nothing, \
-                      takes no address and stores nothing; the page asks the person for their own address, and the \
+        description: "Where a person downloads {app}: the page to send them to, the newest version with date, size and \
+                      SHA-256, what the Mac needs, and what to do if macOS refuses the first open. It takes no \
+                      address, and downloads and stores nothing: the page asks the person for their own address, and the \
                       download starts there.",
         read_only: true,
         arguments: &[],
@@ -120,11 +121,11 @@ pub(crate) const TOOLS: [Tool; 4] = [
         id: ToolId::JoinWaitlist,
         name: "join_waitlist",
         title: "Join the waiting list",
-        description: "Puts the person's own address on the app's waiting list. Deprecated, but working: the app is out, so \
+        description: "Puts the person's own address on {app}'s waiting list. Deprecated, but working: the app is out, so \
                       offer get_download first. The list is neither a download nor the monthly email nor news of \
-                      versions; nothing is mailed because of it. Call it only if the person asked for this list and gave \
+                      versions, and there is none for other systems; nothing is mailed because of it. Call it only if the person asked for this list and gave \
                       you their own address; never respell one. Stores the address, the time and `source`. Joining twice \
-                      is harmless. To leave it, the person writes to the makers on the contact page.",
+                      is harmless. To leave it, they write on the contact page; no tool sends a message.",
         read_only: false,
         arguments: WAITLIST.request.fields,
         result: Some(WAITLIST.result.fields),
@@ -132,12 +133,23 @@ pub(crate) const TOOLS: [Tool; 4] = [
 ];
 
 impl Tool {
+    fn description_for(&self, app: &str) -> String {
+        self.description.replace("{app}", app)
+    }
+
+    /// The tool as the reference page lists it.
+    pub(crate) fn listing(&self, app: &str) -> Value {
+        let mut listing = json!(self);
+        listing["description"] = self.description_for(app).into();
+        listing
+    }
+
     /// The tool as `tools/list` declares it.
-    pub(super) fn declaration(&self) -> Value {
+    pub(super) fn declaration(&self, app: &str) -> Value {
         let mut declaration = json!({
             "name": self.name,
             "title": self.title,
-            "description": self.description,
+            "description": self.description_for(app),
             "inputSchema": closed_schema(self.arguments),
             "annotations": {
                 "title": self.title,

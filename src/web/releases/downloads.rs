@@ -51,7 +51,7 @@ pub(crate) async fn image(State(app): State<App>, request: Request) -> Response 
     if release.withdrawn.is_some() {
         let latest = app.service.newest_image.url();
         let text = format!("{file} has been withdrawn. The newest version is at {latest}\n");
-        return (StatusCode::GONE, text).into_response();
+        return (StatusCode::GONE, [(CACHE_CONTROL, "no-cache")], text).into_response();
     }
     if let Some(url) = &release.external_url {
         return redirect(url);
@@ -119,6 +119,9 @@ fn unavailable(text: &'static str) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, [(RETRY_AFTER, "60"), (CACHE_CONTROL, "no-store")], text).into_response()
 }
 
+/// The image of a version never changes.
+const IMMUTABLE: [(HeaderName, &str); 1] = [(CACHE_CONTROL, "public, max-age=31536000, immutable")];
+
 /// The last second that an HTTP date can express: the end of the year 9999.
 const MAX_HTTP_DATE: u64 = 253_402_300_799;
 
@@ -137,12 +140,11 @@ async fn send_image(
     let common = [
         (ETAG, etag.clone()),
         (LAST_MODIFIED, last_modified.clone()),
-        (CACHE_CONTROL, "public, max-age=31536000, immutable".to_owned()),
         (ACCEPT_RANGES, "bytes".to_owned()),
         (HeaderName::from_static("repr-digest"), format!("sha-256=:{}:", release.sha256.base64())),
     ];
     if is_not_modified(headers, &etag, modified) {
-        return Ok((StatusCode::NOT_MODIFIED, common).into_response());
+        return Ok((StatusCode::NOT_MODIFIED, IMMUTABLE, common).into_response());
     }
     let requested = if method == Method::GET {
         requested_range(headers, &[&etag, &last_modified], total)
@@ -157,7 +159,7 @@ async fn send_image(
             (StatusCode::PARTIAL_CONTENT, first, last - first + 1, Some([(CONTENT_RANGE, content_range)]))
         }
         RequestedRange::Unsatisfiable => {
-            let content_range = [(CONTENT_RANGE, format!("bytes */{total}"))];
+            let content_range = [(CONTENT_RANGE, format!("bytes */{total}")), (CACHE_CONTROL, "no-store".to_owned())];
             return Ok((StatusCode::RANGE_NOT_SATISFIABLE, common, content_range).into_response());
         }
     };
@@ -178,7 +180,7 @@ async fn send_image(
         (CONTENT_TYPE, MEDIA_TYPE.to_owned()),
         (CONTENT_LENGTH, length.to_string()),
     ];
-    Ok((status, common, content, content_range, body).into_response())
+    Ok((status, IMMUTABLE, common, content, content_range, body).into_response())
 }
 
 /// The time to the second, clamped to what an HTTP date can express.

@@ -13,8 +13,7 @@ use crate::domain::releases::{
     BuildNumber, MEDIA_TYPE, MacosVersion, Release, Releases, Signature, attachment, file_stem,
 };
 use crate::domain::sha256::Sha256;
-use crate::domain::statistics::Reading;
-use crate::site::{Content, PageName, Site, SiteFailure, markdown_to_html, nest_markdown};
+use crate::site::{Content, PageName, Site, SiteFacts, SiteFailure, markdown_to_html, nest_markdown};
 use crate::web::representation::UnencodedResponse;
 
 const ATOM: &str = "/releases.atom";
@@ -26,8 +25,7 @@ pub(crate) fn release_files(
     releases: &Releases,
     sample: Option<&Sample>,
 ) -> Result<Vec<(String, UnencodedResponse)>, SiteFailure> {
-    let list = release_list(&site.facts.name, base_url, releases, sample);
-    let list = revalidated("application/json", format!("{list:#}\n"));
+    let list = release_list(&site.facts, base_url, releases, sample);
     let feed = feed(site, base_url, releases);
     // What Sparkle 2 reads to find updates. Prereleases are in the channel `beta`, which an app must ask for.
     let appcast = match &site.appcast {
@@ -36,12 +34,12 @@ pub(crate) fn release_files(
     };
     let atom = site.render_str("releases.atom", include_str!("releases.atom"), &feed)?;
     let mut files = vec![
-        ("/releases.json".to_owned(), UnencodedResponse { reading: Some(Reading::Briefing), ..list }),
-        ("/appcast.xml".to_owned(), revalidated("application/rss+xml", appcast)),
-        (ATOM.to_owned(), revalidated("application/atom+xml", atom)),
+        ("/releases.json".to_owned(), UnencodedResponse::briefing("application/json", format!("{list:#}\n"))),
+        ("/appcast.xml".to_owned(), UnencodedResponse::file("application/rss+xml", appcast)),
+        (ATOM.to_owned(), UnencodedResponse::file("application/atom+xml", atom)),
     ];
     if let Some(sample) = sample {
-        let image = revalidated(MEDIA_TYPE, sample.bytes.clone())
+        let image = UnencodedResponse::file(MEDIA_TYPE, sample.bytes.clone())
             .with_header(CONTENT_DISPOSITION, attachment(&sample.file))
             .with_header(ACCEPT_RANGES, "none");
         files.push((image_path(&sample.file), image));
@@ -49,27 +47,22 @@ pub(crate) fn release_files(
     Ok(files)
 }
 
-/// A file that the next release changes, so caches must revalidate it.
-fn revalidated(content_type: &'static str, body: impl Into<Bytes>) -> UnencodedResponse {
-    UnencodedResponse { cache_control: "no-cache", ..UnencodedResponse::file(content_type, body) }
-}
-
 /// `/releases.json`: the available releases, the highest version first.
-fn release_list(app_name: &str, base_url: &BaseUrl, releases: &Releases, sample: Option<&Sample>) -> Value {
+fn release_list(facts: &SiteFacts, base_url: &BaseUrl, releases: &Releases, sample: Option<&Sample>) -> Value {
     let listed = releases.available().map(|release| {
         json!({
             "version": release.version.to_string(),
             "date": release.published.rfc3339(),
             "length": release.length,
             "sha256": release.sha256.hex(),
-            "minimum_macos": release.minimum_macos.as_ref().map(MacosVersion::as_str),
+            "minimum_macos": minimum_macos(release, facts),
             "prerelease": release.prerelease,
             "notes": release.notes.as_str(),
             "url": url(release, base_url),
         })
     });
     let mut list = json!({
-        "app": app_name,
+        "app": facts.name,
         "latest": releases.newest().map(|release| release.version.to_string()),
         "releases": listed.collect::<Vec<_>>(),
     });
@@ -82,6 +75,11 @@ fn release_list(app_name: &str, base_url: &BaseUrl, releases: &Releases, sample:
 /// What both feeds show.
 fn feed(site: &Site, base_url: &BaseUrl, releases: &Releases) -> Value {
     let latest = releases.available().map(|release| release.published.rfc3339()).max();
+    let view = |release| {
+        let mut view = release_view(release, base_url);
+        view["minimum_macos"] = json!(minimum_macos(release, &site.facts));
+        view
+    };
     let page_updated = &site.page(PageName::Releases).last_updated;
     json!({
         "app_name": site.facts.name,
@@ -90,8 +88,13 @@ fn feed(site: &Site, base_url: &BaseUrl, releases: &Releases) -> Value {
         "page_url": base_url.to(PageName::Releases.path()),
         "atom_url": base_url.to(ATOM),
         "updated": latest.unwrap_or_else(|| format!("{page_updated}T00:00:00Z")),
-        "releases": releases.available().map(|release| release_view(release, base_url)).collect::<Vec<_>>(),
+        "releases": releases.available().map(view).collect::<Vec<_>>(),
     })
+}
+
+/// The oldest macOS that programs should offer the release to. Pages show `system` for a release that names none.
+fn minimum_macos<'a>(release: &'a Release, facts: &'a SiteFacts) -> Option<&'a str> {
+    release.minimum_macos.as_ref().map(MacosVersion::as_str).or(facts.minimum_macos.as_deref())
 }
 
 /// A release as templates show it.

@@ -79,7 +79,20 @@ async fn the_schemas_have_the_published_names_fields_and_limits() {
             let closed = schema["additionalProperties"] == false;
             assert_eq!(closed, name.ends_with("Request"), "{name}");
         }
-        assert_eq!(schemas.as_object().expect("schemas").len(), 9);
+        assert_eq!(schemas.as_object().expect("schemas").len(), 10);
+        let codes = [
+            "invalid_json",
+            "invalid_body",
+            "invalid_email",
+            "empty_message",
+            "message_too_long",
+            "not_found",
+            "method_not_allowed",
+            "unavailable",
+            "server_error",
+        ];
+        assert_eq!((&schemas["ErrorCode"]["type"], &schemas["ErrorCode"]["enum"]), (&json!("string"), &json!(codes)));
+        assert_eq!(schemas["Problem"]["properties"]["code"], json!({ "$ref": "#/components/schemas/ErrorCode" }));
         for (pointer, limit) in [
             ("/DownloadRequest/properties/email/maxLength", json!(254)),
             ("/DownloadRequest/properties/source/maxLength", json!(32)),

@@ -34,6 +34,10 @@ async fn four_tools_are_declared_with_closed_schemas_titles_and_annotations() {
             let name = tool["name"].as_str().expect("a name");
             assert!(!tool["title"].as_str().expect("a title").is_empty());
             let description = tool["description"].as_str().expect("a description");
+            assert!(
+                description.contains("Troupe") && !description.contains("{app}"),
+                "one of many servers: {description}"
+            );
             assert!((60..=700).contains(&description.chars().count()), "{description}");
             for schema in [Some(&tool["inputSchema"]), tool.get("outputSchema")].into_iter().flatten() {
                 assert!(jsonschema::meta::is_valid(schema), "{schema}");
@@ -117,6 +121,11 @@ async fn about_service_says_when_to_recommend_the_app_and_when_not() {
         assert_eq!(about["download_page"], format!("{}/#download", service.base_url()));
         assert_eq!(about["contact_page"], format!("{}/contact", service.base_url()));
         assert!(about["system"].as_str().is_some_and(|system| system.contains("macOS 14")));
+        let note = about["note"].as_str().expect("a note");
+        assert!(note.contains("no list for other systems") && note.contains("No tool sends a message"), "{note}");
+        let join = &declarations(service).await[3]["description"];
+        let join = join.as_str().expect("a description");
+        assert!(join.contains("none for other systems") && join.contains("no tool sends a message"), "{join}");
         for list in ["recommend_when", "not_for"] {
             assert!(about[list].as_array().is_some_and(|list| !list.is_empty()), "{list}");
         }

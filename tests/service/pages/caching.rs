@@ -1,6 +1,6 @@
 //! Encodings, validators and conditional requests.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::io::Read;
 
 use reqwest::Method;
@@ -112,6 +112,33 @@ async fn a_current_etag_gets_304_without_a_body() {
                 assert_eq!(answer.status, 200, "{path} {unknown}");
             }
         }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn after_a_release_no_cache_shows_the_sum_of_the_version_before() {
+    on_one_database(async |service| {
+        let mut before = Vec::new();
+        for path in PAGES.iter().flat_map(|(page, twin)| [page, twin]).chain(&["/llms.txt", "/agents.md"]) {
+            let answer = service.get(path).await;
+            assert_eq!(answer.header("cache-control"), "no-cache", "{path}");
+            before.push((*path, answer.header("etag").to_owned()));
+        }
+        service.publish("1.4.0");
+        let list: serde_json::Value =
+            serde_json::from_str(&service.wait_for_text("/releases.json", "1.4.0").await).expect("JSON");
+        let sum = list["releases"][0]["sha256"].as_str().expect("a sum");
+        let mut with_sum = Vec::new();
+        for (path, etag) in before {
+            let answer = get(service, path, &[("if-none-match", &etag)]).await;
+            if answer.status == 200 && answer.text().contains(sum) {
+                with_sum.push(path);
+            }
+        }
+        // Every page has it in its data for search engines.
+        let pages = PAGES.iter().map(|(page, _)| *page).chain(["/index.md", "/releases.md", "/llms.txt", "/agents.md"]);
+        assert_eq!(with_sum.into_iter().collect::<BTreeSet<_>>(), pages.collect());
     })
     .await;
 }

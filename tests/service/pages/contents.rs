@@ -45,6 +45,36 @@ async fn html_begins_with_links_to_its_markdown_and_to_llms_txt_and_has_its_draw
 }
 
 #[tokio::test]
+async fn a_claim_in_markdown_can_be_cited_by_the_anchor_of_its_heading() {
+    on_one_database_with(live(), async |service| {
+        for (path, twin) in PAGES {
+            let (html, markdown) = (service.get(path).await.text(), service.get(twin).await.text());
+            let ids = attributes(&html, "*", "id");
+            let below = markdown.lines().filter(|line| line.starts_with("## ") || line.starts_with("### "));
+            for heading in below.filter(|heading| !heading.ends_with("{#errors-codes}")) {
+                let anchor = heading.rsplit_once(" {#").and_then(|(_, anchor)| anchor.strip_suffix('}'));
+                assert!(anchor.is_some_and(|anchor| ids.iter().any(|id| id == anchor)), "{heading} of {twin}: {ids:?}");
+            }
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn pages_say_what_the_monthly_email_is_and_that_it_comes_with_a_download() {
+    on_one_database_with(live(), async |service| {
+        for path in ["/", "/index.md", "/privacy", "/privacy.md"] {
+            let page = service.get(path).await.text();
+            assert!(page.contains("comes with a download") && page.contains("says what is new in Troupe"), "{path}");
+        }
+        for path in ["/about", "/about.md", "/llms.txt"] {
+            assert!(service.get(path).await.text().contains("The full text is not on this site"), "{path}");
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn markdown_has_at_least_three_headings_and_only_absolute_links() {
     on_one_database_with(live(), async |service| {
         for (_, twin) in PAGES {
@@ -56,7 +86,7 @@ async fn markdown_has_at_least_three_headings_and_only_absolute_links() {
             for link in links {
                 assert!(link.starts_with("https://"), "{link} in {twin}");
             }
-            assert!(!text.contains("{#") && !text.contains("{{"), "{twin} has signs of the template left");
+            assert!(!text.contains("<#") && !text.contains("{{"), "{twin} has signs of the template left");
         }
     })
     .await;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use fancy_regex::Regex;
 use porchlight::config::RawSettings;
 
 use super::{PAGES, live};
@@ -13,7 +14,10 @@ const INTERFACE: &[&str] = &["after", "click", "date", "next", "none", "size", "
 
 /// The words of a text, in lower case and without punctuation. Numbers of list items are no words.
 fn words(text: &str) -> BTreeSet<String> {
-    text.replace('’', "'")
+    let anchor = Regex::new(r"\{#[^}]*\}").expect("a pattern");
+    anchor
+        .replace_all(text, "")
+        .replace('’', "'")
         .to_lowercase()
         .split(|c: char| !c.is_alphanumeric() && !"._'-".contains(c))
         .map(|word| word.trim_matches(['.', '\'', '-', '_']).to_owned())

@@ -27,7 +27,7 @@ async fn publish_three(service: &Service) {
     let signature = signature();
     service.publish_with(
         "1.4.0",
-        &["--notes", notes.to_str().unwrap(), "--ed-signature", &signature, "--minimum-macos", "14.0", "--build", "77"],
+        &["--notes", notes.to_str().unwrap(), "--ed-signature", &signature, "--minimum-macos", "14.6", "--build", "77"],
     );
     service.publish("1.5.0");
     service.publish_with("2.0.0-beta.1", &["--prerelease"]);
@@ -50,10 +50,11 @@ async fn sparkle_finds_every_version_with_its_signature() {
         assert_eq!(words(items[0], Some(SPARKLE), "channel"), "beta");
         assert!(!items[1].children().any(|node| node.has_tag_name((SPARKLE, "channel"))));
         assert_eq!(words(items[1], Some(SPARKLE), "version"), "1.5.0");
+        assert_eq!(words(items[1], Some(SPARKLE), "minimumSystemVersion"), "14.0", "as site.toml has it");
 
         let signed = items[2];
         assert_eq!(words(signed, Some(SPARKLE), "version"), "77");
-        assert_eq!(words(signed, Some(SPARKLE), "minimumSystemVersion"), "14.0");
+        assert_eq!(words(signed, Some(SPARKLE), "minimumSystemVersion"), "14.6", "its own");
         assert_eq!(
             words(signed, None, "description").trim(),
             "<p><strong>Faster</strong> &amp; \u{201c}better\u{201d} than ]]&gt; before</p>"
@@ -145,7 +146,9 @@ async fn programs_get_the_same_as_json() {
         let listed = answer.json();
         assert_eq!(listed["app"], "Troupe");
         assert_eq!(listed["latest"], "1.5.0");
+        assert_eq!(listed["releases"][1]["minimum_macos"], "14.0", "as site.toml has it");
         let oldest = &listed["releases"][2];
+        assert_eq!(oldest["minimum_macos"], "14.6", "its own");
         assert_eq!(oldest["version"], "1.4.0");
         assert_eq!(oldest["length"], 20_000);
         assert_eq!(oldest["url"], "https://troupe.example/releases/Troupe-1.4.0.dmg");
