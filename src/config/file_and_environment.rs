@@ -6,9 +6,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::{fmt, fs};
 
+use toml::Spanned;
+use toml::de::DeTable;
+
 use super::secret::{SECRETS, contains_secret, secret_file_variable};
 use super::setting_names::{RawSettings, named, names};
 use super::text::{InvalidSettings, switch_text};
+use crate::domain::text::{did_you_mean, line_at};
 
 /// The first of these that exists is read if no other is given. The second one belongs to the Debian package.
 const DEFAULT_FILES: [&str; 2] = ["porchlight.toml", "/etc/porchlight/porchlight.toml"];
@@ -127,14 +131,21 @@ fn read_file(path: &Path) -> Result<Vec<(String, String)>, InvalidSettings> {
         InvalidSettings(format!("The settings file {shown} is not TOML: {}.", syntax_error(&error, &text)))
     })?;
     let known = names();
+    let unknown = |name: &str| {
+        let keys = DeTable::parse(&text).map(Spanned::into_inner).unwrap_or_default();
+        let place = keys.keys().find(|key| key.get_ref() == name).map_or(0, |key| key.span().start);
+        InvalidSettings(format!(
+            "The settings file {shown} has an unknown setting `{name}` in line {}.{} `porchlight config example` prints every \
+             setting.",
+            line_at(&text, place),
+            did_you_mean(name, known.iter().map(String::as_str)),
+        ))
+    };
     table
         .into_iter()
         .map(|(name, value)| {
             if !known.contains(&name) {
-                return Err(InvalidSettings(format!(
-                    "The settings file {shown} has an unknown setting `{name}`. Valid settings: {}.",
-                    known.join(", ")
-                )));
+                return Err(unknown(&name));
             }
             let text = match &value {
                 toml::Value::Boolean(value) => switch_text(&name, *value).map(ToOwned::to_owned),
@@ -150,7 +161,7 @@ fn read_file(path: &Path) -> Result<Vec<(String, String)>, InvalidSettings> {
 fn syntax_error(error: &toml::de::Error, text: &str) -> String {
     let message = error.message();
     let Some(span) = error.span() else { return message.to_owned() };
-    let line = 1 + text.get(..span.start).map_or(0, |before| before.matches('\n').count());
+    let line = line_at(text, span.start);
     match text.get(span) {
         Some(key) if message == "duplicate key" => format!("line {line} sets `{}` again", key.trim()),
         _ => format!("line {line}, {message}"),
@@ -178,6 +189,23 @@ pub(crate) fn test_panic(place: &str) {
     if cfg!(debug_assertions) {
         assert_ne!(environment("PORCHLIGHT_TEST_PANIC").as_deref(), Some(place), "planted");
     }
+}
+
+/// Returns a warning for each variable that looks like a setting and is none.
+pub(super) fn unknown_variables() -> Vec<String> {
+    let named = names().into_iter().chain(["config".to_owned(), "move_to".to_owned()]);
+    let mut known: Vec<_> = named.map(|name| format!("PORCHLIGHT_{}", name.to_uppercase())).collect();
+    known.extend(SECRETS.map(secret_file_variable));
+    let set = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    let unknown = set.filter(|name| {
+        name.starts_with("PORCHLIGHT_") && !name.starts_with("PORCHLIGHT_TEST_") && !known.contains(name)
+    });
+    unknown
+        .map(|name| {
+            let meant = did_you_mean(&name, known.iter().map(String::as_str));
+            format!("The variable {name} in the environment is not a setting, and is ignored.{meant}")
+        })
+        .collect()
 }
 
 /// The names of the sockets that a service manager such as systemd passes on, in their order.

@@ -3,7 +3,9 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use super::file_and_environment::{ResolvedSetting, environment, exposed_secrets, settings_file, writable_folder};
+use super::file_and_environment::{
+    ResolvedSetting, environment, exposed_secrets, settings_file, unknown_variables, writable_folder,
+};
 use super::https::{CertificateSource, Tls, parse_hosts};
 use super::images::ImagePlace;
 use super::mail::MailSettings;
@@ -55,6 +57,8 @@ pub struct Settings {
     pub clients: ClientSettings,
     /// Warnings about secrets that other users of this machine can read.
     pub exposed_secrets: Vec<String>,
+    /// Warnings about variables that look like settings and are none.
+    pub unknown_variables: Vec<String>,
 }
 
 impl Settings {
@@ -65,7 +69,7 @@ impl Settings {
         let exposed_secrets = exposed_secrets(&resolved);
         let texts = resolved.into_iter().map(|(name, setting)| (name, setting.value)).collect();
         let file = settings_file(file).map(ToOwned::to_owned);
-        Ok(Self { file, exposed_secrets, ..Self::parse(texts)? })
+        Ok(Self { file, exposed_secrets, unknown_variables: unknown_variables(), ..Self::parse(texts)? })
     }
 
     /// The public URL of the site: the setting, or the URL of the listener.
@@ -76,6 +80,11 @@ impl Settings {
     /// The host names of the site, which a certificate has to be for. The first one is that of its URL.
     pub fn host_names(&self, base_url: &BaseUrl) -> Vec<String> {
         std::iter::once(base_url.host()).chain(self.also_hosts.iter().map(ToString::to_string)).collect()
+    }
+
+    /// Everything that the start points out.
+    pub fn warnings(&self) -> Vec<String> {
+        [self.unknown_variables.clone(), self.exposed_secrets.clone(), self.writable_folders()].concat()
     }
 
     /// Warnings about folders of the service that other users of this machine can write to.
@@ -122,6 +131,7 @@ impl Settings {
             keep_messages: texts.parse("keep_messages", Retention::parse)?.flatten(),
             log_format: texts.parse("log_format", parse_log_format)?,
             exposed_secrets: Vec::new(),
+            unknown_variables: Vec::new(),
             mail: MailSettings::parse(&mut texts, confirm_updates)?,
             clients: ClientSettings::parse(&mut texts)?,
             listen: listen.unwrap_or_else(|| match &tls {

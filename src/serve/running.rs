@@ -82,7 +82,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     }
     let releases = catalog.cached();
     let setup_steps = setup_steps(&facts, &newest_image, &releases, &base_url, settings.mail.is_some());
-    let mut notes = [settings.exposed_secrets.clone(), settings.writable_folders()].concat();
+    let mut notes = settings.warnings();
     let (stop, abort, tasks) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
     let (writer, writer_task) = Writer::start(&database, migration_error)?;
     let new_mail = writer.new_mail();

@@ -344,3 +344,29 @@ async fn the_file_may_use_booleans() {
     let robots = raw(program.address(), "GET /robots.txt HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
     assert!(robots.contains("ai-train=yes"), "{robots}");
 }
+
+#[test]
+fn an_unknown_setting_is_named_with_its_line_and_the_nearest_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::write(folder.path().join("porchlight.toml"), "# mine\nlisten = '127.0.0.1:0'\nbase_ulr = 'x'\n")
+        .expect("a file");
+    let output = refusal(Program::command(folder.path(), &["serve"]));
+    assert!(output.contains("unknown setting `base_ulr` in line 3. Did you mean `base_url`?"), "{output}");
+}
+
+#[test]
+fn a_variable_that_is_no_setting_is_pointed_out_with_the_nearest_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let warning = "The variable PORCHLIGHT_BSE_URL in the environment is not a setting, and is ignored. Did you mean \
+                   `PORCHLIGHT_BASE_URL`?";
+    let with_variable = |arguments: &[&str]| {
+        let mut command = Program::command(folder.path(), arguments);
+        command.env("PORCHLIGHT_BSE_URL", "https://troupe.example").env("PORCHLIGHT_OPS_TOKEN_FILE", "/dev/null");
+        command
+    };
+    let (_, output) = Program::run(with_variable(&["check"]));
+    assert!(output.contains(warning) && !output.contains("PORCHLIGHT_OPS_TOKEN_FILE in the environment"), "{output}");
+    let serve = with_variable(&["serve", "--listen", "127.0.0.1:0", "--ops-listen", "off"]);
+    let program = Program::start(serve, "not mailed to anybody");
+    assert!(program.output().contains(warning), "{}", program.output());
+}

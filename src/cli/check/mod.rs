@@ -67,10 +67,13 @@ pub(super) fn run(arguments: CheckArguments, settings: Result<Settings, InvalidS
 async fn run_checks(settings: &Settings, name_servers: &NameServers, findings: &mut Findings) -> Option<String> {
     let (mut next_step, base_url, now) = (None, settings.public_url(), Clock::System.now());
     findings.add("settings", check_settings(&base_url));
-    if !settings.exposed_secrets.is_empty() {
-        findings.add("secrets", note(settings.exposed_secrets.join(" ")));
+    for (name, warnings) in [
+        ("environment", &settings.unknown_variables),
+        ("secrets", &settings.exposed_secrets),
+        ("folders", &settings.writable_folders()),
+    ] {
+        findings.add(name, (!warnings.is_empty()).then(|| note(warnings.join(" "))));
     }
-    findings.add("folders", Some(settings.writable_folders().join(" ")).filter(|text| !text.is_empty()).map(note));
     let (database, store) = check_database(settings).await.unwrap_or_else(|finding| (finding, None));
     findings.add("database", database);
     let disks = DiskSpace::of(&settings.data_dir, settings.images.folder());

@@ -3,6 +3,7 @@
 mod display;
 mod front_matter;
 mod limited;
+mod nearest;
 
 pub use display::{
     capitalised, excerpt, is_control_or_bidi, is_invisible, is_joiner, is_line_break, plural_form, quantity, sanitize,
@@ -10,3 +11,4 @@ pub use display::{
 };
 pub use front_matter::FrontMatter;
 pub use limited::{InvalidMessage, MessageText, SenderName, Source, TWO_VISIBLE_CHARACTERS, TooLong, clean_text};
+pub use nearest::{did_you_mean, line_at};
