@@ -254,12 +254,6 @@ fn json_ld(facts: &SiteFacts, base_url: &BaseUrl, release: &Value) -> String {
         software["softwareVersion"] = release["version"].clone();
         software["datePublished"] = release["date"].clone();
         software["fileSize"] = release["size"].clone();
-        software["encoding"] = json!({
-            "@type": "MediaObject",
-            "encodingFormat": "application/x-apple-diskimage",
-            "contentSize": release["length"].to_string(),
-            "sha256": release["sha256"],
-        });
     }
     // A script element ends at the first `</script`, even inside a JSON string.
     graph.to_string().replace('<', "\\u003c")

@@ -288,7 +288,7 @@ async fn pages_agents_and_search_engines_see_only_the_newest_release() {
         assert_eq!(software["softwareVersion"], "1.5.77");
         assert_eq!(software["datePublished"], date);
         assert_eq!(software["fileSize"], "20 KB");
-        assert_eq!(software["encoding"]["sha256"], sha256);
+        assert!(home.len() <= 16_000, "an agent that asks for no type reads {} bytes", home.len());
 
         let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "get_download" } });
         let way = &service.post("/mcp", &call).await.expect_ok()["result"]["structuredContent"];
