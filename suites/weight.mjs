@@ -10,7 +10,7 @@ const base = process.argv[2];
 const { get } = base.startsWith('https:') ? https : http;
 const PAGE_BUDGET = 30_000; // bytes of HTML and CSS, compressed with brotli
 const SCRIPT_BUDGET = 10_000; // bytes of JavaScript, not compressed
-const MARKDOWN_SHARE = 0.25; // tokens of the Markdown for one of the HTML
+const MARKDOWN_SHARE = 0.35; // tokens of the Markdown for one of the HTML
 const YEAR = 31_536_000;
 
 /** An answer as it comes over the wire. */

@@ -76,10 +76,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let content = Content::from_settings(&settings)?;
     let facts = SiteFacts::read(&content)?;
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &facts.name);
-    let catalog = ReleaseCatalog::new(store.clone(), ImageStore::open(&settings.images, clock.clone())?);
-    if let Err(failure) = catalog.refresh().await {
-        tracing::warn!(%failure, "the releases are unknown until the database is available");
-    }
+    let catalog = read_releases(&settings, &store, &clock).await?;
     let releases = catalog.cached();
     let setup_steps = setup_steps(&facts, &newest_image, &releases, &base_url, settings.mail.is_some());
     let mut notes = settings.warnings();
@@ -105,9 +102,9 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let caps = OpenFileCaps::of_process();
     let app = AppState::build(&settings, base_url.clone(), service, &content, caps.images)?;
 
+    notes.extend(caps.hint());
     let supervisor = Supervisor::new(stop.clone(), tasks.clone(), app.metrics.clone());
     let writer = supervisor.watch("writer", writer_task);
-    notes.extend(caps.hint());
     let context_of = |listener, tls| ConnectionContext {
         listener,
         tls,
@@ -124,6 +121,9 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     for listener in listeners.redirect {
         let redirect = context_of(Listener::Redirect(app.clone()), None);
         supervisor.spawn_essential("redirect_listen", accept::accept(listener, Arc::clone(&permits), redirect));
+    }
+    if let Some(warning) = empty_database_warning(&app.service.store, &base_url).await {
+        tracing::warn!("{warning}");
     }
     let mut ops_address = None;
     if let Some(listener) = ops_listener(settings.ops.listen, &mut notes)? {
@@ -241,10 +241,15 @@ async fn open_database(settings: &Settings) -> Result<(Database, Store, Option<S
         Err(damaged @ StoreFailure::Damaged(_)) => return Err(ServeFailure::Damaged(database, damaged)),
         Err(failure) => return Err(failure.into()),
     };
-    if let Some(warning) = empty_database_warning(&store, &settings.public_url()).await {
-        tracing::warn!("{warning}");
-    }
     Ok((database, store, migration_error))
+}
+
+async fn read_releases(settings: &Settings, store: &Store, clock: &Clock) -> Result<ReleaseCatalog, ServeFailure> {
+    let catalog = ReleaseCatalog::new(store.clone(), ImageStore::open(&settings.images, clock.clone())?);
+    if let Err(failure) = catalog.refresh().await {
+        tracing::warn!(%failure, "the releases are unknown until the database is available");
+    }
+    Ok(catalog)
 }
 
 /// Returns the certificate of the public listener, which has to be for every host name of the site.

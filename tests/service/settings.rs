@@ -359,9 +359,11 @@ fn a_variable_that_is_no_setting_is_pointed_out_with_the_nearest_name() {
     let folder = tempfile::tempdir().expect("a folder");
     let warning = "The variable PORCHLIGHT_BSE_URL in the environment is not a setting, and is ignored. Did you mean \
                    `PORCHLIGHT_BASE_URL`?";
+    let token = folder.path().join("token");
+    std::fs::write(&token, "0123456789abcdef").expect("a file");
     let with_variable = |arguments: &[&str]| {
         let mut command = Program::command(folder.path(), arguments);
-        command.env("PORCHLIGHT_BSE_URL", "https://troupe.example").env("PORCHLIGHT_OPS_TOKEN_FILE", "/dev/null");
+        command.env("PORCHLIGHT_BSE_URL", "https://troupe.example").env("PORCHLIGHT_OPS_TOKEN_FILE", &token);
         command
     };
     let (_, output) = Program::run(with_variable(&["check"]));

@@ -117,9 +117,10 @@ async fn feeds_and_sitemap_are_well_formed_whatever_the_makers_write() {
         .replace("name = \"Troupe\"", r#"name = "T & <b>'r\"]]>\u0001\uFFFFp""#)
         .replace("maker = \"The makers", "maker = \"<&> The makers");
     std::fs::write(site.path().join("site.toml"), facts).unwrap();
-    let written = RawSettings { site_dir: Some(site.path().display().to_string()), ..live() };
+    let site_dir = site.path().display().to_string();
+    let written = RawSettings { site_dir: Some(site_dir.clone()), ..live() };
     on_one_database_with(written, async |service| {
-        service.publish("1.4.0");
+        service.publish_with("1.4.0", &["--site-dir", &site_dir]);
         service.wait_for_text("/releases.json", "1.4.0").await;
         let name = "T & <b>'r\"]]>\u{fffd}\u{fffd}p";
         let text = service.get("/appcast.xml").await.text();
