@@ -222,13 +222,11 @@ fn json_ld(facts: &SiteFacts, base_url: &BaseUrl, release: &Value) -> String {
                 "name": facts.name,
                 "description": facts.tagline,
                 "url": site,
-                "publisher": { "@id": maker },
             },
             {
                 "@type": "Organization",
                 "@id": maker,
                 "name": facts.maker,
-                "url": site,
                 "contactPoint": { "@type": "ContactPoint", "contactType": "customer support", "url": base_url.to("/contact") },
             },
             {
