@@ -9,10 +9,11 @@ use super::assets::Assets;
 use super::content::{Content, SiteFailure};
 use super::facts::{Policies, SiteFacts};
 use super::markdown::Document;
-use super::page::{Form, FormValues, Page, PageName, PageSource, Skill};
+use super::navigation::{NavItem, navigation, redirects};
+use super::own_pages::{UnusedFile, own_pages};
+use super::page::{Form, FormValues, ListedPage, Page, PageAddress, PageName, PageSource, Skill};
 use super::templates::Templates;
 use crate::domain::network::BaseUrl;
-use crate::domain::text::capitalised;
 
 const APPCAST: &str = "appcast.xml";
 
@@ -39,19 +40,25 @@ pub struct Site {
     pub unsubscribed: Page,
     /// Shown to recipients who say that they never signed up.
     pub never_again: Page,
-    pages: [Page; 6],
+    /// The built-in ones first, as in [`PageName::ALL`].
+    pages: Vec<ListedPage>,
+    /// Old addresses, and what they lead to.
+    pub redirects: Vec<(String, String)>,
+    pub unused: Vec<UnusedFile>,
     templates: Templates,
 }
 
 impl Site {
     /// `reference` describes the interface (endpoints, tools, errors, limits, releases). Its members
-    /// are variables of every template, beside `app`, `policies`, `base_url` and `pages`.
+    /// are variables of every template, beside `app`, `policies`, `base_url` and `pages`. `is_taken` tells whether a path belongs
+    /// to the interface.
     pub fn build(
         content: &Content,
         facts: SiteFacts,
         policies: &Policies,
         base_url: &BaseUrl,
         reference: &Value,
+        is_taken: &dyn Fn(&str) -> bool,
     ) -> Result<Self, SiteFailure> {
         let assets = Arc::new(Assets::read(content)?);
         let mut templates = Templates::read(content, &assets)?;
@@ -64,17 +71,29 @@ impl Site {
         }));
         templates.define(reference);
 
-        let sources = PageName::ALL.map(|name| PageSource::read(content, &templates, name.as_str()));
-        let sources = sources.into_iter().collect::<Result<Vec<_>, _>>()?;
-        let listing = PageName::ALL.iter().zip(&sources).map(|(name, source)| listing(*name, source, base_url));
+        let (own, unused) = own_pages(content, is_taken);
+        let addresses = PageName::ALL.into_iter().map(PageAddress::from).chain(own).collect::<Vec<_>>();
+        let redirects = redirects(&facts, &addresses, is_taken)?;
+        let sources = addresses.into_iter().map(|address| {
+            let source = PageSource::read(content, &templates, &address.name)?;
+            Ok((address, source))
+        });
+        let sources = sources.collect::<Result<Vec<_>, SiteFailure>>()?;
+        let nav = navigation(&facts, &sources)?;
+        let listing = sources.iter().map(|(address, source)| listing(address, source, &nav, base_url));
         templates.define(&json!({ "pages": listing.collect::<Value>() }));
 
-        let renderer = PageRenderer { content, base_url, templates: &templates };
-        let pages = PageName::ALL
-            .into_iter()
-            .zip(sources)
-            .map(|(name, source)| renderer.render(source, name.as_str(), Some(name)))
-            .collect::<Result<Vec<_>, _>>()?;
+        let renderer = PageRenderer { content, base_url, templates: &templates, nav: &nav };
+        let pages = sources.into_iter().map(|(address, source)| {
+            Ok(ListedPage {
+                is_built_in: is_built_in(&address),
+                is_prominent: is_prominent(&address, &source, &nav),
+                noindex: source.noindex,
+                page: renderer.render(source, &address.name, Some(&address))?,
+                address,
+            })
+        });
+        let pages = pages.collect::<Result<Vec<_>, SiteFailure>>()?;
         let agent_file = |file: &str| templates.render_str(file, &content.text(file)?, &());
         Ok(Self {
             not_found: renderer.unlisted("not_found")?,
@@ -85,7 +104,9 @@ impl Site {
             unsubscribe: renderer.unlisted("unsubscribe")?,
             unsubscribed: renderer.unlisted("unsubscribed")?,
             never_again: renderer.unlisted("never_again")?,
-            pages: <[Page; 6]>::try_from(pages).map_err(|_| SiteFailure::Missing("pages".to_owned()))?,
+            pages,
+            redirects,
+            unused,
             llms_txt: agent_file("agents/llms.txt")?,
             agents_md: agent_file("agents/agents.md")?,
             skill: Skill::parse(agent_file(Skill::FILE)?)?,
@@ -97,7 +118,24 @@ impl Site {
     }
 
     pub fn page(&self, name: PageName) -> &Page {
-        &self.pages[name as usize]
+        &self.pages[name as usize].page
+    }
+
+    /// Every page that has an address.
+    pub fn pages(&self) -> &[ListedPage] {
+        &self.pages
+    }
+
+    /// Whether the makers added pages.
+    pub fn has_own_pages(&self) -> bool {
+        self.pages.len() > PageName::ALL.len()
+    }
+
+    /// The page that agents call by this: the name of a main page, or a path.
+    pub fn find(&self, name_or_path: &str) -> Option<&Page> {
+        let main = PageName::parse(name_or_path).map(PageName::path);
+        let path = main.unwrap_or(name_or_path);
+        self.pages.iter().find(|page| page.address.path == path).map(|page| &page.page)
     }
 
     /// Renders a page whose form was refused: with the values that the visitor entered, and the
@@ -126,6 +164,7 @@ struct PageRenderer<'a> {
     content: &'a Content,
     base_url: &'a BaseUrl,
     templates: &'a Templates,
+    nav: &'a [NavItem],
 }
 
 impl PageRenderer<'_> {
@@ -134,25 +173,23 @@ impl PageRenderer<'_> {
         self.render(PageSource::read(self.content, self.templates, name)?, name, None)
     }
 
-    fn render(&self, source: PageSource, name: &str, listed: Option<PageName>) -> Result<Page, SiteFailure> {
+    fn render(&self, source: PageSource, name: &str, address: Option<&PageAddress>) -> Result<Page, SiteFailure> {
         let body = Document::parse(&self.templates.render_str(&source.file, &source.body, &())?);
-        let template = Some(format!("{name}.html")).filter(|template| self.templates.has(template));
-        let template = template.unwrap_or_else(|| "page.html".to_owned());
-        let context = self.context(&source, name, listed, &body);
+        let context = self.context(&source, name, address, &body);
         Ok(Page {
-            markdown: self.markdown(&source, listed, &body),
-            html: self.templates.render(&template, &context)?,
+            markdown: self.markdown(&source, address, &body),
+            html: self.templates.render(&source.template, &context)?,
             title: source.title,
             description: source.description,
             last_updated: source.last_updated,
-            template,
+            template: source.template,
             context,
         })
     }
 
-    fn markdown(&self, source: &PageSource, listed: Option<PageName>, body: &Document) -> String {
+    fn markdown(&self, source: &PageSource, address: Option<&PageAddress>, body: &Document) -> String {
         let canonical =
-            listed.map(|page| format!("canonical_url: {}\n", self.base_url.to(page.path()))).unwrap_or_default();
+            address.map(|page| format!("canonical_url: {}\n", self.base_url.to(&page.path))).unwrap_or_default();
         let other_fields = source.other_fields.iter().map(|(name, value)| format!("{name}: {}\n", yaml(value)));
         let other_fields = other_fields.collect::<Vec<_>>().concat();
         format!(
@@ -167,42 +204,51 @@ impl PageRenderer<'_> {
         )
     }
 
-    fn context(&self, source: &PageSource, name: &str, listed: Option<PageName>, body: &Document) -> Value {
-        let nav = PageName::MAIN
-            .iter()
-            .skip(1)
-            .map(|page| {
-                json!({ "title": capitalised(page.as_str()), "path": page.path(), "current": Some(*page) == listed })
-            })
-            .collect();
+    fn context(&self, source: &PageSource, name: &str, address: Option<&PageAddress>, body: &Document) -> Value {
+        let path = address.map(|address| &address.path);
+        let nav = self.nav.iter().map(|NavItem { title, path: of_item }| {
+            json!({ "title": title, "path": of_item, "current": Some(of_item) == path })
+        });
         let page = json!({
             "name": name,
             "title": source.title,
             "description": source.description,
             "last_updated": source.last_updated,
-            "path": listed.map(PageName::path),
-            "canonical": listed.map(|page| self.base_url.to(page.path())),
-            "markdown_url": listed.map(PageName::markdown_path),
-            "noindex": listed.is_none(),
+            "path": path,
+            "canonical": path.map(|path| self.base_url.to(path)),
+            "markdown_url": address.map(|address| &address.markdown_path),
+            "noindex": address.is_none() || source.noindex,
         });
         let mut context = json!(body.render());
         context["page"] = page;
-        context["nav"] = nav;
+        context["nav"] = nav.collect();
         context
     }
 }
 
 /// A page as the templates' variable `pages` lists it.
-fn listing(name: PageName, source: &PageSource, base_url: &BaseUrl) -> Value {
+fn listing(address: &PageAddress, source: &PageSource, nav: &[NavItem], base_url: &BaseUrl) -> Value {
     json!({
-        "name": name.as_str(),
-        "main": PageName::MAIN.contains(&name),
-        "path": name.path(),
+        "name": address.name,
+        "main": PageName::parse(&address.name).is_some(),
+        "built_in": is_built_in(address),
+        "prominent": is_prominent(address, source, nav),
+        "path": address.path,
         "title": source.title,
         "description": source.description,
-        "url": base_url.to(name.path()),
-        "markdown_url": base_url.to(name.markdown_path()),
+        "url": base_url.to(&address.path),
+        "markdown_url": base_url.to(&address.markdown_path),
     })
+}
+
+fn is_built_in(address: &PageAddress) -> bool {
+    PageName::ALL.iter().any(|page| page.as_str() == address.name)
+}
+
+/// Whether a page is worth naming where not all can be.
+fn is_prominent(address: &PageAddress, source: &PageSource, nav: &[NavItem]) -> bool {
+    let is_folder = address.name.ends_with("/index");
+    !source.noindex && (is_folder || nav.iter().any(|item| item.path == address.path))
 }
 
 /// Quotes a text as a YAML string. A JSON string is one.

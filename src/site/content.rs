@@ -58,6 +58,20 @@ impl Content {
         embedded.chain(self.overriding_names()).filter(|name| name.starts_with(prefix)).collect()
     }
 
+    /// The names of the files in `site_dir` that start with `prefix` and replace no built-in one.
+    pub(super) fn own_names(&self, prefix: &str) -> Vec<String> {
+        let mut names = self.overriding_names();
+        names.retain(|name| name.starts_with(prefix) && Embedded::get(name).is_none());
+        names
+    }
+
+    /// The length of a file in `site_dir`.
+    pub(super) fn length_of_own(&self, name: &str) -> Result<u64, SiteFailure> {
+        let path = self.overriding(name)?.ok_or_else(|| SiteFailure::fault(name, 1, "it is not a file"))?;
+        let metadata = std::fs::metadata(path).map_err(|error| SiteFailure::fault(name, 1, error.to_string()))?;
+        Ok(metadata.len())
+    }
+
     /// A hash that changes when a file in `site_dir` does.
     pub fn fingerprint(&self) -> u64 {
         use std::hash::{DefaultHasher, Hash, Hasher};
@@ -115,7 +129,7 @@ pub enum SiteFailure {
     NoFolder(String),
     #[error("The site has no file {0}.")]
     Missing(String),
-    #[error("The site's file {file} has a fault in line {line}: {why}.")]
+    #[error("The site's file {file} has a fault in line {line}: {why}{}", if why.ends_with('?') { "" } else { "." })]
     Fault { file: String, line: usize, why: String },
 }
 

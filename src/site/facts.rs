@@ -1,14 +1,17 @@
 //! What the pages say: the facts about the app, from `site.toml`, and what the settings promise.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Value, json};
 
 use super::content::{Content, SiteFailure};
+use super::navigation::NavFacts;
 use crate::config::Settings;
 use crate::domain::network::parse_web_url;
 use crate::domain::releases::MacosVersion;
+use crate::domain::text::line_at;
 use crate::domain::time::{Day, Timestamp};
 
 const FILE: &str = "site.toml";
@@ -55,6 +58,14 @@ pub struct SiteFacts {
     /// The day on which `security.txt` expires.
     #[serde(default, deserialize_with = "day")]
     security_txt_expires: Option<String>,
+    #[serde(default, skip_serializing)]
+    pub(super) nav: NavFacts,
+    /// Old paths, and what they lead to.
+    #[serde(default, skip_serializing)]
+    pub(super) redirects: BTreeMap<String, String>,
+    /// The whole file, to name the lines of faults.
+    #[serde(skip)]
+    text: String,
 }
 
 /// How long `security.txt` is valid after the commit of the program: less than a year, as RFC 9116 recommends.
@@ -74,7 +85,7 @@ impl SiteFacts {
     pub fn read(content: &Content) -> Result<Self, SiteFailure> {
         let text = content.text(FILE)?;
         let mut facts: Self = toml::from_str(&text).map_err(|error| {
-            let line = error.span().map_or(1, |span| text[..span.start.min(text.len())].lines().count().max(1));
+            let line = error.span().map_or(1, |span| line_at(&text, span.start));
             SiteFailure::fault(FILE, line, error.message())
         })?;
         if facts.system.is_empty() {
@@ -82,7 +93,13 @@ impl SiteFacts {
             let minimum = minimum.ok_or_else(|| SiteFailure::fault(FILE, 1, "set system or minimum_macos"))?;
             facts.system = format!("macOS {} or later", minimum.trim_end_matches(".0"));
         }
-        Ok(facts)
+        Ok(Self { text, ..facts })
+    }
+
+    /// A fault in the line that names `name`.
+    pub(super) fn fault(&self, name: &str, why: &str) -> SiteFailure {
+        let place = self.text.find(&format!("\"{name}\"")).or_else(|| self.text.find(name));
+        SiteFailure::fault(FILE, place.map_or(1, |place| line_at(&self.text, place)), why)
     }
 
     /// Whether these are the facts of the app whose site is built in.

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::content::{Content, SiteFailure};
 use super::templates::Templates;
-use crate::domain::text::FrontMatter;
+use crate::domain::text::{FrontMatter, did_you_mean};
 
 /// The pages that every site has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,6 +58,37 @@ impl PageName {
     }
 }
 
+/// The addresses of a page that has some: a built-in one, or one that the makers added.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PageAddress {
+    /// The name of its file in `pages/`, without `.md`.
+    pub name: String,
+    /// The URL path of the page.
+    pub path: String,
+    /// The URL path that serves Markdown regardless of `Accept`.
+    pub markdown_path: String,
+}
+
+impl From<PageName> for PageAddress {
+    fn from(page: PageName) -> Self {
+        let [name, path, markdown_path] = page.names().map(str::to_owned);
+        Self { name, path, markdown_path }
+    }
+}
+
+/// A page with an address of its own.
+#[derive(Debug)]
+pub struct ListedPage {
+    pub address: PageAddress,
+    /// Whether it comes with the program, though perhaps with the makers' words.
+    pub is_built_in: bool,
+    /// Whether it is in the navigation, or the page of a folder.
+    pub is_prominent: bool,
+    /// Whether search engines and the sitemaps leave it out.
+    pub noindex: bool,
+    pub page: Page,
+}
+
 /// One page, rendered in both formats.
 #[derive(Clone, Debug)]
 pub struct Page {
@@ -97,8 +128,16 @@ pub struct FormErrors {
     pub form: String,
 }
 
-/// The fields that the front matter of a page must have.
-const REQUIRED_FIELDS: [&str; 3] = ["title", "description", "last_updated"];
+/// The fields of the front matter that are not passed on as further lines; the first three are required.
+const KNOWN_FIELDS: [&str; 6] = ["title", "description", "last_updated", "nav", "noindex", "template"];
+const DEFAULT_TEMPLATE: &str = "page.html";
+
+/// Whether a page is in the navigation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Nav {
+    Hidden,
+    Place(u32),
+}
 
 /// A page as its file has it: the front matter is rendered, the body is not yet.
 pub(super) struct PageSource {
@@ -106,6 +145,10 @@ pub(super) struct PageSource {
     pub title: String,
     pub description: String,
     pub last_updated: String,
+    /// What the page says about its place in the navigation.
+    pub nav: Option<Nav>,
+    pub noindex: bool,
+    pub template: String,
     /// Further lines of the front matter, which the Markdown shows too.
     pub other_fields: Vec<(String, String)>,
     pub body: String,
@@ -117,8 +160,32 @@ impl PageSource {
         let (front_matter, body) = split(&file, &content.text(&file)?)?;
         let render = |text| templates.render_str(&file, text, &());
         let rendered = |name| render(field(&file, &front_matter, name)?);
-        let other_fields = front_matter.fields().filter(|(name, _)| !REQUIRED_FIELDS.contains(name));
+        let other_fields = front_matter.fields().filter(|(name, _)| !KNOWN_FIELDS.contains(name));
+        let fault = |name, why: String| SiteFailure::fault(&file, front_matter.line_of(name), why);
+        let template = match front_matter.get("template") {
+            None => {
+                Some(format!("{name}.html")).filter(|own| templates.has(own)).unwrap_or(DEFAULT_TEMPLATE.to_owned())
+            }
+            Some(template) if templates.has(template) => template.to_owned(),
+            Some(unknown) => {
+                let meant = did_you_mean(unknown, templates.names());
+                return Err(fault("template", format!("there is no template `{unknown}` in templates/.{meant}")));
+            }
+        };
         Ok(Self {
+            nav: match front_matter.get("nav") {
+                None => None,
+                Some("false") => Some(Nav::Hidden),
+                Some(place) => Some(Nav::Place(place.parse().map_err(|_| {
+                    fault("nav", "write `nav: 2` for the second place in the navigation, or `nav: false`".to_owned())
+                })?)),
+            },
+            noindex: match front_matter.get("noindex") {
+                None | Some("false") => false,
+                Some("true") => true,
+                Some(_) => return Err(fault("noindex", "write `noindex: true` or `noindex: false`".to_owned())),
+            },
+            template,
             title: rendered("title")?,
             description: rendered("description")?,
             last_updated: rendered("last_updated")?,

@@ -56,6 +56,10 @@ impl Templates {
         self.0.get_template(name).is_ok()
     }
 
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.templates().map(|(name, _)| name)
+    }
+
     /// Renders one of the templates.
     pub(super) fn render(&self, name: &str, context: &Value) -> Result<String, SiteFailure> {
         let template = self.0.get_template(name).map_err(|error| SiteFailure::template(name, &error))?;

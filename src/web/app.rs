@@ -53,6 +53,7 @@ impl AppState {
         let releases = service.catalog.cached();
         let policies = Policies::from_settings(settings);
         let built = BuiltSite::new(content, &base_url, &service.newest_image, &releases, &policies)?;
+        log_unused(&built);
         let metrics = Metrics::new();
         let hsts = hsts(&base_url, settings.hsts_subdomains);
         Ok(Arc::new(Self {
@@ -77,6 +78,7 @@ impl AppState {
         let _one_at_a_time = self.rebuilding.lock().unwrap_or_else(PoisonError::into_inner);
         let Self { service, base_url, policies, .. } = self;
         let built = BuiltSite::new(content, base_url, &service.newest_image, &service.catalog.cached(), policies)?;
+        log_unused(&built);
         *self.built.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(built);
         Ok(())
     }
@@ -116,5 +118,11 @@ impl AppState {
 
     pub(crate) fn allows_origin(&self, origin: &str) -> bool {
         origin == self.base_url.as_str() || self.allowed_origins.iter().any(|allowed| allowed == origin)
+    }
+}
+
+fn log_unused(built: &BuiltSite) {
+    for unused in &built.site.unused {
+        tracing::warn!("{unused}");
     }
 }

@@ -2,12 +2,14 @@
 
 use std::collections::HashMap;
 
+use http::HeaderValue;
+
 use super::served::Served;
 use super::{discovery, reference};
 use crate::actions::NewestImage;
 use crate::domain::network::BaseUrl;
 use crate::domain::releases::Releases;
-use crate::site::{Content, PageName, Policies, Site, SiteFacts, SiteFailure};
+use crate::site::{Content, Policies, Site, SiteFacts, SiteFailure, UnusedFile};
 use crate::web::mcp::results::ToolResults;
 use crate::web::mcp::server_info::ServerInfo;
 use crate::web::releases::feeds::{Sample, release_files};
@@ -49,7 +51,7 @@ impl BuiltSite {
         let facts = SiteFacts::read(content)?;
         let sample = Sample::if_offered(content, &facts.name, base_url, newest_image, releases)?;
         let reference = reference::build(&facts.name, base_url, newest_image, releases, sample.as_ref(), policies);
-        let site = Site::build(content, facts, policies, base_url, &reference)?;
+        let site = Site::build(content, facts, policies, base_url, &reference, &is_taken)?;
         let server_info = ServerInfo::new(&site, base_url);
         let mut served = pages(&site, base_url);
         let mut files = discovery::files(&site, base_url, policies)?;
@@ -72,25 +74,82 @@ impl BuiltSite {
     }
 }
 
+/// The first segments of paths that belong to the service.
+const RESERVED: [&str; 10] =
+    [".well-known", "api", "assets", "confirm", "contact", "desk", "download", "letters", "mcp", "unsubscribe"];
+/// Files of the service at the root.
+const FILES: [&str; 10] = [
+    "/agents.md",
+    "/appcast.xml",
+    "/favicon.ico",
+    "/llms.txt",
+    "/openapi.json",
+    "/releases.atom",
+    "/releases.json",
+    "/robots.txt",
+    "/sitemap.md",
+    "/sitemap.xml",
+];
+
+/// Whether a path belongs to the service, so that no page and no redirect of the makers can have it.
+fn is_taken(path: &str) -> bool {
+    let first = path.split('/').nth(1).unwrap_or_default();
+    RESERVED.contains(&first) || FILES.contains(&path) || path.starts_with("/releases/")
+}
+
 fn pages(site: &Site, base_url: &BaseUrl) -> HashMap<String, Served> {
     let mut served = HashMap::new();
-    for name in PageName::ALL {
-        let page = site.page(name);
-        served.insert(name.path().to_owned(), Served::page(name, page, base_url));
-        served.insert(name.markdown_path().to_owned(), Served::markdown_file(name, page, base_url));
+    for (from, to) in &site.redirects {
+        if let Ok(to) = HeaderValue::from_str(to) {
+            served.insert(from.clone(), Served::Redirect(to));
+        }
+    }
+    for page in site.pages() {
+        served.insert(page.address.path.clone(), Served::page(page, base_url));
+        served.insert(page.address.markdown_path.clone(), Served::markdown_file(page, base_url));
     }
     served.insert(DOWNLOAD_STARTED_PATH.to_owned(), Served::private_page(&site.download_started));
     served.insert(CONTACT_SENT_PATH.to_owned(), Served::private_page(&site.contact_sent));
     served
 }
 
-/// Builds every page and file to check that the site is complete, and returns how many there are.
+/// Builds every page and file to check that the site is complete. Returns how many there are, and the files that are not used.
 pub fn try_build(
     content: &Content,
     base_url: &BaseUrl,
     newest_image: &NewestImage,
     releases: &Releases,
     policies: &Policies,
-) -> Result<usize, SiteFailure> {
-    Ok(BuiltSite::new(content, base_url, newest_image, releases, policies)?.served.len())
+) -> Result<(usize, Vec<UnusedFile>), SiteFailure> {
+    let built = BuiltSite::new(content, base_url, newest_image, releases, policies)?;
+    Ok((built.served.len(), built.site.unused))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::web::routes::routes;
+
+    #[test]
+    fn every_address_of_the_service_is_taken() {
+        let content = Content::default();
+        let base_url = BaseUrl::parse("https://troupe.example").unwrap();
+        let newest_image = NewestImage::choose(None, &base_url, "Troupe");
+        let policies = Policies {
+            ai_train: false,
+            confirm_updates: false,
+            keep_messages: None,
+            forwards_messages: false,
+            records_bounces: false,
+            bucket_host: None,
+        };
+        let built = BuiltSite::new(&content, &base_url, &newest_image, &Releases::default(), &policies).unwrap();
+        let pages: Vec<_> =
+            built.site.pages().iter().flat_map(|page| [&page.address.path, &page.address.markdown_path]).collect();
+        let routes = routes().map(|(path, _)| path.to_owned());
+        for path in built.served.keys().chain(&routes).filter(|path| !pages.contains(path)) {
+            assert!(is_taken(path), "{path}");
+        }
+        assert!(!is_taken("/help/install") && !is_taken("/apiary") && !is_taken("/agents"));
+    }
 }

@@ -3,7 +3,7 @@
 use axum::response::{IntoResponse as _, Response};
 use http::header::{
     ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
-    ACCESS_CONTROL_EXPOSE_HEADERS, ALLOW, HeaderName, LINK, VARY,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ALLOW, CACHE_CONTROL, HeaderName, LINK, LOCATION, VARY,
 };
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
@@ -13,7 +13,7 @@ use super::negotiate::{self, PageFormat};
 use super::representation::{HTML, MARKDOWN, Representation, UnencodedResponse};
 use crate::domain::network::BaseUrl;
 use crate::domain::statistics::Reading;
-use crate::site::{Page, PageName};
+use crate::site::{ListedPage, Page};
 
 /// The prebuilt response of one path.
 #[derive(Debug)]
@@ -24,6 +24,8 @@ pub(crate) enum Served {
         markdown: Representation,
     },
     File(Representation),
+    /// Leads to another address for good.
+    Redirect(HeaderValue),
     /// A file with CORS headers, so that pages of other origins may read it.
     CorsFile(Representation),
     /// Negotiated like a page, but always a 404.
@@ -40,20 +42,21 @@ const HOME_LINKS: &str = "</.well-known/api-catalog>; rel=\"api-catalog\"; type=
                           </llms.txt>; rel=\"describedby\"; type=\"text/plain\"";
 
 impl Served {
-    pub(crate) fn page(name: PageName, page: &Page, base_url: &BaseUrl) -> Self {
-        let mut links = format!("<{}>; rel=\"alternate\"; type=\"text/markdown\"", name.markdown_path());
-        if name == PageName::Home {
+    pub(crate) fn page(ListedPage { address, page, .. }: &ListedPage, base_url: &BaseUrl) -> Self {
+        let mut links = format!("<{}>; rel=\"alternate\"; type=\"text/markdown\"", address.markdown_path);
+        if address.path == "/" {
             links = format!("{HOME_LINKS}, {links}");
         }
         let html = UnencodedResponse::page(HTML, Reading::Page, page.html.clone());
         let html = UnencodedResponse { varies_by_accept: true, ..html }.with_header(LINK, links);
-        let markdown = UnencodedResponse { varies_by_accept: true, ..markdown(&page.markdown, name, base_url) };
+        let markdown = markdown(&page.markdown, &address.path, base_url);
+        let markdown = UnencodedResponse { varies_by_accept: true, ..markdown };
         Self::Page { html: html.into(), markdown: markdown.into() }
     }
 
     /// The Markdown of a page at its own path, without negotiation.
-    pub(crate) fn markdown_file(name: PageName, page: &Page, base_url: &BaseUrl) -> Self {
-        Self::File(markdown(&page.markdown, name, base_url).into())
+    pub(crate) fn markdown_file(ListedPage { address, page, .. }: &ListedPage, base_url: &BaseUrl) -> Self {
+        Self::File(markdown(&page.markdown, &address.path, base_url).into())
     }
 
     /// A page for one visitor, such as the page after a form: neither cached nor indexed.
@@ -83,7 +86,13 @@ impl Served {
         let reads = method == Method::GET || method == Method::HEAD;
         match self {
             Self::CorsFile(_) if method == Method::OPTIONS => (preflight(), None),
-            Self::CorsFile(_) | Self::File(_) | Self::Page { .. } if !reads => (method_not_allowed(READ), None),
+            Self::CorsFile(_) | Self::File(_) | Self::Page { .. } | Self::Redirect(_) if !reads => {
+                (method_not_allowed(READ), None)
+            }
+            Self::Redirect(to) => {
+                let headers = [(LOCATION, to.clone()), (CACHE_CONTROL, HeaderValue::from_static("no-cache"))];
+                ((StatusCode::MOVED_PERMANENTLY, headers).into_response(), None)
+            }
             Self::File(file) => respond_with(file, headers),
             Self::CorsFile(file) => {
                 let (mut response, reading) = respond_with(file, headers);
@@ -107,11 +116,11 @@ fn respond_with(representation: &Representation, headers: &HeaderMap) -> (Respon
     (representation.respond(headers), representation.reading())
 }
 
-fn markdown(text: &str, name: PageName, base_url: &BaseUrl) -> UnencodedResponse {
+fn markdown(text: &str, path: &str, base_url: &BaseUrl) -> UnencodedResponse {
     // A rough estimate of how many tokens a language model makes of the text: four characters each.
     let tokens = text.chars().count().div_ceil(4);
     UnencodedResponse::page(MARKDOWN, Reading::Markdown, text.to_owned())
-        .with_header(LINK, format!("<{}>; rel=\"canonical\"", base_url.to(name.path())))
+        .with_header(LINK, format!("<{}>; rel=\"canonical\"", base_url.to(path)))
         .with_header(HeaderName::from_static("x-markdown-tokens"), tokens.to_string())
 }
 

@@ -43,6 +43,7 @@ mod new_site;
 mod opening;
 mod ops;
 mod outages;
+mod own_pages;
 mod pages;
 mod people;
 mod problems;

@@ -87,10 +87,11 @@ async fn run_checks(settings: &Settings, name_servers: &NameServers, findings: &
         None => Releases::default(),
     };
     match check_site(settings, &base_url, &releases) {
-        Ok((site, facts, newest_image)) => {
+        Ok(([site, unused], facts, newest_image)) => {
             let steps = setup_steps(&facts, &newest_image, &releases, &base_url, settings.mail.is_some());
             next_step = steps.into_iter().next();
             findings.add("site", site);
+            findings.add("site files", unused);
             if facts.security_txt_expires() < now {
                 let day = facts.security_txt_expires().date();
                 let text =

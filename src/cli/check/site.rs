@@ -18,23 +18,27 @@ use crate::store::Store;
 use crate::tls::SiteCertificate;
 use crate::web;
 
-/// Builds the whole site. Returns also the facts about the app, and where downloads lead.
+/// Builds the whole site. Returns what was found, also about files that are not used, the facts about the app, and where
+/// downloads lead.
 pub(super) fn check_site(
     settings: &Settings,
     base_url: &BaseUrl,
     releases: &Releases,
-) -> Result<(Finding, SiteFacts, NewestImage), SiteFailure> {
+) -> Result<([Option<Finding>; 2], SiteFacts, NewestImage), SiteFailure> {
     let content = Content::from_settings(settings)?;
     let facts = SiteFacts::read(&content)?;
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), base_url, &facts.name);
-    let files = web::try_build(&content, base_url, &newest_image, releases, &Policies::from_settings(settings))?;
+    let (files, unused) =
+        web::try_build(&content, base_url, &newest_image, releases, &Policies::from_settings(settings))?;
     MailTemplates::read(&content, base_url.clone(), settings.postal_address.as_deref())?;
     let origin = settings
         .site_dir
         .as_deref()
         .map_or_else(|| "the built-in site".to_owned(), |folder| format!("with the files of {}", folder.display()));
     let built = ok(format!("{}, {origin}; all {files} pages and files can be built", facts.name));
-    Ok((built, facts, newest_image))
+    let unused: Vec<_> = unused.iter().map(ToString::to_string).collect();
+    let unused = (!unused.is_empty()).then(|| note(unused.join(" ")));
+    Ok(([Some(built), unused], facts, newest_image))
 }
 
 pub(super) async fn check_release(

@@ -6,7 +6,8 @@ use crate::domain::parse::Invalid;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrontMatter {
-    fields: Vec<(String, String)>,
+    /// With the numbers of their lines.
+    fields: Vec<(usize, String, String)>,
     /// The number of the first line that is not of the form `name: value`. Lines count from 1.
     pub invalid_line: Option<usize>,
 }
@@ -26,7 +27,7 @@ impl FrontMatter {
                 return Ok((Some(Self { fields, invalid_line }), body));
             }
             match line.split_once(':') {
-                Some((name, value)) => fields.push((name.trim().to_owned(), value.trim().to_owned())),
+                Some((name, value)) => fields.push((number, name.trim().to_owned(), value.trim().to_owned())),
                 None => invalid_line = invalid_line.or(Some(number)),
             }
         }
@@ -34,12 +35,17 @@ impl FrontMatter {
     }
 
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.fields.iter().find_map(|(field, value)| (field == name).then_some(value.as_str()))
+        self.fields.iter().find_map(|(_, field, value)| (field == name).then_some(value.as_str()))
+    }
+
+    /// The number of the line of a field, or of the first line.
+    pub fn line_of(&self, name: &str) -> usize {
+        self.fields.iter().find_map(|(line, field, _)| (field == name).then_some(*line)).unwrap_or(1)
     }
 
     /// Every field with its value, in the order of the file.
     pub fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.fields.iter().map(|(name, value)| (name.as_str(), value.as_str()))
+        self.fields.iter().map(|(_, name, value)| (name.as_str(), value.as_str()))
     }
 }
 
@@ -53,6 +59,7 @@ mod tests {
         let front_matter = front_matter.unwrap();
         assert_eq!((front_matter.get("title"), front_matter.get("b")), (Some("One: two"), Some("")));
         assert_eq!((front_matter.get("c"), front_matter.invalid_line), (None, None));
+        assert_eq!((front_matter.line_of("b"), front_matter.line_of("c")), (3, 1));
         assert_eq!(body, "\n# Hi\n---");
     }
 

@@ -12,7 +12,7 @@ use super::headers::SHOWN_BY_OTHER_SITES;
 use super::representation::{MARKDOWN, UnencodedResponse};
 use crate::domain::network::BaseUrl;
 use crate::domain::sha256::Sha256;
-use crate::site::{Asset, PageName, Policies, Site, SiteFacts, SiteFailure, Skill};
+use crate::site::{Asset, ListedPage, PageName, Policies, Site, SiteFacts, SiteFailure, Skill};
 use crate::web::mcp::server_info::{self, ServerInfo, VERSIONS, capabilities};
 
 const API_CATALOG: &str = "/.well-known/api-catalog";
@@ -112,17 +112,18 @@ fn security_txt(facts: &SiteFacts, base_url: &BaseUrl) -> String {
 
 /// The canonical URLs of the pages, each with the date of its last change.
 fn sitemap(site: &Site, base_url: &BaseUrl) -> Result<String, SiteFailure> {
-    let page =
-        |name: PageName| json!({ "url": base_url.to(name.path()), "last_updated": site.page(name).last_updated });
-    site.render_str("sitemap.xml", include_str!("sitemap.xml"), &json!({ "pages": PageName::ALL.map(page) }))
+    let pages = site.pages().iter().filter(|listed| !listed.noindex);
+    let pages = pages.map(|ListedPage { address, page, .. }| {
+        json!({ "url": base_url.to(&address.path), "last_updated": page.last_updated })
+    });
+    site.render_str("sitemap.xml", include_str!("sitemap.xml"), &json!({ "pages": pages.collect::<Value>() }))
 }
 
 /// The same list as Markdown.
 fn sitemap_md(site: &Site, base_url: &BaseUrl) -> String {
     let mut markdown = format!("# Pages of {}\n\n", site.facts.name);
-    for name in PageName::ALL {
-        let page = site.page(name);
-        let url = base_url.to(name.markdown_path());
+    for ListedPage { address, page, .. } in site.pages().iter().filter(|listed| !listed.noindex) {
+        let url = base_url.to(&address.markdown_path);
         let _ = writeln!(markdown, "- [{}]({url}): {} Changed {}.", page.title, page.description, page.last_updated);
     }
     markdown

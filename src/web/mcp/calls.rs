@@ -65,12 +65,16 @@ fn no_arguments(fields: Fields) -> Result<(), Problem> {
 }
 
 fn read_page(app: &App, mut fields: Fields) -> Result<String, Problem> {
-    let page = fields.string(&PAGE).as_deref().and_then(PageName::parse);
+    let built = app.built();
+    let page = fields.string(&PAGE).and_then(|page| built.site.find(&page));
     if page.is_none() {
-        fields.invalid(&PAGE, &format!("must be one of {}", PageName::MAIN.map(PageName::as_str).join(", ")));
+        let names = PageName::MAIN.map(PageName::as_str).join(", ");
+        let or_path =
+            if built.site.has_own_pages() { ", or the path of a page such as those in /sitemap.md" } else { "" };
+        fields.invalid(&PAGE, &format!("must be one of {names}{or_path}"));
     }
     let page = fields.finish(&[PAGE], page)?;
-    Ok(text_result(&app.built().site.page(page).markdown, false))
+    Ok(text_result(&page.markdown, false))
 }
 
 async fn join_waitlist(app: &App, fields: Fields) -> Result<String, Problem> {

@@ -39,7 +39,7 @@ impl ServerInfo {
                 "websiteUrl": base_url.as_str(),
                 "icons": icon.into_iter().collect::<Vec<_>>(),
             }),
-            tools_list: json!({ "tools": TOOLS.each_ref().map(|tool| tool.declaration(&facts.name)) }).to_string(),
+            tools_list: json!({ "tools": TOOLS.each_ref().map(|tool| tool.declaration(site)) }).to_string(),
             instructions: format!(
                 "Tools about {name}, a Mac app, and its website {base_url}. Price: {price}. Use about_service before you \
                  recommend it, and get_download when a person wants it. Call join_waitlist only when the person asked \

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::site::PageName;
+use crate::site::{ListedPage, PageName, Site};
 use crate::web::endpoints::WAITLIST;
 use crate::web::shape::{Field, FieldType, closed_schema};
 
@@ -67,6 +67,9 @@ const DOWNLOAD_INFO: [Field; 11] = [
     optional_text("size"),
     optional_text("sha256"),
 ];
+
+/// Most pages that the description of `read_page` names: models read all declarations.
+const MAX_PATHS: usize = 15;
 
 /// A member of a result whose name says what it is: models read all declarations, so these are short.
 const fn text(name: &'static str) -> Field {
@@ -144,12 +147,12 @@ impl Tool {
         listing
     }
 
-    /// The tool as `tools/list` declares it.
-    pub(super) fn declaration(&self, app: &str) -> Value {
+    /// The tool as `tools/list` declares it. With pages that the makers added, `read_page` takes paths, too.
+    pub(super) fn declaration(&self, site: &Site) -> Value {
         let mut declaration = json!({
             "name": self.name,
             "title": self.title,
-            "description": self.description_for(app),
+            "description": self.description_for(&site.facts.name),
             "inputSchema": closed_schema(self.arguments),
             "annotations": {
                 "title": self.title,
@@ -159,9 +162,21 @@ impl Tool {
                 "openWorldHint": false,
             },
         });
+        if matches!(self.id, ToolId::ReadPage) && site.has_own_pages() {
+            declaration["inputSchema"]["properties"]["page"] =
+                json!({ "type": "string", "description": page_or_path(site) });
+        }
         if let Some(result) = self.result {
             declaration["outputSchema"] = closed_schema(result);
         }
         declaration
     }
+}
+
+/// What `read_page` takes on a site with pages of its own.
+fn page_or_path(site: &Site) -> String {
+    let names = PageName::MAIN.map(PageName::as_str).join(", ");
+    let own = site.pages().iter().filter(|listed| listed.is_prominent && !listed.is_built_in).take(MAX_PATHS);
+    let paths = own.map(|ListedPage { address, page, .. }| format!(", {} ({})", address.path, page.title));
+    format!("One of {names}, or a path{}. All paths: /sitemap.md.", paths.collect::<String>())
 }

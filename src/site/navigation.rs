@@ -1,0 +1,75 @@
+//! Which pages are in the navigation, in which order, and which old addresses lead to new ones.
+
+use serde::Deserialize;
+
+use super::content::SiteFailure;
+use super::facts::SiteFacts;
+use super::page::{Nav, PageAddress, PageName, PageSource};
+use crate::domain::network::parse_web_url;
+use crate::domain::text::{capitalised, did_you_mean};
+
+/// `[nav]` in `site.toml`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NavFacts {
+    /// Names of pages that are not in the navigation, whatever they say.
+    #[serde(default)]
+    hide: Vec<String>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct NavItem {
+    pub title: String,
+    pub path: String,
+}
+
+/// The pages of the navigation in their order: the place that a page asks for comes before the built-in page that has it. The home
+/// page is not among them: the name of the app leads there.
+pub(super) fn navigation(facts: &SiteFacts, pages: &[(PageAddress, PageSource)]) -> Result<Vec<NavItem>, SiteFailure> {
+    let hidden = &facts.nav.hide;
+    let names = || pages.iter().map(|(address, _)| address.name.as_str());
+    if let Some(unknown) = hidden.iter().find(|hidden| !names().any(|name| name == *hidden)) {
+        let meant = did_you_mean(unknown, names());
+        return Err(facts.fault(unknown, &format!("[nav] hides `{unknown}`, and there is no such page.{meant}")));
+    }
+    let mut placed: Vec<_> = pages
+        .iter()
+        .filter(|(address, _)| !hidden.contains(&address.name))
+        .filter_map(|(address, source)| {
+            let main = PageName::parse(&address.name).filter(|page| *page != PageName::Home);
+            let default = main.map(|page| Nav::Place(page as u32));
+            let Nav::Place(place) = source.nav.or(default)? else { return None };
+            let title = main.map_or_else(|| source.title.clone(), |page| capitalised(page.as_str()));
+            Some(((place, main.is_some()), NavItem { title, path: address.path.clone() }))
+        })
+        .collect();
+    placed.sort_by_key(|(place, _)| *place);
+    Ok(placed.into_iter().map(|(_, item)| item).collect())
+}
+
+/// The old addresses with what they lead to. None is in use.
+pub(super) fn redirects(
+    facts: &SiteFacts,
+    pages: &[PageAddress],
+    is_taken: &dyn Fn(&str) -> bool,
+) -> Result<Vec<(String, String)>, SiteFailure> {
+    let redirect = |(from, to): (&String, &String)| {
+        let is_used = is_taken(from) || pages.iter().any(|page| page.path == *from || page.markdown_path == *from);
+        match parse_web_url(to) {
+            _ if !is_path(from) => Err(format!("a redirect starts at a path such as /old, not at `{from}`")),
+            _ if is_used => Err(format!("{from} is in use, so it cannot lead elsewhere")),
+            Ok(url) => Ok((from.clone(), url)),
+            Err(_) if is_path(to) => Ok((from.clone(), to.clone())),
+            Err(_) => {
+                Err(format!("{from} leads to `{to}`, which is neither a path such as /new nor an address on the web"))
+            }
+        }
+        .map_err(|why| facts.fault(from, &why))
+    };
+    facts.redirects.iter().map(redirect).collect()
+}
+
+/// Whether it can be sent in a header as it is.
+fn is_path(text: &str) -> bool {
+    text.starts_with('/') && !text.starts_with("//") && text.bytes().all(|byte| byte.is_ascii_graphic())
+}
