@@ -13,7 +13,17 @@ const announce = (text) => {
 
 // Forms ---------------------------------------------------------------------
 
-const UNREACHABLE = "The service cannot be reached just now. Nothing is lost; please try again in a moment.";
+// Those of the page's language, if it is not English. The errors of the service are English then.
+const translated = document.body.dataset.words;
+const words = {
+  unreachable: "The service cannot be reached just now. Nothing is lost; please try again in a moment.",
+  left: "{count} characters left",
+  over: "{count} over the limit of {limit}",
+  copy: "Copy",
+  copied: "Copied",
+  notCopied: "Not copied",
+  ...JSON.parse(translated ?? "{}"),
+};
 
 for (const form of document.querySelectorAll("form[data-api]")) {
   form.noValidate = true;
@@ -55,10 +65,11 @@ async function send(form) {
     const body = await response.json();
     announce("");
     if (response.ok) return showDone(form, body);
+    if (translated) return form.submit(); // The page that it leads to says what is wrong.
     showProblem(form, body);
   } catch {
     announce("");
-    showSummary(form, UNREACHABLE);
+    showSummary(form, words.unreachable);
   }
   form.ariaBusy = "false";
   button.removeAttribute("aria-disabled");
@@ -74,7 +85,7 @@ function showProblem(form, problem) {
     first ??= field;
   }
   if (first) first.focus();
-  else showSummary(form, problem.detail ?? UNREACHABLE);
+  else showSummary(form, problem.detail ?? words.unreachable);
 }
 
 function showError(form, name, text) {
@@ -126,15 +137,14 @@ const message = document.querySelector("textarea[data-limit]");
 if (message) {
   const limit = Number(message.dataset.limit);
   const counter = document.getElementById("message-count");
-  const format = new Intl.NumberFormat("en");
+  const format = new Intl.NumberFormat(document.documentElement.lang);
   const count = () => {
     const left = limit - [...message.value].length;
     counter.hidden = left > limit / 10;
     counter.classList.toggle("over", left < 0);
     // Hidden text would still describe the field.
-    counter.textContent = counter.hidden ? "" : left < 0
-      ? `${format.format(-left)} over the limit of ${format.format(limit)}`
-      : `${format.format(left)} characters left`;
+    const text = left < 0 ? words.over.replace("{limit}", format.format(limit)) : words.left;
+    counter.textContent = counter.hidden ? "" : text.replace("{count}", format.format(Math.abs(left)));
   };
   message.addEventListener("input", count);
   count();
@@ -154,16 +164,16 @@ if (navigator.clipboard) {
     const button = document.createElement("button");
     button.type = "button";
     button.className = "copy";
-    button.textContent = "Copy";
+    button.textContent = words.copy;
     button.addEventListener("click", async () => {
       try {
         await navigator.clipboard.writeText(pre.textContent);
-        button.textContent = "Copied";
+        button.textContent = words.copied;
       } catch {
-        button.textContent = "Not copied";
+        button.textContent = words.notCopied;
       }
       announce(button.textContent);
-      setTimeout(() => { button.textContent = "Copy"; }, 2000);
+      setTimeout(() => { button.textContent = words.copy; }, 2000);
     });
     box.append(button);
   }

@@ -1,5 +1,6 @@
 //! Builds the whole site from its files, once.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -8,10 +9,13 @@ use serde_json::{Value, json};
 use super::assets::Assets;
 use super::content::{Content, SiteFailure};
 use super::facts::{Policies, SiteFacts};
-use super::markdown::Document;
+use super::json_ld::json_ld;
+use super::language::Language;
+use super::languages::{Languages, check_translations, translations};
 use super::navigation::{NavItem, navigation, redirects};
 use super::own_pages::{UnusedFile, own_pages};
-use super::page::{Form, FormValues, ListedPage, Page, PageAddress, PageName, PageSource, Skill};
+use super::page::{Form, FormValues, ListedPage, Page, PageAddress, PageFile, PageName, PageSource, Skill};
+use super::render::PageRenderer;
 use super::templates::Templates;
 use crate::domain::network::BaseUrl;
 
@@ -26,10 +30,8 @@ pub struct Site {
     pub agents_md: String,
     pub skill: Skill,
     pub not_found: Page,
-    /// Shown after the download form was accepted.
-    pub download_started: Page,
-    /// Shown after the contact form was accepted.
-    pub contact_sent: Page,
+    /// In every language that a form may have.
+    pub after_forms: BTreeMap<Language, AfterForms>,
     /// An appcast that the makers wrote and signed themselves.
     pub appcast: Option<Vec<u8>>,
     /// Asks whether to confirm an opt-in.
@@ -45,7 +47,14 @@ pub struct Site {
     /// Old addresses, and what they lead to.
     pub redirects: Vec<(String, String)>,
     pub unused: Vec<UnusedFile>,
-    templates: Templates,
+    languages: Languages,
+}
+
+/// The pages that are shown after a form was accepted.
+#[derive(Debug)]
+pub struct AfterForms {
+    pub download_started: Page,
+    pub contact_sent: Page,
 }
 
 impl Site {
@@ -74,36 +83,60 @@ impl Site {
         let (own, unused) = own_pages(content, is_taken);
         let addresses = PageName::ALL.into_iter().map(PageAddress::from).chain(own).collect::<Vec<_>>();
         let redirects = redirects(&facts, &addresses, is_taken)?;
-        let sources = addresses.into_iter().map(|address| {
-            let source = PageSource::read(content, &templates, &address.name)?;
-            Ok((address, source))
+        let files = addresses.into_iter().map(|address| {
+            let file = content.page_file(&address.name, &facts.language, true);
+            PageFile::read(content, file, &facts.language).map(|file| (address, file))
         });
-        let sources = sources.collect::<Result<Vec<_>, SiteFailure>>()?;
+        let files = files.collect::<Result<Vec<_>, _>>()?;
+        check_translations(&files)?;
+        let mut languages =
+            Languages::new(content, &templates, &facts.language, files.iter().map(|(_, file)| &file.language))?;
+
+        let names = names(&files);
+        let sources = files.into_iter().zip(&names).map(|((address, file), name)| {
+            let templates = languages.templates(&file.language);
+            file.render(templates, name).map(|source| (address, source))
+        });
+        let sources = sources.collect::<Result<Vec<_>, _>>()?;
         let nav = navigation(&facts, &sources)?;
         let listing = sources.iter().map(|(address, source)| listing(address, source, &nav, base_url));
-        templates.define(&json!({ "pages": listing.collect::<Value>() }));
+        languages.define(&json!({ "pages": listing.collect::<Value>() }));
 
-        let renderer = PageRenderer { content, base_url, templates: &templates, nav: &nav };
-        let pages = sources.into_iter().map(|(address, source)| {
+        let homes = homes(&sources);
+        let renderer = PageRenderer { content, base_url, languages: &languages, nav: &nav, homes: &homes };
+        let translated: Vec<_> = sources
+            .iter()
+            .map(|(address, source)| (address.clone(), source.language.clone(), source.translation_of.clone()))
+            .collect();
+        let pages = sources.into_iter().zip(&names).map(|((address, source), name)| {
+            let translations = translations(&translated, &address, &languages, base_url);
             Ok(ListedPage {
                 is_built_in: is_built_in(&address),
                 is_prominent: is_prominent(&address, &source, &nav),
                 noindex: source.noindex,
-                page: renderer.render(source, &address.name, Some(&address))?,
+                language: source.language.clone(),
+                translation_of: source.translation_of.clone(),
+                page: renderer.render(source, name, Some(&address), &translations)?,
                 address,
             })
         });
         let pages = pages.collect::<Result<Vec<_>, SiteFailure>>()?;
-        let agent_file = |file: &str| templates.render_str(file, &content.text(file)?, &());
+        let unlisted = |name: &str| renderer.unlisted(name, &facts.language, true);
+        let after_forms = languages.all().map(|language| {
+            let page = |name: &str| renderer.unlisted(name, language, *language == facts.language);
+            let pages = AfterForms { download_started: page("download_started")?, contact_sent: page("contact_sent")? };
+            Ok((language.clone(), pages))
+        });
+        let after_forms = after_forms.collect::<Result<BTreeMap<_, _>, SiteFailure>>()?;
+        let agent_file = |file: &str| languages.of_site().render_str(file, &content.text(file)?, &());
         Ok(Self {
-            not_found: renderer.unlisted("not_found")?,
-            download_started: renderer.unlisted("download_started")?,
-            contact_sent: renderer.unlisted("contact_sent")?,
-            confirm: renderer.unlisted("confirm")?,
-            confirmed: renderer.unlisted("confirmed")?,
-            unsubscribe: renderer.unlisted("unsubscribe")?,
-            unsubscribed: renderer.unlisted("unsubscribed")?,
-            never_again: renderer.unlisted("never_again")?,
+            not_found: unlisted("not_found")?,
+            after_forms,
+            confirm: unlisted("confirm")?,
+            confirmed: unlisted("confirmed")?,
+            unsubscribe: unlisted("unsubscribe")?,
+            unsubscribed: unlisted("unsubscribed")?,
+            never_again: unlisted("never_again")?,
             pages,
             redirects,
             unused,
@@ -113,7 +146,7 @@ impl Site {
             appcast: if content.has(APPCAST) { Some(content.bytes(APPCAST)?.into_owned()) } else { None },
             facts,
             assets,
-            templates,
+            languages,
         })
     }
 
@@ -138,91 +171,54 @@ impl Site {
         self.pages.iter().find(|page| page.address.path == path).map(|page| &page.page)
     }
 
-    /// Renders a page whose form was refused: with the values that the visitor entered, and the
-    /// errors.
-    pub fn render_with_form(&self, name: PageName, form: &Form) -> Result<String, SiteFailure> {
-        let page = self.page(name);
-        let mut context = page.context.clone();
-        context["form"] = json!(form);
-        self.templates.render(&page.template, &context)
+    /// The page whose form was sent: that of this path, if it is this page or a translation of it.
+    pub fn form_page(&self, name: PageName, path: &str) -> &ListedPage {
+        let is_it =
+            |page: &&ListedPage| page.address.path == path && page.translation_of.as_deref() == Some(name.path());
+        self.pages.iter().find(is_it).unwrap_or(&self.pages[name as usize])
     }
 
-    /// Renders the page for a client that exceeded a limit. With a form's action and values, it can be submitted again.
-    pub fn render_busy(&self, detail: &str, form: Option<(&str, &FormValues)>) -> Result<String, SiteFailure> {
-        let (action, values) = form.unzip();
-        self.templates.render("busy.html", &json!({ "detail": detail, "action": action, "values": values }))
+    /// The path of a page of the service in a language.
+    pub fn path(&self, language: &Language, path: &str) -> String {
+        self.languages.path(language, path)
+    }
+
+    /// Renders a page whose form was refused: with the values that the visitor entered, and the
+    /// errors.
+    pub fn render_with_form(
+        &self,
+        ListedPage { page, language, .. }: &ListedPage,
+        form: &Form,
+    ) -> Result<String, SiteFailure> {
+        let words = self.languages.words(language);
+        let mut context = page.context.clone();
+        context["form"] =
+            json!({ "values": form.values, "errors": form.errors.translated(|text| words.translate(text)) });
+        self.languages.templates(language).render(&page.template, &context)
+    }
+
+    /// Renders the page for a client that exceeded a limit and has to wait. With a form's page, action and values, it can be
+    /// submitted again.
+    pub fn render_busy(
+        &self,
+        detail: &str,
+        seconds: u64,
+        form: Option<(&ListedPage, &str, &FormValues)>,
+    ) -> Result<String, SiteFailure> {
+        let language = form.map_or(&self.facts.language, |(page, ..)| &page.language);
+        let context = json!({
+            "detail": detail,
+            "seconds": seconds,
+            "page": form.map(|(page, ..)| &page.address.path),
+            "action": form.map(|(_, action, _)| action),
+            "values": form.map(|(.., values)| values),
+        });
+        self.languages.templates(language).render("busy.html", &context)
     }
 
     /// Renders a template that is not one of the site's files, but may use the site's assets.
     pub fn render_str(&self, file: &str, text: &str, context: &impl Serialize) -> Result<String, SiteFailure> {
-        self.templates.render_str(file, text, context)
-    }
-}
-
-/// Renders pages with what all of them share.
-struct PageRenderer<'a> {
-    content: &'a Content,
-    base_url: &'a BaseUrl,
-    templates: &'a Templates,
-    nav: &'a [NavItem],
-}
-
-impl PageRenderer<'_> {
-    /// Renders a page that has no canonical URL and is not to be indexed.
-    fn unlisted(&self, name: &str) -> Result<Page, SiteFailure> {
-        self.render(PageSource::read(self.content, self.templates, name)?, name, None)
-    }
-
-    fn render(&self, source: PageSource, name: &str, address: Option<&PageAddress>) -> Result<Page, SiteFailure> {
-        let body = Document::parse(&self.templates.render_str(&source.file, &source.body, &())?);
-        let context = self.context(&source, name, address, &body);
-        Ok(Page {
-            markdown: self.markdown(&source, address, &body),
-            html: self.templates.render(&source.template, &context)?,
-            title: source.title,
-            description: source.description,
-            last_updated: source.last_updated,
-            template: source.template,
-            context,
-        })
-    }
-
-    fn markdown(&self, source: &PageSource, address: Option<&PageAddress>, body: &Document) -> String {
-        let canonical =
-            address.map(|page| format!("canonical_url: {}\n", self.base_url.to(&page.path))).unwrap_or_default();
-        let other_fields = source.other_fields.iter().map(|(name, value)| format!("{name}: {}\n", yaml(value)));
-        let other_fields = other_fields.collect::<Vec<_>>().concat();
-        format!(
-            "---\ntitle: {}\ndescription: {}\n{canonical}last_updated: {}\n{other_fields}---\n\n\
-             > For agents: {} answers most wishes: the facts, and which call serves which wish. `{{#x}}` is the anchor of a \
-             heading: cite it as `#x` after the address of the page.\n\n{}",
-            yaml(&source.title),
-            yaml(&source.description),
-            source.last_updated,
-            self.base_url.to("/llms.txt"),
-            body.with_anchors_and_absolute_links(self.base_url.as_str()),
-        )
-    }
-
-    fn context(&self, source: &PageSource, name: &str, address: Option<&PageAddress>, body: &Document) -> Value {
-        let path = address.map(|address| &address.path);
-        let nav = self.nav.iter().map(|NavItem { title, path: of_item }| {
-            json!({ "title": title, "path": of_item, "current": Some(of_item) == path })
-        });
-        let page = json!({
-            "name": name,
-            "title": source.title,
-            "description": source.description,
-            "last_updated": source.last_updated,
-            "path": path,
-            "canonical": path.map(|path| self.base_url.to(path)),
-            "markdown_url": address.map(|address| &address.markdown_path),
-            "noindex": address.is_none() || source.noindex,
-        });
-        let mut context = json!(body.render());
-        context["page"] = page;
-        context["nav"] = nav.collect();
-        context
+        self.languages.of_site().render_str(file, text, context)
     }
 }
 
@@ -248,57 +244,23 @@ fn is_built_in(address: &PageAddress) -> bool {
 /// Whether a page is worth naming where not all can be.
 fn is_prominent(address: &PageAddress, source: &PageSource, nav: &[NavItem]) -> bool {
     let is_folder = address.name.ends_with("/index");
-    !source.noindex && (is_folder || nav.iter().any(|item| item.path == address.path))
+    !source.noindex && (is_folder || nav.iter().any(|item| item.link.path == address.path))
 }
 
-/// Quotes a text as a YAML string. A JSON string is one.
-fn yaml(text: &str) -> String {
-    Value::from(text).to_string()
+/// The name by which templates know each page: its own, or that of the page that it translates.
+fn names(files: &[(PageAddress, PageFile)]) -> Vec<String> {
+    let name = |(address, file): &(PageAddress, PageFile)| {
+        let original = files.iter().find(|(other, _)| file.translation_of.as_deref() == Some(&other.path));
+        original.map_or(&address.name, |(original, _)| &original.name).clone()
+    };
+    files.iter().map(name).collect()
 }
 
-/// The schema.org description of the app for search engines. Nothing is invented: no ratings, no reviews.
-fn json_ld(facts: &SiteFacts, base_url: &BaseUrl, release: &Value) -> String {
-    let (site, maker) = (base_url.to("/"), base_url.to("/#maker"));
-    let mut graph = json!({
-        "@context": "https://schema.org",
-        "@graph": [
-            {
-                "@type": "WebSite",
-                "@id": base_url.to("/#site"),
-                "name": facts.name,
-                "description": facts.tagline,
-                "url": site,
-            },
-            {
-                "@type": "Organization",
-                "@id": maker,
-                "name": facts.maker,
-                "contactPoint": { "@type": "ContactPoint", "contactType": "customer support", "url": base_url.to("/contact") },
-            },
-            {
-                "@type": "SoftwareApplication",
-                "name": facts.name,
-                "description": facts.summary,
-                "operatingSystem": facts.system,
-                "applicationCategory": facts.category,
-                "offers": { "@type": "Offer", "price": facts.price, "priceCurrency": facts.currency },
-                "downloadUrl": base_url.to("/#download"),
-                "publisher": { "@id": maker },
-            },
-        ],
-    });
-    if let Some(country) = &facts.maker_country {
-        graph["@graph"][1]["address"] = json!({ "@type": "PostalAddress", "addressCountry": country });
-    }
-    let software = &mut graph["@graph"][2];
-    if let Some(licence) = &facts.licence_url {
-        software["license"] = licence.as_str().into();
-    }
-    if !release.is_null() {
-        software["softwareVersion"] = release["version"].clone();
-        software["datePublished"] = release["date"].clone();
-        software["fileSize"] = release["size"].clone();
-    }
-    // A script element ends at the first `</script`, even inside a JSON string.
-    graph.to_string().replace('<', "\\u003c")
+/// The path of the home page in each language that has one.
+fn homes(sources: &[(PageAddress, PageSource)]) -> Vec<(Language, String)> {
+    let home = PageName::Home.path();
+    let homes = sources
+        .iter()
+        .filter(|(address, source)| address.path == home || source.translation_of.as_deref() == Some(home));
+    homes.map(|(address, source)| (source.language.clone(), address.path.clone())).collect()
 }

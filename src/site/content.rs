@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rust_embed::RustEmbed;
 
+use super::language::Language;
 use crate::config::Settings;
 
 #[derive(RustEmbed)]
@@ -48,6 +49,11 @@ impl Content {
         String::from_utf8(self.bytes(name)?.into_owned()).map_err(|_| SiteFailure::fault(name, 1, "it is not UTF-8"))
     }
 
+    /// A file of the built-in site, whatever the makers have.
+    pub(super) fn built_in_text(name: &str) -> Option<String> {
+        String::from_utf8(Embedded::get(name)?.data.into_owned()).ok()
+    }
+
     pub fn has(&self, name: &str) -> bool {
         matches!(self.overriding(name), Ok(Some(_))) || Embedded::get(name).is_some()
     }
@@ -63,6 +69,13 @@ impl Content {
         let mut names = self.overriding_names();
         names.retain(|name| name.starts_with(prefix) && Embedded::get(name).is_none());
         names
+    }
+
+    /// The file of a page: that of the makers, else the built-in one in this language, else the English one.
+    pub(super) fn page_file(&self, name: &str, language: &Language, is_of_site: bool) -> String {
+        let (file, translated) = (format!("pages/{name}.md"), format!("languages/{language}/pages/{name}.md"));
+        let is_own = is_of_site && matches!(self.overriding(&file), Ok(Some(_)));
+        if !is_own && self.has(&translated) { translated } else { file }
     }
 
     /// The length of a file in `site_dir`.

@@ -7,6 +7,7 @@ use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Value, json};
 
 use super::content::{Content, SiteFailure};
+use super::language::Language;
 use super::navigation::NavFacts;
 use crate::config::Settings;
 use crate::domain::network::parse_web_url;
@@ -20,6 +21,9 @@ const FILE: &str = "site.toml";
 #[serde(deny_unknown_fields)]
 pub struct SiteFacts {
     pub name: String,
+    /// Of the pages, forms and mails.
+    #[serde(default, deserialize_with = "language", skip_serializing)]
+    pub language: Language,
     pub tagline: String,
     pub summary: String,
     pub maker: String,
@@ -151,6 +155,10 @@ impl SiteFacts {
 
 fn web_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
     parse_web_url(&String::deserialize(deserializer)?).map(Some).map_err(de::Error::custom)
+}
+
+fn language<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Language, D::Error> {
+    Language::parse(&String::deserialize(deserializer)?).map_err(de::Error::custom)
 }
 
 fn macos_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {

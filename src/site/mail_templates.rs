@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::assets::Assets;
 use super::content::{Content, SiteFailure};
 use super::facts::SiteFacts;
+use super::language::{Words, fill};
 use super::markdown::{Document, markdown_to_html};
 use super::templates::Templates;
 use crate::domain::letters::Letter;
@@ -17,6 +18,7 @@ use crate::domain::network::BaseUrl;
 #[derive(Debug)]
 pub struct MailTemplates {
     facts: SiteFacts,
+    words: Words,
     templates: Templates,
     base_url: BaseUrl,
     postal_address: String,
@@ -45,9 +47,12 @@ impl MailTemplates {
     /// Only letters have the postal address.
     pub fn read(content: &Content, base_url: BaseUrl, postal_address: Option<&str>) -> Result<Self, SiteFailure> {
         let assets = Arc::new(Assets::read(content)?);
+        let facts = SiteFacts::read(content)?;
+        let words = Words::read(content, &facts.language)?;
         Ok(Self {
-            facts: SiteFacts::read(content)?,
-            templates: Templates::read(content, &assets)?,
+            templates: Templates::read(content, &assets)?.in_language(&words),
+            facts,
+            words,
             base_url,
             postal_address: postal_address.unwrap_or_default().to_owned(),
         })
@@ -75,7 +80,8 @@ impl MailTemplates {
             "url": to.url,
             "days": CONFIRMATION_PERIOD.as_secs() / (24 * 60 * 60),
         });
-        self.render("confirmation", format!("{}: one email a month?", self.facts.name), context)
+        let subject = fill(self.words.word("confirmation", "subject"), &[("app", &self.facts.name)]);
+        self.render("confirmation", subject, context)
     }
 
     fn render(&self, name: &str, subject: String, mut context: Value) -> Result<RenderedMail, SiteFailure> {

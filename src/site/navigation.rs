@@ -4,9 +4,10 @@ use serde::Deserialize;
 
 use super::content::SiteFailure;
 use super::facts::SiteFacts;
+use super::language::Language;
 use super::page::{Nav, PageAddress, PageName, PageSource};
 use crate::domain::network::parse_web_url;
-use crate::domain::text::{capitalised, did_you_mean};
+use crate::domain::text::did_you_mean;
 
 /// `[nav]` in `site.toml`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -19,8 +20,31 @@ pub(super) struct NavFacts {
 
 #[derive(Clone, Debug)]
 pub(super) struct NavItem {
-    pub title: String,
+    pub link: NavLink,
+    /// The only language in whose pages it is shown.
+    only_in: Option<Language>,
+    translations: Vec<(Language, NavLink)>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct NavLink {
+    pub title: NavTitle,
     pub path: String,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum NavTitle {
+    Written(String),
+    /// The word of this name.
+    Word(String),
+}
+
+impl NavItem {
+    /// The link in a page of this language, if it has one there: the translation, or else the page itself.
+    pub(super) fn in_language(&self, language: &Language) -> Option<&NavLink> {
+        let translation = self.translations.iter().find(|(of, _)| of == language).map(|(_, link)| link);
+        translation.or_else(|| self.only_in.as_ref().is_none_or(|only| only == language).then_some(&self.link))
+    }
 }
 
 /// The pages of the navigation in their order: the place that a page asks for comes before the built-in page that has it. The home
@@ -34,13 +58,23 @@ pub(super) fn navigation(facts: &SiteFacts, pages: &[(PageAddress, PageSource)])
     }
     let mut placed: Vec<_> = pages
         .iter()
-        .filter(|(address, _)| !hidden.contains(&address.name))
+        .filter(|(address, source)| source.translation_of.is_none() && !hidden.contains(&address.name))
         .filter_map(|(address, source)| {
             let main = PageName::parse(&address.name).filter(|page| *page != PageName::Home);
             let default = main.map(|page| Nav::Place(page as u32));
             let Nav::Place(place) = source.nav.or(default)? else { return None };
-            let title = main.map_or_else(|| source.title.clone(), |page| capitalised(page.as_str()));
-            Some(((place, main.is_some()), NavItem { title, path: address.path.clone() }))
+            let link = |address: &PageAddress, source: &PageSource| {
+                let written = || NavTitle::Written(source.title.clone());
+                let title = main.map_or_else(written, |page| NavTitle::Word(page.as_str().to_owned()));
+                NavLink { title, path: address.path.clone() }
+            };
+            let translations = pages.iter().filter(|(_, other)| other.translation_of.as_ref() == Some(&address.path));
+            let item = NavItem {
+                link: link(address, source),
+                only_in: Some(source.language.clone()).filter(|of| main.is_none() && *of != facts.language),
+                translations: translations.map(|(other, page)| (page.language.clone(), link(other, page))).collect(),
+            };
+            Some(((place, main.is_some()), item))
         })
         .collect();
     placed.sort_by_key(|(place, _)| *place);

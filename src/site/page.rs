@@ -5,6 +5,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::content::{Content, SiteFailure};
+use super::language::Language;
 use super::templates::Templates;
 use crate::domain::text::{FrontMatter, did_you_mean};
 
@@ -86,6 +87,9 @@ pub struct ListedPage {
     pub is_prominent: bool,
     /// Whether search engines and the sitemaps leave it out.
     pub noindex: bool,
+    pub language: Language,
+    /// The path of the page that this one translates.
+    pub translation_of: Option<String>,
     pub page: Page,
 }
 
@@ -128,8 +132,17 @@ pub struct FormErrors {
     pub form: String,
 }
 
+impl FormErrors {
+    pub(super) fn translated(&self, translate: impl Fn(&str) -> String) -> Self {
+        let Self { email, name, message, form } = self;
+        let [email, name, message, form] = [email, name, message, form].map(|text| translate(text));
+        Self { email, name, message, form }
+    }
+}
+
 /// The fields of the front matter that are not passed on as further lines; the first three are required.
-const KNOWN_FIELDS: [&str; 6] = ["title", "description", "last_updated", "nav", "noindex", "template"];
+const KNOWN_FIELDS: [&str; 8] =
+    ["title", "description", "last_updated", "nav", "noindex", "template", "language", "translation_of"];
 const DEFAULT_TEMPLATE: &str = "page.html";
 
 /// Whether a page is in the navigation.
@@ -149,52 +162,82 @@ pub(super) struct PageSource {
     pub nav: Option<Nav>,
     pub noindex: bool,
     pub template: String,
+    pub language: Language,
+    /// The path of the page that this one translates.
+    pub translation_of: Option<String>,
     /// Further lines of the front matter, which the Markdown shows too.
     pub other_fields: Vec<(String, String)>,
     pub body: String,
 }
 
-impl PageSource {
-    pub(super) fn read(content: &Content, templates: &Templates, name: &str) -> Result<Self, SiteFailure> {
-        let file = format!("pages/{name}.md");
+/// The file of a page, of which nothing is rendered yet.
+pub(super) struct PageFile {
+    file: String,
+    front_matter: FrontMatter,
+    body: String,
+    pub language: Language,
+    pub translation_of: Option<String>,
+}
+
+impl PageFile {
+    /// `language` is that of pages that name none.
+    pub(super) fn read(content: &Content, file: String, language: &Language) -> Result<Self, SiteFailure> {
         let (front_matter, body) = split(&file, &content.text(&file)?)?;
-        let render = |text| templates.render_str(&file, text, &());
-        let rendered = |name| render(field(&file, &front_matter, name)?);
-        let other_fields = front_matter.fields().filter(|(name, _)| !KNOWN_FIELDS.contains(name));
-        let fault = |name, why: String| SiteFailure::fault(&file, front_matter.line_of(name), why);
-        let template = match front_matter.get("template") {
-            None => {
-                Some(format!("{name}.html")).filter(|own| templates.has(own)).unwrap_or(DEFAULT_TEMPLATE.to_owned())
-            }
-            Some(template) if templates.has(template) => template.to_owned(),
-            Some(unknown) => {
-                let meant = did_you_mean(unknown, templates.names());
-                return Err(fault("template", format!("there is no template `{unknown}` in templates/.{meant}")));
-            }
-        };
-        Ok(Self {
-            nav: match front_matter.get("nav") {
+        let written = front_matter.get("language").map(Language::parse).transpose();
+        let language = written
+            .map_err(|why| SiteFailure::fault(&file, front_matter.line_of("language"), why.to_string()))?
+            .unwrap_or_else(|| language.clone());
+        let translation_of = front_matter.get("translation_of").map(str::to_owned);
+        Ok(Self { file, front_matter, body, language, translation_of })
+    }
+
+    pub(super) fn fault(&self, field: &str, why: impl Into<String>) -> SiteFailure {
+        SiteFailure::fault(&self.file, self.front_matter.line_of(field), why)
+    }
+
+    /// `name` is that of the page, or of the page that it translates: both have the same template, unless it names one.
+    pub(super) fn render(self, templates: &Templates, name: &str) -> Result<PageSource, SiteFailure> {
+        let render = |text| templates.render_str(&self.file, text, &());
+        let rendered = |name| render(field(&self.file, &self.front_matter, name)?);
+        let other_fields = self.front_matter.fields().filter(|(name, _)| !KNOWN_FIELDS.contains(name));
+        Ok(PageSource {
+            nav: match self.front_matter.get("nav") {
                 None => None,
                 Some("false") => Some(Nav::Hidden),
                 Some(place) => Some(Nav::Place(place.parse().map_err(|_| {
-                    fault("nav", "write `nav: 2` for the second place in the navigation, or `nav: false`".to_owned())
+                    self.fault("nav", "write `nav: 2` for the second place in the navigation, or `nav: false`")
                 })?)),
             },
-            noindex: match front_matter.get("noindex") {
+            noindex: match self.front_matter.get("noindex") {
                 None | Some("false") => false,
                 Some("true") => true,
-                Some(_) => return Err(fault("noindex", "write `noindex: true` or `noindex: false`".to_owned())),
+                Some(_) => return Err(self.fault("noindex", "write `noindex: true` or `noindex: false`")),
             },
-            template,
+            template: self.template(templates, name)?,
             title: rendered("title")?,
             description: rendered("description")?,
             last_updated: rendered("last_updated")?,
             other_fields: other_fields
                 .map(|(name, value)| Ok((name.to_owned(), render(value)?)))
                 .collect::<Result<_, SiteFailure>>()?,
-            body: body.trim_start_matches('\n').to_owned() + "\n",
-            file,
+            body: self.body.trim_start_matches('\n').to_owned() + "\n",
+            language: self.language,
+            translation_of: self.translation_of,
+            file: self.file,
         })
+    }
+
+    fn template(&self, templates: &Templates, name: &str) -> Result<String, SiteFailure> {
+        match self.front_matter.get("template") {
+            None => {
+                Ok(Some(format!("{name}.html")).filter(|own| templates.has(own)).unwrap_or(DEFAULT_TEMPLATE.to_owned()))
+            }
+            Some(template) if templates.has(template) => Ok(template.to_owned()),
+            Some(unknown) => {
+                let meant = did_you_mean(unknown, templates.names());
+                Err(self.fault("template", format!("there is no template `{unknown}` in templates/.{meant}")))
+            }
+        }
     }
 }
 

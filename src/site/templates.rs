@@ -8,10 +8,12 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, escape_formatter};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::assets::{Asset, Assets};
 use super::content::{Content, SiteFailure};
+use super::filters;
+use super::language::Words;
 
 const FOLDER: &str = "templates/";
 
@@ -37,6 +39,7 @@ impl Templates {
         environment.add_function("integrity", move |name: String| {
             find(&integrities, &name).map(|asset| minijinja::Value::from_safe_string(asset.integrity.clone()))
         });
+        filters::add(&mut environment);
         for file in content.names(FOLDER) {
             let name = file.trim_start_matches(FOLDER).to_owned();
             let text = content.text(&file)?;
@@ -50,6 +53,17 @@ impl Templates {
         for (name, value) in variables.as_object().into_iter().flatten() {
             self.0.add_global(name.clone(), minijinja::Value::from(Serde(value)));
         }
+    }
+
+    /// The same templates with the words of a language.
+    pub(super) fn in_language(&self, words: &Words) -> Self {
+        let mut templates = self.clone();
+        templates.define(&json!({
+            "language": words.language.as_str(),
+            "words": words.groups,
+            "script_words": words.for_script(),
+        }));
+        templates
     }
 
     pub(super) fn has(&self, name: &str) -> bool {

@@ -94,7 +94,8 @@ const FILES: [&str; 10] = [
 /// Whether a path belongs to the service, so that no page and no redirect of the makers can have it.
 fn is_taken(path: &str) -> bool {
     let first = path.split('/').nth(1).unwrap_or_default();
-    RESERVED.contains(&first) || FILES.contains(&path) || path.starts_with("/releases/")
+    let is_after_form = [DOWNLOAD_STARTED_PATH, CONTACT_SENT_PATH].iter().any(|after| path.ends_with(after));
+    RESERVED.contains(&first) || FILES.contains(&path) || path.starts_with("/releases/") || is_after_form
 }
 
 fn pages(site: &Site, base_url: &BaseUrl) -> HashMap<String, Served> {
@@ -108,8 +109,10 @@ fn pages(site: &Site, base_url: &BaseUrl) -> HashMap<String, Served> {
         served.insert(page.address.path.clone(), Served::page(page, base_url));
         served.insert(page.address.markdown_path.clone(), Served::markdown_file(page, base_url));
     }
-    served.insert(DOWNLOAD_STARTED_PATH.to_owned(), Served::private_page(&site.download_started));
-    served.insert(CONTACT_SENT_PATH.to_owned(), Served::private_page(&site.contact_sent));
+    for (language, pages) in &site.after_forms {
+        served.insert(site.path(language, DOWNLOAD_STARTED_PATH), Served::private_page(&pages.download_started));
+        served.insert(site.path(language, CONTACT_SENT_PATH), Served::private_page(&pages.contact_sent));
+    }
     served
 }
 

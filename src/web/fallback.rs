@@ -9,7 +9,7 @@ use super::app::App;
 use super::headers::PRIVATE;
 use super::problem::Problem;
 use super::representation::HTML;
-use crate::site::{FormValues, SiteFailure};
+use crate::site::{FormValues, ListedPage, SiteFailure};
 
 /// Responds 404, or for a page or file that was requested with an unsupported method, 405.
 pub(crate) async fn fallback(State(app): State<App>, request: Request) -> Response {
@@ -18,9 +18,9 @@ pub(crate) async fn fallback(State(app): State<App>, request: Request) -> Respon
     served.respond(request.method(), request.headers())
 }
 
-/// The page for a client that exceeded a limit. With a form's action and values, it can be submitted again.
-pub(crate) fn busy_page(app: &App, problem: &Problem, form: Option<(&str, &FormValues)>) -> Response {
-    let html = app.built().site.render_busy(&problem.detail, form);
+/// The page for a client that exceeded a limit. With a form's page, action and values, it can be submitted again.
+pub(crate) fn busy_page(app: &App, problem: &Problem, form: Option<(&ListedPage, &str, &FormValues)>) -> Response {
+    let html = app.built().site.render_busy(&problem.detail, problem.retry_after, form);
     respond_with_page(problem, html)
 }
 

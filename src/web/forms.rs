@@ -22,7 +22,7 @@ use super::refusal::ClientLimit;
 use crate::actions::{send_contact, start_download};
 use crate::domain::signups::{DownloadRequest, Via};
 use crate::domain::text::Source;
-use crate::site::{Form, FormErrors, FormValues, PageName};
+use crate::site::{Form, FormErrors, FormValues, ListedPage, PageName};
 
 /// Where the site's forms are posted to.
 pub(crate) const FORM_PATHS: [&str; 2] = ["/download", PageName::Contact.path()];
@@ -30,6 +30,8 @@ pub(crate) const FORM_PATHS: [&str; 2] = ["/download", PageName::Contact.path()]
 /// A field that visitors do not see, so only a program fills it in. Because that may be a password
 /// manager, the error message explains it.
 const HONEYPOT: &str = "website_confirm";
+/// The path of the page that the form is on, in a translation of that page.
+const PAGE: &str = "page";
 
 /// Most fields of a form that are looked at. The site's own have five.
 const MAX_FIELDS: usize = 16;
@@ -83,6 +85,8 @@ async fn submit(
         .map(|(name, value)| (name.into_owned(), value.into_owned()))
         .collect();
     let values = values(&pairs);
+    let built = app.built();
+    let page = built.site.form_page(page, value(&pairs, PAGE));
     let outcome = async {
         if !is_read && !sends_json(&head.headers) {
             return Err(invalid_form("The form is incomplete or too large."));
@@ -93,7 +97,7 @@ async fn submit(
         action(fields(pairs)?, &head).await
     };
     match outcome.await {
-        Ok(location) => see_other(location),
+        Ok(location) => see_other(&built.site.path(&page.language, location)),
         Err(problem) if sends_json(&head.headers) => problem.respond(&app.base_url, head.uri.path()),
         Err(problem) => page_with_errors(app, page, &head, values, &problem),
     }
@@ -107,7 +111,7 @@ fn fields(pairs: Vec<(String, String)>) -> Result<Fields, Problem> {
              please send the form once more.",
         ));
     }
-    let filled = pairs.into_iter().filter(|(name, value)| name != HONEYPOT && !value.is_empty());
+    let filled = pairs.into_iter().filter(|(name, value)| name != HONEYPOT && name != PAGE && !value.is_empty());
     // Browsers submit line breaks as CRLF.
     Ok(Fields::from_form(filled.map(|(name, value)| (name, value.replace("\r\n", "\n")))))
 }
@@ -145,8 +149,12 @@ fn invalid_form(detail: &str) -> Problem {
     Problem::new(ErrorCode::InvalidBody, detail)
 }
 
+fn value<'a>(pairs: &'a [(String, String)], name: &str) -> &'a str {
+    pairs.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value)
+}
+
 fn values(pairs: &[(String, String)]) -> FormValues {
-    let value = |name: &str| pairs.iter().find(|(key, _)| key == name).map_or("", |(_, value)| value).to_owned();
+    let value = |name: &str| value(pairs, name).to_owned();
     FormValues {
         email: value("email"),
         updates: !value("updates").is_empty(),
@@ -156,9 +164,9 @@ fn values(pairs: &[(String, String)]) -> FormValues {
 }
 
 /// The page again, with the submitted values, and each error beside its field. Over a limit, a small page.
-fn page_with_errors(app: &App, page: PageName, head: &Parts, values: FormValues, problem: &Problem) -> Response {
+fn page_with_errors(app: &App, page: &ListedPage, head: &Parts, values: FormValues, problem: &Problem) -> Response {
     if problem.is_over_limit {
-        return busy_page(app, problem, Some((head.uri.path(), &values)));
+        return busy_page(app, problem, Some((page, head.uri.path(), &values)));
     }
     let form = Form { values, errors: form_errors(problem) };
     respond_with_page(problem, app.built().site.render_with_form(page, &form))
@@ -180,6 +188,6 @@ fn form_errors(problem: &Problem) -> FormErrors {
     errors
 }
 
-fn see_other(location: &'static str) -> Response {
+fn see_other(location: &str) -> Response {
     (StatusCode::SEE_OTHER, [(LOCATION, location), (CACHE_CONTROL, "no-store")]).into_response()
 }

@@ -30,6 +30,7 @@ mod health;
 mod https;
 mod images;
 mod inbox;
+mod languages;
 mod large_lists;
 mod letters;
 mod lifecycle;
