@@ -20,7 +20,7 @@ use super::terminal::{self, eprint_line};
 use super::{backup, health, help, serve};
 use crate::config::{RawSettings, ResolvedSetting, Settings};
 use crate::logging;
-use crate::site::AppName;
+use crate::site::{AppName, Language, starter_languages};
 
 /// The website service of a native Mac app: pages for people and agents, downloads, contact, MCP.
 #[derive(Debug, Parser)]
@@ -55,6 +55,10 @@ enum Command {
         /// Name of your app
         #[arg(long, value_parser = AppName::parse)]
         name: AppName,
+
+        /// Language of its texts: de, en or fr
+        #[arg(long, default_value = Language::ENGLISH, value_parser = starter_language)]
+        language: String,
     },
     /// Change the site
     #[command(subcommand, before_help = "Example:\n  porchlight site rename")]
@@ -174,13 +178,22 @@ fn print_clap_message(help_or_error: &clap::Error) -> ExitCode {
     }
 }
 
+fn starter_language(text: &str) -> Result<String, String> {
+    let known = starter_languages();
+    if known.contains(text) {
+        return Ok(text.to_owned());
+    }
+    let known: Vec<_> = known.into_iter().collect();
+    Err(format!("new sites are written in {}; any other language is a setting of site.toml", known.join(", ")))
+}
+
 fn run(cli: Cli) -> Result<(), Failure> {
     let file = cli.config.as_deref();
     let settings = Settings::load(file, &cli.settings);
     let valid_settings = settings.as_ref().ok().cloned();
     let result = match cli.command {
         Command::Serve { watch } => serve::run(settings?, watch),
-        Command::New { folder, name } => site::run_new(&folder, &name),
+        Command::New { folder, name, language } => site::run_new(&folder, &name, &language),
         Command::Site(command) => site::run(command, &settings?),
         Command::Check(arguments) => check::run(arguments, settings),
         Command::Config(command) => config::run(command, ResolvedSetting::resolve(file, &cli.settings), settings),

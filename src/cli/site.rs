@@ -52,8 +52,8 @@ const PURPOSES: [(&str, &str); 8] = [
     ("assets/icon.svg", "the icon; favicon.ico and touch-icon.png beside it"),
 ];
 
-pub(super) fn run_new(folder: &Path, name: &AppName) -> Result<(), Failure> {
-    let files = write_starter(folder, name, Day::of(Clock::System.now())).map_err(Failure::new)?;
+pub(super) fn run_new(folder: &Path, name: &AppName, language: &str) -> Result<(), Failure> {
+    let files = write_starter(folder, name, language, Day::of(Clock::System.now())).map_err(Failure::new)?;
     let shown = folder.display();
     print_line(&format!("Wrote a site for {} to {shown}, {} files. Change these first:", name.as_str(), files.len()));
     for (file, purpose) in PURPOSES {

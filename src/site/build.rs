@@ -72,7 +72,6 @@ impl Site {
         let assets = Arc::new(Assets::read(content)?);
         let mut templates = Templates::read(content, &assets)?;
         templates.define(&json!({
-            "app": facts.template_variable(),
             "policies": policies,
             "base_url": base_url.as_str(),
             "json_ld": json_ld(&facts, base_url, &reference["release"]),
@@ -90,8 +89,9 @@ impl Site {
         let files = files.collect::<Result<Vec<_>, _>>()?;
         check_translations(&files)?;
         let mut languages =
-            Languages::new(content, &templates, &facts.language, files.iter().map(|(_, file)| &file.language))?;
+            Languages::new(content, &templates, &facts.language, files.iter().map(|(_, file)| file.language.clone()))?;
 
+        languages.define_facts(&facts.template_variable(), &reference["sample"]);
         let names = names(&files);
         let sources = files.into_iter().zip(&names).map(|((address, file), name)| {
             let templates = languages.templates(&file.language);
@@ -128,7 +128,7 @@ impl Site {
             Ok((language.clone(), pages))
         });
         let after_forms = after_forms.collect::<Result<BTreeMap<_, _>, SiteFailure>>()?;
-        let agent_file = |file: &str| languages.of_site().render_str(file, &content.text(file)?, &());
+        let agent_file = |file: &str| languages.english().render_str(file, &content.text(file)?, &());
         Ok(Self {
             not_found: unlisted("not_found")?,
             after_forms,
@@ -218,7 +218,7 @@ impl Site {
 
     /// Renders a template that is not one of the site's files, but may use the site's assets.
     pub fn render_str(&self, file: &str, text: &str, context: &impl Serialize) -> Result<String, SiteFailure> {
-        self.languages.of_site().render_str(file, text, context)
+        self.languages.english().render_str(file, text, context)
     }
 }
 

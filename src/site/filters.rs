@@ -7,6 +7,7 @@ pub(super) fn add(environment: &mut Environment<'static>) {
     environment.add_filter("fill", fill);
     environment.add_filter("date", date);
     environment.add_filter("size", size);
+    environment.add_filter("period", period);
 }
 
 /// Replaces each `{name}` in a word by the value of that name. In HTML, the word and the values are escaped, unless they are safe.
@@ -42,6 +43,13 @@ fn size(state: &State, english: String) -> Result<String, Error> {
     let Some((number, unit)) = english.split_once(' ') else { return Ok(english) };
     let number = number.replace('.', &words.get_attr("decimal")?.to_string());
     Ok(format!("{number}{}{}", words.get_attr("space")?, words.get_attr(unit)?))
+}
+
+/// Writes a period such as `24 months`.
+fn period(state: &State, english: String) -> Result<String, Error> {
+    let words = words(state, "period")?;
+    let Some((number, unit)) = english.split_once(' ') else { return Ok(english) };
+    Ok(format!("{number} {}", words.get_attr(unit)?))
 }
 
 fn words(state: &State, group: &str) -> Result<Value, Error> {

@@ -10,8 +10,8 @@ use crate::domain::text::{did_you_mean, line_at};
 
 /// Words of the makers, in a table for each language.
 const OWN_WORDS: &str = "words.toml";
-/// The group of translations of the sentences that forms show, each under the English one.
-const ERRORS: &str = "errors";
+/// The group of translations of sentences of the service, such as errors in a form, each under the English one.
+const SENTENCES: &str = "sentences";
 
 /// A language tag such as `fr` or `pt-BR`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,7 +67,7 @@ impl Words {
         let english = "words/en.toml";
         let text = Content::built_in_text(english).ok_or_else(|| SiteFailure::Missing(english.to_owned()))?;
         let mut groups = table(english, &text)?;
-        groups.insert(ERRORS.to_owned(), Value::Object(Map::new()));
+        groups.insert(SENTENCES.to_owned(), Value::Object(Map::new()));
         let known = groups.clone();
         let built_in = format!("words/{language}.toml");
         if let Some(text) = Content::built_in_text(&built_in).filter(|_| built_in != english) {
@@ -104,9 +104,9 @@ impl Words {
     /// A sentence of the service in this language, if it has a translation. A translation may stand for many sentences: `{}` is
     /// what differs, and is translated, too.
     pub(super) fn translate(&self, sentence: &str) -> String {
-        let errors = self.groups[ERRORS].as_object().into_iter().flatten();
+        let sentences = self.groups[SENTENCES].as_object().into_iter().flatten();
         let mut translations =
-            errors.filter_map(|(english, translated)| Some((english.as_str(), translated.as_str()?)));
+            sentences.filter_map(|(english, translated)| Some((english.as_str(), translated.as_str()?)));
         let translated = translations.find_map(|(english, translated)| match english.split_once("{}") {
             None => (english == sentence).then(|| translated.to_owned()),
             Some((before, after)) => {
@@ -148,7 +148,7 @@ fn add(
         };
         for (name, word) in words {
             let is_of_kind = known_words.get(&name).map(|known| known.is_array() == word.is_array());
-            if is_of_kind != Some(true) && group != ERRORS {
+            if is_of_kind != Some(true) && group != SENTENCES {
                 let meant = did_you_mean(&name, known_words.keys().map(String::as_str));
                 return Err(fault(&name, format!("`{group}` has no such word `{name}`.{meant}")));
             }
@@ -194,7 +194,8 @@ mod tests {
     #[test]
     fn one_translation_stands_for_sentences_that_differ_in_a_value() {
         let words =
-            words("[eo.errors]\n\"It is wrong: {}.\" = \"Ĝi malĝustas: {}!\"\n\"too long\" = \"tro longa\"\n").unwrap();
+            words("[eo.sentences]\n\"It is wrong: {}.\" = \"Ĝi malĝustas: {}!\"\n\"too long\" = \"tro longa\"\n")
+                .unwrap();
         assert_eq!(words.translate("It is wrong: too long."), "Ĝi malĝustas: tro longa!");
         assert_eq!(words.translate("It is wrong: 7."), "Ĝi malĝustas: 7!");
         assert_eq!(words.translate("Something else."), "Something else.");

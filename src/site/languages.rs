@@ -1,6 +1,7 @@
 //! The languages that the site speaks: its own, and those that single pages name.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use serde_json::{Value, json};
 
@@ -11,7 +12,7 @@ use super::templates::Templates;
 use crate::domain::network::BaseUrl;
 use crate::domain::text::did_you_mean;
 
-/// The words and templates of each language.
+/// The words and templates of each language. English is always among them, for agents and developers.
 #[derive(Debug)]
 pub(super) struct Languages {
     site: Language,
@@ -19,18 +20,18 @@ pub(super) struct Languages {
 }
 
 impl Languages {
-    pub(super) fn new<'a>(
+    pub(super) fn new(
         content: &Content,
         templates: &Templates,
-        site: &'a Language,
-        of_pages: impl Iterator<Item = &'a Language>,
+        site: &Language,
+        of_pages: impl Iterator<Item = Language>,
     ) -> Result<Self, SiteFailure> {
         let mut by_language = BTreeMap::new();
-        for language in std::iter::once(site).chain(of_pages) {
-            if !by_language.contains_key(language) {
-                let words = Words::read(content, language)?;
+        for language in [site.clone(), Language::default()].into_iter().chain(of_pages) {
+            if let Entry::Vacant(unknown) = by_language.entry(language) {
+                let words = Words::read(content, unknown.key())?;
                 let templates = templates.in_language(&words);
-                by_language.insert(language.clone(), (words, templates));
+                unknown.insert((words, templates));
             }
         }
         Ok(Self { site: site.clone(), by_language })
@@ -48,8 +49,8 @@ impl Languages {
         &self.in_language(language).1
     }
 
-    pub(super) fn of_site(&self) -> &Templates {
-        self.templates(&self.site)
+    pub(super) fn english(&self) -> &Templates {
+        self.templates(&Language::default())
     }
 
     /// Adds the members of an object as global variables, in every language.
@@ -62,6 +63,22 @@ impl Languages {
     /// A path of the service, which begins with the language if that is not the site's.
     pub(super) fn path(&self, language: &Language, path: &str) -> String {
         if *language == self.site { path.to_owned() } else { format!("/{language}{path}") }
+    }
+
+    /// Adds the facts as global variables, with the sentences that the program makes of them in each language.
+    pub(super) fn define_facts(&mut self, app: &Value, sample: &Value) {
+        for (words, templates) in self.by_language.values_mut() {
+            let (mut app, mut sample) = (app.clone(), sample.clone());
+            let translate = |facts: &mut Value, name: &str| {
+                if let Some(Value::String(sentence)) = facts.get_mut(name) {
+                    *sentence = words.translate(sentence);
+                }
+            };
+            translate(&mut app, "price_words");
+            translate(&mut app, "signature_words");
+            translate(&mut sample, "note");
+            templates.define(&json!({ "app": app, "sample": sample }));
+        }
     }
 
     fn in_language(&self, language: &Language) -> &(Words, Templates) {

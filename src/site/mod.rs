@@ -28,4 +28,4 @@ pub use mail_templates::{MailRecipient, MailTemplates, RenderedMail};
 pub use markdown::{markdown_to_html, nest_markdown};
 pub use own_pages::UnusedFile;
 pub use page::{Form, FormErrors, FormValues, ListedPage, Page, PageAddress, PageName, Skill};
-pub use starter::{AppName, starter_texts, write_starter};
+pub use starter::{AppName, starter_languages, starter_texts, write_starter};

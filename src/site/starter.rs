@@ -1,6 +1,7 @@
 //! A site to begin with: the files that `porchlight new` writes, for an app of any name.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
@@ -8,6 +9,7 @@ use std::path::Path;
 use rust_embed::RustEmbed;
 
 use super::facts::SiteFacts;
+use super::language::Language;
 use crate::domain::parse::Invalid;
 use crate::domain::releases::file_stem;
 use crate::domain::time::Day;
@@ -45,8 +47,19 @@ impl AppName {
     }
 }
 
+/// Where the files of each further language are, which take the place of the English ones.
+const TRANSLATIONS: &str = "languages/";
+
+/// The languages that a new site can be written in.
+pub fn starter_languages() -> BTreeSet<String> {
+    let translated = Starter::iter().filter_map(|file| {
+        file.strip_prefix(TRANSLATIONS).and_then(|rest| rest.split_once('/')).map(|(language, _)| language.to_owned())
+    });
+    translated.chain([Language::ENGLISH.to_owned()]).collect()
+}
+
 /// Writes a site for an app of this name. Returns the names of the files.
-pub fn write_starter(folder: &Path, name: &AppName, today: Day) -> Result<Vec<String>, String> {
+pub fn write_starter(folder: &Path, name: &AppName, language: &str, today: Day) -> Result<Vec<String>, String> {
     let unwritable = |why| format!("The site cannot be written to {}: {why}.", folder.display());
     match fs::read_dir(folder).map(Iterator::count) {
         Ok(0) => {}
@@ -58,12 +71,14 @@ pub fn write_starter(folder: &Path, name: &AppName, today: Day) -> Result<Vec<St
         Err(error) => return Err(unwritable(error)),
     }
     let placeholders = placeholders(&name.0, &today.date());
-    let files: Vec<_> = Starter::iter().map(Cow::into_owned).collect();
+    let files: Vec<_> = Starter::iter().map(Cow::into_owned).filter(|file| !file.starts_with(TRANSLATIONS)).collect();
     for file in &files {
         let path = folder.join(file);
+        let translated = format!("{TRANSLATIONS}{language}/{file}");
+        let source = if Starter::get(&translated).is_some() { &translated } else { file };
         let write = || {
             fs::create_dir_all(path.parent().unwrap_or(folder))?;
-            fs::File::create_new(&path)?.write_all(&render(file, &placeholders))
+            fs::File::create_new(&path)?.write_all(&render(source, &placeholders))
         };
         write().map_err(unwritable)?;
     }
@@ -133,7 +148,8 @@ mod tests {
             ["Quill & Ink", "Say \"hi\"", "C:\\Notes", "Übersicht", "日本", "'quoted'", "%DATE%", "%NAME%", "R<D>"]
         {
             let folder = tempfile::tempdir().unwrap();
-            let files = write_starter(folder.path(), &AppName::parse(name).unwrap(), Day::parse("2026-11-15").unwrap());
+            let files =
+                write_starter(folder.path(), &AppName::parse(name).unwrap(), "en", Day::parse("2026-11-15").unwrap());
             assert!(files.unwrap().contains(&"pages/home.md".to_owned()));
             let facts = SiteFacts::read(&Content::with_folder(folder.path()).unwrap()).unwrap();
             assert_eq!(
@@ -161,7 +177,7 @@ mod tests {
     fn nothing_is_written_to_a_folder_with_files() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("site.toml"), "mine").unwrap();
-        let written = write_starter(folder.path(), &AppName("Tea".to_owned()), Day::parse("2026-11-15").unwrap());
+        let written = write_starter(folder.path(), &AppName("Tea".to_owned()), "en", Day::parse("2026-11-15").unwrap());
         assert!(written.unwrap_err().starts_with("Nothing was written"));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }

@@ -41,7 +41,7 @@ email = "Votre adresse e-mail"
 format = "{day} {month} {year}"
 first = "1er {month} {year}"
 months = ["janvier", "février", "mars", "avril", "mai", "juin", "juillet", "août", "septembre", "octobre", "novembre", "décembre"]
-[fr.errors]
+[fr.sentences]
 "The email address is missing." = "Il manque l’adresse e-mail."
 [fr.busy]
 heading = "Un instant."
