@@ -48,6 +48,7 @@ async fn serve(settings: Settings, watch: bool, log_format: LogFormat) -> Result
             _ = interrupt.recv() => {}
         }
     });
+    let mut hangup = signal(SignalKind::hangup())?;
     let start_alone = async {
         let lock = Database::from_settings(&settings)?.lock_for_service().await.map_err(ServeFailure::from)?;
         Ok::<_, Failure>((lock, start(settings, Clock::System).await?))
@@ -61,8 +62,15 @@ async fn serve(settings: Settings, watch: bool, log_format: LogFormat) -> Result
     }
     log_summary(&running, log_format);
     notify_service_manager("READY=1");
+    let read_again = async {
+        while hangup.recv().await.is_some() {
+            running.read_site_again();
+        }
+        std::future::pending::<()>().await;
+    };
     let result = tokio::select! {
         () = stopped => Ok(()),
+        () = read_again => Ok(()),
         failure = running.failed() => match failure {
             ServeFailure::Unsynced => end_at_once(&failure),
             other => Err(other.into()),

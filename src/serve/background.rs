@@ -6,11 +6,10 @@ use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::task::spawn_blocking;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::actions::{Alerts, Pruner, Service};
-use crate::site::Content;
 use crate::store::{MaintenanceFailure, Store};
 use crate::web::App;
 
@@ -101,12 +100,14 @@ const FILES_INTERVAL: Duration = Duration::from_millis(300);
 /// After a build that failed.
 const REBUILD_AGAIN: Duration = Duration::from_secs(5);
 
-/// Rebuilds the site for new releases until shutdown starts.
-pub(super) async fn follow_releases((content, app): (Content, App), stop: CancellationToken) {
+/// Rebuilds the site for new releases, and when it is to be read again, until shutdown starts.
+pub(super) async fn follow_releases(app: App, stop: CancellationToken) {
     let mut shown = app.service.catalog.cached();
     let mut failing = false;
     let mut failed_build = None;
-    while stop.run_until_cancelled(sleep(RELEASES_INTERVAL)).await.is_some() {
+    loop {
+        let next = timeout(RELEASES_INTERVAL, app.read_again.notified());
+        let Some(waited) = stop.run_until_cancelled(next).await else { return };
         match app.service.catalog.refresh().await {
             Ok(()) => failing = false,
             Err(failure) if !failing => {
@@ -116,20 +117,20 @@ pub(super) async fn follow_releases((content, app): (Content, App), stop: Cancel
             Err(_) => {}
         }
         let cached = app.service.catalog.cached();
-        let is_changed = !Arc::ptr_eq(&cached, &shown);
+        let is_changed = waited.is_ok() || !Arc::ptr_eq(&cached, &shown);
         shown = cached;
-        rebuild_if_due(&content, &app, is_changed, &mut failed_build).await;
+        rebuild_if_due(&app, is_changed, &mut failed_build).await;
     }
 }
 
 /// Rebuilds the site whenever its files differ from those of the fingerprint `seen`, until shutdown starts.
-pub(super) async fn follow_files((content, app): (Content, App), mut seen: u64, stop: CancellationToken) {
+pub(super) async fn follow_files(app: App, mut seen: u64, stop: CancellationToken) {
     let mut failed_build = None;
     while stop.run_until_cancelled(sleep(FILES_INTERVAL)).await.is_some() {
-        let watched = content.clone();
+        let watched = app.content().clone();
         let Ok(state) = spawn_blocking(move || watched.fingerprint()).await else { continue };
         let is_changed = std::mem::replace(&mut seen, state) != state;
-        rebuild_if_due(&content, &app, is_changed, &mut failed_build).await;
+        rebuild_if_due(&app, is_changed, &mut failed_build).await;
     }
 }
 
@@ -138,12 +139,12 @@ type FailedBuild = (Instant, String);
 
 /// Rebuilds after a change, and a while after a build that failed, until one succeeds; meanwhile the old site stays. On a blocking
 /// thread: rendering every page would hold up requests.
-async fn rebuild_if_due(content: &Content, app: &App, is_changed: bool, failed: &mut Option<FailedBuild>) {
+async fn rebuild_if_due(app: &App, is_changed: bool, failed: &mut Option<FailedBuild>) {
     if !is_changed && failed.as_ref().is_none_or(|(at, _)| at.elapsed() < REBUILD_AGAIN) {
         return;
     }
-    let (content, app) = (content.clone(), app.clone());
-    let failure = match spawn_blocking(move || app.rebuild(&content)).await {
+    let app = app.clone();
+    let failure = match spawn_blocking(move || app.rebuild()).await {
         Ok(Ok(())) => {
             tracing::info!("site rebuilt");
             *failed = None;

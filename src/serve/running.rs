@@ -61,7 +61,6 @@ pub struct RunningService {
     supervisor: Supervisor,
     writer: JoinHandle<()>,
     app: App,
-    content: Content,
 }
 
 /// Opens the database, builds the site and starts listening.
@@ -142,7 +141,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     if let Some(certificate) = certificate {
         supervisor.spawn_restarting("certificate", move |stop| certificate.clone().follow(stop));
     }
-    let site = (content.clone(), app.clone());
+    let site = app.clone();
     supervisor.spawn_restarting("releases", move |stop| background::follow_releases(site.clone(), stop));
     if let Some(sender) = sender {
         mailing::spawn(&supervisor, sender, alerts(&settings, &app, &facts), &new_mail, &abort);
@@ -164,7 +163,6 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         supervisor,
         writer,
         app,
-        content,
     })
 }
 
@@ -174,12 +172,19 @@ impl RunningService {
         &self.app.service.catalog
     }
 
-    /// Rebuilds the site whenever its files change.
+    /// Reads the files of the site and builds it again. On failure the present one stays, and the build is tried again.
+    pub fn read_site_again(&self) {
+        self.app.read_again.notify_one();
+    }
+
+    /// Rebuilds the site whenever its files change, and has its pages reload themselves.
     pub fn watch_site(&self) {
+        self.app.content().watch();
+        self.read_site_again();
         // Read here and not in the task, which may first run after a change.
-        let seen = self.content.fingerprint();
-        let site = (self.content.clone(), self.app.clone());
-        self.supervisor.spawn_restarting("watch", move |stop| background::follow_files(site.clone(), seen, stop));
+        let seen = self.app.content().fingerprint();
+        let app = self.app.clone();
+        self.supervisor.spawn_restarting("watch", move |stop| background::follow_files(app.clone(), seen, stop));
     }
 
     /// Waits until a background task fails that the service cannot run without. The service then has to be stopped; after

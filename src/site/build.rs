@@ -73,6 +73,7 @@ impl Site {
         let mut templates = Templates::read(content, &assets)?;
         templates.define(&json!({
             "policies": policies,
+            "is_watched": content.is_watched(),
             "base_url": base_url.as_str(),
             "json_ld": json_ld(&facts, base_url, &reference["release"]),
             "form": Form::default(),

@@ -4,6 +4,8 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rust_embed::RustEmbed;
 
@@ -20,6 +22,8 @@ pub struct Content {
     folder: Option<PathBuf>,
     /// Not part of the site if it is inside of the folder. It may not exist yet.
     data_dir: Option<PathBuf>,
+    /// Whether the makers look at the site while they change it. All copies share it.
+    is_watched: Arc<AtomicBool>,
 }
 
 impl Content {
@@ -33,7 +37,16 @@ impl Content {
     pub fn with_folder(folder: &Path) -> Result<Self, SiteFailure> {
         let resolved = folder.canonicalize().ok().filter(|folder| folder.is_dir());
         let folder = resolved.ok_or_else(|| SiteFailure::NoFolder(folder.display().to_string()))?;
-        Ok(Self { folder: Some(folder), data_dir: None })
+        Ok(Self { folder: Some(folder), ..Self::default() })
+    }
+
+    /// Pages that are built from now on reload themselves.
+    pub fn watch(&self) {
+        self.is_watched.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_watched(&self) -> bool {
+        self.is_watched.load(Ordering::Relaxed)
     }
 
     pub fn bytes(&self, name: &str) -> Result<Cow<'static, [u8]>, SiteFailure> {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use http::{HeaderMap, HeaderValue};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use super::built_site::BuiltSite;
 use super::headers::hsts;
@@ -37,6 +37,9 @@ pub struct AppState {
     rebuilding: Mutex<()>,
     pub(crate) metrics: Metrics,
     pub(crate) limits: ClientLimits,
+    pub(crate) content: Content,
+    /// Has the site read again.
+    pub read_again: Notify,
     images: Arc<Semaphore>,
     pub(crate) token_lookups: Semaphore,
 }
@@ -65,6 +68,8 @@ impl AppState {
             base_url,
             allowed_origins: settings.allowed_origins.clone(),
             policies,
+            content: content.clone(),
+            read_again: Notify::new(),
             built: RwLock::new(Arc::new(built)),
             rebuilding: Mutex::default(),
             metrics,
@@ -73,10 +78,15 @@ impl AppState {
         }))
     }
 
+    /// The files of the site.
+    pub fn content(&self) -> &Content {
+        &self.content
+    }
+
     /// Builds every page and file again. On failure the present ones stay.
-    pub fn rebuild(&self, content: &Content) -> Result<(), SiteFailure> {
+    pub fn rebuild(&self) -> Result<(), SiteFailure> {
         let _one_at_a_time = self.rebuilding.lock().unwrap_or_else(PoisonError::into_inner);
-        let Self { service, base_url, policies, .. } = self;
+        let Self { content, service, base_url, policies, .. } = self;
         let built = BuiltSite::new(content, base_url, &service.newest_image, &service.catalog.cached(), policies)?;
         log_unused(&built);
         *self.built.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(built);

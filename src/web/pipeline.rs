@@ -7,7 +7,7 @@ use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
 use futures_util::future::{Either, ready};
-use http::header::{CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, STRICT_TRANSPORT_SECURITY};
+use http::header::{CACHE_CONTROL, CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, STRICT_TRANSPORT_SECURITY};
 use http::{HeaderValue, Method, StatusCode};
 use tokio::time::Instant;
 use tower_service::Service as _;
@@ -25,7 +25,7 @@ use super::problem::{ErrorCode, Problem};
 use super::redirect::redirect_host;
 use super::representation::MARKDOWN;
 use super::response::{catch_panic, catch_panic_in};
-use super::routes::routes;
+use super::routes::{IMAGE_ROUTE, routes};
 use super::{fallback, headers};
 use crate::config::test_panic;
 use crate::domain::network::{BaseUrl, Peer};
@@ -181,6 +181,9 @@ impl RequestRecord {
         // No handler has read the body, so an HTTP/1.1 connection will be closed: the client must not reuse it.
         if has_body && matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+        }
+        if app.content.is_watched() && route != IMAGE_ROUTE {
+            response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         }
         let (status, elapsed) = (response.status().as_u16(), started.elapsed());
         app.metrics.record_request(route, status, elapsed);

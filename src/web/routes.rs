@@ -10,6 +10,9 @@ use super::{api, forms, mcp, releases, tokens};
 use crate::site::PageName;
 use crate::web::mcp::server_info;
 
+/// Where disk images are.
+pub(super) const IMAGE_ROUTE: &str = "/releases/{file}";
+
 pub(super) fn routes() -> [(&'static str, MethodRouter<App>); 12] {
     [
         // Programs
@@ -24,7 +27,7 @@ pub(super) fn routes() -> [(&'static str, MethodRouter<App>); 12] {
         (PageName::Contact.path(), any(forms::contact)),
         // Visitors and apps that download
         ("/releases/latest/{file}", get(releases::latest)),
-        ("/releases/{file}", get(releases::image)),
+        (IMAGE_ROUTE, get(releases::image)),
         // Readers of mail, and their mail clients
         ("/unsubscribe/{token}", any(tokens::unsubscribe_page)),
         ("/confirm/{token}", any(tokens::confirmation_page)),
