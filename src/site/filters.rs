@@ -47,9 +47,9 @@ fn size(state: &State, english: String) -> Result<String, Error> {
 
 /// Writes a period such as `24 months`.
 fn period(state: &State, english: String) -> Result<String, Error> {
-    let words = words(state, "period")?;
+    let (space, units) = (words(state, "size")?.get_attr("space")?, words(state, "period")?);
     let Some((number, unit)) = english.split_once(' ') else { return Ok(english) };
-    Ok(format!("{number} {}", words.get_attr(unit)?))
+    Ok(format!("{number}{space}{}", units.get_attr(unit)?))
 }
 
 fn words(state: &State, group: &str) -> Result<Value, Error> {
