@@ -210,4 +210,30 @@ mod tests {
             assert!(Language::parse(text).is_err(), "{text}");
         }
     }
+
+    #[test]
+    fn german_and_french_have_every_word_with_the_same_values() {
+        let placeholders = |word: &Value| {
+            let text = word.to_string();
+            let names =
+                text.split('{').skip(1).filter_map(|rest| rest.split_once('}')).map(|(name, _)| name.to_owned());
+            names.collect::<std::collections::BTreeSet<_>>()
+        };
+        let built_in =
+            |language: &str| table("", &Content::built_in_text(&format!("words/{language}.toml")).unwrap()).unwrap();
+        let english = built_in("en");
+        for language in ["de", "fr"] {
+            let translated = built_in(language);
+            for (group, words) in &english {
+                for (name, word) in words.as_object().unwrap() {
+                    let other = &translated[group][name];
+                    assert_eq!(other.is_array(), word.is_array(), "{language}: {group}.{name}");
+                    assert!(!other.is_null(), "{language}: {group}.{name}");
+                    if group != "date" && (group.as_str(), name.as_str()) != ("busy", "detail") {
+                        assert_eq!(placeholders(other), placeholders(word), "{language}: {group}.{name}");
+                    }
+                }
+            }
+        }
+    }
 }

@@ -76,6 +76,7 @@ impl Languages {
             };
             translate(&mut app, "price_words");
             translate(&mut app, "signature_words");
+            translate(&mut app, "system");
             translate(&mut sample, "note");
             templates.define(&json!({ "app": app, "sample": sample }));
         }

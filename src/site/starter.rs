@@ -70,7 +70,7 @@ pub fn write_starter(folder: &Path, name: &AppName, language: &str, today: Day) 
         Err(error) if error.kind() == ErrorKind::NotFound => {}
         Err(error) => return Err(unwritable(error)),
     }
-    let placeholders = placeholders(&name.0, &today.date());
+    let placeholders = placeholders(&name.0, language, &today.date());
     let files: Vec<_> = Starter::iter().map(Cow::into_owned).filter(|file| !file.starts_with(TRANSLATIONS)).collect();
     for file in &files {
         let path = folder.join(file);
@@ -87,7 +87,7 @@ pub fn write_starter(folder: &Path, name: &AppName, language: &str, today: Day) 
 
 /// Returns the names of facts in `site.toml` that still have the text of a new site.
 pub fn starter_texts(facts: &SiteFacts) -> Vec<&'static str> {
-    let starter = render("site.toml", &placeholders(&facts.name, ""));
+    let starter = render("site.toml", &placeholders(&facts.name, facts.language.as_str(), ""));
     let Ok(starter) = toml::from_slice::<SiteFacts>(&starter) else { return Vec::new() };
     let compared = [
         ("tagline", &facts.tagline, &starter.tagline),
@@ -99,14 +99,19 @@ pub fn starter_texts(facts: &SiteFacts) -> Vec<&'static str> {
 }
 
 /// The placeholders and what replaces them.
-fn placeholders(name: &str, today: &str) -> [(&'static str, String); 6] {
+fn placeholders(name: &str, language: &str, today: &str) -> [(&'static str, String); 6] {
+    let maker = match language {
+        "de" => format!("Das Team von {name}"),
+        "fr" => format!("L’équipe {name}"),
+        _ => format!("The makers of {name}"),
+    };
     let letter = name.chars().next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
     [
         ("DATE", today.to_owned()),
         ("SLUG", file_stem(name).to_ascii_lowercase()),
         ("LETTER", in_xml(&letter)),
         ("TITLE", in_xml(name)),
-        ("MAKER", toml::Value::from(format!("The makers of {name}")).to_string()),
+        ("MAKER", toml::Value::from(maker).to_string()),
         ("NAME", toml::Value::from(name).to_string()),
     ]
 }
