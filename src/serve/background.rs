@@ -9,7 +9,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use crate::actions::{Alerts, Pruner, Service};
+use crate::actions::{Alerts, Pruner, Service, keeps_waitlist};
 use crate::site::Content;
 use crate::store::{MaintenanceFailure, Store};
 use crate::web::App;
@@ -142,8 +142,9 @@ async fn rebuild_if_due(content: &Content, app: &App, is_changed: bool, failed: 
     if !is_changed && failed.as_ref().is_none_or(|(at, _)| at.elapsed() < REBUILD_AGAIN) {
         return;
     }
+    let keeps_waitlist = keeps_waitlist(&app.service.store, content).await;
     let (content, app) = (content.clone(), app.clone());
-    let failure = match spawn_blocking(move || app.rebuild(&content)).await {
+    let failure = match spawn_blocking(move || app.rebuild(&content, keeps_waitlist)).await {
         Ok(Ok(())) => {
             tracing::info!("site rebuilt");
             *failed = None;

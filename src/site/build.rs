@@ -12,6 +12,7 @@ use super::markdown::Document;
 use super::navigation::{NavItem, navigation, redirects};
 use super::own_pages::{UnusedFile, own_pages};
 use super::page::{Form, FormValues, ListedPage, Page, PageAddress, PageName, PageSource, Skill};
+use super::starter::{SampleText, sample_texts};
 use super::templates::Templates;
 use crate::domain::network::BaseUrl;
 
@@ -45,6 +46,7 @@ pub struct Site {
     /// Old addresses, and what they lead to.
     pub redirects: Vec<(String, String)>,
     pub unused: Vec<UnusedFile>,
+    pub sample_texts: Vec<SampleText>,
     templates: Templates,
 }
 
@@ -83,7 +85,8 @@ impl Site {
         let listing = sources.iter().map(|(address, source)| listing(address, source, &nav, base_url));
         templates.define(&json!({ "pages": listing.collect::<Value>() }));
 
-        let renderer = PageRenderer { content, base_url, templates: &templates, nav: &nav };
+        let renderer =
+            PageRenderer { content, base_url, templates: &templates, nav: &nav, notice: facts.notice.as_deref() };
         let pages = sources.into_iter().map(|(address, source)| {
             Ok(ListedPage {
                 is_built_in: is_built_in(&address),
@@ -107,6 +110,7 @@ impl Site {
             pages,
             redirects,
             unused,
+            sample_texts: sample_texts(content),
             llms_txt: agent_file("agents/llms.txt")?,
             agents_md: agent_file("agents/agents.md")?,
             skill: Skill::parse(agent_file(Skill::FILE)?)?,
@@ -165,6 +169,8 @@ struct PageRenderer<'a> {
     base_url: &'a BaseUrl,
     templates: &'a Templates,
     nav: &'a [NavItem],
+    /// The line above all pages.
+    notice: Option<&'a str>,
 }
 
 impl PageRenderer<'_> {
@@ -192,8 +198,9 @@ impl PageRenderer<'_> {
             address.map(|page| format!("canonical_url: {}\n", self.base_url.to(&page.path))).unwrap_or_default();
         let other_fields = source.other_fields.iter().map(|(name, value)| format!("{name}: {}\n", yaml(value)));
         let other_fields = other_fields.collect::<Vec<_>>().concat();
+        let notice = self.notice.map(|notice| format!("**{notice}**\n\n")).unwrap_or_default();
         format!(
-            "---\ntitle: {}\ndescription: {}\n{canonical}last_updated: {}\n{other_fields}---\n\n\
+            "---\ntitle: {}\ndescription: {}\n{canonical}last_updated: {}\n{other_fields}---\n\n{notice}\
              > For agents: {} answers most wishes: the facts, and which call serves which wish. `{{#x}}` is the anchor of a \
              heading: cite it as `#x` after the address of the page.\n\n{}",
             yaml(&source.title),
@@ -281,7 +288,7 @@ fn json_ld(facts: &SiteFacts, base_url: &BaseUrl, release: &Value) -> String {
                 "description": facts.summary,
                 "operatingSystem": facts.system,
                 "applicationCategory": facts.category,
-                "offers": { "@type": "Offer", "price": facts.price, "priceCurrency": facts.currency },
+                "offers": facts.price.json_ld(),
                 "downloadUrl": base_url.to("/#download"),
                 "publisher": { "@id": maker },
             },
@@ -293,6 +300,9 @@ fn json_ld(facts: &SiteFacts, base_url: &BaseUrl, release: &Value) -> String {
     let software = &mut graph["@graph"][2];
     if let Some(licence) = &facts.licence_url {
         software["license"] = licence.as_str().into();
+    }
+    if let Some(url) = &facts.app_store_url {
+        software["installUrl"] = url.as_str().into();
     }
     if !release.is_null() {
         software["softwareVersion"] = release["version"].clone();

@@ -11,8 +11,10 @@ mod markdown;
 mod navigation;
 mod own_pages;
 mod page;
+mod price;
 mod starter;
 mod templates;
+mod values;
 
 pub use assets::{Asset, Assets};
 pub use build::Site;
@@ -22,4 +24,4 @@ pub use mail_templates::{MailRecipient, MailTemplates, RenderedMail};
 pub use markdown::{markdown_to_html, nest_markdown};
 pub use own_pages::UnusedFile;
 pub use page::{Form, FormErrors, FormValues, ListedPage, Page, PageAddress, PageName, Skill};
-pub use starter::{AppName, starter_texts, write_starter};
+pub use starter::{AppName, SampleText, write_starter};

@@ -31,6 +31,7 @@ mod https;
 mod images;
 mod inbox;
 mod large_lists;
+mod left_out;
 mod letters;
 mod lifecycle;
 mod links;
