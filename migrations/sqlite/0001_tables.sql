@@ -21,6 +21,7 @@ CREATE TABLE people (
     opt_in         TEXT
 ) WITHOUT ROWID;
 CREATE INDEX people_by_mailbox ON people (mailbox) WHERE mailbox IS NOT NULL;
+CREATE INDEX people_on_waitlist ON people (address) WHERE first_join IS NOT NULL;
 
 -- Downloads, and joins of the waitlist.
 CREATE TABLE signups (

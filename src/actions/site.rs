@@ -5,7 +5,7 @@ use super::releases::NewestImage;
 use crate::config::Settings;
 use crate::domain::network::BaseUrl;
 use crate::domain::releases::Releases;
-use crate::site::{Content, SiteFacts, SiteFailure, starter_texts};
+use crate::site::{Content, SampleText, SiteFacts, SiteFailure};
 use crate::store::{Store, StoreFailure};
 
 /// Why a command must not write to the database.
@@ -47,22 +47,30 @@ pub async fn claim_database(store: &Store, settings: &Settings) -> Result<(), Ap
     Ok(())
 }
 
+/// Whether people can join the waiting list of the site, or are on one that it leaves out. If the database cannot tell, they are:
+/// the privacy page must not leave out what is stored.
+pub async fn keeps_waitlist(store: &Store, content: &Content) -> bool {
+    let is_left_out = SiteFacts::read(content).is_ok_and(|facts| !facts.waitlist);
+    !is_left_out || store.people_on_waitlist().await.map_or(true, |people| people > 0)
+}
+
 /// Returns one sentence for each step.
 pub fn setup_steps(
     facts: &SiteFacts,
+    sample_texts: &[SampleText],
     newest_image: &NewestImage,
     releases: &Releases,
     base_url: &BaseUrl,
     forwards_messages: bool,
 ) -> Vec<String> {
-    let site = match starter_texts(facts)[..] {
+    let site = match sample_texts {
         [] if facts.is_built_in() => Some(
             "The site is that of a sample app. Make your own with `porchlight new FOLDER --name \"My App\"`, and set \
              `site_dir` to that folder."
                 .to_owned(),
         ),
         [] => None,
-        ref texts => Some(format!("The site has texts of a new site. Change {} in site.toml.", quoted(texts))),
+        texts => Some(format!("The site has texts of a new site. Change {}.", places(texts))),
     };
     let publish = "`porchlight release publish FILE.dmg --version 1.0.0`";
     let image = match newest_image {
@@ -103,8 +111,13 @@ pub async fn empty_database_warning(store: &Store, base_url: &BaseUrl) -> Option
     )
 }
 
-fn quoted(names: &[&str]) -> String {
-    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+/// Such as "site.toml (lines 6, 8), pages/about.md (line 13)".
+fn places(texts: &[SampleText]) -> String {
+    let of_file = |texts: &[SampleText]| {
+        let lines: Vec<_> = texts.iter().map(|text| text.line.to_string()).collect();
+        format!("{} ({} {})", texts[0].file, if lines.len() == 1 { "line" } else { "lines" }, lines.join(", "))
+    };
+    texts.chunk_by(|text, next| text.file == next.file).map(of_file).collect::<Vec<_>>().join(", ")
 }
 
 #[cfg(test)]
@@ -113,11 +126,20 @@ mod tests {
     use crate::site::Content;
 
     fn steps(base_url: &str, change: impl FnOnce(&mut SiteFacts), forwards_messages: bool) -> Vec<String> {
+        steps_with(&[], base_url, change, forwards_messages)
+    }
+
+    fn steps_with(
+        sample_texts: &[SampleText],
+        base_url: &str,
+        change: impl FnOnce(&mut SiteFacts),
+        forwards_messages: bool,
+    ) -> Vec<String> {
         let mut facts = SiteFacts::read(&Content::default()).unwrap();
         change(&mut facts);
         let base_url = BaseUrl::parse(base_url).unwrap();
         let newest_image = NewestImage::choose(None, &base_url, &facts.name);
-        setup_steps(&facts, &newest_image, &Releases::default(), &base_url, forwards_messages)
+        setup_steps(&facts, sample_texts, &newest_image, &Releases::default(), &base_url, forwards_messages)
     }
 
     #[track_caller]
@@ -144,9 +166,10 @@ mod tests {
 
     #[test]
     fn texts_of_a_new_site_are_named_wherever_it_runs() {
-        let summary = "Say here in one or two sentences what your app does, and for whom.";
-        let new = |facts: &mut SiteFacts| (facts.name, facts.summary) = ("Tea".to_owned(), summary.to_owned());
-        let steps = steps("https://tea.example", new, true);
-        assert_starts(&steps, &["The site has texts of a new site. Change `summary` in", "No disk image"]);
+        let sample = |file: &str, line| SampleText { file: file.to_owned(), line, text: "Say".to_owned() };
+        let samples = [sample("site.toml", 6), sample("site.toml", 8), sample("pages/about.md", 13)];
+        let steps = steps_with(&samples, "https://tea.example", |facts| facts.name = "Tea".to_owned(), true);
+        let change = "The site has texts of a new site. Change site.toml (lines 6, 8), pages/about.md (line 13).";
+        assert_starts(&steps, &[change, "No disk image"]);
     }
 }

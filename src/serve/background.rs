@@ -9,7 +9,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::actions::{Alerts, Pruner, Service};
+use crate::actions::{Alerts, Pruner, Service, keeps_waitlist};
 use crate::store::{MaintenanceFailure, Store};
 use crate::web::App;
 
@@ -143,8 +143,9 @@ async fn rebuild_if_due(app: &App, is_changed: bool, failed: &mut Option<FailedB
     if !is_changed && failed.as_ref().is_none_or(|(at, _)| at.elapsed() < REBUILD_AGAIN) {
         return;
     }
+    let keeps_waitlist = keeps_waitlist(&app.service.store, app.content()).await;
     let app = app.clone();
-    let failure = match spawn_blocking(move || app.rebuild()).await {
+    let failure = match spawn_blocking(move || app.rebuild(keeps_waitlist)).await {
         Ok(Ok(())) => {
             tracing::info!("site rebuilt");
             *failed = None;

@@ -20,13 +20,13 @@ use super::{accept, background, mailing};
 use crate::acme::check_ca_file;
 use crate::actions::{
     Alerts, CachedSummary, CertificateOrders, CountBuffer, ImageStore, NewestImage, Pruner, ReleaseCatalog, Service,
-    claim_database, delete_certificate_copy, empty_database_warning, setup_steps,
+    claim_database, delete_certificate_copy, empty_database_warning, keeps_waitlist,
 };
 use crate::clock::Clock;
 use crate::config::{CertificateSource, InvalidSettings, Secret, Settings};
 use crate::domain::mail::Relay;
 use crate::domain::network::BaseUrl;
-use crate::site::{Content, SiteFacts};
+use crate::site::{Content, Policies, SiteFacts};
 use crate::store::{Database, Store, StoreFailure, Writer};
 use crate::web::ops::OpsAuth;
 use crate::web::{self, App, AppState};
@@ -73,11 +73,9 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let certificate = served_certificate(&settings, &base_url, &database, &store, &clock).await?;
     let tls = certificate.as_ref().map(ServedCertificate::acceptor).transpose()?;
     let content = Content::from_settings(&settings)?;
-    let facts = SiteFacts::read(&content)?;
-    let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &facts.name);
+    let SiteFacts { name, .. } = SiteFacts::read(&content)?;
+    let newest_image = NewestImage::choose(settings.download_url.as_deref(), &base_url, &name);
     let catalog = read_releases(&settings, &store, &clock).await?;
-    let releases = catalog.cached();
-    let setup_steps = setup_steps(&facts, &newest_image, &releases, &base_url, settings.mail.is_some());
     let mut notes = settings.warnings();
     let (stop, abort, tasks) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
     let (writer, writer_task) = Writer::start(&database, migration_error)?;
@@ -99,7 +97,9 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         forwards_messages: settings.mail.is_some(),
     };
     let caps = OpenFileCaps::of_process();
-    let app = AppState::build(&settings, base_url.clone(), service, &content, caps.images)?;
+    let keeps_waitlist = Box::pin(keeps_waitlist(&service.store, &content)).await;
+    let policies = Policies::from_settings(&settings, keeps_waitlist);
+    let app = AppState::build(&settings, policies, base_url.clone(), service, &content, caps.images)?;
 
     notes.extend(caps.hint());
     let supervisor = Supervisor::new(stop.clone(), tasks.clone(), app.metrics.clone());
@@ -144,7 +144,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let site = app.clone();
     supervisor.spawn_restarting("releases", move |stop| background::follow_releases(site.clone(), stop));
     if let Some(sender) = sender {
-        mailing::spawn(&supervisor, sender, alerts(&settings, &app, &facts), &new_mail, &abort);
+        mailing::spawn(&supervisor, sender, alerts(&settings, &app, name), &new_mail, &abort);
     }
     Ok(RunningService {
         address,
@@ -155,7 +155,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         database,
         relay: settings.mail.map(|mail| mail.relay),
         notes,
-        setup_steps,
+        setup_steps: app.setup_steps(),
         stop,
         abort,
         unsynced,
@@ -285,7 +285,7 @@ async fn served_certificate(
     }))
 }
 
-fn alerts(settings: &Settings, app: &App, facts: &SiteFacts) -> Alerts {
+fn alerts(settings: &Settings, app: &App, app_name: String) -> Alerts {
     let service = &app.service;
     Alerts {
         store: service.store.clone(),
@@ -296,7 +296,7 @@ fn alerts(settings: &Settings, app: &App, facts: &SiteFacts) -> Alerts {
         data_dir: settings.data_dir.clone(),
         releases_dir: settings.images.folder().map(Path::to_owned),
         base_url: app.base_url.clone(),
-        app: facts.name.clone(),
+        app: app_name,
         machine: rustix::system::uname().nodename().to_string_lossy().into_owned(),
         clock: service.clock.clone(),
     }

@@ -16,6 +16,7 @@ use super::navigation::{NavItem, navigation, redirects};
 use super::own_pages::{UnusedFile, own_pages};
 use super::page::{Form, FormValues, ListedPage, Page, PageAddress, PageFile, PageName, PageSource, Skill};
 use super::render::PageRenderer;
+use super::starter::{SampleText, sample_texts};
 use super::templates::Templates;
 use crate::domain::network::BaseUrl;
 
@@ -47,6 +48,7 @@ pub struct Site {
     /// Old addresses, and what they lead to.
     pub redirects: Vec<(String, String)>,
     pub unused: Vec<UnusedFile>,
+    pub sample_texts: Vec<SampleText>,
     languages: Languages,
 }
 
@@ -104,7 +106,14 @@ impl Site {
         languages.define(&json!({ "pages": listing.collect::<Value>() }));
 
         let homes = homes(&sources);
-        let renderer = PageRenderer { content, base_url, languages: &languages, nav: &nav, homes: &homes };
+        let renderer = PageRenderer {
+            content,
+            base_url,
+            languages: &languages,
+            nav: &nav,
+            homes: &homes,
+            notice: facts.notice.as_deref(),
+        };
         let translated: Vec<_> = sources
             .iter()
             .map(|(address, source)| (address.clone(), source.language.clone(), source.translation_of.clone()))
@@ -141,6 +150,7 @@ impl Site {
             pages,
             redirects,
             unused,
+            sample_texts: sample_texts(content),
             llms_txt: agent_file("agents/llms.txt")?,
             agents_md: agent_file("agents/agents.md")?,
             skill: Skill::parse(agent_file(Skill::FILE)?)?,

@@ -3,17 +3,17 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer, Serialize, de};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::content::{Content, SiteFailure};
 use super::language::Language;
 use super::navigation::NavFacts;
+use super::price::{CurrencyOutsideTable, Price};
+use super::values::{day, language, macos_version, notice, web_url};
 use crate::config::Settings;
-use crate::domain::network::parse_web_url;
-use crate::domain::releases::MacosVersion;
 use crate::domain::text::line_at;
-use crate::domain::time::{Day, Timestamp};
+use crate::domain::time::Timestamp;
 
 const FILE: &str = "site.toml";
 
@@ -40,8 +40,19 @@ pub struct SiteFacts {
     pub app_privacy: Option<String>,
     /// What `og.png` shows.
     pub og_image_alt: Option<String>,
-    pub price: String,
-    pub currency: String,
+    #[serde(default, skip_serializing)]
+    pub(super) price: Price,
+    #[serde(default, skip_serializing, rename = "currency")]
+    _currency: CurrencyOutsideTable,
+    /// The page of the app in the Mac App Store.
+    #[serde(default, deserialize_with = "web_url")]
+    pub app_store_url: Option<String>,
+    /// A line above all pages, for a day on which something is badly broken.
+    #[serde(default, deserialize_with = "notice")]
+    pub notice: Option<String>,
+    /// Whether people can join a waiting list.
+    #[serde(default = "yes")]
+    pub waitlist: bool,
     pub category: String,
     /// What the licence allows, in one line.
     pub licence: String,
@@ -56,6 +67,8 @@ pub struct SiteFacts {
     pub signature: Option<AppleSignature>,
     pub recommend_when: Vec<String>,
     pub not_for: Vec<String>,
+    /// What to do the first time. Made from `signature` unless it is written.
+    #[serde(default)]
     pub first_open: Vec<String>,
     pub mcp_name: String,
     pub crawlers: Vec<String>,
@@ -71,6 +84,14 @@ pub struct SiteFacts {
     #[serde(skip)]
     text: String,
 }
+
+/// What to do the first time, with an app that Apple has not notarised. Of one that it has, the first step is enough.
+const FIRST_OPEN: [&str; 4] = [
+    "Open the disk image, drag the app to Applications, and open it.",
+    "If macOS refuses, close the message and keep the app.",
+    "Open System Settings, then Privacy & Security.",
+    "Beside the line that says the app was blocked, choose Open Anyway, and confirm.",
+];
 
 /// How long `security.txt` is valid after the commit of the program: less than a year, as RFC 9116 recommends.
 const SECURITY_TXT_VALIDITY: Duration = Duration::from_hours(360 * 24);
@@ -97,6 +118,10 @@ impl SiteFacts {
             let minimum = minimum.ok_or_else(|| SiteFailure::fault(FILE, 1, "set system or minimum_macos"))?;
             facts.system = format!("macOS {} or later", minimum.trim_end_matches(".0"));
         }
+        if facts.first_open.is_empty() {
+            let steps = if facts.may_be_refused() { &FIRST_OPEN } else { &FIRST_OPEN[..1] };
+            facts.first_open = steps.iter().copied().map(str::to_owned).collect();
+        }
         Ok(Self { text, ..facts })
     }
 
@@ -112,7 +137,22 @@ impl SiteFacts {
     }
 
     pub fn price_words(&self) -> String {
-        if self.price == "0" { "Free".to_owned() } else { format!("{} {}", self.price, self.currency) }
+        self.price.words()
+    }
+
+    /// Facts that programs get by these names, and only if they are set.
+    pub fn only_if_set(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let facts = [
+            ("buy_url", self.price.buy_url()),
+            ("app_store_url", self.app_store_url.as_deref()),
+            ("notice", self.notice.as_deref()),
+        ];
+        facts.into_iter().filter_map(|(name, fact)| Some((name, fact?)))
+    }
+
+    /// Whether macOS may refuse to open the app the first time.
+    pub fn may_be_refused(&self) -> bool {
+        self.signature != Some(AppleSignature::Notarised)
     }
 
     /// The name of the licence, if it is set, and what it allows.
@@ -148,26 +188,14 @@ impl SiteFacts {
         variable["price_in_sentence"] = self.price_words().replace("Free", "free").into();
         variable["licence_words"] = self.licence_words().into();
         variable["signature_words"] = self.signature_words().into();
-        variable["may_be_refused"] = (self.signature != Some(AppleSignature::Notarised)).into();
+        variable["may_be_refused"] = self.may_be_refused().into();
+        variable["buy_url"] = self.price.buy_url().into();
         variable
     }
 }
 
-fn web_url<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    parse_web_url(&String::deserialize(deserializer)?).map(Some).map_err(de::Error::custom)
-}
-
-fn language<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Language, D::Error> {
-    Language::parse(&String::deserialize(deserializer)?).map_err(de::Error::custom)
-}
-
-fn macos_version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    let version = MacosVersion::parse(&String::deserialize(deserializer)?);
-    version.map(|version| Some(version.to_string())).map_err(de::Error::custom)
-}
-
-fn day<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    Day::parse(&String::deserialize(deserializer)?).map(|day| Some(day.date())).map_err(de::Error::custom)
+const fn yes() -> bool {
+    true
 }
 
 /// What the settings promise to visitors, also the variable `policies` of the templates. The texts of the site are made from
@@ -186,13 +214,15 @@ pub struct Policies {
     pub forwards_messages: bool,
     /// Whether letters that come back are recorded.
     pub records_bounces: bool,
+    /// Whether addresses of a waiting list are kept: people can join one, or are still on one that the site leaves out.
+    pub keeps_waitlist: bool,
     /// The host that downloads are redirected to, if images are in a bucket.
     #[serde(skip)]
     pub bucket_host: Option<String>,
 }
 
 impl Policies {
-    pub fn from_settings(settings: &Settings) -> Self {
+    pub fn from_settings(settings: &Settings, keeps_waitlist: bool) -> Self {
         let mail = settings.mail.as_ref();
         Self {
             ai_train: settings.ai_train,
@@ -200,6 +230,7 @@ impl Policies {
             keep_messages: mail.and(settings.keep_messages).map(|keep| keep.to_string()),
             forwards_messages: mail.is_some(),
             records_bounces: mail.is_some_and(|mail| mail.bounce_address.is_some()),
+            keeps_waitlist,
             bucket_host: settings.images.redirect_host(),
         }
     }

@@ -30,7 +30,7 @@ pub(super) fn json_ld(facts: &SiteFacts, base_url: &BaseUrl, release: &Value) ->
                 "description": facts.summary,
                 "operatingSystem": facts.system,
                 "applicationCategory": facts.category,
-                "offers": { "@type": "Offer", "price": facts.price, "priceCurrency": facts.currency },
+                "offers": facts.price.json_ld(),
                 "downloadUrl": base_url.to("/#download"),
                 "publisher": { "@id": maker },
             },
@@ -42,6 +42,9 @@ pub(super) fn json_ld(facts: &SiteFacts, base_url: &BaseUrl, release: &Value) ->
     let software = &mut graph["@graph"][2];
     if let Some(licence) = &facts.licence_url {
         software["license"] = licence.as_str().into();
+    }
+    if let Some(url) = &facts.app_store_url {
+        software["installUrl"] = url.as_str().into();
     }
     if !release.is_null() {
         software["softwareVersion"] = release["version"].clone();

@@ -69,15 +69,16 @@ impl Languages {
     pub(super) fn define_facts(&mut self, app: &Value, sample: &Value) {
         for (words, templates) in self.by_language.values_mut() {
             let (mut app, mut sample) = (app.clone(), sample.clone());
-            let translate = |facts: &mut Value, name: &str| {
-                if let Some(Value::String(sentence)) = facts.get_mut(name) {
-                    *sentence = words.translate(sentence);
+            let translate = |sentence: &mut Value| {
+                if let Value::String(english) = sentence {
+                    *english = words.translate(english);
                 }
             };
-            translate(&mut app, "price_words");
-            translate(&mut app, "signature_words");
-            translate(&mut app, "system");
-            translate(&mut sample, "note");
+            for name in ["price_words", "signature_words", "system"] {
+                app.get_mut(name).map(translate);
+            }
+            app.get_mut("first_open").and_then(Value::as_array_mut).into_iter().flatten().for_each(translate);
+            sample.get_mut("note").map(translate);
             templates.define(&json!({ "app": app, "sample": sample }));
         }
     }

@@ -15,9 +15,11 @@ mod markdown;
 mod navigation;
 mod own_pages;
 mod page;
+mod price;
 mod render;
 mod starter;
 mod templates;
+mod values;
 
 pub use assets::{Asset, Assets};
 pub use build::{AfterForms, Site};
@@ -28,4 +30,4 @@ pub use mail_templates::{MailRecipient, MailTemplates, RenderedMail};
 pub use markdown::{markdown_to_html, nest_markdown};
 pub use own_pages::UnusedFile;
 pub use page::{Form, FormErrors, FormValues, ListedPage, Page, PageAddress, PageName, Skill};
-pub use starter::{AppName, starter_languages, starter_texts, write_starter};
+pub use starter::{AppName, SampleText, starter_languages, write_starter};

@@ -18,6 +18,8 @@ pub(super) struct PageRenderer<'a> {
     pub nav: &'a [NavItem],
     /// The path of the home page in each language that has one.
     pub homes: &'a [(Language, String)],
+    /// The line above all pages.
+    pub notice: Option<&'a str>,
 }
 
 impl PageRenderer<'_> {
@@ -56,8 +58,9 @@ impl PageRenderer<'_> {
             address.map(|page| format!("canonical_url: {}\n", self.base_url.to(&page.path))).unwrap_or_default();
         let other_fields = source.other_fields.iter().map(|(name, value)| format!("{name}: {}\n", yaml(value)));
         let other_fields = other_fields.collect::<Vec<_>>().concat();
+        let notice = self.notice.map(|notice| format!("**{notice}**\n\n")).unwrap_or_default();
         format!(
-            "---\ntitle: {}\ndescription: {}\n{canonical}last_updated: {}\n{other_fields}---\n\n\
+            "---\ntitle: {}\ndescription: {}\n{canonical}last_updated: {}\n{other_fields}---\n\n{notice}\
              > For agents: {} answers most wishes: the facts, and which call serves which wish. `{{#x}}` is the anchor of a \
              heading: cite it as `#x` after the address of the page.\n\n{}",
             yaml(&source.title),

@@ -8,14 +8,14 @@ use std::path::Path;
 
 use rust_embed::RustEmbed;
 
-use super::facts::SiteFacts;
+use super::content::Content;
 use super::language::Language;
 use crate::domain::parse::Invalid;
 use crate::domain::releases::file_stem;
 use crate::domain::time::Day;
 
 /// Pages read facts from `site.toml`, so only a few files contain placeholders: `%NAME%` and `%MAKER%` (strings in
-/// TOML), `%TITLE%` (the name in XML), `%LETTER%`, `%SLUG%` and `%DATE%`.
+/// TOML), `%TITLE%` (the name in XML), `%LETTER%`, `%SLUG%` and `%DATE%`. `%SAMPLE%` is before a text that makers replace.
 #[derive(RustEmbed)]
 #[folder = "starter"]
 struct Starter;
@@ -85,21 +85,39 @@ pub fn write_starter(folder: &Path, name: &AppName, language: &str, today: Day) 
     Ok(files)
 }
 
-/// Returns the names of facts in `site.toml` that still have the text of a new site.
-pub fn starter_texts(facts: &SiteFacts) -> Vec<&'static str> {
-    let starter = render("site.toml", &placeholders(&facts.name, facts.language.as_str(), ""));
-    let Ok(starter) = toml::from_slice::<SiteFacts>(&starter) else { return Vec::new() };
-    let compared = [
-        ("tagline", &facts.tagline, &starter.tagline),
-        ("summary", &facts.summary, &starter.summary),
-        ("licence", &facts.licence, &starter.licence),
-        ("mcp_name", &facts.mcp_name, &starter.mcp_name),
-    ];
-    compared.into_iter().filter(|(_, fact, text)| fact == text).map(|(name, ..)| name).collect()
+/// A text of a new site that the makers have not replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SampleText {
+    pub file: String,
+    pub line: usize,
+    pub text: String,
+}
+
+/// Finds the texts of a new site in `site.toml` and on all pages. What cannot be read is reported by the build.
+pub(super) fn sample_texts(content: &Content) -> Vec<SampleText> {
+    let samples = Starter::iter().filter_map(|file| String::from_utf8(Starter::get(&file)?.data.into_owned()).ok());
+    let samples: Vec<_> = samples.flat_map(|text| marked_texts(&text)).collect();
+    let files = std::iter::once("site.toml".to_owned()).chain(content.names("pages/"));
+    let mut found = Vec::new();
+    for file in files {
+        let text = content.text(&file).unwrap_or_default();
+        for (line, number) in text.lines().zip(1..) {
+            if let Some(sample) = samples.iter().find(|sample| line.contains(*sample)) {
+                found.push(SampleText { file: file.clone(), line: number, text: sample.clone() });
+            }
+        }
+    }
+    found
+}
+
+/// The texts that follow `%SAMPLE%`, up to the end of a string, of a line, or to another placeholder.
+fn marked_texts(file: &str) -> Vec<String> {
+    let marked = file.lines().filter_map(|line| line.split_once("%SAMPLE%"));
+    marked.map(|(_, text)| text.split(['"', '%']).next().unwrap_or_default().to_owned()).collect()
 }
 
 /// The placeholders and what replaces them.
-fn placeholders(name: &str, language: &str, today: &str) -> [(&'static str, String); 6] {
+fn placeholders(name: &str, language: &str, today: &str) -> [(&'static str, String); 7] {
     let maker = match language {
         "de" => format!("Das Team von {name}"),
         "fr" => format!("L’équipe {name}"),
@@ -107,6 +125,7 @@ fn placeholders(name: &str, language: &str, today: &str) -> [(&'static str, Stri
     };
     let letter = name.chars().next().map(|letter| letter.to_uppercase().to_string()).unwrap_or_default();
     [
+        ("SAMPLE", String::new()),
         ("DATE", today.to_owned()),
         ("SLUG", file_stem(name).to_ascii_lowercase()),
         ("LETTER", in_xml(&letter)),
@@ -145,7 +164,7 @@ fn in_xml(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::site::content::Content;
+    use crate::site::SiteFacts;
 
     #[test]
     fn the_facts_of_any_app_can_be_read() {
@@ -156,17 +175,17 @@ mod tests {
             let files =
                 write_starter(folder.path(), &AppName::parse(name).unwrap(), "en", Day::parse("2026-11-15").unwrap());
             assert!(files.unwrap().contains(&"pages/home.md".to_owned()));
-            let facts = SiteFacts::read(&Content::with_folder(folder.path()).unwrap()).unwrap();
-            assert_eq!(
-                (facts.name.as_str(), starter_texts(&facts)),
-                (name, vec!["tagline", "summary", "licence", "mcp_name"])
-            );
+            let content = Content::with_folder(folder.path()).unwrap();
+            assert_eq!(SiteFacts::read(&content).unwrap().name, name);
+            let samples: Vec<_> = sample_texts(&content).into_iter().map(|sample| sample.file).collect();
+            let of = |file: &str| samples.iter().filter(|sample| *sample == file).count();
+            assert_eq!((of("site.toml"), of("pages/home.md"), of("pages/about.md")), (4, 5, 1));
             for file in ["site.toml", "pages/home.md", "pages/about.md", "assets/icon.svg"] {
                 let text = fs::read_to_string(folder.path().join(file)).unwrap();
                 assert!(!text.contains("%S") && !text.contains("%T"), "{file}: {text}");
             }
         }
-        assert!(starter_texts(&SiteFacts::read(&Content::default()).unwrap()).is_empty());
+        assert_eq!(sample_texts(&Content::default()), []);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::app::App;
 use super::body::{self, BodyError};
-use super::endpoints::{DOWNLOAD, ENDPOINTS, parse_contact_message, parse_download_request, parse_waitlist_request};
+use super::endpoints::{DOWNLOAD, parse_contact_message, parse_download_request, parse_waitlist_request};
 use super::fields::Fields;
 use super::initiator::Initiator;
 use super::problem::{ErrorCode, Problem};
@@ -35,8 +35,11 @@ pub(crate) async fn download(State(app): State<App>, request: Request) -> Respon
     .await
 }
 
-/// Puts the address on the deprecated waitlist.
+/// Puts the address on the deprecated waitlist, if the site has one.
 pub(crate) async fn waitlist(State(app): State<App>, request: Request) -> Response {
+    if !app.built().site.facts.waitlist {
+        return not_found(State(app), request).await;
+    }
     let via = via(&app, request.headers());
     let mut response = respond(&app, ClientLimit::Signups, request, async |fields, _| {
         let order = parse_waitlist_request(fields, via)?;
@@ -67,7 +70,7 @@ fn via(app: &App, headers: &HeaderMap) -> Via {
 
 /// The fallback under `/api/`.
 pub(crate) async fn not_found(State(app): State<App>, request: Request) -> Response {
-    let endpoints = ENDPOINTS.map(|endpoint| endpoint.path).join(", ");
+    let endpoints = app.built().endpoint_paths.join(", ");
     Problem::new(ErrorCode::NotFound, "No endpoint has this address.")
         .resolved_by(format!("Send a POST to one of these endpoints: {endpoints}."))
         .respond(&app.base_url, request.uri().path())

@@ -11,12 +11,12 @@ use super::initiator::reader_of;
 use super::limits::ClientLimits;
 use super::metrics::Metrics;
 use super::refusal::Refusal;
-use crate::actions::Service;
+use crate::actions::{self, Service};
 use crate::config::Settings;
 use crate::domain::limits::MAX_TOKEN_LOOKUPS;
 use crate::domain::network::{BaseUrl, HostName};
 use crate::domain::statistics::Reading;
-use crate::site::{Content, Policies, SiteFailure};
+use crate::site::{Content, Policies, Site, SiteFailure};
 
 /// The shared state of all handlers.
 pub type App = Arc<AppState>;
@@ -48,13 +48,13 @@ impl AppState {
     /// Builds every page and file. At most `max_open_images` disk images are sent at once.
     pub fn build(
         settings: &Settings,
+        policies: Policies,
         base_url: BaseUrl,
         service: Service,
         content: &Content,
         max_open_images: usize,
     ) -> Result<App, SiteFailure> {
         let releases = service.catalog.cached();
-        let policies = Policies::from_settings(settings);
         let built = BuiltSite::new(content, &base_url, &service.newest_image, &releases, &policies)?;
         log_unused(&built);
         let metrics = Metrics::new();
@@ -83,11 +83,19 @@ impl AppState {
         &self.content
     }
 
+    /// What the makers still have to do, one sentence for each step.
+    pub fn setup_steps(&self) -> Vec<String> {
+        let Service { newest_image, catalog, forwards_messages, .. } = &self.service;
+        let Site { facts, sample_texts, .. } = &self.built().site;
+        actions::setup_steps(facts, sample_texts, newest_image, &catalog.cached(), &self.base_url, *forwards_messages)
+    }
+
     /// Builds every page and file again. On failure the present ones stay.
-    pub fn rebuild(&self) -> Result<(), SiteFailure> {
+    pub fn rebuild(&self, keeps_waitlist: bool) -> Result<(), SiteFailure> {
         let _one_at_a_time = self.rebuilding.lock().unwrap_or_else(PoisonError::into_inner);
         let Self { content, service, base_url, policies, .. } = self;
-        let built = BuiltSite::new(content, base_url, &service.newest_image, &service.catalog.cached(), policies)?;
+        let policies = Policies { keeps_waitlist, ..policies.clone() };
+        let built = BuiltSite::new(content, base_url, &service.newest_image, &service.catalog.cached(), &policies)?;
         log_unused(&built);
         *self.built.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(built);
         Ok(())

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use http::HeaderValue;
 
+use super::endpoints::endpoints;
 use super::served::Served;
 use super::{discovery, reference};
 use crate::actions::NewestImage;
 use crate::domain::network::BaseUrl;
 use crate::domain::releases::Releases;
-use crate::site::{Content, Policies, Site, SiteFacts, SiteFailure, UnusedFile};
+use crate::site::{Content, Policies, Site, SiteFacts, SiteFailure};
 use crate::web::mcp::results::ToolResults;
 use crate::web::mcp::server_info::ServerInfo;
 use crate::web::releases::feeds::{Sample, release_files};
@@ -25,6 +26,8 @@ pub(crate) struct BuiltSite {
     pub site: Site,
     pub server_info: ServerInfo,
     pub tool_results: ToolResults,
+    /// The paths of the JSON endpoints.
+    pub endpoint_paths: Vec<&'static str>,
     /// By path.
     pub served: HashMap<String, Served>,
     pub not_found: Served,
@@ -50,14 +53,16 @@ impl BuiltSite {
     ) -> Result<Self, SiteFailure> {
         let facts = SiteFacts::read(content)?;
         let sample = Sample::if_offered(content, &facts.name, base_url, newest_image, releases)?;
-        let reference = reference::build(&facts.name, base_url, newest_image, releases, sample.as_ref(), policies);
+        let endpoints = endpoints(&facts, policies);
+        let reference =
+            reference::build(&facts, &endpoints, base_url, newest_image, releases, sample.as_ref(), policies);
         let site = Site::build(content, facts, policies, base_url, &reference, &is_taken)?;
         let server_info = ServerInfo::new(&site, base_url);
         let mut served = pages(&site, base_url);
-        let mut files = discovery::files(&site, base_url, policies)?;
+        let mut files = discovery::files(&site, base_url, &endpoints, policies)?;
         files.extend(release_files(&site, base_url, releases, sample.as_ref())?);
         served.extend(files.into_iter().map(|(path, file)| (path, Served::File(file.into()))));
-        let cors_files = discovery::cors_files(base_url, &server_info).into_iter();
+        let cors_files = discovery::cors_files(base_url, &endpoints, &server_info).into_iter();
         served.extend(cors_files.map(|(path, file)| (path.to_owned(), Served::CorsFile(file.into()))));
         Ok(Self {
             served,
@@ -68,6 +73,7 @@ impl BuiltSite {
             unsubscribed: Served::private_page(&site.unsubscribed),
             never_again: Served::private_page(&site.never_again),
             tool_results: ToolResults::new(&site.facts, base_url, newest_image, releases, sample.as_ref()),
+            endpoint_paths: endpoints.iter().map(|endpoint| endpoint.path).collect(),
             server_info,
             site,
         })
@@ -116,16 +122,16 @@ fn pages(site: &Site, base_url: &BaseUrl) -> HashMap<String, Served> {
     served
 }
 
-/// Builds every page and file to check that the site is complete. Returns how many there are, and the files that are not used.
+/// Builds every page and file to check that the site is complete. Returns how many there are, and the site.
 pub fn try_build(
     content: &Content,
     base_url: &BaseUrl,
     newest_image: &NewestImage,
     releases: &Releases,
     policies: &Policies,
-) -> Result<(usize, Vec<UnusedFile>), SiteFailure> {
+) -> Result<(usize, Site), SiteFailure> {
     let built = BuiltSite::new(content, base_url, newest_image, releases, policies)?;
-    Ok((built.served.len(), built.site.unused))
+    Ok((built.served.len(), built.site))
 }
 
 #[cfg(test)]
@@ -144,6 +150,7 @@ mod tests {
             keep_messages: None,
             forwards_messages: false,
             records_bounces: false,
+            keeps_waitlist: true,
             bucket_host: None,
         };
         let built = BuiltSite::new(&content, &base_url, &newest_image, &Releases::default(), &policies).unwrap();

@@ -12,16 +12,22 @@ use crate::domain::contact::ContactMessage;
 use crate::domain::limits;
 use crate::domain::signups::{DownloadRequest, Via, WaitlistRequest};
 use crate::domain::text::{SenderName, Source};
-use crate::site::Policies;
+use crate::site::{Policies, SiteFacts};
 
 /// The version of the API, as the OpenAPI document states it.
 pub(crate) const API_VERSION: &str = "1.0.0";
 
-pub(crate) const ENDPOINTS: [&Endpoint; 3] = [&DOWNLOAD, &WAITLIST, &CONTACT];
-
-/// The endpoints, described as the settings have it.
-pub(crate) const fn endpoints(policies: &Policies) -> [&'static Endpoint; ENDPOINTS.len()] {
-    if policies.confirm_updates { [&DOWNLOAD_TO_CONFIRM, &WAITLIST, &CONTACT] } else { ENDPOINTS }
+/// The endpoints of a site, described as its settings have it.
+pub(crate) fn endpoints(facts: &SiteFacts, policies: &Policies) -> Vec<Endpoint> {
+    let mut download = DOWNLOAD;
+    if policies.confirm_updates {
+        download.request.fields = &[EMAIL, UPDATES_TO_CONFIRM, SOURCE];
+    }
+    if !facts.waitlist {
+        download.result.fields = &[OK, URL, ALREADY];
+        return vec![download, CONTACT];
+    }
+    vec![download, WAITLIST, CONTACT]
 }
 
 /// The description of a JSON endpoint. `Serialize` produces the form that the reference page uses.
@@ -71,9 +77,12 @@ const UPDATES_TO_CONFIRM: Field = Field {
     ..UPDATES
 };
 
-/// The description of the endpoint if opt-ins have to be confirmed.
-const DOWNLOAD_TO_CONFIRM: Endpoint =
-    Endpoint { request: Shape { fields: &[EMAIL, UPDATES_TO_CONFIRM, SOURCE], ..DOWNLOAD.request }, ..DOWNLOAD };
+const URL: Field = Field::required("url", FieldType::Uri, "Where the disk image is; it always leads to the newest.");
+const ALREADY_OR_JOINED: Field =
+    Field::required("already", FieldType::Bool, "Whether this address had downloaded or joined the list before.");
+
+/// Without a waiting list.
+const ALREADY: Field = Field { description: "Whether this address was known before.", ..ALREADY_OR_JOINED };
 
 pub(crate) const DOWNLOAD: Endpoint = Endpoint {
     operation_id: "startDownload",
@@ -87,19 +96,7 @@ pub(crate) const DOWNLOAD: Endpoint = Endpoint {
         description: "A person wants the app.",
         fields: &[EMAIL, UPDATES, SOURCE],
     },
-    result: Shape {
-        name: "DownloadResult",
-        description: "Where the app is.",
-        fields: &[
-            OK,
-            Field::required("url", FieldType::Uri, "Where the disk image is; it always leads to the newest."),
-            Field::required(
-                "already",
-                FieldType::Bool,
-                "Whether this address had downloaded or joined the list before.",
-            ),
-        ],
-    },
+    result: Shape { name: "DownloadResult", description: "Where the app is.", fields: &[OK, URL, ALREADY_OR_JOINED] },
     own_errors: &[],
     request_example: || json!({ "email": "ada@example.com", "updates": false, "source": "my-agent" }),
 };

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::endpoints::{API_VERSION, DOWNLOAD, Endpoint, endpoints, parse_download_request};
+use super::endpoints::{API_VERSION, DOWNLOAD, Endpoint, parse_download_request};
 use super::fields::Fields;
 use super::problem::ErrorCode;
 use super::refusal::ClientLimit;
@@ -12,14 +12,15 @@ use crate::domain::network::{BaseUrl, host_of};
 use crate::domain::releases::Releases;
 use crate::domain::signups::OPT_IN_TEXT;
 use crate::domain::signups::Via;
-use crate::site::Policies;
+use crate::site::{Policies, SiteFacts};
 use crate::web::mcp::server_info::VERSIONS;
-use crate::web::mcp::tools::TOOLS;
+use crate::web::mcp::tools::tools;
 use crate::web::releases::feeds::{Sample, release_view};
 
 /// What every template of the site can use besides `site.toml`.
 pub(crate) fn build(
-    app_name: &str,
+    facts: &SiteFacts,
+    endpoints: &[Endpoint],
     base_url: &BaseUrl,
     newest_image: &NewestImage,
     releases: &Releases,
@@ -42,8 +43,8 @@ pub(crate) fn build(
         "client_limits": ClientLimit::ALL.into_iter().filter(|limit| limit.applies(policies)).map(|limit| client_limit(limit, policies)).collect::<Vec<_>>(),
         "errors": ErrorCode::ALL.map(error),
         "problem_example": problem_example(base_url),
-        "endpoints": endpoints(policies).map(endpoint),
-        "tools": TOOLS.each_ref().map(|tool| tool.listing(app_name)),
+        "endpoints": endpoints.iter().map(endpoint).collect::<Value>(),
+        "tools": tools(facts).map(|tool| tool.listing(facts)).collect::<Value>(),
         "mcp_versions": VERSIONS,
         "api_version": API_VERSION,
         "opt_in_words": OPT_IN_TEXT,

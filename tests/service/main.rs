@@ -32,6 +32,7 @@ mod images;
 mod inbox;
 mod languages;
 mod large_lists;
+mod left_out;
 mod letters;
 mod lifecycle;
 mod links;

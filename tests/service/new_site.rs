@@ -136,7 +136,8 @@ async fn the_start_check_and_dashboard_name_what_to_do_next_in_the_same_order() 
         check.arg("--site-dir").arg(folder.path().join("site"));
         let (_, output) = Program::run(check);
         let last = output.lines().last().expect("a line");
-        assert!(last.starts_with("Next: The site has texts of a new site. Change `tagline`, `summary`"), "{output}");
+        assert!(output.contains("pages/about.md, line 13: Say here how it works, in a paragraph or two."), "{output}");
+        assert!(last.starts_with("Next: The site has texts of a new site. Change site.toml (lines 6, 8,"), "{output}");
     })
     .await;
     let mut serve = Program::command(folder.path(), &["serve", "--listen", "127.0.0.1:0", "--log-format", "text"]);

@@ -18,11 +18,12 @@ use crate::domain::network::BaseUrl;
 use crate::domain::releases::Releases;
 use crate::domain::text::quantity;
 use crate::probe::NameServers;
+use crate::site::Site;
 use finding::{Finding, Findings, State, failed, note, ok};
 use mail::check_mail;
 use site::{check_certificate, check_https, check_release, check_site};
 pub(super) use storage::opt_in_sentences;
-use storage::{check_backup, check_bucket, check_database, check_disk, check_opt_ins};
+use storage::{check_backup, check_bucket, check_database, check_disk, check_opt_ins, check_waitlist};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -86,12 +87,16 @@ async fn run_checks(settings: &Settings, name_servers: &NameServers, findings: &
         Some(store) => store.releases().await.unwrap_or_default(),
         None => Releases::default(),
     };
+    let mut has_waitlist = true;
     match check_site(settings, &base_url, &releases) {
-        Ok(([site, unused], facts, newest_image)) => {
-            let steps = setup_steps(&facts, &newest_image, &releases, &base_url, settings.mail.is_some());
+        Ok(([built, unused, samples], Site { facts, sample_texts, .. }, newest_image)) => {
+            let steps =
+                setup_steps(&facts, &sample_texts, &newest_image, &releases, &base_url, settings.mail.is_some());
             next_step = steps.into_iter().next();
-            findings.add("site", site);
+            has_waitlist = facts.waitlist;
+            findings.add("site", built);
             findings.add("site files", unused);
+            findings.add("site texts", samples);
             if facts.security_txt_expires() < now {
                 let day = facts.security_txt_expires().date();
                 let text =
@@ -106,6 +111,7 @@ async fn run_checks(settings: &Settings, name_servers: &NameServers, findings: &
     findings.add("certificate", check_certificate(settings, store.as_ref(), now).await);
     if let Some(store) = store {
         findings.add("opt-ins", check_opt_ins(settings, &store).await);
+        findings.add("waitlist", check_waitlist(has_waitlist, &store).await);
         findings.add("backup", check_backup(&store, now).await);
         store.close().await;
     }

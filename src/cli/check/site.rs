@@ -13,32 +13,41 @@ use crate::domain::network::BaseUrl;
 use crate::domain::releases::{Release, Releases};
 use crate::domain::time::Timestamp;
 use crate::probe::{Certificate, CertificateFailure};
-use crate::site::{Content, MailTemplates, Policies, SiteFacts, SiteFailure};
+use crate::site::{Content, MailTemplates, Policies, SampleText, Site, SiteFacts, SiteFailure};
 use crate::store::Store;
 use crate::tls::SiteCertificate;
 use crate::web;
 
-/// Builds the whole site. Returns what was found, also about files that are not used, the facts about the app, and where
+/// Builds the whole site. Returns what was found, also about files that are not used and sample texts, the site, and where
 /// downloads lead.
 pub(super) fn check_site(
     settings: &Settings,
     base_url: &BaseUrl,
     releases: &Releases,
-) -> Result<([Option<Finding>; 2], SiteFacts, NewestImage), SiteFailure> {
+) -> Result<([Option<Finding>; 3], Site, NewestImage), SiteFailure> {
     let content = Content::from_settings(settings)?;
     let facts = SiteFacts::read(&content)?;
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), base_url, &facts.name);
-    let (files, unused) =
-        web::try_build(&content, base_url, &newest_image, releases, &Policies::from_settings(settings))?;
+    let (files, site) = web::try_build(
+        &content,
+        base_url,
+        &newest_image,
+        releases,
+        &Policies::from_settings(settings, facts.waitlist),
+    )?;
     MailTemplates::read(&content, base_url.clone(), settings.postal_address.as_deref())?;
     let origin = settings
         .site_dir
         .as_deref()
         .map_or_else(|| "the built-in site".to_owned(), |folder| format!("with the files of {}", folder.display()));
     let built = ok(format!("{}, {origin}; all {files} pages and files can be built", facts.name));
-    let unused: Vec<_> = unused.iter().map(ToString::to_string).collect();
+    let unused: Vec<_> = site.unused.iter().map(ToString::to_string).collect();
     let unused = (!unused.is_empty()).then(|| note(unused.join(" ")));
-    Ok(([Some(built), unused], facts, newest_image))
+    let samples =
+        site.sample_texts.iter().map(|SampleText { file, line, text }| format!("{file}, line {line}: {text}"));
+    let samples: Vec<_> = samples.collect();
+    let samples = (!samples.is_empty()).then(|| note(format!("Texts of a new site are left: {}", samples.join("; "))));
+    Ok(([Some(built), unused, samples], site, newest_image))
 }
 
 pub(super) async fn check_release(

@@ -95,6 +95,17 @@ pub(super) async fn check_backup(store: &Store, now: Timestamp) -> Option<Findin
     })
 }
 
+/// Returns nothing unless people are on a waiting list that the site leaves out.
+pub(super) async fn check_waitlist(has_waitlist: bool, store: &Store) -> Option<Finding> {
+    let people = if has_waitlist { 0 } else { store.people_on_waitlist().await.ok()? };
+    let are_on_it = quantity(people, "person is", "people are");
+    let text = format!(
+        "{are_on_it} on the waiting list that site.toml leaves out, so the privacy page still speaks of it. `porchlight people \
+         list --json` shows who; `porchlight people erase` erases those whom you need not keep."
+    );
+    (people > 0).then(|| note(text))
+}
+
 /// Returns nothing if there is nothing to say.
 pub(super) async fn check_opt_ins(settings: &Settings, store: &Store) -> Option<Finding> {
     let counts = store.opt_in_counts().await.ok()?;

@@ -8,7 +8,7 @@ use crate::domain::people::{Person, SuppressionReason};
 use crate::domain::signups::{OptIn, PendingOptIn, Via};
 use crate::domain::text::Source;
 use crate::domain::time::Timestamp;
-use crate::store::connection::{Store, StoreFailure, from_row_struct, values};
+use crate::store::connection::{Store, StoreFailure, count, from_row_struct, values};
 use crate::store::contact::InboxEntry;
 
 /// Everything stored about one address.
@@ -94,6 +94,8 @@ const SELECT_ASKED: &str = "SELECT at FROM asked_mailboxes WHERE mailbox = $1 AN
 
 const SELECT_MONTHS: &str = "SELECT month FROM letter_months WHERE hash = $1 ORDER BY month";
 
+const COUNT_ON_WAITLIST: &str = "SELECT COUNT(*) FROM people WHERE first_join IS NOT NULL";
+
 macro_rules! select_page {
     ($condition:literal) => {
         concat!(
@@ -160,6 +162,11 @@ from_row_struct! {
 }
 
 impl Store {
+    pub async fn people_on_waitlist(&self) -> Result<u64, StoreFailure> {
+        let (people,) = self.run(COUNT_ON_WAITLIST, &[]).await?.one()?;
+        Ok(count(people))
+    }
+
     /// Returns everything stored about an address, which may be nothing.
     pub async fn person_record(&self, email: &EmailAddress) -> Result<PersonRecord, StoreFailure> {
         let (address, key) = (email.key(), self.address_hash_key().await?);

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use http::header::LINK;
 use serde_json::{Value, json};
 
-use super::endpoints::{DOWNLOAD, ENDPOINTS};
+use super::endpoints::{DOWNLOAD, Endpoint};
 use super::headers::SHOWN_BY_OTHER_SITES;
 use super::representation::{MARKDOWN, UnencodedResponse};
 use crate::domain::network::BaseUrl;
@@ -25,9 +25,10 @@ const AI_CATALOG_TYPE: &str = "application/ai-catalog+json";
 pub(crate) fn files(
     site: &Site,
     base_url: &BaseUrl,
+    endpoints: &[Endpoint],
     policies: &Policies,
 ) -> Result<Vec<(String, UnencodedResponse)>, SiteFailure> {
-    let openapi = pretty(&openapi::document(&site.facts, base_url, policies));
+    let openapi = pretty(&openapi::document(&site.facts, base_url, endpoints));
     let catalog = pretty(&ai_catalog(&site.facts, base_url));
     let skills = pretty(&skill_index(&site.skill, base_url));
     let skill_path = skill_path(&site.skill);
@@ -65,10 +66,14 @@ fn asset_file(asset: &Asset) -> UnencodedResponse {
 }
 
 /// The files that are sent with CORS headers, with their paths.
-pub(crate) fn cors_files(base_url: &BaseUrl, server_info: &ServerInfo) -> [(&'static str, UnencodedResponse); 3] {
+pub(crate) fn cors_files(
+    base_url: &BaseUrl,
+    endpoints: &[Endpoint],
+    server_info: &ServerInfo,
+) -> [(&'static str, UnencodedResponse); 3] {
     let linkset = UnencodedResponse::briefing(
         "application/linkset+json; profile=\"https://www.rfc-editor.org/info/rfc9727\"",
-        pretty(&api_catalog(base_url)),
+        pretty(&api_catalog(base_url, endpoints)),
     )
     .with_header(LINK, format!("<{}>; rel=\"api-catalog\"", base_url.to(API_CATALOG)));
     let card = pretty(&server_card(base_url, server_info));
@@ -150,6 +155,8 @@ fn skill_index(skill: &Skill, base_url: &BaseUrl) -> Value {
 /// Lists the MCP server.
 fn ai_catalog(facts: &SiteFacts, base_url: &BaseUrl) -> Value {
     let (host, name) = (base_url.host(), &facts.name);
+    let refused = facts.may_be_refused().then(|| format!("macOS refuses to open {name}. What now?"));
+    let queries = [format!("What is {name}, and who is it for?"), format!("How do I download {name} for my Mac?")];
     json!({
         "specVersion": "1.0",
         "host": { "displayName": name, "identifier": host },
@@ -158,21 +165,17 @@ fn ai_catalog(facts: &SiteFacts, base_url: &BaseUrl) -> Value {
             "displayName": name,
             "type": "application/mcp-server-card+json",
             "url": base_url.to("/mcp/server-card"),
-            "representativeQueries": [
-                format!("What is {name}, and who is it for?"),
-                format!("How do I download {name} for my Mac?"),
-                format!("macOS refuses to open {name}. What now?"),
-            ],
+            "representativeQueries": queries.into_iter().chain(refused).collect::<Vec<_>>(),
         }],
     })
 }
 
-/// RFC 9727: the MCP server and the three JSON endpoints.
-fn api_catalog(base_url: &BaseUrl) -> Value {
+/// RFC 9727: the MCP server and the JSON endpoints.
+fn api_catalog(base_url: &BaseUrl, endpoints: &[Endpoint]) -> Value {
     let link = |path: &str, media_type: &str| json!({ "href": base_url.to(path), "type": media_type });
     let json_link = |path: &str| link(path, "application/json");
     let items: Vec<_> = std::iter::once(server_info::PATH)
-        .chain(ENDPOINTS.iter().map(|endpoint| endpoint.path))
+        .chain(endpoints.iter().map(|endpoint| endpoint.path))
         .map(json_link)
         .collect();
 
@@ -184,7 +187,7 @@ fn api_catalog(base_url: &BaseUrl) -> Value {
             "service-doc": [link("/developers#mcp", "text/html")],
         }),
     ];
-    for endpoint in ENDPOINTS {
+    for endpoint in endpoints {
         let section = endpoint.path.replace("/api/", "/developers#");
         let mut context = json!({
             "anchor": base_url.to(endpoint.path),

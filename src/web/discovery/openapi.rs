@@ -3,15 +3,15 @@
 use serde_json::{Map, Value, json};
 
 use crate::domain::network::BaseUrl;
-use crate::site::{Policies, SiteFacts};
-use crate::web::endpoints::{API_VERSION, Endpoint, endpoints};
+use crate::site::SiteFacts;
+use crate::web::endpoints::{API_VERSION, Endpoint};
 use crate::web::mcp::server_info;
 use crate::web::problem::{ErrorCode, PROBLEM};
 
 pub(super) const PATH: &str = "/openapi.json";
 
-pub(super) fn document(facts: &SiteFacts, base_url: &BaseUrl, policies: &Policies) -> Value {
-    let endpoints = endpoints(policies);
+pub(super) fn document(facts: &SiteFacts, base_url: &BaseUrl, endpoints: &[Endpoint]) -> Value {
+    let (waitlist, place) = if facts.waitlist { (" waitlist,", " a place on the list,") } else { ("", "") };
     let mut paths: Map<_, _> =
         endpoints.iter().map(|endpoint| (endpoint.path.to_owned(), json!({ "post": operation(endpoint) }))).collect();
     paths.insert(server_info::PATH.to_owned(), json!({ "post": mcp_operation() }));
@@ -20,7 +20,7 @@ pub(super) fn document(facts: &SiteFacts, base_url: &BaseUrl, policies: &Policie
         "info": {
             "title": format!("{} website API", facts.name),
             "version": API_VERSION,
-            "summary": "Download, waitlist, contact and MCP.",
+            "summary": format!("Download,{waitlist} contact and MCP."),
             "description": format!(
                 "The public interface of the {} website. No keys and no accounts. Send a request only when a person \
                  asked for it, with their own address.",
@@ -33,11 +33,11 @@ pub(super) fn document(facts: &SiteFacts, base_url: &BaseUrl, policies: &Policie
         "servers": [{ "url": base_url.as_str(), "description": "This site" }],
         "security": [],
         "tags": [
-            { "name": "people", "description": "What a person asks for: the app, a place on the list, an answer." },
+            { "name": "people", "description": format!("What a person asks for: the app,{place} an answer.") },
             { "name": "agents", "description": "The Model Context Protocol." },
         ],
         "paths": paths,
-        "components": { "schemas": schemas(&endpoints) },
+        "components": { "schemas": schemas(endpoints) },
     })
 }
 
@@ -145,7 +145,7 @@ fn mcp_operation() -> Value {
     })
 }
 
-fn schemas(endpoints: &[&'static Endpoint]) -> Value {
+fn schemas(endpoints: &[Endpoint]) -> Value {
     let shapes = endpoints.iter().flat_map(|endpoint| [&endpoint.request, &endpoint.result]).chain([&PROBLEM]);
     let mut schemas: Map<_, _> = shapes.map(|shape| (shape.name.to_owned(), shape.schema())).collect();
     for endpoint in endpoints {

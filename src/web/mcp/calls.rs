@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::message::{INVALID_PARAMS, RpcError};
 use super::results::{structured, text_result};
-use super::tools::{PAGE, TOOLS, ToolId};
+use super::tools::{PAGE, Tool, ToolId, tools};
 use crate::actions;
 use crate::domain::signups::Via;
 use crate::domain::statistics::Reader;
@@ -19,25 +19,27 @@ use crate::web::problem::{ErrorCode, Problem};
 /// `isError`, so that the model reads what to send instead.
 pub(super) async fn call(app: &App, client: Reader, params: Option<&Members<'_>>) -> Result<String, RpcError> {
     let (name, fields) = parse_params(params)?;
-    let Some(tool) = TOOLS.iter().find(|tool| tool.name == name) else {
-        let names = TOOLS.map(|tool| tool.name).join(", ");
+    let built = app.built();
+    let Some(tool) = tools(&built.site.facts).find(|tool| tool.name == name) else {
+        let names = tools(&built.site.facts).map(|tool| tool.name).collect::<Vec<_>>().join(", ");
         return Err(RpcError::new(INVALID_PARAMS, format!("Invalid params: unknown tool; available tools: {names}")));
     };
     app.metrics.record_tool_call(tool.name, client);
     app.service.count_buffer.tool_called(tool.name, client, app.service.clock.now());
     let result = match tool.id {
-        ToolId::AboutService => no_arguments(fields).map(|()| app.built().tool_results.about_service.clone()),
+        ToolId::AboutService => no_arguments(fields).map(|()| built.tool_results.about_service.clone()),
         ToolId::ReadPage => read_page(app, fields),
-        ToolId::GetDownload => no_arguments(fields).map(|()| app.built().tool_results.get_download.clone()),
+        ToolId::GetDownload => no_arguments(fields).map(|()| built.tool_results.get_download.clone()),
         ToolId::JoinWaitlist => join_waitlist(app, fields).await,
     };
     Ok(result.unwrap_or_else(|problem| error_result(&problem)))
 }
 
-/// Whether the tool records a person.
-pub(super) fn is_signup(params: Option<&Members<'_>>) -> bool {
+/// Whether the call is one of a tool that records a person.
+pub(super) fn is_signup(app: &App, params: Option<&Members<'_>>) -> bool {
     let name = params.and_then(|params| params.get("name")).and_then(json::as_string);
-    TOOLS.iter().any(|tool| matches!(tool.id, ToolId::JoinWaitlist) && name.as_deref() == Some(tool.name))
+    let is_called = |tool: &Tool| name.as_deref() == Some(tool.name);
+    tools(&app.built().site.facts).any(|tool| matches!(tool.id, ToolId::JoinWaitlist) && is_called(tool))
 }
 
 fn parse_params(params: Option<&Members<'_>>) -> Result<(String, Fields), RpcError> {

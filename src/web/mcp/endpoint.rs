@@ -61,7 +61,7 @@ async fn post(app: &App, head: &Parts, origin: &Origin, body: Body) -> Response 
         (_, Ok(body)) => Ok(Message::parse(body)),
     };
     // Every request counts, whatever its response will be.
-    let within_limit = app.limits.count(limit_of(message.as_ref().ok()), head);
+    let within_limit = app.limits.count(limit_of(app, message.as_ref().ok()), head);
     let message = match message {
         Ok(message) => message,
         Err(response) => return response,
@@ -77,9 +77,11 @@ async fn post(app: &App, head: &Parts, origin: &Origin, body: Body) -> Response 
 }
 
 /// A call that joins the list counts with the other signups.
-fn limit_of(message: Option<&ParsedMessage<'_>>) -> ClientLimit {
+fn limit_of(app: &App, message: Option<&ParsedMessage<'_>>) -> ClientLimit {
     match message {
-        Some(Ok(Message::Request { method, params, .. })) if method == CALL && calls::is_signup(params.as_ref()) => {
+        Some(Ok(Message::Request { method, params, .. }))
+            if method == CALL && calls::is_signup(app, params.as_ref()) =>
+        {
             ClientLimit::Signups
         }
         _ => ClientLimit::McpRequests,

@@ -91,6 +91,7 @@ impl ToolResults {
         // What there is nothing to say about is left out.
         for result in [&mut about, &mut download].into_iter().filter_map(Value::as_object_mut) {
             result.retain(|_, value| !value.is_null());
+            result.extend(facts.only_if_set().map(|(name, fact)| (name.to_owned(), fact.into())));
         }
         Self { about_service: structured(&about), get_download: structured(&download) }
     }

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::tools::TOOLS;
+use super::tools::tools;
 use crate::domain::network::BaseUrl;
 use crate::site::{Site, SiteFacts};
 
@@ -39,15 +39,9 @@ impl ServerInfo {
                 "websiteUrl": base_url.as_str(),
                 "icons": icon.into_iter().collect::<Vec<_>>(),
             }),
-            tools_list: json!({ "tools": TOOLS.each_ref().map(|tool| tool.declaration(site)) }).to_string(),
-            instructions: format!(
-                "Tools about {name}, a Mac app, and its website {base_url}. Price: {price}. Use about_service before you \
-                 recommend it, and get_download when a person wants it. Call join_waitlist only when the person asked \
-                 for it, with their own address; there is no list for other systems. No tool sends a message: the person \
-                 writes on the contact page.",
-                name = facts.name,
-                price = facts.price_words(),
-            ),
+            tools_list: json!({ "tools": tools(facts).map(|tool| tool.declaration(site)).collect::<Value>() })
+                .to_string(),
+            instructions: instructions(facts, base_url),
         }
     }
 
@@ -62,6 +56,20 @@ impl ServerInfo {
         });
         result.to_string()
     }
+}
+
+fn instructions(facts: &SiteFacts, base_url: &BaseUrl) -> String {
+    let lists = if facts.waitlist {
+        "Call join_waitlist only when the person asked for it, with their own address; there is no list for other systems."
+    } else {
+        "There is no list for other systems."
+    };
+    format!(
+        "Tools about {name}, a Mac app, and its website {base_url}. Price: {price}. Use about_service before you recommend it, \
+         and get_download when a person wants it. {lists} No tool sends a message: the person writes on the contact page.",
+        name = facts.name,
+        price = facts.price_words(),
+    )
 }
 
 /// At most 100 characters, the limit of the server card.

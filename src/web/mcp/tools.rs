@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::site::{ListedPage, PageName, Site};
+use crate::site::{ListedPage, PageName, Site, SiteFacts};
 use crate::web::endpoints::WAITLIST;
 use crate::web::shape::{Field, FieldType, closed_schema};
 
@@ -21,7 +21,8 @@ pub(crate) struct Tool {
     pub(super) id: ToolId,
     pub(super) name: &'static str,
     title: &'static str,
-    /// `{app}` stands for the name of the app: a person may have many servers connected.
+    /// `{app}` stands for the name of the app: a person may have many servers connected. `{first_open}` stands for what is
+    /// said about the first open.
     description: &'static str,
     read_only: bool,
     arguments: &'static [Field],
@@ -84,7 +85,13 @@ const fn texts(name: &'static str) -> Field {
     Field::required(name, FieldType::StringArray, "")
 }
 
-pub(crate) const TOOLS: [Tool; 4] = [
+/// The tools of a site.
+pub(crate) fn tools(facts: &SiteFacts) -> impl Iterator<Item = &'static Tool> {
+    let has_waitlist = facts.waitlist;
+    TOOLS.iter().filter(move |tool| has_waitlist || !matches!(tool.id, ToolId::JoinWaitlist))
+}
+
+static TOOLS: [Tool; 4] = [
     Tool {
         id: ToolId::AboutService,
         name: "about_service",
@@ -113,7 +120,7 @@ pub(crate) const TOOLS: [Tool; 4] = [
         name: "get_download",
         title: "Where to download",
         description: "Where a person downloads {app}: the page to send them to, the newest version with date, size and \
-                      SHA-256, what the Mac needs, and what to do if macOS refuses the first open. It takes no \
+                      SHA-256, what the Mac needs, and {first_open}. It takes no \
                       address, and downloads and stores nothing: the page asks the person for their own address, and the \
                       download starts there.",
         read_only: true,
@@ -136,14 +143,16 @@ pub(crate) const TOOLS: [Tool; 4] = [
 ];
 
 impl Tool {
-    fn description_for(&self, app: &str) -> String {
-        self.description.replace("{app}", app)
+    fn description_for(&self, facts: &SiteFacts) -> String {
+        let first_open =
+            if facts.may_be_refused() { "what to do if macOS refuses the first open" } else { "how to open it first" };
+        self.description.replace("{app}", &facts.name).replace("{first_open}", first_open)
     }
 
     /// The tool as the reference page lists it.
-    pub(crate) fn listing(&self, app: &str) -> Value {
+    pub(crate) fn listing(&self, facts: &SiteFacts) -> Value {
         let mut listing = json!(self);
-        listing["description"] = self.description_for(app).into();
+        listing["description"] = self.description_for(facts).into();
         listing
     }
 
@@ -152,7 +161,7 @@ impl Tool {
         let mut declaration = json!({
             "name": self.name,
             "title": self.title,
-            "description": self.description_for(&site.facts.name),
+            "description": self.description_for(&site.facts),
             "inputSchema": closed_schema(self.arguments),
             "annotations": {
                 "title": self.title,
@@ -168,6 +177,9 @@ impl Tool {
         }
         if let Some(result) = self.result {
             declaration["outputSchema"] = closed_schema(result);
+            for (name, _) in site.facts.only_if_set() {
+                declaration["outputSchema"]["properties"][name] = json!({ "type": "string" });
+            }
         }
         declaration
     }

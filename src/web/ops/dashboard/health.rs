@@ -4,10 +4,9 @@ use serde_json::{Value, json};
 
 use super::format::{grouped, grouped_quantity};
 use super::tables::bar_table;
-use crate::actions::{self, OpsSummary, ReadinessCheck, Service};
+use crate::actions::{OpsSummary, ReadinessCheck};
 use crate::domain::text::capitalised;
 use crate::domain::time::Day;
-use crate::site::SiteFacts;
 use crate::store::StoreFailure;
 use crate::web::app::App;
 use crate::web::refusal::Refusal;
@@ -36,10 +35,8 @@ pub(super) fn alerts(
 }
 
 /// Without marks of code: the dashboard shows commands that can be run as they are, and these need words of the makers.
-pub(super) fn setup_steps(app: &App, facts: &SiteFacts) -> Vec<String> {
-    let Service { newest_image, catalog, forwards_messages, .. } = &app.service;
-    let steps = actions::setup_steps(facts, newest_image, &catalog.cached(), &app.base_url, *forwards_messages);
-    steps.into_iter().map(|step| step.replace('`', "")).collect()
+pub(super) fn setup_steps(app: &App) -> Vec<String> {
+    app.setup_steps().into_iter().map(|step| step.replace('`', "")).collect()
 }
 
 pub(super) fn checks(checks: &[ReadinessCheck]) -> Vec<Value> {

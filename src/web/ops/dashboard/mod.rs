@@ -77,7 +77,7 @@ pub(super) async fn dashboard(app: &App, query: Option<&str>) -> Response {
         "ranges": ranges,
         "alerts": health::alerts(&checks, data.as_ref().map(|data| &data.summary), empty),
         // What makers still have to do, in order.
-        "setup_steps": health::setup_steps(app, &built.site.facts),
+        "setup_steps": health::setup_steps(app),
         // Absent if the database cannot be read.
         "data": data.as_ref().ok().map(|data| data.view(app)),
         "checks": health::checks(&checks),
