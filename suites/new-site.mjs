@@ -38,14 +38,29 @@ async function look(where) {
   findings.push(...(await judge(page, where)));
 }
 
+/** Whether pictures have the proportions of their files. */
+async function lookAtProportions(where) {
+  const stretched = await page.evaluate(() =>
+    [...document.querySelectorAll('.hero img')].filter((image) => {
+      const { width, height } = image.getBoundingClientRect();
+      return Math.abs(width / height - image.naturalWidth / image.naturalHeight) > 0.02;
+    }).length);
+  if (stretched) findings.push(`${where}: the picture is stretched`);
+}
+
 for (const [where, path] of Object.entries(PAGES)) {
   await open(page, base + path);
   await look(where);
 }
+for (const width of [390, 1280]) {
+  await page.setViewportSize({ width, height: 900 });
+  await open(page, `${base}/`);
+  await lookAtProportions(`home, ${width} pixels wide`);
+}
 await open(page, `${base}/`);
 await page.locator('main form [name=email]').fill('ada@example.com');
 const [started] = await Promise.all([page.waitForEvent('download'), page.locator('main form [type=submit]').click()]);
-if (!started.suggestedFilename().startsWith('Tea--Time')) findings.push(`the download is called ${started.suggestedFilename()}`);
+if (!started.suggestedFilename().startsWith('Tea-Time-')) findings.push(`the download is called ${started.suggestedFilename()}`);
 await started.cancel();
 await page.locator('main [role=status]').waitFor();
 await look('a started download');

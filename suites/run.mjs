@@ -94,12 +94,16 @@ const SUITES = {
     await java('-jar', module('vnu-jar/build/dist/vnu.jar'), '--Werror', file);
   },
   'new-site': async ({ porchlight, serve, tmp, node }) => {
-    const [folder, name] = [join(tmp, 'new-site'), 'Tea & Time'];
-    await porchlight('new', folder, '--name', name);
-    const base = await serve({ PORCHLIGHT_SITE_DIR: folder });
-    const pages = await savePages(base, join(tmp, 'new-pages'));
-    await node(module('html-validate/bin/html-validate.mjs'), '--config', join(HERE, 'html-validate.json'), '--max-warnings', '0', ...pages);
-    await node(join(HERE, 'new-site.mjs'), base, name);
+    const name = 'Tea & Time';
+    for (const [kind, change] of [['new', () => {}], ['changed', changeSite]]) {
+      const folder = join(tmp, `${kind}-site`);
+      await porchlight('new', folder, '--name', name);
+      await change(folder);
+      const base = await serve({ PORCHLIGHT_SITE_DIR: folder });
+      const pages = await savePages(base, join(tmp, `${kind}-pages`));
+      await node(module('html-validate/bin/html-validate.mjs'), '--config', join(HERE, 'html-validate.json'), '--max-warnings', '0', ...pages);
+      await node(join(HERE, 'new-site.mjs'), base, name);
+    }
   },
   lighthouse: ({ base, node }) => reporting(node(join(HERE, 'lighthouse.mjs'), base)),
   agents: ({ base, node }) => reporting(node(join(HERE, 'agents.mjs'), base)),
@@ -112,6 +116,16 @@ const SUITES = {
   },
   weight: ({ base, node }) => reporting(node(join(HERE, 'weight.mjs'), base)),
 };
+
+/** What makers do first: a price, a notice, a signature, and a screenshot whose width and height are not those of the example. */
+async function changeSite(folder) {
+  const file = join(folder, 'site.toml');
+  const price = '[price]\namount = 25\ncurrency = "EUR"\ntrial_days = 14\nbuy_url = "https://shop.example/buy?app=tea&from=site"\n';
+  const first = 'signature = "notarised"\nnotice = "Version 1.2 loses leaves."\napp_store_url = "https://apps.apple.com/app/id1"\n';
+  await writeFile(file, `${first}${await readFile(file, 'utf8')}${price}`);
+  const picture = '<img data-markdown-ignore src="{{ asset("og.png")|safe }}" width="1200" height="800" alt="Leaves">\n';
+  await writeFile(join(folder, 'templates/pictures/window.html'), picture);
+}
 
 /** Runs a suite that drives a browser against a service whose disk image the suite itself serves on another port. */
 async function inBrowser(script, { serve, node }, ...args) {
