@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::assets::Assets;
-use super::content::{Content, SiteFailure};
+use super::content::{Content, SiteFailure, UnusedFile};
 use super::facts::{Policies, SiteFacts};
 use super::markdown::Document;
 use super::navigation::{NavItem, navigation, redirects};
-use super::own_pages::{UnusedFile, own_pages};
+use super::own_pages::own_pages;
 use super::page::{Form, FormValues, ListedPage, Page, PageAddress, PageName, PageSource, Skill};
 use super::templates::Templates;
 use crate::domain::network::BaseUrl;
@@ -31,7 +32,7 @@ pub struct Site {
     /// Shown after the contact form was accepted.
     pub contact_sent: Page,
     /// An appcast that the makers wrote and signed themselves.
-    pub appcast: Option<Vec<u8>>,
+    pub appcast: Option<Bytes>,
     /// Asks whether to confirm an opt-in.
     pub confirm: Page,
     pub confirmed: Page,
@@ -51,7 +52,7 @@ pub struct Site {
 impl Site {
     /// `reference` describes the interface (endpoints, tools, errors, limits, releases). Its members
     /// are variables of every template, beside `app`, `policies`, `base_url` and `pages`. `is_taken` tells whether a path belongs
-    /// to the interface.
+    /// to the interface. `before` are the assets of the last build.
     pub fn build(
         content: &Content,
         facts: SiteFacts,
@@ -59,9 +60,11 @@ impl Site {
         base_url: &BaseUrl,
         reference: &Value,
         is_taken: &dyn Fn(&str) -> bool,
+        before: Option<&Assets>,
     ) -> Result<Self, SiteFailure> {
-        let assets = Arc::new(Assets::read(content)?);
-        let mut templates = Templates::read(content, &assets)?;
+        let assets = Arc::new(Assets::read(content, before, "")?);
+        let linked = Arc::clone(&assets);
+        let mut templates = Templates::read(content, move |name| linked.link(name))?;
         templates.define(&json!({
             "app": facts.template_variable(),
             "policies": policies,
@@ -71,7 +74,8 @@ impl Site {
         }));
         templates.define(reference);
 
-        let (own, unused) = own_pages(content, is_taken);
+        let (own, mut unused) = own_pages(content, is_taken);
+        unused.extend_from_slice(assets.unused());
         let addresses = PageName::ALL.into_iter().map(PageAddress::from).chain(own).collect::<Vec<_>>();
         let redirects = redirects(&facts, &addresses, is_taken)?;
         let sources = addresses.into_iter().map(|address| {
@@ -110,7 +114,7 @@ impl Site {
             llms_txt: agent_file("agents/llms.txt")?,
             agents_md: agent_file("agents/agents.md")?,
             skill: Skill::parse(agent_file(Skill::FILE)?)?,
-            appcast: if content.has(APPCAST) { Some(content.bytes(APPCAST)?.into_owned()) } else { None },
+            appcast: if content.has(APPCAST) { Some(content.bytes(APPCAST)?) } else { None },
             facts,
             assets,
             templates,

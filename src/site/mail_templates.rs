@@ -1,11 +1,9 @@
 //! Renders the mails that people get, as HTML and as plain text: the monthly letter, and the mail that asks a person to
 //! confirm an opt-in.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
-use super::assets::Assets;
+use super::assets::{self, AssetLink};
 use super::content::{Content, SiteFailure};
 use super::facts::SiteFacts;
 use super::markdown::{Document, markdown_to_html};
@@ -44,10 +42,16 @@ pub struct RenderedMail {
 impl MailTemplates {
     /// Only letters have the postal address.
     pub fn read(content: &Content, base_url: BaseUrl, postal_address: Option<&str>) -> Result<Self, SiteFailure> {
-        let assets = Arc::new(Assets::read(content)?);
+        let files = content.clone();
+        // A mail is kept for years, so it has the stable path of an asset.
+        let link = move |name: &str| {
+            let link = AssetLink { path: assets::path(name), integrity: String::new() };
+            let exists = files.has(&format!("assets/{name}"));
+            exists.then_some(link).ok_or_else(|| format!("there is no asset {name}"))
+        };
         Ok(Self {
             facts: SiteFacts::read(content)?,
-            templates: Templates::read(content, &assets)?,
+            templates: Templates::read(content, link)?,
             base_url,
             postal_address: postal_address.unwrap_or_default().to_owned(),
         })

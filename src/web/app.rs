@@ -52,7 +52,7 @@ impl AppState {
     ) -> Result<App, SiteFailure> {
         let releases = service.catalog.cached();
         let policies = Policies::from_settings(settings);
-        let built = BuiltSite::new(content, &base_url, &service.newest_image, &releases, &policies)?;
+        let built = BuiltSite::new(content, &base_url, &service.newest_image, &releases, &policies, None)?;
         log_unused(&built);
         let metrics = Metrics::new();
         let hsts = hsts(&base_url, settings.hsts_subdomains);
@@ -77,7 +77,8 @@ impl AppState {
     pub fn rebuild(&self, content: &Content) -> Result<(), SiteFailure> {
         let _one_at_a_time = self.rebuilding.lock().unwrap_or_else(PoisonError::into_inner);
         let Self { service, base_url, policies, .. } = self;
-        let built = BuiltSite::new(content, base_url, &service.newest_image, &service.catalog.cached(), policies)?;
+        let (before, releases) = (self.built(), service.catalog.cached());
+        let built = BuiltSite::new(content, base_url, &service.newest_image, &releases, policies, Some(&before))?;
         log_unused(&built);
         *self.built.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(built);
         Ok(())

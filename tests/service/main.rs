@@ -11,6 +11,7 @@
 )]
 
 mod addresses;
+mod assets;
 mod backup;
 mod bodies;
 mod check;
