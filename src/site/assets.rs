@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
-use super::content::{Content, SiteFailure, UnusedFile, built_in, built_in_names};
+use super::built_in::{built_in, built_in_names};
+use super::content::{Content, SiteFailure, UnusedFile};
 use super::media_types::media_type;
 use crate::domain::sha256::Sha256;
 use crate::domain::text::did_you_mean;

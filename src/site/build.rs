@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::assets::Assets;
 use super::content::{Content, SiteFailure, UnusedFile};
 use super::facts::{Policies, SiteFacts};
+use super::look::Look;
 use super::markdown::Document;
 use super::navigation::{NavItem, navigation, redirects};
 use super::own_pages::own_pages;
@@ -17,6 +18,8 @@ use super::templates::Templates;
 use crate::domain::network::BaseUrl;
 
 const APPCAST: &str = "appcast.xml";
+/// The style sheets of all pages, in their order. The second one is the makers' own.
+const STYLES: [&str; 2] = ["style.css", "custom.css"];
 
 /// The finished site.
 #[derive(Debug)]
@@ -62,7 +65,8 @@ impl Site {
         is_taken: &dyn Fn(&str) -> bool,
         before: Option<&Assets>,
     ) -> Result<Self, SiteFailure> {
-        let assets = Arc::new(Assets::read(content, before, "")?);
+        let look = Look::new(&facts)?;
+        let assets = Arc::new(Assets::read(content, before, &look.style)?);
         let linked = Arc::clone(&assets);
         let mut templates = Templates::read(content, move |name| linked.link(name))?;
         templates.define(&json!({
@@ -71,6 +75,8 @@ impl Site {
             "base_url": base_url.as_str(),
             "json_ld": json_ld(&facts, base_url, &reference["release"]),
             "form": Form::default(),
+            "look": look,
+            "styles": STYLES.iter().filter(|name| assets.get(name).is_some()).collect::<Vec<_>>(),
         }));
         templates.define(reference);
 

@@ -1,18 +1,13 @@
 //! The files of the site, and errors in them. Each file that is embedded in the program is replaced by a file of the same
 //! name in `site_dir`.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use rust_embed::RustEmbed;
 
+use super::built_in::{built_in, built_in_names};
 use crate::config::Settings;
-
-#[derive(RustEmbed)]
-#[folder = "content"]
-struct Embedded;
 
 #[derive(Clone, Debug, Default)]
 pub struct Content {
@@ -49,7 +44,7 @@ impl Content {
     }
 
     pub fn has(&self, name: &str) -> bool {
-        matches!(self.overriding(name), Ok(Some(_))) || Embedded::get(name).is_some()
+        matches!(self.overriding(name), Ok(Some(_))) || built_in(name).is_some()
     }
 
     /// The names of all files that start with `prefix`, such as `assets/`.
@@ -107,19 +102,6 @@ impl Content {
             Err(_) => Ok(None),
         }
     }
-}
-
-/// The content of a file that comes with the program.
-pub fn built_in(name: &str) -> Option<Bytes> {
-    Embedded::get(name).map(|file| match file.data {
-        Cow::Borrowed(data) => Bytes::from_static(data),
-        Cow::Owned(data) => data.into(),
-    })
-}
-
-/// The names of all files that come with the program.
-pub fn built_in_names() -> impl Iterator<Item = String> {
-    Embedded::iter().map(Cow::into_owned)
 }
 
 /// The names of all files relative to `root`, except hidden ones and those below `excluded`.

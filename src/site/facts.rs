@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Deserializer, Serialize, de};
 use serde_json::{Value, json};
+use toml::Spanned;
 
 use super::content::{Content, SiteFailure};
-use super::navigation::NavFacts;
 use crate::config::Settings;
+use crate::domain::colour::Colour;
 use crate::domain::network::parse_web_url;
 use crate::domain::releases::MacosVersion;
 use crate::domain::text::line_at;
@@ -60,12 +61,42 @@ pub struct SiteFacts {
     security_txt_expires: Option<String>,
     #[serde(default, skip_serializing)]
     pub(super) nav: NavFacts,
+    #[serde(default, skip_serializing)]
+    pub(super) look: LookFacts,
     /// Old paths, and what they lead to.
     #[serde(default, skip_serializing)]
     pub(super) redirects: BTreeMap<String, String>,
     /// The whole file, to name the lines of faults.
     #[serde(skip)]
     text: String,
+}
+
+/// `[nav]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NavFacts {
+    /// Names of pages that are not in the navigation, whatever they say.
+    #[serde(default)]
+    pub hide: Vec<String>,
+}
+
+/// `[look]`: the light colours, and those of `[look.dark]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LookFacts {
+    pub accent: Option<Spanned<Colour>>,
+    pub background: Option<Spanned<Colour>>,
+    pub text: Option<Spanned<Colour>>,
+    #[serde(default)]
+    pub dark: DarkFacts,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DarkFacts {
+    pub accent: Option<Spanned<Colour>>,
+    pub background: Option<Spanned<Colour>>,
+    pub text: Option<Spanned<Colour>>,
 }
 
 /// How long `security.txt` is valid after the commit of the program: less than a year, as RFC 9116 recommends.
@@ -100,6 +131,11 @@ impl SiteFacts {
     pub(super) fn fault(&self, name: &str, why: &str) -> SiteFailure {
         let place = self.text.find(&format!("\"{name}\"")).or_else(|| self.text.find(name));
         SiteFailure::fault(FILE, place.map_or(1, |place| line_at(&self.text, place)), why)
+    }
+
+    /// A fault at a place in the file.
+    pub(super) fn fault_at(&self, place: usize, why: &str) -> SiteFailure {
+        SiteFailure::fault(FILE, line_at(&self.text, place), why)
     }
 
     /// Whether these are the facts of the app whose site is built in.

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::assets::{self, AssetLink};
 use super::content::{Content, SiteFailure};
 use super::facts::SiteFacts;
+use super::look::Look;
 use super::markdown::{Document, markdown_to_html};
 use super::templates::Templates;
 use crate::domain::letters::Letter;
@@ -49,12 +50,10 @@ impl MailTemplates {
             let exists = files.has(&format!("assets/{name}"));
             exists.then_some(link).ok_or_else(|| format!("there is no asset {name}"))
         };
-        Ok(Self {
-            facts: SiteFacts::read(content)?,
-            templates: Templates::read(content, link)?,
-            base_url,
-            postal_address: postal_address.unwrap_or_default().to_owned(),
-        })
+        let facts = SiteFacts::read(content)?;
+        let mut templates = Templates::read(content, link)?;
+        templates.define(&json!({ "look": Look::new(&facts)? }));
+        Ok(Self { facts, templates, base_url, postal_address: postal_address.unwrap_or_default().to_owned() })
     }
 
     /// Renders the copy of a letter.

@@ -4,8 +4,10 @@
 
 mod assets;
 mod build;
+mod built_in;
 mod content;
 mod facts;
+mod look;
 mod mail_templates;
 mod markdown;
 mod media_types;
@@ -17,7 +19,8 @@ mod templates;
 
 pub use assets::{Asset, Assets};
 pub use build::Site;
-pub use content::{Content, SiteFailure, UnusedFile, built_in, built_in_names};
+pub use built_in::{built_in_names, copy_built_in};
+pub use content::{Content, SiteFailure, UnusedFile};
 pub use facts::{AppleSignature, Policies, SiteFacts};
 pub use mail_templates::{MailRecipient, MailTemplates, RenderedMail};
 pub use markdown::{markdown_to_html, nest_markdown};

@@ -1,6 +1,7 @@
 //! The pages that makers add to the built-in ones: every `pages/NAME.md` of `site_dir`, in folders too.
 
-use super::content::{Content, UnusedFile, built_in};
+use super::built_in::built_in;
+use super::content::{Content, UnusedFile};
 use super::page::PageAddress;
 
 const FOLDER: &str = "pages/";

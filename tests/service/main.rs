@@ -36,6 +36,7 @@ mod letters;
 mod lifecycle;
 mod links;
 mod logs;
+mod look;
 mod mail;
 mod mail_key;
 mod mcp;
