@@ -60,8 +60,8 @@ enum Command {
         #[arg(long, default_value = Language::ENGLISH, value_parser = starter_language)]
         language: String,
     },
-    /// Change the site
-    #[command(subcommand, before_help = "Example:\n  porchlight site rename")]
+    /// Copy built-in files of the site to change them, or record a new name of the app
+    #[command(subcommand, before_help = "Examples:\n  porchlight site copy pages/contact.md\n  porchlight site rename")]
     Site(SiteCommand),
     /// Check the setup: settings, database, disk, site, release, https, mail, sender, dkim
     #[command(before_help = check::EXAMPLES)]

@@ -10,10 +10,26 @@ use super::terminal::print_line;
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::time::Day;
-use crate::site::{AppName, Content, SiteFacts, write_starter};
+use crate::site::{AppName, Content, SiteFacts, built_in_names, copy_built_in, write_starter};
 
-#[derive(Clone, Copy, Debug, Subcommand)]
+#[derive(Debug, Subcommand)]
 pub(super) enum SiteCommand {
+    /// Copy built-in pages, templates or assets into `site_dir`, to change them
+    #[command(before_help = "Examples:\n  porchlight site copy pages/contact.md templates/letter.html\n  \
+                             porchlight site copy --list")]
+    Copy {
+        /// Names of the files, such as `pages/contact.md`
+        #[arg(value_name = "NAME", required_unless_present = "list")]
+        names: Vec<String>,
+
+        /// List all names instead
+        #[arg(long, conflicts_with = "names")]
+        list: bool,
+
+        /// Overwrite files that are there already
+        #[arg(long)]
+        force: bool,
+    },
     /// Record the name in site.toml as that of the app in the database, after the app was renamed
     #[command(before_help = "Example:\n  porchlight site rename")]
     Rename,
@@ -21,8 +37,26 @@ pub(super) enum SiteCommand {
 
 pub(super) fn run(command: SiteCommand, settings: &Settings) -> Result<(), Failure> {
     match command {
+        SiteCommand::Copy { list: true, .. } => {
+            built_in_names().for_each(|name| print_line(&name));
+            Ok(())
+        }
+        SiteCommand::Copy { names, force, .. } => copy(settings, &names, force),
         SiteCommand::Rename => rename(settings),
     }
+}
+
+fn copy(settings: &Settings, names: &[String], overwrite: bool) -> Result<(), Failure> {
+    let folder = settings.site_dir.as_deref().ok_or_else(|| {
+        Failure::new(
+            "Set `site_dir` to the folder of your site, or make one with `porchlight new FOLDER --name \"My App\"`.",
+        )
+    })?;
+    Content::with_folder(folder)?;
+    for path in copy_built_in(folder, names, overwrite).map_err(Failure::new)? {
+        print_line(&format!("Wrote {}.", path.display()));
+    }
+    Ok(())
 }
 
 fn rename(settings: &Settings) -> Result<(), Failure> {

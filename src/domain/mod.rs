@@ -3,6 +3,7 @@
 //! Nothing here knows about HTTP, SQL, SMTP or the clock. Unless it says otherwise, an error is a clause such as "it is
 //! not a version" that completes a sentence of its caller.
 
+pub mod colour;
 pub mod contact;
 pub mod letters;
 pub mod limits;

@@ -3,17 +3,19 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::assets::Assets;
-use super::content::{Content, SiteFailure};
+use super::content::{Content, SiteFailure, UnusedFile};
 use super::facts::{Policies, SiteFacts};
 use super::json_ld::json_ld;
 use super::language::Language;
 use super::languages::{Languages, check_translations, translations};
+use super::look::Look;
 use super::navigation::{NavItem, navigation, redirects};
-use super::own_pages::{UnusedFile, own_pages};
+use super::own_pages::own_pages;
 use super::page::{Form, FormValues, ListedPage, Page, PageAddress, PageFile, PageName, PageSource, Skill};
 use super::render::PageRenderer;
 use super::starter::{SampleText, sample_texts};
@@ -21,6 +23,8 @@ use super::templates::Templates;
 use crate::domain::network::BaseUrl;
 
 const APPCAST: &str = "appcast.xml";
+/// The style sheets of all pages, in their order. The second one is the makers' own.
+const STYLES: [&str; 2] = ["style.css", "custom.css"];
 
 /// The finished site.
 #[derive(Debug)]
@@ -34,7 +38,7 @@ pub struct Site {
     /// In every language that a form may have.
     pub after_forms: BTreeMap<Language, AfterForms>,
     /// An appcast that the makers wrote and signed themselves.
-    pub appcast: Option<Vec<u8>>,
+    pub appcast: Option<Bytes>,
     /// Asks whether to confirm an opt-in.
     pub confirm: Page,
     pub confirmed: Page,
@@ -62,7 +66,7 @@ pub struct AfterForms {
 impl Site {
     /// `reference` describes the interface (endpoints, tools, errors, limits, releases). Its members
     /// are variables of every template, beside `app`, `policies`, `base_url` and `pages`. `is_taken` tells whether a path belongs
-    /// to the interface.
+    /// to the interface. `before` are the assets of the last build.
     pub fn build(
         content: &Content,
         facts: SiteFacts,
@@ -70,19 +74,25 @@ impl Site {
         base_url: &BaseUrl,
         reference: &Value,
         is_taken: &dyn Fn(&str) -> bool,
+        before: Option<&Assets>,
     ) -> Result<Self, SiteFailure> {
-        let assets = Arc::new(Assets::read(content)?);
-        let mut templates = Templates::read(content, &assets)?;
+        let look = Look::new(&facts)?;
+        let assets = Arc::new(Assets::read(content, before, &look.style)?);
+        let linked = Arc::clone(&assets);
+        let mut templates = Templates::read(content, move |name| linked.link(name))?;
         templates.define(&json!({
             "policies": policies,
             "is_watched": content.is_watched(),
             "base_url": base_url.as_str(),
             "json_ld": json_ld(&facts, base_url, &reference["release"]),
             "form": Form::default(),
+            "look": look,
+            "styles": STYLES.iter().filter(|name| assets.get(name).is_some()).collect::<Vec<_>>(),
         }));
         templates.define(reference);
 
-        let (own, unused) = own_pages(content, is_taken);
+        let (own, mut unused) = own_pages(content, is_taken);
+        unused.extend_from_slice(assets.unused());
         let addresses = PageName::ALL.into_iter().map(PageAddress::from).chain(own).collect::<Vec<_>>();
         let redirects = redirects(&facts, &addresses, is_taken)?;
         let files = addresses.into_iter().map(|address| {
@@ -154,7 +164,7 @@ impl Site {
             llms_txt: agent_file("agents/llms.txt")?,
             agents_md: agent_file("agents/agents.md")?,
             skill: Skill::parse(agent_file(Skill::FILE)?)?,
-            appcast: if content.has(APPCAST) { Some(content.bytes(APPCAST)?.into_owned()) } else { None },
+            appcast: if content.has(APPCAST) { Some(content.bytes(APPCAST)?) } else { None },
             facts,
             assets,
             languages,

@@ -1,20 +1,16 @@
 //! The files of the site, and errors in them. Each file that is embedded in the program is replaced by a file of the same
 //! name in `site_dir`.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rust_embed::RustEmbed;
+use bytes::Bytes;
 
+use super::built_in::{built_in, built_in_names};
 use super::language::Language;
 use crate::config::Settings;
-
-#[derive(RustEmbed)]
-#[folder = "content"]
-struct Embedded;
 
 #[derive(Clone, Debug, Default)]
 pub struct Content {
@@ -49,38 +45,36 @@ impl Content {
         self.is_watched.load(Ordering::Relaxed)
     }
 
-    pub fn bytes(&self, name: &str) -> Result<Cow<'static, [u8]>, SiteFailure> {
+    pub fn bytes(&self, name: &str) -> Result<Bytes, SiteFailure> {
         if let Some(path) = self.overriding(name)? {
-            return std::fs::read(&path)
-                .map(Cow::Owned)
-                .map_err(|error| SiteFailure::fault(name, 1, error.to_string()));
+            let bytes = std::fs::read(&path).map_err(|error| SiteFailure::fault(name, 1, error.to_string()))?;
+            return Ok(bytes.into());
         }
-        Embedded::get(name).map(|file| file.data).ok_or_else(|| SiteFailure::Missing(name.to_owned()))
+        built_in(name).ok_or_else(|| SiteFailure::Missing(name.to_owned()))
     }
 
     pub fn text(&self, name: &str) -> Result<String, SiteFailure> {
-        String::from_utf8(self.bytes(name)?.into_owned()).map_err(|_| SiteFailure::fault(name, 1, "it is not UTF-8"))
+        String::from_utf8(self.bytes(name)?.into()).map_err(|_| SiteFailure::fault(name, 1, "it is not UTF-8"))
     }
 
     /// A file of the built-in site, whatever the makers have.
     pub(super) fn built_in_text(name: &str) -> Option<String> {
-        String::from_utf8(Embedded::get(name)?.data.into_owned()).ok()
+        String::from_utf8(built_in(name)?.into()).ok()
     }
 
     pub fn has(&self, name: &str) -> bool {
-        matches!(self.overriding(name), Ok(Some(_))) || Embedded::get(name).is_some()
+        matches!(self.overriding(name), Ok(Some(_))) || built_in(name).is_some()
     }
 
     /// The names of all files that start with `prefix`, such as `assets/`.
     pub fn names(&self, prefix: &str) -> BTreeSet<String> {
-        let embedded = Embedded::iter().map(Cow::into_owned);
-        embedded.chain(self.overriding_names()).filter(|name| name.starts_with(prefix)).collect()
+        built_in_names().chain(self.overriding_names()).filter(|name| name.starts_with(prefix)).collect()
     }
 
-    /// The names of the files in `site_dir` that start with `prefix` and replace no built-in one.
+    /// The names of the files in `site_dir` that start with `prefix`, sorted.
     pub(super) fn own_names(&self, prefix: &str) -> Vec<String> {
         let mut names = self.overriding_names();
-        names.retain(|name| name.starts_with(prefix) && Embedded::get(name).is_none());
+        names.retain(|name| name.starts_with(prefix));
         names
     }
 
@@ -91,11 +85,18 @@ impl Content {
         if !is_own && self.has(&translated) { translated } else { file }
     }
 
-    /// The length of a file in `site_dir`.
-    pub(super) fn length_of_own(&self, name: &str) -> Result<u64, SiteFailure> {
-        let path = self.overriding(name)?.ok_or_else(|| SiteFailure::fault(name, 1, "it is not a file"))?;
-        let metadata = std::fs::metadata(path).map_err(|error| SiteFailure::fault(name, 1, error.to_string()))?;
-        Ok(metadata.len())
+    /// Says why a file in `site_dir` cannot be used, if it leads elsewhere, is no regular file or is larger than `max_mebibytes`.
+    pub(super) fn check_own(&self, name: &str, max_mebibytes: u64) -> Result<(), String> {
+        let path = match self.overriding(name) {
+            Ok(path) => path.ok_or("it is not a file")?,
+            Err(SiteFailure::Fault { why, .. }) => return Err(why),
+            Err(failure) => return Err(failure.to_string()),
+        };
+        let length = std::fs::metadata(path).map_err(|error| error.to_string())?.len();
+        if length > max_mebibytes * 1024 * 1024 {
+            return Err(format!("it is larger than {max_mebibytes} MiB"));
+        }
+        Ok(())
     }
 
     /// A hash that changes when a file in `site_dir` does.
@@ -146,6 +147,14 @@ fn files_below(root: &Path, folder: &Path, excluded: Option<&Path>) -> Vec<Strin
     }
     names.sort();
     names
+}
+
+/// A file of the site's folder that is not used, and why. The rest of the site is served.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file} is not used: {why}.")]
+pub struct UnusedFile {
+    pub file: String,
+    pub why: String,
 }
 
 /// An error in the files of a site.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
+use toml::Spanned;
 
 use super::content::{Content, SiteFailure};
 use super::language::Language;
@@ -12,6 +13,7 @@ use super::navigation::NavFacts;
 use super::price::{CurrencyOutsideTable, Price};
 use super::values::{day, language, macos_version, notice, web_url};
 use crate::config::Settings;
+use crate::domain::colour::Colour;
 use crate::domain::text::line_at;
 use crate::domain::time::Timestamp;
 
@@ -77,6 +79,8 @@ pub struct SiteFacts {
     security_txt_expires: Option<String>,
     #[serde(default, skip_serializing)]
     pub(super) nav: NavFacts,
+    #[serde(default, skip_serializing)]
+    pub(super) look: LookFacts,
     /// Old paths, and what they lead to.
     #[serde(default, skip_serializing)]
     pub(super) redirects: BTreeMap<String, String>,
@@ -92,6 +96,25 @@ const FIRST_OPEN: [&str; 4] = [
     "Open System Settings, then Privacy & Security.",
     "Beside the line that says the app was blocked, choose Open Anyway, and confirm.",
 ];
+
+/// `[look]`: the light colours, and those of `[look.dark]`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct LookFacts {
+    pub accent: Option<Spanned<Colour>>,
+    pub background: Option<Spanned<Colour>>,
+    pub text: Option<Spanned<Colour>>,
+    #[serde(default)]
+    pub dark: DarkFacts,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DarkFacts {
+    pub accent: Option<Spanned<Colour>>,
+    pub background: Option<Spanned<Colour>>,
+    pub text: Option<Spanned<Colour>>,
+}
 
 /// How long `security.txt` is valid after the commit of the program: less than a year, as RFC 9116 recommends.
 const SECURITY_TXT_VALIDITY: Duration = Duration::from_hours(360 * 24);
@@ -129,6 +152,11 @@ impl SiteFacts {
     pub(super) fn fault(&self, name: &str, why: &str) -> SiteFailure {
         let place = self.text.find(&format!("\"{name}\"")).or_else(|| self.text.find(name));
         SiteFailure::fault(FILE, place.map_or(1, |place| line_at(&self.text, place)), why)
+    }
+
+    /// A fault at a place in the file.
+    pub(super) fn fault_at(&self, place: usize, why: &str) -> SiteFailure {
+        SiteFailure::fault(FILE, line_at(&self.text, place), why)
     }
 
     /// Whether these are the facts of the app whose site is built in.

@@ -1,14 +1,13 @@
 //! Renders the mails that people get, as HTML and as plain text: the monthly letter, and the mail that asks a person to
 //! confirm an opt-in.
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
-use super::assets::Assets;
+use super::assets::{self, AssetLink};
 use super::content::{Content, SiteFailure};
 use super::facts::SiteFacts;
 use super::language::{Words, fill};
+use super::look::Look;
 use super::markdown::{Document, markdown_to_html};
 use super::templates::Templates;
 use crate::domain::letters::Letter;
@@ -17,8 +16,9 @@ use crate::domain::network::BaseUrl;
 
 #[derive(Debug)]
 pub struct MailTemplates {
-    facts: SiteFacts,
-    words: Words,
+    /// The variable `app` of the templates.
+    app: Value,
+    confirmation_subject: String,
     templates: Templates,
     base_url: BaseUrl,
     postal_address: String,
@@ -46,16 +46,20 @@ pub struct RenderedMail {
 impl MailTemplates {
     /// Only letters have the postal address.
     pub fn read(content: &Content, base_url: BaseUrl, postal_address: Option<&str>) -> Result<Self, SiteFailure> {
-        let assets = Arc::new(Assets::read(content)?);
+        let files = content.clone();
+        // A mail is kept for years, so it has the stable path of an asset.
+        let link = move |name: &str| {
+            let link = AssetLink { path: assets::path(name), integrity: String::new() };
+            let exists = files.has(&format!("assets/{name}"));
+            exists.then_some(link).ok_or_else(|| format!("there is no asset {name}"))
+        };
         let facts = SiteFacts::read(content)?;
         let words = Words::read(content, &facts.language)?;
-        Ok(Self {
-            templates: Templates::read(content, &assets)?.in_language(&words),
-            facts,
-            words,
-            base_url,
-            postal_address: postal_address.unwrap_or_default().to_owned(),
-        })
+        let mut templates = Templates::read(content, link)?.in_language(&words);
+        templates.define(&json!({ "look": Look::new(&facts)? }));
+        let postal_address = postal_address.unwrap_or_default().to_owned();
+        let confirmation_subject = fill(words.word("confirmation", "subject"), &[("app", &facts.name)]);
+        Ok(Self { app: json!(facts), confirmation_subject, templates, base_url, postal_address })
     }
 
     /// Renders the copy of a letter.
@@ -80,13 +84,12 @@ impl MailTemplates {
             "url": to.url,
             "days": CONFIRMATION_PERIOD.as_secs() / (24 * 60 * 60),
         });
-        let subject = fill(self.words.word("confirmation", "subject"), &[("app", &self.facts.name)]);
-        self.render("confirmation", subject, context)
+        self.render("confirmation", self.confirmation_subject.clone(), context)
     }
 
     fn render(&self, name: &str, subject: String, mut context: Value) -> Result<RenderedMail, SiteFailure> {
         context["subject"] = subject.as_str().into();
-        context["app"] = json!(self.facts);
+        context["app"] = self.app.clone();
         context["base_url"] = self.base_url.as_str().into();
         let render = |extension| self.templates.render(&format!("{name}.{extension}"), &context);
         Ok(RenderedMail { html: render("html")?, text: render("txt")?, subject })

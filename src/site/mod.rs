@@ -4,14 +4,17 @@
 
 mod assets;
 mod build;
+mod built_in;
 mod content;
 mod facts;
 mod filters;
 mod json_ld;
 mod language;
 mod languages;
+mod look;
 mod mail_templates;
 mod markdown;
+mod media_types;
 mod navigation;
 mod own_pages;
 mod page;
@@ -23,11 +26,11 @@ mod values;
 
 pub use assets::{Asset, Assets};
 pub use build::{AfterForms, Site};
-pub use content::{Content, SiteFailure};
+pub use built_in::{built_in_names, copy_built_in};
+pub use content::{Content, SiteFailure, UnusedFile};
 pub use facts::{AppleSignature, Policies, SiteFacts};
 pub use language::Language;
 pub use mail_templates::{MailRecipient, MailTemplates, RenderedMail};
 pub use markdown::{markdown_to_html, nest_markdown};
-pub use own_pages::UnusedFile;
 pub use page::{Form, FormErrors, FormValues, ListedPage, Page, PageAddress, PageName, Skill};
 pub use starter::{AppName, SampleText, starter_languages, write_starter};

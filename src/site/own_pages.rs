@@ -1,27 +1,20 @@
 //! The pages that makers add to the built-in ones: every `pages/NAME.md` of `site_dir`, in folders too.
 
-use super::content::{Content, SiteFailure};
+use super::built_in::built_in;
+use super::content::{Content, UnusedFile};
 use super::page::PageAddress;
 
 const FOLDER: &str = "pages/";
 const EXTENSION: &str = ".md";
 /// The page of a folder.
 const INDEX: &str = "index";
-const MAX_PAGE_BYTES: u64 = 1024 * 1024;
-
-/// A file of the site's folder that is not used, and why. The rest of the site is served.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file} is not used: {why}.")]
-pub struct UnusedFile {
-    pub file: String,
-    pub why: String,
-}
+const MAX_PAGE_MEBIBYTES: u64 = 1;
 
 /// The addresses of the pages, sorted, and the files in `pages/` that are no page. `is_taken` tells whether the service itself
 /// uses a path.
 pub(super) fn own_pages(content: &Content, is_taken: &dyn Fn(&str) -> bool) -> (Vec<PageAddress>, Vec<UnusedFile>) {
     let (mut pages, mut unused) = (Vec::<PageAddress>::new(), Vec::new());
-    for file in content.own_names(FOLDER) {
+    for file in content.own_names(FOLDER).into_iter().filter(|file| built_in(file).is_none()) {
         let address = address(content, &file, is_taken).and_then(|address| {
             match pages.iter().find(|other| other.path == address.path) {
                 Some(other) => Err(format!("pages/{}.md has the same address", other.name)),
@@ -53,12 +46,8 @@ fn address(content: &Content, file: &str, is_taken: &dyn Fn(&str) -> bool) -> Re
     if let Some(taken) = [&path, &markdown_path].into_iter().find(|path| is_taken(path)) {
         return Err(format!("the service itself uses the address {taken}"));
     }
-    match content.length_of_own(file) {
-        Err(SiteFailure::Fault { why, .. }) => Err(why),
-        Err(failure) => Err(failure.to_string()),
-        Ok(length) if length > MAX_PAGE_BYTES => Err("a page has at most 1 MiB".to_owned()),
-        Ok(_) => Ok(PageAddress { name: name.to_owned(), path, markdown_path }),
-    }
+    content.check_own(file, MAX_PAGE_MEBIBYTES)?;
+    Ok(PageAddress { name: name.to_owned(), path, markdown_path })
 }
 
 #[cfg(test)]
@@ -109,7 +98,7 @@ mod tests {
                 "pages/a b.md is not used: the name of a page has only the letters a to z, digits, - and _.",
                 "pages/fr/index.md is not used: pages/fr.md has the same address.",
                 "pages/index.md is not used: the home page is pages/home.md.",
-                "pages/long.md is not used: a page has at most 1 MiB.",
+                "pages/long.md is not used: it is larger than 1 MiB.",
                 "pages/mcp.md is not used: the service itself uses the address /mcp.",
                 "pages/notes.txt is not used: files in pages/ are Markdown and end in .md.",
                 "pages/out.md is not used: it leads out of the site's folder.",

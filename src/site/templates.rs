@@ -2,7 +2,6 @@
 //! An undefined variable is an error.
 
 use std::fmt::Write;
-use std::sync::Arc;
 
 use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Serde;
@@ -10,7 +9,7 @@ use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, Undefi
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::assets::{Asset, Assets};
+use super::assets::AssetLink;
 use super::content::{Content, SiteFailure};
 use super::filters;
 use super::language::Words;
@@ -22,7 +21,11 @@ const FOLDER: &str = "templates/";
 pub(super) struct Templates(Environment<'static>);
 
 impl Templates {
-    pub(super) fn read(content: &Content, assets: &Arc<Assets>) -> Result<Self, SiteFailure> {
+    /// `link` finds an asset by its name, or says why there is none.
+    pub(super) fn read(
+        content: &Content,
+        link: impl Fn(&str) -> Result<AssetLink, String> + Clone + Send + Sync + 'static,
+    ) -> Result<Self, SiteFailure> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
         environment.set_syntax(syntax().map_err(|error| SiteFailure::template(FOLDER, &error))?);
@@ -32,12 +35,12 @@ impl Templates {
             _ => AutoEscape::None,
         });
         environment.set_formatter(write_value);
-        let (paths, integrities) = (Arc::clone(assets), Arc::clone(assets));
-        environment.add_function("asset", move |name: String| {
-            find(&paths, &name).map(|asset| minijinja::Value::from_safe_string(asset.path.clone()))
-        });
-        environment.add_function("integrity", move |name: String| {
-            find(&integrities, &name).map(|asset| minijinja::Value::from_safe_string(asset.integrity.clone()))
+        let link = move |name: String| link(&name).map_err(|why| Error::new(ErrorKind::InvalidOperation, why));
+        let integrity = link.clone();
+        environment
+            .add_function("asset", move |name| link(name).map(|asset| minijinja::Value::from_safe_string(asset.path)));
+        environment.add_function("integrity", move |name| {
+            integrity(name).map(|asset| minijinja::Value::from_safe_string(asset.integrity))
         });
         filters::add(&mut environment);
         for file in content.names(FOLDER) {
@@ -84,10 +87,6 @@ impl Templates {
     pub(super) fn render_str(&self, file: &str, text: &str, context: &impl Serialize) -> Result<String, SiteFailure> {
         self.0.render_named_str(file, text, Serde(context)).map_err(|error| SiteFailure::template(file, &error))
     }
-}
-
-fn find<'a>(assets: &'a Assets, name: &str) -> Result<&'a Asset, Error> {
-    assets.get(name).ok_or_else(|| Error::new(ErrorKind::InvalidOperation, format!("there is no asset {name}")))
 }
 
 /// Writes a value into the output. In XML, characters that it does not allow are replaced, because they

@@ -55,7 +55,7 @@ impl AppState {
         max_open_images: usize,
     ) -> Result<App, SiteFailure> {
         let releases = service.catalog.cached();
-        let built = BuiltSite::new(content, &base_url, &service.newest_image, &releases, &policies)?;
+        let built = BuiltSite::new(content, &base_url, &service.newest_image, &releases, &policies, None)?;
         log_unused(&built);
         let metrics = Metrics::new();
         let hsts = hsts(&base_url, settings.hsts_subdomains);
@@ -95,7 +95,8 @@ impl AppState {
         let _one_at_a_time = self.rebuilding.lock().unwrap_or_else(PoisonError::into_inner);
         let Self { content, service, base_url, policies, .. } = self;
         let policies = Policies { keeps_waitlist, ..policies.clone() };
-        let built = BuiltSite::new(content, base_url, &service.newest_image, &service.catalog.cached(), &policies)?;
+        let (before, releases) = (self.built(), service.catalog.cached());
+        let built = BuiltSite::new(content, base_url, &service.newest_image, &releases, &policies, Some(&before))?;
         log_unused(&built);
         *self.built.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(built);
         Ok(())

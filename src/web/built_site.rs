@@ -4,13 +4,16 @@ use std::collections::HashMap;
 
 use http::HeaderValue;
 
+use super::discovery::asset_file;
 use super::endpoints::endpoints;
+use super::headers::IMMUTABLE;
+use super::representation::UnencodedResponse;
 use super::served::Served;
 use super::{discovery, reference};
 use crate::actions::NewestImage;
 use crate::domain::network::BaseUrl;
 use crate::domain::releases::Releases;
-use crate::site::{Content, Policies, Site, SiteFacts, SiteFailure};
+use crate::site::{Asset, Assets, Content, Policies, Site, SiteFacts, SiteFailure};
 use crate::web::mcp::results::ToolResults;
 use crate::web::mcp::server_info::ServerInfo;
 use crate::web::releases::feeds::{Sample, release_files};
@@ -28,7 +31,7 @@ pub(crate) struct BuiltSite {
     pub tool_results: ToolResults,
     /// The paths of the JSON endpoints.
     pub endpoint_paths: Vec<&'static str>,
-    /// By path.
+    /// By path. Pages of the last build may still refer to its assets.
     pub served: HashMap<String, Served>,
     pub not_found: Served,
     /// Asks whether to confirm an opt-in.
@@ -44,21 +47,27 @@ pub(crate) struct BuiltSite {
 }
 
 impl BuiltSite {
+    /// `before` is the last build.
     pub(crate) fn new(
         content: &Content,
         base_url: &BaseUrl,
         newest_image: &NewestImage,
         releases: &Releases,
         policies: &Policies,
+        before: Option<&Self>,
     ) -> Result<Self, SiteFailure> {
+        let before = before.map(|before| &*before.site.assets);
         let facts = SiteFacts::read(content)?;
         let sample = Sample::if_offered(content, &facts.name, base_url, newest_image, releases)?;
         let endpoints = endpoints(&facts, policies);
         let reference =
             reference::build(&facts, &endpoints, base_url, newest_image, releases, sample.as_ref(), policies);
-        let site = Site::build(content, facts, policies, base_url, &reference, &is_taken)?;
+        let site = Site::build(content, facts, policies, base_url, &reference, &is_taken, before)?;
         let server_info = ServerInfo::new(&site, base_url);
-        let mut served = pages(&site, base_url);
+        let mut served: HashMap<_, _> = before.into_iter().flat_map(Assets::iter).map(permanent_asset).collect();
+        served.extend(site.assets.iter().map(stable_asset));
+        served.extend(site.assets.iter().map(permanent_asset));
+        served.extend(pages(&site, base_url));
         let mut files = discovery::files(&site, base_url, &endpoints, policies)?;
         files.extend(release_files(&site, base_url, releases, sample.as_ref())?);
         served.extend(files.into_iter().map(|(path, file)| (path, Served::File(file.into()))));
@@ -104,6 +113,16 @@ fn is_taken(path: &str) -> bool {
     RESERVED.contains(&first) || FILES.contains(&path) || path.starts_with("/releases/") || is_after_form
 }
 
+/// An asset at the path with the hash of its content.
+fn permanent_asset(asset: &Asset) -> (String, Served) {
+    let file = UnencodedResponse { cache_control: IMMUTABLE, ..asset_file(asset) };
+    (asset.path.clone(), Served::File(file.into()))
+}
+
+fn stable_asset(asset: &Asset) -> (String, Served) {
+    (asset.stable_path.clone(), Served::File(asset_file(asset).into()))
+}
+
 fn pages(site: &Site, base_url: &BaseUrl) -> HashMap<String, Served> {
     let mut served = HashMap::new();
     for (from, to) in &site.redirects {
@@ -130,7 +149,7 @@ pub fn try_build(
     releases: &Releases,
     policies: &Policies,
 ) -> Result<(usize, Site), SiteFailure> {
-    let built = BuiltSite::new(content, base_url, newest_image, releases, policies)?;
+    let built = BuiltSite::new(content, base_url, newest_image, releases, policies, None)?;
     Ok((built.served.len(), built.site))
 }
 
@@ -153,7 +172,7 @@ mod tests {
             keeps_waitlist: true,
             bucket_host: None,
         };
-        let built = BuiltSite::new(&content, &base_url, &newest_image, &Releases::default(), &policies).unwrap();
+        let built = BuiltSite::new(&content, &base_url, &newest_image, &Releases::default(), &policies, None).unwrap();
         let pages: Vec<_> =
             built.site.pages().iter().flat_map(|page| [&page.address.path, &page.address.markdown_path]).collect();
         let routes = routes().map(|(path, _)| path.to_owned());

@@ -9,8 +9,8 @@ const SECURITY_HEADERS: [(HeaderName, HeaderValue); 6] = [
     (
         CONTENT_SECURITY_POLICY,
         HeaderValue::from_static(
-            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; font-src 'self'; \
-             connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; media-src 'self'; \
+             font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
         ),
     ),
     (X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
@@ -36,6 +36,9 @@ pub(crate) const PRIVATE: [(HeaderName, &str); 3] = [
     (HeaderName::from_static("x-robots-tag"), "noindex"),
     (REFERRER_POLICY, "strict-origin"),
 ];
+
+/// `Cache-Control` of what never changes.
+pub(crate) const IMMUTABLE: &str = "public, max-age=31536000, immutable";
 
 /// Lets pages of other sites show an image.
 pub(crate) const SHOWN_BY_OTHER_SITES: (HeaderName, &str) =

@@ -5,6 +5,9 @@
 
 use std::ops::RangeInclusive;
 
+use http::header::{IF_RANGE, RANGE};
+use http::{HeaderMap, Method};
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum RequestedRange {
     Whole,
@@ -14,9 +17,21 @@ pub(crate) enum RequestedRange {
 }
 
 impl RequestedRange {
+    /// The range that a request asks for, of a file of `total` bytes. It asks for the whole file if it is no `GET`, repeats
+    /// `Range`, or has an `If-Range` that names none of the `validators` of the file.
+    pub(crate) fn of(method: &Method, headers: &HeaderMap, validators: &[&str], total: u64) -> Self {
+        let mut ranges = headers.get_all(RANGE).into_iter();
+        let (&Method::GET, Some(range), None) = (method, ranges.next(), ranges.next()) else { return Self::Whole };
+        let is_current = |value| validators.iter().any(|validator| value == *validator);
+        match range.to_str() {
+            Ok(range) if headers.get(IF_RANGE).is_none_or(is_current) => Self::parse(range, total),
+            _ => Self::Whole,
+        }
+    }
+
     /// Parses the value of a `Range` header for a file of `total` bytes. A malformed header, another
     /// unit and several ranges all request the whole file.
-    pub(crate) fn parse(header: &str, total: u64) -> Self {
+    fn parse(header: &str, total: u64) -> Self {
         Self::parse_single(header, total).unwrap_or(Self::Whole)
     }
 

@@ -6,11 +6,15 @@ use std::sync::OnceLock;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use http::header::{CACHE_CONTROL, CONTENT_ENCODING, CONTENT_TYPE, ETAG, HeaderName, IF_NONE_MATCH, VARY};
-use http::{HeaderMap, HeaderValue, StatusCode};
+use http::header::{
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderName, IF_NONE_MATCH,
+    RANGE, VARY,
+};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
 
 use super::headers::add_security_headers;
 use super::negotiate::{self, Encoding};
+use super::ranges::RequestedRange;
 use crate::blocking::blocking;
 use crate::domain::sha256::Sha256;
 use crate::domain::statistics::Reading;
@@ -30,6 +34,9 @@ struct Encoded {
     body: Bytes,
 }
 
+/// What is larger is sent as it is: the first request would wait too long for the compression.
+const MAX_COMPRESSED_BYTES: usize = 16 * 1024 * 1024;
+
 pub(crate) const HTML: &str = "text/html; charset=utf-8";
 pub(crate) const MARKDOWN: &str = "text/markdown; charset=utf-8";
 
@@ -45,11 +52,20 @@ pub(crate) struct UnencodedResponse {
     pub reading: Option<Reading>,
     pub headers: Vec<(HeaderName, String)>,
     pub body: Bytes,
+    /// The hash of the body.
+    pub hash: Sha256,
 }
 
 impl UnencodedResponse {
     /// A file that a cache must revalidate, because the next release or a change of the site changes it.
     pub(crate) fn file(content_type: &'static str, body: impl Into<Bytes>) -> Self {
+        let body = body.into();
+        let hash = Sha256::of(&body);
+        Self::hashed_file(content_type, body, hash)
+    }
+
+    /// As [`Self::file`], for a body whose hash is known.
+    pub(crate) const fn hashed_file(content_type: &'static str, body: Bytes, hash: Sha256) -> Self {
         Self {
             status: StatusCode::OK,
             content_type,
@@ -57,7 +73,8 @@ impl UnencodedResponse {
             varies_by_accept: false,
             reading: None,
             headers: Vec::new(),
-            body: body.into(),
+            body,
+            hash,
         }
     }
 
@@ -80,7 +97,7 @@ impl UnencodedResponse {
 impl From<UnencodedResponse> for Representation {
     fn from(unencoded: UnencodedResponse) -> Self {
         Self {
-            plain: Encoded::new(&unencoded, Encoding::Identity, unencoded.body.clone()),
+            plain: Encoded::new(&unencoded, Encoding::Identity, unencoded.body.clone(), &unencoded.hash),
             compressed: Encoding::COMPRESSED.map(|encoding| (encoding, OnceLock::new())),
             unencoded,
         }
@@ -88,7 +105,7 @@ impl From<UnencodedResponse> for Representation {
 }
 
 impl Encoded {
-    fn new(unencoded: &UnencodedResponse, encoding: Encoding, body: Bytes) -> Self {
+    fn new(unencoded: &UnencodedResponse, encoding: Encoding, body: Bytes, hash: &Sha256) -> Self {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(unencoded.content_type));
         headers.insert(CACHE_CONTROL, HeaderValue::from_static(unencoded.cache_control));
@@ -100,9 +117,10 @@ impl Encoded {
             }
         }
         if unencoded.status == StatusCode::OK
-            && let Ok(etag) = HeaderValue::from_str(&etag(&body))
+            && let Ok(etag) = HeaderValue::from_str(&etag(hash))
         {
             headers.insert(ETAG, etag);
+            headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
         }
         if encoding != Encoding::Identity {
             headers.insert(CONTENT_ENCODING, HeaderValue::from_static(encoding.as_str()));
@@ -118,19 +136,25 @@ impl Representation {
         self.unencoded.reading
     }
 
-    /// The response to `GET`. For `HEAD` the server drops the body.
-    pub(crate) fn respond(&self, request_headers: &HeaderMap) -> Response {
-        let chosen = self.encoded(negotiate::encoding(request_headers));
+    /// The response to `GET` and `HEAD`, for which the server drops the body. Only the uncompressed body has ranges.
+    pub(crate) fn respond(&self, method: &Method, request_headers: &HeaderMap) -> Response {
+        let has_range = request_headers.contains_key(RANGE);
+        let chosen = if has_range { &self.plain } else { self.encoded(negotiate::encoding(request_headers)) };
         let mut response = Response::new(Body::empty());
         *response.headers_mut() = chosen.headers.clone();
-        if chosen.headers.get(ETAG).is_some_and(|etag| etag_matches(request_headers, etag)) {
+        let etag = chosen.headers.get(ETAG);
+        if etag.is_some_and(|etag| etag_matches(request_headers, etag)) {
             response.headers_mut().remove(CONTENT_TYPE);
             response.headers_mut().remove(CONTENT_ENCODING);
             *response.status_mut() = StatusCode::NOT_MODIFIED;
-        } else {
-            *response.status_mut() = self.unencoded.status;
-            *response.body_mut() = Body::from(chosen.body.clone());
+            return response;
         }
+        let (status, body) = match etag.and_then(|etag| etag.to_str().ok()).filter(|_| has_range) {
+            Some(etag) => in_range(method, request_headers, etag, &chosen.body, response.headers_mut()),
+            None => (self.unencoded.status, chosen.body.clone()),
+        };
+        *response.status_mut() = status;
+        *response.body_mut() = Body::from(body);
         response
     }
 
@@ -146,14 +170,44 @@ impl Representation {
 
     fn compress(&self, encoding: Encoding) -> Option<Encoded> {
         let unencoded = &self.unencoded;
-        let body = is_text(unencoded.content_type).then(|| compress(encoding, &unencoded.body)).flatten()?;
-        (body.len() < unencoded.body.len()).then(|| Encoded::new(unencoded, encoding, body.into()))
+        let is_worth_it = is_text(unencoded.content_type) && unencoded.body.len() <= MAX_COMPRESSED_BYTES;
+        let body = is_worth_it.then(|| compress(encoding, &unencoded.body)).flatten()?;
+        let hash = Sha256::of(&body);
+        (body.len() < unencoded.body.len()).then(|| Encoded::new(unencoded, encoding, body.into(), &hash))
     }
 }
 
-/// A strong validator: computed from the encoded bytes, so each content encoding has its own.
-fn etag(body: &[u8]) -> String {
-    format!("\"{}\"", Sha256::of(body).short(24))
+/// The part of a body that a request asks for. `headers` are those of the response.
+fn in_range(
+    method: &Method,
+    request_headers: &HeaderMap,
+    etag: &str,
+    body: &Bytes,
+    headers: &mut HeaderMap,
+) -> (StatusCode, Bytes) {
+    let total = body.len();
+    let (status, content_range, part) =
+        match RequestedRange::of(method, request_headers, &[etag], u64::try_from(total).unwrap_or(u64::MAX)) {
+            RequestedRange::Whole => return (StatusCode::OK, body.clone()),
+            RequestedRange::Part(range) => {
+                let [first, last] = [range.start(), range.end()].map(|place| usize::try_from(*place).unwrap_or(total));
+                (StatusCode::PARTIAL_CONTENT, format!("bytes {first}-{last}/{total}"), body.slice(first..=last))
+            }
+            RequestedRange::Unsatisfiable => {
+                headers.remove(CONTENT_TYPE);
+                headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+                (StatusCode::RANGE_NOT_SATISFIABLE, format!("bytes */{total}"), Bytes::new())
+            }
+        };
+    if let Ok(content_range) = HeaderValue::from_str(&content_range) {
+        headers.insert(CONTENT_RANGE, content_range);
+    }
+    (status, part)
+}
+
+/// A strong validator: computed from the hash of the encoded bytes, so each content encoding has its own.
+fn etag(hash: &Sha256) -> String {
+    format!("\"{}\"", hash.short(24))
 }
 
 /// Whether `If-None-Match` matches the `ETag`.
@@ -216,7 +270,8 @@ mod tests {
         });
         let compressing = tokio::spawn(async move {
             let before = others.load(Ordering::Relaxed);
-            let response = file.respond(&HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("br"))]));
+            let response =
+                file.respond(&Method::GET, &HeaderMap::from_iter([(ACCEPT_ENCODING, HeaderValue::from_static("br"))]));
             assert_eq!(response.headers()[CONTENT_ENCODING], "br");
             others.load(Ordering::Relaxed) - before
         });

@@ -93,27 +93,27 @@ impl Served {
                 let headers = [(LOCATION, to.clone()), (CACHE_CONTROL, HeaderValue::from_static("no-cache"))];
                 ((StatusCode::MOVED_PERMANENTLY, headers).into_response(), None)
             }
-            Self::File(file) => respond_with(file, headers),
+            Self::File(file) => respond_with(file, method, headers),
             Self::CorsFile(file) => {
-                let (mut response, reading) = respond_with(file, headers);
+                let (mut response, reading) = respond_with(file, method, headers);
                 add_cors_headers(response.headers_mut());
                 (response, reading)
             }
             Self::Page { html, markdown } => match negotiate::page_format(headers) {
-                PageFormat::Html => respond_with(html, headers),
-                PageFormat::Markdown => respond_with(markdown, headers),
+                PageFormat::Html => respond_with(html, method, headers),
+                PageFormat::Markdown => respond_with(markdown, method, headers),
                 PageFormat::Neither => (not_acceptable(), None),
             },
             Self::NotFound { html, markdown } => match negotiate::page_format(headers) {
-                PageFormat::Markdown => respond_with(markdown, headers),
-                PageFormat::Html | PageFormat::Neither => respond_with(html, headers),
+                PageFormat::Markdown => respond_with(markdown, method, headers),
+                PageFormat::Html | PageFormat::Neither => respond_with(html, method, headers),
             },
         }
     }
 }
 
-fn respond_with(representation: &Representation, headers: &HeaderMap) -> (Response, Option<Reading>) {
-    (representation.respond(headers), representation.reading())
+fn respond_with(representation: &Representation, method: &Method, headers: &HeaderMap) -> (Response, Option<Reading>) {
+    (representation.respond(method, headers), representation.reading())
 }
 
 fn markdown(text: &str, path: &str, base_url: &BaseUrl) -> UnencodedResponse {

@@ -11,6 +11,7 @@
 )]
 
 mod addresses;
+mod assets;
 mod backup;
 mod bodies;
 mod check;
@@ -37,6 +38,7 @@ mod letters;
 mod lifecycle;
 mod links;
 mod logs;
+mod look;
 mod mail;
 mod mail_key;
 mod mcp;

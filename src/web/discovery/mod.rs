@@ -49,18 +49,14 @@ pub(crate) fn files(
         .map(|(path, media_type, text)| (path.to_owned(), UnencodedResponse::briefing(media_type, text)))
         .collect();
     files.push((SECURITY_TXT.to_owned(), UnencodedResponse::file(PLAIN, security_txt(&site.facts, base_url))));
-    for asset in site.assets.iter() {
-        let cache_control = "public, max-age=31536000, immutable";
-        files.push((asset.path.clone(), UnencodedResponse { cache_control, ..asset_file(asset) }));
-    }
     if let Some(icon) = site.assets.get("favicon.ico") {
         files.push(("/favicon.ico".to_owned(), asset_file(icon)));
     }
     Ok(files)
 }
 
-fn asset_file(asset: &Asset) -> UnencodedResponse {
-    let file = UnencodedResponse::file(asset.media_type, asset.bytes.clone());
+pub(crate) fn asset_file(asset: &Asset) -> UnencodedResponse {
+    let file = UnencodedResponse::hashed_file(asset.media_type, asset.bytes.clone(), asset.hash);
     let (name, value) = SHOWN_BY_OTHER_SITES;
     if asset.media_type.starts_with("image/") { file.with_header(name, value) } else { file }
 }

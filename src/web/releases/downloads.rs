@@ -8,7 +8,7 @@ use axum::response::{IntoResponse as _, Response};
 use futures_util::StreamExt as _;
 use http::header::{
     ACCEPT_RANGES, CACHE_CONTROL, CONTENT_DISPOSITION, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderName,
-    IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, LAST_MODIFIED, LOCATION, RANGE, RETRY_AFTER,
+    IF_MODIFIED_SINCE, IF_NONE_MATCH, LAST_MODIFIED, LOCATION, RANGE, RETRY_AFTER,
 };
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use tokio::sync::OwnedSemaphorePermit;
@@ -19,6 +19,7 @@ use crate::domain::releases::{MEDIA_TYPE, Release, attachment};
 use crate::domain::time::Timestamp;
 use crate::web::app::App;
 use crate::web::fallback;
+use crate::web::headers::IMMUTABLE;
 use crate::web::ranges::RequestedRange;
 use crate::web::representation::etag_matches;
 
@@ -120,7 +121,7 @@ fn unavailable(text: &'static str) -> Response {
 }
 
 /// The image of a version never changes.
-const IMMUTABLE: [(HeaderName, &str); 1] = [(CACHE_CONTROL, "public, max-age=31536000, immutable")];
+const CACHED: [(HeaderName, &str); 1] = [(CACHE_CONTROL, IMMUTABLE)];
 
 /// The last second that an HTTP date can express: the end of the year 9999.
 const MAX_HTTP_DATE: u64 = 253_402_300_799;
@@ -144,13 +145,9 @@ async fn send_image(
         (HeaderName::from_static("repr-digest"), format!("sha-256=:{}:", release.sha256.base64())),
     ];
     if is_not_modified(headers, &etag, modified) {
-        return Ok((StatusCode::NOT_MODIFIED, IMMUTABLE, common).into_response());
+        return Ok((StatusCode::NOT_MODIFIED, CACHED, common).into_response());
     }
-    let requested = if method == Method::GET {
-        requested_range(headers, &[&etag, &last_modified], total)
-    } else {
-        RequestedRange::Whole
-    };
+    let requested = RequestedRange::of(method, headers, &[&etag, &last_modified], total);
     let (status, first, length, content_range) = match requested {
         RequestedRange::Whole => (StatusCode::OK, 0, total, None),
         RequestedRange::Part(range) => {
@@ -180,7 +177,7 @@ async fn send_image(
         (CONTENT_TYPE, MEDIA_TYPE.to_owned()),
         (CONTENT_LENGTH, length.to_string()),
     ];
-    Ok((status, IMMUTABLE, common, content, content_range, body).into_response())
+    Ok((status, CACHED, common, content, content_range, body).into_response())
 }
 
 /// The time to the second, clamped to what an HTTP date can express.
@@ -196,15 +193,4 @@ fn is_not_modified(headers: &HeaderMap, etag: &str, modified: SystemTime) -> boo
     }
     let since = headers.get(IF_MODIFIED_SINCE).and_then(|date| httpdate::parse_http_date(date.to_str().ok()?).ok());
     since.is_some_and(|since| modified <= since)
-}
-
-/// Ignores `Range` if it is repeated, or if `If-Range` names none of the `validators` of the file.
-fn requested_range(headers: &HeaderMap, validators: &[&str], total: u64) -> RequestedRange {
-    let mut ranges = headers.get_all(RANGE).into_iter();
-    let (Some(range), None) = (ranges.next(), ranges.next()) else { return RequestedRange::Whole };
-    let unchanged = headers.get(IF_RANGE).is_none_or(|value| validators.iter().any(|validator| value == *validator));
-    match range.to_str() {
-        Ok(range) if unchanged => RequestedRange::parse(range, total),
-        _ => RequestedRange::Whole,
-    }
 }

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use bytes::Bytes;
-use http::header::{ACCEPT_RANGES, CONTENT_DISPOSITION};
+use http::header::CONTENT_DISPOSITION;
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ pub(crate) fn release_files(
     // What Sparkle 2 reads to find updates. Prereleases are in the channel `beta`, which an app must ask for.
     let appcast = match &site.appcast {
         Some(appcast) => appcast.clone(),
-        None => site.render_str("appcast.xml", include_str!("appcast.xml"), &feed)?.into_bytes(),
+        None => site.render_str("appcast.xml", include_str!("appcast.xml"), &feed)?.into(),
     };
     let atom = site.render_str("releases.atom", include_str!("releases.atom"), &feed)?;
     let mut files = vec![
@@ -40,8 +40,7 @@ pub(crate) fn release_files(
     ];
     if let Some(sample) = sample {
         let image = UnencodedResponse::file(MEDIA_TYPE, sample.bytes.clone())
-            .with_header(CONTENT_DISPOSITION, attachment(&sample.file))
-            .with_header(ACCEPT_RANGES, "none");
+            .with_header(CONTENT_DISPOSITION, attachment(&sample.file));
         files.push((image_path(&sample.file), image));
     }
     Ok(files)
@@ -163,7 +162,7 @@ impl Sample {
         if !matches!(newest_image, NewestImage::Preview(_)) || releases.newest().is_some() {
             return Ok(None);
         }
-        let bytes = Bytes::from(content.bytes("sample.dmg")?.into_owned());
+        let bytes = content.bytes("sample.dmg")?;
         let (file, length) = (sample_file_name(app_name), bytes.len() as u64);
         Ok(Some(Self {
             note: Self::NOTE,
