@@ -96,7 +96,7 @@ impl Site {
         let addresses = PageName::ALL.into_iter().map(PageAddress::from).chain(own).collect::<Vec<_>>();
         let redirects = redirects(&facts, &addresses, is_taken)?;
         let files = addresses.into_iter().map(|address| {
-            let file = content.page_file(&address.name, &facts.language, true);
+            let file = content.page_file(&address.name, facts.language.as_str(), true);
             PageFile::read(content, file, &facts.language).map(|file| (address, file))
         });
         let files = files.collect::<Result<Vec<_>, _>>()?;

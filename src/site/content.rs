@@ -9,7 +9,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use bytes::Bytes;
 
 use super::built_in::{built_in, built_in_names};
-use super::language::Language;
 use crate::config::Settings;
 
 #[derive(Clone, Debug, Default)]
@@ -79,7 +78,7 @@ impl Content {
     }
 
     /// The file of a page: that of the makers, else the built-in one in this language, else the English one.
-    pub(super) fn page_file(&self, name: &str, language: &Language, is_of_site: bool) -> String {
+    pub(super) fn page_file(&self, name: &str, language: &str, is_of_site: bool) -> String {
         let (file, translated) = (format!("pages/{name}.md"), format!("languages/{language}/pages/{name}.md"));
         let is_own = is_of_site && matches!(self.overriding(&file), Ok(Some(_)));
         if !is_own && self.has(&translated) { translated } else { file }

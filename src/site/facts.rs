@@ -9,9 +9,8 @@ use toml::Spanned;
 
 use super::content::{Content, SiteFailure};
 use super::language::Language;
-use super::navigation::NavFacts;
 use super::price::{CurrencyOutsideTable, Price};
-use super::values::{day, language, macos_version, notice, web_url};
+use super::values::{NavFacts, day, language, macos_version, notice, web_url};
 use crate::config::Settings;
 use crate::domain::colour::Colour;
 use crate::domain::text::line_at;

@@ -1,22 +1,11 @@
 //! Which pages are in the navigation, in which order, and which old addresses lead to new ones.
 
-use serde::Deserialize;
-
 use super::content::SiteFailure;
 use super::facts::SiteFacts;
 use super::language::Language;
 use super::page::{Nav, PageAddress, PageName, PageSource};
 use crate::domain::network::parse_web_url;
 use crate::domain::text::did_you_mean;
-
-/// `[nav]` in `site.toml`.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct NavFacts {
-    /// Names of pages that are not in the navigation, whatever they say.
-    #[serde(default)]
-    hide: Vec<String>,
-}
 
 #[derive(Clone, Debug)]
 pub(super) struct NavItem {

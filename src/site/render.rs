@@ -25,7 +25,7 @@ pub(super) struct PageRenderer<'a> {
 impl PageRenderer<'_> {
     /// Renders a page that has no canonical URL and is not to be indexed.
     pub(super) fn unlisted(&self, name: &str, language: &Language, is_of_site: bool) -> Result<Page, SiteFailure> {
-        let file = self.content.page_file(name, language, is_of_site);
+        let file = self.content.page_file(name, language.as_str(), is_of_site);
         let source = PageFile::read(self.content, file, language)?.render(self.languages.templates(language), name)?;
         self.render(source, name, None, &[])
     }

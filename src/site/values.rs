@@ -1,4 +1,4 @@
-//! Values of `site.toml` that have a form of their own.
+//! Values and tables of `site.toml` that have a form of their own.
 
 use serde::{Deserialize, Deserializer, de};
 
@@ -9,6 +9,15 @@ use crate::domain::time::Day;
 
 /// Characters of the notice above all pages.
 const MAX_NOTICE_CHARS: usize = 300;
+
+/// `[nav]` in `site.toml`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NavFacts {
+    /// Names of pages that are not in the navigation, whatever they say.
+    #[serde(default)]
+    pub hide: Vec<String>,
+}
 
 pub(super) fn language<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Language, D::Error> {
     Language::parse(&String::deserialize(deserializer)?).map_err(de::Error::custom)
