@@ -144,8 +144,11 @@ static TOOLS: [Tool; 4] = [
 
 impl Tool {
     fn description_for(&self, facts: &SiteFacts) -> String {
-        let first_open =
-            if facts.may_be_refused() { "what to do if macOS refuses the first open" } else { "how to open it first" };
+        let first_open = if facts.may_be_refused() {
+            "what to do if macOS refuses the first open"
+        } else {
+            "how to open it the first time"
+        };
         self.description.replace("{app}", &facts.name).replace("{first_open}", first_open)
     }
 
