@@ -117,10 +117,8 @@ impl Assets {
             if let Some(unused) = self.unused.iter().find(|unused| unused.file == file) {
                 return format!("{file} cannot be used: {}", unused.why);
             }
-            match did_you_mean(name, self.by_name.keys().map(String::as_str)) {
-                meant if meant.is_empty() => format!("there is no asset {name}"),
-                meant => format!("there is no asset {name}.{meant}"),
-            }
+            let meant = did_you_mean(name, self.by_name.keys().map(String::as_str));
+            format!("there is no asset {name}.{meant}")
         })
     }
 
@@ -185,7 +183,7 @@ mod tests {
         assert!(path.starts_with("/assets/serif."), "{path}");
 
         for (text, line, why) in [
-            ("\n\nurl(asset:none.png)", 3, "there is no asset none.png"),
+            ("\n\nurl(asset:none.png)", 3, "there is no asset none.png."),
             ("url(asset:serif.woff)", 1, "there is no asset serif.woff. Did you mean `serif.woff2`?"),
         ] {
             let fault = assets.resolve("assets/style.css", text).unwrap_err();

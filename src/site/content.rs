@@ -163,7 +163,7 @@ pub enum SiteFailure {
     NoFolder(String),
     #[error("The site has no file {0}.")]
     Missing(String),
-    #[error("The site's file {file} has a fault in line {line}: {why}{}", if why.ends_with('?') { "" } else { "." })]
+    #[error("The site's file {file} has a fault in line {line}: {why}{}", if why.ends_with(['?', '.']) { "" } else { "." })]
     Fault { file: String, line: usize, why: String },
 }
 

@@ -213,7 +213,7 @@ fn style(light: &Scheme, dark: &Scheme) -> String {
     let inks = [dark.palette.text, dark.palette.soft, dark.palette.accent, CODE_WORDS];
     let carries_code = |surface: Colour| inks.iter().all(|ink| ink.contrast(surface) >= TEXT_CONTRAST);
     let code = furthest(Colour::BLACK, dark.raised, 100, carries_code);
-    let _ = writeln!(style, "    --code: {code}; --stage: {code};\n  }}");
+    let _ = writeln!(style, "    --code: {code}; --copy: {code}; --stage: {code};\n  }}");
     style + "  @media (prefers-contrast: more) { :root { --soft: var(--ink); --line: var(--edge); } }\n}\n"
 }
 

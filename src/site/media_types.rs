@@ -49,7 +49,6 @@ pub(super) fn media_type(extension: &str) -> &'static str {
         "gz" | "tgz" => "application/gzip",
         "json" | "map" => "application/json",
         "pdf" => "application/pdf",
-        "pkg" => "application/vnd.apple.installer+xml",
         "rtf" => "application/rtf",
         "tar" => "application/x-tar",
         "wasm" => "application/wasm",
