@@ -26,7 +26,8 @@ pub(super) fn run(settings: Settings, watch: bool) -> Result<(), Failure> {
     let log_format = settings.log_format.unwrap_or(default_format);
     logging::start(log_format, Clock::System)?;
     let runtime = Builder::new_multi_thread().worker_threads(worker_threads()).enable_all().build()?;
-    let result = runtime.block_on(serve(settings, watch, log_format));
+    let settings = Settings { watches_site: watch, ..settings };
+    let result = runtime.block_on(serve(settings, log_format));
     // Do not wait for blocking tasks, such as a DNS lookup: their results are no longer needed.
     runtime.shutdown_background();
     result
@@ -40,7 +41,7 @@ fn worker_threads() -> usize {
 }
 
 /// Runs the service until a signal stops it, which is a success, or until it fails.
-async fn serve(settings: Settings, watch: bool, log_format: LogFormat) -> Result<(), Failure> {
+async fn serve(settings: Settings, log_format: LogFormat) -> Result<(), Failure> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let mut stopped = pin!(async {
         tokio::select! {
@@ -57,9 +58,6 @@ async fn serve(settings: Settings, watch: bool, log_format: LogFormat) -> Result
         started = start_alone => started?,
         () = &mut stopped => return Ok(()),
     };
-    if watch {
-        running.watch_site();
-    }
     log_summary(&running, log_format);
     notify_service_manager("READY=1");
     let read_again = async {

@@ -20,6 +20,7 @@ use crate::domain::parse::word_enum;
 
 /// The validated settings.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each one stands for a setting")]
 pub struct Settings {
     /// The settings file that was read, if any was.
     pub file: Option<PathBuf>,
@@ -34,6 +35,8 @@ pub struct Settings {
     pub database_url: Option<Secret>,
     pub download_url: Option<String>,
     pub site_dir: Option<PathBuf>,
+    /// Whether the makers look at the site while they change it: the option `--watch` of `serve`.
+    pub watches_site: bool,
     pub allowed_origins: Vec<String>,
     pub ops: Ops,
     pub ai_train: bool,
@@ -124,6 +127,7 @@ impl Settings {
             database_url: texts.take("database_url").map(Secret::new),
             download_url,
             site_dir: texts.take("site_dir").map(PathBuf::from),
+            watches_site: false,
             allowed_origins: texts.parse("allowed_origins", parse_origins)?.unwrap_or_default(),
             ai_train: texts.switch("ai_train")?,
             hsts_subdomains: texts.switch("hsts_subdomains")?,

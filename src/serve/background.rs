@@ -124,7 +124,7 @@ pub(super) async fn follow_releases(app: App, stop: CancellationToken) {
 }
 
 /// Rebuilds the site whenever its files differ from those of the fingerprint `seen`, until shutdown starts.
-pub(super) async fn follow_files(app: App, mut seen: u64, stop: CancellationToken) {
+pub(super) async fn follow_files((app, mut seen): (App, u64), stop: CancellationToken) {
     let mut failed_build = None;
     while stop.run_until_cancelled(sleep(FILES_INTERVAL)).await.is_some() {
         let watched = app.content().clone();

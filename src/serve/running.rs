@@ -141,8 +141,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     if let Some(certificate) = certificate {
         supervisor.spawn_restarting("certificate", move |stop| certificate.clone().follow(stop));
     }
-    let site = app.clone();
-    supervisor.spawn_restarting("releases", move |stop| background::follow_releases(site.clone(), stop));
+    follow_site(&supervisor, &app);
     if let Some(sender) = sender {
         mailing::spawn(&supervisor, sender, alerts(&settings, &app, name), &new_mail, &abort);
     }
@@ -175,16 +174,6 @@ impl RunningService {
     /// Reads the files of the site and builds it again. On failure the present one stays, and the build is tried again.
     pub fn read_site_again(&self) {
         self.app.read_again.notify_one();
-    }
-
-    /// Rebuilds the site whenever its files change, and has its pages reload themselves.
-    pub fn watch_site(&self) {
-        self.app.content().watch();
-        self.read_site_again();
-        // Read here and not in the task, which may first run after a change.
-        let seen = self.app.content().fingerprint();
-        let app = self.app.clone();
-        self.supervisor.spawn_restarting("watch", move |stop| background::follow_files(app.clone(), seen, stop));
     }
 
     /// Waits until a background task fails that the service cannot run without. The service then has to be stopped; after
@@ -247,6 +236,17 @@ async fn open_database(settings: &Settings) -> Result<(Database, Store, Option<S
         Err(failure) => return Err(failure.into()),
     };
     Ok((database, store, migration_error))
+}
+
+/// Keeps the site up to date.
+fn follow_site(supervisor: &Supervisor, app: &App) {
+    let site = app.clone();
+    supervisor.spawn_restarting("releases", move |stop| background::follow_releases(site.clone(), stop));
+    if app.content().is_watched() {
+        // Read here and not in the task, which may first run after a change.
+        let files = (app.clone(), app.content().fingerprint());
+        supervisor.spawn_restarting("watch", move |stop| background::follow_files(files.clone(), stop));
+    }
 }
 
 async fn read_releases(settings: &Settings, store: &Store, clock: &Clock) -> Result<ReleaseCatalog, ServeFailure> {

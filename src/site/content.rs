@@ -3,8 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 
@@ -17,15 +15,14 @@ pub struct Content {
     folder: Option<PathBuf>,
     /// Not part of the site if it is inside of the folder. It may not exist yet.
     data_dir: Option<PathBuf>,
-    /// Whether the makers look at the site while they change it. All copies share it.
-    is_watched: Arc<AtomicBool>,
+    is_watched: bool,
 }
 
 impl Content {
     /// The embedded site, with the setting `site_dir` laid over it if it is set.
     pub fn from_settings(settings: &Settings) -> Result<Self, SiteFailure> {
-        let Some(folder) = &settings.site_dir else { return Ok(Self::default()) };
-        Ok(Self { data_dir: Some(settings.data_dir.clone()), ..Self::with_folder(folder)? })
+        let overriding = settings.site_dir.as_deref().map(Self::with_folder).transpose()?.unwrap_or_default();
+        Ok(Self { data_dir: Some(settings.data_dir.clone()), is_watched: settings.watches_site, ..overriding })
     }
 
     /// The embedded site with a folder laid over it.
@@ -35,13 +32,9 @@ impl Content {
         Ok(Self { folder: Some(folder), ..Self::default() })
     }
 
-    /// Pages that are built from now on reload themselves.
-    pub fn watch(&self) {
-        self.is_watched.store(true, Ordering::Relaxed);
-    }
-
+    /// Whether the makers look at the site while they change it.
     pub fn is_watched(&self) -> bool {
-        self.is_watched.load(Ordering::Relaxed)
+        self.is_watched
     }
 
     pub fn bytes(&self, name: &str) -> Result<Bytes, SiteFailure> {

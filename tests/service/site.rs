@@ -185,6 +185,21 @@ fn a_fault_in_the_folder_stops_the_start_with_file_and_line() {
 }
 
 #[tokio::test]
+async fn a_hangup_reads_the_site_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let site = folder.path().join("site");
+    another_app(&site);
+    let arguments = ["serve", "--listen", "127.0.0.1:0", "--site-dir", "site"];
+    let mut program = Program::start(Program::command(folder.path(), &arguments), "not mailed to anybody");
+    let page = fs::read_to_string(site.join("pages/about.md")).unwrap();
+    fs::write(site.join("pages/about.md"), page.replace("A lamp.", "A brighter lamp.")).unwrap();
+    program.signal(Signal::HUP);
+    program.wait_for_output("site rebuilt");
+    let about = raw(program.address(), "GET /about HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
+    assert!(about.contains("A brighter lamp.") && !about.contains("watch."), "{about}");
+}
+
+#[tokio::test]
 async fn watching_shows_a_change_and_keeps_the_last_good_site() {
     let folder = tempfile::tempdir().unwrap();
     let site = folder.path().join("site");
@@ -194,7 +209,8 @@ async fn watching_shows_a_change_and_keeps_the_last_good_site() {
     let about = async |program: &Program| {
         raw(program.address(), "GET /about HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await
     };
-    assert!(about(&program).await.contains("A lamp."));
+    let shown = about(&program).await;
+    assert!(shown.contains("A lamp.") && shown.contains("/assets/watch.") && shown.contains("cache-control: no-store"));
 
     let page = fs::read_to_string(site.join("pages/about.md")).unwrap();
     fs::write(site.join("pages/about.md"), page.replace("A lamp.", "A brighter lamp.")).unwrap();
