@@ -7,7 +7,7 @@ use bytes::Bytes;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use super::built_in::{built_in, built_in_names};
-use super::content::{Content, SiteFailure, UnusedFile};
+use super::content::{Content, FileState, SiteFailure, UnusedFile};
 use super::media_types::media_type;
 use crate::domain::sha256::Sha256;
 use crate::domain::text::did_you_mean;
@@ -42,6 +42,23 @@ pub struct Asset {
     pub media_type: &'static str,
     pub bytes: Bytes,
     pub hash: Sha256,
+    source: Source,
+}
+
+/// Where an asset is from. The same one has the same content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    BuiltIn,
+    Own(FileState),
+}
+
+impl Source {
+    fn bytes(self, content: &Content, file: &str) -> Result<Bytes, SiteFailure> {
+        match self {
+            Self::BuiltIn => built_in(file).ok_or_else(|| SiteFailure::Missing(file.to_owned())),
+            Self::Own(_) => content.bytes(file),
+        }
+    }
 }
 
 /// How templates refer to an asset.
@@ -60,34 +77,40 @@ pub struct Assets {
 }
 
 impl Assets {
-    /// Style sheets and scripts are read last, because they refer to other assets as `asset:NAME`. What `before` has as well is
-    /// not held in memory a second time. The part `after_style` is added to the style sheet.
+    /// Style sheets and scripts are read last, because they refer to other assets as `asset:NAME`. What did not change
+    /// is taken from `before`: it need neither be read again nor held in memory twice. The part `after_style` is added to the style sheet.
     pub(super) fn read(content: &Content, before: Option<&Self>, after_style: &str) -> Result<Self, SiteFailure> {
         let mut assets = Self::default();
         let mut files = BTreeMap::new();
         for file in content.own_names(FOLDER) {
             match content.check_own(&file, MAX_MEBIBYTES) {
-                Ok(()) => drop(files.insert(file, None)),
+                Ok(state) => drop(files.insert(file, Source::Own(state))),
                 Err(why) => assets.unused.push(UnusedFile { file, why }),
             }
         }
         for file in built_in_names().filter(|file| file.starts_with(FOLDER)) {
-            files.entry(file).or_insert_with_key(|file| built_in(file));
+            files.entry(file).or_insert(Source::BuiltIn);
         }
         let refers = |file: &str| matches!(extension(file), "css" | "js");
         let (referring, others): (Vec<_>, Vec<_>) = files.into_iter().partition(|(file, _)| refers(file));
-        for (file, built_in) in others {
-            let bytes = built_in.map_or_else(|| content.bytes(&file), Ok)?;
-            assets.add(&file, bytes, before);
+        for (file, source) in others {
+            let name = file.strip_prefix(FOLDER).unwrap_or(&file);
+            let unchanged = before.and_then(|before| before.get(name)).filter(|before| before.source == source);
+            let asset = match unchanged {
+                Some(asset) => asset.clone(),
+                None => Asset { source, ..Asset::new(name, source.bytes(content, &file)?) },
+            };
+            assets.by_name.insert(name.to_owned(), asset);
         }
-        for (file, built_in) in referring {
-            let bytes = built_in.map_or_else(|| content.bytes(&file), Ok)?;
+        for (file, source) in referring {
+            let bytes = source.bytes(content, &file)?;
             let text = String::from_utf8(bytes.into()).map_err(|_| SiteFailure::fault(&file, 1, "it is not UTF-8"))?;
             let mut text = assets.resolve(&file, &text)?;
             if file == "assets/style.css" {
                 text.push_str(after_style);
             }
-            assets.add(&file, text.into(), before);
+            let name = file.strip_prefix(FOLDER).unwrap_or(&file);
+            assets.by_name.insert(name.to_owned(), Asset { source, ..Asset::new(name, text.into()) });
         }
         Ok(assets)
     }
@@ -122,15 +145,6 @@ impl Assets {
         })
     }
 
-    fn add(&mut self, file: &str, bytes: Bytes, before: Option<&Self>) {
-        let name = file.strip_prefix(FOLDER).unwrap_or(file);
-        let mut asset = Asset::new(name, bytes);
-        if let Some(same) = before.and_then(|before| before.get(name)).filter(|before| before.hash == asset.hash) {
-            asset.bytes = same.bytes.clone();
-        }
-        self.by_name.insert(name.to_owned(), asset);
-    }
-
     /// Replaces each `asset:NAME` by the path of that asset.
     fn resolve(&self, file: &str, text: &str) -> Result<String, SiteFailure> {
         let mut parts = text.split("asset:");
@@ -155,7 +169,14 @@ impl Asset {
             Some(stem) if !extension.is_empty() => format!("{stem}{}.{extension}", hash.short(12)),
             _ => format!("{name}.{}", hash.short(12)),
         };
-        Self { path: path(&hashed), stable_path: path(name), media_type: media_type(extension), bytes, hash }
+        Self {
+            path: path(&hashed),
+            stable_path: path(name),
+            media_type: media_type(extension),
+            bytes,
+            hash,
+            source: Source::BuiltIn,
+        }
     }
 }
 
@@ -176,7 +197,8 @@ mod tests {
     #[test]
     fn assets_refer_to_one_another_by_name() {
         let mut assets = Assets::default();
-        assets.add("assets/serif.woff2", Bytes::from_static(b"font"), None);
+        let font = Asset::new("serif.woff2", Bytes::from_static(b"font"));
+        assets.by_name.insert("serif.woff2".to_owned(), font);
         let path = &assets.get("serif.woff2").unwrap().path;
         let css = assets.resolve("assets/style.css", "a { src: url(\"asset:serif.woff2\") }").unwrap();
         assert_eq!(css, format!("a {{ src: url(\"{path}\") }}"));
@@ -219,6 +241,6 @@ mod tests {
         let after = Assets::read(&content, Some(&before), "").unwrap();
         let place = |assets: &Assets, name| assets.get(name).unwrap().bytes.as_ptr();
         assert_eq!(place(&before, "film.mp4"), place(&after, "film.mp4"));
-        assert_ne!(place(&before, "shot.png"), place(&after, "shot.png"));
+        assert_eq!(after.get("shot.png").unwrap().bytes, "other");
     }
 }

@@ -2,6 +2,7 @@
 //! name in `site_dir`.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
@@ -77,18 +78,24 @@ impl Content {
         if !is_own && self.has(&translated) { translated } else { file }
     }
 
-    /// Says why a file in `site_dir` cannot be used, if it leads elsewhere, is no regular file or is larger than `max_mebibytes`.
-    pub(super) fn check_own(&self, name: &str, max_mebibytes: u64) -> Result<(), String> {
+    /// The state of a file in `site_dir`, or why it cannot be used: it leads elsewhere, is no regular file or is larger than
+    /// `max_mebibytes`.
+    pub(super) fn check_own(&self, name: &str, max_mebibytes: u64) -> Result<FileState, String> {
         let path = match self.overriding(name) {
             Ok(path) => path.ok_or("it is not a file")?,
             Err(SiteFailure::Fault { why, .. }) => return Err(why),
             Err(failure) => return Err(failure.to_string()),
         };
-        let length = std::fs::metadata(path).map_err(|error| error.to_string())?.len();
-        if length > max_mebibytes * 1024 * 1024 {
+        let metadata = std::fs::metadata(path).map_err(|error| error.to_string())?;
+        if metadata.len() > max_mebibytes * 1024 * 1024 {
             return Err(format!("it is larger than {max_mebibytes} MiB"));
         }
-        Ok(())
+        Ok(FileState {
+            inode: metadata.ino(),
+            length: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
+            changed: (metadata.ctime(), metadata.ctime_nsec()),
+        })
     }
 
     /// A hash that changes when a file in `site_dir` does.
@@ -139,6 +146,15 @@ fn files_below(root: &Path, folder: &Path, excluded: Option<&Path>) -> Vec<Strin
     }
     names.sort();
     names
+}
+
+/// What differs after a file was written or replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct FileState {
+    inode: u64,
+    length: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
 }
 
 /// A file of the site's folder that is not used, and why. The rest of the site is served.
