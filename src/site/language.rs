@@ -236,4 +236,10 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn the_words_of_the_opt_in_are_those_that_a_consent_records() {
+        let english = Words::read(&Content::default(), &Language::default()).unwrap();
+        assert_eq!(english.word("form", "opt_in"), crate::domain::signups::OPT_IN_TEXT);
+    }
 }
