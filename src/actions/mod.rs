@@ -45,6 +45,6 @@ pub use service::Service;
 pub use signups::{StartedDownload, import_people, join_waitlist, start_download};
 pub use site::{
     AppMismatch, MAIL_STEP, address_step, check_app, claim_database, empty_database_warning, keeps_waitlist,
-    setup_steps,
+    sample_texts_step, setup_steps,
 };
 pub use statistics::{CachedSummary, CountBuffer, OpsSummary, StatisticsRange, ops_summary, statistics};

@@ -63,15 +63,11 @@ pub fn setup_steps(
     base_url: &BaseUrl,
     forwards_messages: bool,
 ) -> Vec<String> {
-    let site = match sample_texts {
-        [] if facts.is_built_in() => Some(
-            "The site is that of a sample app. Make your own with `porchlight new FOLDER --name \"My App\"`, and set \
-             `site_dir` to that folder."
-                .to_owned(),
-        ),
-        [] => None,
-        texts => Some(format!("The site has texts of a new site. Change {}.", places(texts))),
-    };
+    let is_sample = facts.is_built_in().then_some(
+        "The site is that of a sample app. Make your own with `porchlight new FOLDER --name \"My App\"`, and set `site_dir` to \
+         that folder.",
+    );
+    let site = sample_texts_step(sample_texts).or_else(|| is_sample.map(str::to_owned));
     let publish = "`porchlight release publish FILE.dmg --version 1.0.0`";
     let image = match newest_image {
         _ if releases.newest().is_some() => None,
@@ -109,6 +105,11 @@ pub async fn empty_database_warning(store: &Store, base_url: &BaseUrl) -> Option
         "The database is empty. If this site had visitors before, its disk is not mounted, or `data_dir` or `database_url` is \
          wrong; stop the service then, before it collects data in two places.",
     )
+}
+
+/// What to do about texts of a new site, if any are left.
+pub fn sample_texts_step(texts: &[SampleText]) -> Option<String> {
+    (!texts.is_empty()).then(|| format!("The site has texts of a new site. Change {}.", places(texts)))
 }
 
 /// Such as "site.toml (lines 6, 8), pages/about.md (line 13)".

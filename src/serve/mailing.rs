@@ -12,13 +12,10 @@ use super::background;
 use super::failure::ServeFailure;
 use super::task_supervisor::Supervisor;
 use crate::actions::{Alerts, ConfirmationTexts, OutboxSender, SendStep};
-use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
-use crate::domain::network::BaseUrl;
 use crate::domain::time::Timestamp;
 use crate::mail::{MailAddress, Mailer};
-use crate::site::{Content, MailTemplates};
-use crate::store::Store;
+use crate::web::App;
 
 /// Longest wait between two steps. Another instance may have stored something, or left an expired lease.
 const POLL_INTERVAL: Duration = Duration::from_secs(30);
@@ -28,24 +25,18 @@ const MIN_IDLE: Duration = Duration::from_secs(1);
 const FAILURE_DELAY: Duration = Duration::from_secs(5);
 
 /// Returns what sends the outbox, unless no mail server is configured.
-pub(super) fn outbox_sender(
-    settings: &Settings,
-    content: &Content,
-    base_url: &BaseUrl,
-    store: &Store,
-    clock: &Clock,
-) -> Result<Option<OutboxSender>, ServeFailure> {
+pub(super) fn outbox_sender(settings: &Settings, app: &App) -> Result<Option<OutboxSender>, ServeFailure> {
     let Some(mail) = &settings.mail else { return Ok(None) };
     let to = MailAddress::from_mailbox(&mail.contact_to);
     let to = to.map_err(|why| InvalidSettings::new("contact_to", why))?;
-    let templates = MailTemplates::read(content, base_url.clone(), None)?;
+    let (templates, base_url) = (app.mail_templates.clone(), app.base_url.clone());
     Ok(Some(OutboxSender {
-        store: store.clone(),
+        store: app.service.store.clone(),
         mailer: Mailer::from_settings(mail)?,
         to,
         // Some may wait from a time when `confirm_updates` was on.
-        confirmations: ConfirmationTexts { templates, base_url: base_url.clone() },
-        clock: clock.clone(),
+        confirmations: ConfirmationTexts { templates, base_url },
+        clock: app.service.clock.clone(),
     }))
 }
 

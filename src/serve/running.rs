@@ -80,7 +80,6 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     let (stop, abort, tasks) = (CancellationToken::new(), CancellationToken::new(), TaskTracker::new());
     let (writer, writer_task) = Writer::start(&database, migration_error)?;
     let new_mail = writer.new_mail();
-    let sender = mailing::outbox_sender(&settings, &content, &base_url, &store, &clock)?;
     let ops_pool = Store::open_for_ops(&database)?;
     let pruner = Pruner { store: store.clone(), clock: clock.clone(), keep_messages: settings.keep_messages };
     let service = Service {
@@ -141,8 +140,8 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
     if let Some(certificate) = certificate {
         supervisor.spawn_restarting("certificate", move |stop| certificate.clone().follow(stop));
     }
-    follow_site(&supervisor, &app);
-    if let Some(sender) = sender {
+    follow_site(&supervisor, &app, settings.watches_site);
+    if let Some(sender) = mailing::outbox_sender(&settings, &app)? {
         mailing::spawn(&supervisor, sender, alerts(&settings, &app, name), &new_mail, &abort);
     }
     Ok(RunningService {
@@ -239,10 +238,10 @@ async fn open_database(settings: &Settings) -> Result<(Database, Store, Option<S
 }
 
 /// Keeps the site up to date.
-fn follow_site(supervisor: &Supervisor, app: &App) {
+fn follow_site(supervisor: &Supervisor, app: &App, watches_files: bool) {
     let site = app.clone();
     supervisor.spawn_restarting("releases", move |stop| background::follow_releases(site.clone(), stop));
-    if app.content().is_watched() {
+    if watches_files {
         // Read here and not in the task, which may first run after a change.
         let files = (app.clone(), app.content().fingerprint());
         supervisor.spawn_restarting("watch", move |stop| background::follow_files(files.clone(), stop));

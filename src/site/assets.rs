@@ -7,8 +7,9 @@ use bytes::Bytes;
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
 
 use super::built_in::{built_in, built_in_names};
-use super::content::{Content, FileState, SiteFailure, UnusedFile};
+use super::content::{Content, FileState, SiteFailure};
 use super::media_types::media_type;
+use super::notes::SiteNote;
 use crate::domain::sha256::Sha256;
 use crate::domain::text::did_you_mean;
 
@@ -73,7 +74,7 @@ pub(super) struct AssetLink {
 #[derive(Clone, Debug, Default)]
 pub struct Assets {
     by_name: BTreeMap<String, Asset>,
-    unused: Vec<UnusedFile>,
+    unused: Vec<SiteNote>,
 }
 
 impl Assets {
@@ -85,7 +86,7 @@ impl Assets {
         for file in content.own_names(FOLDER) {
             match content.check_own(&file, MAX_MEBIBYTES) {
                 Ok(state) => drop(files.insert(file, Source::Own(state))),
-                Err(why) => assets.unused.push(UnusedFile { file, why }),
+                Err(why) => assets.unused.push(SiteNote::unused(file, why)),
             }
         }
         for file in built_in_names().filter(|file| file.starts_with(FOLDER)) {
@@ -124,7 +125,7 @@ impl Assets {
     }
 
     /// Files in `assets/` that are none.
-    pub(super) fn unused(&self) -> &[UnusedFile] {
+    pub(super) fn unused(&self) -> &[SiteNote] {
         &self.unused
     }
 
@@ -137,8 +138,8 @@ impl Assets {
     fn find(&self, name: &str) -> Result<&Asset, String> {
         self.get(name).ok_or_else(|| {
             let file = format!("{FOLDER}{name}");
-            if let Some(unused) = self.unused.iter().find(|unused| unused.file == file) {
-                return format!("{file} cannot be used: {}", unused.why);
+            if let Some(why) = self.unused.iter().find_map(|unused| unused.why_unused(&file)) {
+                return format!("{file} cannot be used: {why}");
             }
             let meant = did_you_mean(name, self.by_name.keys().map(String::as_str));
             format!("there is no asset {name}.{meant}")
@@ -185,7 +186,7 @@ pub(super) fn path(name: &str) -> String {
     format!("/assets/{}", utf8_percent_encode(name, ENCODED_IN_PATHS))
 }
 
-fn extension(name: &str) -> &str {
+pub(super) fn extension(name: &str) -> &str {
     let file = name.rsplit('/').next().unwrap_or(name);
     file.rsplit_once('.').map_or("", |(_, extension)| extension)
 }

@@ -8,13 +8,14 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::assets::Assets;
-use super::content::{Content, SiteFailure, UnusedFile};
+use super::content::{Content, SiteFailure};
 use super::facts::{Policies, SiteFacts};
 use super::json_ld::json_ld;
 use super::language::Language;
 use super::languages::{Languages, check_translations, translations};
 use super::look::Look;
 use super::navigation::{NavItem, navigation, redirects};
+use super::notes::{SiteNote, broken_links, unused_files};
 use super::own_pages::own_pages;
 use super::page::{Form, FormValues, ListedPage, Page, PageAddress, PageFile, PageName, PageSource, Skill};
 use super::render::PageRenderer;
@@ -51,7 +52,8 @@ pub struct Site {
     pages: Vec<ListedPage>,
     /// Old addresses, and what they lead to.
     pub redirects: Vec<(String, String)>,
-    pub unused: Vec<UnusedFile>,
+    /// What makers may want to change in their files.
+    pub notes: Vec<SiteNote>,
     pub sample_texts: Vec<SampleText>,
     languages: Languages,
 }
@@ -82,7 +84,7 @@ impl Site {
         let mut templates = Templates::read(content, move |name| linked.link(name))?;
         templates.define(&json!({
             "policies": policies,
-            "is_watched": content.is_watched(),
+            "is_worked_on": content.is_worked_on(),
             "base_url": base_url.as_str(),
             "json_ld": json_ld(&facts, base_url, &reference["release"]),
             "form": Form::default(),
@@ -91,8 +93,8 @@ impl Site {
         }));
         templates.define(reference);
 
-        let (own, mut unused) = own_pages(content, is_taken);
-        unused.extend_from_slice(assets.unused());
+        let (own, mut notes) = own_pages(content, is_taken);
+        notes.extend_from_slice(assets.unused());
         let addresses = PageName::ALL.into_iter().map(PageAddress::from).chain(own).collect::<Vec<_>>();
         let redirects = redirects(&facts, &addresses, is_taken)?;
         let files = addresses.into_iter().map(|address| {
@@ -111,6 +113,7 @@ impl Site {
             file.render(templates, name).map(|source| (address, source))
         });
         let sources = sources.collect::<Result<Vec<_>, _>>()?;
+        notes.extend(unused_files(content, &sources.iter().map(|(_, source)| source.template.as_str()).collect()));
         let nav = navigation(&facts, &sources)?;
         let listing = sources.iter().map(|(address, source)| listing(address, source, &nav, base_url));
         languages.define(&json!({ "pages": listing.collect::<Value>() }));
@@ -159,7 +162,7 @@ impl Site {
             never_again: unlisted("never_again")?,
             pages,
             redirects,
-            unused,
+            notes,
             sample_texts: sample_texts(content),
             llms_txt: agent_file("agents/llms.txt")?,
             agents_md: agent_file("agents/agents.md")?,
@@ -169,6 +172,13 @@ impl Site {
             assets,
             languages,
         })
+    }
+
+    /// Adds notes about links that lead nowhere. `exists` tells whether the service answers at a path.
+    pub fn check_links(&mut self, content: &Content, base_url: &BaseUrl, exists: &dyn Fn(&str) -> bool) {
+        let pages: Vec<_> = self.pages.iter().map(|listed| (&listed.address, &listed.page)).collect();
+        let notes = broken_links(content, base_url, &pages, exists);
+        self.notes.extend(notes);
     }
 
     pub fn page(&self, name: PageName) -> &Page {

@@ -16,14 +16,16 @@ pub struct Content {
     folder: Option<PathBuf>,
     /// Not part of the site if it is inside of the folder. It may not exist yet.
     data_dir: Option<PathBuf>,
-    is_watched: bool,
+    is_worked_on: bool,
 }
 
 impl Content {
     /// The embedded site, with the setting `site_dir` laid over it if it is set.
     pub fn from_settings(settings: &Settings) -> Result<Self, SiteFailure> {
         let overriding = settings.site_dir.as_deref().map(Self::with_folder).transpose()?.unwrap_or_default();
-        Ok(Self { data_dir: Some(settings.data_dir.clone()), is_watched: settings.watches_site, ..overriding })
+        let is_preview = settings.site_dir.is_some() && settings.public_url().is_loopback();
+        let is_worked_on = settings.watches_site || is_preview;
+        Ok(Self { data_dir: Some(settings.data_dir.clone()), is_worked_on, ..overriding })
     }
 
     /// The embedded site with a folder laid over it.
@@ -34,8 +36,8 @@ impl Content {
     }
 
     /// Whether the makers look at the site while they change it.
-    pub fn is_watched(&self) -> bool {
-        self.is_watched
+    pub fn is_worked_on(&self) -> bool {
+        self.is_worked_on
     }
 
     pub fn bytes(&self, name: &str) -> Result<Bytes, SiteFailure> {
@@ -157,14 +159,6 @@ pub(super) struct FileState {
     changed: (i64, i64),
 }
 
-/// A file of the site's folder that is not used, and why. The rest of the site is served.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{file} is not used: {why}.")]
-pub struct UnusedFile {
-    pub file: String,
-    pub why: String,
-}
-
 /// An error in the files of a site.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SiteFailure {
@@ -181,18 +175,12 @@ impl SiteFailure {
         Self::Fault { file: file.to_owned(), line, why: why.into() }
     }
 
-    /// Names the innermost template that failed, and the line in it.
-    pub(super) fn template(file: &str, error: &minijinja::Error) -> Self {
-        let innermost = std::iter::successors(Some(error), |error| {
-            std::error::Error::source(*error).and_then(|source| source.downcast_ref::<minijinja::Error>())
-        })
-        .filter(|error| error.name().is_some())
-        .last()
-        .unwrap_or(error);
-        let why = innermost
-            .detail()
-            .map_or_else(|| innermost.kind().to_string(), |detail| format!("{}: {detail}", innermost.kind()));
-        Self::fault(innermost.name().unwrap_or(file), innermost.line().unwrap_or(1), why)
+    /// Counts the lines of the file from its beginning if the fault is in a part of it, which `lines` are above.
+    pub(super) fn below(self, in_file: &str, lines: usize) -> Self {
+        match self {
+            Self::Fault { file, line, why } if file == in_file => Self::Fault { file, line: line + lines, why },
+            other => other,
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use super::price::{CurrencyOutsideTable, Price};
 use super::values::{NavFacts, day, language, macos_version, notice, web_url};
 use crate::config::Settings;
 use crate::domain::colour::Colour;
-use crate::domain::text::line_at;
+use crate::domain::text::{line_at, name_nearest_field};
 use crate::domain::time::Timestamp;
 
 const FILE: &str = "site.toml";
@@ -133,7 +133,7 @@ impl SiteFacts {
         let text = content.text(FILE)?;
         let mut facts: Self = toml::from_str(&text).map_err(|error| {
             let line = error.span().map_or(1, |span| line_at(&text, span.start));
-            SiteFailure::fault(FILE, line, error.message())
+            SiteFailure::fault(FILE, line, name_nearest_field(error.message()))
         })?;
         if facts.system.is_empty() {
             let minimum = facts.minimum_macos.as_ref();
@@ -149,8 +149,10 @@ impl SiteFacts {
 
     /// A fault in the line that names `name`.
     pub(super) fn fault(&self, name: &str, why: &str) -> SiteFailure {
-        let place = self.text.find(&format!("\"{name}\"")).or_else(|| self.text.find(name));
-        SiteFailure::fault(FILE, place.map_or(1, |place| line_at(&self.text, place)), why)
+        let (quoted, is_of_key) =
+            (format!("\"{name}\""), |line: &str| line.split('=').next().is_some_and(|key| key.trim() == name));
+        let line = self.text.lines().position(|line| line.contains(&quoted) || is_of_key(line));
+        SiteFailure::fault(FILE, line.map_or(1, |before| before + 1), why)
     }
 
     /// A fault at a place in the file.

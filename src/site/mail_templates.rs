@@ -1,6 +1,8 @@
 //! Renders the mails that people get, as HTML and as plain text: the monthly letter, and the mail that asks a person to
 //! confirm an opt-in.
 
+use std::sync::{Arc, PoisonError, RwLock};
+
 use serde_json::{Value, json};
 
 use super::assets::{self, AssetLink};
@@ -22,6 +24,24 @@ pub struct MailTemplates {
     templates: Templates,
     base_url: BaseUrl,
     postal_address: String,
+}
+
+/// Those of the last build of the site that succeeded.
+#[derive(Clone, Debug)]
+pub struct CurrentMailTemplates(Arc<RwLock<Arc<MailTemplates>>>);
+
+impl CurrentMailTemplates {
+    pub fn new(templates: MailTemplates) -> Self {
+        Self(Arc::new(RwLock::new(Arc::new(templates))))
+    }
+
+    pub fn get(&self) -> Arc<MailTemplates> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub fn replace(&self, templates: MailTemplates) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(templates);
+    }
 }
 
 /// What differs between the copies of a mail. Nothing in it is text of a caller.

@@ -1,7 +1,8 @@
 //! The pages that makers add to the built-in ones: every `pages/NAME.md` of `site_dir`, in folders too.
 
 use super::built_in::built_in;
-use super::content::{Content, UnusedFile};
+use super::content::Content;
+use super::notes::SiteNote;
 use super::page::PageAddress;
 
 const FOLDER: &str = "pages/";
@@ -12,7 +13,7 @@ const MAX_PAGE_MEBIBYTES: u64 = 1;
 
 /// The addresses of the pages, sorted, and the files in `pages/` that are no page. `is_taken` tells whether the service itself
 /// uses a path.
-pub(super) fn own_pages(content: &Content, is_taken: &dyn Fn(&str) -> bool) -> (Vec<PageAddress>, Vec<UnusedFile>) {
+pub(super) fn own_pages(content: &Content, is_taken: &dyn Fn(&str) -> bool) -> (Vec<PageAddress>, Vec<SiteNote>) {
     let (mut pages, mut unused) = (Vec::<PageAddress>::new(), Vec::new());
     for file in content.own_names(FOLDER).into_iter().filter(|file| built_in(file).is_none()) {
         let address = address(content, &file, is_taken).and_then(|address| {
@@ -23,7 +24,7 @@ pub(super) fn own_pages(content: &Content, is_taken: &dyn Fn(&str) -> bool) -> (
         });
         match address {
             Ok(address) => pages.push(address),
-            Err(why) => unused.push(UnusedFile { file, why }),
+            Err(why) => unused.push(SiteNote::unused(file, why)),
         }
     }
     (pages, unused)

@@ -96,6 +96,8 @@ pub struct ListedPage {
 /// One page, rendered in both formats.
 #[derive(Clone, Debug)]
 pub struct Page {
+    /// The file that it is made from.
+    pub(super) file: String,
     pub title: String,
     pub description: String,
     /// A date such as `2026-11-15`.
@@ -167,6 +169,8 @@ pub(super) struct PageSource {
     pub translation_of: Option<String>,
     /// Further lines of the front matter, which the Markdown shows too.
     pub other_fields: Vec<(String, String)>,
+    /// How many lines of the file are above the body.
+    pub lines_above: usize,
     pub body: String,
 }
 
@@ -197,8 +201,12 @@ impl PageFile {
 
     /// `name` is that of the page, or of the page that it translates: both have the same template, unless it names one.
     pub(super) fn render(self, templates: &Templates, name: &str) -> Result<PageSource, SiteFailure> {
-        let render = |text| templates.render_str(&self.file, text, &());
-        let rendered = |name| render(field(&self.file, &self.front_matter, name)?);
+        let render = |name, text| {
+            let rendered = templates.render_str(&self.file, text, &());
+            rendered.map_err(|failure| failure.below(&self.file, self.front_matter.line_of(name) - 1))
+        };
+        let rendered = |name| render(name, field(&self.file, &self.front_matter, name)?);
+        let body = self.body.trim_start_matches('\n');
         let other_fields = self.front_matter.fields().filter(|(name, _)| !KNOWN_FIELDS.contains(name));
         Ok(PageSource {
             nav: match self.front_matter.get("nav") {
@@ -218,9 +226,10 @@ impl PageFile {
             description: rendered("description")?,
             last_updated: rendered("last_updated")?,
             other_fields: other_fields
-                .map(|(name, value)| Ok((name.to_owned(), render(value)?)))
+                .map(|(name, value)| Ok((name.to_owned(), render(name, value)?)))
                 .collect::<Result<_, SiteFailure>>()?,
-            body: self.body.trim_start_matches('\n').to_owned() + "\n",
+            lines_above: self.front_matter.end_line + self.body.len() - body.len(),
+            body: body.to_owned() + "\n",
             language: self.language,
             translation_of: self.translation_of,
             file: self.file,

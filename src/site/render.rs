@@ -39,12 +39,14 @@ impl PageRenderer<'_> {
         translations: &[Value],
     ) -> Result<Page, SiteFailure> {
         let templates = self.languages.templates(&source.language);
-        let body = Document::parse(&templates.render_str(&source.file, &source.body, &())?);
+        let body = templates.render_str(&source.file, &source.body, &());
+        let body = Document::parse(&body.map_err(|failure| failure.below(&source.file, source.lines_above))?);
         let mut context = self.context(&source, name, address, &body);
         context["translations"] = translations.into();
         Ok(Page {
             markdown: self.markdown(&source, address, &body),
             html: templates.render(&source.template, &context)?,
+            file: source.file,
             title: source.title,
             description: source.description,
             last_updated: source.last_updated,

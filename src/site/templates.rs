@@ -4,7 +4,7 @@
 use std::fmt::Write;
 
 use minijinja::syntax::SyntaxConfig;
-use minijinja::value::Serde;
+use minijinja::value::{Serde, ValueKind};
 use minijinja::{AutoEscape, Environment, Error, ErrorKind, Output, State, UndefinedBehavior, escape_formatter};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -13,6 +13,7 @@ use super::assets::AssetLink;
 use super::content::{Content, SiteFailure};
 use super::filters;
 use super::language::Words;
+use crate::domain::text::did_you_mean;
 
 const FOLDER: &str = "templates/";
 
@@ -28,7 +29,9 @@ impl Templates {
     ) -> Result<Self, SiteFailure> {
         let mut environment = Environment::new();
         environment.set_undefined_behavior(UndefinedBehavior::Strict);
-        environment.set_syntax(syntax().map_err(|error| SiteFailure::template(FOLDER, &error))?);
+        // So that a failure names the undefined variable.
+        environment.set_debug(true);
+        environment.set_syntax(syntax().map_err(|error| SiteFailure::fault(FOLDER, 1, error.to_string()))?);
         environment.set_auto_escape_callback(|name| match name.rsplit_once('.') {
             Some((_, "html" | "svg")) => AutoEscape::Html,
             Some((_, "xml" | "atom")) => AutoEscape::Custom("xml".into()),
@@ -46,7 +49,8 @@ impl Templates {
         for file in content.names(FOLDER) {
             let name = file.trim_start_matches(FOLDER).to_owned();
             let text = content.text(&file)?;
-            environment.add_template_owned(name, text).map_err(|error| SiteFailure::template(&file, &error))?;
+            let added = environment.add_template_owned(name, text);
+            added.map_err(|error| SiteFailure::fault(&file, error.line().unwrap_or(1), why(&error)))?;
         }
         Ok(Self(environment))
     }
@@ -79,13 +83,52 @@ impl Templates {
 
     /// Renders one of the templates.
     pub(super) fn render(&self, name: &str, context: &Value) -> Result<String, SiteFailure> {
-        let template = self.0.get_template(name).map_err(|error| SiteFailure::template(name, &error))?;
-        template.render(Serde(context)).map_err(|error| SiteFailure::template(name, &error))
+        let template = self.0.get_template(name).map_err(|error| self.fault(name, &error, context))?;
+        template.render(Serde(context)).map_err(|error| self.fault(name, &error, context))
     }
 
     /// Renders a text that is not one of the templates: a page, or a file for agents.
     pub(super) fn render_str(&self, file: &str, text: &str, context: &impl Serialize) -> Result<String, SiteFailure> {
-        self.0.render_named_str(file, text, Serde(context)).map_err(|error| SiteFailure::template(file, &error))
+        self.0.render_named_str(file, text, Serde(context)).map_err(|error| self.fault(file, &error, context))
+    }
+
+    /// Names the nearest variable or template if an unknown one is the fault.
+    fn fault(&self, file: &str, error: &Error, context: &impl Serialize) -> SiteFailure {
+        let innermost = innermost(error);
+        let (name, line, why) = (innermost.name().unwrap_or(file), innermost.line().unwrap_or(1), why(innermost));
+        let is_template = self.names().any(|template| template == name);
+        let file = if is_template { format!("{FOLDER}{name}") } else { name.to_owned() };
+        let is_unknown = why.ends_with("is undefined") || why.contains("template");
+        let Some(unknown) = why.split(['`', '"', '\'']).nth(1).filter(|_| is_unknown) else {
+            return SiteFailure::fault(&file, line, why);
+        };
+        let context = json!(context);
+        let variables = context.as_object().into_iter().flatten();
+        let variables = variables.map(|(name, value)| (name.as_str(), minijinja::Value::from(Serde(value))));
+        let mut known: Vec<_> = self.names().map(str::to_owned).collect();
+        for (name, value) in self.0.globals().chain(variables) {
+            let members = if value.kind() == ValueKind::Map { value.try_iter().ok() } else { None };
+            known.extend(members.into_iter().flatten().map(|member| format!("{name}.{member}")));
+            known.push(name.to_owned());
+        }
+        let meant = did_you_mean(unknown, known.iter().map(String::as_str));
+        SiteFailure::fault(&file, line, format!("{why}.{meant}"))
+    }
+}
+
+/// The failure in the innermost template.
+fn innermost(error: &Error) -> &Error {
+    let errors = std::iter::successors(Some(error), |error| {
+        std::error::Error::source(*error).and_then(|source| source.downcast_ref::<Error>())
+    });
+    errors.filter(|error| error.name().is_some()).last().unwrap_or(error)
+}
+
+fn why(error: &Error) -> String {
+    match (error.kind(), error.detail()) {
+        (ErrorKind::UndefinedError | ErrorKind::TemplateNotFound, Some(detail)) => detail.to_owned(),
+        (kind, Some(detail)) => format!("{kind}: {detail}"),
+        (kind, None) => kind.to_string(),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::config::Settings;
 use crate::domain::limits::MAX_TOKEN_LOOKUPS;
 use crate::domain::network::{BaseUrl, HostName};
 use crate::domain::statistics::Reading;
-use crate::site::{Content, Policies, Site, SiteFailure};
+use crate::site::{Content, CurrentMailTemplates, MailTemplates, Policies, Site, SiteFailure};
 
 /// The shared state of all handlers.
 pub type App = Arc<AppState>;
@@ -40,6 +40,7 @@ pub struct AppState {
     pub(crate) content: Content,
     /// Has the site read again.
     pub read_again: Notify,
+    pub mail_templates: CurrentMailTemplates,
     images: Arc<Semaphore>,
     pub(crate) token_lookups: Semaphore,
 }
@@ -56,7 +57,8 @@ impl AppState {
     ) -> Result<App, SiteFailure> {
         let releases = service.catalog.cached();
         let built = BuiltSite::new(content, &base_url, &service.newest_image, &releases, &policies, None)?;
-        log_unused(&built);
+        log_notes(&built);
+        let mail_templates = MailTemplates::read(content, base_url.clone(), None)?;
         let metrics = Metrics::new();
         let hsts = hsts(&base_url, settings.hsts_subdomains);
         Ok(Arc::new(Self {
@@ -70,6 +72,7 @@ impl AppState {
             policies,
             content: content.clone(),
             read_again: Notify::new(),
+            mail_templates: CurrentMailTemplates::new(mail_templates),
             built: RwLock::new(Arc::new(built)),
             rebuilding: Mutex::default(),
             metrics,
@@ -97,7 +100,9 @@ impl AppState {
         let policies = Policies { keeps_waitlist, ..policies.clone() };
         let (before, releases) = (self.built(), service.catalog.cached());
         let built = BuiltSite::new(content, base_url, &service.newest_image, &releases, &policies, Some(&before))?;
-        log_unused(&built);
+        self.mail_templates.replace(MailTemplates::read(content, base_url.clone(), None)?);
+        log_notes(&built);
+        log_sample_texts(&built);
         *self.built.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(built);
         Ok(())
     }
@@ -140,8 +145,14 @@ impl AppState {
     }
 }
 
-fn log_unused(built: &BuiltSite) {
-    for unused in &built.site.unused {
-        tracing::warn!("{unused}");
+fn log_sample_texts(built: &BuiltSite) {
+    if let Some(step) = actions::sample_texts_step(&built.site.sample_texts) {
+        tracing::warn!("{step}");
+    }
+}
+
+fn log_notes(built: &BuiltSite) {
+    for note in &built.site.notes {
+        tracing::warn!("{note}");
     }
 }

@@ -62,7 +62,7 @@ impl BuiltSite {
         let endpoints = endpoints(&facts, policies);
         let reference =
             reference::build(&facts, &endpoints, base_url, newest_image, releases, sample.as_ref(), policies);
-        let site = Site::build(content, facts, policies, base_url, &reference, &is_taken, before)?;
+        let mut site = Site::build(content, facts, policies, base_url, &reference, &is_taken, before)?;
         let server_info = ServerInfo::new(&site, base_url);
         let mut served: HashMap<_, _> = before.into_iter().flat_map(Assets::iter).map(permanent_asset).collect();
         served.extend(site.assets.iter().map(stable_asset));
@@ -73,6 +73,8 @@ impl BuiltSite {
         served.extend(files.into_iter().map(|(path, file)| (path, Served::File(file.into()))));
         let cors_files = discovery::cors_files(base_url, &endpoints, &server_info).into_iter();
         served.extend(cors_files.map(|(path, file)| (path.to_owned(), Served::CorsFile(file.into()))));
+        let is_of_routes = |path: &str| is_taken(path) && !path.starts_with("/assets/");
+        site.check_links(content, base_url, &|path| served.contains_key(path) || is_of_routes(path));
         Ok(Self {
             served,
             not_found: Served::not_found(&site.not_found),

@@ -182,7 +182,7 @@ impl RequestRecord {
         if has_body && matches!(response.status(), StatusCode::NOT_FOUND | StatusCode::METHOD_NOT_ALLOWED) {
             response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
         }
-        if app.content.is_watched() && route != IMAGE_ROUTE {
+        if app.content.is_worked_on() && route != IMAGE_ROUTE {
             response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         }
         let (status, elapsed) = (response.status().as_u16(), started.elapsed());

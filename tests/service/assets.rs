@@ -14,8 +14,10 @@ fn write(folder: &Path, name: &str, bytes: impl AsRef<[u8]>) {
     fs::write(path, bytes).unwrap();
 }
 
+/// Of a public site: in a preview nothing is stored.
 fn settings(folder: &Path) -> RawSettings {
-    RawSettings { site_dir: Some(folder.display().to_string()), ..RawSettings::default() }
+    let base_url = Some("http://troupe.example".to_owned());
+    RawSettings { base_url, site_dir: Some(folder.display().to_string()), ..RawSettings::default() }
 }
 
 fn page(body: &str) -> String {

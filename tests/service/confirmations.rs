@@ -10,7 +10,7 @@ use porchlight::domain::limits::CONFIRMATION_PERIOD;
 use porchlight::domain::mail::{Mailbox, Relay};
 use porchlight::domain::network::BaseUrl;
 use porchlight::mail::{MailAddress, Mailer};
-use porchlight::site::{Content, MailTemplates};
+use porchlight::site::{Content, CurrentMailTemplates, MailTemplates};
 use porchlight::store::{Database as StoredIn, Store};
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -54,7 +54,7 @@ async fn on_each_database(test: impl AsyncFn(&mut Fixture)) {
 pub(super) fn texts() -> ConfirmationTexts {
     let base_url = BaseUrl::parse(BASE_URL).expect("a URL");
     let templates = MailTemplates::read(&Content::default(), base_url.clone(), None).expect("templates");
-    ConfirmationTexts { templates, base_url }
+    ConfirmationTexts { templates: CurrentMailTemplates::new(templates), base_url }
 }
 
 fn sender(service: &Service, server: &MailServer) -> OutboxSender {

@@ -86,7 +86,7 @@ fn colours_that_cannot_be_read_are_refused_with_the_figure_and_the_line() {
             "the background is lighter than the text in [look], and darker in [look.dark].",
         ),
         ("[look]\naccent = \"blue\"", 2, "write a colour as #0a84ff."),
-        ("[look]\nacent = \"#000\"", 2, "unknown field `acent`, expected one of"),
+        ("[look]\nacent = \"#000\"", 2, "unknown name `acent`. Did you mean `accent`?"),
     ] {
         let (folder, written) = site(look);
         let site_dir = written.site_dir.unwrap();

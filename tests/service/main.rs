@@ -42,6 +42,7 @@ mod look;
 mod mail;
 mod mail_key;
 mod mcp;
+mod mistakes;
 mod moving;
 mod new_site;
 mod opening;

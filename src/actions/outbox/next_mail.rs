@@ -17,7 +17,7 @@ use crate::domain::network::BaseUrl;
 use crate::domain::outbox::{MakerMailKind, RecentMails, mail_interval, retry_delay};
 use crate::domain::time::Timestamp;
 use crate::mail::{Mail, MailAddress, MailParts, Mailer, SendFailure, SmtpConnection, UnsupportedAddress};
-use crate::site::{MailRecipient, MailTemplates};
+use crate::site::{CurrentMailTemplates, MailRecipient};
 use crate::store::{ConfirmationLease, DeliveryFailure, DueMessage, LeasedConfirmation, MailKind, MessageLease, Store};
 
 /// How long a lease lasts without being renewed.
@@ -37,7 +37,7 @@ pub struct OutboxSender {
 /// What a mail is made of that asks for a confirmation.
 #[derive(Debug)]
 pub struct ConfirmationTexts {
-    pub templates: MailTemplates,
+    pub templates: CurrentMailTemplates,
     pub base_url: BaseUrl,
 }
 
@@ -184,7 +184,7 @@ impl OutboxSender {
 
     fn compose_confirmation(&self, leased: &LeasedConfirmation, to: &MailAddress) -> Result<Mail, Failure> {
         let ConfirmationTexts { templates, base_url } = &self.confirmations;
-        let rendered = templates.confirmation(&MailRecipient {
+        let rendered = templates.get().confirmation(&MailRecipient {
             opted_in: leased.requested_at.date(),
             through: leased.origin,
             url: base_url.to(&leased.token.path(CONFIRMATION_PATH)),

@@ -88,15 +88,12 @@ async fn run_checks(settings: &Settings, name_servers: &NameServers, findings: &
         None => Releases::default(),
     };
     let mut has_waitlist = true;
-    match check_site(settings, &base_url, &releases) {
-        Ok(([built, unused, samples], Site { facts, sample_texts, .. }, newest_image)) => {
+    match check_site(settings, &base_url, &releases, findings) {
+        Ok((Site { facts, sample_texts, .. }, newest_image)) => {
             let steps =
                 setup_steps(&facts, &sample_texts, &newest_image, &releases, &base_url, settings.mail.is_some());
             next_step = steps.into_iter().next();
             has_waitlist = facts.waitlist;
-            findings.add("site", built);
-            findings.add("site files", unused);
-            findings.add("site texts", samples);
             if facts.security_txt_expires() < now {
                 let day = facts.security_txt_expires().date();
                 let text =

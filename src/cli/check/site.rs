@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use super::finding::{Finding, PROBE_TIMEOUT, failed, note, ok};
+use super::finding::{Finding, Findings, PROBE_TIMEOUT, failed, note, ok};
 use crate::actions::{CertificateOrders, ImageStore, NewestImage, ReleaseCatalog, image_problem};
 use crate::clock::Clock;
 use crate::config::{CertificateSource, InvalidSettings, Settings};
@@ -18,36 +18,33 @@ use crate::store::Store;
 use crate::tls::SiteCertificate;
 use crate::web;
 
-/// Builds the whole site. Returns what was found, also about files that are not used and sample texts, the site, and where
-/// downloads lead.
+/// Builds the whole site, and adds what was found. Returns the site, and where downloads lead.
 pub(super) fn check_site(
     settings: &Settings,
     base_url: &BaseUrl,
     releases: &Releases,
-) -> Result<([Option<Finding>; 3], Site, NewestImage), SiteFailure> {
+    findings: &mut Findings,
+) -> Result<(Site, NewestImage), SiteFailure> {
     let content = Content::from_settings(settings)?;
     let facts = SiteFacts::read(&content)?;
     let newest_image = NewestImage::choose(settings.download_url.as_deref(), base_url, &facts.name);
-    let (files, site) = web::try_build(
-        &content,
-        base_url,
-        &newest_image,
-        releases,
-        &Policies::from_settings(settings, facts.waitlist),
-    )?;
+    let policies = Policies::from_settings(settings, facts.waitlist);
+    let (files, site) = web::try_build(&content, base_url, &newest_image, releases, &policies)?;
     MailTemplates::read(&content, base_url.clone(), settings.postal_address.as_deref())?;
     let origin = settings
         .site_dir
         .as_deref()
         .map_or_else(|| "the built-in site".to_owned(), |folder| format!("with the files of {}", folder.display()));
-    let built = ok(format!("{}, {origin}; all {files} pages and files can be built", facts.name));
-    let unused: Vec<_> = site.unused.iter().map(ToString::to_string).collect();
-    let unused = (!unused.is_empty()).then(|| note(unused.join(" ")));
+    findings.add("site", ok(format!("{}, {origin}; all {files} pages and files can be built", facts.name)));
+    for about_files in &site.notes {
+        findings.add("site files", note(about_files));
+    }
     let samples =
         site.sample_texts.iter().map(|SampleText { file, line, text }| format!("{file}, line {line}: {text}"));
     let samples: Vec<_> = samples.collect();
     let samples = (!samples.is_empty()).then(|| note(format!("Texts of a new site are left: {}", samples.join("; "))));
-    Ok(([Some(built), unused, samples], site, newest_image))
+    findings.add("site texts", samples);
+    Ok((site, newest_image))
 }
 
 pub(super) async fn check_release(

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
+use percent_encoding::percent_decode_str;
 use url::{Host, Position, Url};
 
 use crate::domain::parse::Invalid;
@@ -72,6 +73,14 @@ impl BaseUrl {
     /// Returns the absolute URL of a path that starts with a slash.
     pub fn to(&self, path: &str) -> String {
         format!("{}{path}", self.origin)
+    }
+
+    /// The path and the anchor that a link in the page at `path` leads to, unless it leaves the site.
+    pub fn within_site(&self, path: &str, link: &str) -> Option<(String, Option<String>)> {
+        let url = Url::parse(&self.to(path)).ok()?.join(link).ok()?;
+        let anchor = url.fragment().filter(|anchor| !anchor.is_empty());
+        let anchor = anchor.map(|anchor| percent_decode_str(anchor).decode_utf8_lossy().into_owned());
+        (url.origin().ascii_serialization() == self.origin).then(|| (url.path().to_owned(), anchor))
     }
 
     pub const fn is_https(&self) -> bool {

@@ -10,6 +10,8 @@ pub struct FrontMatter {
     fields: Vec<(usize, String, String)>,
     /// The number of the first line that is not of the form `name: value`. Lines count from 1.
     pub invalid_line: Option<usize>,
+    /// The number of the line that ends it.
+    pub end_line: usize,
 }
 
 impl FrontMatter {
@@ -24,7 +26,7 @@ impl FrontMatter {
         for (number, line) in (2..).zip(lines.by_ref()) {
             if line.trim_end() == "---" {
                 let body = lines.collect::<Vec<_>>().join("\n");
-                return Ok((Some(Self { fields, invalid_line }), body));
+                return Ok((Some(Self { fields, invalid_line, end_line: number }), body));
             }
             match line.split_once(':') {
                 Some((name, value)) => fields.push((number, name.trim().to_owned(), value.trim().to_owned())),
@@ -60,7 +62,7 @@ mod tests {
         assert_eq!((front_matter.get("title"), front_matter.get("b")), (Some("One: two"), Some("")));
         assert_eq!((front_matter.get("c"), front_matter.invalid_line), (None, None));
         assert_eq!((front_matter.line_of("b"), front_matter.line_of("c")), (3, 1));
-        assert_eq!(body, "\n# Hi\n---");
+        assert_eq!((front_matter.end_line, body.as_str()), (4, "\n# Hi\n---"));
     }
 
     #[test]

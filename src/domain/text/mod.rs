@@ -11,4 +11,4 @@ pub use display::{
 };
 pub use front_matter::FrontMatter;
 pub use limited::{InvalidMessage, MessageText, SenderName, Source, TWO_VISIBLE_CHARACTERS, TooLong, clean_text};
-pub use nearest::{did_you_mean, line_at};
+pub use nearest::{did_you_mean, line_at, name_nearest_field};
