@@ -1,7 +1,7 @@
 // The runner behind suites/run: starts the service, runs the suites two at a time, stops the service.
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { Https } from './https.mjs';
 import { mailedPages } from './mailed.mjs';
 import { savePages } from './pages.mjs';
@@ -104,6 +104,15 @@ const SUITES = {
       await node(module('html-validate/bin/html-validate.mjs'), '--config', join(HERE, 'html-validate.json'), '--max-warnings', '0', ...pages);
       await node(join(HERE, 'new-site.mjs'), base, name);
     }
+  },
+  example: async ({ tmp, shell, serve, node }) => {
+    const [, section] = /\n## An example\n([^]*?)\n## site.toml\n/.exec(await readFile(join(HERE, '../docs/site.md'), 'utf8'));
+    const commands = [...section.matchAll(/```sh\n([^]*?)```/g)].map(([, lines]) => lines);
+    const said = await shell(`${commands.join('')}`);
+    if (said.includes('site files')) throw new Failed(said);
+    const folder = join(tmp, 'tea');
+    const base = await serve({ PORCHLIGHT_CONFIG: join(folder, 'porchlight.toml') });
+    await node(join(HERE, 'example.mjs'), base);
   },
   lighthouse: ({ base, node }) => reporting(node(join(HERE, 'lighthouse.mjs'), base)),
   agents: ({ base, node }) => reporting(node(join(HERE, 'agents.mjs'), base)),
@@ -249,6 +258,8 @@ async function runAll(binary, names, options, tmp) {
       node: (...args) => tool(process.execPath, args, { cwd: folder, env: quiet }),
       python: (...args) => tool(join(HERE, '.venv/bin/python'), args, { cwd: folder, env: quiet }),
       porchlight: (...args) => tool(binary, args, { cwd: folder, env: quiet }),
+      /** Commands as a maker types them in an empty folder. */
+      shell: (commands) => tool('bash', ['-ec', commands], { cwd: folder, env: { ...quiet, PATH: `${dirname(binary)}:${quiet.PATH}` } }),
       java: (...args) => tool('java', args, { cwd: folder, env: quiet }),
       openapi: once(async () => {
         const file = join(folder, 'openapi.json');
