@@ -49,6 +49,13 @@ CREATE TABLE consents (
 );
 CREATE INDEX consents_by_address ON consents (address);
 
+-- The texts that people agreed to with an opt-in, by the number in `consents`, except the built-in one, whose number is 1. People
+-- from a list have 0.
+CREATE TABLE wordings (
+    number BIGINT           NOT NULL PRIMARY KEY,
+    text   TEXT COLLATE "C" NOT NULL
+);
+
 -- Consents that were taken back.
 CREATE TABLE withdrawals (
     consent TEXT COLLATE "C" NOT NULL PRIMARY KEY,

@@ -49,6 +49,13 @@ CREATE TABLE consents (
 ) WITHOUT ROWID;
 CREATE INDEX consents_by_address ON consents (address);
 
+-- The texts that people agreed to with an opt-in, by the number in `consents`, except the built-in one, whose number is 1. People
+-- from a list have 0.
+CREATE TABLE wordings (
+    number INTEGER NOT NULL PRIMARY KEY,
+    text   TEXT    NOT NULL
+) WITHOUT ROWID;
+
 -- Consents that were taken back.
 CREATE TABLE withdrawals (
     consent TEXT    NOT NULL PRIMARY KEY,

@@ -6,7 +6,7 @@ use super::service::Service;
 use crate::domain::mail::EmailAddress;
 use crate::domain::people::Person;
 use crate::domain::signups::{
-    DownloadRequest, KnownBefore, OptInRequest, SignupKind, SignupRecord, Via, WaitlistRequest,
+    DownloadRequest, KnownBefore, OptInRequest, SignupKind, SignupRecord, Via, WaitlistRequest, Wording,
 };
 use crate::domain::text::Source;
 use crate::domain::time::Timestamp;
@@ -35,7 +35,8 @@ pub async fn start_download(service: &Service, request: DownloadRequest) -> Resu
         (true, false) => OptInRequest::Immediate,
         (true, true) => OptInRequest::Pending,
     };
-    let known = record(service, SignupKind::Download { opt_in }, request.email, request.source, request.via).await?;
+    let DownloadRequest { email, source, via, wording, .. } = request;
+    let known = record(service, SignupKind::Download { opt_in }, email, source, via, wording).await?;
     let url = service.newest_image.url().to_owned();
     Ok(StartedDownload { url, already: known.downloaded || known.joined })
 }
@@ -46,7 +47,8 @@ pub async fn start_download(service: &Service, request: DownloadRequest) -> Resu
 /// `already` is exact even across instances, because the row of a person keeps the id of the first join; see
 /// `store/signups.rs`.
 pub async fn join_waitlist(service: &Service, request: WaitlistRequest) -> Result<bool, Failure> {
-    Ok(record(service, SignupKind::Join, request.email, request.source, request.via).await?.joined)
+    let WaitlistRequest { email, source, via } = request;
+    Ok(record(service, SignupKind::Join, email, source, via, Wording::BUILT_IN).await?.joined)
 }
 
 async fn record(
@@ -55,9 +57,10 @@ async fn record(
     email: EmailAddress,
     source: Option<Source>,
     via: Via,
+    wording: Wording,
 ) -> Result<KnownBefore, Failure> {
     let at = service.clock.now();
-    Ok(service.writer.record_signup(SignupRecord { id: new_id(at), kind, email, source, via, at }).await?)
+    Ok(service.writer.record_signup(SignupRecord { id: new_id(at), kind, email, source, via, wording, at }).await?)
 }
 
 /// Adds the people who are not stored yet, all or none, and returns their number. People who are stored already stay

@@ -1,10 +1,13 @@
 //! Downloads and joins of the waitlist, which need only an email address, and opt-ins to the monthly letter: where each came
 //! from, and the wording that the person agreed to.
 
+use std::borrow::Cow;
+
 use uuid::Uuid;
 
 use crate::domain::mail::EmailAddress;
 use crate::domain::parse::word_enum;
+use crate::domain::sha256::Sha256;
 use crate::domain::text::Source;
 use crate::domain::time::Timestamp;
 
@@ -15,6 +18,8 @@ pub struct DownloadRequest {
     pub updates: bool,
     pub source: Option<Source>,
     pub via: Via,
+    /// What the person agreed to with `updates`.
+    pub wording: Wording,
 }
 
 /// A request to join the waitlist.
@@ -46,6 +51,7 @@ pub struct SignupRecord {
     pub email: EmailAddress,
     pub source: Option<Source>,
     pub via: Via,
+    pub wording: Wording,
     pub at: Timestamp,
 }
 
@@ -106,17 +112,41 @@ pub struct OptIn {
     pub at: Timestamp,
     pub via: Via,
     pub source: Option<Source>,
+    /// The number of the [`Wording`].
     pub wording: i64,
     /// When the person confirmed it by mail. `None`: it needed no confirmation, or waits for it.
     pub confirmed_at: Option<Timestamp>,
 }
 
-/// The text next to the opt-in. When it changes, `WORDING` must be incremented, so that each consent
-/// records the text that the person saw.
+/// The text next to the opt-in, unless the site has words of its own or another language.
 pub const OPT_IN_TEXT: &str = "Send me one email a month about what is new.";
-pub const WORDING: i64 = 1;
+const NUMBER_OF_OPT_IN_TEXT: i64 = 1;
 /// The wording of an opt-in that was given outside this service.
 pub const EXTERNAL_WORDING: i64 = 0;
+
+/// A text next to the opt-in, so that each consent records what the person agreed to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wording(Cow<'static, str>);
+
+impl Wording {
+    pub const BUILT_IN: Self = Self(Cow::Borrowed(OPT_IN_TEXT));
+
+    pub fn new(text: &str) -> Self {
+        if text == OPT_IN_TEXT { Self::BUILT_IN } else { Self(text.to_owned().into()) }
+    }
+
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// The same for the same text in every database. That of a text of the makers is a part of its hash.
+    pub fn number(&self) -> i64 {
+        if *self == Self::BUILT_IN {
+            return NUMBER_OF_OPT_IN_TEXT;
+        }
+        i64::from_str_radix(&Sha256::of(self.0.as_bytes()).short(12), 16).unwrap_or_default()
+    }
+}
 
 /// How a download asks for the monthly letter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -140,6 +170,13 @@ pub struct PendingOptIn {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_text_has_a_number_of_its_own() {
+        assert_eq!(Wording::new(OPT_IN_TEXT).number(), 1);
+        let [french, other] = ["Envoyez-moi un e-mail par mois.", "Yes."].map(|text| Wording::new(text).number());
+        assert!(french > 1 && other > 1 && french != other);
+    }
 
     #[test]
     fn the_origin_of_an_opt_in_is_told_by_its_interface() {

@@ -22,6 +22,7 @@ use super::render::PageRenderer;
 use super::starter::{SampleText, sample_texts};
 use super::templates::Templates;
 use crate::domain::network::BaseUrl;
+use crate::domain::signups::Wording;
 
 const APPCAST: &str = "appcast.xml";
 /// The style sheets of all pages, in their order. The second one is the makers' own.
@@ -212,6 +213,11 @@ impl Site {
     /// The path of a page of the service in a language.
     pub fn path(&self, language: &Language, path: &str) -> String {
         self.languages.path(language, path)
+    }
+
+    /// The text next to the opt-in on pages in a language.
+    pub fn opt_in_wording(&self, language: &Language) -> Wording {
+        Wording::new(self.languages.words(language).word("form", "opt_in"))
     }
 
     /// Renders a page whose form was refused: with the values that the visitor entered, and the

@@ -18,6 +18,9 @@ fn fill(state: &State, word: &str, values: Kwargs) -> Result<Value, Error> {
     let mut filled = escaped(word);
     for name in values.args() {
         let value: Value = values.get(name)?;
+        if value.is_undefined() {
+            return Err(Error::new(ErrorKind::UndefinedError, format!("the value of {name} is undefined")));
+        }
         let text = value.to_string();
         filled = filled.replace(&format!("{{{name}}}"), &if value.is_safe() { text } else { escaped(&text) });
     }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use super::connection::{BatchStatement, Store, StoreFailure, Transaction, Value};
-use super::letters::{INSERT_CONSENTS, consent_row};
+use super::letters::{INSERT_CONSENTS, consent_row, wordings_batch};
 use super::statistics::{counts_batch, sources_batch};
 use crate::domain::mail::EmailAddress;
 use crate::domain::signups::{KnownBefore, OptInRequest, SignupKind, SignupRecord};
@@ -108,6 +108,7 @@ impl Store {
         let (counts, sources) = count_events(signups, new_people.filter_map(|(person, _)| person.first()), &opt_ins);
         tx.run_batches(vec![
             INSERT_SIGNUPS.of(signups.iter().map(signup_row)),
+            wordings_batch(opt_ins.iter().copied().chain(pending)),
             INSERT_CONSENTS.of(opt_ins.iter().map(|signup| consent_row(signup))),
             sources_batch(&sources),
             counts_batch(&counts),

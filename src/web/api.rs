@@ -18,7 +18,8 @@ use super::response::json_response;
 use crate::actions::{StartedDownload, join_waitlist, send_contact, start_download};
 use crate::domain::limits;
 use crate::domain::network::BaseUrl;
-use crate::domain::signups::Via;
+use crate::domain::signups::{DownloadRequest, Via};
+use crate::site::Language;
 
 /// When `/api/waitlist` became deprecated: 15 November 2026, in the format of RFC 9745.
 const DEPRECATED_SINCE: HeaderValue = HeaderValue::from_static("@1794700800");
@@ -29,6 +30,12 @@ pub(crate) async fn download(State(app): State<App>, request: Request) -> Respon
     respond(&app, ClientLimit::Signups, request, async |fields, head| {
         let order = parse_download_request(fields, via)?;
         app.limits.count_opt_in(&app.service, &order, head)?;
+        let wording = match via {
+            // The script of the site sends the forms of English pages.
+            Via::Site => app.built().site.opt_in_wording(&Language::default()),
+            _ => order.wording,
+        };
+        let order = DownloadRequest { wording, ..order };
         let StartedDownload { url, already } = start_download(&app.service, order).await?;
         Ok(json!({ "ok": true, "url": url, "already": already }))
     })

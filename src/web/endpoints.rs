@@ -10,7 +10,7 @@ use super::problem::{ErrorCode, Problem};
 use super::shape::{Field, FieldType, Shape};
 use crate::domain::contact::ContactMessage;
 use crate::domain::limits;
-use crate::domain::signups::{DownloadRequest, Via, WaitlistRequest};
+use crate::domain::signups::{DownloadRequest, Via, WaitlistRequest, Wording};
 use crate::domain::text::{SenderName, Source};
 use crate::site::{Policies, SiteFacts};
 
@@ -106,7 +106,7 @@ pub(crate) fn parse_download_request(mut fields: Fields, via: Via) -> Result<Dow
     let email = fields.email(&EMAIL);
     let updates = fields.flag(&UPDATES);
     let source = fields.text(&SOURCE, Source::parse);
-    let order = email.map(|email| DownloadRequest { email, updates, source, via });
+    let order = email.map(|email| DownloadRequest { email, updates, source, via, wording: Wording::BUILT_IN });
     fields.finish(DOWNLOAD.request.fields, order)
 }
 

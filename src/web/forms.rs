@@ -44,10 +44,11 @@ pub(crate) async fn download(State(app): State<App>, request: Request) -> Respon
     if request.method() == Method::GET || request.method() == Method::HEAD {
         return see_other("/#download");
     }
-    submit(&app, ClientLimit::Signups, request, PageName::Home, async |fields, head| {
+    submit(&app, ClientLimit::Signups, request, PageName::Home, async |fields, page, head| {
         let order = parse_download_request(fields, Via::Site)?;
         app.limits.count_opt_in(&app.service, &order, head)?;
-        start_download(&app.service, DownloadRequest { source: Source::parse(SOURCE).ok(), ..order }).await?;
+        let (source, wording) = (Source::parse(SOURCE).ok(), app.built().site.opt_in_wording(&page.language));
+        start_download(&app.service, DownloadRequest { source, wording, ..order }).await?;
         Ok(DOWNLOAD_STARTED_PATH)
     })
     .await
@@ -55,7 +56,7 @@ pub(crate) async fn download(State(app): State<App>, request: Request) -> Respon
 
 /// `POST /contact`: the form of the contact page.
 pub(crate) async fn contact(State(app): State<App>, request: Request) -> Response {
-    submit(&app, ClientLimit::Messages, request, PageName::Contact, async |fields, _| {
+    submit(&app, ClientLimit::Messages, request, PageName::Contact, async |fields, _, _| {
         send_contact(&app.service, parse_contact_message(fields)?).await?;
         Ok(CONTACT_SENT_PATH)
     })
@@ -69,7 +70,7 @@ async fn submit(
     limit: ClientLimit,
     request: Request,
     page: PageName,
-    action: impl AsyncFnOnce(Fields, &Parts) -> Result<&'static str, Problem>,
+    action: impl AsyncFnOnce(Fields, &ListedPage, &Parts) -> Result<&'static str, Problem>,
 ) -> Response {
     let (head, body) = request.into_parts();
     if head.method != Method::POST {
@@ -94,7 +95,7 @@ async fn submit(
         within_limit.map_err(|over_limit| app.limits.refuse(over_limit))?;
         check_origin(app, &head.headers)?;
         check_content_type(app, &head)?;
-        action(fields(pairs)?, &head).await
+        action(fields(pairs)?, page, &head).await
     };
     match outcome.await {
         Ok(location) => see_other(&built.site.path(&page.language, location)),

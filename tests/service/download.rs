@@ -1,7 +1,7 @@
 //! `POST /api/download`
 
 use porchlight::config::RawSettings;
-use porchlight::domain::signups::WORDING;
+use porchlight::domain::signups::Wording;
 use serde_json::json;
 
 use crate::harness::{on_each_database, on_each_database_with};
@@ -65,7 +65,7 @@ async fn an_opt_in_is_kept_with_what_it_was_given_through() {
         let line = "SELECT address || ' ' || via || ' ' || source || ' ' || at || ' ' || wording FROM consents";
         assert_eq!(
             service.database.texts(line).await,
-            [format!("ada@example.com api my-agent {now} {WORDING}")],
+            [format!("ada@example.com api my-agent {now} {}", Wording::BUILT_IN.number())],
             "the opt-in that turned the email on"
         );
         assert_eq!(

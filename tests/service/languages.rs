@@ -4,9 +4,12 @@ use std::fs;
 use std::path::Path;
 
 use porchlight::config::RawSettings;
+use porchlight::domain::mail::EmailAddress;
+use porchlight::domain::signups::OPT_IN_TEXT;
+use porchlight::store::{Database as StoredIn, Store};
 use serde_json::json;
 
-use crate::harness::{Answer, Program, Service, on_one_database_with};
+use crate::harness::{Answer, Program, Service, on_each_database_with, on_one_database_with};
 
 fn write(folder: &Path, name: &str, text: &str) {
     let path = folder.join(name);
@@ -123,6 +126,36 @@ async fn the_language_of_a_site_is_that_of_all_its_pages_but_the_reference() {
         assert!(refused.text().contains("Il manque l’adresse e-mail."));
     })
     .await;
+}
+
+#[tokio::test]
+async fn an_opt_in_records_the_text_that_the_person_agreed_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = "---\ntitle: T\ndescription: D\nlast_updated: 2026-11-01\nlanguage: fr\ntranslation_of: /\n---\n# T\n\n## F {#download}\n";
+    write(folder.path(), "pages/fr/index.md", page);
+    write(folder.path(), "words.toml", "[en.form]\nopt_in = \"Tell me what is new, once a month.\"\n");
+    let site_dir = Some(folder.path().display().to_string());
+    on_each_database_with(RawSettings { site_dir, ..RawSettings::default() }, async |service| {
+        for (email, more, text) in [
+            ("ada@example.com", vec![], "Tell me what is new, once a month."),
+            ("eve@example.com", vec![("page", "/fr")], "Envoyez-moi un e-mail par mois avec les nouveautés."),
+        ] {
+            let answer =
+                post_form(service, "/download", &[vec![("email", email), ("updates", "on")], more].concat()).await;
+            assert_eq!(answer.status, 303);
+            assert_eq!(consented_text(service, email).await, text);
+        }
+        let program = json!({ "email": "bot@example.com", "updates": true });
+        service.post("/api/download", &program).await.expect_ok();
+        assert_eq!(consented_text(service, "bot@example.com").await, OPT_IN_TEXT);
+    })
+    .await;
+}
+
+async fn consented_text(service: &Service, email: &str) -> String {
+    let store = Store::open(&StoredIn::parse(service.database.url()).unwrap()).unwrap();
+    let person = store.person_record(&EmailAddress::parse(email).unwrap()).await.unwrap();
+    person.consents[0].text.clone().unwrap()
 }
 
 #[test]

@@ -82,7 +82,7 @@ async fn a_data_request_returns_everything_stored_about_a_person() {
                 "suppression": null,
                 "events": [event("download", json!("tests")), event("download", json!("tests")), event("join", Value::Null)],
                 "consents": [{
-                    "at": at, "via": "api", "source": "tests", "wording": 1, "stands": true,
+                    "at": at, "via": "api", "source": "tests", "wording": 1, "text": "Send me one email a month about what is new.", "stands": true,
                     "pending": false, "confirmed_at": null, "withdrawn": null,
                 }],
                 "messages": [{

@@ -44,7 +44,7 @@ const SENDER: &str = "sender@example.com";
 fn placeholder(settings: &Settings) -> MailRecipient {
     MailRecipient {
         opted_in: Clock::System.now().date(),
-        through: "a preview",
+        through: "the site",
         url: settings.public_url().to("/unsubscribe/nobody"),
     }
 }

@@ -9,7 +9,7 @@ use csv::StringRecord;
 use crate::domain::limits::MAX_IMPORTED_DOWNLOADS;
 use crate::domain::mail::EmailAddress;
 use crate::domain::people::{Person, SuppressionReason};
-use crate::domain::signups::{EXTERNAL_WORDING, OptIn, Via, WORDING};
+use crate::domain::signups::{EXTERNAL_WORDING, OptIn, Via};
 use crate::domain::text::{Source, is_invisible, is_joiner, quantity};
 use crate::domain::time::Timestamp;
 
@@ -142,9 +142,10 @@ impl Row<'_> {
     }
 
     fn opt_in(&self, at: Timestamp) -> Result<OptIn, String> {
-        let is_known = |wording: &i64| (EXTERNAL_WORDING..=WORDING).contains(wording);
         let via = self.parse("via", "is not one of site, api, mcp and import", Via::parse)?;
-        let wording = self.parse("wording", "is not a known wording", |text| text.parse().ok().filter(is_known))?;
+        let wording = self.parse("wording", "is not the number of a wording", |text| {
+            text.parse().ok().filter(|number| *number >= 0)
+        })?;
         let source =
             Some(self.cell("source")).filter(|text| !text.is_empty()).map(|text| Source::parse(&text)).transpose();
         Ok(OptIn {
@@ -338,7 +339,7 @@ mod tests {
         let source =
             prop::option::of("[=＝+@'\",;\ta-z\n \u{200b}]{1,8}".prop_map(|text| Source::parse(&text).unwrap()));
         let confirmed_at = prop::option::of(timestamp.clone());
-        let opt_in = (timestamp.clone(), via, source, 0..=WORDING, confirmed_at)
+        let opt_in = (timestamp.clone(), via, source, 0..=1i64, confirmed_at)
             .prop_map(|(at, via, source, wording, confirmed_at)| OptIn { at, via, source, wording, confirmed_at });
         let suppressed = prop::option::of(
             prop::sample::select(SuppressionReason::ALL.map(SuppressionReason::as_str).to_vec())

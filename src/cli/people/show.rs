@@ -68,6 +68,7 @@ fn consent(consent: &ConsentRecord) -> Value {
         "via": opt_in.via.as_str(),
         "source": opt_in.source.as_ref().map(Source::as_str),
         "wording": opt_in.wording,
+        "text": consent.text,
         "stands": consent.is_current,
         "pending": consent.is_pending,
         "confirmed_at": opt_in.confirmed_at,
@@ -114,9 +115,12 @@ fn history(person: &PersonRecord) -> Vec<(Timestamp, String)> {
     for EventRecord { kind, at, via, source } in &person.events {
         history.push((*at, format!("{kind} ({})", channel(via, source.as_deref()))));
     }
-    for ConsentRecord { opt_in, withdrawn, .. } in &person.consents {
+    for ConsentRecord { opt_in, text, withdrawn, .. } in &person.consents {
         let channel = channel(opt_in.via.as_str(), opt_in.source.as_ref().map(Source::as_str));
-        history.push((opt_in.at, format!("opt-in ({channel}, wording {})", opt_in.wording)));
+        let wording = text
+            .as_ref()
+            .map_or_else(|| format!("wording {}", opt_in.wording), |text| format!("“{}”", sanitize_line(text)));
+        history.push((opt_in.at, format!("opt-in ({channel}): {wording}")));
         history.extend(opt_in.confirmed_at.map(|at| (at, "opt-in confirmed by mail".to_owned())));
         history.extend(withdrawn.iter().map(|(at, kind)| (*at, format!("opt-in withdrawn ({kind})"))));
     }

@@ -4,14 +4,18 @@
 //! A person has at most one row in `confirmations`. While it waits, further signups do not change it. It is deleted when the
 //! person unsubscribes. Its mail waits in the outbox under the id of the opt-in.
 
+use std::collections::BTreeMap;
+
 use crate::domain::letters::{ConfirmationToken, LinkState, UnsubscribeKind};
 use crate::domain::limits::{CONFIRMATION_PERIOD, MAX_ROWS_PER_STEP};
 use crate::domain::mail::EmailAddress;
-use crate::domain::signups::{SignupRecord, Via, WORDING};
+use crate::domain::signups::{SignupRecord, Via, Wording};
 use crate::domain::statistics::{CountedEvent, Counts};
 use crate::domain::text::Source;
 use crate::domain::time::{Day, Timestamp};
-use crate::store::connection::{BatchStatement, Statement, Store, StoreFailure, Transaction, Value, count, values};
+use crate::store::connection::{
+    Batch, BatchStatement, Statement, Store, StoreFailure, Transaction, Value, count, values,
+};
 
 /// How many opt-ins are of a kind that makers should know about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,10 +114,22 @@ const COUNT_PENDING: &str = "SELECT COUNT(*) FROM confirmations WHERE state IN (
 const COUNT_UNCONFIRMED: &str = "SELECT COUNT(*) FROM people p JOIN consents c ON c.id = p.opt_in \
      WHERE c.confirmed_at IS NULL AND (c.via = 'mcp' OR c.from_program = 1)";
 
+const INSERT_WORDINGS: BatchStatement = BatchStatement::new(
+    "number bigint, text text",
+    "INSERT INTO wordings (number, text) SELECT * FROM batch WHERE true ON CONFLICT (number) DO NOTHING",
+);
+
+/// Records the texts that these people agreed to. The program itself knows the built-in one.
+pub(in crate::store) fn wordings_batch<'a>(opt_ins: impl Iterator<Item = &'a SignupRecord>) -> Batch<'a> {
+    let wordings = opt_ins.map(|signup| &signup.wording).filter(|wording| **wording != Wording::BUILT_IN);
+    let wordings: BTreeMap<_, _> = wordings.map(|wording| (wording.number(), wording.text())).collect();
+    INSERT_WORDINGS.of(wordings.into_iter().map(|(number, text)| [number.into(), text.into()]))
+}
+
 /// The row of `consents`: who agreed to get the letter, when, where and to which wording.
 pub(in crate::store) fn consent_row(signup: &SignupRecord) -> [Value<'_>; 7] {
     let (source, via) = (signup.source.as_ref().map(Source::as_str), signup.via.as_str());
-    let (wording, from_program) = (WORDING, signup.via.is_program());
+    let (wording, from_program) = (signup.wording.number(), signup.via.is_program());
     let (id, address, at) = (signup.id, signup.email.key(), signup.at);
     [id.into(), address.into(), at.into(), via.into(), source.into(), wording.into(), from_program.into()]
 }

@@ -12,6 +12,6 @@ pub use bounces::RecordedBounce;
 pub use claims::{ClaimedRecipient, LetterClaim, LetterOutcome, Recipient};
 pub use confirmation_mails::{ConfirmationLease, LeasedConfirmation};
 pub use confirmations::OptInCounts;
-pub(in crate::store) use confirmations::{INSERT_CONSENTS, consent_row};
+pub(in crate::store) use confirmations::{INSERT_CONSENTS, consent_row, wordings_batch};
 pub(in crate::store) use recipients::CountChange;
 pub use recipients::{RecipientsPage, StartedLetter};

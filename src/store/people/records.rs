@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::domain::letters::UnsubscribeToken;
 use crate::domain::mail::EmailAddress;
 use crate::domain::people::{Person, SuppressionReason};
-use crate::domain::signups::{OptIn, PendingOptIn, Via};
+use crate::domain::signups::{OptIn, PendingOptIn, Via, Wording};
 use crate::domain::text::Source;
 use crate::domain::time::Timestamp;
 use crate::store::connection::{Store, StoreFailure, count, from_row_struct, values};
@@ -44,6 +44,8 @@ from_row_struct! {
 #[derive(Clone, Debug)]
 pub struct ConsentRecord {
     pub opt_in: OptIn,
+    /// What the person agreed to. `None`: outside this service.
+    pub text: Option<String>,
     /// Whether it is the current opt-in.
     pub is_current: bool,
     /// Whether it waits for its confirmation.
@@ -79,9 +81,9 @@ const SELECT_PERSON: &str = "SELECT email, first_seen_at, opt_in FROM people WHE
 
 const SELECT_SIGNUPS: &str = "SELECT kind, at, via, source FROM signups WHERE address = $1 ORDER BY at, id";
 
-const SELECT_CONSENTS: &str = "SELECT c.id, c.at, c.via, c.source, c.wording, c.confirmed_at, \
+const SELECT_CONSENTS: &str = "SELECT c.id, c.at, c.via, c.source, c.wording, t.text AS wording_text, c.confirmed_at, \
          w.at AS withdrawn_at, w.how, f.state AS confirmation \
-     FROM consents c LEFT JOIN withdrawals w ON w.consent = c.id LEFT JOIN confirmations f ON f.consent = c.id \
+     FROM consents c LEFT JOIN withdrawals w ON w.consent = c.id LEFT JOIN wordings t ON t.number = c.wording LEFT JOIN confirmations f ON f.consent = c.id \
          AND f.address = c.address WHERE c.address = $1 ORDER BY c.at, c.id";
 
 const SELECT_LETTERS: &str = "SELECT r.letter, l.subject, r.state, r.at, r.tries, r.last_error, r.bounce_tag, r.bounce, r.bounced_at \
@@ -140,6 +142,7 @@ from_row_struct! {
         via: String,
         source: Option<String>,
         wording: i64,
+        wording_text: Option<String>,
         confirmed_at: Option<Timestamp>,
         confirmation: Option<String>,
         withdrawn_at: Option<Timestamp>,
@@ -232,6 +235,9 @@ fn letter_record(row: LetterRow) -> LetterRecord {
 
 fn consent_record(row: ConsentRow, current: Option<&str>) -> ConsentRecord {
     ConsentRecord {
+        text: row
+            .wording_text
+            .or_else(|| (row.wording == Wording::BUILT_IN.number()).then(|| Wording::BUILT_IN.text().to_owned())),
         is_current: current == Some(row.id.as_str()),
         is_pending: row.confirmation.is_some_and(|state| state != "confirmed" && state != "declined"),
         opt_in: parse_opt_in(row.at, &row.via, row.source, row.wording, row.confirmed_at),

@@ -76,7 +76,7 @@ async fn an_import_opts_nobody_in_unless_a_column_says_so() {
         assert_eq!(mailed.as_array().unwrap().len(), 1);
         let cyd = shown(service, "cyd@example.com");
         let consent = json!([{
-            "at": "2024-05-01T00:00:00Z", "via": "import", "source": null, "wording": 0, "stands": true,
+            "at": "2024-05-01T00:00:00Z", "via": "import", "source": null, "wording": 0, "text": null, "stands": true,
             "pending": false, "confirmed_at": null, "withdrawn": null,
         }]);
         assert_eq!((&cyd["consents"], &cyd["first_seen"]), (&consent, &json!("2024-05-01T00:00:00Z")));
