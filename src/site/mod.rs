@@ -11,6 +11,7 @@ mod filters;
 mod json_ld;
 mod language;
 mod languages;
+mod links;
 mod look;
 mod mail_templates;
 mod markdown;
