@@ -252,9 +252,11 @@ CREATE TABLE revisions (
 --   download, join  signups      person       addresses of which neither was known before
 --   opt-in          consents     unsubscribe  consents that were taken back
 --   message         messages     tool, image  calls by tool, disk images that were sent by version
+--   update          update checks by version; macos, processor: the same by what their profile says
 CREATE TABLE counts (
     day   INTEGER NOT NULL,
-    kind  TEXT    NOT NULL CHECK (kind IN ('download', 'person', 'opt-in', 'join', 'message', 'unsubscribe', 'tool', 'image')),
+    kind  TEXT    NOT NULL CHECK (kind IN
+        ('download', 'person', 'opt-in', 'join', 'message', 'unsubscribe', 'tool', 'image', 'update', 'macos', 'processor')),
     via   TEXT    NOT NULL,
     name  TEXT    NOT NULL,
     times INTEGER NOT NULL,

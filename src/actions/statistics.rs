@@ -8,7 +8,8 @@ use crate::domain::limits;
 use crate::domain::releases::Version;
 use crate::domain::signups::Via;
 use crate::domain::statistics::{
-    CountKey, CountedEvent, Counts, DailyReads, Reader, Reading, ReadsByReader, Statistics, Totals,
+    CountKey, CountedEvent, Counts, DailyReads, Reader, Reading, ReadsByReader, Statistics, Totals, UpdateCheck,
+    UpdateStatistics,
 };
 use crate::domain::time::{Day, Period, Timestamp};
 use crate::store::{Backlog, DailyCount, MailKind, StartedLetter, Store, StoreFailure};
@@ -53,6 +54,13 @@ pub async fn statistics(
             reads.entry(by.start(day)).or_default().add_totals(reader, totals);
         }
     }
+    let mut checks = BTreeMap::<Day, BTreeMap<String, u64>>::new();
+    for (day, version, times) in store.counts_by_day_and_name(CountedEvent::UpdateCheck, since).await? {
+        if periods.contains_key(&by.start(day)) {
+            *checks.entry(by.start(day)).or_default().entry(version).or_default() += times;
+        }
+    }
+    let checks: Vec<_> = periods.keys().map(|start| checks.remove(start).unwrap_or_default()).collect();
     by_via.retain(|via, totals| !via.is_empty() && *totals != Totals::default());
     Ok(Statistics {
         by,
@@ -66,6 +74,11 @@ pub async fn statistics(
         via: most_first(by_via),
         tools: store.counts_by_name(CountedEvent::ToolCall, since).await?,
         images: store.counts_by_name(CountedEvent::ImageDownload, since).await?,
+        updates: UpdateStatistics::new(
+            &checks,
+            store.counts_by_name(CountedEvent::UpdateMacos, since).await?,
+            store.counts_by_name(CountedEvent::UpdateProcessor, since).await?,
+        ),
     })
 }
 
@@ -84,6 +97,8 @@ pub struct OpsSummary {
     pub letter: Option<StartedLetter>,
     /// All counts since the first day.
     pub totals: Totals,
+    /// All update checks by version.
+    pub update_checks: Vec<(String, u64)>,
 }
 
 /// Reads the summary. It counts rows, so `ops_pool` is not the pool of requests.
@@ -94,6 +109,7 @@ pub async fn ops_summary(ops_pool: &Store, now: Timestamp) -> Result<OpsSummary,
         outbox_age: backlog.oldest.map(|oldest| oldest.until(now)).unwrap_or_default(),
         letter: ops_pool.latest_letter().await?,
         totals: ops_pool.total_counts().await?,
+        update_checks: ops_pool.counts_by_name(CountedEvent::UpdateCheck, Day::from_number(0)).await?,
     })
 }
 
@@ -118,8 +134,8 @@ impl CachedSummary {
     }
 }
 
-/// Counts reads, tool calls, and disk images that were sent, in memory until they are flushed every few seconds. A crash loses the
-/// last ones, which is not worth a write for each event. Cheap to clone; clones share one buffer.
+/// Counts reads, tool calls, disk images that were sent, and update checks, in memory until they are flushed every few seconds. A
+/// crash loses the last ones, which is not worth a write for each event. Cheap to clone; clones share one buffer.
 #[derive(Clone, Debug, Default)]
 pub struct CountBuffer(Arc<Mutex<Buffered>>);
 
@@ -149,6 +165,13 @@ impl CountBuffer {
             via: "",
             name: version.to_string(),
         });
+    }
+
+    pub fn update_checked(&self, check: UpdateCheck, at: Timestamp) {
+        let (day, mut buffered) = (Day::of(at), self.buffered());
+        for (what, name) in check.counts() {
+            buffered.counts.add(CountKey { day, what, via: "", name });
+        }
     }
 
     /// Adds the buffered counts to the database.

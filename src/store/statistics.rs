@@ -33,6 +33,9 @@ const SELECT_BY_SOURCE: &str = "SELECT source, CAST(SUM(downloads) AS BIGINT), C
 const SELECT_OF_KIND: &str = "SELECT name, CAST(SUM(times) AS BIGINT) FROM counts \
      WHERE day >= $1 AND kind = $2 GROUP BY name ORDER BY 2 DESC, 1";
 
+const SELECT_OF_KIND_BY_DAY: &str =
+    "SELECT day, name, times FROM counts WHERE day >= $1 AND kind = $2 ORDER BY day, name";
+
 /// Sums up by day first, which is the order of the primary key and needs no sort.
 const SUM_COUNTS: &str = "SELECT kind, CAST(SUM(times) AS BIGINT) FROM \
          (SELECT day, kind, SUM(times) AS times FROM counts GROUP BY day, kind) AS days GROUP BY kind ORDER BY kind";
@@ -116,6 +119,17 @@ impl Store {
         let rows = self.run(SELECT_OF_KIND, values![since.number(), what.as_str()]).await?;
         let rows: Vec<(String, i64)> = rows.all()?;
         Ok(rows.into_iter().map(|(name, times)| (name, count(times))).collect())
+    }
+
+    /// Returns the counts of one event by day and name.
+    pub async fn counts_by_day_and_name(
+        &self,
+        what: CountedEvent,
+        since: Day,
+    ) -> Result<Vec<(Day, String, u64)>, StoreFailure> {
+        let rows = self.run(SELECT_OF_KIND_BY_DAY, values![since.number(), what.as_str()]).await?;
+        let rows: Vec<(i64, String, i64)> = rows.all()?;
+        Ok(rows.into_iter().map(|(day, name, times)| (Day::from_number(day), name, count(times))).collect())
     }
 
     /// Returns the sum of all counts.

@@ -2,7 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use http::{HeaderMap, HeaderValue};
+use http::header::USER_AGENT;
+use http::{HeaderMap, HeaderValue, Request};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 use super::built_site::BuiltSite;
@@ -15,7 +16,7 @@ use crate::actions::{self, Service};
 use crate::config::Settings;
 use crate::domain::limits::MAX_TOKEN_LOOKUPS;
 use crate::domain::network::{BaseUrl, HostName};
-use crate::domain::statistics::Reading;
+use crate::domain::statistics::{Reading, UpdateCheck};
 use crate::site::{Content, CurrentMailTemplates, MailTemplates, Policies, Site, SiteFailure};
 
 /// The shared state of all handlers.
@@ -121,6 +122,18 @@ impl AppState {
         let reader = reader_of(headers, reading == Reading::Markdown);
         let Service { count_buffer, clock, .. } = &self.service;
         count_buffer.read(reader, reading, clock.now());
+    }
+
+    /// Counts a request of the appcast if it comes from Sparkle. Nothing else of the request is kept. Until the releases are
+    /// known, nothing is counted, because every version would be taken for one that was never published.
+    pub(crate) fn count_update_check<B>(&self, request: &Request<B>) {
+        let Service { count_buffer, catalog, clock, .. } = &self.service;
+        let user_agent = request.headers().get(USER_AGENT).map(HeaderValue::as_bytes).unwrap_or_default();
+        if let Ok(releases) = catalog.known()
+            && let Some(check) = UpdateCheck::parse(user_agent, request.uri().query(), &releases)
+        {
+            count_buffer.update_checked(check, clock.now());
+        }
     }
 
     /// How often this instance refused a request or a connection for this reason.

@@ -33,6 +33,9 @@ use crate::domain::network::{BaseUrl, Peer};
 /// How the log and the metrics name paths that have no route. They never get a path as it was sent.
 const UNKNOWN_ROUTE: &str = "*";
 
+/// What Sparkle reads to find updates.
+const APPCAST: &str = "/appcast.xml";
+
 /// The routes of the public listener.
 ///
 /// The names of routes are matched once more for the log. axum would tell them only to a layer around the handlers, which boxes
@@ -88,11 +91,12 @@ fn read_page<B: HttpBody>(app: &App, request: &http::Request<B>) -> Option<Respo
             .map_or_else(|| served.read(request.method(), request.headers()), |response| (response, None))
     };
     let (response, reading) = catch_panic(respond, || (server_error(&app.base_url, path), None));
-    if let Some(reading) = reading
-        && request.method() == Method::GET
-        && matches!(response.status(), StatusCode::OK | StatusCode::NOT_MODIFIED)
-    {
-        app.count_read(reading, request.headers());
+    if request.method() == Method::GET && matches!(response.status(), StatusCode::OK | StatusCode::NOT_MODIFIED) {
+        match reading {
+            Some(reading) => app.count_read(reading, request.headers()),
+            None if path == APPCAST => app.count_update_check(request),
+            None => {}
+        }
     }
     Some(exchange.end(app, path, response))
 }

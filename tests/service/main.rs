@@ -63,6 +63,7 @@ mod stored_rows;
 mod telling;
 mod terminal;
 mod unsubscribe;
+mod update_checks;
 mod versions;
 mod waitlist;
 

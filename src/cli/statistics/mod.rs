@@ -13,7 +13,7 @@ use crate::actions::StatisticsRange;
 use crate::actions::statistics;
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
-use crate::domain::statistics::{ReadTotals, Reader, ReaderKind, ReadsByReader, Statistics, Totals};
+use crate::domain::statistics::{ReadTotals, Reader, ReaderKind, ReadsByReader, Statistics, Totals, UpdateStatistics};
 use crate::domain::text::{quantity, sanitize_label};
 use crate::domain::time::{Day, Period};
 use table::{MAX_LABEL_WIDTH, Row, Table, first, sum};
@@ -83,9 +83,15 @@ fn statistics_json(statistics: &Statistics, pending_opt_ins: u64) -> Value {
             |(value, totals): &(String, Totals)| with_counts(json!({ name: null_if_empty(value) }), totals.named());
         rows.iter().map(row).collect()
     };
-    let periods = statistics.periods.iter().zip(&statistics.readers_by_period).map(|((day, totals), readers)| {
+    let UpdateStatistics { versions, by_period, macos, processors } = &statistics.updates;
+    let checks = |counts: &[u64]| {
+        let counted = versions.iter().zip(counts).filter(|(_, count)| **count > 0);
+        counted.map(|((version, _), count)| json!({ "version": version, "checks": count })).collect::<Value>()
+    };
+    let periods = statistics.periods.iter().enumerate().map(|(index, (day, totals))| {
         let mut period = with_counts(json!({ "start": day.date() }), totals.named());
-        period["readers"] = readers_json(readers);
+        period["readers"] = readers_json(&statistics.readers_by_period[index]);
+        period["update_checks"] = checks(&by_period[index]);
         period
     });
     let mut sources = totals_by("source", &statistics.sources);
@@ -107,6 +113,9 @@ fn statistics_json(statistics: &Statistics, pending_opt_ins: u64) -> Value {
         "via": totals_by("via", &statistics.via),
         "tool_calls": counts_by("tool", "calls", &statistics.tools),
         "images": counts_by("version", "sent", &statistics.images),
+        "update_checks": counts_by("version", "checks", versions),
+        "update_macos": counts_by("macos", "checks", macos),
+        "update_processors": counts_by("processor", "checks", processors),
     })
 }
 
@@ -149,6 +158,7 @@ fn chart(statistics: &Statistics, width: Option<usize>) -> Vec<String> {
         lines.extend(table.rows(&sources, first));
     }
     lines.extend(reader_lines(statistics, width));
+    lines.extend(update_lines(statistics, width));
     lines
 }
 
@@ -177,6 +187,30 @@ fn reader_lines(statistics: &Statistics, width: Option<usize>) -> Vec<String> {
     let table = Table::for_rows(READ_COLUMNS, readers.iter(), width);
     lines.extend([String::new(), table.header("reader")]);
     lines.extend(table.rows(&readers, sum));
+    lines
+}
+
+/// Update checks: by period and version, and by what the profiles of some say.
+fn update_lines(statistics: &Statistics, width: Option<usize>) -> Vec<String> {
+    let updates = &statistics.updates;
+    if updates.versions.is_empty() {
+        return Vec::new();
+    }
+    let headings = [vec!["checks"], updates.columns()].concat();
+    let periods = period_rows(statistics, |index| UpdateStatistics::cells(&updates.by_period[index]));
+    let total = ("total".to_owned(), updates.total());
+    let table = Table::for_rows(&headings, periods.iter().chain([&total]), width);
+    let mut lines = vec![String::new(), table.header("updates")];
+    lines.extend(table.rows(&periods, first));
+    lines.push(table.row(&total));
+    let macos = updates.macos.iter().map(|(name, checks)| (format!("macOS {name}"), vec![*checks]));
+    let processors = updates.processors.iter().map(|(name, checks)| (format!("{name} processor"), vec![*checks]));
+    let systems: Vec<Row> = macos.chain(processors).collect();
+    if !systems.is_empty() {
+        let table = Table::for_rows(&["checks"], systems.iter(), width);
+        lines.extend([String::new(), table.header("system")]);
+        lines.extend(table.rows(&systems, first));
+    }
     lines
 }
 
@@ -230,6 +264,7 @@ mod tests {
             via: Vec::new(),
             tools: Vec::new(),
             images: Vec::new(),
+            updates: UpdateStatistics::default(),
         }
     }
 

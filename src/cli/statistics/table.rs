@@ -12,19 +12,19 @@ const BAR_WIDTH: std::ops::RangeInclusive<usize> = 8..=60;
 pub(super) type Row = (String, Vec<u64>);
 
 /// Headings and widths of a table.
-pub(super) struct Table {
-    headings: &'static [&'static str],
+pub(super) struct Table<'a> {
+    headings: &'a [&'a str],
     label: usize,
     /// All columns, or only the first on a narrow terminal.
     columns: Vec<usize>,
     bar: Option<usize>,
 }
 
-impl Table {
+impl<'a> Table<'a> {
     /// A table that fits these rows and, with a terminal width, the terminal.
-    pub(super) fn for_rows<'a>(
-        headings: &'static [&'static str],
-        rows: impl Iterator<Item = &'a Row>,
+    pub(super) fn for_rows<'r>(
+        headings: &'a [&'a str],
+        rows: impl Iterator<Item = &'r Row>,
         width: Option<usize>,
     ) -> Self {
         let (mut label, mut digits) = (0, 0);

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::reads::ReadsByReader;
+use super::update_statistics::UpdateStatistics;
 use crate::domain::parse::word_enum;
 use crate::domain::signups::Via;
 use crate::domain::text::Source;
@@ -24,6 +25,12 @@ word_enum! {
         ToolCall = "tool",
         /// The start of a disk image's transfer, by its version.
         ImageDownload = "image",
+        /// A request of the appcast by Sparkle, by the version of the app.
+        UpdateCheck = "update",
+        /// An update check with a profile, by major version of macOS.
+        UpdateMacos = "macos",
+        /// An update check with a profile, by processor.
+        UpdateProcessor = "processor",
     }
 }
 
@@ -34,7 +41,7 @@ pub struct CountKey {
     pub what: CountedEvent,
     /// The interface that the event came through, or empty.
     pub via: &'static str,
-    /// The tool or version, or empty.
+    /// The tool, version, system or processor, or empty.
     pub name: String,
 }
 
@@ -84,7 +91,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Ignores tool calls and images, which are counted by name only.
+    /// Ignores what is counted by name only: tool calls, images and update checks.
     pub const fn add(&mut self, what: CountedEvent, count: u64) {
         let total = match what {
             CountedEvent::Download => &mut self.downloads,
@@ -93,7 +100,11 @@ impl Totals {
             CountedEvent::Join => &mut self.joins,
             CountedEvent::Message => &mut self.messages,
             CountedEvent::Unsubscribe => &mut self.unsubscribes,
-            CountedEvent::ToolCall | CountedEvent::ImageDownload => return,
+            CountedEvent::ToolCall
+            | CountedEvent::ImageDownload
+            | CountedEvent::UpdateCheck
+            | CountedEvent::UpdateMacos
+            | CountedEvent::UpdateProcessor => return,
         };
         *total += count;
     }
@@ -153,6 +164,7 @@ pub struct Statistics {
     pub tools: Vec<(String, u64)>,
     /// Transfers of disk images by version, the most frequent first.
     pub images: Vec<(String, u64)>,
+    pub updates: UpdateStatistics,
 }
 
 impl Statistics {

@@ -50,7 +50,7 @@ pub(super) async fn metrics(app: &App) -> Response {
 /// Registers what is read from the database, and is the same on every instance.
 fn register_summary(summary: &OpsSummary, registry: &mut Registry) {
     let state = |name| [("state", name)];
-    let OpsSummary { backlog, letter, totals, outbox_age } = summary;
+    let OpsSummary { backlog, letter, totals, outbox_age, update_checks } = summary;
     let unsent = [("waiting", backlog.waiting), ("under_way", backlog.leased), ("failed", backlog.failed)];
     let unsent = gauges(unsent.map(|(name, count)| (state(name), count)));
     registry.register("outbox_messages", "Messages not yet forwarded to the makers, by state", unsent);
@@ -73,6 +73,11 @@ fn register_summary(summary: &OpsSummary, registry: &mut Registry) {
         counts.get_or_create(&[("what", name)]).inc_by(times);
     }
     registry.register("counted", "Events counted since the database was created; the same on every instance", counts);
+    let checks = Family::<[(&'static str, String); 1], Counter>::default();
+    for (version, times) in update_checks {
+        checks.get_or_create(&[("version", version.clone())]).inc_by(*times);
+    }
+    registry.register("update_checks", "Requests of the appcast by Sparkle, by version of the app", checks);
 }
 
 fn gauge(value: u64) -> Gauge {

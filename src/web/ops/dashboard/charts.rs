@@ -1,5 +1,5 @@
-//! The charts by day, week or month: downloads, the opt-ins that came with them, and who reads. Each has a summary, and the
-//! same numbers as a table. The template draws them as SVG.
+//! The charts by day, week or month: downloads, the opt-ins that came with them, who reads, and update checks. Each has a
+//! summary, and the same numbers as a table. The template draws them as SVG.
 //!
 //! A chart is 300 units wide and 100 high and is stretched to the available width, so it contains no
 //! text. Every value above 0 is visible.
@@ -7,7 +7,7 @@
 use serde_json::{Value, json};
 
 use super::format::{self, grouped, new_people, percent};
-use crate::domain::statistics::{ReaderKind, ReadsByReader, Statistics, Totals};
+use crate::domain::statistics::{ReaderKind, ReadsByReader, Statistics, Totals, UpdateStatistics};
 
 const WIDTH: f64 = 300.0;
 const HEIGHT: f64 = 100.0;
@@ -59,6 +59,32 @@ pub(super) fn reads(statistics: &Statistics) -> Value {
     let mut chart = period_chart(statistics, &pairs, &summary, row);
     chart["total"] = json!(cells(all, statistics.total.downloads));
     chart
+}
+
+/// All update checks, those from the newest version in front, and a table by version. `None` if there were none.
+pub(super) fn update_checks(statistics: &Statistics, newest: Option<&str>) -> Option<Value> {
+    let updates = &statistics.updates;
+    let place = updates.versions.iter().position(|(version, _)| newest == Some(version));
+    let pair = |checks: &[u64]| (checks.iter().sum(), place.map_or(0, |place| checks[place]));
+    let pairs: Vec<_> = updates.by_period.iter().map(|checks| pair(checks)).collect();
+    let words = |all, when: &str, part: &str| {
+        let checks = format::grouped_quantity(all, "update check", "update checks");
+        format!("{checks}{when}{}", newest.map(|newest| format!(", {part} from {newest}")).unwrap_or_default())
+    };
+    let mut periods = pairs.iter().zip(&updates.by_period);
+    let row = |_: &Totals| {
+        let Some(((all, part), checks)) = periods.next() else { return Default::default() };
+        let cells = UpdateStatistics::cells(checks).into_iter().map(grouped).collect();
+        (words(*all, "", &grouped(*part)), cells)
+    };
+    let (all, part) = pair(&updates.versions.iter().map(|(_, checks)| *checks).collect::<Vec<_>>());
+    let since = format::period_name(statistics.by, statistics.since);
+    let summary = format!("{}.", words(all, &format!(" since {since}"), &percent(part, all)));
+    let mut chart = period_chart(statistics, &pairs, &summary, row);
+    chart["newest"] = newest.into();
+    chart["headings"] = json!([vec!["Update checks"], updates.columns()].concat());
+    chart["total"] = updates.total().into_iter().map(grouped).collect();
+    (all > 0).then_some(chart)
 }
 
 /// Draws a pair of numbers for each period. `row` returns both in words, and the cells of the period in the table.

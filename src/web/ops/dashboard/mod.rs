@@ -144,6 +144,7 @@ impl DashboardData {
     }
 
     fn view(&self, app: &App) -> Value {
+        let newest = app.service.catalog.cached().newest().map(|release| release.version.to_string());
         json!({
             "tiles": tiles(app, self),
             "downloads": charts::downloads(&self.selected),
@@ -154,6 +155,9 @@ impl DashboardData {
             "channels": tables::channels(&self.selected),
             "tools": tables::tools(&self.selected),
             "releases": tables::bar_table(["Version", "Images"], &self.recent_images),
+            "update_checks": charts::update_checks(&self.selected, newest.as_deref()),
+            "update_macos": tables::bar_table(["macOS", "Checks"], &self.selected.updates.macos),
+            "update_processors": tables::bar_table(["Processor", "Checks"], &self.selected.updates.processors),
             "mail": health::mail(&self.summary),
         })
     }

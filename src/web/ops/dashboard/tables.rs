@@ -1,4 +1,4 @@
-//! Tables with a bar in each row: sources, channels, readers, tool calls, versions and the states of a letter.
+//! Tables with a bar in each row: sources, channels, readers, tool calls, versions, systems and the states of a letter.
 
 use serde_json::{Value, json};
 
