@@ -99,9 +99,9 @@ async fn every_app_finds_the_update_that_is_meant_for_it() {
         publish("1.5.0", "50", &["--minimum-macos", "13.0", "--critical"]);
         publish("1.6.0", "60", &["--minimum-macos", "15.0", "--phased", "7"]);
         publish("2.0.0-beta.1", "70", &["--minimum-macos", "13", "--prerelease"]);
-        publish("2.1.0-1", "80", &["--minimum-macos", "13", "--channel", "nightly"]);
         publish("1.6.1", "61", &[]);
         service.release(&["withdraw", "1.6.1", "--yes"]);
+        publish("2.1.0-1", "80", &["--minimum-macos", "13", "--channel", "nightly"]);
         service.wait_for_text("/releases.json", "2.1.0-1").await;
         let appcast = service.get("/appcast.xml").await.text();
         let (beta, both) = (&["beta"][..], &["beta", "nightly"][..]);
