@@ -309,7 +309,7 @@ async fn a_release_is_put_back_only_if_the_bucket_has_its_image() {
     };
     withdraw();
     refuse("away", "the bucket is unavailable: ");
-    refuse("cut", "body");
+    refuse("cut", "end of file before message length reached");
     let (code, output) = makers.run(&["release", "restore", "1.4.0"]);
     assert_eq!(code, 0, "{output}");
     let site = makers.serve();
