@@ -226,19 +226,25 @@ CREATE TABLE letter_months (
 CREATE INDEX letter_months_by_month ON letter_months (month);
 
 -- A row is never deleted, so that no version or file name is used again.
+-- `version` has all three numbers, so that 2.1 and 2.1.0 are one, and `written` is as the makers wrote it. `phased_days` is 0 if
+-- everybody gets the release at once.
 CREATE TABLE releases (
-    version       TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    file          TEXT COLLATE "C" NOT NULL UNIQUE,
-    external_url  TEXT COLLATE "C",
-    length        BIGINT NOT NULL,
-    sha256        TEXT COLLATE "C" NOT NULL,
-    notes         TEXT COLLATE "C" NOT NULL,
-    build         TEXT COLLATE "C",
-    signature     TEXT COLLATE "C",
-    minimum_macos TEXT COLLATE "C",
-    prerelease    BIGINT NOT NULL CHECK (prerelease IN (0, 1)),
-    published_at  BIGINT NOT NULL,
-    withdrawn_at  BIGINT
+    version          TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    written          TEXT COLLATE "C" NOT NULL,
+    file             TEXT COLLATE "C" NOT NULL UNIQUE,
+    external_url     TEXT COLLATE "C",
+    length           BIGINT NOT NULL,
+    sha256           TEXT COLLATE "C" NOT NULL,
+    notes            TEXT COLLATE "C" NOT NULL,
+    build            TEXT COLLATE "C",
+    signature        TEXT COLLATE "C",
+    minimum_macos    TEXT COLLATE "C",
+    channel          TEXT COLLATE "C" NOT NULL,
+    critical         BIGINT NOT NULL CHECK (critical IN (0, 1)),
+    phased_days      BIGINT NOT NULL,
+    published_at     BIGINT NOT NULL,
+    withdrawn_at     BIGINT,
+    withdrawn_reason TEXT COLLATE "C"
 );
 
 -- Grows with each change of what every instance keeps in memory, so that they read it again.

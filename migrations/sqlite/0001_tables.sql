@@ -226,19 +226,25 @@ CREATE TABLE letter_months (
 CREATE INDEX letter_months_by_month ON letter_months (month);
 
 -- A row is never deleted, so that no version or file name is used again.
+-- `version` has all three numbers, so that 2.1 and 2.1.0 are one, and `written` is as the makers wrote it. `phased_days` is 0 if
+-- everybody gets the release at once.
 CREATE TABLE releases (
-    version       TEXT    NOT NULL PRIMARY KEY,
-    file          TEXT    NOT NULL UNIQUE,
-    external_url  TEXT,
-    length        INTEGER NOT NULL,
-    sha256        TEXT    NOT NULL,
-    notes         TEXT    NOT NULL,
-    build         TEXT,
-    signature     TEXT,
-    minimum_macos TEXT,
-    prerelease    INTEGER NOT NULL CHECK (prerelease IN (0, 1)),
-    published_at  INTEGER NOT NULL,
-    withdrawn_at  INTEGER
+    version          TEXT NOT NULL PRIMARY KEY,
+    written          TEXT NOT NULL,
+    file             TEXT NOT NULL UNIQUE,
+    external_url     TEXT,
+    length           INTEGER NOT NULL,
+    sha256           TEXT NOT NULL,
+    notes            TEXT NOT NULL,
+    build            TEXT,
+    signature        TEXT,
+    minimum_macos    TEXT,
+    channel          TEXT NOT NULL,
+    critical         INTEGER NOT NULL CHECK (critical IN (0, 1)),
+    phased_days      INTEGER NOT NULL,
+    published_at     INTEGER NOT NULL,
+    withdrawn_at     INTEGER,
+    withdrawn_reason TEXT
 ) WITHOUT ROWID;
 
 -- Grows with each change of what every instance keeps in memory, so that they read it again.

@@ -38,8 +38,9 @@ pub use letters::{
 };
 pub use outbox::{ConfirmationTexts, OutboxSender, SendStep};
 pub use releases::{
-    ImageFailure, ImageSource, ImageStore, NewRelease, NewestImage, PublishFailure, ReleaseCatalog, ReleaseStore,
-    latest_path, publish_release,
+    ChangeFailure, ImageFailure, ImageSource, ImageStore, NewRelease, NewestImage, PublishFailure, ReleaseCatalog,
+    ReleaseStore, check_withdrawable, edit_release, latest_path, latest_path_of, publish_release, restore_release,
+    withdraw_release,
 };
 pub use service::Service;
 pub use signups::{StartedDownload, import_people, join_waitlist, start_download};

@@ -144,6 +144,12 @@ pub const DKIM_RSA_BITS: usize = 2048;
 pub const MAX_IMAGE_NAME_BYTES: usize = 255;
 /// Longest build number of a release.
 pub const MAX_BUILD_CHARS: usize = 32;
+/// Longest name of a channel.
+pub const MAX_CHANNEL_CHARS: usize = 64;
+/// Longest phased rollout.
+pub const MAX_ROLLOUT_DAYS: u16 = 365;
+/// Longest reason of a withdrawal.
+pub const MAX_REASON_CHARS: usize = 500;
 /// Largest release notes.
 pub const MAX_RELEASE_NOTES_BYTES: usize = 64 * 1024;
 

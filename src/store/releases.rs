@@ -2,27 +2,41 @@
 
 use super::connection::{Store, StoreFailure, Value, from_row_struct, values};
 use crate::domain::network::parse_web_url;
-use crate::domain::releases::{BuildNumber, ImageName, MacosVersion, Notes, Release, Releases, Signature, Version};
+use crate::domain::releases::{
+    BuildNumber, Channel, ImageName, MacosVersion, Notes, Reason, Release, ReleaseEdit, Releases, RolloutDays,
+    Signature, Version, Withdrawal,
+};
 use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
 
-const SELECT: &str = "SELECT version, file, external_url, length, sha256, notes, build, signature, minimum_macos, \
-         prerelease, published_at, withdrawn_at FROM releases";
+const SELECT: &str = "SELECT written, file, external_url, length, sha256, notes, build, signature, minimum_macos, channel, \
+         critical, phased_days, published_at, withdrawn_at, withdrawn_reason FROM releases";
 
 const SELECT_REVISION: &str = "SELECT number FROM revisions WHERE name = 'releases'";
 
 const NEXT_REVISION: &str = "INSERT INTO revisions (name, number) VALUES ('releases', 1) \
      ON CONFLICT (name) DO UPDATE SET number = revisions.number + 1";
 
-const INSERT: &str = "INSERT INTO releases (version, file, external_url, length, sha256, notes, build, signature, \
-         minimum_macos, prerelease, published_at) \
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING";
+const INSERT: &str = "INSERT INTO releases (version, written, file, external_url, length, sha256, notes, build, signature, \
+         minimum_macos, channel, critical, phased_days, published_at) \
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) ON CONFLICT DO NOTHING";
 
-const WITHDRAW: &str = "UPDATE releases SET withdrawn_at = $2 WHERE version = $1 AND withdrawn_at IS NULL";
+/// NULL leaves a column as it is, so that two makers can change different columns.
+const CHANGE: &str = "UPDATE releases SET notes = COALESCE($2, notes), build = COALESCE($3, build), \
+         signature = COALESCE($4, signature), minimum_macos = COALESCE($5, minimum_macos), \
+         channel = COALESCE($6, channel), critical = COALESCE($7, critical), \
+         phased_days = COALESCE($8, phased_days), published_at = COALESCE($9, published_at) \
+     WHERE version = $1";
+
+const WITHDRAW: &str =
+    "UPDATE releases SET withdrawn_at = $2, withdrawn_reason = $3 WHERE version = $1 AND withdrawn_at IS NULL";
+
+const RESTORE: &str = "UPDATE releases SET withdrawn_at = NULL, withdrawn_reason = NULL \
+     WHERE version = $1 AND withdrawn_at IS NOT NULL";
 
 from_row_struct! {
     struct ReleaseRow {
-        version: String,
+        written: String,
         file: String,
         external_url: Option<String>,
         length: i64,
@@ -31,9 +45,12 @@ from_row_struct! {
         build: Option<String>,
         signature: Option<String>,
         minimum_macos: Option<String>,
-        prerelease: i64,
+        channel: String,
+        critical: i64,
+        phased_days: i64,
         published_at: Timestamp,
         withdrawn_at: Option<Timestamp>,
+        withdrawn_reason: Option<String>,
     }
 }
 
@@ -48,7 +65,7 @@ impl Store {
         let rows: Vec<ReleaseRow> = self.run(SELECT, &[]).await?.all()?;
         let (mut releases, mut unreadable) = (Vec::with_capacity(rows.len()), Vec::new());
         for row in rows {
-            let version = row.version.clone();
+            let version = row.written.clone();
             match row.parse() {
                 Some(release) => releases.push(release),
                 None => unreadable.push(version),
@@ -60,7 +77,8 @@ impl Store {
     /// Inserts a release. Returns `false` if its version or file name exists already, withdrawn or not.
     pub async fn add_release(&self, release: &Release) -> Result<bool, StoreFailure> {
         let values = values![
-            release.version.to_string(),
+            release.version.key(),
+            release.version.as_str(),
             release.file.as_str(),
             release.external_url.as_deref(),
             release.length,
@@ -69,15 +87,39 @@ impl Store {
             release.build.as_ref().map(BuildNumber::as_str),
             release.signature.as_ref().map(Signature::as_str),
             release.minimum_macos.as_ref().map(MacosVersion::as_str),
-            release.prerelease,
+            release.channel.as_str(),
+            release.critical,
+            i64::from(release.phased.days()),
             release.published,
         ];
         self.change_releases(INSERT, values).await
     }
 
+    /// Changes what is given. Returns `false` if there is no such release.
+    pub async fn change_release(&self, version: &Version, edit: &ReleaseEdit) -> Result<bool, StoreFailure> {
+        let values = values![
+            version.key(),
+            edit.notes.as_ref().map(Notes::as_str),
+            edit.build.as_ref().map(BuildNumber::as_str),
+            edit.signature.as_ref().map(Signature::as_str),
+            edit.minimum_macos.as_ref().map(MacosVersion::as_str),
+            edit.channel.as_ref().map(Channel::as_str),
+            edit.critical,
+            edit.phased.map(|phased| i64::from(phased.days())),
+            edit.published,
+        ];
+        self.change_releases(CHANGE, values).await
+    }
+
     /// Withdraws a release. Returns `false` if there is none, or it is withdrawn already.
-    pub async fn withdraw_release(&self, version: &Version, at: Timestamp) -> Result<bool, StoreFailure> {
-        self.change_releases(WITHDRAW, values![version.to_string(), at]).await
+    pub async fn withdraw_release(&self, version: &Version, withdrawal: &Withdrawal) -> Result<bool, StoreFailure> {
+        let reason = withdrawal.reason.as_ref().map(Reason::as_str);
+        self.change_releases(WITHDRAW, values![version.key(), withdrawal.at, reason]).await
+    }
+
+    /// Takes a withdrawal back. Returns `false` if there is none.
+    pub async fn restore_release(&self, version: &Version) -> Result<bool, StoreFailure> {
+        self.change_releases(RESTORE, values![version.key()]).await
     }
 
     /// Returns whether the statement changed anything.
@@ -96,7 +138,7 @@ impl ReleaseRow {
     /// Returns `None` if the version has no order, the file name or the URL is unsafe, or the image cannot be checked.
     fn parse(self) -> Option<Release> {
         Some(Release {
-            version: Version::parse(&self.version).ok()?,
+            version: Version::parse(&self.written).ok()?,
             file: ImageName::parse(&self.file).ok()?,
             external_url: self.external_url.map(|url| parse_web_url(&url)).transpose().ok()?,
             length: u64::try_from(self.length).ok()?,
@@ -105,9 +147,13 @@ impl ReleaseRow {
             build: self.build.as_deref().map(BuildNumber::from_stored),
             signature: self.signature.as_deref().map(Signature::from_stored),
             minimum_macos: self.minimum_macos.as_deref().map(MacosVersion::from_stored),
-            prerelease: self.prerelease != 0,
+            channel: Channel::from_stored(self.channel),
+            critical: self.critical != 0,
+            phased: RolloutDays::from_stored(self.phased_days),
             published: self.published_at,
-            withdrawn: self.withdrawn_at,
+            withdrawn: self
+                .withdrawn_at
+                .map(|at| Withdrawal { at, reason: self.withdrawn_reason.map(Reason::from_stored) }),
         })
     }
 }

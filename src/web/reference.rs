@@ -9,13 +9,14 @@ use super::refusal::ClientLimit;
 use crate::actions::NewestImage;
 use crate::domain::limits;
 use crate::domain::network::{BaseUrl, host_of};
-use crate::domain::releases::Releases;
+use crate::domain::releases::{Release, Releases};
 use crate::domain::signups::OPT_IN_TEXT;
 use crate::domain::signups::Via;
+use crate::domain::time::Timestamp;
 use crate::site::{Policies, SiteFacts};
 use crate::web::mcp::server_info::VERSIONS;
 use crate::web::mcp::tools::tools;
-use crate::web::releases::feeds::{Sample, release_view};
+use crate::web::releases::feeds::{Sample, release_view, withdrawn_views};
 
 /// What every template of the site can use besides `site.toml`.
 pub(crate) fn build(
@@ -28,6 +29,8 @@ pub(crate) fn build(
     policies: &Policies,
 ) -> Value {
     let view = |release| release_view(release, base_url);
+    let last_change =
+        |release: &Release| release.withdrawn.as_ref().map_or(release.published, |withdrawal| withdrawal.at);
     json!({
         "limits": {
             "email": limits::MAX_EMAIL_CHARS,
@@ -52,8 +55,9 @@ pub(crate) fn build(
         "image_url": newest_image.url(),
         "image_host": image_host(base_url, newest_image, releases, policies),
         "release": releases.newest().map(view),
-        "releases": releases.available().map(view).collect::<Vec<_>>(),
-        "last_release": releases.available().map(|release| release.published.date()).max().unwrap_or_default(),
+        "releases": releases.by_channel().into_iter().map(view).collect::<Vec<_>>(),
+        "withdrawn": withdrawn_views(releases),
+        "last_release": releases.iter().map(last_change).max().map(Timestamp::date).unwrap_or_default(),
         "sample": sample,
     })
 }

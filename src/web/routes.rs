@@ -13,7 +13,7 @@ use crate::web::mcp::server_info;
 /// Where disk images are.
 pub(super) const IMAGE_ROUTE: &str = "/releases/{file}";
 
-pub(super) fn routes() -> [(&'static str, MethodRouter<App>); 12] {
+pub(super) fn routes() -> [(&'static str, MethodRouter<App>); 13] {
     [
         // Programs
         (DOWNLOAD.path, any(api::download)),
@@ -27,6 +27,7 @@ pub(super) fn routes() -> [(&'static str, MethodRouter<App>); 12] {
         (PageName::Contact.path(), any(forms::contact)),
         // Visitors and apps that download
         ("/releases/latest/{file}", get(releases::latest)),
+        ("/releases/latest/{channel}/{file}", get(releases::latest_of_channel)),
         (IMAGE_ROUTE, get(releases::image)),
         // Readers of mail, and their mail clients
         ("/unsubscribe/{token}", any(tokens::unsubscribe_page)),

@@ -1,10 +1,13 @@
 //! Publishing: which images are accepted, which is the newest, and where it appears.
 
 mod bucket;
+mod changes;
+mod channels;
 mod feeds;
 mod instances;
 mod interrupted;
 mod nothing_published;
+mod sparkle;
 
 use std::process::Command;
 
@@ -103,11 +106,11 @@ async fn what_cannot_be_published_is_refused_with_one_sentence_and_nothing_chang
             (vec![good, "--version", "1.4.0", "--force"], 1, "is already published"),
             (vec![good, "--version", "1.5.0", "--force"], 1, "was withdrawn"),
             (vec![good, "--version", "1.3.9"], 1, "1.3.9 is not newer than 1.4.0; add --force"),
-            (vec![good, "--version", "1.6.0-beta.1"], 1, "add --prerelease"),
+            (vec![good, "--version", "1.6.0-beta.1"], 1, "cannot be in the stable channel"),
             (vec![good, "--version", "1.6.0", "--notes", long], 1, "larger than 64 KiB"),
             (vec![good, "--version", "1.6.0", "--notes", binary], 1, "The notes in"),
-            (vec![good, "--version", "1.6"], 2, "1.4.0 or 2.0.0-beta.1"),
-            (vec![good, "--version", "v1.6.0"], 2, "1.4.0 or 2.0.0-beta.1"),
+            (vec![good, "--version", "1.6.0.1"], 2, "1.4, 1.4.0 or 2.0.0-beta.1"),
+            (vec![good, "--version", "v1.6.0"], 2, "1.4, 1.4.0 or 2.0.0-beta.1"),
             (vec![good, "--version", "1.6.0", "--ed-signature", "abc"], 2, "sign_update"),
             (vec![good, "--version", "1.6.0", "--minimum-macos", "Sonoma"], 2, "such as 14.0"),
             (vec!["--version", "1.6.0"], 2, "FILE"),
@@ -149,6 +152,34 @@ async fn a_prerelease_is_for_those_who_ask_for_it_and_never_the_newest() {
         assert_eq!(service.get("/releases/Troupe-2.0.0-beta.2.dmg").await.status, 200);
         let home = service.wait_for_text("/index.md", "1.4.0").await;
         assert!(!home.contains("beta"), "{home}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_version_is_the_same_one_however_many_numbers_are_written() {
+    on_each_database_with(live(), async |service| {
+        let image = service.publish("2.1");
+        assert_eq!(leads_to(service).await, "/releases/Troupe-2.1.dmg");
+        assert!(service.get("/releases/Troupe-2.1.dmg").await.body == image);
+        assert_eq!(service.get("/releases/Troupe-2.1.0.dmg").await.status, 404);
+        assert_eq!(listed(service)[0]["version"], "2.1", "as it was written");
+        assert!(service.wait_for_text("/releases", "Troupe 2.1").await.contains("id=\"v2-1-0\""));
+
+        let again = service.file("again.dmg", disk_image(9_000, 7));
+        let publish =
+            |version: &str| service.release(&["publish", again.to_str().unwrap(), "--version", version, "--force"]);
+        let (code, output) = publish("2.1.0");
+        assert!(code == 1 && output.contains("version 2.1.0 is already published"), "{output}");
+        assert_eq!(service.release(&["show", "2.1.0"]).0, 0);
+        assert_eq!(service.release(&["withdraw", "2.1.0", "--yes"]).0, 0);
+        assert_eq!(service.get("/releases/Troupe-2.1.dmg").await.status, 410);
+        let (code, output) = publish("2.1.0");
+        assert!(code == 1 && output.contains("version 2.1.0 was withdrawn"), "{output}");
+
+        service.publish("2.1.1");
+        service.publish("3");
+        assert_eq!(leads_to(service).await, "/releases/Troupe-3.dmg");
     })
     .await;
 }
@@ -392,7 +423,7 @@ async fn lists_are_for_people_and_programs() {
                 "77",
             ],
         );
-        service.publish("1.5.0");
+        service.publish_with("1.5.0", &["--force"]);
         let (code, text) = service.release(&["list"]);
         assert_eq!(code, 0);
         let lines: Vec<_> = text.lines().collect();
@@ -411,7 +442,11 @@ async fn lists_are_for_people_and_programs() {
             ("build", json!("77")),
             ("ed_signature", json!(signature)),
             ("minimum_macos", json!("14.0")),
+            ("channel", json!("stable")),
+            ("critical", json!(false)),
+            ("phased_days", json!(0)),
             ("withdrawn", json!(null)),
+            ("withdrawn_reason", json!(null)),
         ] {
             assert_eq!(shown[member], value, "{shown:#}");
         }

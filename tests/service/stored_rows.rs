@@ -106,15 +106,16 @@ async fn a_release_that_could_not_be_published_today_hides_no_other() {
     on_each_database(async |service| {
         for (version, notes) in [("1.0.0", "n".repeat(70 * 1024)), ("1.1.0", "Fine".to_owned())] {
             let insert = format!(
-                "INSERT INTO releases (version, file, external_url, length, sha256, notes, build, minimum_macos, prerelease, \
-                 published_at) VALUES ('{version}', 'T-{version}.dmg', 'https://dl.example/{version}.dmg', 1, '{}', '{notes}', \
-                 'build one', 'fourteen', 0, 0)",
+                "INSERT INTO releases (version, written, file, external_url, length, sha256, notes, build, minimum_macos, \
+                 channel, critical, phased_days, published_at) VALUES ('{version}', '{version}', 'T-{version}.dmg', 'https://dl.example/{version}.dmg', 1, '{}', '{notes}', \
+                 'build one', 'fourteen', 'stable', 0, 0, 0)",
                 "0".repeat(64)
             );
             service.database.execute(&insert).await;
         }
-        let damaged = "INSERT INTO releases (version, file, length, sha256, notes, prerelease, published_at) \
-                       VALUES ('two', 'T-two.dmg', 1, 'none', '', 0, 0); \
+        let damaged = "INSERT INTO releases (version, written, file, length, sha256, notes, channel, critical, \
+                       phased_days, published_at) \
+                       VALUES ('two', 'two', 'T-two.dmg', 1, 'none', '', 'stable', 0, 0, 0); \
                        INSERT INTO revisions (name, number) VALUES ('releases', 1)";
         service.database.execute(damaged).await;
         service.read_releases();

@@ -22,7 +22,7 @@ use crate::bucket::{ANSWER_TIMEOUT, Bucket, BucketFailure};
 use crate::clock::Clock;
 use crate::config::{ImagePlace, InvalidSettings};
 use crate::domain::network::BaseUrl;
-use crate::domain::releases::{Release, Releases, file_stem};
+use crate::domain::releases::{Channel, Release, Releases, file_stem};
 use crate::store::{Store, StoreFailure};
 
 /// Read buffer per download.
@@ -137,6 +137,11 @@ impl NewestImage {
 /// The path that redirects to the newest release.
 pub fn latest_path(app: &str) -> String {
     format!("/releases/latest/{}.dmg", file_stem(app))
+}
+
+/// The path that redirects to the newest release of a channel.
+pub fn latest_path_of(channel: &Channel, app: &str) -> String {
+    format!("/releases/latest/{channel}/{}.dmg", file_stem(app))
 }
 
 /// How long a refresh may wait for the database.

@@ -1,7 +1,9 @@
-//! Releases: where their images are, publishing, and the list that an instance serves.
+//! Releases: where their images are, publishing and changing them, and the list that an instance serves.
 
+mod change;
 mod images_and_catalog;
 mod publish;
 
-pub use images_and_catalog::{ImageFailure, ImageStore, NewestImage, ReleaseCatalog, latest_path};
+pub use change::{ChangeFailure, check_withdrawable, edit_release, restore_release, withdraw_release};
+pub use images_and_catalog::{ImageFailure, ImageStore, NewestImage, ReleaseCatalog, latest_path, latest_path_of};
 pub use publish::{ImageSource, NewRelease, PublishFailure, ReleaseStore, publish_release, read_image};

@@ -15,7 +15,8 @@ use crate::bucket::BucketFailure;
 use crate::domain::parse::Invalid;
 use crate::domain::releases::disk_image;
 use crate::domain::releases::{
-    BuildNumber, ImageName, MacosVersion, Notes, PublishRejection, Release, Releases, Signature, TRAILER_SIZE, Version,
+    BuildNumber, Candidate, Channel, ImageName, MacosVersion, Notes, PublishRejection, Release, Releases, RolloutDays,
+    Signature, TRAILER_SIZE, Version,
 };
 use crate::domain::sha256::{Sha256, Sha256Hasher};
 use crate::domain::time::Timestamp;
@@ -30,8 +31,10 @@ pub struct NewRelease {
     pub build: Option<BuildNumber>,
     pub signature: Option<Signature>,
     pub minimum_macos: Option<MacosVersion>,
-    pub prerelease: bool,
-    /// Publish even if a higher version exists.
+    pub channel: Channel,
+    pub critical: bool,
+    pub phased: RolloutDays,
+    /// Publish even if a higher version exists, or if Sparkle would not offer it to everybody.
     pub force: bool,
 }
 
@@ -80,7 +83,7 @@ pub struct ReleaseStore<'a> {
 
 /// Publishes a release. `progress` gets the number of copied bytes and of all bytes.
 ///
-/// The newest release is the highest version that is neither withdrawn nor a prerelease ([`Releases::newest`]). A
+/// The newest release is the highest version of the stable channel that is not withdrawn ([`Releases::newest`]). A
 /// version or file name is never reused, not even after a withdrawal ([`Releases::check_publishable`]); of two
 /// concurrent publications of one version, [`Store::add_release`] records one.
 pub async fn publish_release(
@@ -91,7 +94,9 @@ pub async fn publish_release(
 ) -> Result<Release, PublishFailure> {
     let file = ImageName::new(release_store.app, &new_release.version).map_err(PublishFailure::Name)?;
     let check_publishable = |releases: &Releases| {
-        releases.check_publishable(&new_release.version, &file, new_release.prerelease, new_release.force)
+        let NewRelease { version, channel, build, signature, force, .. } = &new_release;
+        let (build, signature) = (build.as_ref(), signature.as_ref());
+        releases.check_publishable(Candidate { version, channel, build, signature, force: *force }, &file)
     };
     check_publishable(&release_store.store.releases().await?)?;
     let release = |external_url, (length, sha256)| Release {
@@ -104,7 +109,9 @@ pub async fn publish_release(
         build: new_release.build.clone(),
         signature: new_release.signature.clone(),
         minimum_macos: new_release.minimum_macos.clone(),
-        prerelease: new_release.prerelease,
+        channel: new_release.channel.clone(),
+        critical: new_release.critical,
+        phased: new_release.phased,
         published: at,
         withdrawn: None,
     };

@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::alphabet;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 
+use super::channel::{Channel, RolloutDays};
 use super::disk_image::ImageName;
 use super::version::{BuildNumber, MacosVersion, Version};
 use crate::domain::limits;
@@ -29,10 +30,45 @@ pub struct Release {
     /// The `EdDSA` signature that Sparkle checks.
     pub signature: Option<Signature>,
     pub minimum_macos: Option<MacosVersion>,
-    /// A pre-release is never the newest for the public.
-    pub prerelease: bool,
+    /// Only a release of the stable channel is the newest for the public.
+    pub channel: Channel,
+    /// Whether Sparkle urges people to install it.
+    pub critical: bool,
+    pub phased: RolloutDays,
     pub published: Timestamp,
-    pub withdrawn: Option<Timestamp>,
+    pub withdrawn: Option<Withdrawal>,
+}
+
+/// When and why a release was withdrawn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Withdrawal {
+    pub at: Timestamp,
+    pub reason: Option<Reason>,
+}
+
+impl Release {
+    /// What Sparkle compares.
+    pub fn build_or_version(&self) -> &str {
+        self.build.as_ref().map_or(self.version.as_str(), BuildNumber::as_str)
+    }
+
+    /// Whether apps that get this channel are offered the release.
+    pub(super) fn is_in(&self, channel: &Channel) -> bool {
+        self.channel.is_stable() || self.channel == *channel
+    }
+}
+
+/// What is changed of a release after it was published. `None` leaves it as it is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReleaseEdit {
+    pub notes: Option<Notes>,
+    pub build: Option<BuildNumber>,
+    pub signature: Option<Signature>,
+    pub minimum_macos: Option<MacosVersion>,
+    pub channel: Option<Channel>,
+    pub critical: Option<bool>,
+    pub phased: Option<RolloutDays>,
+    pub published: Option<Timestamp>,
 }
 
 /// All releases ever published, the highest version first.
@@ -70,7 +106,25 @@ impl Releases {
 
     /// The release that the public gets.
     pub fn newest(&self) -> Option<&Release> {
-        self.available().find(|release| !release.prerelease)
+        self.newest_of(&Channel::stable())
+    }
+
+    pub fn newest_of(&self, channel: &Channel) -> Option<&Release> {
+        self.available().find(|release| release.channel == *channel)
+    }
+
+    /// Available releases of the stable channel, then those of each other channel.
+    pub fn by_channel(&self) -> Vec<&Release> {
+        let mut releases: Vec<_> = self.available().collect();
+        releases.sort_by_key(|release| (!release.channel.is_stable(), &release.channel));
+        releases
+    }
+
+    /// The critical release that Sparkle should speak of to those who update to this one from before it.
+    pub fn critical_up_to(&self, release: &Release) -> Option<&Release> {
+        let is_it =
+            |other: &&Release| other.critical && other.version <= release.version && other.is_in(&release.channel);
+        self.available().find(is_it)
     }
 
     pub fn find_version(&self, version: &Version) -> Option<&Release> {
@@ -105,6 +159,21 @@ impl Notes {
     }
 }
 
+/// Why a release was withdrawn, in one line of text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reason(String);
+
+impl Reason {
+    pub fn parse(text: &str) -> Result<Self, Invalid> {
+        let text = clean_text(text).split_whitespace().collect::<Vec<_>>().join(" ");
+        match text.chars().count() {
+            0 => Err(Invalid::new("it is empty")),
+            1..=limits::MAX_REASON_CHARS => Ok(Self(text)),
+            _ => Err(Invalid::new(format!("it has more than {} characters", limits::MAX_REASON_CHARS))),
+        }
+    }
+}
+
 /// Unused bits at the end are ignored, as Sparkle does.
 const BASE64: GeneralPurpose =
     GeneralPurpose::new(&alphabet::STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
@@ -113,8 +182,8 @@ const BASE64: GeneralPurpose =
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature(String);
 
-text_types!(Notes, Signature);
-from_stored!(Signature);
+text_types!(Notes, Reason, Signature);
+from_stored!(Reason, Signature);
 
 impl Signature {
     pub fn parse(text: &str) -> Result<Self, Invalid> {
@@ -130,7 +199,6 @@ impl Signature {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::releases::PublishRejection;
 
     fn version(text: &str) -> Version {
         Version::parse(text).unwrap()
@@ -151,19 +219,20 @@ mod tests {
             build: None,
             signature: None,
             minimum_macos: None,
-            prerelease: version(text).is_prerelease(),
+            channel: if version(text).is_prerelease() { Channel::beta() } else { Channel::stable() },
+            critical: false,
+            phased: RolloutDays::default(),
             published: Timestamp::from_unix_millis(0),
             withdrawn: None,
         }
     }
 
-    fn check(releases: &Releases, text: &str, prerelease: bool, force: bool) -> Result<(), PublishRejection> {
-        releases.check_publishable(&version(text), &file(text), prerelease, force)
-    }
-
     #[test]
     fn the_newest_is_the_highest_version_that_is_neither_withdrawn_nor_a_prerelease() {
-        let withdrawn = Release { withdrawn: Some(Timestamp::from_unix_millis(1)), ..release("1.11.0") };
+        let withdrawn = Release {
+            withdrawn: Some(Withdrawal { at: Timestamp::from_unix_millis(1), reason: None }),
+            ..release("1.11.0")
+        };
         let releases = Releases::new(vec![release("1.9.3"), withdrawn, release("2.0.0-beta.1"), release("1.10.0")]);
         assert_eq!(releases.newest().unwrap().version, version("1.10.0"));
         assert_eq!(releases.available().count(), 3);
@@ -171,27 +240,27 @@ mod tests {
     }
 
     #[test]
-    fn a_version_is_used_once_and_must_be_newer() {
-        let withdrawn = Release { withdrawn: Some(Timestamp::from_unix_millis(1)), ..release("1.5.0") };
-        let releases = Releases::new(vec![release("1.4.0"), withdrawn, release("2.0.0-beta.2")]);
-        assert_eq!(check(&releases, "1.4.1", false, false), Ok(()));
-        assert_eq!(check(&releases, "1.4.0", false, true), Err(PublishRejection::VersionUsed(version("1.4.0"))));
-        assert_eq!(check(&releases, "1.5.0", false, true), Err(PublishRejection::VersionWithdrawn(version("1.5.0"))));
-        assert_eq!(
-            check(&releases, "1.3.9", false, false),
-            Err(PublishRejection::NotNewer(version("1.3.9"), version("1.4.0")))
-        );
-        assert_eq!(check(&releases, "1.3.9", false, true), Ok(()));
-        assert_eq!(
-            check(&releases, "2.0.0-beta.1", true, false),
-            Err(PublishRejection::NotNewer(version("2.0.0-beta.1"), version("2.0.0-beta.2")))
-        );
-        assert_eq!(
-            check(&releases, "2.0.0-beta.3", false, false),
-            Err(PublishRejection::PrereleaseFlagMissing(version("2.0.0-beta.3")))
-        );
-        let other_name = releases.check_publishable(&version("1.6.0"), &file("1.4.0"), false, false);
-        assert_eq!(other_name, Err(PublishRejection::NameUsed(file("1.4.0"))));
+    fn every_channel_has_a_newest_and_the_stable_one_comes_first() {
+        let nightly = |text| Release { channel: Channel::parse("nightly").unwrap(), ..release(text) };
+        let releases =
+            [nightly("3.1.0-1"), release("2.0.0-beta.1"), release("1.4.0"), release("1.5.0"), nightly("3.0.0-9")];
+        let releases = Releases::new(releases.into());
+        let newest =
+            |channel| releases.newest_of(&Channel::parse(channel).unwrap()).map(|newest| newest.version.to_string());
+        assert_eq!(newest("stable").unwrap(), "1.5.0");
+        assert_eq!(newest("beta").unwrap(), "2.0.0-beta.1");
+        assert_eq!(newest("nightly").unwrap(), "3.1.0-1");
+        assert_eq!(newest("alpha"), None);
+        let versions: Vec<_> = releases.by_channel().into_iter().map(|release| release.version.to_string()).collect();
+        assert_eq!(versions, ["1.5.0", "1.4.0", "2.0.0-beta.1", "3.1.0-1", "3.0.0-9"]);
+    }
+
+    #[test]
+    fn a_reason_is_one_line() {
+        assert_eq!(Reason::parse(" It lost\n\u{1b}data. ").unwrap().as_str(), "It lost data.");
+        for text in ["", " \n", "\u{1b}", &"x".repeat(501)] {
+            assert!(Reason::parse(text).is_err(), "{text}");
+        }
     }
 
     #[test]

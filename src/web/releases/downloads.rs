@@ -14,8 +14,8 @@ use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::feeds::{image_path, sample_file_name};
-use crate::actions::{ImageFailure, ImageStore, NewestImage, latest_path};
-use crate::domain::releases::{MEDIA_TYPE, Release, attachment};
+use crate::actions::{ImageFailure, ImageStore, NewestImage, latest_path, latest_path_of};
+use crate::domain::releases::{Channel, MEDIA_TYPE, Release, attachment};
 use crate::domain::time::Timestamp;
 use crate::web::app::App;
 use crate::web::fallback;
@@ -33,11 +33,22 @@ pub(crate) async fn latest(State(app): State<App>, request: Request) -> Response
     let releases = app.service.catalog.cached();
     match (&app.service.newest_image, releases.newest()) {
         (NewestImage::External(url), _) => redirect(url),
-        (_, Some(release)) => redirect(release.external_url.as_deref().unwrap_or(&image_path(&release.file))),
+        (_, Some(release)) => redirect_to_image(release),
         (NewestImage::Preview(_), None) => redirect(&image_path(sample_file_name(name))),
         (NewestImage::Published(_), None) => {
             unavailable("No disk image has been published yet. Please come back later.\n")
         }
+    }
+}
+
+/// Redirects to the newest image of a channel.
+pub(crate) async fn latest_of_channel(State(app): State<App>, request: Request) -> Response {
+    let path = request.uri().path();
+    let channel = path.rsplit('/').nth(1).and_then(|name| Channel::parse(name).ok());
+    let channel = channel.filter(|channel| path == latest_path_of(channel, &app.built().site.facts.name));
+    match channel.and_then(|channel| app.service.catalog.cached().newest_of(&channel).map(redirect_to_image)) {
+        Some(response) => response,
+        None => fallback::fallback(State(app), request).await,
     }
 }
 
@@ -110,6 +121,10 @@ fn starts_download(response: &Response, request: &HeaderMap) -> bool {
     let range = response.headers().get(CONTENT_RANGE);
     let is_start = |range: &[u8]| range.starts_with(b"bytes 0-") && !range.starts_with(b"bytes 0-0/");
     response.status() == StatusCode::OK || range.is_some_and(|range| is_start(range.as_bytes()))
+}
+
+fn redirect_to_image(release: &Release) -> Response {
+    redirect(release.external_url.as_deref().unwrap_or(&image_path(&release.file)))
 }
 
 fn redirect(url: &str) -> Response {

@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 use crate::actions::NewestImage;
 use crate::domain::network::BaseUrl;
 use crate::domain::releases::{
-    BuildNumber, MEDIA_TYPE, MacosVersion, Release, Releases, Signature, attachment, file_stem,
+    MEDIA_TYPE, MacosVersion, Reason, Release, Releases, Signature, Withdrawal, attachment, file_stem,
 };
 use crate::domain::sha256::Sha256;
+use crate::domain::time::Timestamp;
 use crate::site::{Content, PageName, Site, SiteFacts, SiteFailure, markdown_to_html, nest_markdown};
 use crate::web::representation::UnencodedResponse;
 
@@ -27,7 +28,7 @@ pub(crate) fn release_files(
 ) -> Result<Vec<(String, UnencodedResponse)>, SiteFailure> {
     let list = release_list(&site.facts, base_url, releases, sample);
     let feed = feed(site, base_url, releases);
-    // What Sparkle 2 reads to find updates. Prereleases are in the channel `beta`, which an app must ask for.
+    // What Sparkle 2 reads to find updates. An app must ask for every channel but the stable one.
     let appcast = match &site.appcast {
         Some(appcast) => appcast.clone(),
         None => site.render_str("appcast.xml", include_str!("appcast.xml"), &feed)?.into(),
@@ -55,7 +56,9 @@ fn release_list(facts: &SiteFacts, base_url: &BaseUrl, releases: &Releases, samp
             "length": release.length,
             "sha256": release.sha256.hex(),
             "minimum_macos": minimum_macos(release, facts),
-            "prerelease": release.prerelease,
+            "prerelease": !release.channel.is_stable(),
+            "channel": release.channel.as_str(),
+            "critical": release.critical,
             "notes": release.notes.as_str(),
             "url": url(release, base_url),
         })
@@ -64,6 +67,11 @@ fn release_list(facts: &SiteFacts, base_url: &BaseUrl, releases: &Releases, samp
         "app": facts.name,
         "latest": releases.newest().map(|release| release.version.to_string()),
         "releases": listed.collect::<Vec<_>>(),
+        "withdrawn": withdrawn(releases)
+            .map(|(release, at, reason)| {
+                json!({ "version": release.version.as_str(), "date": at.rfc3339(), "reason": reason.as_str() })
+            })
+            .collect::<Vec<_>>(),
     });
     if let Some(sample) = sample {
         list["sample"] = json!(sample);
@@ -77,6 +85,8 @@ fn feed(site: &Site, base_url: &BaseUrl, releases: &Releases) -> Value {
     let view = |release| {
         let mut view = release_view(release, base_url);
         view["minimum_macos"] = json!(minimum_macos(release, &site.facts));
+        view["critical_below"] = json!(releases.critical_up_to(release).map(Release::build_or_version));
+        view["rollout_interval"] = json!(release.phased.interval_seconds());
         view
     };
     let page_updated = &site.page(PageName::Releases).last_updated;
@@ -98,10 +108,10 @@ fn minimum_macos<'a>(release: &'a Release, facts: &'a SiteFacts) -> Option<&'a s
 
 /// A release as templates show it.
 pub(crate) fn release_view(release: &Release, base_url: &BaseUrl) -> Value {
-    let (version, anchor) = (release.version.to_string(), anchor(release));
+    let anchor = anchor(release);
     json!({
-        "build": release.build.as_ref().map_or(version.as_str(), BuildNumber::as_str),
-        "version": version,
+        "build": release.build_or_version(),
+        "version": release.version.as_str(),
         "date": release.published.date(),
         "published_rfc2822": release.published.rfc2822(),
         "published_rfc3339": release.published.rfc3339(),
@@ -112,11 +122,29 @@ pub(crate) fn release_view(release: &Release, base_url: &BaseUrl) -> Value {
         "file": release.file.to_string(),
         "url": url(release, base_url),
         "minimum_macos": release.minimum_macos.as_ref().map(MacosVersion::as_str),
-        "prerelease": release.prerelease,
+        "prerelease": !release.channel.is_stable(),
+        "channel": release.channel.as_str(),
         "notes": nest_markdown(release.notes.as_str(), &anchor),
         "notes_html": markdown_to_html(release.notes.as_str()),
         "anchor": anchor,
     })
+}
+
+/// The withdrawn releases of which the makers said why, the highest version first.
+fn withdrawn(releases: &Releases) -> impl Iterator<Item = (&Release, Timestamp, &Reason)> {
+    releases.iter().filter_map(|release| {
+        let Withdrawal { at, reason } = release.withdrawn.as_ref()?;
+        Some((release, *at, reason.as_ref()?))
+    })
+}
+
+/// The same as templates show it.
+pub(crate) fn withdrawn_views(releases: &Releases) -> Vec<Value> {
+    let view = |(release, at, reason): (&Release, Timestamp, &Reason)| {
+        let reason = nest_markdown(reason.as_str(), &anchor(release));
+        json!({ "version": release.version.as_str(), "date": at.date(), "reason": reason.trim_end() })
+    };
+    withdrawn(releases).map(view).collect()
 }
 
 /// The URL of the image of this version.
@@ -124,9 +152,9 @@ fn url(release: &Release, base_url: &BaseUrl) -> String {
     release.external_url.clone().unwrap_or_else(|| base_url.to(&image_path(&release.file)))
 }
 
-/// The id of the release's heading on the releases page.
+/// The id of the release's heading on the releases page. With all three numbers, so that no two versions have the same.
 fn anchor(release: &Release) -> String {
-    format!("v{}", release.version.to_string().replace('.', "-"))
+    format!("v{}", release.version.key().replace('.', "-"))
 }
 
 pub(super) fn image_path(file: impl Display) -> String {

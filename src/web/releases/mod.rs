@@ -3,4 +3,4 @@
 mod downloads;
 pub(crate) mod feeds;
 
-pub(crate) use downloads::{image, latest};
+pub(crate) use downloads::{image, latest, latest_of_channel};

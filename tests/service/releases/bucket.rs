@@ -296,6 +296,32 @@ async fn nothing_is_published_that_the_bucket_does_not_have() {
 }
 
 #[tokio::test]
+async fn a_release_is_put_back_only_if_the_bucket_has_its_image() {
+    let makers = Makers::on_sqlite("").await;
+    makers.publish("1.4.0", 6);
+    let withdraw = || assert_eq!(makers.run(&["release", "withdraw", "1.4.0", "--yes"]).0, 0);
+    let refuse = |command: &str, expected: &str| {
+        makers.bucket.command(command);
+        let (code, output) = makers.run(&["release", "restore", "1.4.0"]);
+        let sentence = "Nothing was changed: the image Troupe-1.4.0.dmg cannot be read: ";
+        assert!(code == 1 && output.starts_with(sentence) && output.contains(expected), "{command}: {output}");
+        makers.bucket.command("work");
+    };
+    withdraw();
+    refuse("away", "the bucket is unavailable: ");
+    refuse("cut", "end of file before message length reached");
+    let (code, output) = makers.run(&["release", "restore", "1.4.0"]);
+    assert_eq!(code, 0, "{output}");
+    let site = makers.serve();
+    assert_eq!(site.get(IMAGE).await.status(), StatusCode::FOUND);
+
+    withdraw();
+    refuse("damage", "its SHA-256 is not that of the release");
+    refuse("truncate", "it has 299999 bytes instead of 300000");
+    refuse("lose", "it is not in the bucket");
+}
+
+#[tokio::test]
 async fn an_object_is_never_overwritten_by_another_image_of_the_same_version() {
     // Two makers publish at the same time: here with a database each, so that neither knows of the other.
     let first = Makers::on_sqlite(PROXY).await;

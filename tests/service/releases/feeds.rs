@@ -6,7 +6,7 @@ use roxmltree::{Document, Node};
 use super::live;
 use crate::harness::{Service, on_one_database_with};
 
-const SPARKLE: &str = "http://www.andymatuschak.org/xml-namespaces/sparkle";
+pub(super) const SPARKLE: &str = "http://www.andymatuschak.org/xml-namespaces/sparkle";
 const ATOM: &str = "http://www.w3.org/2005/Atom";
 
 fn child<'a>(node: Node<'a, 'a>, namespace: Option<&str>, name: &str) -> Node<'a, 'a> {
@@ -18,7 +18,7 @@ fn words<'a>(node: Node<'a, 'a>, namespace: Option<&str>, name: &str) -> &'a str
     child(node, namespace, name).text().unwrap_or_default()
 }
 
-fn signature() -> String {
+pub(super) fn signature() -> String {
     format!("{}==", "aB3+/x".repeat(15).chars().take(86).collect::<String>())
 }
 
@@ -29,8 +29,9 @@ async fn publish_three(service: &Service) {
         "1.4.0",
         &["--notes", notes.to_str().unwrap(), "--ed-signature", &signature, "--minimum-macos", "14.6", "--build", "77"],
     );
-    service.publish("1.5.0");
-    service.publish_with("2.0.0-beta.1", &["--prerelease"]);
+    // Whoever gets updates by Sparkle would not get these.
+    service.publish_with("1.5.0", &["--force"]);
+    service.publish_with("2.0.0-beta.1", &["--prerelease", "--force"]);
     service.wait_for_text("/releases.json", "2.0.0-beta.1").await;
 }
 
@@ -52,6 +53,11 @@ async fn sparkle_finds_every_version_with_its_signature() {
         assert_eq!(words(items[1], Some(SPARKLE), "version"), "1.5.0");
         assert_eq!(words(items[1], Some(SPARKLE), "minimumSystemVersion"), "14.0", "as site.toml has it");
 
+        for (item, anchor) in items.iter().zip(["v2-0-0-beta-1", "v1-5-0", "v1-4-0"]) {
+            let link = words(*item, Some(SPARKLE), "fullReleaseNotesLink");
+            assert_eq!(link, format!("https://troupe.example/releases#{anchor}"));
+            assert_eq!(item.children().any(|node| node.has_tag_name("description")), anchor == "v1-4-0");
+        }
         let signed = items[2];
         assert_eq!(words(signed, Some(SPARKLE), "version"), "77");
         assert_eq!(words(signed, Some(SPARKLE), "minimumSystemVersion"), "14.6", "its own");
@@ -148,6 +154,8 @@ async fn programs_get_the_same_as_json() {
         assert_eq!(listed["app"], "Troupe");
         assert_eq!(listed["latest"], "1.5.0");
         assert_eq!(listed["releases"][1]["minimum_macos"], "14.0", "as site.toml has it");
+        let channels = [0, 1, 2].map(|position| listed["releases"][position]["channel"].clone());
+        assert_eq!(channels, ["beta", "stable", "stable"]);
         let oldest = &listed["releases"][2];
         assert_eq!(oldest["minimum_macos"], "14.6", "its own");
         assert_eq!(oldest["version"], "1.4.0");
