@@ -23,6 +23,7 @@ use super::mcp::server_info;
 use super::negotiate::{PageFormat, page_format};
 use super::problem::{ErrorCode, Problem};
 use super::redirect::redirect_host;
+use super::releases::feeds::APPCAST;
 use super::representation::MARKDOWN;
 use super::response::{catch_panic, catch_panic_in};
 use super::routes::{IMAGE_ROUTE, routes};
@@ -32,9 +33,6 @@ use crate::domain::network::{BaseUrl, Peer};
 
 /// How the log and the metrics name paths that have no route. They never get a path as it was sent.
 const UNKNOWN_ROUTE: &str = "*";
-
-/// What Sparkle reads to find updates.
-const APPCAST: &str = "/appcast.xml";
 
 /// The routes of the public listener.
 ///

@@ -74,7 +74,7 @@ fn processor(cpu_type: &str) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::releases::{ImageName, Notes, Release};
+    use crate::domain::releases::{Channel, ImageName, Notes, Release, RolloutDays, Withdrawal};
     use crate::domain::sha256::Sha256;
     use crate::domain::time::Timestamp;
 
@@ -83,7 +83,9 @@ mod tests {
             let version = Version::parse(text).unwrap();
             Release {
                 file: ImageName::new("Troupe", &version).unwrap(),
-                prerelease: version.is_prerelease(),
+                channel: Channel::stable(),
+                critical: false,
+                phased: RolloutDays::default(),
                 version,
                 external_url: None,
                 length: 1,
@@ -93,7 +95,7 @@ mod tests {
                 signature: None,
                 minimum_macos: None,
                 published: Timestamp::from_unix_millis(0),
-                withdrawn: Some(Timestamp::from_unix_millis(1)),
+                withdrawn: Some(Withdrawal { at: Timestamp::from_unix_millis(1), reason: None }),
             }
         };
         Releases::new(["1.4.0", "2.0.0-beta.1"].map(release).into())

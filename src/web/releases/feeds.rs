@@ -18,6 +18,8 @@ use crate::site::{Content, PageName, Site, SiteFacts, SiteFailure, markdown_to_h
 use crate::web::representation::UnencodedResponse;
 
 const ATOM: &str = "/releases.atom";
+/// What Sparkle reads to find updates.
+pub(crate) const APPCAST: &str = "/appcast.xml";
 
 /// The lists of releases, and in a preview without releases the sample image, with their paths.
 pub(crate) fn release_files(
@@ -36,7 +38,7 @@ pub(crate) fn release_files(
     let atom = site.render_str("releases.atom", include_str!("releases.atom"), &feed)?;
     let mut files = vec![
         ("/releases.json".to_owned(), UnencodedResponse::briefing("application/json", format!("{list:#}\n"))),
-        ("/appcast.xml".to_owned(), UnencodedResponse::file("application/rss+xml", appcast)),
+        (APPCAST.to_owned(), UnencodedResponse::file("application/rss+xml", appcast)),
         (ATOM.to_owned(), UnencodedResponse::file("application/atom+xml", atom)),
     ];
     if let Some(sample) = sample {
