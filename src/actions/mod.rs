@@ -38,8 +38,8 @@ pub use letters::{
 };
 pub use outbox::{ConfirmationTexts, OutboxSender, SendStep};
 pub use releases::{
-    ImageFailure, ImageSource, ImageStore, NewRelease, NewestImage, PublishFailure, ReleaseCatalog, ReleaseStore,
-    latest_path, publish_release,
+    ImageFailure, ImageSource, ImageStore, ImageStream, NewRelease, NewestImage, PublishFailure, ReleaseCatalog,
+    ReleaseStore, Uploaded, latest_path, publish_release, release_record, upload_release,
 };
 pub use service::Service;
 pub use signups::{StartedDownload, import_people, join_waitlist, start_download};

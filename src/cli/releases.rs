@@ -1,22 +1,22 @@
 //! `porchlight release`
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 use super::backup::progress_bar;
 use super::failure::{Failure, OrFail};
 use super::run::{Access, with_store};
 use super::terminal::{ListPrinter, confirm, eprint_line, print_record, sanitize_line, terminal_width, truncate};
-use crate::actions::{ImageSource, ImageStore, NewRelease, ReleaseStore, publish_release};
+use crate::actions::{ImageSource, ImageStore, ImageStream, NewRelease, ReleaseStore, publish_release, release_record};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::network::parse_web_url;
 use crate::domain::releases::{BuildNumber, MacosVersion, Notes, Release, Releases, Signature, Version};
 use crate::domain::sha256::Sha256;
-use crate::domain::time::Timestamp;
 use crate::site::{Content, SiteFacts};
 use crate::store::Store;
 
@@ -62,7 +62,7 @@ Examples:
 
 #[derive(Args, Debug)]
 pub(super) struct PublishArguments {
-    /// Disk image; it is copied to `releases_dir`, or to the bucket of `releases_url`
+    /// Disk image, or - for standard input; it is copied to `releases_dir`, or to the bucket of `releases_url`
     #[arg(required_unless_present = "url", conflicts_with = "url")]
     file: Option<PathBuf>,
 
@@ -139,12 +139,14 @@ impl PublishArguments {
         let content = Content::from_settings(settings)?;
         let facts = SiteFacts::read(&content)?;
         let images = ImageStore::open(&settings.images, Clock::System)?;
-        let release_store = ReleaseStore { store, images: &images, app: &facts.name };
+        let data_dir = &settings.data_dir;
+        let release_store = ReleaseStore { store, images: &images, data_dir, app: &facts.name };
         let (bar, mut progress) = progress_bar();
         let progress = move |done, total| progress("copying", done, total);
         let mut interrupt = signal(SignalKind::interrupt())?;
+        let (new_release, image) = self.new_release()?;
         let published = tokio::select! {
-            published = publish_release(&release_store, self.new_release()?, Clock::System.now(), progress) => {
+            published = publish_release(&release_store, new_release, image, Clock::System.now(), progress) => {
                 published.map_err(Failure::new)
             }
             _ = interrupt.recv() => Err(Failure::new(
@@ -166,7 +168,7 @@ impl PublishArguments {
         Ok(())
     }
 
-    fn new_release(self) -> Result<NewRelease, Failure> {
+    fn new_release(self) -> Result<(NewRelease, ImageSource), Failure> {
         let notes = match self.notes {
             None => Notes::default(),
             Some(path) => {
@@ -177,18 +179,23 @@ impl PublishArguments {
         };
         let image = match (self.file, self.url, self.length, self.sha256) {
             (None, Some(url), Some(length), Some(sha256)) => ImageSource::External { url, length, sha256 },
+            (Some(file), ..) if file == Path::new("-") => ImageSource::Stream(ImageStream {
+                bytes: Box::new(std::io::stdin()),
+                length: None,
+                stop: CancellationToken::new(),
+            }),
             (file, ..) => ImageSource::File(file.unwrap_or_default()),
         };
-        Ok(NewRelease {
+        let new_release = NewRelease {
             version: self.version,
-            image,
             notes,
             build: self.build,
             signature: self.ed_signature,
             minimum_macos: self.minimum_macos,
             prerelease: self.prerelease,
             force: self.force,
-        })
+        };
+        Ok((new_release, image))
     }
 }
 
@@ -202,7 +209,7 @@ fn list(releases: &Releases, as_json: bool) {
         let version = release.version.to_string();
         let (date, state) = (release.published.date(), state(release, releases));
         let line = format!("{version:<16} {date}  {:>14} bytes  {state}", release.length);
-        list.push(&release_json(release, releases), &truncate(line.trim_end(), terminal_width()));
+        list.push(&release_record(release, releases), &truncate(line.trim_end(), terminal_width()));
     }
     list.finish(NO_RELEASES);
 }
@@ -212,7 +219,7 @@ fn show(releases: &Releases, version: Option<Version>, as_json: bool) -> Result<
         Some(version) => releases.find_version(&version).ok_or_else(|| unknown(&version))?,
         None => releases.newest().ok_or_else(|| Failure::new(NO_RELEASES))?,
     };
-    let json = release_json(release, releases);
+    let json = release_record(release, releases);
     let mut text = Vec::new();
     for (name, value) in json.as_object().into_iter().flatten().filter(|(name, _)| *name != "notes") {
         match value {
@@ -257,22 +264,4 @@ fn state(release: &Release, releases: &Releases) -> &'static str {
         release if releases.newest() == Some(release) => "newest",
         _ => "",
     }
-}
-
-fn release_json(release: &Release, releases: &Releases) -> Value {
-    json!({
-        "version": release.version.to_string(),
-        "newest": releases.newest() == Some(release),
-        "prerelease": release.prerelease,
-        "published": release.published.rfc3339(),
-        "withdrawn": release.withdrawn.map(Timestamp::rfc3339),
-        "file": release.file.as_str(),
-        "url": release.external_url,
-        "length": release.length,
-        "sha256": release.sha256.hex(),
-        "build": release.build.as_ref().map(BuildNumber::as_str),
-        "minimum_macos": release.minimum_macos.as_ref().map(MacosVersion::as_str),
-        "ed_signature": release.signature.as_ref().map(Signature::as_str),
-        "notes": release.notes.as_str(),
-    })
 }

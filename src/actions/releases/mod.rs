@@ -2,6 +2,10 @@
 
 mod images_and_catalog;
 mod publish;
+mod record;
+mod upload;
 
 pub use images_and_catalog::{ImageFailure, ImageStore, NewestImage, ReleaseCatalog, latest_path};
-pub use publish::{ImageSource, NewRelease, PublishFailure, ReleaseStore, publish_release, read_image};
+pub use publish::{ImageSource, ImageStream, NewRelease, PublishFailure, ReleaseStore, publish_release, read_image};
+pub use record::release_record;
+pub use upload::{Uploaded, upload_release};
