@@ -18,6 +18,7 @@ mod service;
 mod signups;
 mod site;
 mod statistics;
+mod tokens;
 
 pub use crate::actions::backup::restore;
 pub use crate::actions::health::readiness;
@@ -48,3 +49,4 @@ pub use site::{
     setup_steps,
 };
 pub use statistics::{CachedSummary, CountBuffer, OpsSummary, StatisticsRange, ops_summary, statistics};
+pub use tokens::{authorize_token, create_token};
