@@ -18,6 +18,8 @@ const INSERT: &str = "INSERT INTO releases (version, file, external_url, length,
          minimum_macos, prerelease, published_at) \
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) ON CONFLICT DO NOTHING";
 
+const SET_NOTES: &str = "UPDATE releases SET notes = $2 WHERE version = $1";
+
 const WITHDRAW: &str = "UPDATE releases SET withdrawn_at = $2 WHERE version = $1 AND withdrawn_at IS NULL";
 
 from_row_struct! {
@@ -73,6 +75,11 @@ impl Store {
             release.published,
         ];
         self.change_releases(INSERT, values).await
+    }
+
+    /// Returns `false` if there is no such release.
+    pub async fn set_release_notes(&self, version: &Version, notes: &Notes) -> Result<bool, StoreFailure> {
+        self.change_releases(SET_NOTES, values![version.to_string(), notes.as_str()]).await
     }
 
     /// Withdraws a release. Returns `false` if there is none, or it is withdrawn already.
