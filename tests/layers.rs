@@ -41,7 +41,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
             // Pools, hosts, TLS, statements and migrations
             &["connection::*"],
             // Tables that belong to one subject
-            &["app", "backup::*", "certificate", "health", "releases", "statistics", "tasks"],
+            &["app", "backup::*", "certificate", "health", "releases", "statistics", "tasks", "tokens"],
             &["maker_mails", "outbox"],
             &["contact::*", "letters::*"],
             // Rows of several subjects
@@ -56,7 +56,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
         "actions",
         &[
             &["failure", "random"],
-            &["certificate", "releases::*", "statistics"],
+            &["certificate", "releases::*", "statistics", "tokens"],
             // The state that actions share
             &["service"],
             // Use cases
@@ -73,6 +73,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
                 "body",
                 "endpoints",
                 "fields",
+                "desk::problem",
                 "headers",
                 "initiator",
                 "json",
@@ -87,6 +88,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
                 "representation",
                 "response",
                 "shape",
+                "wrong_tokens",
             ],
             // One ready-made response
             &["served"],
@@ -99,6 +101,10 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
             // Handlers
             &[
                 "api",
+                "desk",
+                "desk::parameters",
+                "desk::releases",
+                "desk::requests",
                 "forms",
                 "mcp",
                 "mcp::calls",
@@ -120,7 +126,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
         "serve",
         &[
             &["background", "connection_timeouts", "failure", "task_supervisor"],
-            &["certificate_reload", "client_stream", "context"],
+            &["certificate_reload", "client_stream", "context", "read_body"],
             &["http1", "http2", "mailing"],
             &["accept"],
             &["listeners"],

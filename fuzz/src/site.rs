@@ -91,7 +91,6 @@ async fn start() -> (App, (String, Vec<u8>)) {
     std::fs::write(&file, &image).expect("the image is written");
     let new_release = NewRelease {
         version: Version::parse("1.4.0").expect("it is a version"),
-        image: ImageSource::File(file),
         notes: Notes::parse("").expect("no notes are short"),
         build: None,
         signature: None,
@@ -99,9 +98,10 @@ async fn start() -> (App, (String, Vec<u8>)) {
         prerelease: false,
         force: false,
     };
-    let releases = ReleaseStore { store: &store, images: &images, app: &facts.name };
-    let release =
-        publish_release(&releases, new_release, Clock::System.now(), |_, _| {}).await.expect("it is published");
+    let releases = ReleaseStore { store: &store, images: &images, data_dir: &settings.data_dir, app: &facts.name };
+    let published =
+        publish_release(&releases, new_release, ImageSource::File(file), Clock::System.now(), |_, _| {}).await;
+    let release = published.expect("it is published");
 
     let catalog = ReleaseCatalog::new(store.clone(), images);
     catalog.refresh().await.expect("the releases are read");

@@ -247,6 +247,17 @@ CREATE TABLE releases (
     withdrawn_reason TEXT
 ) WITHOUT ROWID;
 
+-- Tokens by which programs of the makers publish releases over HTTP. Only the hash of a token is kept. `last_day` is a number of
+-- days since 1970 and NULL where a token works until it is deleted; `used_at` is less exact than an hour.
+CREATE TABLE tokens (
+    name       TEXT    NOT NULL PRIMARY KEY,
+    hash       TEXT    NOT NULL UNIQUE,
+    may        TEXT    NOT NULL CHECK (may IN ('publish')),
+    created_at INTEGER NOT NULL,
+    last_day   INTEGER,
+    used_at    INTEGER
+) WITHOUT ROWID;
+
 -- Grows with each change of what every instance keeps in memory, so that they read it again.
 CREATE TABLE revisions (
     name   TEXT    NOT NULL PRIMARY KEY,

@@ -18,6 +18,7 @@ mod service;
 mod signups;
 mod site;
 mod statistics;
+mod tokens;
 
 pub use crate::actions::backup::restore;
 pub use crate::actions::health::readiness;
@@ -38,9 +39,9 @@ pub use letters::{
 };
 pub use outbox::{ConfirmationTexts, OutboxSender, SendStep};
 pub use releases::{
-    ChangeFailure, ImageFailure, ImageSource, ImageStore, NewRelease, NewestImage, PublishFailure, ReleaseCatalog,
-    ReleaseStore, check_withdrawable, edit_release, latest_path, latest_path_of, publish_release, restore_release,
-    withdraw_release,
+    ChangeFailure, ImageFailure, ImageSource, ImageStore, ImageStream, NewRelease, NewestImage, PublishFailure,
+    ReleaseCatalog, ReleaseStore, Uploaded, check_withdrawable, edit_release, latest_path, latest_path_of,
+    publish_release, release_record, restore_release, upload_release, withdraw_release,
 };
 pub use service::Service;
 pub use signups::{StartedDownload, import_people, join_waitlist, start_download};
@@ -49,3 +50,4 @@ pub use site::{
     sample_texts_step, setup_steps,
 };
 pub use statistics::{CachedSummary, CountBuffer, OpsSummary, StatisticsRange, ops_summary, statistics};
+pub use tokens::{authorize_token, create_token};

@@ -17,6 +17,7 @@ use super::releases::{self, ReleaseCommand};
 use super::site::{self, SiteCommand};
 use super::statistics::{self, StatsArguments};
 use super::terminal::{self, eprint_line};
+use super::tokens::{self, TokenCommand};
 use super::{backup, health, help, serve};
 use crate::config::{RawSettings, ResolvedSetting, Settings};
 use crate::logging;
@@ -107,6 +108,9 @@ enum Command {
     /// Publish, list and withdraw disk images
     #[command(subcommand, before_help = "Example:\n  porchlight release publish Troupe.dmg --version 1.4.0")]
     Release(ReleaseCommand),
+    /// Create, list and revoke tokens, by which programs publish over HTTP
+    #[command(subcommand, before_help = "Example:\n  porchlight token create github-actions --may publish")]
+    Token(TokenCommand),
     /// Send the monthly letter to everybody who opted in
     #[command(
         subcommand,
@@ -203,6 +207,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Restore { folder, unverified } => backup::run_restore(&settings?, &folder, unverified),
         Command::Move { to } => backup::run_move(&settings?, &to),
         Command::Release(command) => releases::run(command, &settings?),
+        Command::Token(command) => tokens::run(command, &settings?),
         Command::Letter(command) => letters::run(command, &settings?),
         Command::Mail(command) => mail::run(command, &settings?),
         Command::Bounce(arguments) => letters::run_bounce(&arguments, settings),

@@ -17,5 +17,6 @@ mod serve;
 mod site;
 mod statistics;
 mod terminal;
+mod tokens;
 
 pub use commands::main;

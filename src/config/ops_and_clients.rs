@@ -1,11 +1,12 @@
-//! Settings of the ops listener, of the limits per client, and of the proxies that name clients.
+//! Settings of the ops listener, of the desk, of the limits per client, and of the proxies that name clients.
 
 use std::net::SocketAddr;
 
 use super::secret::Secret;
 use super::text::{InvalidSettings, Texts, both};
 use crate::domain::limits::MIN_OPS_TOKEN_CHARS;
-use crate::domain::network::{TrustedProxies, parse_header_name, parse_networks};
+use crate::domain::network::{BaseUrl, TrustedProxies, parse_header_name, parse_networks};
+use crate::domain::parse::word_enum;
 
 /// A second, private HTTP listener for the dashboard, metrics and health.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +48,31 @@ fn parse_token(text: &str) -> Result<Secret, String> {
         return Err("it must be printable ASCII without surrounding spaces".to_owned());
     }
     Ok(Secret::new(text.to_owned()))
+}
+
+word_enum! {
+    /// Where the desk is, besides the ops listener.
+    pub enum Desk {
+        /// Nowhere else.
+        Private = "private",
+        /// At `base_url`, for requests with a token alone.
+        Api = "api",
+        /// At `base_url`.
+        Public = "public",
+    }
+}
+
+impl Desk {
+    pub(super) fn parse_setting(texts: &mut Texts, base_url: Option<&BaseUrl>) -> Result<Self, InvalidSettings> {
+        let desk = texts.parse("desk", |text| Self::parse(text).ok_or("it is none of private, api and public"))?;
+        match desk.unwrap_or(Self::Private) {
+            desk @ (Self::Api | Self::Public) if !base_url.is_some_and(BaseUrl::is_https) => {
+                let why = format!("`{}` lets in who has a token, so it needs a `base_url` with https", desk.as_str());
+                Err(InvalidSettings::new("desk", why))
+            }
+            desk => Ok(desk),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -80,6 +80,9 @@ raw_settings! {
     /// Token required by the ops listener; needed if `ops_listen` is not a loopback address [default: none]
     ops_token("PORCHLIGHT_OPS_TOKEN", "TOKEN", hide_env_values),
 
+    /// Where programs publish with a token: private (ops listener alone), or api or public (also `base_url`, with https) [default: private]
+    desk("PORCHLIGHT_DESK", "private|api|public"),
+
     /// Postal address printed in the monthly letter, as many countries require; needed to send one [default: none]
     postal_address("PORCHLIGHT_POSTAL_ADDRESS", "ADDRESS"),
 

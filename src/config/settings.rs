@@ -9,7 +9,7 @@ use super::file_and_environment::{
 use super::https::{CertificateSource, Tls, parse_hosts};
 use super::images::ImagePlace;
 use super::mail::MailSettings;
-use super::ops_and_clients::{ClientSettings, Ops};
+use super::ops_and_clients::{ClientSettings, Desk, Ops};
 use super::secret::Secret;
 use super::setting_names::RawSettings;
 use super::text::{InvalidSettings, Texts, parse_addresses, parse_list};
@@ -39,6 +39,7 @@ pub struct Settings {
     pub watches_site: bool,
     pub allowed_origins: Vec<String>,
     pub ops: Ops,
+    pub desk: Desk,
     pub ai_train: bool,
     /// `None`: plain HTTP.
     pub tls: Option<Tls>,
@@ -123,6 +124,7 @@ impl Settings {
                 .filter(|text| !text.is_empty()),
             letter_rate: texts.parse("letter_rate", parse_letter_rate)?.unwrap_or(10),
             ops: Ops::parse(&mut texts)?,
+            desk: Desk::parse_setting(&mut texts, base_url.as_ref())?,
             data_dir,
             database_url: texts.take("database_url").map(Secret::new),
             download_url,
@@ -214,6 +216,9 @@ mod tests {
             ("ops_listen = 'here'", "`ops_listen`"),
             ("ops_listen = '0.0.0.0:8081'", "`ops_token`"),
             ("ops_token = 'short'", "`ops_token`"),
+            ("desk = 'open'", "`desk`"),
+            ("desk = 'api'", "`base_url`"),
+            ("desk = 'public'\nbase_url = 'http://a.example'", "`base_url`"),
             ("smtp_url = 'mail.example'", "`smtp_url`"),
             ("smtp_url = 'smtp://mail.example'\ncontact_to = 'a@b.example'", "`mail_from`"),
             ("smtp_url = 'smtp://mail.example'\nmail_from = 'a@b.example'", "`contact_to`"),

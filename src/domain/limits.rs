@@ -153,6 +153,9 @@ pub const MAX_REASON_CHARS: usize = 500;
 /// Largest release notes.
 pub const MAX_RELEASE_NOTES_BYTES: usize = 64 * 1024;
 
+/// Longest name of a token.
+pub const MAX_TOKEN_NAME_BYTES: usize = 64;
+
 /// Most connections of one peer to the ops listener, loopback and trusted proxies aside.
 pub const MAX_OPS_CONNECTIONS_PER_PEER: usize = 16;
 /// Wrong tokens that the ops listener answers at once, of all peers together: 10 a minute, 10 at once.

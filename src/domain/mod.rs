@@ -19,3 +19,4 @@ pub mod signups;
 pub mod statistics;
 pub mod text;
 pub mod time;
+pub mod tokens;

@@ -1,4 +1,5 @@
-//! What a connection is doing, and when its client is given up on: it requests nothing, or takes too little of an answer.
+//! What a connection is doing, and when its client is given up on: it requests nothing, or it takes too little of an answer, or
+//! sends too little of a body for which a handler waits.
 //!
 //! The same rules hold for HTTP/1.1, HTTP/2 and the handshake of TLS. A connection has one timer, which looks once a second at a
 //! few counters; a request sets no timer of its own. hyper would close neither an HTTP/2 connection on which nothing is
@@ -37,10 +38,14 @@ pub(super) struct ConnectionState {
     requests: AtomicU32,
     /// Requests whose response was not handed over yet.
     in_flight: AtomicU32,
-    /// Bytes that the client has taken.
-    written: AtomicU64,
+    /// Those of them that have no response yet. They wait for a handler, unless that waits for their body.
+    handled: AtomicU32,
+    /// Bytes that the client has taken, or has sent to a handler that reads them.
+    moved: AtomicU64,
     /// Whether a write waits for the client.
     write_pending: AtomicBool,
+    /// Whether a handler waits for more of a body.
+    body_pending: AtomicBool,
     unread_body: AtomicBool,
     /// Whether what arrives while no request is being handled is the head of the next one, as over HTTP/1.1.
     between_requests_are_heads: AtomicBool,
@@ -56,13 +61,16 @@ impl ConnectionState {
             self.retire();
         }
         self.head_begun.store(false, Ordering::Relaxed);
-        self.stay_in_use()
+        self.handled.fetch_add(1, Ordering::Relaxed);
+        let mut in_flight = self.stay_in_use();
+        in_flight.is_handled = true;
+        in_flight
     }
 
     /// The connection is in use as long as the returned value exists.
     pub(super) fn stay_in_use(self: &Arc<Self>) -> InFlight {
         self.in_flight.fetch_add(1, Ordering::Relaxed);
-        InFlight(Arc::clone(self))
+        InFlight { state: Arc::clone(self), is_handled: false }
     }
 
     pub(super) fn had_requests(&self) -> bool {
@@ -100,22 +108,41 @@ impl ConnectionState {
     pub(super) fn record_write<E>(&self, result: &Poll<Result<usize, E>>) {
         self.write_pending.store(result.is_pending(), Ordering::Relaxed);
         if let Poll::Ready(Ok(count)) = result {
-            self.written.fetch_add(*count as u64, Ordering::Relaxed);
+            self.moved.fetch_add(*count as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// A handler has read so much of a body, or has to wait for it.
+    pub(super) fn record_body(&self, read: Poll<u64>) {
+        self.body_pending.store(read.is_pending(), Ordering::Relaxed);
+        if let Poll::Ready(count) = read {
+            self.moved.fetch_add(count, Ordering::Relaxed);
         }
     }
 }
 
 /// One request, until its response was handed over.
 #[derive(Debug)]
-pub(super) struct InFlight(Arc<ConnectionState>);
+pub(super) struct InFlight {
+    state: Arc<ConnectionState>,
+    /// Whether there is no response yet.
+    is_handled: bool,
+}
 
 impl InFlight {
+    fn end_handling(&mut self) {
+        if std::mem::take(&mut self.is_handled) {
+            self.state.handled.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
     /// Returns the body, during which the request counts, and which keeps the slot.
     pub(super) fn until_end_of(
-        self,
+        mut self,
         body: Body,
         slot: Option<ClientSlot>,
     ) -> impl HttpBody<Data = Bytes, Error = axum::Error> + Send + 'static {
+        self.end_handling();
         // The closure is dropped with the body, and both guards with it.
         body.map_err(move |error| {
             let _guards = (&self, &slot);
@@ -126,7 +153,8 @@ impl InFlight {
 
 impl Drop for InFlight {
     fn drop(&mut self) {
-        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+        self.end_handling();
+        self.state.in_flight.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -137,7 +165,7 @@ pub(super) enum ConnectionTimeout {
     Silent,
     /// The same for a shorter time, and others need its place.
     MakesRoom,
-    SlowReader,
+    TooSlow,
 }
 
 /// The timer of a connection.
@@ -150,10 +178,10 @@ pub(super) struct Watch {
     /// When the counters were last looked at, and what they were.
     seen: Instant,
     requests: u32,
-    written: u64,
+    moved: u64,
     silent_for: Duration,
-    /// For how long the client may still take nothing. Waiting for it uses this up, and what it takes adds to it, at the rate
-    /// that is required.
+    /// For how long the client may still take or send nothing. Waiting for it uses this up, and what it takes or sends adds to
+    /// it, at the rate that is required.
     allowance: Duration,
 }
 
@@ -168,7 +196,7 @@ impl Watch {
             opened: now,
             seen: now,
             requests: 0,
-            written: 0,
+            moved: 0,
             silent_for: Duration::ZERO,
             allowance: SLOW_READ_PERIOD,
         }
@@ -184,7 +212,7 @@ impl Watch {
             }
             self.look();
             if self.allowance.is_zero() {
-                return ConnectionTimeout::SlowReader;
+                return ConnectionTimeout::TooSlow;
             }
             if self.silent_for >= self.max_silence().saturating_sub(notice) {
                 return ConnectionTimeout::Silent;
@@ -201,21 +229,24 @@ impl Watch {
     }
 
     fn look(&mut self) {
-        let ConnectionState { requests, in_flight, written, write_pending, .. } = &*self.state;
+        let ConnectionState { requests, in_flight, handled, moved, write_pending, body_pending, .. } = &*self.state;
         let (elapsed, now) = (self.seen.elapsed(), Instant::now());
-        let (requests, written) = (requests.load(Ordering::Relaxed), written.load(Ordering::Relaxed));
-        let taken = Duration::from_millis((written - self.written) * 1000 / MIN_READ_BYTES_PER_SECOND);
-        if in_flight.load(Ordering::Relaxed) > 0 || write_pending.load(Ordering::Relaxed) {
-            self.allowance = (self.allowance + taken).saturating_sub(elapsed).min(SLOW_READ_PERIOD);
+        let (requests, moved) = (requests.load(Ordering::Relaxed), moved.load(Ordering::Relaxed));
+        let (in_flight, handled) = (in_flight.load(Ordering::Relaxed), handled.load(Ordering::Relaxed));
+        let paid = Duration::from_millis((moved - self.moved) * 1000 / MIN_READ_BYTES_PER_SECOND);
+        let waits_for_client =
+            in_flight > handled || write_pending.load(Ordering::Relaxed) || body_pending.load(Ordering::Relaxed);
+        if waits_for_client {
+            self.allowance = (self.allowance + paid).saturating_sub(elapsed).min(SLOW_READ_PERIOD);
             self.silent_for = Duration::ZERO;
-        } else if requests != self.requests || taken >= elapsed {
-            // The end of the last answer may still be on its way. Less than this answers frames that a client sends to hold an
-            // HTTP/2 connection, such as pings.
+        } else if in_flight > 0 || requests != self.requests || paid >= elapsed {
+            // A handler may work for longer, such as on an image that was uploaded. The end of the last answer may still be on
+            // its way. Less than this answers frames that a client sends to hold an HTTP/2 connection, such as pings.
             self.silent_for = Duration::ZERO;
         } else {
             self.silent_for += elapsed;
         }
-        (self.seen, self.requests, self.written) = (now, requests, written);
+        (self.seen, self.requests, self.moved) = (now, requests, moved);
     }
 }
 
@@ -232,13 +263,20 @@ mod tests {
         Watch::begin(ClientSlot::UNLIMITED, false)
     }
 
+    /// A request that has a response, which the client takes.
+    fn answered(watch: &Watch) -> InFlight {
+        let mut request = watch.state.begin_request();
+        request.end_handling();
+        request
+    }
+
     /// Lets a client take `bytes` at each interval, until it is given up on or an hour has passed.
     async fn given_up_after(watch: &mut Watch, bytes: u64, interval: u64) -> Option<(ConnectionTimeout, u64)> {
         let (state, start) = (Arc::clone(&watch.state), Instant::now());
         let taking = async {
             loop {
                 sleep(Duration::from_secs(interval)).await;
-                state.written.fetch_add(bytes, Ordering::Relaxed);
+                state.moved.fetch_add(bytes, Ordering::Relaxed);
             }
         };
         tokio::select! {
@@ -268,7 +306,7 @@ mod tests {
             assert!(timeout(Duration::from_secs(8), watch.timed_out(Duration::ZERO)).await.is_err());
             drop(watch.state.begin_request());
         }
-        let request = watch.state.begin_request();
+        let request = answered(&watch);
         assert!(timeout(SLOW_READ_PERIOD * 9 / 10, watch.timed_out(Duration::ZERO)).await.is_err());
         drop(request);
         let (start, why) = (Instant::now(), watch.timed_out(Duration::ZERO).await);
@@ -306,9 +344,9 @@ mod tests {
             [(0, 1, 30..=30), (1, 1, 30..=31), (900, 1, 200..=300), (20 * KIB, 29, 45..=60)]
         {
             let mut watch = watch();
-            let _request = watch.state.begin_request();
+            let _request = answered(&watch);
             let (why, after) = given_up_after(&mut watch, bytes, interval).await.unwrap();
-            assert_eq!(why, ConnectionTimeout::SlowReader);
+            assert_eq!(why, ConnectionTimeout::TooSlow);
             assert!(seconds.contains(&after), "{bytes} bytes every {interval} s: {after} s");
         }
     }
@@ -320,6 +358,34 @@ mod tests {
             watch.state.record_write::<()>(&Poll::Pending);
             assert_eq!(given_up_after(&mut watch, bytes, interval).await, None, "{bytes} bytes every {interval} s");
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_sends_too_little_of_a_body_is_given_up_on_and_one_that_is_fast_enough_may_send_for_hours() {
+        for (bytes, interval, seconds) in
+            [(0, 1, Some(30..=30)), (900, 1, Some(200..=300)), (KIB, 1, None), (32 * KIB, 28, None)]
+        {
+            let mut watch = watch();
+            let _request = watch.state.begin_request();
+            watch.state.record_body(Poll::Pending);
+            let given_up = given_up_after(&mut watch, bytes, interval).await;
+            assert_eq!(given_up.is_some(), seconds.is_some(), "{bytes} bytes every {interval} s");
+            if let (Some((why, after)), Some(seconds)) = (given_up, seconds) {
+                assert_eq!(why, ConnectionTimeout::TooSlow);
+                assert!(seconds.contains(&after), "{bytes} bytes every {interval} s: {after} s");
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_may_wait_for_any_time_until_its_request_is_handled() {
+        let mut watch = watch();
+        let mut request = watch.state.begin_request();
+        watch.state.record_body(Poll::Pending);
+        watch.state.record_body(Poll::Ready(KIB));
+        assert_eq!(given_up_after(&mut watch, 0, 1).await, None);
+        request.end_handling();
+        assert_eq!(given_up_after(&mut watch, 0, 1).await.unwrap().0, ConnectionTimeout::TooSlow);
     }
 
     #[tokio::test(start_paused = true)]

@@ -15,6 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::connection_timeouts::{ConnectionTimeout, FIRST_REQUEST_TIMEOUT, LAST_REQUEST_TIMEOUT, Watch};
 use super::context::{ConnectionContext, Listener};
+use super::read_body::ReadBody;
 use crate::domain::limits;
 use crate::domain::network::Peer;
 use crate::web;
@@ -27,10 +28,12 @@ where
     state.expect_heads();
     let service = service_fn(move |request: Request<Incoming>| {
         let (in_flight, state) = (state.begin_request(), Arc::clone(&state));
-        let (has_body, is_post) = (!request.body().is_end_stream(), request.method() == Method::POST);
+        let (has_body, sends) =
+            (!request.body().is_end_stream(), [Method::POST, Method::PUT].contains(request.method()));
+        let request = request.map(|body| ReadBody::new(body, Arc::clone(&state)));
         listener.handle(peer, request).map(move |mut response| {
-            // Only a POST that succeeds has surely been read to its end.
-            state.set_unread_body(has_body && !(is_post && response.status().is_success()));
+            // Only a POST or PUT that succeeds has surely been read to its end.
+            state.set_unread_body(has_body && !(sends && response.status().is_success()));
             if state.retired().is_cancelled() {
                 response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
             }

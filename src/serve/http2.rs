@@ -19,15 +19,16 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::connection_timeouts::{ConnectionTimeout, FIRST_REQUEST_TIMEOUT, Watch};
 use super::context::ConnectionContext;
+use super::read_body::ReadBody;
 use crate::domain::limits;
 use crate::domain::network::Peer;
 use crate::web;
 
 /// Streams that a client opened and reset, and errors of streams, before the connection is closed.
 const MAX_RESETS: usize = 64;
-/// Request bodies are small, so a client never needs larger windows.
-const STREAM_WINDOW: u32 = 64 * 1024;
-const CONNECTION_WINDOW: u32 = 256 * 1024;
+/// What is received of bodies before their handlers read it. All bodies but those of disk images are small, and one of these may
+/// have all of it: a client sends as much per round trip.
+const WINDOW: u32 = 256 * 1024;
 /// What is buffered for one stream.
 const SEND_BUFFER: usize = 64 * 1024;
 /// Longest body of a request in flight beyond the limit that is read, so that the response can name its id or keep what was typed.
@@ -54,6 +55,7 @@ where
                 None
             }
         };
+        let request = request.map(|body| ReadBody::new(body, Arc::clone(&state)));
         listener.handle(peer, request).map(move |response| {
             if !unread.is_end_stream() {
                 tokio::spawn(web::discard_body(unread));
@@ -68,8 +70,8 @@ where
         .max_header_list_size(limits::MAX_HEADER_LIST_BYTES)
         .max_pending_accept_reset_streams(MAX_RESETS)
         .max_local_error_reset_streams(MAX_RESETS)
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW)
+        .initial_stream_window_size(WINDOW)
+        .initial_connection_window_size(WINDOW)
         .max_send_buf_size(SEND_BUFFER)
         .serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
@@ -90,7 +92,7 @@ where
         }
         why = watch.timed_out(GOAWAY_TIMEOUT) => {
             match why {
-                ConnectionTimeout::SlowReader => return,
+                ConnectionTimeout::TooSlow => return,
                 ConnectionTimeout::MakesRoom => context.listener.record_made_room(),
                 ConnectionTimeout::Silent => {}
             }

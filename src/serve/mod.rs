@@ -13,6 +13,7 @@ mod http1;
 mod http2;
 mod listeners;
 mod mailing;
+mod read_body;
 mod running;
 mod task_supervisor;
 

@@ -191,6 +191,7 @@ impl RunningService {
     pub async fn stop(self) {
         let start = Instant::now();
         self.stop.cancel();
+        self.app.stopping.cancel();
         self.tasks.close();
         if timeout_at(start + REQUESTS_TIMEOUT, self.tasks.wait()).await.is_err() {
             self.abort.cancel();

@@ -17,6 +17,7 @@ mod releases;
 mod signups;
 mod statistics;
 mod tasks;
+mod tokens;
 mod writer;
 
 pub use backup::{CopyFailure, CopyOutcome, SourceWrites, TableSummary};

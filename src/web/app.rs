@@ -1,10 +1,12 @@
 //! The state that all handlers share (axum `State`): the service behind the actions, and the built site.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use http::header::USER_AGENT;
 use http::{HeaderMap, HeaderValue, Request};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio_util::sync::CancellationToken;
 
 use super::built_site::BuiltSite;
 use super::headers::hsts;
@@ -12,10 +14,11 @@ use super::initiator::reader_of;
 use super::limits::ClientLimits;
 use super::metrics::Metrics;
 use super::refusal::Refusal;
+use super::wrong_tokens::WrongTokens;
 use crate::actions::{self, Service};
-use crate::config::Settings;
+use crate::config::{Desk, Settings};
 use crate::domain::limits::MAX_TOKEN_LOOKUPS;
-use crate::domain::network::{BaseUrl, HostName};
+use crate::domain::network::{BaseUrl, HostName, Peer};
 use crate::domain::statistics::{Reading, UpdateCheck};
 use crate::site::{Content, CurrentMailTemplates, MailTemplates, Policies, Site, SiteFailure};
 
@@ -44,6 +47,13 @@ pub struct AppState {
     pub mail_templates: CurrentMailTemplates,
     images: Arc<Semaphore>,
     pub(crate) token_lookups: Semaphore,
+    desk: Desk,
+    /// Whether the public listener speaks https.
+    has_tls: bool,
+    pub(crate) data_dir: PathBuf,
+    pub(crate) wrong_tokens: WrongTokens,
+    /// Cancelled when the service stops.
+    pub stopping: CancellationToken,
 }
 
 impl AppState {
@@ -79,6 +89,11 @@ impl AppState {
             metrics,
             images: Arc::new(Semaphore::new(max_open_images)),
             token_lookups: Semaphore::new(MAX_TOKEN_LOOKUPS),
+            desk: settings.desk,
+            has_tls: settings.tls.is_some(),
+            data_dir: settings.data_dir.clone(),
+            wrong_tokens: WrongTokens::new(),
+            stopping: CancellationToken::new(),
         }))
     }
 
@@ -142,6 +157,11 @@ impl AppState {
             Refusal::WriterOverload => self.service.writer.refused(),
             _ => self.metrics.refused(refusal),
         }
+    }
+
+    /// Whether a peer of the public listener reaches the desk: its token is not sent in clear, as far as we can know.
+    pub(crate) fn opens_desk_to(&self, peer: Peer) -> bool {
+        self.desk != Desk::Private && (self.has_tls || self.limits.is_near(peer))
     }
 
     /// Whether a `Host` header names a further host of the site.

@@ -8,6 +8,7 @@ mod api;
 mod app;
 mod body;
 mod built_site;
+mod desk;
 mod discovery;
 mod endpoints;
 mod fallback;
@@ -35,6 +36,7 @@ mod routes;
 mod served;
 mod shape;
 mod tokens;
+mod wrong_tokens;
 
 pub use app::{App, AppState};
 pub use body::discard_body;

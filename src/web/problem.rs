@@ -159,22 +159,28 @@ pub(crate) struct Problem {
     pub is_over_limit: bool,
 }
 
+/// The headers of every problem.
+pub(crate) const PROBLEM_HEADERS: [(HeaderName, &str); 3] =
+    [(CONTENT_TYPE, "application/problem+json"), (CONTENT_LANGUAGE, "en"), (CACHE_CONTROL, "no-store")];
+
 /// `Retry-After` of a 503 whose cause may take any time.
 pub(crate) const RETRY_AFTER_SECONDS: u64 = 5;
 
 #[derive(Serialize)]
-struct ProblemBody<'a> {
-    r#type: String,
-    title: &'static str,
-    status: u16,
-    detail: &'a str,
-    instance: String,
-    code: &'static str,
-    error: &'a str,
-    resolution: &'a str,
-    documentation_url: String,
+pub(crate) struct ProblemBody<'a> {
+    pub r#type: String,
+    pub title: &'static str,
+    pub status: u16,
+    pub detail: &'a str,
+    pub instance: String,
+    pub code: &'static str,
+    pub error: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resolution: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub documentation_url: Option<String>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    errors: &'a [FieldError],
+    pub errors: &'a [FieldError],
 }
 
 impl Problem {
@@ -219,18 +225,16 @@ impl Problem {
             instance: excerpt(path, limits::MAX_INSTANCE_CHARS),
             code: self.code.as_str(),
             error: &self.detail,
-            resolution: &self.resolution,
-            documentation_url: base_url.to("/developers#errors"),
+            resolution: Some(&self.resolution),
+            documentation_url: Some(base_url.to("/developers#errors")),
             errors: &self.errors,
         };
         serde_json::to_string_pretty(&body).unwrap_or_default()
     }
 
     pub(crate) fn respond(&self, base_url: &BaseUrl, path: &str) -> Response {
-        let headers =
-            [(CONTENT_TYPE, "application/problem+json"), (CONTENT_LANGUAGE, "en"), (CACHE_CONTROL, "no-store")];
         let allow = (self.code == ErrorCode::MethodNotAllowed).then_some([(ALLOW, allowed_methods::CALL)]);
-        (self.code.status(), headers, allow, self.retry_after(), self.json(base_url, path)).into_response()
+        (self.code.status(), PROBLEM_HEADERS, allow, self.retry_after(), self.json(base_url, path)).into_response()
     }
 }
 

@@ -24,6 +24,8 @@ word_enum! {
         IdleConnections = "idle_connections",
         /// As many images are being sent as files may be open for them.
         OpenImages = "open_images",
+        /// Requests to the desk whose token is unknown, revoked or expired.
+        WrongTokens = "wrong_tokens",
         /// More writes are queued than can be stored in time.
         WriterOverload = "writer_overload",
     }
@@ -43,6 +45,7 @@ impl Refusal {
             Self::RequestsInFlight => "Requests in flight of one client",
             Self::IdleConnections => "Idle connections closed to make room",
             Self::OpenImages => "Disk images of all clients",
+            Self::WrongTokens => "Wrong tokens at the desk",
             Self::WriterOverload => "Writes of all clients",
         }
     }
@@ -59,6 +62,7 @@ impl Refusal {
                 "as many disk images are being sent as files may be open for them. If these are visitors, raise the limit on \
                  open files of the process"
             }
+            Self::WrongTokens => "a request to the desk had a token that is unknown, revoked or expired",
             Self::WriterOverload => "more writes are queued than can be stored in time",
             _ => {
                 "a client exceeded a limit. If a proxy forwards the requests of many clients, set `client_ip_header` and \

@@ -6,14 +6,14 @@ use axum::routing::{MethodRouter, any, get};
 
 use super::app::App;
 use super::endpoints::{CONTACT, DOWNLOAD, WAITLIST};
-use super::{api, forms, mcp, releases, tokens};
+use super::{api, desk, forms, mcp, releases, tokens};
 use crate::site::PageName;
 use crate::web::mcp::server_info;
 
 /// Where disk images are.
 pub(super) const IMAGE_ROUTE: &str = "/releases/{file}";
 
-pub(super) fn routes() -> [(&'static str, MethodRouter<App>); 13] {
+pub(super) fn routes() -> [(&'static str, MethodRouter<App>); 16] {
     [
         // Programs
         (DOWNLOAD.path, any(api::download)),
@@ -29,6 +29,10 @@ pub(super) fn routes() -> [(&'static str, MethodRouter<App>); 13] {
         ("/releases/latest/{file}", get(releases::latest)),
         ("/releases/latest/{channel}/{file}", get(releases::latest_of_channel)),
         (IMAGE_ROUTE, get(releases::image)),
+        // Programs of the makers
+        (desk::RELEASES, any(desk::public)),
+        (desk::RELEASE_ROUTE, any(desk::public)),
+        (desk::NOTES_ROUTE, any(desk::public)),
         // Readers of mail, and their mail clients
         ("/unsubscribe/{token}", any(tokens::unsubscribe_page)),
         ("/confirm/{token}", any(tokens::confirmation_page)),

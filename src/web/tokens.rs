@@ -73,7 +73,7 @@ const TURN_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Asks the database about a token. Only the database knows tokens, and anybody can invent them, so a few at a time are looked up:
 /// the other connections stay free for the rest of the service.
-async fn look_up<T>(app: &App, question: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+pub(crate) async fn look_up<T>(app: &App, question: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let turn = timeout(TURN_TIMEOUT, app.token_lookups.acquire()).await;
     let Ok(Ok(_turn)) = turn else { return Err(Failure::Unavailable("too many tokens are looked up".to_owned())) };
     question.await

@@ -22,6 +22,7 @@ mod connections;
 mod contact;
 mod counts;
 mod database_hosts;
+mod desk;
 mod discovery;
 mod download;
 mod forms;

@@ -216,6 +216,32 @@ async fn an_image_at_another_host_is_recorded_and_led_to() {
 }
 
 #[tokio::test]
+async fn an_image_is_published_from_standard_input() {
+    on_each_database_with(live(), async |service| {
+        let image = disk_image(300_000, 7);
+        let publish = |version: &str, file: &std::path::Path| {
+            let mut command = service.release_command(&["publish", "-", "--version", version]);
+            command.stdin(std::fs::File::open(file).unwrap());
+            let ended = Program::run(command);
+            service.read_releases();
+            ended
+        };
+        let (code, output) = publish("1.4.0", &service.file("cut.dmg", &image[..299_000]));
+        assert_eq!(code, 1);
+        assert!(output.contains("The image cannot be published: it has no UDIF trailer"), "{output}");
+        let (code, output) = publish("1.4.0", &service.file("image.dmg", &image));
+        assert_eq!(code, 0, "{output}");
+        assert!(output.contains("length   300000 bytes"), "{output}");
+        assert!(service.get("/releases/Troupe-1.4.0.dmg").await.body == image);
+        assert!(!service.releases_dir().join(".partial").exists());
+        let (code, output) = publish("1.4.0", &service.file("image.dmg", &image));
+        assert_eq!(code, 1);
+        assert!(output.contains("1.4.0 is already published"), "{output}");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn without_a_release_a_live_site_has_no_download_and_nobody_is_recorded() {
     on_each_database_with(live(), async |service| {
         let empty_handed = async || {

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 
 use crate::harness::{Program, raw};
 
-pub(super) const NAMES: [&str; 34] = [
+pub(super) const NAMES: [&str; 35] = [
     "acme_email",
     "acme_directory",
     "acme_ca_file",
@@ -29,6 +29,7 @@ pub(super) const NAMES: [&str; 34] = [
     "allowed_origins",
     "ops_listen",
     "ops_token",
+    "desk",
     "ai_train",
     "hsts_subdomains",
     "smtp_url",

@@ -169,7 +169,7 @@ fn copy_image(release: &Release, from: &Path, to: &Path, mode: CopyMode, progres
 /// Compares the file with the length and SHA-256 of the release. `progress` gets the size of each chunk.
 pub(super) fn verify(path: &Path, release: &Release, mut progress: impl FnMut(u64)) -> io::Result<()> {
     let read = read_image(
-        path,
+        File::open(path)?,
         |error| error,
         |chunk| {
             progress(chunk.len() as u64);

@@ -3,7 +3,11 @@
 mod change;
 mod images_and_catalog;
 mod publish;
+mod record;
+mod upload;
 
 pub use change::{ChangeFailure, check_withdrawable, edit_release, restore_release, withdraw_release};
 pub use images_and_catalog::{ImageFailure, ImageStore, NewestImage, ReleaseCatalog, latest_path, latest_path_of};
-pub use publish::{ImageSource, NewRelease, PublishFailure, ReleaseStore, publish_release, read_image};
+pub use publish::{ImageSource, ImageStream, NewRelease, PublishFailure, ReleaseStore, publish_release, read_image};
+pub use record::release_record;
+pub use upload::{Uploaded, upload_release};

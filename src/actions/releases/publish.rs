@@ -1,17 +1,22 @@
 //! Publishes a release.
 //!
 //! Into a folder, the image is copied to `.partial`, synced to disk, renamed, and recorded last: a file without a row is
-//! not served. Into a bucket, it is uploaded, verified there, and recorded last.
+//! not served. Into a bucket, it is uploaded, verified there, and recorded last. An image that arrives as a stream is written
+//! to `.partial` in either case.
 //! If the process dies in between, the newest release stays, and publishing can be repeated from the start.
 
+use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::statvfs;
 use tempfile::TempPath;
+use tokio_util::sync::CancellationToken;
 
 use super::images_and_catalog::ImageStore;
-use crate::bucket::BucketFailure;
+use crate::blocking::blocking;
+use crate::bucket::{Bucket, BucketFailure};
 use crate::domain::parse::Invalid;
 use crate::domain::releases::disk_image;
 use crate::domain::releases::{
@@ -22,11 +27,10 @@ use crate::domain::sha256::{Sha256, Sha256Hasher};
 use crate::domain::time::Timestamp;
 use crate::store::{Store, StoreFailure};
 
-/// A release to publish.
+/// A release to publish, without its image.
 #[derive(Clone, Debug)]
 pub struct NewRelease {
     pub version: Version,
-    pub image: ImageSource,
     pub notes: Notes,
     pub build: Option<BuildNumber>,
     pub signature: Option<Signature>,
@@ -38,9 +42,10 @@ pub struct NewRelease {
     pub force: bool,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum ImageSource {
     File(PathBuf),
+    Stream(ImageStream),
     /// Hosted elsewhere. Length and SHA-256 are as given, not verified.
     External {
         url: String,
@@ -48,6 +53,24 @@ pub enum ImageSource {
         sha256: Sha256,
     },
 }
+
+/// An image that arrives while it is published.
+pub struct ImageStream {
+    pub bytes: Box<dyn Read + Send>,
+    /// `None`: as many bytes as there are.
+    pub length: Option<u64>,
+    /// Cancelled when the service stops. The bytes end then.
+    pub stop: CancellationToken,
+}
+
+impl fmt::Debug for ImageStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ImageStream").field("length", &self.length).finish_non_exhaustive()
+    }
+}
+
+/// What sentences call a stream instead of a path.
+const STREAM: &str = "The image";
 
 /// Why nothing was published.
 #[derive(Debug, thiserror::Error)]
@@ -62,6 +85,12 @@ pub enum PublishFailure {
     Changed(PathBuf),
     #[error("{} cannot be read: {why}.", .path.display())]
     Unreadable { path: PathBuf, why: io::Error },
+    #[error("Nothing was published: only {arrived} of {length} bytes arrived. Try again.")]
+    Incomplete { arrived: u64, length: u64 },
+    #[error("Nothing was published: {} has room for {free} bytes, and the image has {length}. Free up space.", .folder.display())]
+    NoRoom { folder: PathBuf, free: u64, length: u64 },
+    #[error("Nothing was published, because the service is stopping. Try again.")]
+    Stopped,
     #[error("Nothing was published: {} cannot be written: {why}.", .path.display())]
     Unwritable { path: PathBuf, why: io::Error },
     #[error("Nothing was published, because the image could not be stored as {object}: {why}.")]
@@ -77,6 +106,8 @@ pub enum PublishFailure {
 pub struct ReleaseStore<'a> {
     pub store: &'a Store,
     pub images: &'a ImageStore,
+    /// Where a stream is kept until the bucket has it.
+    pub data_dir: &'a Path,
     /// The app's name, which starts the file names.
     pub app: &'a str,
 }
@@ -89,6 +120,7 @@ pub struct ReleaseStore<'a> {
 pub async fn publish_release(
     release_store: &ReleaseStore<'_>,
     new_release: NewRelease,
+    image: ImageSource,
     at: Timestamp,
     progress: impl FnMut(u64, u64) + Send + 'static,
 ) -> Result<Release, PublishFailure> {
@@ -116,23 +148,32 @@ pub async fn publish_release(
         withdrawn: None,
     };
     let mut in_folder = None;
-    let release = match (&new_release.image, release_store.images) {
-        (ImageSource::External { url, length, sha256 }, _) => release(Some(url.clone()), (*length, *sha256)),
+    let release = match (image, release_store.images) {
+        (ImageSource::External { url, length, sha256 }, _) => release(Some(url), (length, sha256)),
         (ImageSource::File(source), ImageStore::Folder(folder)) => {
-            check_disk_image(source)?;
-            let lock = lock_folder(folder)?;
-            // Deleted when dropped. The name is fixed, so that the next run overwrites what a killed one left.
-            let partial = TempPath::try_from_path(folder.join(".partial")).map_err(|why| unwritable(folder, why))?;
-            let read = read_source(source, Some(partial.to_path_buf()), progress).await?;
-            in_folder = Some((folder, partial, lock));
+            check_disk_image(&source, &source)?;
+            let partial = Partial::begin(folder)?;
+            let read = read_file(&source, Some(partial.path.to_path_buf()), progress).await?;
+            in_folder = Some((folder, partial));
             release(None, read)
         }
         (ImageSource::File(source), ImageStore::Bucket(bucket)) => {
-            check_disk_image(source)?;
-            let release = release(None, read_source(source, None, |_, _| {}).await?);
-            let (length, mut progress) = (release.length, progress);
-            let uploaded = bucket.upload(source, &release, move |done| progress(done, length)).await;
-            uploaded.map_err(|why| PublishFailure::Bucket { object: bucket.object_name(&release), why })?;
+            check_disk_image(&source, &source)?;
+            let release = release(None, read_file(&source, None, |_, _| {}).await?);
+            upload(bucket, &source, &release, progress).await?;
+            release
+        }
+        (ImageSource::Stream(stream), ImageStore::Folder(folder)) => {
+            let (partial, read) = receive(stream, folder, progress).await?;
+            in_folder = Some((folder, partial));
+            release(None, read)
+        }
+        (ImageSource::Stream(stream), ImageStore::Bucket(bucket)) => {
+            let stop = stream.stop.clone();
+            let (partial, read) = receive(stream, &release_store.data_dir.join("uploads"), |_, _| {}).await?;
+            let release = release(None, read);
+            let uploaded = stop.run_until_cancelled(upload(bucket, &partial.path, &release, progress)).await;
+            uploaded.ok_or(PublishFailure::Stopped)??;
             release
         }
     };
@@ -140,11 +181,11 @@ pub async fn publish_release(
     check_publishable(&release_store.store.releases().await?)?;
     // Held until the release is recorded.
     let mut _lock = None;
-    if let Some((folder, partial, lock)) = in_folder {
+    if let Some((folder, Partial { path, lock })) = in_folder {
         _lock = Some(lock);
         // A file of that name has no row: it is left from an interrupted publication and is replaced.
-        partial.persist(folder.join(&file)).map_err(|failure| unwritable(folder, failure.error))?;
-        File::open(folder).and_then(|folder| folder.sync_all()).map_err(|why| unwritable(folder, why))?;
+        let persist = || path.persist(folder.join(&file)).map_err(|failure| failure.error);
+        blocking(|| persist().and_then(|()| File::open(folder)?.sync_all())).map_err(|why| unwritable(folder, why))?;
     }
     if release_store.store.add_release(&release).await? {
         Ok(release)
@@ -153,13 +194,59 @@ pub async fn publish_release(
     }
 }
 
+async fn upload(
+    bucket: &Bucket,
+    file: &Path,
+    release: &Release,
+    mut progress: impl FnMut(u64, u64) + Send + 'static,
+) -> Result<(), PublishFailure> {
+    let length = release.length;
+    let uploaded = bucket.upload(file, release, move |done| progress(done, length)).await;
+    uploaded.map_err(|why| PublishFailure::Bucket { object: bucket.object_name(release), why })
+}
+
+/// Where an image is written before it is published. One publication at a time has the place in a folder.
+struct Partial {
+    /// Deleted when dropped. The name is fixed, so that the next run overwrites what a killed one left.
+    path: TempPath,
+    lock: File,
+}
+
+impl Partial {
+    fn begin(folder: &Path) -> Result<Self, PublishFailure> {
+        let lock = lock_folder(folder)?;
+        let path = TempPath::try_from_path(folder.join(".partial")).map_err(|why| unwritable(folder, why))?;
+        Ok(Self { path, lock })
+    }
+}
+
+/// Writes a stream into the folder, and checks it there. Nothing is read if it would not fit.
+async fn receive(
+    stream: ImageStream,
+    folder: &Path,
+    progress: impl FnMut(u64, u64) + Send + 'static,
+) -> Result<(Partial, (u64, Sha256)), PublishFailure> {
+    let partial = blocking(|| {
+        let partial = Partial::begin(folder)?;
+        let free = statvfs(folder).map(|stats| stats.f_bavail.saturating_mul(stats.f_frsize));
+        let free = free.map_err(|why| unwritable(folder, why.into()))?;
+        match stream.length {
+            Some(length) if length > free => Err(PublishFailure::NoRoom { folder: folder.to_owned(), free, length }),
+            _ => Ok(partial),
+        }
+    })?;
+    let read = read_stream(stream, Some(partial.path.to_path_buf()), progress).await?;
+    blocking(|| check_disk_image(&partial.path, Path::new(STREAM)))?;
+    Ok((partial, read))
+}
+
 fn unwritable(path: &Path, why: io::Error) -> PublishFailure {
     PublishFailure::Unwritable { path: path.to_owned(), why }
 }
 
-/// Checks by the trailer that the file is a complete disk image.
-fn check_disk_image(path: &Path) -> Result<(), PublishFailure> {
-    let unreadable = |why| PublishFailure::Unreadable { path: path.to_owned(), why };
+/// Checks by the trailer that the file is a complete disk image. `name` is what a sentence calls it.
+fn check_disk_image(path: &Path, name: &Path) -> Result<(), PublishFailure> {
+    let unreadable = |why| PublishFailure::Unreadable { path: name.to_owned(), why };
     let mut file = File::open(path).map_err(unreadable)?;
     let metadata = file.metadata().map_err(unreadable)?;
     if metadata.is_dir() {
@@ -170,7 +257,7 @@ fn check_disk_image(path: &Path) -> Result<(), PublishFailure> {
         file.seek(SeekFrom::Start(metadata.len() - TRAILER_SIZE as u64)).map_err(unreadable)?;
         file.read_exact(&mut trailer).map_err(unreadable)?;
     }
-    disk_image::check(&trailer, metadata.len()).map_err(|why| PublishFailure::NotAnImage { path: path.to_owned(), why })
+    disk_image::check(&trailer, metadata.len()).map_err(|why| PublishFailure::NotAnImage { path: name.to_owned(), why })
 }
 
 /// Locks the folder against other publications until the returned file is dropped.
@@ -187,51 +274,76 @@ fn lock_folder(folder: &Path) -> Result<File, PublishFailure> {
 }
 
 /// Returns the length and SHA-256 of the image, and copies it to disk if there is a place for the copy.
-async fn read_source(
+async fn read_file(
     source: &Path,
     copy_to: Option<PathBuf>,
     progress: impl FnMut(u64, u64) + Send + 'static,
 ) -> Result<(u64, Sha256), PublishFailure> {
-    let from = source.to_owned();
-    let read = tokio::task::spawn_blocking(move || copy_image(&from, copy_to.as_deref(), progress)).await;
-    read.map_err(|why| PublishFailure::Unreadable { path: source.to_owned(), why: io::Error::other(why) })?
+    let unreadable = |why| PublishFailure::Unreadable { path: source.to_owned(), why };
+    let image = File::open(source).map_err(unreadable)?;
+    let length = image.metadata().map_err(unreadable)?.len();
+    let read = copy_image(source.to_owned(), image, Some(length), copy_to, progress).await?;
+    if read.0 == length { Ok(read) } else { Err(PublishFailure::Changed(source.to_owned())) }
 }
 
-fn copy_image(
-    from: &Path,
-    to: Option<&Path>,
-    mut progress: impl FnMut(u64, u64),
+/// The same for a stream.
+pub(super) async fn read_stream(
+    stream: ImageStream,
+    copy_to: Option<PathBuf>,
+    progress: impl FnMut(u64, u64) + Send + 'static,
 ) -> Result<(u64, Sha256), PublishFailure> {
-    let unreadable = |why| PublishFailure::Unreadable { path: from.to_owned(), why };
-    let unwritable = |why| unwritable(to.unwrap_or(from), why);
-    let length = fs::metadata(from).map_err(unreadable)?.len();
-    let (mut copy, mut done) = (to.map(File::create).transpose().map_err(unwritable)?, 0);
-    let read = read_image(from, unreadable, |chunk| {
-        if let Some(copy) = &mut copy {
-            copy.write_all(chunk).map_err(unwritable)?;
-        }
-        done += chunk.len() as u64;
-        progress(done, length);
-        Ok(())
-    })?;
-    if let Some(copy) = copy {
-        copy.sync_all().map_err(unwritable)?;
+    let ImageStream { bytes, length, stop } = stream;
+    let read = copy_image(STREAM.into(), bytes, length, copy_to, progress).await;
+    match (read, length) {
+        (Ok(read), None) => Ok(read),
+        (Ok(read), Some(length)) if read.0 == length => Ok(read),
+        (Ok(_) | Err(PublishFailure::Unreadable { .. }), _) if stop.is_cancelled() => Err(PublishFailure::Stopped),
+        (Ok((arrived, _)), Some(length)) => Err(PublishFailure::Incomplete { arrived, length }),
+        (Err(failure), _) => Err(failure),
     }
-    if read.0 == length { Ok(read) } else { Err(PublishFailure::Changed(from.to_owned())) }
+}
+
+/// Reads and writes on a thread of its own, because a stream may take any time.
+async fn copy_image(
+    name: PathBuf,
+    image: impl Read + Send + 'static,
+    length: Option<u64>,
+    copy_to: Option<PathBuf>,
+    mut progress: impl FnMut(u64, u64) + Send + 'static,
+) -> Result<(u64, Sha256), PublishFailure> {
+    let unreadable = move |why| PublishFailure::Unreadable { path: name.clone(), why };
+    let failed = unreadable.clone();
+    let copy = move || {
+        let unwritable = |why| unwritable(copy_to.as_deref().unwrap_or(Path::new(STREAM)), why);
+        let (mut copy, mut done) = (copy_to.as_ref().map(File::create).transpose().map_err(unwritable)?, 0);
+        let read = read_image(image, unreadable, |chunk| {
+            if let Some(copy) = &mut copy {
+                copy.write_all(chunk).map_err(unwritable)?;
+            }
+            done += chunk.len() as u64;
+            progress(done, length.unwrap_or(done));
+            Ok(())
+        })?;
+        if let Some(copy) = copy {
+            copy.sync_all().map_err(unwritable)?;
+        }
+        Ok(read)
+    };
+    tokio::task::spawn_blocking(copy).await.map_err(|why| failed(io::Error::other(why)))?
 }
 
 const IMAGE_CHUNK_SIZE: usize = 1024 * 1024;
 
 /// Reads an image, and returns its length and SHA-256. `consume` gets each chunk.
 pub fn read_image<E>(
-    path: &Path,
+    image: impl Read,
     unreadable: impl Fn(io::Error) -> E,
     mut consume: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(u64, Sha256), E> {
-    let mut file = BufReader::with_capacity(IMAGE_CHUNK_SIZE, File::open(path).map_err(&unreadable)?);
+    let mut image = BufReader::with_capacity(IMAGE_CHUNK_SIZE, image);
     let (mut length, mut hasher) = (0, Sha256Hasher::default());
     loop {
-        let chunk = file.fill_buf().map_err(&unreadable)?;
+        let chunk = image.fill_buf().map_err(&unreadable)?;
         if chunk.is_empty() {
             return Ok((length, hasher.finish()));
         }
@@ -239,6 +351,6 @@ pub fn read_image<E>(
         consume(chunk)?;
         let count = chunk.len();
         length += count as u64;
-        file.consume(count);
+        image.consume(count);
     }
 }

@@ -23,7 +23,7 @@ use finding::{Finding, Findings, State, failed, note, ok};
 use mail::check_mail;
 use site::{check_certificate, check_https, check_release, check_site};
 pub(super) use storage::opt_in_sentences;
-use storage::{check_backup, check_bucket, check_database, check_disk, check_opt_ins, check_waitlist};
+use storage::{check_backup, check_bucket, check_database, check_desk, check_disk, check_opt_ins, check_waitlist};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
@@ -110,6 +110,7 @@ async fn run_checks(settings: &Settings, name_servers: &NameServers, findings: &
         findings.add("opt-ins", check_opt_ins(settings, &store).await);
         findings.add("waitlist", check_waitlist(has_waitlist, &store).await);
         findings.add("backup", check_backup(&store, now).await);
+        findings.add("desk", check_desk(settings, &base_url, &store).await);
         store.close().await;
     }
     let (https, mail) = tokio::join!(check_https(&base_url, now), check_mail(settings, name_servers));

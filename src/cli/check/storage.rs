@@ -9,7 +9,8 @@ use crate::actions::{
     DiskSpace, FREE_UP_SPACE, ImageStore, LastBackup, MAKE_A_BACKUP, confirmations_in_words, empty_database_warning,
     nearest_folder,
 };
-use crate::config::{InvalidSettings, Settings};
+use crate::config::{Desk, InvalidSettings, Settings};
+use crate::domain::network::BaseUrl;
 use crate::domain::text::quantity;
 use crate::domain::time::Timestamp;
 use crate::store::{Database, MailKind, MigrationState, OptInCounts, PostgresTls, Store, StoreFailure};
@@ -92,6 +93,16 @@ pub(super) async fn check_backup(store: &Store, now: Timestamp) -> Option<Findin
     Some(match last.in_words() {
         detail if last.is_overdue() => note(format!("{detail}. {MAKE_A_BACKUP}")),
         detail => ok(detail),
+    })
+}
+
+/// Returns nothing unless the desk is open at the public URL.
+pub(super) async fn check_desk(settings: &Settings, base_url: &BaseUrl, store: &Store) -> Option<Finding> {
+    let tokens = if settings.desk == Desk::Private { return None } else { store.tokens().await.ok()?.len() };
+    let place = format!("{base_url}/desk/releases/ is open to tokens");
+    Some(match tokens {
+        0 => note(format!("{place}, but there are none. `porchlight token create --help` shows how to make one.")),
+        _ => ok(format!("{place}: {}", quantity(tokens as u64, "token", "tokens"))),
     })
 }
 

@@ -3,17 +3,18 @@
 mod change;
 mod list;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio_util::sync::CancellationToken;
 
 use self::change::{EditArguments, UpdateArguments, read_notes, refused};
 use super::backup::progress_bar;
 use super::failure::Failure;
 use super::run::{Access, with_store};
 use super::terminal::eprint_line;
-use crate::actions::{ImageSource, ImageStore, NewRelease, PublishFailure, ReleaseStore, publish_release};
+use crate::actions::{ImageSource, ImageStore, ImageStream, NewRelease, PublishFailure, ReleaseStore, publish_release};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::network::parse_web_url;
@@ -85,7 +86,7 @@ Examples:
 
 #[derive(Args, Debug)]
 pub(super) struct PublishArguments {
-    /// Disk image; it is copied to `releases_dir`, or to the bucket of `releases_url`
+    /// Disk image, or - for standard input; it is copied to `releases_dir`, or to the bucket of `releases_url`
     #[arg(required_unless_present = "url", conflicts_with = "url")]
     file: Option<PathBuf>,
 
@@ -150,12 +151,14 @@ impl PublishArguments {
         let content = Content::from_settings(settings)?;
         let facts = SiteFacts::read(&content)?;
         let images = ImageStore::open(&settings.images, Clock::System)?;
-        let release_store = ReleaseStore { store, images: &images, app: &facts.name };
+        let data_dir = &settings.data_dir;
+        let release_store = ReleaseStore { store, images: &images, data_dir, app: &facts.name };
         let (bar, mut progress) = progress_bar();
         let progress = move |done, total| progress("copying", done, total);
         let mut interrupt = signal(SignalKind::interrupt())?;
+        let (new_release, image) = self.new_release()?;
         let published = tokio::select! {
-            published = publish_release(&release_store, self.new_release()?, Clock::System.now(), progress) => {
+            published = publish_release(&release_store, new_release, image, Clock::System.now(), progress) => {
                 published.map_err(|failure| match failure {
                     PublishFailure::Rejected(why) => refused("published", &why),
                     other => Failure::new(other),
@@ -180,15 +183,19 @@ impl PublishArguments {
         Ok(())
     }
 
-    fn new_release(self) -> Result<NewRelease, Failure> {
+    fn new_release(self) -> Result<(NewRelease, ImageSource), Failure> {
         let notes = self.update.notes.as_deref().map(read_notes).transpose()?.unwrap_or_default();
         let image = match (self.file, self.url, self.length, self.sha256) {
             (None, Some(url), Some(length), Some(sha256)) => ImageSource::External { url, length, sha256 },
+            (Some(file), ..) if file == Path::new("-") => ImageSource::Stream(ImageStream {
+                bytes: Box::new(std::io::stdin()),
+                length: None,
+                stop: CancellationToken::new(),
+            }),
             (file, ..) => ImageSource::File(file.unwrap_or_default()),
         };
-        Ok(NewRelease {
+        let new_release = NewRelease {
             version: self.version,
-            image,
             notes,
             build: self.update.build,
             signature: self.update.ed_signature,
@@ -201,7 +208,8 @@ impl PublishArguments {
             critical: self.critical,
             phased: self.update.phased.unwrap_or_default(),
             force: self.force,
-        })
+        };
+        Ok((new_release, image))
     }
 }
 

@@ -1,7 +1,6 @@
 //! Access control of the ops listener.
 
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
@@ -9,47 +8,35 @@ use base64::engine::general_purpose::STANDARD;
 use http::header::{AUTHORIZATION, CONNECTION, HOST, WWW_AUTHENTICATE};
 use http::uri::Authority;
 use http::{HeaderMap, StatusCode};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::sleep;
 
-use crate::domain::limits::{MAX_LATE_OPS_ANSWERS, WRONG_OPS_TOKEN_DELAY, WRONG_OPS_TOKENS};
 use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
+use crate::web::wrong_tokens::{Delay, WrongTokens};
 
 /// With a token, every request must carry it. Without one, the host of every request must be an IP address
 /// or `localhost`, which protects against DNS rebinding.
 ///
-/// A wrong token ends the connection. Beyond [`WRONG_OPS_TOKENS`] it is also answered late, so that each connection tries one
-/// token in [`WRONG_OPS_TOKEN_DELAY`]. All peers are counted together, so that it takes no memory. The right token is never
-/// refused or delayed. At most [`MAX_LATE_OPS_ANSWERS`] wait at once: whoever guesses through the makers' own proxy leaves
-/// connections for them.
+/// A wrong token ends the connection, and is answered late if there were many ([`WrongTokens`]).
 #[derive(Clone, Debug)]
 pub struct OpsAuth {
     token: Option<Sha256>,
-    /// When the bucket of wrong tokens is full again.
-    wrong_tokens: Arc<Mutex<Option<Timestamp>>>,
-    late_answers: Arc<Semaphore>,
+    wrong_tokens: WrongTokens,
 }
 
 impl OpsAuth {
     pub fn new(token: Option<&str>) -> Self {
-        Self {
-            token: token.map(|token| Sha256::of(token.as_bytes())),
-            wrong_tokens: Arc::default(),
-            late_answers: Arc::new(Semaphore::new(MAX_LATE_OPS_ANSWERS)),
-        }
+        Self { token: token.map(|token| Sha256::of(token.as_bytes())), wrong_tokens: WrongTokens::new() }
     }
 
     /// Returns why the request is not allowed, if it is not.
     pub(super) fn rejection(&self, headers: &HeaderMap, now: Timestamp) -> Option<Rejection> {
-        let at_once = |response| Some(Rejection { response, late: None });
+        let at_once = |response| Some(Rejection { response, delay: Delay::NONE });
         match &self.token {
             Some(token) => match credential(headers) {
                 Some(sent) if is_equal(&Sha256::of(&sent), token) => None,
                 Some(_) => {
                     let response = ([(CONNECTION, "close")], unauthorized()).into_response();
-                    let late = self.exceeds_wrong_tokens(now).then(|| self.late_answers.clone().try_acquire_owned());
-                    Some(Rejection { response, late: late.and_then(Result::ok) })
+                    Some(Rejection { response, delay: self.wrong_tokens.count(now) })
                 }
                 None => at_once(unauthorized()),
             },
@@ -60,30 +47,19 @@ impl OpsAuth {
             }
         }
     }
-
-    /// Counts a wrong token. Returns whether it exceeds [`WRONG_OPS_TOKENS`].
-    fn exceeds_wrong_tokens(&self, now: Timestamp) -> bool {
-        let mut full_at = self.wrong_tokens.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = WRONG_OPS_TOKENS.take(*full_at, now);
-        *full_at = taken.ok().or(*full_at);
-        taken.is_err()
-    }
 }
 
 /// A request that is not allowed.
 #[derive(Debug)]
 pub(super) struct Rejection {
     response: Response,
-    /// Held while the response is delayed. `None`: it is sent at once.
-    late: Option<OwnedSemaphorePermit>,
+    delay: Delay,
 }
 
 impl Rejection {
     /// Returns the response when it is time to send it.
     pub(super) async fn respond(self) -> Response {
-        if self.late.is_some() {
-            sleep(WRONG_OPS_TOKEN_DELAY).await;
-        }
+        self.delay.wait().await;
         self.response
     }
 }
@@ -129,7 +105,7 @@ mod tests {
     use http::HeaderValue;
 
     use super::*;
-    use crate::domain::limits::MAX_OPS_CONNECTIONS;
+    use crate::domain::limits::{MAX_LATE_OPS_ANSWERS, MAX_OPS_CONNECTIONS, WRONG_OPS_TOKENS};
 
     const NOW: Timestamp = Timestamp::from_unix_millis(1_794_744_000_000);
 
@@ -173,15 +149,15 @@ mod tests {
         let guarded = OpsAuth::new(Some("a token that is long"));
         let wrong = |now| guarded.rejection(&headers(&[("authorization", "Bearer a wrong token")]), now).unwrap();
         for is_late in [vec![false; WRONG_OPS_TOKENS.burst as usize], vec![true]].concat() {
-            let Rejection { response, late } = wrong(NOW);
-            assert_eq!((response.status().as_u16(), late.is_some()), (401, is_late));
+            let Rejection { response, delay } = wrong(NOW);
+            assert_eq!((response.status().as_u16(), delay.is_late()), (401, is_late));
             assert_eq!(response.headers()[CONNECTION], "close");
         }
         assert!(guarded.rejection(&headers(&[("authorization", "Bearer a token that is long")]), NOW).is_none());
         let asks_for_it = guarded.rejection(&HeaderMap::new(), NOW).unwrap();
-        assert_eq!((asks_for_it.response.status().as_u16(), asks_for_it.late.is_some()), (401, false));
+        assert_eq!((asks_for_it.response.status().as_u16(), asks_for_it.delay.is_late()), (401, false));
         assert!(!asks_for_it.response.headers().contains_key(CONNECTION), "a browser asks its user");
-        assert!(wrong(NOW.after(WRONG_OPS_TOKENS.interval())).late.is_none());
+        assert!(!wrong(NOW.after(WRONG_OPS_TOKENS.interval())).delay.is_late());
     }
 
     #[test]
@@ -189,9 +165,9 @@ mod tests {
         let guarded = OpsAuth::new(Some("a token that is long"));
         let wrong = || guarded.rejection(&headers(&[("authorization", "Bearer a wrong token")]), NOW).unwrap();
         let rejections: Vec<_> = (0..10 * MAX_OPS_CONNECTIONS).map(|_| wrong()).collect();
-        assert_eq!(rejections.iter().filter(|rejection| rejection.late.is_some()).count(), MAX_LATE_OPS_ANSWERS);
+        assert_eq!(rejections.iter().filter(|rejection| rejection.delay.is_late()).count(), MAX_LATE_OPS_ANSWERS);
         drop(rejections);
-        assert!(wrong().late.is_some());
+        assert!(wrong().delay.is_late());
     }
 
     #[tokio::test(start_paused = true)]

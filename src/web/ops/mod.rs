@@ -14,6 +14,7 @@ use tokio::time::Instant;
 
 use super::allowed_methods::{READ, method_not_allowed};
 use super::app::App;
+use super::desk;
 use super::headers;
 use super::log::{method_name, micros};
 use super::response::{catch_panic_in, json_response};
@@ -36,10 +37,14 @@ const POLLED_PATHS: [&str; 3] = ["/healthz", "/readyz", "/metrics"];
 /// Handles a request on the ops listener.
 pub async fn handle(app: App, auth: OpsAuth, request: Request) -> Response {
     let started = Instant::now();
-    let (head, _) = request.into_parts();
+    let (head, body) = request.into_parts();
     let respond = async {
         if !headers::has_one_host(head.version, &head.headers) {
             return (StatusCode::BAD_REQUEST, "Send exactly one Host header.\n").into_response();
+        }
+        // It has tokens of its own, which a page of another origin does not know.
+        if desk::is_below(head.uri.path()) {
+            return desk::respond(&app, Request::from_parts(head.clone(), body)).await;
         }
         match auth.rejection(&head.headers, app.service.clock.now()) {
             None => respond(&app, &head).await,
@@ -62,6 +67,9 @@ pub async fn handle(app: App, auth: OpsAuth, request: Request) -> Response {
 
 /// Returns the name of a path in the log. Unknown paths have none, because clients choose them.
 fn route(path: &str) -> &'static str {
+    if desk::is_below(path) {
+        return desk::RELEASES;
+    }
     let known = ["/", dashboard::STYLE_PATH].into_iter().chain(POLLED_PATHS);
     known.into_iter().find(|known| *known == path).unwrap_or("other")
 }

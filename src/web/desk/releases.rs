@@ -1,0 +1,120 @@
+//! Publishes, describes, withdraws and lists releases.
+
+use std::io;
+
+use axum::body::Body;
+use axum::response::Response;
+use futures_util::{StreamExt as _, TryStreamExt as _};
+use http::StatusCode;
+use http::header::CONTENT_LENGTH;
+use http::request::Parts;
+use serde_json::Value;
+use tokio_util::io::{StreamReader, SyncIoBridge};
+
+use super::problem::{DeskError, DeskProblem};
+use crate::actions::{
+    ChangeFailure, ImageStream, NewRelease, ReleaseStore, Uploaded, edit_release, release_record, upload_release,
+    withdraw_release,
+};
+use crate::domain::releases::{Notes, Reason, Release, ReleaseEdit, Releases, Version};
+use crate::domain::tokens::TokenName;
+use crate::web::app::App;
+use crate::web::body::{self, BodyError};
+use crate::web::response::json_response;
+
+/// The body of the request is the disk image. It is not read before everything else is known to be right.
+pub(super) async fn upload(
+    app: &App,
+    by: &TokenName,
+    new_release: NewRelease,
+    head: &Parts,
+    body: Body,
+) -> Result<Response, DeskProblem> {
+    let length = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    let length = length.ok_or_else(|| {
+        DeskProblem::new(DeskError::LENGTH_REQUIRED, "The request does not say how long the disk image is.")
+    })?;
+    let chunks = body.into_data_stream().map_err(io::Error::other);
+    let chunks = chunks.take_until(app.stopping.clone().cancelled_owned());
+    let bytes = SyncIoBridge::new(StreamReader::new(Box::pin(chunks)));
+    let image = ImageStream { bytes: Box::new(bytes), length: Some(length), stop: app.stopping.clone() };
+    let service = &app.service;
+    let name = &app.built().site.facts.name;
+    let release_store =
+        ReleaseStore { store: &service.store, images: service.catalog.images(), data_dir: &app.data_dir, app: name };
+    let (status, release) = match upload_release(&release_store, new_release, image, service.clock.now()).await? {
+        Uploaded::New(release) => {
+            show_everywhere(app, by, &release.version, "published").await;
+            (StatusCode::CREATED, release)
+        }
+        Uploaded::Known(release) => (StatusCode::OK, release),
+    };
+    let releases = service.store.releases().await?;
+    Ok(respond(status, &release_record(&release, &releases)))
+}
+
+pub(super) async fn set_notes(
+    app: &App,
+    by: &TokenName,
+    version: &Version,
+    head: &Parts,
+    body: Body,
+) -> Result<Response, DeskProblem> {
+    let service = &app.service;
+    find(&service.store.releases().await?, version)?;
+    let invalid = |why: &str| DeskProblem::new(DeskError::INVALID_NOTES, format!("The notes cannot be used: {why}."));
+    let text = body::read(&head.headers, body).await.map_err(|error| match error {
+        BodyError::TooLarge => invalid("they are larger than 64 KiB"),
+        BodyError::TimedOut | BodyError::Incomplete => {
+            DeskProblem::new(DeskError::INCOMPLETE, "The notes did not arrive to their end.")
+        }
+    })?;
+    let text = str::from_utf8(&text).map_err(|_| invalid("they are not UTF-8"))?;
+    let notes = Notes::parse(text).map_err(|why| invalid(&why.to_string()))?;
+    let edit = ReleaseEdit { notes: Some(notes), ..ReleaseEdit::default() };
+    edit_release(&service.store, version, &edit, false, service.clock.now()).await?;
+    show_everywhere(app, by, version, "described").await;
+    show(app, version).await
+}
+
+/// A release that is withdrawn already stays so.
+pub(super) async fn withdraw(
+    app: &App,
+    by: &TokenName,
+    version: &Version,
+    reason: Option<Reason>,
+) -> Result<Response, DeskProblem> {
+    let service = &app.service;
+    match withdraw_release(&service.store, version, reason, service.clock.now()).await {
+        Ok(()) => show_everywhere(app, by, version, "withdrawn").await,
+        Err(ChangeFailure::AlreadyWithdrawn { .. }) => {}
+        Err(failure) => return Err(failure.into()),
+    }
+    show(app, version).await
+}
+
+pub(super) async fn show(app: &App, version: &Version) -> Result<Response, DeskProblem> {
+    let releases = app.service.store.releases().await?;
+    Ok(respond(StatusCode::OK, &release_record(find(&releases, version)?, &releases)))
+}
+
+pub(super) async fn list(app: &App) -> Result<Response, DeskProblem> {
+    let releases = app.service.store.releases().await?;
+    Ok(respond(StatusCode::OK, &releases.iter().map(|release| release_record(release, &releases)).collect()))
+}
+
+fn find<'a>(releases: &'a Releases, version: &Version) -> Result<&'a Release, DeskProblem> {
+    let unknown = || DeskProblem::new(DeskError::NOT_FOUND, format!("There is no release {version}."));
+    releases.find_version(version).ok_or_else(unknown)
+}
+
+fn respond(status: StatusCode, record: &Value) -> Response {
+    json_response(status, format!("{record:#}\n"))
+}
+
+/// Shows a change here at once. The other instances look for changes twice a second, and so does this one if it fails now.
+async fn show_everywhere(app: &App, by: &TokenName, version: &Version, change: &'static str) {
+    tracing::info!(token = by.as_str(), %version, change, "a release was changed over HTTP");
+    let _ = app.service.catalog.refresh().await;
+    app.read_again.notify_one();
+}
