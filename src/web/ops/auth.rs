@@ -16,7 +16,7 @@ use crate::web::wrong_tokens::{Delay, WrongTokens};
 /// With a token, every request must carry it. Without one, the host of every request must be an IP address
 /// or `localhost`, which protects against DNS rebinding.
 ///
-/// A wrong token ends the connection, and is answered late if there were many ([`WrongTokens`]).
+/// A wrong token ends the connection, and is answered late if there were many (`WrongTokens`).
 #[derive(Clone, Debug)]
 pub struct OpsAuth {
     token: Option<Sha256>,
