@@ -126,6 +126,23 @@ def uploads(visit):
     return f"64 KiB are taken, 1 MiB is refused, and 20 MiB ({', '.join(seen)})"
 
 
+def releases(visit, token):
+    """A disk image of 16 MiB is published through the proxy by a token, over both versions, and not without one. Caddy may cut
+    the answer to a request whose body was not read."""
+    image, versions = visit.folder / "image.dmg", []
+    for version, flag in zip(("2.0.0", "2.1.0"), VERSIONS, strict=True):
+        upload = lambda *more: visit.ask(f"/desk/releases/{version}?channel=beta", flag, "--upload-file", image, *more)
+        try:
+            answer = upload()
+            expect(answer.status in (401, 502), f"{version} without a token: {answer}")
+        except CurlFailed as failure:
+            expect(failure.code in CLOSED, f"{version} without a token: {failure}")
+        answer = upload("--header", f"authorization: Bearer {token}")
+        expect(answer.status == 201, f"{version} over HTTP/{VERSIONS[flag]}: {answer}")
+        versions.append(version)
+    return f"{' and '.join(versions)} are published with a token, and not without one"
+
+
 FORGED = ["192.0.2.{}", "127.0.0.1", "unknown", "192.0.2.{}, 127.0.0.1", "192.0.2.{}, nonsense", "[2001:db8:{}::1]:443"]
 
 

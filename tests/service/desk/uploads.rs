@@ -40,7 +40,7 @@ async fn one_request_publishes_a_disk_image_and_it_is_the_newest_at_once() {
         service.wait_for_text("/index.md", "1.1.0").await;
 
         let encoded = SIGNATURE.replace('+', "%2B").replace('/', "%2F").replace('=', "%3D");
-        let beta = put(service, &token, &format!("2.0.0-beta.1?channel=beta&ed_signature={encoded}"), &image).await;
+        let beta = put(service, &token, &format!("2.0.0-beta.1?channel=beta&build=200&ed_signature={encoded}"), &image).await;
         assert_eq!(beta.status, 201, "{}", beta.text());
         assert_eq!(beta.json()["ed_signature"], SIGNATURE);
         assert_eq!(service.head(LATEST).await.header("location"), "/releases/Troupe-1.1.0.dmg");
@@ -74,20 +74,27 @@ async fn the_same_image_again_is_a_success_and_another_one_under_its_version_is_
 async fn what_cannot_be_published_is_refused_by_its_reason_and_changes_nothing() {
     on_each_database_with(open(), async |service| {
         let (token, image) = (token(service), disk_image(20_000, 7));
-        assert_eq!(put(service, &token, "1.4.0", &image).await.status, 201);
+        let signature = format!("{}%3D%3D", "a".repeat(86));
+        assert_eq!(put(service, &token, &format!("1.4.0?build=100&ed_signature={signature}"), &image).await.status, 201);
+        let [lower, unsigned] = [format!("1.5.0?build=99&ed_signature={signature}"), "1.5.0?build=101".to_owned()];
+        let higher = format!("1.5.0?build=101&ed_signature={signature}");
+        let no_build = format!("1.5.0?ed_signature={signature}");
         let before = state(service);
         let cut = &image[..19_000];
         for (path, body, status, code, words) in [
-            ("1.5.0", cut, 422, "not_an_image", "no UDIF trailer"),
-            ("1.5.0", b"x", 422, "not_an_image", "only 1 bytes long"),
-            ("1.3.9", &image, 409, "not_newer", "1.3.9 is not newer than 1.4.0;"),
-            ("1.5.0-beta.1", &image, 409, "channel_missing", "add channel=beta"),
-            ("1.5", &image, 400, "invalid_parameter", "`version` cannot be used"),
+            (&higher, cut, 422, "not_an_image", "no UDIF trailer"),
+            (&higher, b"x", 422, "not_an_image", "only 1 bytes long"),
+            (&lower, &image, 409, "build_order", "choose a higher one"),
+            (&unsigned, &image, 409, "signature_missing", "sign_update"),
+            (&no_build, &image, 409, "build_missing", "give that of the app"),
+            ("1.3.9", &image, 409, "not_newer", "1.3.9 is not newer than 1.4.0"),
+            ("1.5.0-beta.1", &image, 409, "channel_missing", "cannot be in the stable channel"),
+            ("1.5.x", &image, 400, "invalid_parameter", "`version` cannot be used"),
             ("latest", &image, 400, "invalid_parameter", "`version` cannot be used"),
             ("1.5.0?build=", &image, 400, "invalid_parameter", "`build` cannot be used"),
             ("1.5.0?ed_signature=abc", &image, 400, "invalid_parameter", "sign_update"),
             ("1.5.0?minimum_macos=Sonoma", &image, 400, "invalid_parameter", "`minimum_macos` cannot be used"),
-            ("1.5.0?channel=gamma", &image, 400, "invalid_parameter", "`channel` cannot be used"),
+            ("1.5.0?channel=a%20b", &image, 400, "invalid_parameter", "`channel` cannot be used"),
             ("1.5.0?force=true", &image, 400, "invalid_parameter", "no parameter `force`"),
             ("1.5.0?build=1&bild=2", &image, 400, "invalid_parameter", "no parameter `bild`"),
             ("1.5.0?build=1&build=1", &image, 400, "invalid_parameter", "`build` is there twice"),
@@ -122,7 +129,7 @@ async fn what_is_wrong_without_the_body_is_refused_before_it_is_sent() {
         let length = "Content-Length: 20000\r\n";
         for (token, path, more, status, code) in [
             ("wrong", "1.5.0", length, 401, "unauthorized"),
-            (&token, "1.5", length, 400, "invalid_parameter"),
+            (&token, "1.5.x", length, 400, "invalid_parameter"),
             (&token, "1.3.0", length, 409, "not_newer"),
             (&token, "1.4.0", "Content-Length: 20001\r\n", 409, "version_used"),
             (&token, "1.5.0?ed_signature=x", length, 400, "invalid_parameter"),
@@ -161,7 +168,7 @@ async fn notes_are_set_and_a_release_is_withdrawn_by_a_request_each() {
             ("1.1.0/notes", too_long.as_bytes(), 422, "invalid_notes"),
             ("1.1.0/notes", b"\xff", 422, "invalid_notes"),
             ("1.2.0/notes", b"x", 404, "not_found"),
-            ("1.1/notes", b"x", 400, "invalid_parameter"),
+            ("1.x/notes", b"x", 400, "invalid_parameter"),
             ("1.1.0/notes?x=1", b"x", 400, "invalid_parameter"),
         ] {
             send(service, Method::POST, &token, path, notes).await.expect_problem(status, code);
@@ -169,8 +176,10 @@ async fn notes_are_set_and_a_release_is_withdrawn_by_a_request_each() {
         assert_eq!(listed(service), before);
 
         send(service, Method::DELETE, &token, "1.2.0", "").await.expect_problem(404, "not_found");
-        let withdrawn = send(service, Method::DELETE, &token, "1.1.0", "").await.expect_ok();
+        let path = "1.1.0?reason=It%20loses%20settings";
+        let withdrawn = send(service, Method::DELETE, &token, path, "").await.expect_ok();
         assert!(withdrawn["withdrawn"].is_string(), "{withdrawn:#}");
+        assert_eq!(withdrawn["withdrawn_reason"], "It loses settings");
         assert_eq!(service.head(LATEST).await.status, 503, "at once");
         assert_eq!(send(service, Method::DELETE, &token, "1.1.0", "").await.expect_ok(), withdrawn);
     })
