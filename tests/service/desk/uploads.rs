@@ -40,7 +40,8 @@ async fn one_request_publishes_a_disk_image_and_it_is_the_newest_at_once() {
         service.wait_for_text("/index.md", "1.1.0").await;
 
         let encoded = SIGNATURE.replace('+', "%2B").replace('/', "%2F").replace('=', "%3D");
-        let beta = put(service, &token, &format!("2.0.0-beta.1?channel=beta&build=200&ed_signature={encoded}"), &image).await;
+        let beta =
+            put(service, &token, &format!("2.0.0-beta.1?channel=beta&build=200&ed_signature={encoded}"), &image).await;
         assert_eq!(beta.status, 201, "{}", beta.text());
         assert_eq!(beta.json()["ed_signature"], SIGNATURE);
         assert_eq!(service.head(LATEST).await.header("location"), "/releases/Troupe-1.1.0.dmg");
@@ -75,18 +76,21 @@ async fn what_cannot_be_published_is_refused_by_its_reason_and_changes_nothing()
     on_each_database_with(open(), async |service| {
         let (token, image) = (token(service), disk_image(20_000, 7));
         let signature = format!("{}%3D%3D", "a".repeat(86));
-        assert_eq!(put(service, &token, &format!("1.4.0?build=100&ed_signature={signature}"), &image).await.status, 201);
+        assert_eq!(
+            put(service, &token, &format!("1.4.0?build=100&ed_signature={signature}"), &image).await.status,
+            201
+        );
         let [lower, unsigned] = [format!("1.5.0?build=99&ed_signature={signature}"), "1.5.0?build=101".to_owned()];
         let higher = format!("1.5.0?build=101&ed_signature={signature}");
         let no_build = format!("1.5.0?ed_signature={signature}");
         let before = state(service);
         let cut = &image[..19_000];
         for (path, body, status, code, words) in [
-            (&higher, cut, 422, "not_an_image", "no UDIF trailer"),
-            (&higher, b"x", 422, "not_an_image", "only 1 bytes long"),
-            (&lower, &image, 409, "build_order", "choose a higher one"),
-            (&unsigned, &image, 409, "signature_missing", "sign_update"),
-            (&no_build, &image, 409, "build_missing", "give that of the app"),
+            (higher.as_str(), cut, 422, "not_an_image", "no UDIF trailer"),
+            (higher.as_str(), b"x", 422, "not_an_image", "only 1 bytes long"),
+            (lower.as_str(), &image, 409, "build_order", "choose a higher one"),
+            (unsigned.as_str(), &image, 409, "signature_missing", "sign_update"),
+            (no_build.as_str(), &image, 409, "build_missing", "give that of the app"),
             ("1.3.9", &image, 409, "not_newer", "1.3.9 is not newer than 1.4.0"),
             ("1.5.0-beta.1", &image, 409, "channel_missing", "cannot be in the stable channel"),
             ("1.5.x", &image, 400, "invalid_parameter", "`version` cannot be used"),
