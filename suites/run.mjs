@@ -1,7 +1,7 @@
 // The runner behind suites/run: starts the service, runs the suites two at a time, stops the service.
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { dirname, join, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { Https } from './https.mjs';
 import { mailedPages } from './mailed.mjs';
 import { savePages } from './pages.mjs';
@@ -259,7 +259,11 @@ async function runAll(binary, names, options, tmp) {
       python: (...args) => tool(join(HERE, '.venv/bin/python'), args, { cwd: folder, env: quiet }),
       porchlight: (...args) => tool(binary, args, { cwd: folder, env: quiet }),
       /** Commands as a maker types them in an empty folder. */
-      shell: (commands) => tool('bash', ['-ec', commands], { cwd: folder, env: { ...quiet, PATH: `${dirname(binary)}:${quiet.PATH}` } }),
+      shell: async (commands) => {
+        const programs = await mkdtemp(join(tmp, 'bin-'));
+        await symlink(binary, join(programs, 'porchlight'));
+        return tool('bash', ['-ec', commands], { cwd: folder, env: { ...quiet, PATH: `${programs}:${quiet.PATH}` } });
+      },
       java: (...args) => tool('java', args, { cwd: folder, env: quiet }),
       openapi: once(async () => {
         const file = join(folder, 'openapi.json');
