@@ -11,7 +11,7 @@ use super::assets::Assets;
 use super::content::{Content, SiteFailure};
 use super::facts::{Policies, SiteFacts};
 use super::json_ld::json_ld;
-use super::language::Language;
+use super::language::{Language, fill};
 use super::languages::{Languages, check_translations, translations};
 use super::links::broken_links;
 use super::look::Look;
@@ -214,6 +214,11 @@ impl Site {
     /// The path of a page of the service in a language.
     pub fn path(&self, language: &Language, path: &str) -> String {
         self.languages.path(language, path)
+    }
+
+    /// What feed readers call the feed of releases.
+    pub fn feed_title(&self) -> String {
+        fill(self.languages.words(&self.facts.language).word("site", "feed"), &[("app", &self.facts.name)])
     }
 
     /// The text next to the opt-in on pages in a language.

@@ -91,14 +91,16 @@ fn feed(site: &Site, base_url: &BaseUrl, releases: &Releases) -> Value {
         view["rollout_interval"] = json!(release.phased.interval_seconds());
         view
     };
-    let page_updated = &site.page(PageName::Releases).last_updated;
+    let page = site.page(PageName::Releases);
     json!({
+        "site_language": site.facts.language.as_str(),
+        "title": site.feed_title(),
         "app_name": site.facts.name,
         "tagline": site.facts.tagline,
         "maker": site.facts.maker,
         "page_url": base_url.to(PageName::Releases.path()),
         "atom_url": base_url.to(ATOM),
-        "updated": latest.unwrap_or_else(|| format!("{page_updated}T00:00:00Z")),
+        "updated": latest.unwrap_or_else(|| format!("{}T00:00:00Z", page.last_updated)),
         "releases": releases.available().map(view).collect::<Vec<_>>(),
     })
 }
