@@ -12,8 +12,8 @@ use porchlight::actions::{
 use porchlight::clock::Clock;
 use porchlight::config::{RawSettings, Settings};
 use porchlight::domain::network::{BaseUrl, Peer};
-use porchlight::domain::releases::{Notes, Version};
-use porchlight::site::{Content, SiteFacts};
+use porchlight::domain::releases::{Channel, Notes, RolloutDays, Version};
+use porchlight::site::{Content, Policies, SiteFacts};
 use porchlight::store::{Database, Store, Writer};
 use porchlight::web::{App, AppState, Router, handle, router};
 use tokio::runtime::{Builder, Runtime};
@@ -95,7 +95,9 @@ async fn start() -> (App, (String, Vec<u8>)) {
         build: None,
         signature: None,
         minimum_macos: None,
-        prerelease: false,
+        channel: Channel::stable(),
+        critical: false,
+        phased: RolloutDays::default(),
         force: false,
     };
     let releases = ReleaseStore { store: &store, images: &images, data_dir: &settings.data_dir, app: &facts.name };
@@ -119,6 +121,7 @@ async fn start() -> (App, (String, Vec<u8>)) {
         confirm_updates: false,
         forwards_messages: false,
     };
-    let app = AppState::build(&settings, base_url, service, &content, 16).expect("the site builds");
+    let policies = Policies::from_settings(&settings, facts.waitlist);
+    let app = AppState::build(&settings, policies, base_url, service, &content, 16).expect("the site builds");
     (app, (format!("/releases/{}", release.file), image))
 }
