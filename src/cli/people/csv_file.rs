@@ -12,7 +12,7 @@ use tempfile::TempPath;
 use tokio::time::Instant;
 
 use super::csv_row::{COLUMNS, Columns, NOT_UTF_8, to_cells};
-use super::list::{BATCH_SIZE, PeopleCursor};
+use super::list::{BATCH_SIZE, incomplete};
 use crate::actions::import_people;
 use crate::cli::failure::{Failure, OrFail};
 use crate::cli::terminal::{eprint_line, exit_on_interrupt, print_bytes, progress_style};
@@ -84,7 +84,7 @@ pub(super) async fn export(store: &Store, path: Option<&Path>) -> Result<(), Fai
     };
     let mut target = Target::create(path).or_fail(failed)?;
     let bar = if path.is_some() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
-    let mut cursor = PeopleCursor { store, opted_in_only: false, last: None };
+    let mut last = None;
     let mut rows = vec![COLUMNS.map(str::to_owned)];
     while !rows.is_empty() {
         let mut csv = Writer::from_writer(Vec::new());
@@ -94,7 +94,9 @@ pub(super) async fn export(store: &Store, path: Option<&Path>) -> Result<(), Fai
         if !bytes.and_then(|bytes| target.write(&bytes)).or_fail(failed)? {
             return Ok(());
         }
-        rows = cursor.next().await?.iter().map(to_cells).collect();
+        let people = store.people_page(last.as_ref(), BATCH_SIZE).await.or_fail(incomplete)?;
+        rows = people.iter().map(to_cells).collect();
+        last = people.into_iter().next_back().map(|person| person.email);
         bar.inc(rows.len() as u64);
     }
     target.finish().or_fail(failed)?;

@@ -138,6 +138,7 @@ impl Row<'_> {
             opt_in: self.boolean("updates")?.then_some(opt_in),
             pending: None,
             suppressed: self.boolean("suppressed")?.then_some(reason.unwrap_or(SuppressionReason::Makers)),
+            withdrew: false,
         })
     }
 
@@ -354,6 +355,7 @@ mod tests {
                 opt_in: opt_in.filter(|_| suppressed.is_none()),
                 pending: None,
                 suppressed,
+                withdrew: false,
             },
         )
     }

@@ -12,14 +12,14 @@ use clap::Subcommand;
 
 use crate::cli::failure::{Failure, OrFail};
 use crate::cli::run::{Access, with_store};
-use crate::cli::terminal::{ListPrinter, eprint_line, print_record};
+use crate::cli::terminal::{eprint_line, print_record};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::mail::EmailAddress;
 use crate::domain::people::SuppressionReason;
 use crate::store::Store;
 pub use csv_file::{InvalidRow, Rows};
-use list::list;
+use list::{LIST_EXAMPLES, ListArguments, list};
 use removal::{PURGE_EXAMPLES, PurgeArguments, erase};
 use show::find_person;
 
@@ -35,19 +35,9 @@ pub(super) enum PeopleCommand {
         #[arg(long)]
         json: bool,
     },
-    /// List everybody who downloaded the app or joined the waitlist
-    #[command(before_help = "Example:\n  porchlight people list --updates")]
-    List {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-        /// List at most N people
-        #[arg(long, value_name = "N")]
-        limit: Option<usize>,
-        /// List only people who get the monthly letter
-        #[arg(long)]
-        updates: bool,
-    },
+    /// List people, the newest first: everybody who downloaded the app or joined the waitlist
+    #[command(before_help = LIST_EXAMPLES)]
+    List(ListArguments),
     /// Export everybody as CSV
     #[command(before_help = "Example:\n  porchlight people export people.csv")]
     Export {
@@ -108,13 +98,13 @@ pub(super) enum PeopleCommand {
 
 pub(super) fn run(command: PeopleCommand, settings: &Settings) -> Result<(), Failure> {
     let access = match command {
-        PeopleCommand::Show { .. } | PeopleCommand::List { .. } | PeopleCommand::Export { .. } => Access::Read,
+        PeopleCommand::Show { .. } | PeopleCommand::List(_) | PeopleCommand::Export { .. } => Access::Read,
         PeopleCommand::Erase { .. } | PeopleCommand::Purge(_) | PeopleCommand::Unsuppress { .. } => Access::Write,
         PeopleCommand::Import { .. } | PeopleCommand::Suppress { .. } => Access::Create,
     };
     with_store(settings, access, async |store| match command {
         PeopleCommand::Show { email, json } => show(settings, store, &email, json).await,
-        PeopleCommand::List { json, limit, updates } => list(store, ListPrinter::new(json, limit), updates).await,
+        PeopleCommand::List(arguments) => list(store, arguments).await,
         PeopleCommand::Export { file } => csv_file::export(store, file.as_deref()).await,
         PeopleCommand::Import { file, all_or_nothing } => csv_file::import(store, &file, all_or_nothing).await,
         PeopleCommand::Erase { email, vacuum, yes } => erase(store, &email, vacuum, yes).await,

@@ -2,6 +2,7 @@
 
 mod erasure;
 mod import;
+mod list;
 mod purge;
 mod records;
 
