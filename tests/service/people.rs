@@ -2,6 +2,7 @@
 
 mod erasure;
 mod lists;
+mod other_tools;
 mod purge;
 mod search;
 
