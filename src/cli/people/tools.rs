@@ -31,7 +31,7 @@ pub(super) struct Tool {
     email: &'static [&'static str],
     /// Columns with a word about the person.
     states: &'static [&'static str],
-    words: &'static [(&'static str, Standing)],
+    words: &'static [(Standing, &'static [&'static str])],
     /// Where there is no word.
     without_word: Standing,
     /// Columns with a time since which something holds.
@@ -70,23 +70,13 @@ const TOOLS: [Tool; 4] = [
         email: &["email", "email_address"],
         states: &["subscriber_type", "type"],
         words: &[
-            ("regular", Standing::OptedIn),
-            ("premium", Standing::OptedIn),
-            ("gifted", Standing::OptedIn),
-            ("trialed", Standing::OptedIn),
-            ("unpaid", Standing::OptedIn),
-            ("churning", Standing::OptedIn),
-            ("past_due", Standing::OptedIn),
-            ("paused", Standing::OptedIn),
-            ("churned", Standing::NotOptedIn),
-            ("upcoming", Standing::NotOptedIn),
-            ("unactivated", Standing::NotOptedIn),
-            ("undeliverable", Standing::Bounced),
-            ("unsubscribed", Standing::Unsubscribed),
-            ("removed", Standing::Unsubscribed),
-            ("blocked", Standing::Unsubscribed),
-            ("complained", Standing::Unsubscribed),
-            ("spammy", Standing::Unsubscribed),
+            (
+                Standing::OptedIn,
+                &["regular", "premium", "gifted", "trialed", "unpaid", "churning", "past_due", "paused"],
+            ),
+            (Standing::NotOptedIn, &["unactivated", "churned", "upcoming"]),
+            (Standing::Bounced, &["undeliverable"]),
+            (Standing::Unsubscribed, &["unsubscribed", "removed", "blocked", "complained", "spammy"]),
         ],
         without_word: Standing::NotOptedIn,
         ended_at: &[("unsubscription_date", Standing::Unsubscribed), ("undeliverability_date", Standing::Bounced)],
@@ -101,7 +91,7 @@ const TOOLS: [Tool; 4] = [
         signature: &["subscribed_to_emails"],
         email: &["email"],
         states: &["subscribed_to_emails"],
-        words: &[("true", Standing::OptedIn), ("false", Standing::Unsubscribed)],
+        words: &[(Standing::OptedIn, &["true"]), (Standing::Unsubscribed, &["false"])],
         without_word: Standing::NotOptedIn,
         ended_at: &[("deleted_at", Standing::Unsubscribed)],
         opted_in_at: &["created_at"],
@@ -116,13 +106,9 @@ const TOOLS: [Tool; 4] = [
         email: &["email"],
         states: &["status", "subscription_status"],
         words: &[
-            ("enabled", Standing::OptedIn),
-            ("confirmed", Standing::OptedIn),
-            ("unconfirmed", Standing::NotOptedIn),
-            ("disabled", Standing::Unsubscribed),
-            ("blocklisted", Standing::Unsubscribed),
-            ("blacklisted", Standing::Unsubscribed),
-            ("unsubscribed", Standing::Unsubscribed),
+            (Standing::OptedIn, &["enabled", "confirmed"]),
+            (Standing::NotOptedIn, &["unconfirmed"]),
+            (Standing::Unsubscribed, &["disabled", "blocklisted", "blacklisted", "unsubscribed"]),
         ],
         without_word: Standing::NotOptedIn,
         ended_at: &[],
@@ -186,7 +172,8 @@ impl Tool {
     fn standing_of(&self, cells: &Cells<'_>) -> Result<Standing, Problem> {
         let why = format!("is not a state that {} has", self.name);
         let known = |text: &str| {
-            self.words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)).map(|(_, standing)| *standing)
+            let text = text.to_lowercase();
+            self.words.iter().find(|(_, words)| words.contains(&text.as_str())).map(|(standing, _)| *standing)
         };
         let mut by_word = None;
         for column in self.states {
