@@ -88,8 +88,10 @@ fn join(people: u64, number: u64) -> String {
 fn commands(report: &mut Report, kind: &str, people: u64, database: &Database) {
     let known = |person: u64| address(person, people);
     let (shown, erased) = (known(people / 3), known(people / 2));
-    let commands: [(&str, &[&str]); 5] = [
+    let commands: [(&str, &[&str]); 7] = [
         ("people list --limit 100", &["people", "list", "--limit", "100"]),
+        ("people list --search 00", &["people", "list", "--search", "00", "--limit", "100"]),
+        ("people list --search @example.com", &["people", "list", "--search", "@example.com", "--limit", "100"]),
         ("people show", &["people", "show", &shown]),
         ("people erase", &["people", "erase", &erased, "--yes"]),
         ("people export", &["people", "export", "export.csv"]),

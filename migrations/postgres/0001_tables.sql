@@ -22,6 +22,8 @@ CREATE TABLE people (
 );
 CREATE INDEX people_by_mailbox ON people (mailbox) WHERE mailbox IS NOT NULL;
 CREATE INDEX people_on_waitlist ON people (address) WHERE first_join IS NOT NULL;
+CREATE INDEX people_by_first_seen ON people (first_seen_at, address);
+CREATE INDEX people_by_domain ON people ((split_part(address, '@', 2)), first_seen_at, address);
 
 -- Downloads, and joins of the waitlist.
 CREATE TABLE signups (

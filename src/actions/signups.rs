@@ -10,7 +10,7 @@ use crate::domain::signups::{
 };
 use crate::domain::text::Source;
 use crate::domain::time::Timestamp;
-use crate::store::{ImportedPerson, Store};
+use crate::store::{Imported, ImportedPerson, Store};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StartedDownload {
@@ -63,9 +63,9 @@ async fn record(
     Ok(service.writer.record_signup(SignupRecord { id: new_id(at), kind, email, source, via, wording, at }).await?)
 }
 
-/// Adds the people who are not stored yet, all or none, and returns their number. People who are stored already stay
+/// Adds the people who are not stored yet, all or none. People who are stored already stay
 /// unchanged, except that those suppressed in the list become suppressed.
-pub async fn import_people(store: &Store, people: &[Person], at: Timestamp) -> Result<u64, Failure> {
+pub async fn import_people(store: &Store, people: &[Person], at: Timestamp) -> Result<Imported, Failure> {
     let with_ids: Vec<_> = people.iter().map(with_ids).collect();
     Ok(store.import(&with_ids, at).await?)
 }

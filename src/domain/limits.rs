@@ -87,6 +87,11 @@ pub const MAX_LISTED_SOURCES: i64 = 50;
 /// Most downloads of one person in a list to import: each becomes a row.
 pub const MAX_IMPORTED_DOWNLOADS: u32 = 10_000_000;
 
+/// How many of the addresses with one beginning `people list --search` looks at, to find the newest.
+pub const MAX_SEARCHED_PEOPLE: i64 = 10_000;
+/// After so many people in a row who are not in the state that `people list` looks for, it gives up.
+pub const MAX_SKIPPED_PEOPLE: usize = 100_000;
+
 /// How old the counts of rows in `/metrics` may be.
 pub const MAX_SUMMARY_AGE: Duration = Duration::from_secs(15);
 

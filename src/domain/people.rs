@@ -5,7 +5,7 @@ use std::fmt;
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-use super::mail::EmailAddress;
+use super::mail::{EmailAddress, InvalidEmail};
 use super::parse::word_enum;
 use super::sha256::hex;
 use super::signups::{OptIn, PendingOptIn};
@@ -76,6 +76,48 @@ impl fmt::Debug for AddressHashKey {
     }
 }
 
+word_enum! {
+    /// What `people list` selects by. One person may be in several of these states.
+    pub enum PersonState {
+        /// Gets the monthly letter.
+        OptedIn = "opted-in",
+        /// Has an opt-in that waits for its confirmation.
+        Pending = "pending",
+        /// Never gets mail.
+        Suppressed = "suppressed",
+        /// Took an opt-in back, and has none now.
+        Unsubscribed = "unsubscribed",
+        Waitlist = "waitlist",
+        Downloaded = "downloaded",
+    }
+}
+
+/// Whom `people list` looks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PeopleSearch {
+    /// The beginning of a normalized address.
+    Beginning(String),
+    /// A domain in lower case and ASCII.
+    Domain(String),
+}
+
+impl PeopleSearch {
+    /// Parses the beginning of an address, or `@` and a whole domain, in the spelling that people type.
+    pub fn parse(text: &str) -> Result<Self, InvalidEmail> {
+        let text = text.trim();
+        if text.starts_with('@') {
+            return EmailAddress::parse(&format!("a{text}")).map(|email| Self::Domain(email.domain().to_owned()));
+        }
+        let whole = EmailAddress::parse(text).map(|email| email.key().to_owned());
+        whole
+            .or_else(|_| match text {
+                "" => Err(InvalidEmail::NoLocalPart),
+                beginning => Ok(beginning.to_lowercase()),
+            })
+            .map(Self::Beginning)
+    }
+}
+
 /// A person as listed by `people list`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Person {
@@ -87,9 +129,22 @@ pub struct Person {
     /// An opt-in that does not count yet.
     pub pending: Option<PendingOptIn>,
     pub suppressed: Option<SuppressionReason>,
+    /// Whether the person ever took an opt-in back.
+    pub withdrew: bool,
 }
 
 impl Person {
+    pub const fn is(&self, state: PersonState) -> bool {
+        match state {
+            PersonState::OptedIn => self.receives_letter(),
+            PersonState::Pending => self.pending.is_some(),
+            PersonState::Suppressed => self.suppressed.is_some(),
+            PersonState::Unsubscribed => self.withdrew && self.opt_in.is_none(),
+            PersonState::Waitlist => self.waitlist,
+            PersonState::Downloaded => self.downloads > 0,
+        }
+    }
+
     /// Whether the person receives the monthly letter.
     pub const fn receives_letter(&self) -> bool {
         self.opt_in.is_some() && self.suppressed.is_none()
@@ -99,6 +154,23 @@ impl Person {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_search_is_the_beginning_of_an_address_or_a_domain() {
+        let beginning = |text: &str| Ok(PeopleSearch::Beginning(text.to_owned()));
+        for (text, found) in [
+            ("Ada", beginning("ada")),
+            (" ada@exa", beginning("ada@exa")),
+            ("Ada@München.example", beginning("ada@xn--mnchen-3ya.example")),
+            ("@Example.COM", Ok(PeopleSearch::Domain("example.com".to_owned()))),
+            ("@münchen.example", Ok(PeopleSearch::Domain("xn--mnchen-3ya.example".to_owned()))),
+            ("", Err(InvalidEmail::NoLocalPart)),
+            ("@example", Err(InvalidEmail::Domain)),
+            ("@", Err(InvalidEmail::NoDomain)),
+        ] {
+            assert_eq!(PeopleSearch::parse(text), found, "{text}");
+        }
+    }
 
     #[test]
     fn hashes_differ_between_addresses_and_between_keys() {

@@ -32,8 +32,8 @@ pub use letters::{
 };
 pub use outbox::{Backlog, DeliveryFailure, LeasedAlert, MailKind};
 pub use people::{
-    BounceRecord, ConsentRecord, Erased, EventRecord, ImportedPerson, LetterRecord, MatchingSignups, PersonRecord,
-    Purged, SignupFilter,
+    BounceRecord, ConsentRecord, Erased, EventRecord, Imported, ImportedPerson, LetterRecord, MatchingSignups,
+    PersonRecord, Purged, SignupFilter,
 };
 pub use statistics::DailyCount;
 pub use tasks::Task;

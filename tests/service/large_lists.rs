@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use porchlight::config::RawSettings;
 use porchlight::domain::letters::{Letter, RandomToken};
+use porchlight::domain::people::PeopleSearch;
 use porchlight::store::{Database as StoredIn, Store};
 use serde_json::json;
 
@@ -37,7 +38,7 @@ const FILL: &str = "
 async fn rows_read(database: &Database) -> i64 {
     let sum = "SELECT CAST(SUM(seq_tup_read) + (SELECT SUM(idx_tup_read) FROM pg_stat_user_indexes) AS BIGINT) \
                FROM pg_stat_user_tables \
-               WHERE relname IN ('people', 'consents', 'confirmations', 'unsubscribe_tokens', 'letter_recipients', 'suppressions', 'outbox')";
+               WHERE relname IN ('people', 'consents', 'confirmations', 'unsubscribe_tokens', 'letter_recipients', 'suppressions', 'outbox', 'signups', 'withdrawals')";
     database.number(sum).await
 }
 
@@ -80,6 +81,28 @@ async fn an_opt_in_and_one_that_expires_read_few_rows_however_many_others_are_pe
         assert_eq!(service.database.count(table).await, PEOPLE + 1 - EXPIRED, "{table}");
     }
     store.close().await;
+    service.stop().await;
+}
+
+#[tokio::test]
+async fn a_page_of_people_reads_as_many_rows_as_it_has() {
+    let (service, store) = filled(RawSettings::default(), false).await;
+    // Each connection reports what it read when it ends.
+    store.close().await;
+    let find = |text: &str| Some(PeopleSearch::parse(text).expect("a search"));
+    // Of the addresses with one beginning the first ten thousand are looked at.
+    for (search, most) in [(None, 2_000), (find("@example.com"), 2_000), (find("p77"), 4_000), (find("p"), 25_000)] {
+        let before = rows_read(&service.database).await;
+        let store = Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store");
+        let page = store.newest_people(search.as_ref(), None, None, 100).await.expect("a page");
+        let next = store.newest_people(search.as_ref(), None, page.last(), 100).await.expect("a page");
+        assert_eq!((page.len(), next.len()), (100, 100), "{search:?}");
+        assert!(next.iter().all(|person| !page.contains(person)), "{search:?}");
+        store.close().await;
+        wait_until("the statistics", async || rows_read(&service.database).await >= before + 200).await;
+        let read = rows_read(&service.database).await - before;
+        assert!(read < most, "{search:?}: {read} rows");
+    }
     service.stop().await;
 }
 

@@ -2,7 +2,9 @@
 
 mod erasure;
 mod lists;
+mod other_tools;
 mod purge;
+mod search;
 
 use std::process::Command;
 use std::time::Duration;
@@ -33,6 +35,12 @@ pub(super) fn data(service: &Service, arguments: &[&str]) -> String {
 
 pub(super) fn json_of(service: &Service, arguments: &[&str]) -> Value {
     serde_json::from_str(&data(service, arguments)).expect("JSON and nothing else")
+}
+
+/// The addresses that `people list` prints, in its order.
+fn listed(service: &Service, more: &[&str]) -> Vec<String> {
+    let listed = json_of(service, &[&["people", "list", "--json"], more].concat());
+    listed.as_array().unwrap().iter().map(|person| person["email"].as_str().unwrap().to_owned()).collect()
 }
 
 fn shown(service: &Service, email: &str) -> Value {
@@ -207,16 +215,13 @@ async fn the_list_has_everybody_unless_it_is_limited_or_filtered() {
         assert_eq!(
             everybody,
             json!([
-                { "email": "ada@example.com", "updates": false, "waitlist": true, "downloads": 0, "suppressed": false, "first_seen": at },
-                { "email": "bob@example.com", "updates": false, "waitlist": false, "downloads": 1, "suppressed": false, "first_seen": at },
                 { "email": "Cyd@example.com", "updates": true, "waitlist": false, "downloads": 1, "suppressed": false, "first_seen": at },
+                { "email": "bob@example.com", "updates": false, "waitlist": false, "downloads": 1, "suppressed": false, "first_seen": at },
+                { "email": "ada@example.com", "updates": false, "waitlist": true, "downloads": 0, "suppressed": false, "first_seen": at },
             ])
         );
-        let emails = |more: &[&str]| -> Vec<String> {
-            let listed = json_of(service, &[&["people", "list", "--json"], more].concat());
-            listed.as_array().unwrap().iter().map(|person| person["email"].as_str().unwrap().to_owned()).collect()
-        };
-        assert_eq!(emails(&["--limit", "2"]), ["ada@example.com", "bob@example.com"]);
+        let emails = |more: &[&str]| listed(service, more);
+        assert_eq!(emails(&["--limit", "2"]), ["Cyd@example.com", "bob@example.com"]);
         assert!(emails(&["--limit", "0"]).is_empty());
         assert_eq!(run(service, &["people", "list", "--limit", "0"]), (0, String::new()), "no note for an empty request");
         assert_eq!(emails(&["--updates"]), ["Cyd@example.com"]);

@@ -1,38 +1,67 @@
-//! Exports people to a CSV file and imports them. `docs/people.md` lists the columns.
+//! Writes people to a CSV file, and reads the rows of one. `docs/people.md` lists the columns.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Display};
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 
 use csv::{ByteRecord, IntoInnerError, Reader, ReaderBuilder, StringRecord, Writer};
 use indicatif::ProgressBar;
 use tempfile::TempPath;
-use tokio::time::Instant;
 
+use super::cells::Problem;
 use super::csv_row::{COLUMNS, Columns, NOT_UTF_8, to_cells};
-use super::list::{BATCH_SIZE, PeopleCursor};
-use crate::actions::import_people;
+use super::list::{BATCH_SIZE, incomplete};
+use super::tools::Tool;
 use crate::cli::failure::{Failure, OrFail};
-use crate::cli::terminal::{eprint_line, exit_on_interrupt, print_bytes, progress_style};
-use crate::clock::Clock;
+use crate::cli::terminal::{eprint_line, print_bytes, progress_style};
 use crate::domain::people::Person;
-use crate::domain::text::{plural_form, quantity};
+use crate::domain::text::quantity;
 use crate::domain::time::Timestamp;
 use crate::store::Store;
-
-/// Writes a batch early once it holds this many downloads, because each of them becomes a row.
-const MAX_BATCH_DOWNLOADS: u64 = 10_000;
-
-const IMPORT_AGAIN: &str = "People who were already imported are not changed.";
 
 /// A row that cannot be imported.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Line {line}: {why}.")]
 pub struct InvalidRow {
     line: u64,
-    why: String,
+    why: Problem,
+}
+
+/// What is wrong with the rows of a file. What several rows have in common is one entry.
+#[derive(Debug, Default)]
+pub(super) struct Problems {
+    pub rows: u64,
+    by_kind: BTreeMap<String, (InvalidRow, Vec<u64>, u64)>,
+}
+
+impl Problems {
+    /// How many lines are named of those with the same problem.
+    const MAX_LINES: usize = 3;
+
+    pub(super) fn add(&mut self, row: InvalidRow) {
+        self.rows += 1;
+        let line = row.line;
+        let (_, lines, more) = self.by_kind.entry(row.why.kind.clone()).or_insert((row, Vec::new(), 0));
+        if lines.len() < Self::MAX_LINES { lines.push(line) } else { *more += 1 }
+    }
+
+    /// Prints them in the order of their first lines.
+    pub(super) fn print(&self) {
+        let mut groups: Vec<_> = self.by_kind.values().collect();
+        groups.sort_by_key(|(first, ..)| first.line);
+        for (first, lines, more) in groups {
+            let mut lines: Vec<_> = lines.iter().map(u64::to_string).collect();
+            lines.extend((*more > 0).then(|| format!("{more} more")));
+            match lines.split_last() {
+                Some((last, others)) if !others.is_empty() => {
+                    eprint_line(&format!("Lines {} and {last}: {}.", others.join(", "), first.why.kind));
+                }
+                _ => eprint_line(&first.to_string()),
+            }
+        }
+    }
 }
 
 /// Where an export goes.
@@ -84,7 +113,7 @@ pub(super) async fn export(store: &Store, path: Option<&Path>) -> Result<(), Fai
     };
     let mut target = Target::create(path).or_fail(failed)?;
     let bar = if path.is_some() { ProgressBar::new_spinner() } else { ProgressBar::hidden() };
-    let mut cursor = PeopleCursor { store, opted_in_only: false, last: None };
+    let mut last = None;
     let mut rows = vec![COLUMNS.map(str::to_owned)];
     while !rows.is_empty() {
         let mut csv = Writer::from_writer(Vec::new());
@@ -94,7 +123,9 @@ pub(super) async fn export(store: &Store, path: Option<&Path>) -> Result<(), Fai
         if !bytes.and_then(|bytes| target.write(&bytes)).or_fail(failed)? {
             return Ok(());
         }
-        rows = cursor.next().await?.iter().map(to_cells).collect();
+        let people = store.people_page(last.as_ref(), BATCH_SIZE).await.or_fail(incomplete)?;
+        rows = people.iter().map(to_cells).collect();
+        last = people.into_iter().next_back().map(|person| person.email);
         bar.inc(rows.len() as u64);
     }
     target.finish().or_fail(failed)?;
@@ -106,66 +137,9 @@ pub(super) async fn export(store: &Store, path: Option<&Path>) -> Result<(), Fai
     Ok(())
 }
 
-/// Imports the file in batches, one transaction each. Importing the same file again continues after a failure.
-/// With `all_or_nothing` the whole file is one batch, which is not imported if a row is invalid.
-pub(super) async fn import(store: &Store, path: &Path, all_or_nothing: bool) -> Result<(), Failure> {
-    exit_on_interrupt(if all_or_nothing {
-        "Interrupted: nothing was imported.".to_owned()
-    } else {
-        format!("Interrupted. Run the command again. {IMPORT_AGAIN}")
-    })?;
-    let now = Clock::System.now();
-    let mut rows = Rows::open(path, now)?;
-    let (mut valid, mut invalid, mut added) = (0_u64, Vec::new(), 0);
-    let (mut batch, mut downloads, mut ended) = (Vec::new(), 0, false);
-    while !ended {
-        match rows.next_row()? {
-            Some(Ok(person)) => {
-                valid += 1;
-                downloads += u64::from(person.downloads);
-                batch.push(person);
-            }
-            Some(Err(row)) => invalid.push(row),
-            None => ended = true,
-        }
-        let is_complete = if all_or_nothing {
-            ended && invalid.is_empty()
-        } else {
-            ended || batch.len() == BATCH_SIZE || downloads > MAX_BATCH_DOWNLOADS
-        };
-        if is_complete {
-            let started = Instant::now();
-            added += import_people(store, &batch, now).await.or_fail(|failure| {
-                format!("The import stopped after {added} people: {failure}. Run the command again. {IMPORT_AGAIN}")
-            })?;
-            batch.clear();
-            downloads = 0;
-            if !ended {
-                // SQLite's write lock is not fair: leave the service as much time to write as the import takes.
-                tokio::time::sleep(started.elapsed()).await;
-            }
-        }
-    }
-    for row in &invalid {
-        eprint_line(&row.to_string());
-    }
-    let (invalid, fix) = (invalid.len() as u64, "Fix the file and run the command again.");
-    let of_all = format!("{invalid} of {} rows", valid + invalid);
-    if all_or_nothing && invalid > 0 {
-        let are = plural_form(invalid, "is", "are");
-        return Err(Failure::new(format!("{of_all} {are} invalid, so nothing was imported. {fix}")));
-    }
-    let people = quantity(added, "person was", "people were");
-    eprint_line(&format!("{people} added, {} already existed.", valid - added));
-    if invalid > 0 {
-        let were = plural_form(invalid, "was", "were");
-        return Err(Failure::new(format!("{of_all} {were} skipped. {fix} {IMPORT_AGAIN}")));
-    }
-    Ok(())
-}
-
-/// Appended to every file. It is read as a row of its own, unless an unclosed quote swallows it.
+/// Appended to every file, with its kind of line breaks. It is read as a row of its own, unless an unclosed quote swallows it.
 const END: &str = "\n\u{fdd0}\n";
+const END_AFTER_CRLF: &str = "\r\n\u{fdd0}\r\n";
 
 /// Reads the rows of a file and updates a progress bar.
 pub struct Rows {
@@ -176,6 +150,9 @@ pub struct Rows {
     bar: ProgressBar,
     /// The line that each address was in first.
     seen: HashMap<String, u64>,
+    /// Rows that are left out because an earlier one has the same address.
+    pub(super) repeated: Problems,
+    end: &'static str,
 }
 
 impl Rows {
@@ -188,15 +165,28 @@ impl Rows {
             let length = file.metadata().ok().map(|about| about.len()).filter(|length| *length > 0);
             (Box::new(file), length)
         };
-        let file: Box<dyn Read> = Box::new(file.chain(END.as_bytes()));
+        let mut file = BufReader::new(file);
+        let start = file.fill_buf().or_fail(|error| unreadable(path, error))?;
+        let line = start.split_inclusive(|byte| *byte == b'\n').next().unwrap_or_default();
+        let end = if line.ends_with(b"\r\n") { END_AFTER_CRLF } else { END };
+        let file: Box<dyn Read> = Box::new(file.chain(end.as_bytes()));
         let mut reader = ReaderBuilder::new().flexible(true).from_reader(file);
-        let columns = read_columns(&mut reader).or_fail(|why| unreadable(path, why))?;
-        for column in columns.unknown() {
-            eprint_line(&format!("The unknown column {column:?} is ignored."));
-        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+        let columns = read_columns(&mut reader, &name, end).or_fail(|why| unreadable(path, why))?;
         let style = progress_style("  reading {bar:32} {decimal_bytes} of {decimal_total_bytes}, {eta} left");
         let bar = length.map_or_else(ProgressBar::new_spinner, |length| ProgressBar::new(length).with_style(style));
-        Ok(Self { reader, columns, path: path.to_owned(), now, bar, seen: HashMap::new() })
+        let (path, seen, repeated) = (path.to_owned(), HashMap::new(), Problems::default());
+        Ok(Self { reader, columns, path, now, bar, seen, repeated, end })
+    }
+
+    /// Whose export it is, if not of this service.
+    pub(super) const fn tool(&self) -> Option<&'static Tool> {
+        self.columns.tool
+    }
+
+    /// The columns that are ignored.
+    pub(super) fn unknown_columns(&self) -> impl Iterator<Item = String> {
+        self.columns.unknown()
     }
 
     /// Returns the next row, valid or not, or `None` at the end of the file.
@@ -204,15 +194,18 @@ impl Rows {
         loop {
             let mut record = ByteRecord::new();
             let more = self.reader.read_byte_record(&mut record).or_fail(|error| unreadable(&self.path, error))?;
-            if !more || record == [END.trim()][..] {
+            if !more || record == [self.end.trim()][..] {
                 self.bar.finish_and_clear();
                 return Ok(None);
             }
-            self.bar.set_position(self.reader.position().byte());
-            check_quotes(&record).or_fail(|why| unreadable(&self.path, why))?;
-            let line = record.position().map_or(0, csv::Position::line);
+            let position = self.reader.position();
+            self.bar.set_position(position.byte());
+            check_quotes(&record, position.line(), self.end).or_fail(|why| unreadable(&self.path, why))?;
+            // The reader counts line feeds, and has not read the one after a carriage return yet.
+            let after = u64::from(self.end == END) + record.iter().map(line_feeds).sum::<u64>();
+            let line = position.line().saturating_sub(after);
             let person = StringRecord::from_byte_record(record)
-                .map_err(|_| "it is not in UTF-8".to_owned())
+                .map_err(|_| "it is not in UTF-8".to_owned().into())
                 .and_then(|record| self.columns.parse_row(&record, self.now));
             if !person.as_ref().is_ok_and(|person| self.is_duplicate(person, line)) {
                 return Ok(Some(person.map_err(|why| InvalidRow { line, why })));
@@ -226,8 +219,11 @@ impl Rows {
         if first == line || person.suppressed.is_some() {
             return false;
         }
-        let email = person.email.as_typed();
-        eprint_line(&format!("Line {line}: {email} is already in line {first}, so this line is ignored."));
+        let why = Problem::new(
+            format!("{} is already in line {first}, so this line is ignored", person.email.as_typed()),
+            "the addresses are already in earlier lines, so these lines are ignored",
+        );
+        self.repeated.add(InvalidRow { line, why });
         true
     }
 }
@@ -239,26 +235,27 @@ impl fmt::Debug for Rows {
     }
 }
 
-fn unreadable(path: &Path, why: impl Display) -> String {
+pub(super) fn unreadable(path: &Path, why: impl Display) -> String {
     format!("{} cannot be read: {why}.", path.display())
 }
 
-fn read_columns(reader: &mut Reader<Box<dyn Read>>) -> Result<Columns, String> {
-    let header = reader.byte_headers().map_err(|error| error.to_string())?;
-    check_quotes(header)?;
-    let header = StringRecord::from_byte_record(header.clone()).map_err(|_| NOT_UTF_8.to_owned())?;
-    Columns::parse(&header)
+fn line_feeds(cell: &[u8]) -> u64 {
+    cell.split(|byte| *byte == b'\n').skip(1).count() as u64
 }
 
-/// Returns an error if the last cell extends to the end of the file because its quote is not closed.
-fn check_quotes(record: &ByteRecord) -> Result<(), String> {
-    let cells: Vec<_> = record.iter().collect();
-    match cells.split_last() {
-        Some((last, others)) if last.ends_with(END.as_bytes()) => {
-            let lines = others.iter().copied().flatten().filter(|byte| **byte == b'\n').count() as u64;
-            let line = record.position().map_or(1, csv::Position::line) + lines;
-            Err(format!("the quote that opens in line {line} is never closed"))
+fn read_columns(reader: &mut Reader<Box<dyn Read>>, file_name: &str, end: &str) -> Result<Columns, String> {
+    let header = reader.byte_headers().map_err(|error| error.to_string())?.clone();
+    check_quotes(&header, reader.position().line(), end)?;
+    let header = StringRecord::from_byte_record(header).map_err(|_| NOT_UTF_8.to_owned())?;
+    Columns::parse(&header, file_name)
+}
+
+/// Returns an error if the last cell extends to the end of the file, in this line, because its quote is not closed.
+fn check_quotes(record: &ByteRecord, last_line: u64, end: &str) -> Result<(), String> {
+    match record.iter().next_back().filter(|cell| cell.ends_with(end.as_bytes())) {
+        Some(cell) => {
+            Err(format!("the quote that opens in line {} is never closed", last_line.saturating_sub(line_feeds(cell))))
         }
-        _ => Ok(()),
+        None => Ok(()),
     }
 }

@@ -1,16 +1,13 @@
-//! Converts a person to a CSV row and back.
-//!
-//! A spreadsheet evaluates a cell that starts with certain characters as a formula. Such a cell is written with an
-//! apostrophe in front, and so is a part of a cell that follows what some spreadsheets take for a separator. The apostrophes
-//! are removed when the cell is read.
+//! Converts a person to a CSV row and back, in the format that an export has.
 
 use csv::StringRecord;
 
+use super::cells::{Cells, Problem, escape_formula, parse_boolean, shorten};
+use super::tools::{Standing, Tool};
 use crate::domain::limits::MAX_IMPORTED_DOWNLOADS;
-use crate::domain::mail::EmailAddress;
 use crate::domain::people::{Person, SuppressionReason};
 use crate::domain::signups::{EXTERNAL_WORDING, OptIn, Via};
-use crate::domain::text::{Source, is_invisible, is_joiner, quantity};
+use crate::domain::text::{Source, quantity};
 use crate::domain::time::Timestamp;
 
 pub(super) const COLUMNS: [&str; 14] = [
@@ -57,43 +54,60 @@ pub(super) fn to_cells(person: &Person) -> [String; COLUMNS.len()] {
     .map(|cell| escape_formula(&cell))
 }
 
-/// The names of a file's columns, in lower case.
+/// The columns of a file, by their names in lower case.
 #[derive(Debug)]
-pub(super) struct Columns(Vec<String>);
+pub(super) struct Columns {
+    names: Vec<String>,
+    /// Whose export it is. `None`: it is in the format of [`COLUMNS`].
+    pub tool: Option<&'static Tool>,
+    /// What the name of the file says about everybody in it.
+    standing: Standing,
+}
 
 impl Columns {
-    pub(super) fn parse(header: &StringRecord) -> Result<Self, String> {
+    /// Recognizes the format by the columns. A file that says itself who is opted in or suppressed is never that of another tool.
+    pub(super) fn parse(header: &StringRecord, file_name: &str) -> Result<Self, String> {
         let names: Vec<String> =
             header.iter().map(|name| name.trim_start_matches('\u{feff}').trim().to_lowercase()).collect();
         let count = |column: &str| names.iter().filter(|name| *name == column).count();
-        if count("email") == 0 {
+        let tool = Tool::of(&names).filter(|_| count("updates") + count("suppressed") == 0);
+        let known: Vec<_> = tool.map_or_else(|| COLUMNS.to_vec(), |tool| tool.columns().collect());
+        if tool.is_none() && count("email") == 0 {
             return Err(missing_email_column(&names));
         }
-        match COLUMNS.into_iter().find(|column| count(column) > 1) {
+        match known.into_iter().find(|column| count(column) > 1) {
             Some(column) => Err(format!("its first line names the column {column:?} twice")),
-            None => Ok(Self(names)),
+            None => Ok(Self { names, tool, standing: tool.map_or(Standing::OptedIn, |tool| tool.standing(file_name)) }),
         }
     }
 
     /// The columns that are ignored.
     pub(super) fn unknown(&self) -> impl Iterator<Item = String> {
-        self.0.iter().filter(|name| !COLUMNS.contains(&name.as_str())).map(|name| shorten(name))
+        let is_known = |name: &str| match self.tool {
+            Some(tool) => tool.columns().any(|column| column == name),
+            None => COLUMNS.contains(&name),
+        };
+        self.names.iter().filter(move |name| !is_known(name)).map(|name| shorten(name))
     }
 
     /// Parses a row, or returns what is wrong with it.
-    pub(super) fn parse_row(&self, row: &StringRecord, now: Timestamp) -> Result<Person, String> {
-        if row.len() != self.0.len() {
+    pub(super) fn parse_row(&self, row: &StringRecord, now: Timestamp) -> Result<Person, Problem> {
+        if row.len() != self.names.len() {
             let cells = quantity(row.len() as u64, "cell", "cells");
-            return Err(format!("it has {cells}, and the first line has {}", self.0.len()));
+            return Err(format!("it has {cells}, and the first line has {}", self.names.len()).into());
         }
-        Row { columns: self, cells: row, now }.person()
+        let cells = Cells { names: &self.names, row, now };
+        match self.tool {
+            Some(tool) => tool.person(&cells, self.standing),
+            None => Row(cells).person(),
+        }
     }
 }
 
 /// Returns the likely reason why no column is named `email`.
 fn missing_email_column(names: &[String]) -> String {
     let separated_by =
-        |separator: char| names.iter().any(|name| name.split(separator).any(|name| name.trim() == "email"));
+        |separator: char| names.iter().any(|name| name.split(separator).skip(1).count() > 0 && name.contains("email"));
     if names.iter().any(|name| name.contains('\0')) {
         return NOT_UTF_8.to_owned();
     }
@@ -106,131 +120,58 @@ fn missing_email_column(names: &[String]) -> String {
     "its first line has no column \"email\"".to_owned()
 }
 
-/// Shortens a cell for an error message.
-fn shorten(cell: &str) -> String {
-    const MAX_CHARS: usize = 60;
-    match cell.char_indices().nth(MAX_CHARS) {
-        None => cell.to_owned(),
-        Some((end, _)) => format!("{}…", &cell[..end]),
-    }
-}
-
-struct Row<'a> {
-    columns: &'a Columns,
-    cells: &'a StringRecord,
-    now: Timestamp,
-}
+/// A row in the format of [`COLUMNS`].
+struct Row<'a>(Cells<'a>);
 
 impl Row<'_> {
-    fn person(&self) -> Result<Person, String> {
+    fn person(&self) -> Result<Person, Problem> {
+        let Self(cells) = self;
         let opted_in_at = self.timestamp("opted_in_at")?;
-        let opt_in = self.opt_in(opted_in_at.unwrap_or(self.now))?;
-        let reason = self.parse("suppressed_reason", "is not one of not-me, no-mailbox and makers", known_reason)?;
-        let email = EmailAddress::parse(&self.trimmed("email"));
+        let opt_in = self.opt_in(opted_in_at.unwrap_or(cells.now))?;
+        let reason = cells.parse("suppressed_reason", "is not one of not-me, no-mailbox and makers", known_reason)?;
         let is_not_number = format!("is not a number up to {MAX_IMPORTED_DOWNLOADS}");
         let is_allowed = |count: &u32| *count <= MAX_IMPORTED_DOWNLOADS;
-        let downloads = self.parse("downloads", &is_not_number, |text| text.parse().ok().filter(is_allowed))?;
+        let downloads = cells.parse("downloads", &is_not_number, |text| text.parse().ok().filter(is_allowed))?;
         Ok(Person {
-            email: email.map_err(|why| self.invalid("email", &format!("is not an address: {why}")))?,
-            first_seen: self.timestamp("first_seen")?.or(opted_in_at).unwrap_or(self.now),
+            email: cells.email("email")?,
+            first_seen: self.timestamp("first_seen")?.or(opted_in_at).unwrap_or(cells.now),
             downloads: downloads.unwrap_or_default(),
             waitlist: self.boolean("waitlist")?,
             opt_in: self.boolean("updates")?.then_some(opt_in),
             pending: None,
             suppressed: self.boolean("suppressed")?.then_some(reason.unwrap_or(SuppressionReason::Makers)),
+            withdrew: false,
         })
     }
 
-    fn opt_in(&self, at: Timestamp) -> Result<OptIn, String> {
-        let via = self.parse("via", "is not one of site, api, mcp and import", Via::parse)?;
-        let wording = self.parse("wording", "is not the number of a wording", |text| {
+    fn opt_in(&self, at: Timestamp) -> Result<OptIn, Problem> {
+        let Self(cells) = self;
+        let via = cells.parse("via", "is not one of site, api, mcp and import", Via::parse)?;
+        let wording = cells.parse("wording", "is not the number of a wording", |text| {
             text.parse().ok().filter(|number| *number >= 0)
         })?;
         let source =
-            Some(self.cell("source")).filter(|text| !text.is_empty()).map(|text| Source::parse(&text)).transpose();
+            Some(cells.cell("source")).filter(|text| !text.is_empty()).map(|text| Source::parse(&text)).transpose();
         Ok(OptIn {
             at,
             via: via.unwrap_or(Via::Import),
-            source: source.map_err(|why| self.invalid("source", &format!("is too long: {why}")))?,
+            source: source.map_err(|why| cells.invalid("source", &format!("is too long: {why}")))?,
             wording: wording.unwrap_or(EXTERNAL_WORDING),
             confirmed_at: self.timestamp("confirmed_at")?,
         })
     }
 
-    fn cell(&self, column: &str) -> String {
-        let index = self.columns.0.iter().position(|name| name == column);
-        unescape_formula(index.and_then(|index| self.cells.get(index)).unwrap_or_default())
+    fn boolean(&self, column: &str) -> Result<bool, Problem> {
+        Ok(self.0.parse(column, "is neither true nor false", parse_boolean)?.unwrap_or_default())
     }
 
-    fn trimmed(&self, column: &str) -> String {
-        self.cell(column).trim().to_owned()
-    }
-
-    fn invalid(&self, column: &str, why: &str) -> String {
-        format!("{column} is {:?}, which {why}", shorten(&self.trimmed(column)))
-    }
-
-    /// Parses a cell, unless it is empty. `why` says what an invalid one is.
-    fn parse<T>(&self, column: &str, why: &str, parse: impl FnOnce(&str) -> Option<T>) -> Result<Option<T>, String> {
-        match self.trimmed(column).as_str() {
-            "" => Ok(None),
-            text => parse(text).map(Some).ok_or_else(|| self.invalid(column, why)),
-        }
-    }
-
-    fn boolean(&self, column: &str) -> Result<bool, String> {
-        Ok(self.parse(column, "is neither true nor false", parse_boolean)?.unwrap_or_default())
-    }
-
-    fn timestamp(&self, column: &str) -> Result<Option<Timestamp>, String> {
-        let timestamp = self.parse(column, "is not a time such as 2026-11-15T12:00:00Z", Timestamp::parse)?;
-        if timestamp.is_some_and(|timestamp| timestamp > self.now) {
-            return Err(self.invalid(column, "is in the future"));
+    fn timestamp(&self, column: &str) -> Result<Option<Timestamp>, Problem> {
+        let timestamp = self.0.parse(column, "is not a time such as 2026-11-15T12:00:00Z", Timestamp::parse)?;
+        if timestamp.is_some_and(|timestamp| timestamp > self.0.now) {
+            return Err(self.0.invalid(column, "is in the future"));
         }
         Ok(timestamp)
     }
-}
-
-fn parse_boolean(cell: &str) -> Option<bool> {
-    match cell.to_lowercase().as_str() {
-        "true" | "yes" | "y" | "1" => Some(true),
-        "false" | "no" | "n" | "0" => Some(false),
-        _ => None,
-    }
-}
-
-/// Spreadsheets in many languages take semicolons for separators, and tabs and line breaks, too. What follows one may
-/// become a cell.
-const SEPARATORS: [char; 4] = [';', '\t', '\r', '\n'];
-
-/// Whether a part of a cell, with the separator that ends it, would be a formula, or looks like an escaped one. At the start
-/// of the cell (`index` 0) spreadsheets skip tabs and line breaks, and anywhere what is not seen. Some read full-width characters as
-/// the ASCII ones.
-fn must_be_escaped(part: &str, index: usize) -> bool {
-    let is_unseen = |c: char| (c.is_whitespace() || is_invisible(c) || is_joiner(c)) && !SEPARATORS.contains(&c);
-    let start = part.trim_start_matches(|c| matches!(c, '\'' | '"') || is_unseen(c));
-    start.starts_with(['=', '+', '-', '@', '＝', '＋', '－', '＠'])
-        || (index == 0 && start.starts_with(['\t', '\r', '\n']))
-}
-
-/// Puts an apostrophe in front of each part that would be a formula.
-fn escape_formula(cell: &str) -> String {
-    let mut escaped = String::new();
-    for (index, part) in cell.split_inclusive(SEPARATORS).enumerate() {
-        if must_be_escaped(part, index) {
-            escaped.push('\'');
-        }
-        escaped.push_str(part);
-    }
-    escaped
-}
-
-/// Removes the apostrophes of [`escape_formula`].
-fn unescape_formula(cell: &str) -> String {
-    let parts = cell.split_inclusive(SEPARATORS).enumerate();
-    parts
-        .map(|(index, part)| part.strip_prefix('\'').filter(|rest| must_be_escaped(rest, index)).unwrap_or(part))
-        .collect()
 }
 
 /// A reason that this version records.
@@ -241,12 +182,14 @@ fn known_reason(cell: &str) -> Option<SuppressionReason> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::mail::EmailAddress;
     use proptest::prelude::*;
 
     const NOW: Timestamp = Timestamp::from_unix_millis(1_794_744_000_000);
 
     fn read(header: &[&str], row: &[&str]) -> Result<Person, String> {
-        Columns::parse(&StringRecord::from(header.to_vec()))?.parse_row(&StringRecord::from(row.to_vec()), NOW)
+        let columns = Columns::parse(&StringRecord::from(header.to_vec()), "people.csv")?;
+        columns.parse_row(&StringRecord::from(row.to_vec()), NOW).map_err(|problem| problem.to_string())
     }
 
     #[test]
@@ -305,33 +248,6 @@ mod tests {
         assert!(read(&["email", "Email "], &["ada@example.com", "bob@example.com"]).is_err());
     }
 
-    #[test]
-    fn formulas_are_escaped() {
-        for cell in ["=1+1", "+1@example.com", "-1", "@SUM(A1)", "\t1", "\r1", "\n1", "'=1", "''+1"] {
-            assert_eq!(escape_formula(cell), format!("'{cell}"));
-        }
-        for cell in
-            ["＝1+1", "＋1", "－1", "＠SUM(A1)", " =1", "\u{a0}=1", "\u{200b}=1", "\u{feff}' =1", "\u{200d}\u{b}+1"]
-        {
-            assert_eq!(escape_formula(cell), format!("'{cell}"));
-        }
-        for cell in ["", "'", "ada@example.com", "o'brien@example.com", "'tis", "a;b", "a\tb", "a-b;c"] {
-            assert_eq!(escape_formula(cell), cell);
-        }
-        for (cell, escaped) in [
-            ("a;=1+1", "a;'=1+1"),
-            ("a\t@SUM(A1)", "a\t'@SUM(A1)"),
-            ("a\n+1;-1", "a\n'+1;'-1"),
-            ("a; =1;\u{200b}＝2", "a;' =1;'\u{200b}＝2"),
-            ("a;\"=1\"", "a;'\"=1\""),
-            ("\"=1\"", "'\"=1\""),
-            ("=1;=2", "'=1;'=2"),
-            ("\t=1", "'\t'=1"),
-        ] {
-            assert_eq!(escape_formula(cell), escaped);
-        }
-    }
-
     fn people() -> impl Strategy<Value = Person> {
         let email = "[a-z'=+-]{1,4}@example\\.com".prop_map(|typed| EmailAddress::parse(&typed).unwrap());
         let timestamp = (0..1_794_744_000_i64).prop_map(|seconds| Timestamp::from_unix_millis(seconds * 1000));
@@ -354,17 +270,12 @@ mod tests {
                 opt_in: opt_in.filter(|_| suppressed.is_none()),
                 pending: None,
                 suppressed,
+                withdrew: false,
             },
         )
     }
 
     proptest! {
-        #[test]
-        fn unescaping_reverses_escaping(cell in "['\"=+@a;\t\n-]{0,8}") {
-            let escaped = escape_formula(&cell);
-            prop_assert_eq!(unescape_formula(&escaped), cell);
-        }
-
         #[test]
         fn a_person_is_unchanged_by_export_and_import(person in people()) {
             let mut file = csv::Writer::from_writer(Vec::new());
@@ -372,10 +283,10 @@ mod tests {
             file.write_record(to_cells(&person)).unwrap();
             let file = file.into_inner().unwrap();
             let mut reader = csv::Reader::from_reader(file.as_slice());
-            let columns = Columns::parse(reader.headers().unwrap()).unwrap();
+            let columns = Columns::parse(reader.headers().unwrap(), "people.csv").unwrap();
             let row = reader.records().next().unwrap().unwrap();
             prop_assert!(row.iter().all(|cell| !cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\n'])));
-            let mut parts = row.iter().flat_map(|cell| cell.split(SEPARATORS).skip(1));
+            let mut parts = row.iter().flat_map(|cell| cell.split([';', '\t', '\r', '\n']).skip(1));
             prop_assert!(parts.all(|part| !part.starts_with(['=', '+', '-', '@'])));
             prop_assert_eq!(columns.parse_row(&row, NOW).unwrap(), person);
         }

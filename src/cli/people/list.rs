@@ -1,45 +1,91 @@
 //! `porchlight people list`
 
+use std::fmt::Display;
+
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde_json::{Value, json};
 
+use super::removal::start_time;
 use crate::cli::failure::{Failure, OrFail};
-use crate::cli::terminal::{ListPrinter, format_row, terminal_width};
-use crate::domain::mail::EmailAddress;
-use crate::domain::people::Person;
+use crate::cli::terminal::{ListPrinter, eprint_line, format_row, terminal_width};
+use crate::domain::limits::{MAX_SEARCHED_PEOPLE, MAX_SKIPPED_PEOPLE};
+use crate::domain::people::{PeopleSearch, Person, PersonState};
 use crate::domain::text::{quantity, sanitize};
+use crate::domain::time::Timestamp;
 use crate::store::Store;
 
 /// How many people are read or written at a time, which bounds memory and the length of a statement.
 pub(super) const BATCH_SIZE: usize = 1000;
 
-/// Reads everybody in the order of addresses, one batch at a time.
-#[derive(Debug)]
-pub(super) struct PeopleCursor<'a> {
-    pub store: &'a Store,
-    pub opted_in_only: bool,
-    pub last: Option<EmailAddress>,
+pub(super) const LIST_EXAMPLES: &str = "\
+Examples:
+  porchlight people list --limit 20
+  porchlight people list --search @example.com
+  porchlight people list --state pending --since 2026-11-01";
+
+#[derive(Args, Debug)]
+pub(in crate::cli) struct ListArguments {
+    /// List only addresses that begin with TEXT, or those of a domain, such as @example.com
+    #[arg(long, value_name = "TEXT", value_parser = PeopleSearch::parse)]
+    search: Option<PeopleSearch>,
+    /// List only people in this state
+    #[arg(long, value_parser = state_parser())]
+    state: Option<PersonState>,
+    /// List only people who get the monthly letter, as `--state opted-in`
+    #[arg(long, conflicts_with = "state")]
+    updates: bool,
+    /// List only people who were first seen at this time or later; a day or a time
+    #[arg(long, value_name = "TIME", value_parser = start_time)]
+    since: Option<Timestamp>,
+    /// List at most N people
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
 }
 
-impl PeopleCursor<'_> {
-    /// Returns the next batch, which is empty at the end.
-    pub(super) async fn next(&mut self) -> Result<Vec<Person>, Failure> {
-        let batch = self.store.people_page(self.opted_in_only, self.last.as_ref(), BATCH_SIZE).await;
-        let people = batch.or_fail(|failure| format!("The list is incomplete: {failure}."))?;
-        self.last = people.last().map(|person| person.email.clone()).or(self.last.take());
-        Ok(people)
+fn state_parser() -> impl TypedValueParser<Value = PersonState> {
+    let values = PersonState::ALL.map(|state| PossibleValue::new(state.as_str()).help(meaning(state)));
+    PossibleValuesParser::new(values).try_map(|name| PersonState::parse(&name).ok_or("it is not a state"))
+}
+
+const fn meaning(state: PersonState) -> &'static str {
+    match state {
+        PersonState::OptedIn => "gets the monthly letter",
+        PersonState::Pending => "has not confirmed the opt-in yet",
+        PersonState::Suppressed => "never gets mail",
+        PersonState::Unsubscribed => "took the opt-in back, and has no other",
+        PersonState::Waitlist => "joined the waitlist",
+        PersonState::Downloaded => "downloaded the app",
     }
 }
 
-pub(super) async fn list(store: &Store, mut list: ListPrinter, updates: bool) -> Result<(), Failure> {
-    let mut cursor = PeopleCursor { store, opted_in_only: updates, last: None };
+/// The sentence about a list of which a part cannot be read.
+pub(super) fn incomplete(failure: impl Display) -> String {
+    format!("The list is incomplete: {failure}.")
+}
+
+pub(super) async fn list(store: &Store, arguments: ListArguments) -> Result<(), Failure> {
+    let ListArguments { search, state, updates, since, limit, json } = arguments;
+    let state = if updates { Some(PersonState::OptedIn) } else { state };
+    let mut list = ListPrinter::new(json, limit);
     let width = terminal_width();
     let heading = width.map(|_| columns(["first seen", "      downloads", "waitlist", "updates"], "address", width));
-    while list.remaining() > 0 {
-        let people = cursor.next().await?;
-        if people.is_empty() {
+    let (mut oldest, mut skipped) = (None, 0);
+    while list.remaining() > 0 && skipped < MAX_SKIPPED_PEOPLE {
+        let page =
+            store.newest_people(search.as_ref(), since, oldest.as_ref(), BATCH_SIZE).await.or_fail(incomplete)?;
+        if page.is_empty() {
             break;
         }
-        for person in people.iter().filter(|person| !updates || person.receives_letter()).take(list.remaining()) {
+        for person in &page {
+            skipped += 1;
+            if list.remaining() == 0 || !state.is_none_or(|state| person.is(state)) {
+                continue;
+            }
+            skipped = 0;
             if let Some(heading) = &heading {
                 list.heading(heading);
             }
@@ -47,8 +93,24 @@ pub(super) async fn list(store: &Store, mut list: ListPrinter, updates: bool) ->
                 return Ok(());
             }
         }
+        oldest = page.into_iter().next_back();
     }
     list.finish("No people found.");
+    if let Some(oldest) = oldest.filter(|_| skipped >= MAX_SKIPPED_PEOPLE) {
+        eprint_line(&format!(
+            "Older people were not looked at: none of the {skipped} before, back to {}, is in this state. `porchlight people \
+             export` has everybody.",
+            oldest.first_seen.date()
+        ));
+    }
+    if let Some(PeopleSearch::Beginning(text)) = &search
+        && store.has_too_many_people(text).await.or_fail(incomplete)?
+    {
+        eprint_line(&format!(
+            "More than {MAX_SEARCHED_PEOPLE} addresses begin like this, and only so many were looked at, in the order of the \
+             alphabet. Search for more of the address."
+        ));
+    }
     Ok(())
 }
 
@@ -64,10 +126,10 @@ fn to_json(person: &Person) -> Value {
 }
 
 fn line(person: &Person, width: Option<usize>) -> String {
-    let state = match (person.suppressed, person.receives_letter()) {
-        (Some(_), _) => "suppressed",
-        (None, true) => "updates",
-        (None, false) => "",
+    let states = [PersonState::Suppressed, PersonState::OptedIn, PersonState::Pending, PersonState::Unsubscribed];
+    let state = match states.into_iter().find(|state| person.is(*state)) {
+        Some(PersonState::OptedIn) => "updates",
+        state => state.map(PersonState::as_str).unwrap_or_default(),
     };
     let waitlist = if person.waitlist { "waitlist" } else { "" };
     let downloads = format!("{:>15}", quantity(person.downloads, "download", "downloads"));
@@ -76,7 +138,7 @@ fn line(person: &Person, width: Option<usize>) -> String {
 
 /// Formats a line. A narrow terminal shows only the first column and the address.
 fn columns(cells: [&str; 4], address: &str, width: Option<usize>) -> String {
-    const WIDTHS: [usize; 4] = [10, 15, 8, 10];
+    const WIDTHS: [usize; 4] = [10, 15, 8, 12];
     const MIN_WIDTH_FOR_ALL: usize = 72;
     let visible = if width.is_none_or(|width| width >= MIN_WIDTH_FOR_ALL) { WIDTHS.len() } else { 1 };
     let cells: Vec<_> = cells.map(str::to_owned).into_iter().zip(WIDTHS).take(visible).collect();

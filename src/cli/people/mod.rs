@@ -1,10 +1,13 @@
 //! `porchlight people`
 
+mod cells;
 mod csv_file;
 mod csv_row;
+mod import;
 mod list;
 mod removal;
 mod show;
+mod tools;
 
 use std::path::PathBuf;
 
@@ -12,14 +15,15 @@ use clap::Subcommand;
 
 use crate::cli::failure::{Failure, OrFail};
 use crate::cli::run::{Access, with_store};
-use crate::cli::terminal::{ListPrinter, eprint_line, print_record};
+use crate::cli::terminal::{eprint_line, print_record};
 use crate::clock::Clock;
 use crate::config::Settings;
 use crate::domain::mail::EmailAddress;
 use crate::domain::people::SuppressionReason;
 use crate::store::Store;
 pub use csv_file::{InvalidRow, Rows};
-use list::list;
+use import::{IMPORT_EXAMPLES, ImportArguments, import};
+use list::{LIST_EXAMPLES, ListArguments, list};
 use removal::{PURGE_EXAMPLES, PurgeArguments, erase};
 use show::find_person;
 
@@ -35,37 +39,22 @@ pub(super) enum PeopleCommand {
         #[arg(long)]
         json: bool,
     },
-    /// List everybody who downloaded the app or joined the waitlist
-    #[command(before_help = "Example:\n  porchlight people list --updates")]
-    List {
-        /// Print JSON
-        #[arg(long)]
-        json: bool,
-        /// List at most N people
-        #[arg(long, value_name = "N")]
-        limit: Option<usize>,
-        /// List only people who get the monthly letter
-        #[arg(long)]
-        updates: bool,
-    },
+    /// List people, the newest first: everybody who downloaded the app or joined the waitlist
+    #[command(before_help = LIST_EXAMPLES)]
+    List(ListArguments),
     /// Export everybody as CSV
     #[command(before_help = "Example:\n  porchlight people export people.csv")]
     Export {
         /// File to write [default: standard output]
         file: Option<PathBuf>,
     },
-    /// Import people from a CSV file; existing people are not changed
+    /// Import people from a CSV file, or from an export of Mailchimp, Buttondown, Ghost or listmonk
     ///
-    /// The first line names the columns. Only `email` is required. Nobody is opted in to the monthly letter unless the
-    /// column `updates` is true. A row with `suppressed` also suppresses an existing person.
-    #[command(before_help = "Example:\n  porchlight people import people.csv --all-or-nothing")]
-    Import {
-        /// CSV file in UTF-8; - reads standard input
-        file: PathBuf,
-        /// Import nothing if any row is invalid
-        #[arg(long)]
-        all_or_nothing: bool,
-    },
+    /// Existing people are not changed. The first line names the columns, by which the exports of other tools are recognized; what
+    /// is in them is said before anything is imported. In a list of your own only `email` is required, and nobody is opted in to
+    /// the monthly letter unless the column `updates` is true. A row that is suppressed also suppresses an existing person.
+    #[command(before_help = IMPORT_EXAMPLES)]
+    Import(ImportArguments),
     /// Erase everything stored about a person
     ///
     /// Only keyed hashes are kept: that the address is suppressed, that it got this month's letter, and for 30 days that it
@@ -108,15 +97,15 @@ pub(super) enum PeopleCommand {
 
 pub(super) fn run(command: PeopleCommand, settings: &Settings) -> Result<(), Failure> {
     let access = match command {
-        PeopleCommand::Show { .. } | PeopleCommand::List { .. } | PeopleCommand::Export { .. } => Access::Read,
+        PeopleCommand::Show { .. } | PeopleCommand::List(_) | PeopleCommand::Export { .. } => Access::Read,
         PeopleCommand::Erase { .. } | PeopleCommand::Purge(_) | PeopleCommand::Unsuppress { .. } => Access::Write,
-        PeopleCommand::Import { .. } | PeopleCommand::Suppress { .. } => Access::Create,
+        PeopleCommand::Import(_) | PeopleCommand::Suppress { .. } => Access::Create,
     };
     with_store(settings, access, async |store| match command {
         PeopleCommand::Show { email, json } => show(settings, store, &email, json).await,
-        PeopleCommand::List { json, limit, updates } => list(store, ListPrinter::new(json, limit), updates).await,
+        PeopleCommand::List(arguments) => list(store, arguments).await,
         PeopleCommand::Export { file } => csv_file::export(store, file.as_deref()).await,
-        PeopleCommand::Import { file, all_or_nothing } => csv_file::import(store, &file, all_or_nothing).await,
+        PeopleCommand::Import(arguments) => import(store, arguments).await,
         PeopleCommand::Erase { email, vacuum, yes } => erase(store, &email, vacuum, yes).await,
         PeopleCommand::Purge(arguments) => arguments.run(store).await,
         PeopleCommand::Suppress { email } => suppress(store, &email).await,

@@ -37,7 +37,7 @@ pub(in crate::cli) struct PurgeArguments {
 }
 
 /// Parses a time, or a day as its start.
-fn start_time(text: &str) -> Result<Timestamp, String> {
+pub(super) fn start_time(text: &str) -> Result<Timestamp, String> {
     Timestamp::parse(text).ok_or_else(|| "it is neither a day such as 2026-11-15 nor an RFC 3339 time".to_owned())
 }
 

@@ -19,6 +19,15 @@ pub struct ImportedPerson {
     pub opt_in: Option<Uuid>,
 }
 
+/// What an import changed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// People who were not stored yet.
+    pub added: u64,
+    /// Mailboxes and addresses that were not suppressed yet.
+    pub suppressed: u64,
+}
+
 /// Rows per statement. One person may have any number of downloads.
 const BATCH_SIZE: usize = 1000;
 
@@ -45,9 +54,9 @@ const SUPPRESS: BatchStatement = BatchStatement::new(
 );
 
 impl Store {
-    /// Inserts the people who do not exist yet and returns their number. All people who are suppressed in the list are
+    /// Inserts the people who do not exist yet. All people who are suppressed in the list are
     /// suppressed, new or not.
-    pub async fn import(&self, people: &[ImportedPerson], at: Timestamp) -> Result<u64, StoreFailure> {
+    pub async fn import(&self, people: &[ImportedPerson], at: Timestamp) -> Result<Imported, StoreFailure> {
         // Sorted by address, so that concurrent transactions lock rows in the same order.
         let mut by_address = BTreeMap::new();
         for person in people {
@@ -55,7 +64,7 @@ impl Store {
         }
         let unique: Vec<_> = by_address.values().copied().collect();
         let mut tx = self.begin().await?;
-        let (key, mut added) = (tx.address_hash_key().await?, 0);
+        let (key, mut imported) = (tx.address_hash_key().await?, Imported::default());
         for chunk in unique.chunks(BATCH_SIZE) {
             let rows = chunk.iter().map(|person| person.row()).collect();
             let new = tx.run_batch(INSERT_PEOPLE, rows).await?.column::<String>()?;
@@ -66,7 +75,7 @@ impl Store {
             }
             let consents = new.iter().filter_map(|person| person.consent_row()).collect();
             tx.run_batch(INSERT_CONSENTS, consents).await?;
-            added += new.len() as u64;
+            imported.added += new.len() as u64;
         }
         // From the whole list: of an address that is in it twice, either row may say that it is suppressed.
         let suppressed: BTreeMap<_, _> = people
@@ -79,12 +88,12 @@ impl Store {
         let suppressed: Vec<_> = suppressed.iter().collect();
         for chunk in suppressed.chunks(BATCH_SIZE) {
             let rows = chunk.iter().map(|(hash, reason)| [(*hash).into(), at.into(), reason.as_str().into()]).collect();
-            tx.run_batch(SUPPRESS, rows).await?;
+            imported.suppressed += tx.run_batch(SUPPRESS, rows).await?.affected;
         }
         tx.commit().await?;
         // If no service is running, no other process checkpoints the large WAL of a long list.
         self.checkpoint().await?;
-        Ok(added)
+        Ok(imported)
     }
 }
 

@@ -2,10 +2,11 @@
 
 mod erasure;
 mod import;
+mod list;
 mod purge;
 mod records;
 
 pub use erasure::Erased;
-pub use import::ImportedPerson;
+pub use import::{Imported, ImportedPerson};
 pub use purge::{MatchingSignups, Purged, SignupFilter};
 pub use records::{BounceRecord, ConsentRecord, EventRecord, LetterRecord, PersonRecord};

@@ -1,11 +1,11 @@
-//! Reads people: everything stored about one address, or a page of the list.
+//! Reads everything that is stored about one address.
 
 use serde::Serialize;
 
 use crate::domain::letters::UnsubscribeToken;
 use crate::domain::mail::EmailAddress;
-use crate::domain::people::{Person, SuppressionReason};
-use crate::domain::signups::{OptIn, PendingOptIn, Via, Wording};
+use crate::domain::people::SuppressionReason;
+use crate::domain::signups::{OptIn, Via, Wording};
 use crate::domain::text::Source;
 use crate::domain::time::Timestamp;
 use crate::store::connection::{Store, StoreFailure, count, from_row_struct, values};
@@ -98,43 +98,6 @@ const SELECT_MONTHS: &str = "SELECT month FROM letter_months WHERE hash = $1 ORD
 
 const COUNT_ON_WAITLIST: &str = "SELECT COUNT(*) FROM people WHERE first_join IS NOT NULL";
 
-macro_rules! select_page {
-    ($condition:literal) => {
-        concat!(
-            "SELECT p.address, p.email, p.first_seen_at, p.first_join, c.at, c.via, c.source, c.wording, c.confirmed_at, \
-                 w.at AS pending_since, f.asked_at, \
-                 (SELECT COUNT(*) FROM signups s WHERE s.address = p.address AND s.kind = 'download') AS downloads \
-             FROM people p LEFT JOIN consents c ON c.id = p.opt_in \
-                 LEFT JOIN confirmations f ON f.address = p.address AND f.state NOT IN ('confirmed', 'declined') \
-                 LEFT JOIN consents w ON w.id = f.consent \
-             WHERE p.address > $1 ",
-            $condition,
-            "ORDER BY p.address LIMIT $2"
-        )
-    };
-}
-
-const SELECT_ALL: &str = select_page!("");
-
-const SELECT_OPTED_IN: &str = select_page!("AND p.opt_in IS NOT NULL ");
-
-from_row_struct! {
-    struct PersonRow {
-        address: String,
-        email: String,
-        first_seen_at: Timestamp,
-        first_join: Option<String>,
-        at: Option<Timestamp>,
-        via: Option<String>,
-        source: Option<String>,
-        wording: Option<i64>,
-        confirmed_at: Option<Timestamp>,
-        pending_since: Option<Timestamp>,
-        asked_at: Option<Timestamp>,
-        downloads: i64,
-    }
-}
-
 from_row_struct! {
     struct ConsentRow {
         id: String,
@@ -199,25 +162,6 @@ impl Store {
             asked_at: self.run(SELECT_ASKED, values![&mailbox, &hash]).await?.column()?.pop(),
         })
     }
-
-    /// Returns up to `limit` people that follow `after` in the order of addresses: all, or those with a current opt-in.
-    pub async fn people_page(
-        &self,
-        opted_in_only: bool,
-        after: Option<&EmailAddress>,
-        limit: usize,
-    ) -> Result<Vec<Person>, StoreFailure> {
-        let page = if opted_in_only { SELECT_OPTED_IN } else { SELECT_ALL };
-        let after = after.map_or("", EmailAddress::key);
-        let rows: Vec<PersonRow> = self.run(page, values![after, limit]).await?.all()?;
-        let mut people: Vec<_> = rows.into_iter().map(parse_person).collect();
-
-        let suppressions = self.suppressions(people.iter().map(|person| &person.email)).await?;
-        for person in &mut people {
-            person.suppressed = suppressions.get(&person.email).map(|(_, reason)| reason);
-        }
-        Ok(people)
-    }
 }
 
 fn letter_record(row: LetterRow) -> LetterRecord {
@@ -245,23 +189,7 @@ fn consent_record(row: ConsentRow, current: Option<&str>) -> ConsentRecord {
     }
 }
 
-fn parse_person(row: PersonRow) -> Person {
-    let opted_in = match (row.at, row.via, row.wording) {
-        (Some(at), Some(via), Some(wording)) => Some(parse_opt_in(at, &via, row.source, wording, row.confirmed_at)),
-        _ => None,
-    };
-    Person {
-        email: EmailAddress::from_stored(row.email, row.address),
-        first_seen: row.first_seen_at,
-        downloads: u32::try_from(row.downloads).unwrap_or(u32::MAX),
-        waitlist: row.first_join.is_some(),
-        opt_in: opted_in,
-        pending: row.pending_since.map(|since| PendingOptIn { since, asked_at: row.asked_at }),
-        suppressed: None,
-    }
-}
-
-fn parse_opt_in(
+pub(super) fn parse_opt_in(
     at: Timestamp,
     via: &str,
     source: Option<String>,

@@ -1,0 +1,193 @@
+//! Reads people page by page: everybody in the order of addresses, or the newest first.
+//!
+//! A page is chosen over one index before anything is joined to it, so no statement reads more people than a page has. The
+//! states of people have no indexes: whoever looks for one walks the pages.
+
+use crate::domain::limits::MAX_SEARCHED_PEOPLE;
+use crate::domain::mail::EmailAddress;
+use crate::domain::people::{PeopleSearch, Person};
+use crate::domain::signups::PendingOptIn;
+use crate::domain::time::Timestamp;
+use crate::store::connection::{Rows, Statement, Store, StoreFailure, from_row_struct, values};
+
+use super::records::parse_opt_in;
+
+/// Everything about the people of a page, which `$page` chooses.
+macro_rules! select_people {
+    ($page:expr, $order:literal) => {
+        concat!(
+            "SELECT p.address, p.email, p.first_seen_at, p.first_join, c.at, c.via, c.source, c.wording, c.confirmed_at, \
+                 w.at AS pending_since, f.asked_at, \
+                 (SELECT COUNT(*) FROM signups s WHERE s.address = p.address AND s.kind = 'download') AS downloads, \
+                 (SELECT COUNT(*) FROM withdrawals t WHERE t.address = p.address) AS withdrawals \
+             FROM (SELECT address, email, first_seen_at, first_join, opt_in FROM ",
+            $page,
+            ") p LEFT JOIN consents c ON c.id = p.opt_in \
+                 LEFT JOIN confirmations f ON f.address = p.address AND f.state NOT IN ('confirmed', 'declined') \
+                 LEFT JOIN consents w ON w.id = f.consent ORDER BY ",
+            $order
+        )
+    };
+}
+
+const SELECT_BY_ADDRESS: &str = select_people!("people WHERE address > $1 ORDER BY address LIMIT $2", "p.address");
+
+/// The newest people before the time `$1` and the address `$2`, since `$3`.
+macro_rules! select_newest {
+    ($people:literal, $condition:literal) => {
+        select_people!(
+            concat!(
+                $people,
+                " WHERE (first_seen_at, address) < ($1, $2) AND first_seen_at >= $3 ",
+                $condition,
+                "ORDER BY first_seen_at DESC, address DESC LIMIT $4"
+            ),
+            "p.first_seen_at DESC, p.address DESC"
+        )
+    };
+}
+
+const SELECT_NEWEST: &str = select_newest!("people", "");
+
+/// The expressions are those of the index.
+const SELECT_NEWEST_OF_DOMAIN: Statement = Statement {
+    sqlite: select_newest!("people", "AND substr(address, instr(address, '@') + 1) = $5 "),
+    postgres: select_newest!("people", "AND split_part(address, '@', 2) = $5 "),
+};
+
+/// From the address `$5` to before `$6`, of which the first `$7` are looked at.
+const SELECT_NEWEST_OF_RANGE: &str = select_newest!(
+    "(SELECT address, email, first_seen_at, first_join, opt_in FROM people WHERE address >= $5 AND address < $6 \
+      ORDER BY address LIMIT $7) AS range",
+    ""
+);
+
+const COUNT_RANGE: &str =
+    "SELECT COUNT(*) FROM (SELECT 1 FROM people WHERE address >= $1 AND address < $2 LIMIT $3) AS range";
+
+from_row_struct! {
+    struct PersonRow {
+        address: String,
+        email: String,
+        first_seen_at: Timestamp,
+        first_join: Option<String>,
+        at: Option<Timestamp>,
+        via: Option<String>,
+        source: Option<String>,
+        wording: Option<i64>,
+        confirmed_at: Option<Timestamp>,
+        pending_since: Option<Timestamp>,
+        asked_at: Option<Timestamp>,
+        downloads: i64,
+        withdrawals: i64,
+    }
+}
+
+impl Store {
+    /// Returns up to `limit` people that follow `after` in the order of addresses.
+    pub async fn people_page(&self, after: Option<&EmailAddress>, limit: usize) -> Result<Vec<Person>, StoreFailure> {
+        let after = after.map_or("", EmailAddress::key);
+        self.read_people(self.run(SELECT_BY_ADDRESS, values![after, limit]).await?).await
+    }
+
+    /// Returns up to `limit` people who were first seen before `before`, or as the newest, and not before `since`. Of the
+    /// addresses with one beginning, the first [`MAX_SEARCHED_PEOPLE`] are looked at.
+    pub async fn newest_people(
+        &self,
+        search: Option<&PeopleSearch>,
+        since: Option<Timestamp>,
+        before: Option<&Person>,
+        limit: usize,
+    ) -> Result<Vec<Person>, StoreFailure> {
+        let (time, address) =
+            before.map_or((i64::MAX, ""), |person| (person.first_seen.unix_millis(), person.email.key()));
+        let since = since.map_or(i64::MIN, Timestamp::unix_millis);
+        let rows = match search {
+            None => self.run(SELECT_NEWEST, values![time, address, since, limit]).await?,
+            Some(PeopleSearch::Domain(domain)) => {
+                self.run(SELECT_NEWEST_OF_DOMAIN, values![time, address, since, limit, domain]).await?
+            }
+            Some(PeopleSearch::Beginning(text)) => {
+                let values = values![time, address, since, limit, text, end_of(text), MAX_SEARCHED_PEOPLE];
+                self.run(SELECT_NEWEST_OF_RANGE, values).await?
+            }
+        };
+        self.read_people(rows).await
+    }
+
+    /// Whether more addresses begin with this text than [`Self::newest_people`] looks at.
+    pub async fn has_too_many_people(&self, beginning: &str) -> Result<bool, StoreFailure> {
+        let values = values![beginning, end_of(beginning), MAX_SEARCHED_PEOPLE + 1];
+        let (people,): (i64,) = self.run(COUNT_RANGE, values).await?.one()?;
+        Ok(people > MAX_SEARCHED_PEOPLE)
+    }
+
+    async fn read_people(&self, rows: Rows) -> Result<Vec<Person>, StoreFailure> {
+        let mut people: Vec<_> = rows.all()?.into_iter().map(parse_person).collect();
+        let suppressions = self.suppressions(people.iter().map(|person| &person.email)).await?;
+        for person in &mut people {
+            person.suppressed = suppressions.get(&person.email).map(|(_, reason)| reason);
+        }
+        Ok(people)
+    }
+}
+
+/// What comes after every normalized address that begins with this text: such addresses are in ASCII.
+fn end_of(beginning: &str) -> String {
+    format!("{beginning}\u{7f}")
+}
+
+fn parse_person(row: PersonRow) -> Person {
+    let opt_in = match (row.at, row.via, row.wording) {
+        (Some(at), Some(via), Some(wording)) => Some(parse_opt_in(at, &via, row.source, wording, row.confirmed_at)),
+        _ => None,
+    };
+    Person {
+        email: EmailAddress::from_stored(row.email, row.address),
+        first_seen: row.first_seen_at,
+        downloads: u32::try_from(row.downloads).unwrap_or(u32::MAX),
+        waitlist: row.first_join.is_some(),
+        opt_in,
+        pending: row.pending_since.map(|since| PendingOptIn { since, asked_at: row.asked_at }),
+        suppressed: None,
+        withdrew: row.withdrawals > 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::connection::Database;
+
+    /// The plan of a statement in SQLite, with a line for each table that is read. PostgreSQL is asked in
+    /// `tests/service/large_lists.rs`.
+    async fn plan(store: &Store, statement: impl Into<Statement>) -> String {
+        let text = format!("EXPLAIN QUERY PLAN {}", statement.into().sqlite);
+        let mut tx = store.begin().await.unwrap();
+        let rows: Vec<(i64, i64, i64, String)> = tx.run_text(text, &[]).await.unwrap().all().unwrap();
+        rows.into_iter().map(|(.., line)| line + "\n").collect()
+    }
+
+    #[tokio::test]
+    async fn no_page_of_the_list_reads_a_whole_table() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&Database::Sqlite(folder.path().join("porchlight.db"))).unwrap();
+        store.migrate().await.unwrap();
+        for (statement, search, sorts) in [
+            (SELECT_BY_ADDRESS.into(), "PRIMARY KEY (address>?)", false),
+            (SELECT_NEWEST.into(), "INDEX people_by_first_seen (first_seen_at>? AND (first_seen_at,address)<", false),
+            (SELECT_NEWEST_OF_DOMAIN, "INDEX people_by_domain (<expr>=? AND first_seen_at>? AND (first_seen_", false),
+            (SELECT_NEWEST_OF_RANGE.into(), "PRIMARY KEY (address>? AND address<?)", true),
+            (COUNT_RANGE.into(), "PRIMARY KEY (address>? AND address<?)", false),
+        ] {
+            let plan = plan(&store, statement).await;
+            assert!(plan.contains(&format!("SEARCH people USING {search}")), "{plan}");
+            // The page, and the range that it is from, are scanned, and the page is sorted.
+            let page = plan.split("SCAN p\n").next().unwrap();
+            assert_eq!(page.contains("TEMP B-TREE"), sorts, "{plan}");
+            for line in plan.lines().filter(|line| line.starts_with("SCAN ")) {
+                assert!(["SCAN p", "SCAN range"].contains(&line), "{plan}");
+            }
+        }
+    }
+}
