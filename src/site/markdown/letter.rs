@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use comrak::html::{ChildRendering, Context, format_document_with_formatter, format_node_default};
-use comrak::nodes::NodeValue;
+use comrak::nodes::{NodeValue, TableAlignment};
 use comrak::options::Plugins;
 use comrak::{Arena, Node};
 
@@ -32,8 +32,15 @@ impl RenderedLetter {
             let is_heading = matches!(node.data().value, NodeValue::Heading(_));
             if is_heading {
                 without_anchor(node);
-            } else if let NodeValue::Link(link) = &mut node.data_mut().value {
-                link.url = base_url.absolute(&link.url);
+            }
+            match &mut node.data_mut().value {
+                NodeValue::Link(link) => link.url = base_url.absolute(&link.url),
+                // Mail programs centre the headers of other columns.
+                NodeValue::Table(table) => {
+                    let others = table.alignments.iter_mut().filter(|alignment| **alignment == TableAlignment::None);
+                    others.for_each(|alignment| *alignment = TableAlignment::Left);
+                }
+                _ => {}
             }
         }
         let first_words = root.descendants().find(|node| starts_with_words(node)).map(words).unwrap_or_default();
@@ -62,24 +69,40 @@ fn html(root: Node, letter: &Letter) -> String {
     html
 }
 
-/// Embeds the images.
+/// Embeds the images, and lets wide tables scroll.
 fn format_node(context: &mut Context<&Letter>, node: Node, entering: bool) -> Result<ChildRendering, fmt::Error> {
-    let NodeValue::Image(link) = &node.data().value else { return format_node_default(context, node, entering) };
-    if entering {
-        let alternative = node.collect_text();
-        match context.user.image(&link.url) {
-            Some(image) => {
-                let (width, height) = image.shown_size();
-                write!(context, "<img src=\"cid:{}\" width=\"{width}\" height=\"{height}\"", image.content_id())?;
-                context.write_str(" style=\"max-width:100%;height:auto\" alt=\"")?;
-                context.escape(alternative.trim())?;
-                context.write_str("\">")?;
+    let data = node.data();
+    match &data.value {
+        NodeValue::Image(link) => {
+            if entering {
+                write_image(context, &link.url, node.collect_text().trim())?;
             }
-            // It was damaged in the database.
-            None => context.escape(&format!("[{}]", alternative.trim()))?,
+            return Ok(ChildRendering::Skip);
         }
+        NodeValue::Table(_) if entering => {
+            context.cr()?;
+            context.write_str("<div style=\"overflow-x:auto\">")?;
+            format_node_default(context, node, entering)?;
+        }
+        NodeValue::Table(_) => {
+            format_node_default(context, node, entering)?;
+            context.write_str("</div>\n")?;
+        }
+        _ => return format_node_default(context, node, entering),
     }
-    Ok(ChildRendering::Skip)
+    Ok(ChildRendering::HTML)
+}
+
+fn write_image(context: &mut Context<&Letter>, destination: &str, alternative: &str) -> fmt::Result {
+    let Some(image) = context.user.image(destination) else {
+        // It was damaged in the database.
+        return context.escape(&format!("[{alternative}]"));
+    };
+    let (width, height) = image.shown_size();
+    write!(context, "<img src=\"cid:{}\" width=\"{width}\" height=\"{height}\"", image.content_id())?;
+    context.write_str(" style=\"max-width:100%;height:auto\" alt=\"")?;
+    context.escape(alternative)?;
+    context.write_str("\">")
 }
 
 #[cfg(test)]
@@ -174,6 +197,13 @@ mod tests {
         for part in ["href=\"#fn-n\"", "id=\"fnref-n\"", "id=\"fn-n\"", "href=\"#fnref-n\"", "The note."] {
             assert!(html.contains(part), "{part}: {html}");
         }
+    }
+
+    #[test]
+    fn columns_are_aligned_as_written_and_else_to_the_left() {
+        let html = render("| a | b |\n|---|--:|\n| c | d |").html;
+        assert!(html.starts_with("<div style=\"overflow-x:auto\">\n<table>"), "{html}");
+        assert!(html.contains("<th align=\"left\">a</th>\n<th align=\"right\">b</th>"), "{html}");
     }
 
     #[test]

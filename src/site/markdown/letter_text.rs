@@ -110,8 +110,8 @@ fn piece(node: Node) -> String {
             let words = inline(node);
             let address = link.url.strip_prefix("mailto:").unwrap_or(&link.url);
             // The URL alone, or one that starts with `www.`
-            let is_address = words.is_empty() || words == address || address.strip_prefix("http://") == Some(&words);
-            if is_address { address.to_owned() } else { format!("{words} <{address}>") }
+            let is_address = words == address || address.strip_prefix("http://") == Some(&words);
+            if is_address { words } else { format!("{words} <{address}>").trim_start().to_owned() }
         }
         _ => node.children().map(piece).collect(),
     }
