@@ -179,8 +179,9 @@ CREATE TABLE maker_mails (
     bytes BIGINT NOT NULL
 );
 
--- Monthly letters. `id` is the hash of the file, so that the same file is resumed. `started_at` is NULL until all recipients are
+-- Monthly letters. `id` is the hash of the file and its images, so that the same file is resumed. `started_at` is NULL until all recipients are
 -- recorded. Then come the numbers of recipients by state; `bounced` is that of those whose copy was returned.
+-- `markdown` is the whole file, and comes last because the numbers change with each copy.
 CREATE TABLE letters (
     id         TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     subject    TEXT COLLATE "C" NOT NULL,
@@ -190,7 +191,17 @@ CREATE TABLE letters (
     sent       BIGINT NOT NULL DEFAULT 0,
     refused    BIGINT NOT NULL DEFAULT 0,
     skipped    BIGINT NOT NULL DEFAULT 0,
-    bounced    BIGINT NOT NULL DEFAULT 0
+    bounced    BIGINT NOT NULL DEFAULT 0,
+    markdown   TEXT COLLATE "C" NOT NULL DEFAULT ''
+);
+
+-- The images of a letter, by the names that its Markdown has for them. `content` is the file in Base64.
+CREATE TABLE letter_images (
+    letter     TEXT COLLATE "C" NOT NULL REFERENCES letters (id) ON DELETE CASCADE,
+    name       TEXT COLLATE "C" NOT NULL,
+    media_type TEXT COLLATE "C" NOT NULL,
+    content    TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (letter, name)
 );
 
 -- The recipients of a letter, recorded when it is started. What `at` means depends on `state`:

@@ -179,8 +179,9 @@ CREATE TABLE maker_mails (
     bytes INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- Monthly letters. `id` is the hash of the file, so that the same file is resumed. `started_at` is NULL until all recipients are
+-- Monthly letters. `id` is the hash of the file and its images, so that the same file is resumed. `started_at` is NULL until all recipients are
 -- recorded. Then come the numbers of recipients by state; `bounced` is that of those whose copy was returned.
+-- `markdown` is the whole file, and comes last because the numbers change with each copy.
 CREATE TABLE letters (
     id         TEXT    NOT NULL PRIMARY KEY,
     subject    TEXT    NOT NULL,
@@ -190,7 +191,17 @@ CREATE TABLE letters (
     sent       INTEGER NOT NULL DEFAULT 0,
     refused    INTEGER NOT NULL DEFAULT 0,
     skipped    INTEGER NOT NULL DEFAULT 0,
-    bounced    INTEGER NOT NULL DEFAULT 0
+    bounced    INTEGER NOT NULL DEFAULT 0,
+    markdown   TEXT    NOT NULL DEFAULT ''
+) WITHOUT ROWID;
+
+-- The images of a letter, by the names that its Markdown has for them. `content` is the file in Base64.
+CREATE TABLE letter_images (
+    letter     TEXT    NOT NULL REFERENCES letters (id) ON DELETE CASCADE,
+    name       TEXT    NOT NULL,
+    media_type TEXT    NOT NULL,
+    content    TEXT    NOT NULL,
+    PRIMARY KEY (letter, name)
 ) WITHOUT ROWID;
 
 -- The recipients of a letter, recorded when it is started. What `at` means depends on `state`:

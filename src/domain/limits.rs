@@ -133,8 +133,13 @@ pub const CERTIFICATE_NOTICE: Duration = Duration::from_hours(10 * 24);
 
 /// Longest subject of the monthly letter.
 pub const MAX_LETTER_SUBJECT_CHARS: usize = 150;
-/// Largest file of the monthly letter.
+/// Largest Markdown file of the monthly letter.
 pub const MAX_LETTER_BYTES: usize = 64 * 1024;
+/// The Markdown of a letter and its images together.
+pub const MAX_LETTER_WITH_IMAGES_BYTES: usize = 1024 * 1024;
+pub const MAX_LETTER_IMAGES: usize = 20;
+/// Gmail cuts off what follows 102 KB of HTML.
+pub const MAX_LETTER_HTML_BYTES: usize = 102_000;
 /// As many permanent rejections of letters may be about the sender and not about the recipients.
 pub const MAX_CONSECUTIVE_REFUSALS: usize = 5;
 /// How much of a returned mail is read. What it reports comes before the copy of the letter.

@@ -8,6 +8,7 @@ pub mod contact;
 pub mod letters;
 pub mod limits;
 pub mod mail;
+pub mod markdown;
 pub mod network;
 pub mod outbox;
 pub mod parse;

@@ -4,14 +4,16 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use lettre::Address;
-use lettre::message::header::{Date, From, HeaderName, HeaderValue, Headers, MIME_VERSION_1_0, MessageId, Subject, To};
-use lettre::message::{self, Mailboxes, MultiPart, SinglePart};
+use lettre::message::header::{
+    ContentType, Date, From, HeaderName, HeaderValue, Headers, MIME_VERSION_1_0, MessageId, Subject, To,
+};
+use lettre::message::{self, Attachment, Mailboxes, MultiPart, SinglePart};
 use uuid::Uuid;
 
 use super::dkim::DkimSigner;
 use crate::blocking::blocking;
 use crate::config::{InvalidSettings, MailSettings};
-use crate::domain::letters::{BounceAddress, BounceTag};
+use crate::domain::letters::{BounceAddress, BounceTag, LetterImage, ListId};
 use crate::domain::mail::{EmailAddress, Mailbox, Relay};
 use crate::domain::text::{is_control_or_bidi, is_line_break};
 use crate::domain::time::Timestamp;
@@ -112,7 +114,17 @@ impl Mailer {
         let text = normalize_line_endings(text);
         let part = match mail.html {
             None => SinglePart::plain(text).formatted(),
-            Some(html) => MultiPart::alternative_plain_html(text, normalize_line_endings(html)).formatted(),
+            Some(html) => {
+                let alternative = MultiPart::alternative().singlepart(SinglePart::plain(text));
+                let html = SinglePart::html(normalize_line_endings(html));
+                if mail.images.is_empty() {
+                    alternative.singlepart(html).formatted()
+                } else {
+                    let related = MultiPart::related().singlepart(html);
+                    let images = mail.images.iter().filter_map(|image| image_part(image));
+                    alternative.multipart(images.fold(related, MultiPart::singlepart)).formatted()
+                }
+            }
         };
         let MailAddress(from) = &self.from;
         let unix_time = Duration::from_millis(u64::try_from(at.unix_millis()).unwrap_or_default());
@@ -144,6 +156,13 @@ impl Mailer {
     }
 }
 
+/// An image that the HTML of the mail shows.
+fn image_part(image: &LetterImage) -> Option<SinglePart> {
+    let media_type = ContentType::parse(image.format.as_str()).ok()?;
+    let attachment = Attachment::new_inline_with_name(image.content_id(), image.name.file_name().to_owned());
+    Some(attachment.body(image.bytes.clone(), media_type))
+}
+
 /// What a mail is composed of.
 #[derive(Clone, Copy, Debug)]
 pub struct MailParts<'a> {
@@ -154,12 +173,15 @@ pub struct MailParts<'a> {
     pub text: &'a str,
     /// `None`: a mail of plain text.
     pub html: Option<&'a str>,
+    /// Embedded in the HTML.
+    pub images: &'a [Arc<LetterImage>],
     pub at: Timestamp,
     /// The only header that a visitor controls. An address that is not valid any more, or that mail clients might decode as an
     /// encoded word, is left out.
     pub reply_to: Option<&'a EmailAddress>,
     /// Of a letter, for one-click unsubscribe (RFC 8058).
     pub unsubscribe_url: Option<&'a str>,
+    pub list_id: Option<&'a ListId>,
     /// Becomes a part of the envelope sender, if letters are tagged. `None`: mail is returned to the sender.
     pub bounce_tag: Option<&'a BounceTag>,
 }
@@ -167,14 +189,18 @@ pub struct MailParts<'a> {
 impl<'a> MailParts<'a> {
     /// A mail of plain text that is not replied to.
     pub const fn new(id: Uuid, to: &'a MailAddress, subject: &'a str, text: &'a str, at: Timestamp) -> Self {
-        Self { id, to, subject, text, html: None, at, reply_to: None, unsubscribe_url: None, bounce_tag: None }
+        let (html, images, reply_to, unsubscribe_url, list_id, bounce_tag) =
+            (None, [].as_slice(), None, None, None, None);
+        Self { id, to, subject, text, html, images, at, reply_to, unsubscribe_url, list_id, bounce_tag }
     }
 
     /// The headers that not every mail has.
     fn own_headers(&self) -> Vec<(&'static str, String)> {
         if let Some(url) = self.unsubscribe_url {
             let one_click = "List-Unsubscribe=One-Click".to_owned();
-            return vec![("List-Unsubscribe", format!("<{url}>")), ("List-Unsubscribe-Post", one_click)];
+            let list_id = self.list_id.map(|id| ("List-Id", id.to_string()));
+            let unsubscribe = [("List-Unsubscribe", format!("<{url}>")), ("List-Unsubscribe-Post", one_click)];
+            return list_id.into_iter().chain(unsubscribe).collect();
         }
         // A stored address may break the rules of today.
         let is_usable = |address: &String| EmailAddress::parse(address).is_ok() && !looks_encoded(address);

@@ -30,7 +30,7 @@ use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
 
 /// The headers that are signed if a mail has them. RFC 8058 requires that those of one-click unsubscribe are.
-const SIGNED_HEADERS: [&str; 12] = [
+const SIGNED_HEADERS: [&str; 13] = [
     "from",
     "to",
     "subject",
@@ -38,6 +38,7 @@ const SIGNED_HEADERS: [&str; 12] = [
     "message-id",
     "reply-to",
     "auto-submitted",
+    "list-id",
     "list-unsubscribe",
     "list-unsubscribe-post",
     "mime-version",

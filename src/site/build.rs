@@ -48,6 +48,8 @@ pub struct Site {
     /// Asks whether to unsubscribe.
     pub unsubscribe: Page,
     pub unsubscribed: Page,
+    /// Where the unsubscribe link of a test copy leads.
+    pub test_copy: Page,
     /// Shown to recipients who say that they never signed up.
     pub never_again: Page,
     /// The built-in ones first, as in [`PageName::ALL`].
@@ -161,6 +163,7 @@ impl Site {
             confirmed: unlisted("confirmed")?,
             unsubscribe: unlisted("unsubscribe")?,
             unsubscribed: unlisted("unsubscribed")?,
+            test_copy: unlisted("test_copy")?,
             never_again: unlisted("never_again")?,
             pages,
             redirects,

@@ -9,6 +9,7 @@ use bytes::Bytes;
 
 use super::built_in::{built_in, built_in_names};
 use crate::config::Settings;
+use crate::domain::limits::MAX_LETTER_HTML_BYTES;
 
 #[derive(Clone, Debug, Default)]
 pub struct Content {
@@ -168,6 +169,13 @@ pub enum SiteFailure {
     Missing(String),
     #[error("The site's file {file} has a fault in line {line}: {why}{}", if why.ends_with(['?', '.']) { "" } else { "." })]
     Fault { file: String, line: usize, why: String },
+    #[error(
+        "The letter is {} KB long as HTML, and Gmail cuts off what follows {} KB, such as the unsubscribe link. Shorten it, or put \
+         a part of it on the site and link to that.",
+        .0.div_ceil(1000),
+        MAX_LETTER_HTML_BYTES / 1000
+    )]
+    LetterTooLong(usize),
 }
 
 impl SiteFailure {

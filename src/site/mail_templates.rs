@@ -10,16 +10,17 @@ use super::content::{Content, SiteFailure};
 use super::facts::SiteFacts;
 use super::language::{Words, fill};
 use super::look::Look;
-use super::markdown::{Document, markdown_to_html};
+use super::markdown::RenderedLetter;
 use super::templates::Templates;
-use crate::domain::letters::Letter;
-use crate::domain::limits::CONFIRMATION_PERIOD;
+use crate::domain::letters::{Letter, LetterImage, ListId};
+use crate::domain::limits::{CONFIRMATION_PERIOD, MAX_LETTER_HTML_BYTES};
 use crate::domain::network::BaseUrl;
 
 #[derive(Debug)]
 pub struct MailTemplates {
     /// The variable `app` of the templates.
     app: Value,
+    list_id: ListId,
     confirmation_subject: String,
     templates: Templates,
     base_url: BaseUrl,
@@ -61,6 +62,18 @@ pub struct RenderedMail {
     pub subject: String,
     pub html: String,
     pub text: String,
+    /// Those that the HTML refers to as `cid:`.
+    pub images: Vec<Arc<LetterImage>>,
+    /// Of a letter.
+    pub list_id: Option<ListId>,
+}
+
+impl RenderedMail {
+    /// Refuses a letter that Gmail would cut off, with the unsubscribe link.
+    pub fn check_size(&self) -> Result<(), SiteFailure> {
+        let bytes = self.html.len();
+        if bytes > MAX_LETTER_HTML_BYTES { Err(SiteFailure::LetterTooLong(bytes)) } else { Ok(()) }
+    }
 }
 
 impl MailTemplates {
@@ -79,21 +92,24 @@ impl MailTemplates {
         templates.define(&json!({ "look": Look::new(&facts)? }));
         let postal_address = postal_address.unwrap_or_default().to_owned();
         let confirmation_subject = fill(words.word("confirmation", "subject"), &[("app", &facts.name)]);
-        Ok(Self { app: json!(facts), confirmation_subject, templates, base_url, postal_address })
+        let list_id = ListId::new(&facts.name, &base_url.host());
+        Ok(Self { app: json!(facts), list_id, confirmation_subject, templates, base_url, postal_address })
     }
 
     /// Renders the copy of a letter.
     pub fn letter(&self, letter: &Letter, to: &MailRecipient) -> Result<RenderedMail, SiteFailure> {
-        let absolute = Document::parse(&letter.body).with_absolute_links(self.base_url.as_str());
+        let body = RenderedLetter::new(letter, &self.base_url);
         let context = json!({
-            "body_html": markdown_to_html(&absolute),
-            "body_text": absolute.trim_end(),
+            "body_html": body.html,
+            "body_text": body.text,
+            "preview": letter.preview.as_ref().unwrap_or(&body.first_words),
             "postal_address": self.postal_address,
             "opted_in": to.opted_in,
             "through": to.through,
             "unsubscribe_url": to.url,
         });
-        self.render("letter", letter.subject.clone(), context)
+        let mail = self.render("letter", letter.subject.clone(), context)?;
+        Ok(RenderedMail { images: letter.images.clone(), list_id: Some(self.list_id.clone()), ..mail })
     }
 
     /// Renders the mail that asks to confirm an opt-in.
@@ -112,7 +128,7 @@ impl MailTemplates {
         context["app"] = self.app.clone();
         context["base_url"] = self.base_url.as_str().into();
         let render = |extension| self.templates.render(&format!("{name}.{extension}"), &context);
-        Ok(RenderedMail { html: render("html")?, text: render("txt")?, subject })
+        Ok(RenderedMail { html: render("html")?, text: render("txt")?, subject, images: Vec::new(), list_id: None })
     }
 }
 
@@ -135,7 +151,8 @@ mod tests {
     fn both_parts_have_the_text_and_the_unsubscribe_link() {
         let rendered = render("# What is new\n\n*Bots* answer sooner: [read on](/releases). <b>x</b>\n");
         assert!(rendered.html.contains("<em>Bots</em> answer sooner: <a href=\"https://troupe.example/releases\">"));
-        assert!(rendered.text.contains("*Bots* answer sooner: [read on](https://troupe.example/releases)."));
+        assert!(rendered.text.contains("Bots answer sooner: read on <https://troupe.example/releases>."));
+        assert!(rendered.html.contains(">Bots answer sooner: read on. x&#847;"), "{}", rendered.html);
         for part in [&rendered.html, &rendered.text] {
             for fact in
                 ["1 Lamp Street", "Oldtown", "2026-10-02", "the site", "https://troupe.example/unsubscribe/TOKEN"]
@@ -144,6 +161,21 @@ mod tests {
             }
         }
         assert!(!rendered.html.contains("<b>x</b>"));
+    }
+
+    #[test]
+    fn the_footer_names_the_maker_once() {
+        for address in ["1 Lamp Street\nOldtown", "the makers of Troupe, 1 Lamp Street\nOldtown"] {
+            let base_url = BaseUrl::parse("https://troupe.example").unwrap();
+            let templates = MailTemplates::read(&Content::default(), base_url, Some(address)).unwrap();
+            let to = MailRecipient { opted_in: "2026-10-02".to_owned(), through: "the site", url: String::new() };
+            let mail = templates.letter(&Letter::parse("# A\n").unwrap(), &to).unwrap();
+            for part in [&mail.html, &mail.text] {
+                assert_eq!(part.to_lowercase().matches("the makers of troupe").count(), 1, "{part}");
+            }
+            assert!(mail.html.contains("1 Lamp Street<br>Oldtown</p>"), "{}", mail.html);
+            assert!(mail.text.trim_end().ends_with(address), "{}", mail.text);
+        }
     }
 
     #[test]

@@ -42,6 +42,8 @@ pub(crate) struct BuiltSite {
     pub unsubscribe: Served,
     /// Confirms that the reader is unsubscribed.
     pub unsubscribed: Served,
+    /// Where the unsubscribe link of a test copy leads.
+    pub test_copy: Served,
     /// Confirms that the address is suppressed.
     pub never_again: Served,
 }
@@ -82,6 +84,7 @@ impl BuiltSite {
             confirmed: Served::private_page(&site.confirmed),
             unsubscribe: Served::private_page(&site.unsubscribe),
             unsubscribed: Served::private_page(&site.unsubscribed),
+            test_copy: Served::private_page(&site.test_copy),
             never_again: Served::private_page(&site.never_again),
             tool_results: ToolResults::new(&site.facts, base_url, newest_image, releases, sample.as_ref()),
             endpoint_paths: endpoints.iter().map(|endpoint| endpoint.path).collect(),

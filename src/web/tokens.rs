@@ -22,15 +22,20 @@ use super::refusal::ClientLimit;
 use super::served::Served;
 use crate::actions::{Failure, can_unsubscribe, confirm_opt_in, confirmation_link, decline_opt_in, unsubscribe};
 use crate::domain::letters::{
-    CONFIRMATION_PATH, ConfirmationToken, LinkState, UNSUBSCRIBE_PATH, UnsubscribeKind, UnsubscribeToken,
+    CONFIRMATION_PATH, ConfirmationToken, LinkState, TEST_COPY_TOKEN, UNSUBSCRIBE_PATH, UnsubscribeKind,
+    UnsubscribeToken,
 };
 
 /// `GET` and `POST /unsubscribe/{token}`, also the one-click unsubscribe of mail clients (RFC 8058). Any body unsubscribes,
 /// because mail clients send their own. Only the page's checkbox also suppresses the mailbox.
 pub(crate) async fn unsubscribe_page(State(app): State<App>, request: Request) -> Response {
-    let token = request.uri().path().strip_prefix(UNSUBSCRIBE_PATH).and_then(UnsubscribeToken::parse);
+    let token = request.uri().path().strip_prefix(UNSUBSCRIBE_PATH).unwrap_or_default();
+    let (is_test_copy, token) = (token == TEST_COPY_TOKEN, UnsubscribeToken::parse(token));
     let built = app.built();
     respond(&app, request, async |not_me| {
+        if is_test_copy {
+            return Ok(Some(&built.test_copy));
+        }
         let Some(token) = token else { return Ok(None) };
         if !look_up(&app, can_unsubscribe(&app.service, &token)).await? {
             return Ok(None);

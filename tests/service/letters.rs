@@ -2,6 +2,7 @@
 
 mod base_urls;
 mod bounces;
+mod contents;
 mod interrupted;
 mod opt_ins;
 mod refusals;
@@ -317,7 +318,7 @@ async fn a_preview_and_a_test_reach_no_recipient() {
         assert_eq!(code, 0, "{output}");
         let html = std::fs::read_to_string(file.replace(".md", ".preview.html")).unwrap();
         let text = std::fs::read_to_string(file.replace(".md", ".preview.txt")).unwrap();
-        assert!(html.contains("<em>sooner</em>") && text.contains("*sooner*"));
+        assert!(html.contains("<em>sooner</em>") && text.contains("answer sooner."));
         for name in ["november.txt", "november.html", "november.preview.txt", "november"] {
             let letter = fixture.file(name, LETTER);
             for _ in 0..2 {
@@ -350,7 +351,7 @@ async fn a_letter_that_cannot_be_sent_says_why() {
     let picture = fixture.file("picture.md", "# A\n\n![b](/c.png)\n");
     for (arguments, code, words) in [
         (vec!["send", &empty, "--yes"], 1, "it is empty"),
-        (vec!["send", &picture, "--yes"], 1, "link to the image instead"),
+        (vec!["send", &picture, "--yes"], 1, "in line 3, the image /c.png is outside the folder"),
         (vec!["send", "nowhere.md", "--yes"], 1, "nowhere.md cannot be sent"),
         (vec!["test", &good, "--to", "nobody"], 2, "name@example.com"),
         (vec!["status", &good], 1, "has not been sent yet"),

@@ -8,6 +8,7 @@ ends when standard input does.
 """
 
 import asyncio
+import base64
 import email
 import email.policy
 import json
@@ -32,6 +33,16 @@ def parse(content):
         part = mail.get_body((kind,))
         return part.get_content().replace("\r\n", "\n") if part else ""
 
+    def part(part):
+        content = b"" if part.is_multipart() else part.get_payload(decode=True)
+        return {
+            "kind": part.get_content_type(),
+            "id": part["content-id"] and str(part["content-id"]),
+            "disposition": part.get_content_disposition(),
+            "file_name": part.get_filename(),
+            "content": base64.b64encode(content).decode("ascii"),
+        }
+
     return {
         "source": source,
         "headers": [[name, str(value)] for name, value in mail.items()],
@@ -39,6 +50,7 @@ def parse(content):
         "reply_to": addresses("reply-to"),
         "text": body("plain"),
         "html": body("html"),
+        "parts": [part(inner) for inner in mail.walk()],
         "defects": [str(defect) for defect in mail.defects],
     }
 

@@ -132,7 +132,9 @@ impl LetterSender {
             origin: opt_in_origin("", None),
         };
         let bounce_tag = new_bounce_tag(&self.mailer)?;
-        self.compose(&ClaimedRecipient { recipient, token, bounce_tag, tries: 0 }, now)?;
+        let sample = ClaimedRecipient { recipient, token, bounce_tag, tries: 0 };
+        self.render(&sample)?.1.check_size()?;
+        self.compose(&sample, now)?;
         Ok(())
     }
 
@@ -278,14 +280,20 @@ impl LetterSender {
     }
 
     fn compose(&self, claimed: &ClaimedRecipient, at: Timestamp) -> Result<Option<Mail>, SiteFailure> {
-        let ClaimedRecipient { recipient: to, token, bounce_tag, .. } = claimed;
+        let (recipient, rendered) = self.render(claimed)?;
+        let ClaimedRecipient { recipient: to, bounce_tag, .. } = claimed;
+        Ok(compose_copy(&self.mailer, &rendered, &to.email, &recipient, bounce_tag.as_ref(), at))
+    }
+
+    fn render(&self, claimed: &ClaimedRecipient) -> Result<(MailRecipient, RenderedMail), SiteFailure> {
+        let ClaimedRecipient { recipient: to, token, .. } = claimed;
         let recipient = MailRecipient {
             opted_in: to.opted_in_at.date(),
             through: to.origin,
             url: self.base_url.to(&token.path(UNSUBSCRIBE_PATH)),
         };
         let rendered = self.templates.letter(&self.letter, &recipient)?;
-        Ok(compose_copy(&self.mailer, &rendered, &to.email, &recipient, bounce_tag.as_ref(), at))
+        Ok((recipient, rendered))
     }
 }
 
@@ -307,6 +315,8 @@ pub fn compose_copy(
     let to = MailAddress::from_email(email).ok()?;
     Some(mailer.compose(&MailParts {
         html: Some(&rendered.html),
+        images: &rendered.images,
+        list_id: rendered.list_id.as_ref(),
         unsubscribe_url: Some(&recipient.url),
         bounce_tag,
         ..MailParts::new(new_id(at), &to, &rendered.subject, &rendered.text, at)

@@ -1,22 +1,20 @@
-//! Reads a letter, and makes copies of it that no recipient gets: the files of a preview, and the test copy.
+//! Makes copies of a letter that no recipient gets: the files of a preview, and the test copy.
 
 use std::path::Path;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use super::letter_file::read;
 use crate::actions::{compose_copy, new_bounce_tag};
 use crate::cli::failure::{Failure, OrFail};
 use crate::cli::terminal::{eprint_line, print_line, sanitize_line};
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
-use crate::domain::letters::Letter;
+use crate::domain::letters::{Letter, TEST_COPY_TOKEN, UNSUBSCRIBE_PATH};
 use crate::domain::mail::{EmailAddress, Mailbox, Relay};
 use crate::mail::{MailAddress, Mailer};
-use crate::site::{Content, MailRecipient, MailTemplates};
-
-pub(super) fn read(file: &Path) -> Result<Letter, Failure> {
-    let text = std::fs::read_to_string(file).map_err(|error| error.to_string());
-    let letter = text.and_then(|text| Letter::parse(&text).map_err(|error| error.to_string()));
-    letter.or_fail(|why| format!("The letter in {} cannot be sent: {why}.", file.display()))
-}
+use crate::site::{Content, MailRecipient, MailTemplates, RenderedMail};
 
 pub(super) fn mail_templates(settings: &Settings, postal_address: &str) -> Result<MailTemplates, Failure> {
     let content = Content::from_settings(settings)?;
@@ -45,7 +43,7 @@ fn placeholder(settings: &Settings) -> MailRecipient {
     MailRecipient {
         opted_in: Clock::System.now().date(),
         through: "the site",
-        url: settings.public_url().to("/unsubscribe/nobody"),
+        url: settings.public_url().to(&format!("{UNSUBSCRIBE_PATH}{TEST_COPY_TOKEN}")),
     }
 }
 
@@ -61,6 +59,7 @@ pub(super) fn preview(settings: &Settings, file: &Path) -> Result<(), Failure> {
     let postal_address = settings.postal_address.as_deref().unwrap_or("(The setting `postal_address` goes here.)");
     let recipient = placeholder(settings);
     let rendered = mail_templates(settings, postal_address)?.letter(&letter, &recipient)?;
+    rendered.check_size()?;
     let mailer = match &settings.mail {
         Some(mail) => Mailer::from_settings(mail),
         None => placeholder_mailer(),
@@ -70,7 +69,7 @@ pub(super) fn preview(settings: &Settings, file: &Path) -> Result<(), Failure> {
     let source = mail.map(|mail| mail.source()).unwrap_or_default();
     eprint_line(&format!("Subject: {}", letter.subject));
     let files = [
-        ("preview.html", rendered.html.into_bytes()),
+        ("preview.html", with_images(&rendered).into_bytes()),
         ("preview.txt", rendered.text.into_bytes()),
         ("preview.eml", source),
     ];
@@ -83,11 +82,25 @@ pub(super) fn preview(settings: &Settings, file: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
+/// The HTML as a browser shows it, which cannot look for the images in a mail.
+fn with_images(rendered: &RenderedMail) -> String {
+    rendered.images.iter().fold(rendered.html.clone(), |html, image| {
+        let url = format!("data:{};base64,{}", image.format.as_str(), STANDARD.encode(&image.bytes));
+        html.replace(&format!("cid:{}", image.content_id()), &url)
+    })
+}
+
+/// Fails as `preview` does if the letter is too long, before anybody is asked.
+pub(super) fn check_size(settings: &Settings, templates: &MailTemplates, letter: &Letter) -> Result<(), Failure> {
+    Ok(templates.letter(letter, &placeholder(settings))?.check_size()?)
+}
+
 pub(super) async fn test(settings: &Settings, file: &Path, to: &EmailAddress) -> Result<(), Failure> {
     let letter = read(file)?;
     let (mailer, templates, _) = mailer_and_templates(settings)?;
     let recipient = placeholder(settings);
     let mut rendered = templates.letter(&letter, &recipient)?;
+    rendered.check_size()?;
     rendered.subject = format!("[Test] {}", letter.subject);
     let not_sent = |reason: &str| Failure::new(format!("The test copy was not sent: {}.", sanitize_line(reason)));
     // As a real copy has, but this one belongs to nobody.

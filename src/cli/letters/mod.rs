@@ -2,6 +2,7 @@
 
 mod bounces;
 mod copies;
+mod letter_file;
 mod send_loop;
 
 use std::path::{Path, PathBuf};
@@ -16,11 +17,13 @@ use super::terminal::{ListPrinter, confirm, eprint_line, format_row, print_recor
 use crate::actions::LetterSender;
 use crate::clock::Clock;
 use crate::config::Settings;
-use crate::domain::letters::LetterCounts;
+use crate::domain::letters::{Letter, LetterCounts};
 use crate::domain::mail::EmailAddress;
+use crate::domain::sha256::Sha256;
 use crate::domain::text::quantity;
-use crate::store::StartedLetter;
-use copies::{mailer_and_templates, preview, read, test};
+use crate::store::{StartedLetter, Store};
+use copies::{check_size, mailer_and_templates, preview, test};
+use letter_file::read;
 use send_loop::SendLoop;
 
 pub(super) use bounces::{BounceArguments, EXAMPLES as BOUNCE_EXAMPLES, run as run_bounce};
@@ -47,11 +50,12 @@ pub(super) enum LetterCommand {
     },
     /// Send the letter to everybody who opted in, at most one a month to each
     ///
-    /// You can interrupt it at any time: the same command with the same file continues where it stopped.
+    /// The letter and its images are stored in the database, and sent from there. You can interrupt it at any time: the same
+    /// command with the same file, or without one, continues where it stopped, on any machine.
     #[command(before_help = "Example:\n  porchlight letter send november.md")]
     Send {
-        /// Markdown file with the letter
-        file: PathBuf,
+        /// Markdown file with the letter [default: the letter that was started last, as it is stored]
+        file: Option<PathBuf>,
         /// Do not ask for confirmation
         #[arg(long)]
         yes: bool,
@@ -80,18 +84,23 @@ pub(super) fn run(command: LetterCommand, settings: &Settings) -> Result<(), Fai
     match command {
         LetterCommand::Preview { file } => preview(settings, &file),
         LetterCommand::Test { file, to } => block_on(test(settings, &file, &to)),
-        LetterCommand::Send { file, yes } => block_on(send(settings, &file, yes)),
+        LetterCommand::Send { file, yes } => block_on(send(settings, file.as_deref(), yes)),
         LetterCommand::Status { file, json } => status(settings, file.as_deref(), json),
         LetterCommand::List { json } => list(settings, json),
     }
 }
 
-async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), Failure> {
-    let letter = read(file)?;
+async fn send(settings: &Settings, file: Option<&Path>, yes: bool) -> Result<(), Failure> {
+    let letter = file.map(read).transpose()?;
     LetterSender::check_base_url(&settings.public_url())?;
-    let id = letter.id;
     let store = open_store(settings, Access::Create).await?;
+    let letter = match letter {
+        Some(letter) => letter,
+        None => latest(&store).await?,
+    };
+    let id = letter.id;
     let (mailer, templates, contact_to) = mailer_and_templates(settings)?;
+    check_size(settings, &templates, &letter)?;
     let (base_url, clock) = (settings.public_url(), Clock::System);
     let mut sender = LetterSender::new(store.clone(), mailer, templates, base_url, letter, contact_to, clock);
     let started = store.letter(&id).await?;
@@ -123,6 +132,13 @@ async fn send(settings: &Settings, file: &Path, yes: bool) -> Result<(), Failure
         eprint_line(&counts(letter));
     }
     result.map_err(|reason| stopped(&sanitize_line(&reason), letter.as_ref()))
+}
+
+/// The letter that was started last, as it is stored.
+async fn latest(store: &Store) -> Result<Letter, Failure> {
+    let latest = store.latest_letter().await?.and_then(|letter| Sha256::from_hex(&letter.id));
+    let id = latest.ok_or_else(|| Failure::new(NO_LETTERS))?;
+    store.stored_letter(&id).await?.ok_or_else(|| Failure::new(NO_LETTERS))
 }
 
 fn stopped(reason: &str, letter: Option<&StartedLetter>) -> Failure {

@@ -2,11 +2,15 @@
 
 mod asked_mailbox;
 mod bounce_verdict;
+mod image;
 mod letter;
+mod list_id;
 
 pub use asked_mailbox::{AskedMailbox, AskedSlot, slot_to_ask};
 pub use bounce_verdict::{Bounce, BounceAddress, BounceTag, RecipientReport, StatusCode, is_mailbox_rejection};
+pub use image::{ImageFormat, ImageName, LetterImage};
 pub use letter::{
     CONFIRMATION_PATH, ConfirmationToken, Letter, LetterCounts, LinkState, RandomToken, RecipientState,
-    UNSUBSCRIBE_PATH, UnsubscribeKind, UnsubscribeToken,
+    TEST_COPY_TOKEN, UNSUBSCRIBE_PATH, UnsubscribeKind, UnsubscribeToken,
 };
+pub use list_id::ListId;

@@ -75,6 +75,13 @@ impl BaseUrl {
         format!("{}{path}", self.origin)
     }
 
+    /// Returns the absolute form of a link in a page at `/`. One that is absolute stays as it is.
+    pub fn absolute(&self, link: &str) -> String {
+        let is_absolute = Url::parse(link).is_ok();
+        let joined = Url::parse(&self.origin).and_then(|site| site.join(link)).ok().filter(|_| !is_absolute);
+        joined.map_or_else(|| link.to_owned(), String::from)
+    }
+
     /// The path and the anchor that a link in the page at `path` leads to, unless it leaves the site.
     pub fn within_site(&self, path: &str, link: &str) -> Option<(String, Option<String>)> {
         let url = Url::parse(&self.to(path)).ok()?.join(link).ok()?;

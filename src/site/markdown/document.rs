@@ -9,13 +9,14 @@ use comrak::options::Plugins;
 use comrak::{Arena, Node};
 use serde::Serialize;
 
-use super::parse::{AnchorNames, heading_level, options, parse, slug, split_anchor};
+use super::parse::{AnchorNames, heading_level, parse, slug};
+use crate::domain::markdown::{options, split_anchor};
 
 /// Markdown, the same without the `{#anchor}` of its headings, and their anchors.
 #[derive(Debug)]
 pub(in crate::site) struct Document {
     with_anchors: String,
-    source: String,
+    pub(super) source: String,
     anchors: Anchors,
 }
 
@@ -124,12 +125,7 @@ impl Document {
         html
     }
 
-    /// The Markdown, in which links within the site start with `base_url`.
-    pub(in crate::site) fn with_absolute_links(&self, base_url: &str) -> String {
-        make_links_absolute(&self.source, base_url)
-    }
-
-    /// As [`Self::with_absolute_links`], with the anchors that headings name.
+    /// The Markdown with the anchors that headings name, in which links within the site start with `base_url`.
     pub(in crate::site) fn with_anchors_and_absolute_links(&self, base_url: &str) -> String {
         make_links_absolute(&self.with_anchors, base_url)
     }
@@ -221,7 +217,7 @@ mod tests {
         ] {
             assert!(html.contains(heading), "{heading}: {html}");
         }
-        let markdown = document.with_absolute_links("");
+        let markdown = document.source.clone();
         assert!(markdown.contains("## `invalid_json`\n") && markdown.contains("## Closed ##\n"), "{markdown}");
         let markdown = document.with_anchors_and_absolute_links("");
         assert!(markdown.contains("json` {#errors-invalid-json}\n") && markdown.contains("## Closed {#c} ##\n"));
@@ -240,7 +236,7 @@ mod tests {
         assert_eq!((rendered.heading.as_str(), rendered.lead.as_str()), ("Top", "<p>Lead.</p>\n"));
         assert_eq!(sections(markdown), ["two", "plain"]);
         assert_eq!(rendered.sections[0].content.title, "Two lines");
-        assert_eq!(document.with_absolute_links(""), markdown.replace(" {#top}", "").replace(" {#two}", ""));
+        assert_eq!(document.source, markdown.replace(" {#top}", "").replace(" {#two}", ""));
     }
 
     #[test]
@@ -258,7 +254,7 @@ mod tests {
             let document = Document::parse(&markdown);
             assert_eq!(sections(&markdown), ["yes"], "{hidden}");
             assert!(!document.render().body.contains("\"no\""), "{hidden}");
-            assert_eq!(document.with_absolute_links(""), markdown.replace(" {#yes}", ""));
+            assert_eq!(document.source, markdown.replace(" {#yes}", ""));
         }
     }
 
@@ -298,7 +294,6 @@ mod tests {
             ("[a](//other.example) `[b](/b)`\n\n    [c](/c)\n", "[a](//other.example) `[b](/b)`\n\n    [c](/c)"),
         ] {
             let document = Document::parse(markdown);
-            assert_eq!(document.with_absolute_links("BASE").trim_end(), absolute);
             assert_eq!(document.with_anchors_and_absolute_links("BASE").trim_end(), absolute);
         }
     }

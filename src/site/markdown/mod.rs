@@ -1,9 +1,12 @@
 //! Markdown. Knows no page and no template.
 
 mod document;
+mod letter;
+mod letter_text;
 mod nested;
 mod parse;
 
 pub(super) use document::Document;
+pub(super) use letter::RenderedLetter;
 pub use nested::nest_markdown;
 pub use parse::markdown_to_html;

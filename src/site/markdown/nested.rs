@@ -3,7 +3,8 @@
 use comrak::nodes::{AstNode, NodeValue};
 use comrak::{Arena, Node};
 
-use super::parse::{AnchorNames, options, parse_with, slug, split_anchor};
+use super::parse::{AnchorNames, slug};
+use crate::domain::markdown::{options, parse, without_anchor};
 
 /// The level of the highest headings, below the title of the page and its sections.
 const FIRST_LEVEL: u8 = 3;
@@ -20,12 +21,12 @@ pub fn nest_markdown(markdown: &str, scope: &str) -> String {
     options.parse.smart = false;
     options.render.prefer_fenced = true;
     let arena = Arena::new();
-    let root = parse_with(&arena, markdown, &options);
+    let root = parse(&arena, markdown, &options);
     let mut anchors = AnchorNames::default();
     for node in root.descendants() {
         let is_heading = matches!(node.data().value, NodeValue::Heading(_));
         if is_heading {
-            let anchor = anchors.unused(&format!("{scope}_{}", slug(&without_own_anchor(node))));
+            let anchor = anchors.unused(&format!("{scope}_{}", slug(&without_anchor(node))));
             lower(node);
             node.append(arena.alloc(AstNode::from(NodeValue::Raw(format!(" {{#{anchor}}}")))));
         } else {
@@ -36,17 +37,6 @@ pub fn nest_markdown(markdown: &str, scope: &str) -> String {
     // Writing to a `String` cannot fail.
     let _ = comrak::format_commonmark(root, &options, &mut nested);
     nested
-}
-
-/// Removes an anchor that the heading names itself, which could be one of the page. Returns the text that is left.
-fn without_own_anchor(heading: Node) -> String {
-    if let Some(last) = heading.last_child()
-        && let NodeValue::Text(text) = &mut last.data_mut().value
-        && let Some((title, _)) = split_anchor(&format!(". {text}"), false)
-    {
-        *text = title[1..].trim_start().to_owned().into();
-    }
-    heading.collect_text()
 }
 
 fn lower(heading: Node) {
@@ -119,11 +109,10 @@ mod tests {
     /// The levels and texts of all headings.
     fn headings(markdown: &str) -> Vec<(u8, String)> {
         let arena = Arena::new();
-        let headings =
-            parse_with(&arena, markdown, &options()).descendants().filter_map(|node| match node.data().value {
-                NodeValue::Heading(heading) => Some((heading.level, node.collect_text())),
-                _ => None,
-            });
+        let headings = parse(&arena, markdown, &options()).descendants().filter_map(|node| match node.data().value {
+            NodeValue::Heading(heading) => Some((heading.level, node.collect_text())),
+            _ => None,
+        });
         headings.collect()
     }
 
@@ -185,7 +174,7 @@ mod tests {
             let (nested, other) = (nest_markdown(&first, "v2"), nest_markdown(&second, "v1"));
             let page = format!("# Top\n\n## A {{#a}}\n\n{nested}\n\n## B {{#b}}\n\n{other}\n\n## C {{#c}}\n\nThe end.\n");
             let document = Document::parse(&page);
-            for markdown in [page.as_str(), &document.with_absolute_links("")] {
+            for markdown in [page.as_str(), document.source.as_str()] {
                 let levels: Vec<_> = headings(markdown).into_iter().filter(|(level, _)| *level < FIRST_LEVEL).collect();
                 prop_assert_eq!(levels.iter().map(|(_, text)| &text[..1]).collect::<String>(), "TABC", "{}", markdown);
                 prop_assert!(markdown.ends_with("\n\nThe end.\n"));

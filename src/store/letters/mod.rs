@@ -5,6 +5,7 @@ mod claims;
 mod confirmation_mails;
 mod confirmations;
 mod recipients;
+mod stored_letter;
 mod suppressions;
 mod unsubscribe;
 

@@ -6,7 +6,7 @@
 
 use serde::Serialize;
 
-use crate::domain::letters::{Letter, LetterCounts, RecipientState, UnsubscribeToken};
+use crate::domain::letters::{LetterCounts, RecipientState, UnsubscribeToken};
 use crate::domain::limits::MAX_ROWS_PER_STEP;
 use crate::domain::mail::EmailAddress;
 use crate::domain::people::AddressHashKey;
@@ -26,8 +26,6 @@ pub struct StartedLetter {
     #[serde(flatten)]
     pub counts: LetterCounts,
 }
-
-const INSERT_LETTER: &str = "INSERT INTO letters (id, subject) VALUES ($1, $2) ON CONFLICT DO NOTHING";
 
 const START: &str = "UPDATE letters SET started_at = $2 WHERE id = $1 AND started_at IS NULL";
 
@@ -127,11 +125,6 @@ impl Transaction {
 }
 
 impl Store {
-    /// Records that a letter is about to start, unless it was before.
-    pub async fn prepare_letter(&self, letter: &Letter) -> Result<(), StoreFailure> {
-        self.run(INSERT_LETTER, values![letter.id.hex(), &letter.subject]).await.map(drop)
-    }
-
     /// Records people as recipients, and unsubscribe tokens for those who have none, in bounded steps. Nobody is recorded twice.
     ///
     /// Each recipient is due since another moment of the hour before, which depends on the letter and a secret key. So nobody

@@ -44,7 +44,19 @@ pub struct ReceivedMail {
     pub reply_to: Vec<String>,
     pub text: String,
     pub html: String,
+    /// In their order, each after the one that it is in.
+    pub parts: Vec<ReceivedPart>,
     pub defects: Vec<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+pub struct ReceivedPart {
+    pub kind: String,
+    pub id: Option<String>,
+    pub disposition: Option<String>,
+    pub file_name: Option<String>,
+    /// In Base64.
+    pub content: String,
 }
 
 impl ReceivedMail {

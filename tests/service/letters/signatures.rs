@@ -4,12 +4,13 @@ use super::{LetterFixture, on_each_database};
 use crate::harness::{Database, DkimKey, Program};
 
 /// RFC 8058 requires that the headers of one-click unsubscribe are signed.
-const SIGNED: [&str; 9] = [
+pub(super) const SIGNED: [&str; 10] = [
     "from",
     "to",
     "subject",
     "date",
     "message-id",
+    "list-id",
     "list-unsubscribe",
     "list-unsubscribe-post",
     "mime-version",
