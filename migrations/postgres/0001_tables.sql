@@ -181,7 +181,7 @@ CREATE TABLE maker_mails (
 
 -- Monthly letters. `id` is the hash of the file and its images, so that the same file is resumed. `started_at` is NULL until all recipients are
 -- recorded. Then come the numbers of recipients by state; `bounced` is that of those whose copy was returned.
--- `markdown` is the whole file, and comes last because the numbers change with each copy.
+-- `markdown` is the whole file.
 CREATE TABLE letters (
     id         TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     subject    TEXT COLLATE "C" NOT NULL,

@@ -151,7 +151,7 @@ mod tests {
             "www.a.example, me@a.example",
             "<p><a href=\"http://www.a.example\">www.a.example</a>, <a href=\"mailto:me@a.example\">me@a.example</a></p>",
         ),
-        ("- a\n- b\n  1. c\n  2. d\n\n      code", "- a\n\n- b\n\n  1. c\n\n  2. d\n\n         code", ""),
+        ("- a\n- b\n  1. c\n  2. d\n\n         code", "- a\n- b\n  1. c\n\n  2. d\n\n         code", ""),
         ("- a\n  - b\n- c", "- a\n  - b\n- c", "<ul>\n<li>a\n<ul>\n<li>b</li>\n</ul>\n</li>\n<li>c</li>\n</ul>"),
         ("3. a\n4. b", "3. a\n4. b", "<ol start=\"3\">\n<li>a</li>\n<li>b</li>\n</ol>"),
         (
