@@ -19,6 +19,7 @@ use crate::domain::mail::EmailAddress;
 use crate::domain::people::SuppressionReason;
 use crate::store::Store;
 pub use csv_file::{InvalidRow, Rows};
+pub(super) use csv_row::escape_formula;
 use list::list;
 use removal::{PURGE_EXAMPLES, PurgeArguments, erase};
 use show::find_person;

@@ -2,11 +2,15 @@
 
 mod asked_mailbox;
 mod bounce_verdict;
+mod forecast;
 mod letter;
+mod recipient_list;
 
 pub use asked_mailbox::{AskedMailbox, AskedSlot, slot_to_ask};
 pub use bounce_verdict::{Bounce, BounceAddress, BounceTag, RecipientReport, StatusCode, is_mailbox_rejection};
+pub use forecast::LetterForecast;
 pub use letter::{
     CONFIRMATION_PATH, ConfirmationToken, Letter, LetterCounts, LinkState, RandomToken, RecipientState,
     UNSUBSCRIBE_PATH, UnsubscribeKind, UnsubscribeToken,
 };
+pub use recipient_list::{LetterReference, RecipientFilter};
