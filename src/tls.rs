@@ -16,6 +16,7 @@ use rustls::{Error, InconsistentKeys, ServerConfig};
 
 use crate::config::{CertificateFiles, InvalidSettings};
 use crate::domain::limits::CERTIFICATE_NOTICE;
+use crate::domain::text::io_error_in_words;
 use crate::domain::time::Timestamp;
 
 #[derive(Debug)]
@@ -48,7 +49,10 @@ impl SiteCertificate {
     pub fn read(files: &CertificateFiles, hosts: &[String]) -> Result<Self, InvalidSettings> {
         let read = |setting, path: &Path| {
             std::fs::read(path).map_err(|error| {
-                InvalidSettings::new(setting, format!("{} could not be read: {error}", path.display()))
+                InvalidSettings::new(
+                    setting,
+                    format!("{} could not be read: {}", path.display(), io_error_in_words(&error)),
+                )
             })
         };
         let (chain, key) = (read("tls_cert", &files.chain)?, read("tls_key", &files.key)?);

@@ -151,7 +151,7 @@ CREATE INDEX message_hashes_by_time ON message_hashes (at);
 --   sent     the mail server accepted it at `at`
 --   failed   it was given up at `at`
 -- `mail` is the mail that the message was put in last, as long as that mail may have arrived: then it goes again in the very
--- same mail. `max_digest` is how many messages may share a mail, once the mail server refused one with more.
+-- same mail. `max_digest` is how many messages may share a mail, once the mail server did not accept one: 1 if it was sent alone.
 CREATE TABLE outbox (
     id             TEXT COLLATE "C" NOT NULL PRIMARY KEY,
     kind           TEXT COLLATE "C" NOT NULL CHECK (kind IN ('message', 'confirmation', 'alert')),

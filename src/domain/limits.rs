@@ -112,6 +112,9 @@ pub const MAX_MAKER_MAILS: u32 = 60;
 pub const MAX_MAKER_MAIL_BYTES: u64 = 20 * 1024 * 1024;
 /// Room that is kept for the summary of a period.
 pub const SUMMARY_MAIL_BYTES: u64 = 4 * 1024;
+/// How much of a sender's name, and of a message, is in the subject of a mail to the makers.
+pub const MAX_SUBJECT_NAME_CHARS: usize = 40;
+pub const MAX_SUBJECT_WORDS_CHARS: usize = 60;
 /// How much is kept of what a mail server replied.
 pub const MAX_SMTP_FAILURE_CHARS: usize = 1000;
 /// How many mails that wait, or failed, are counted for the dashboard and the metrics.

@@ -69,7 +69,7 @@ pub struct Trouble {
     /// What is wrong, one or more sentences.
     pub problem: String,
     /// What to do, one or more sentences.
-    pub to_do: &'static str,
+    pub to_do: String,
 }
 
 #[cfg(test)]

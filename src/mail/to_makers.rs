@@ -8,15 +8,15 @@ use uuid::Uuid;
 
 use super::compose::{Mail, MailAddress, MailParts, Mailer, single_line};
 use crate::domain::contact::{ReceivedMessage, reference};
-use crate::domain::limits::{MAX_MAKER_MAIL_BYTES, MAX_MAKER_MAILS};
+use crate::domain::limits::{MAX_MAKER_MAIL_BYTES, MAX_MAKER_MAILS, MAX_SUBJECT_NAME_CHARS, MAX_SUBJECT_WORDS_CHARS};
 use crate::domain::outbox::Trouble;
-use crate::domain::text::{SenderName, is_line_break, quantity, sanitize};
+use crate::domain::text::{SenderName, is_line_break, quantity, sanitize, sanitize_label};
 use crate::domain::time::Timestamp;
 
 impl Mailer {
     /// Composes a mail with one message. Replies go to its sender.
     pub fn compose_contact(&self, received: &ReceivedMessage, to: &MailAddress) -> Mail {
-        let subject = format!("Contact message [{}]", reference(received.id));
+        let subject = contact_subject(received);
         let text = format!("{}\n{}", summary(received), lines(received.contact.text.as_str()).join("\n"));
         let parts = MailParts::new(received.id, to, &subject, &text, received.at);
         self.compose(&MailParts { reply_to: Some(&received.contact.email), ..parts })
@@ -63,6 +63,26 @@ pub fn alert_texts(app: &str, site: &str, machine: &str, troubles: &[Trouble]) -
         single_line(machine)
     );
     (format!("{}'s site needs attention", single_line(app)), text)
+}
+
+/// A fixed word, then the name and the first words of the message. What visitors wrote comes last, without invisible characters,
+/// and without what a mail client would decode as an encoded word.
+fn contact_subject(received: &ReceivedMessage) -> String {
+    let name = received.contact.name.as_ref().map(SenderName::as_str).filter(|name| !name.trim().is_empty());
+    let name = name.map(|name| format!("{}: ", first_words(name, MAX_SUBJECT_NAME_CHARS))).unwrap_or_default();
+    format!("Contact: {name}{}", first_words(received.contact.text.as_str(), MAX_SUBJECT_WORDS_CHARS))
+}
+
+/// Cuts at the end of a word, unless that leaves less than half.
+fn first_words(text: &str, max_chars: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = sanitize_label(&line).replace("=?", "= ?");
+    if line.chars().count() <= max_chars {
+        return line;
+    }
+    let start: String = line.chars().take(max_chars).collect();
+    let end = start.rfind(' ').filter(|end| *end >= start.len() / 2).unwrap_or(start.len());
+    format!("{}…", start.get(..end).unwrap_or(&start))
 }
 
 fn summary_of_waiting(waiting: u64) -> String {
@@ -158,6 +178,15 @@ mod tests {
             let digest = mailer.compose_digest(Uuid::nil(), &[received.clone(), received], &to);
             prop_assert_eq!(parse(&digest).0, expected);
         }
+    }
+
+    #[test]
+    fn a_subject_has_the_first_words() {
+        assert_eq!(first_words(" Hello,\r\n\n  does it\trun? ", 60), "Hello, does it run?");
+        assert_eq!(first_words("does it run on Sonoma", 12), "does it run…");
+        assert_eq!(first_words(&"x".repeat(50), 12), format!("{}…", "x".repeat(12)));
+        assert_eq!(first_words("🎭🎭🎭🎭🎭", 3), "🎭🎭🎭…");
+        assert_eq!(first_words("=?utf-8?q?Bcc?= a\u{202e}b\u{1b}", 60), "= ?utf-8?q?Bcc?= a\u{fffd}b\u{fffd}");
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub struct Site {
     /// Asks whether to confirm an opt-in.
     pub confirm: Page,
     pub confirmed: Page,
+    /// Says how to ask again, because the link is unknown or has expired.
+    pub confirm_expired: Page,
     /// Asks whether to unsubscribe.
     pub unsubscribe: Page,
     pub unsubscribed: Page,
@@ -161,6 +163,7 @@ impl Site {
             after_forms,
             confirm: unlisted("confirm")?,
             confirmed: unlisted("confirmed")?,
+            confirm_expired: unlisted("confirm_expired")?,
             unsubscribe: unlisted("unsubscribe")?,
             unsubscribed: unlisted("unsubscribed")?,
             test_copy: unlisted("test_copy")?,

@@ -155,7 +155,7 @@ mod tests {
         assert!(rendered.html.contains(">Bots answer sooner: read on. x&#847;"), "{}", rendered.html);
         for part in [&rendered.html, &rendered.text] {
             for fact in
-                ["1 Lamp Street", "Oldtown", "2026-10-02", "the site", "https://troupe.example/unsubscribe/TOKEN"]
+                ["1 Lamp Street", "Oldtown", "2 October 2026", "the site", "https://troupe.example/unsubscribe/TOKEN"]
             {
                 assert!(part.contains(fact), "{fact}: {part}");
             }

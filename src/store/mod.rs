@@ -27,8 +27,8 @@ pub use connection::{Database, MaintenanceFailure, MigrationState, PostgresTls, 
 pub use contact::{DeliveryState, DueMessage, InboxEntry, InboxFilter, MessageLease};
 pub use health::Health;
 pub use letters::{
-    ClaimedRecipient, ConfirmationLease, LeasedConfirmation, LetterClaim, LetterOutcome, OptInCounts, Recipient,
-    RecipientsPage, RecordedBounce, StartedLetter,
+    ClaimedRecipient, ConfirmationLease, LeasedConfirmation, LetterClaim, LetterOutcome, ListedRecipient, OptInCounts,
+    Recipient, RecipientsPage, RecordedBounce, StartedLetter,
 };
 pub use outbox::{Backlog, DeliveryFailure, LeasedAlert, MailKind};
 pub use people::{

@@ -46,7 +46,7 @@ pub struct DeliveryFailure {
     pub may_have_been_sent: bool,
     /// Whether this attempt or an earlier one may have: the messages must be sent again in the same mail.
     pub may_have_arrived: bool,
-    /// The largest digest from now on, if the mail server rejected this one.
+    /// The largest digest from now on, if the mail server did not accept this mail.
     pub max_digest: Option<usize>,
     pub reason: String,
 }
@@ -82,9 +82,9 @@ const RENEW: &str = "UPDATE outbox SET at = $2 WHERE lease = $1";
 const RECORD_SENT: &str =
     "UPDATE outbox SET state = 'sent', at = $2, tries = tries + 1, lease = NULL, last_error = NULL WHERE lease = $1";
 
-/// Makes mails due that are waiting only because the mail server was unavailable, at most `$3` of them.
+/// Makes mails due that are waiting, at most `$3` of them, except those that the mail server did not accept alone.
 const END_BACKOFF: &str = "UPDATE outbox SET at = $2 WHERE id IN (SELECT id FROM outbox \
-     WHERE kind = $1 AND state = 'waiting' AND at > $2 AND max_digest IS NULL ORDER BY at LIMIT $3)";
+     WHERE kind = $1 AND state = 'waiting' AND at > $2 AND COALESCE(max_digest, 0) <> 1 ORDER BY at LIMIT $3)";
 
 /// The messages were not tried: their retry period has not begun.
 const RELEASE: &str = "UPDATE outbox SET state = 'waiting', at = $2, lease = NULL, \

@@ -38,6 +38,8 @@ pub(crate) struct BuiltSite {
     pub confirm: Served,
     /// Says that the opt-in is confirmed.
     pub confirmed: Served,
+    /// Says how to ask again, because the link is unknown or has expired.
+    pub confirm_expired: Served,
     /// Asks whether to unsubscribe from the monthly email.
     pub unsubscribe: Served,
     /// Confirms that the reader is unsubscribed.
@@ -82,6 +84,7 @@ impl BuiltSite {
             not_found: Served::not_found(&site.not_found),
             confirm: Served::private_page(&site.confirm),
             confirmed: Served::private_page(&site.confirmed),
+            confirm_expired: Served::not_found(&site.confirm_expired),
             unsubscribe: Served::private_page(&site.unsubscribe),
             unsubscribed: Served::private_page(&site.unsubscribed),
             test_copy: Served::private_page(&site.test_copy),

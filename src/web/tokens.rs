@@ -32,7 +32,7 @@ pub(crate) async fn unsubscribe_page(State(app): State<App>, request: Request) -
     let token = request.uri().path().strip_prefix(UNSUBSCRIBE_PATH).unwrap_or_default();
     let (is_test_copy, token) = (token == TEST_COPY_TOKEN, UnsubscribeToken::parse(token));
     let built = app.built();
-    respond(&app, request, async |not_me| {
+    respond(&app, request, &built.not_found, async |not_me| {
         if is_test_copy {
             return Ok(Some(&built.test_copy));
         }
@@ -56,7 +56,7 @@ pub(crate) async fn unsubscribe_page(State(app): State<App>, request: Request) -
 pub(crate) async fn confirmation_page(State(app): State<App>, request: Request) -> Response {
     let token = request.uri().path().strip_prefix(CONFIRMATION_PATH).and_then(ConfirmationToken::parse);
     let built = app.built();
-    respond(&app, request, async |not_me| {
+    respond(&app, request, &built.confirm_expired, async |not_me| {
         let Some(token) = token else { return Ok(None) };
         let Some(link) = look_up(&app, confirmation_link(&app.service, &token)).await? else { return Ok(None) };
         let link = match not_me {
@@ -84,11 +84,12 @@ pub(crate) async fn look_up<T>(app: &App, question: impl Future<Output = Result<
     question.await
 }
 
-/// Responds with the page that `action` returns, or 404 if the token is unknown. `action` gets `None` for a read, and for a
+/// Responds with the page that `action` returns, or with `unknown`, which is a 404, if the token is unknown. `action` gets `None` for a read, and for a
 /// `POST` whether the form says that the reader did not ask for mail.
 async fn respond<'a>(
     app: &App,
     request: Request,
+    unknown: &Served,
     action: impl AsyncFnOnce(Option<bool>) -> Result<Option<&'a Served>, Failure>,
 ) -> Response {
     let (head, body) = request.into_parts();
@@ -107,9 +108,7 @@ async fn respond<'a>(
     let headers = if not_me.is_none() { &head.headers } else { &none };
     match action(not_me).await {
         Ok(Some(page)) => page.respond(&Method::GET, headers),
-        Ok(None) => {
-            refuse_unknown_token(app, &head).unwrap_or_else(|| app.built().not_found.respond(&Method::GET, headers))
-        }
+        Ok(None) => refuse_unknown_token(app, &head).unwrap_or_else(|| unknown.respond(&Method::GET, headers)),
         Err(failure) => {
             tracing::error!(%failure, "a request with a token failed");
             let text = "This did not work just now, and nothing was changed. Please try again in a minute.\n";

@@ -180,7 +180,12 @@ async fn an_opt_in_that_nobody_confirms_is_forgotten_after_thirty_days() {
         fixture.service.clock.advance(CONFIRMATION_PERIOD.saturating_sub(Duration::from_secs(1)));
         assert_eq!(fixture.service.get(&link).await.status, 200);
         fixture.service.clock.advance(Duration::from_secs(1));
-        assert_eq!(fixture.service.get(&link).await.status, 404, "before it is pruned, too");
+        let expired = fixture.service.get(&link).await;
+        assert_eq!(expired.status, 404, "before it is pruned, too");
+        let unknown = fixture.service.get("/confirm/cut-in-half").await;
+        for page in [expired, unknown] {
+            assert!(page.text().contains("This link no longer works") && page.text().contains("href=\"/#download\""));
+        }
         assert_eq!(fixture.press(&link).await.status, 404);
 
         // Not pruned yet: the new opt-in takes the place of the expired one, and the person is asked again.
@@ -320,6 +325,7 @@ async fn a_purge_takes_the_pending_opt_in_with_its_signup() {
 async fn pages_and_briefings_say_that_a_confirmation_comes_by_mail() {
     let said = [
         ("/", "A mail asks you to confirm it."),
+        ("/", "then one mail asks you to confirm it."),
         ("/index.md", "confirm it by the link that we then mail you"),
         ("/privacy", "one mail that asks you to confirm it"),
         ("/privacy.md", "one mail that asks you to confirm it"),
@@ -334,6 +340,10 @@ async fn pages_and_briefings_say_that_a_confirmation_comes_by_mail() {
     on_one_database_with(confirming(), async |service| {
         for (path, words) in said {
             assert!(service.get(path).await.text().contains(words), "{path}");
+        }
+        for path in ["/", "/index.md", "/privacy", "/download/started", "/llms.txt"] {
+            let text = service.get(path).await.text();
+            assert!(!text.contains("nothing to confirm") && !text.contains("No confirmation"), "{path}");
         }
         let answer = service.post("/api/download", &json!({ "email": "ada@example.com", "updates": true })).await;
         assert_eq!(answer.expect_ok().as_object().map(serde_json::Map::len), Some(3), "the answer stays the same");
@@ -353,6 +363,7 @@ async fn pages_and_briefings_say_that_a_confirmation_comes_by_mail() {
         for (path, words) in said {
             assert!(!service.get(path).await.text().contains(words), "{path}");
         }
+        assert!(service.get("/").await.text().contains("nothing to confirm"));
         service.post("/api/download", &json!({ "email": "ada@example.com", "updates": true })).await.expect_ok();
         assert_eq!(service.database.count("confirmations").await, 0);
         assert_eq!(service.database.count("people WHERE opt_in IS NOT NULL").await, 1);

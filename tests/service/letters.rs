@@ -5,6 +5,7 @@ mod bounces;
 mod contents;
 mod interrupted;
 mod opt_ins;
+mod recipients;
 mod refusals;
 mod signatures;
 
@@ -12,6 +13,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use porchlight::config::RawSettings;
+use porchlight::domain::letters::LetterForecast;
 use porchlight::site::{Content, MailTemplates};
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -141,7 +143,7 @@ async fn a_letter_reaches_exactly_those_who_opted_in() {
         let way_out = mail.header("list-unsubscribe").trim_matches(['<', '>']).to_owned();
         let path = way_out.strip_prefix(BASE_URL).expect("an address of ours").to_owned();
         for part in [&mail.text, &mail.html] {
-            for words in ["sooner", "1 Lamp Street, Oldtown", "2026-11-15", "a program", &way_out] {
+            for words in ["sooner", "1 Lamp Street, Oldtown", "15 November 2026", "a program", &way_out] {
                 assert!(part.contains(words), "{words}: {part}");
             }
             assert!(!part.contains("friend"), "no text of the caller: {part}");
@@ -221,7 +223,8 @@ async fn nobody_gets_a_second_letter_in_a_month_that_the_clock_returns_to() {
                 fixture.command(&["send", &fixture.file(&format!("{name}.md"), &format!("# {name}\n")), "--yes"]);
             Program::set_clock(&mut command, at);
             let (code, output) = Program::run(command);
-            assert_eq!(code, 0, "{output}");
+            // Nobody would get the last one. Of the third the database has forgotten the month, but not the letter.
+            assert_eq!(code, i32::from(name == "december again"), "{output}");
             sent.extend(fixture.server.mails().await.iter().map(|mail| mail.header("subject").to_owned()));
         }
         assert_eq!(sent, ["november", "december"]);
@@ -345,7 +348,7 @@ async fn a_letter_that_cannot_be_sent_says_why() {
     let fixture = LetterFixture::open(Database::migrated_sqlite().await).await;
     let good = fixture.file("good.md", LETTER);
     let (code, output) = fixture.send(&good);
-    assert_eq!(code, 0);
+    assert_eq!(code, 1);
     assert!(output.contains("Nobody has opted in"), "{output}");
     let empty = fixture.file("empty.md", "\n");
     let picture = fixture.file("picture.md", "# A\n\n![b](/c.png)\n");
@@ -388,7 +391,8 @@ async fn recipients_of_several_pages_are_each_recorded_once() {
             assert_eq!(code, 0, "{output}");
         }
         let sender = refusals::sender(fixture).await;
-        assert_eq!(sender.store.count_recipients().await.unwrap(), 2098);
+        let forecast = sender.store.letter_forecast(None, fixture.service.clock.now()).await.unwrap();
+        assert_eq!(forecast, LetterForecast { recipients: 2098, suppressed: 2, ..LetterForecast::default() });
         let database = &fixture.service.database;
         assert_eq!(database.count("letter_recipients").await, 2098);
         let never =

@@ -60,11 +60,16 @@ async fn statistics_as_json_are_grouped_by_period_and_source() {
 async fn statistics_use_only_the_counts_and_stay_when_people_are_erased() {
     on_each_database(async |service| {
         add_events(service).await;
-        let before = stats(service, &["--since", "2026-11-15"]);
+        let counted = || {
+            let mut counted = stats(service, &["--since", "2026-11-15"]);
+            (counted.as_object_mut().unwrap().remove("totals").expect("totals"), counted)
+        };
+        let (people, before) = counted();
+        assert_eq!(people, json!({ "people": 3, "opted_in": 1, "pending": 0, "suppressed": 0 }));
         let rows =
             "DELETE FROM outbox; DELETE FROM messages; DELETE FROM consents; DELETE FROM signups; DELETE FROM people";
         service.database.execute(rows).await;
-        assert_eq!(stats(service, &["--since", "2026-11-15"]), before);
+        assert_eq!(counted(), (json!({ "people": 0, "opted_in": 0, "pending": 0, "suppressed": 0 }), before));
     })
     .await;
 }
@@ -75,7 +80,17 @@ async fn statistics_are_printed_as_a_table_and_wrong_arguments_are_explained() {
         let empty = stats(service, &[]);
         assert_eq!(empty["periods"].as_array().unwrap().len(), 30, "days without events are included");
         assert_eq!(empty["total"]["downloads"], 0);
+        let (_, output) = Program::run(command(service, &["--since", "2026-11-14"]));
+        assert!(
+            output.ends_with("suppressed  0\n\n2026-11-14 to 2026-11-15\nNobody signed up or wrote.\n"),
+            "{output}"
+        );
         add_events(service).await;
+        let suppress = ["people", "suppress", "eve@example.com", "--database-url", service.database.url()];
+        assert_eq!(Program::run(service.command(&suppress)).0, 0);
+        let (_, output) = Program::run(command(service, &["--since", "2026-11-01"]));
+        assert!(output.starts_with("people      3\nopted in    1\npending     0\nsuppressed  1\n"), "{output}");
+        assert!(output.contains("\n2026-11-15  ") && !output.contains("\n2026-11-14  "), "no empty days: {output}");
         let (code, output) = Program::run(command(service, &["--since", "2026-11-15", "--by", "month"]));
         assert_eq!(code, 0, "{output}");
         let row = output.lines().find(|line| line.starts_with("2026-11 ")).expect("the month");

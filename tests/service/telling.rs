@@ -137,7 +137,10 @@ async fn a_part_that_cannot_be_looked_at_leaves_the_others() {
         service.clock.advance(DAY * 9);
         service.database.execute("ALTER TABLE releases RENAME TO other").await;
         assert_eq!(instance.step().await, 2);
-        assert_parts(&server.next_mail().await, &[("Disk", "0.0 GB free"), ("Backup", "The last backup was made on")]);
+        assert_parts(
+            &server.next_mail().await,
+            &[("Disk", "MB are free in"), ("Backup", "The last backup was made on")],
+        );
         service.database.execute("ALTER TABLE other RENAME TO releases").await;
         instance.close().await;
     })
@@ -174,14 +177,17 @@ async fn one_mail_a_day_lists_everything_that_needs_a_hand() {
             &mail,
             &[
                 ("Certificate", "It expires on 2026-11-29; the authority is away."),
-                ("Disk", "0.0 GB free in `data_dir` ("),
-                ("Newest image", "Troupe-1.4.0.dmg cannot be read here"),
-                ("Mail that waits", "1 message waits for the mail server, the oldest for 9 days."),
-                ("Mail that failed", "1 message was not forwarded to you within a week"),
+                ("Disk", " MB are free in `data_dir` ("),
+                ("Newest image", "Downloads fail: Troupe-1.4.0.dmg cannot be read here: there is no such file"),
+                ("Mail that waits", "1 message waits for the mail server, for 9 days now."),
+                ("Mail that failed", "1 message was not forwarded to you within 7 days, and is not tried again."),
                 ("Backup", "The last backup was made on 2026-11-15, 9 days ago."),
             ],
         );
 
+        println!("{}", mail.text);
+        assert!(!mail.text.contains("os error"), "{}", mail.text);
+        assert_eq!(mail.text.contains("several instances"), service.database.is_postgres(), "{}", mail.text);
         for instance in [&one, &other] {
             assert_eq!(instance.step().await, 0);
         }
@@ -193,6 +199,38 @@ async fn one_mail_a_day_lists_everything_that_needs_a_hand() {
         assert_eq!(alerts(server).await.len(), 1);
         one.close().await;
         other.close().await;
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_the_mail_says_of_confirmations_has_no_zeros() {
+    on_each_database(async |service, server| {
+        let instance = instance(service, server);
+        let mail = |id, state| {
+            format!("INSERT INTO outbox (id, kind, state, at) VALUES ('{id}', 'confirmation', '{state}', 0);")
+        };
+        let old = "01900000-0000-7000-8000-000000000000";
+        let waits = "1 person still waits for the mail that asks to confirm the opt-in";
+        let failed = "1 person could not be asked to confirm the opt-in, because the mail was not accepted";
+        for (rows, problem, to_do) in [
+            (mail(old, "leased"), format!("\n{waits}.\n"), "at most 300 mails in an hour.\n"),
+            (mail("x", "failed"), format!("\n{failed}.\n"), "can opt in again 30 days after the first time.\n"),
+            (
+                mail(old, "leased") + &mail("x", "failed"),
+                format!("\n{waits}, and {failed}.\n"),
+                "in an hour. Who could not be asked can opt in again",
+            ),
+        ] {
+            service.database.execute(&format!("DELETE FROM outbox; {rows}")).await;
+            service.clock.advance(DAY);
+            assert_eq!(instance.alerts.step().await.expect("a database that answers"), 1);
+            let [text] =
+                service.database.texts("SELECT body FROM outbox WHERE kind = 'alert'").await.try_into().unwrap();
+            println!("{text}");
+            assert!(text.contains(&problem) && text.contains(to_do), "{text}");
+        }
+        instance.close().await;
     })
     .await;
 }

@@ -3,6 +3,7 @@
 //! All instances together enqueue one mail, which then waits in the outbox. What is wrong is judged where `check`, `/readyz`
 //! and the dashboard judge it.
 
+use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -13,9 +14,10 @@ use crate::actions::failure::Failure;
 use crate::actions::random::new_id;
 use crate::actions::releases::{NewestImage, ReleaseCatalog};
 use crate::clock::Clock;
+use crate::domain::limits::{CONFIRMATION_PERIOD, FORWARD_RETRY_PERIOD, MAX_CONFIRMATION_MAILS};
 use crate::domain::network::BaseUrl;
 use crate::domain::outbox::Trouble;
-use crate::domain::text::{capitalised, quantity};
+use crate::domain::text::{capitalised, plural_form, quantity};
 use crate::domain::time::Timestamp;
 use crate::mail::alert_texts;
 use crate::store::{Backlog, MailKind, Store, StoreFailure};
@@ -76,8 +78,10 @@ impl Alerts {
         Some(Trouble {
             about: "Certificate",
             problem: sentence(&problem),
-            to_do: "Renew it, or remove what keeps it from being renewed. `porchlight check` says where it comes from. \
-                    When it has expired, browsers refuse the site.",
+            to_do:
+                "Renew it, or remove what keeps it from being renewed. `porchlight check` says where it comes from. \
+                    When it has expired, browsers refuse the site."
+                    .to_owned(),
         })
     }
 
@@ -86,7 +90,7 @@ impl Alerts {
         disks.into_iter().filter(DiskSpace::is_low).map(|disk| Trouble {
             about: "Disk",
             problem: sentence(&disk.in_words()),
-            to_do: FREE_UP_SPACE,
+            to_do: FREE_UP_SPACE.to_owned(),
         })
     }
 
@@ -100,7 +104,8 @@ impl Alerts {
         Ok(problem.map(|problem| Trouble {
             about: "Newest image",
             problem: sentence(&format!("Downloads fail: {problem}")),
-            to_do: "Copy the file back, from a backup or from where it was published, or publish another release.",
+            to_do: "Copy the file back, from a backup or from where it was published, or publish another release."
+                .to_owned(),
         }))
     }
 
@@ -108,8 +113,9 @@ impl Alerts {
         Ok(outbox_problem(&self.ops_pool, now).await?.map(|problem| Trouble {
             about: "Mail that waits",
             problem: sentence(&problem),
-            to_do: "`porchlight inbox list --waiting` shows them, and `porchlight inbox show ID` why the last attempt \
-                    failed.",
+            to_do: "`porchlight inbox list --waiting` shows what waits, and `porchlight inbox show ID` why the last attempt \
+                    failed."
+                .to_owned(),
         }))
     }
 
@@ -118,12 +124,15 @@ impl Alerts {
         Ok((failed > 0).then(|| Trouble {
             about: "Mail that failed",
             problem: format!(
-                "{} not forwarded to you within a week, and {} not tried again.",
+                "{} not forwarded to you within {}, and {} not tried again.",
                 quantity(failed, "message was", "messages were"),
-                if failed == 1 { "is" } else { "are" }
+                in_days(FORWARD_RETRY_PERIOD),
+                plural_form(failed, "is", "are"),
             ),
-            to_do: "Read them with `porchlight inbox list --failed`. `porchlight inbox retry --all` sends them once more, \
-                    and `porchlight inbox discard ID` deletes what you do not want.",
+            to_do:
+                "Read it with `porchlight inbox list --failed`. `porchlight inbox retry --all` sends it once more, and \
+                    `porchlight inbox discard ID` deletes what you do not want."
+                    .to_owned(),
         }))
     }
 
@@ -133,14 +142,17 @@ impl Alerts {
         Ok((is_late || mails.failed > 0).then(|| Trouble {
             about: "Confirmation mail",
             problem: sentence(&confirmations_in_words(&mails)),
-            to_do: "`porchlight check` says whether the mail server accepts mail. Mails that wait are sent automatically, at \
-                    most 300 in an hour; a person whose mail failed can opt in again after 30 days.",
+            to_do: confirmations_to_do(&mails),
         }))
     }
 
     async fn backup_trouble(&self, now: Timestamp) -> Result<Option<Trouble>, StoreFailure> {
         let overdue = LastBackup::of(&self.ops_pool, now).await?.filter(LastBackup::is_overdue);
-        Ok(overdue.map(|last| Trouble { about: "Backup", problem: sentence(&last.in_words()), to_do: MAKE_A_BACKUP }))
+        Ok(overdue.map(|last| Trouble {
+            about: "Backup",
+            problem: sentence(&last.in_words()),
+            to_do: MAKE_A_BACKUP.to_owned(),
+        }))
     }
 }
 
@@ -153,9 +165,32 @@ fn looked_at(part: Result<Option<Trouble>, StoreFailure>) -> Option<Trouble> {
 
 /// What waits to be confirmed, as a part of a sentence.
 pub fn confirmations_in_words(mails: &Backlog) -> String {
-    let waiting = quantity(mails.waiting + mails.leased, "person still waits", "people still wait");
-    let failed = quantity(mails.failed, "such mail failed", "such mails failed");
-    format!("{waiting} for the mail that asks to confirm the opt-in, and {failed}")
+    let waiting = match mails.waiting + mails.leased {
+        0 => None,
+        1 => Some("1 person still waits for the mail that asks to confirm the opt-in".to_owned()),
+        people => Some(format!("{people} people still wait for the mail that asks to confirm the opt-in")),
+    };
+    let failed = (mails.failed > 0).then(|| {
+        let people = quantity(mails.failed, "person", "people");
+        format!("{people} could not be asked to confirm the opt-in, because the mail was not accepted")
+    });
+    waiting.into_iter().chain(failed).collect::<Vec<_>>().join(", and ")
+}
+
+fn confirmations_to_do(mails: &Backlog) -> String {
+    let mut to_do = "`porchlight check` says whether the mail server accepts mail.".to_owned();
+    if mails.waiting + mails.leased > 0 {
+        let _ = write!(to_do, " What waits is sent by itself, at most {MAX_CONFIRMATION_MAILS} mails in an hour.");
+    }
+    if mails.failed > 0 {
+        let period = in_days(CONFIRMATION_PERIOD);
+        let _ = write!(to_do, " Who could not be asked can opt in again {period} after the first time.");
+    }
+    to_do
+}
+
+fn in_days(period: Duration) -> String {
+    quantity(period.as_secs() / (24 * 60 * 60), "day", "days")
 }
 
 /// Begins with a capital letter and ends with a full stop.

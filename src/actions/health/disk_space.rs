@@ -54,6 +54,9 @@ impl DiskSpace {
     pub fn in_words(&self) -> String {
         let folder = self.folder.display();
         match &self.free {
+            Ok(free) if self.is_low() => {
+                format!("Only {} MB are free in `{}` ({folder})", free / 1_000_000, self.setting)
+            }
             Ok(free) => format!("{:.1} GB free in `{}` ({folder})", *free as f64 / 1e9, self.setting),
             Err(error) => format!("The free space of {folder} is unknown: {error}"),
         }

@@ -64,9 +64,9 @@ pub async fn readiness(service: &Service) -> Vec<ReadinessCheck> {
 pub(super) async fn outbox_problem(store: &Store, now: Timestamp) -> Result<Option<String>, StoreFailure> {
     let backlog = store.backlog(MailKind::Message).await?;
     let age = backlog.oldest.map(|oldest| oldest.until(now)).filter(|age| *age >= MAX_OUTBOX_AGE);
-    Ok(age.map(|age| {
-        let waiting = quantity(backlog.waiting + backlog.leased, "message waits", "messages wait");
-        format!("{waiting} for the mail server, the oldest for {}", in_words(age))
+    Ok(age.map(|age| match backlog.waiting + backlog.leased {
+        1 => format!("1 message waits for the mail server, for {} now", in_words(age)),
+        number => format!("{number} messages wait for the mail server, the oldest for {}", in_words(age)),
     }))
 }
 
@@ -94,10 +94,14 @@ pub async fn image_problem(catalog: &ReleaseCatalog, newest_image: &NewestImage)
     }
     let why = catalog.images().check(release).await.err()?;
     Some(match catalog.images() {
-        ImageStore::Folder(_) => format!(
-            "{} cannot be read here ({why}); all instances have to share the folder of the setting releases_dir",
-            release.file
-        ),
+        ImageStore::Folder(_) => {
+            let shared = if catalog.may_be_shared() {
+                "; if several instances run, all of them need the same folder as `releases_dir`"
+            } else {
+                ""
+            };
+            format!("{} cannot be read here: {why}{shared}", release.file)
+        }
         ImageStore::Bucket(bucket) => format!("{} cannot be read: {why}", bucket.object_name(release)),
     })
 }

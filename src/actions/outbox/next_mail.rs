@@ -57,8 +57,8 @@ pub(super) struct LeasedMail {
     pub(super) messages: usize,
     /// The fewest failed attempts of any of its messages.
     pub(super) tries: u32,
-    /// Whether an attempt at any of its messages failed before.
-    pub(super) has_failed: bool,
+    /// Whether the mail server did not accept a digest with its messages before.
+    pub(super) was_not_accepted: bool,
     /// Whether an earlier attempt at this mail may have arrived.
     pub(super) is_repeat: bool,
 }
@@ -73,15 +73,14 @@ impl OutboxSender {
                 let mail =
                     self.mailer.compose(&MailParts::new(alert.id, &self.to, &alert.subject, &alert.text, alert.at));
                 let (kind, tries) = (MailKind::Alert, alert.tries);
-                let has_failed = tries > 0;
                 return Ok(Next::Send(LeasedMail {
                     kind,
                     lease,
                     mail,
                     messages: 1,
                     tries,
-                    has_failed,
-                    is_repeat: has_failed,
+                    was_not_accepted: false,
+                    is_repeat: tries > 0,
                 }));
             }
         }
@@ -129,7 +128,7 @@ impl OutboxSender {
             },
             messages: received.len(),
             tries: messages.iter().map(|message| message.tries).min().unwrap_or_default(),
-            has_failed: messages.iter().any(|message| message.tries > 0),
+            was_not_accepted: messages.iter().any(|message| message.max_digest.is_some()),
             is_repeat,
         };
         if self.store.reserve_maker_mail(lease.id, MakerMailKind::Messages, leased.mail.size(), now).await? {
@@ -151,7 +150,7 @@ impl OutboxSender {
             return Ok(Next::WaitUntil(Some(now)));
         }
         let (kind, messages) = (MailKind::Message, 0);
-        Ok(Next::Send(LeasedMail { kind, lease, mail, messages, tries: 0, has_failed: false, is_repeat: false }))
+        Ok(Next::Send(LeasedMail { kind, lease, mail, messages, tries: 0, was_not_accepted: false, is_repeat: false }))
     }
 
     /// Leases the next mail that asks for a confirmation. Connects first, so that an unavailable server costs nobody an
@@ -178,8 +177,8 @@ impl OutboxSender {
             return Ok(Next::Skipped);
         };
         let mail = self.compose_confirmation(&leased, &to)?;
-        let (kind, has_failed) = (MailKind::Confirmation, tries > 0);
-        Ok(Next::Send(LeasedMail { kind, lease, mail, messages: 1, tries, has_failed, is_repeat }))
+        let (kind, was_not_accepted) = (MailKind::Confirmation, false);
+        Ok(Next::Send(LeasedMail { kind, lease, mail, messages: 1, tries, was_not_accepted, is_repeat }))
     }
 
     fn compose_confirmation(&self, leased: &LeasedConfirmation, to: &MailAddress) -> Result<Mail, Failure> {

@@ -11,9 +11,10 @@
 //!   whose Message-ID mail clients recognize it.
 //!
 //! Retries follow [`retry_delay`](crate::domain::outbox::retry_delay) for [`FORWARD_RETRY_PERIOD`]. A permanent rejection does
-//! not end them, because the mail server may be misconfigured. But a digest is halved that was rejected permanently, that has
-//! messages which failed before and was rejected for now, or on which the connection broke a second time: so a message that the
-//! server does not accept waits alone in the end. A person's mailbox that does not exist is given up at once.
+//! not end them, because the mail server may be misconfigured. But a digest is halved if the server rejected it permanently, or
+//! if it rejected it for now, or hung up on it, for the second time. The halves are tried at once if the server accepts other
+//! mail. So a message that it does not accept is alone within minutes, and holds up no other. A person's mailbox that does not
+//! exist is given up at once.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -78,7 +79,12 @@ impl OutboxSender {
                 {
                     rejection = Some(failure);
                 }
-                Err(failure) => return Ok(SendStep::Failed(failure)),
+                Err(failure) => {
+                    if sent {
+                        self.end_backoff(leased.kind).await;
+                    }
+                    return Ok(SendStep::Failed(failure));
+                }
             }
         }
         Ok(rejection.filter(|_| !sent).map_or(SendStep::Sent, SendStep::Failed))
@@ -103,14 +109,19 @@ impl OutboxSender {
             Ok(()) => {
                 self.store.record_sent(leased.lease, now).await?;
                 // Apart from the record, which must not fail with it: the mail would be sent again.
-                if leased.kind == MailKind::Message
-                    && let Err(failure) = self.store.end_backoff(leased.kind, now).await
-                {
-                    tracing::warn!(%failure, "failed to end the backoff of queued messages");
-                }
+                self.end_backoff(leased.kind).await;
             }
         }
         Ok(result)
+    }
+
+    /// Makes messages due that wait, because the mail server accepts mail.
+    async fn end_backoff(&self, kind: MailKind) {
+        if kind == MailKind::Message
+            && let Err(failure) = self.store.end_backoff(kind, self.clock.now()).await
+        {
+            tracing::warn!(%failure, "failed to end the backoff of queued messages");
+        }
     }
 
     async fn send_while_renewing(
@@ -135,19 +146,24 @@ impl OutboxSender {
         let at = self.clock.now();
         let rejected = matches!(failure, SendFailure::MessageRejected { permanent: true, .. });
         let may_have_been_sent = matches!(failure, SendFailure::Uncertain(_));
-        let failed_again = match failure {
-            SendFailure::MessageRejected { .. } => leased.has_failed,
-            SendFailure::Uncertain(_) => leased.is_repeat,
-            SendFailure::RecipientRejected { .. } | SendFailure::Unavailable(_) => false,
+        // What the server makes of a mail shows once it has the content. Everything before is the same for every mail.
+        let was_offered = matches!(failure, SendFailure::MessageRejected { .. } | SendFailure::Uncertain(_));
+        let has_failed_again = rejected || leased.was_not_accepted || leased.is_repeat;
+        let is_halved = was_offered && leased.messages > 1 && has_failed_again;
+        let max_digest = match leased.messages {
+            _ if leased.kind != MailKind::Message || !was_offered => None,
+            1 => has_failed_again.then_some(1),
+            // No message is marked as the one that is not accepted before it was sent alone.
+            messages if has_failed_again => Some((messages / 2).max(2)),
+            messages => Some(messages),
         };
-        let is_halved = leased.kind == MailKind::Message && (rejected || failed_again && leased.messages > 1);
         let has_no_mailbox = leased.kind == MailKind::Confirmation && failure.is_mailbox_rejection();
         let give_up = if has_no_mailbox { at } else { at.before(FORWARD_RETRY_PERIOD) };
         DeliveryFailure {
             may_have_been_sent,
             // A server that rejects this very mail has not accepted it before.
             may_have_arrived: !is_halved && (may_have_been_sent || leased.is_repeat && !rejected),
-            max_digest: is_halved.then(|| (leased.messages / 2).max(1)),
+            max_digest,
             ..failed_attempt(at, give_up, leased.tries, failure.detail().to_owned())
         }
     }

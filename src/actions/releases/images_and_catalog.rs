@@ -23,6 +23,7 @@ use crate::clock::Clock;
 use crate::config::{ImagePlace, InvalidSettings};
 use crate::domain::network::BaseUrl;
 use crate::domain::releases::{Channel, Release, Releases, file_stem};
+use crate::domain::text::io_error_in_words;
 use crate::store::{Store, StoreFailure};
 
 /// Read buffer per download.
@@ -38,7 +39,7 @@ pub enum ImageStore {
 /// Why an image cannot be read. Follows the name of the image and "cannot be read".
 #[derive(Debug, thiserror::Error)]
 pub enum ImageFailure {
-    #[error("{0}")]
+    #[error("{}", io_error_in_words(.0))]
     File(#[from] io::Error),
     #[error("{0}")]
     Bucket(#[from] BucketFailure),
@@ -170,6 +171,11 @@ impl ReleaseCatalog {
 
     fn cache(&self) -> CachedReleases {
         self.cache.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether other instances may serve the same releases.
+    pub const fn may_be_shared(&self) -> bool {
+        matches!(self.store, Store::Postgres(_))
     }
 
     /// Returns the releases as last read.

@@ -3,6 +3,7 @@
 mod bounces;
 mod copies;
 mod letter_file;
+mod recipients;
 mod send_loop;
 
 use std::path::{Path, PathBuf};
@@ -17,13 +18,14 @@ use super::terminal::{ListPrinter, confirm, eprint_line, format_row, print_recor
 use crate::actions::LetterSender;
 use crate::clock::Clock;
 use crate::config::Settings;
-use crate::domain::letters::{Letter, LetterCounts};
+use crate::domain::letters::{Letter, LetterCounts, LetterForecast};
 use crate::domain::mail::EmailAddress;
 use crate::domain::sha256::Sha256;
 use crate::domain::text::quantity;
 use crate::store::{StartedLetter, Store};
 use copies::{check_size, mailer_and_templates, preview, test};
 use letter_file::read;
+use recipients::RecipientsArguments;
 use send_loop::SendLoop;
 
 pub(super) use bounces::{BounceArguments, EXAMPLES as BOUNCE_EXAMPLES, run as run_bounce};
@@ -69,6 +71,10 @@ pub(super) enum LetterCommand {
         #[arg(long)]
         json: bool,
     },
+    /// List the recipients of a letter, by address
+    #[command(before_help = "Examples:\n  porchlight letter recipients 9f86d081 --state refused\n  \
+        porchlight letter recipients 9f86d081 --csv > november.csv")]
+    Recipients(RecipientsArguments),
     /// List all letters, latest first
     #[command(before_help = "Example:\n  porchlight letter list")]
     List {
@@ -78,6 +84,9 @@ pub(super) enum LetterCommand {
     },
 }
 
+/// How much of a letter's id is shown.
+const SHORT_ID_CHARS: usize = 8;
+
 const NO_LETTERS: &str = "No letter has been sent yet. `porchlight letter send --help` shows how.";
 
 pub(super) fn run(command: LetterCommand, settings: &Settings) -> Result<(), Failure> {
@@ -86,6 +95,9 @@ pub(super) fn run(command: LetterCommand, settings: &Settings) -> Result<(), Fai
         LetterCommand::Test { file, to } => block_on(test(settings, &file, &to)),
         LetterCommand::Send { file, yes } => block_on(send(settings, file.as_deref(), yes)),
         LetterCommand::Status { file, json } => status(settings, file.as_deref(), json),
+        LetterCommand::Recipients(arguments) => {
+            with_store(settings, Access::Read, async |store| arguments.run(store).await)
+        }
         LetterCommand::List { json } => list(settings, json),
     }
 }
@@ -104,14 +116,6 @@ async fn send(settings: &Settings, file: Option<&Path>, yes: bool) -> Result<(),
     let (base_url, clock) = (settings.public_url(), Clock::System);
     let mut sender = LetterSender::new(store.clone(), mailer, templates, base_url, letter, contact_to, clock);
     let started = store.letter(&id).await?;
-    let remaining = match &started {
-        Some(letter) => letter.counts.waiting,
-        None => store.count_recipients().await?,
-    };
-    if started.is_none() && remaining == 0 {
-        eprint_line("Nobody has opted in to the monthly letter yet, so nothing was sent.");
-        return Ok(());
-    }
     if let Some(letter) = started.as_ref().filter(|letter| letter.counts.waiting == 0) {
         eprint_line(&format!("This letter has already been sent. {}", counts(letter)));
         return Ok(());
@@ -119,8 +123,22 @@ async fn send(settings: &Settings, file: Option<&Path>, yes: bool) -> Result<(),
     for sentence in opt_in_sentences(store.opt_in_counts().await?, settings.confirm_updates) {
         eprint_line(&sentence);
     }
-    let people = quantity(remaining, "person", "people");
-    confirm(&format!("Send “{}” to {people}?", sender.letter.subject), yes, "Nothing was sent.")?;
+    let forecast = store.letter_forecast(started.as_ref().map(|_| &id), Clock::System.now()).await?;
+    let was_sent = started.as_ref().is_some_and(|letter| letter.counts.sent + letter.counts.uncertain > 0);
+    match forecast {
+        // Those who wait must not get it any more. Sending notes that, and asks nobody.
+        LetterForecast { recipients: 0, .. } if was_sent => {}
+        LetterForecast { recipients: 0, .. } => return Err(nobody_gets_it(&forecast)),
+        LetterForecast { recipients, .. } => {
+            if forecast.others() > 0 {
+                let others = quantity(forecast.others(), "person does not get it", "people do not get it");
+                eprint_line(&format!("{others}: {}.", forecast.reasons()));
+            }
+            let people = quantity(recipients, "person", "people");
+            confirm(&format!("Send “{}” to {people}?", sender.letter.subject), yes, "Nothing was sent.")?;
+        }
+    }
+    let remaining = started.as_ref().map_or(forecast.recipients + forecast.others(), |letter| letter.counts.waiting);
     sender.start().await.map_err(|failure| stopped(&failure.to_string(), started.as_ref()))?;
     let result = SendLoop::new(settings.letter_rate, remaining)?.run(&mut sender).await;
     sender.close().await;
@@ -129,7 +147,7 @@ async fn send(settings: &Settings, file: Option<&Path>, yes: bool) -> Result<(),
     }
     let letter = store.letter(&id).await?;
     if let Some(letter) = &letter {
-        eprint_line(&counts(letter));
+        eprint_line(&outcome(&store, letter).await?);
     }
     result.map_err(|reason| stopped(&sanitize_line(&reason), letter.as_ref()))
 }
@@ -139,6 +157,18 @@ async fn latest(store: &Store) -> Result<Letter, Failure> {
     let latest = store.latest_letter().await?.and_then(|letter| Sha256::from_hex(&letter.id));
     let id = latest.ok_or_else(|| Failure::new(NO_LETTERS))?;
     store.stored_letter(&id).await?.ok_or_else(|| Failure::new(NO_LETTERS))
+}
+
+fn nobody_gets_it(forecast: &LetterForecast) -> Failure {
+    if forecast.others() == 0 {
+        return Failure::new("Nobody has opted in to the monthly letter yet, so nothing was sent.");
+    }
+    let wait = if forecast.had_letter > 0 {
+        " The next letter can go out next month; what cannot wait can stand on the site as `notice` in site.toml."
+    } else {
+        ""
+    };
+    Failure::new(format!("Nobody would get this letter, so nothing was sent: {}.{wait}", forecast.reasons()))
 }
 
 fn stopped(reason: &str, letter: Option<&StartedLetter>) -> Failure {
@@ -161,7 +191,7 @@ fn status(settings: &Settings, file: Option<&Path>, as_json: bool) -> Result<(),
             None => (store.latest_letter().await?, NO_LETTERS),
         };
         let letter = letter.ok_or_else(|| Failure::new(missing))?;
-        print_record(as_json, &json!(letter), &counts(&letter));
+        print_record(as_json, &json!(letter), &outcome(store, &letter).await?);
         Ok(())
     })
 }
@@ -173,12 +203,23 @@ fn list(settings: &Settings, as_json: bool) -> Result<(), Failure> {
         let width = letters.iter().map(|letter| summary(letter).len()).max().unwrap_or_default();
         let mut list = ListPrinter::new(as_json, None);
         for letter in &letters {
-            let cells = [(letter.started_at.date(), 10), (summary(letter), width)];
+            let reference = letter.id.chars().take(SHORT_ID_CHARS).collect();
+            let cells = [(reference, SHORT_ID_CHARS), (letter.started_at.date(), 10), (summary(letter), width)];
             list.push(&json!(letter), &format_row(&cells, &sanitize_line(&letter.subject), terminal_width()));
         }
         list.finish(NO_LETTERS);
         Ok(())
     })
+}
+
+/// The counts, and why recipients were skipped.
+async fn outcome(store: &Store, letter: &StartedLetter) -> Result<String, Failure> {
+    if letter.counts.skipped == 0 {
+        return Ok(counts(letter));
+    }
+    let reasons = store.skip_reasons(&letter.id).await?;
+    let reasons: Vec<_> = reasons.into_iter().map(|(reason, people)| format!("{reason} ({people})")).collect();
+    Ok(format!("{}\nSkipped: {}.", counts(letter), reasons.join(", ")))
 }
 
 fn counts(letter: &StartedLetter) -> String {

@@ -105,7 +105,7 @@ fn must_be_escaped(part: &str, index: usize) -> bool {
 }
 
 /// Puts an apostrophe in front of each part that would be a formula.
-pub(super) fn escape_formula(cell: &str) -> String {
+pub(in crate::cli) fn escape_formula(cell: &str) -> String {
     let mut escaped = String::new();
     for (index, part) in cell.split_inclusive(SEPARATORS).enumerate() {
         if must_be_escaped(part, index) {

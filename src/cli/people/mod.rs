@@ -21,6 +21,7 @@ use crate::config::Settings;
 use crate::domain::mail::EmailAddress;
 use crate::domain::people::SuppressionReason;
 use crate::store::Store;
+pub(super) use cells::escape_formula;
 pub use csv_file::{InvalidRow, Rows};
 use import::{IMPORT_EXAMPLES, ImportArguments, import};
 use list::{LIST_EXAMPLES, ListArguments, list};

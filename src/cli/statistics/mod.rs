@@ -13,8 +13,10 @@ use crate::actions::StatisticsRange;
 use crate::actions::statistics;
 use crate::clock::Clock;
 use crate::config::{InvalidSettings, Settings};
-use crate::domain::statistics::{ReadTotals, Reader, ReaderKind, ReadsByReader, Statistics, Totals, UpdateStatistics};
-use crate::domain::text::{quantity, sanitize_label};
+use crate::domain::statistics::{
+    PeopleTotals, ReadTotals, Reader, ReaderKind, ReadsByReader, Statistics, Totals, UpdateStatistics,
+};
+use crate::domain::text::sanitize_label;
 use crate::domain::time::{Day, Period};
 use table::{MAX_LABEL_WIDTH, Row, Table, first, sum};
 
@@ -45,14 +47,9 @@ pub(super) fn run(arguments: &StatsArguments, settings: &Settings) -> Result<(),
     let range = arguments.since.map_or(StatisticsRange::Default, StatisticsRange::Since);
     with_store(settings, Access::Read, async |store| {
         let statistics = statistics(store, arguments.by, range, today).await?;
-        let pending = store.pending_opt_ins().await?;
-        let mut lines = chart(&statistics, terminal_width());
-        if pending > 0 {
-            lines.push(String::new());
-            let wait = quantity(pending, "opt-in waits", "opt-ins wait");
-            lines.push(format!("{wait} for confirmation by mail. They are counted once they are confirmed."));
-        }
-        print_record(arguments.json, &statistics_json(&statistics, pending), &lines.join("\n"));
+        let people = store.people_totals().await?;
+        let lines = [people_lines(&people), chart(&statistics, terminal_width())].concat();
+        print_record(arguments.json, &statistics_json(&statistics, &people), &lines.join("\n"));
         Ok(())
     })
 }
@@ -72,8 +69,8 @@ fn validate_since(since: Option<Day>, today: Day) -> Result<(), InvalidSettings>
     }
 }
 
-/// Opt-ins that wait for their confirmation are in no total.
-fn statistics_json(statistics: &Statistics, pending_opt_ins: u64) -> Value {
+/// Opt-ins that wait for their confirmation are not in the total of the period.
+fn statistics_json(statistics: &Statistics, people: &PeopleTotals) -> Value {
     let counts_by = |name: &str, number: &str, rows: &[(String, u64)]| -> Value {
         rows.iter().map(|(value, count)| json!({ name: value, number: count })).collect()
     };
@@ -105,8 +102,9 @@ fn statistics_json(statistics: &Statistics, pending_opt_ins: u64) -> Value {
         "by": statistics.by.as_str(),
         "since": statistics.since.date(),
         "until": statistics.until.date(),
+        "totals": people,
         "total": with_counts(json!({}), statistics.total.named()),
-        "pending_opt_ins": pending_opt_ins,
+        "pending_opt_ins": people.pending,
         "periods": periods.collect::<Value>(),
         "readers": readers_json(&statistics.readers),
         "sources": sources,
@@ -143,15 +141,32 @@ const READ_COLUMNS: &[&str] = &["pages", "markdown", "briefings", "tools"];
 /// How many sources the table lists; the last row has the others.
 const MAX_SOURCES: usize = 12;
 
-/// Returns the lines of the tables; with a terminal width, rows have bars.
+fn people_lines(people: &PeopleTotals) -> Vec<String> {
+    let rows = [
+        ("people", people.people),
+        ("opted in", people.opted_in),
+        ("pending", people.pending),
+        ("suppressed", people.suppressed),
+    ];
+    let digits = rows.iter().map(|(_, count)| count.to_string().len()).max().unwrap_or_default();
+    rows.map(|(name, count)| format!("{name:10}  {count:>digits$}")).into()
+}
+
+/// Returns the lines of the period and its tables, without what is empty; with a terminal width, rows have bars.
 fn chart(statistics: &Statistics, width: Option<usize>) -> Vec<String> {
+    let period = format!("{} to {}", statistics.since.date(), statistics.until.date());
     let periods = period_rows(statistics, |index| counts(&statistics.periods[index].1));
     let total = ("total".to_owned(), counts(&statistics.total));
     let sources = source_rows(statistics);
     let table = Table::for_rows(COLUMNS, periods.iter().chain(&sources).chain([&total]), width);
-    let mut lines = vec![table.header(statistics.by.as_str())];
-    lines.extend(table.rows(&periods, first));
-    lines.push(table.row(&total));
+    let mut lines = vec![String::new(), truncate(&period, width)];
+    if periods.is_empty() {
+        lines.push(truncate("Nobody signed up or wrote.", width));
+    } else {
+        lines.extend([String::new(), table.header(statistics.by.as_str())]);
+        lines.extend(table.rows(&periods, first));
+        lines.push(table.row(&total));
+    }
     if !sources.is_empty() {
         lines.push(String::new());
         lines.push(table.header("source"));
@@ -176,9 +191,10 @@ fn reader_lines(statistics: &Statistics, width: Option<usize>) -> Vec<String> {
     let by_kind = |reads: &ReadsByReader, downloads: u64| {
         ReaderKind::ALL.into_iter().map(|kind| reads.sum_of(kind)).chain([downloads]).collect::<Vec<_>>()
     };
-    let periods = period_rows(statistics, |index| {
+    let mut periods = period_rows(statistics, |index| {
         by_kind(&statistics.readers_by_period[index], statistics.periods[index].1.downloads)
     });
+    periods.retain(|(_, counts)| sum(&counts[..ReaderKind::ALL.len()]) > 0);
     let total = ("total".to_owned(), by_kind(&statistics.readers, statistics.total.downloads));
     let table = Table::for_rows(KIND_COLUMNS, periods.iter().chain([&total]), width);
     let mut lines = vec![String::new(), table.header("reads")];
@@ -214,13 +230,14 @@ fn update_lines(statistics: &Statistics, width: Option<usize>) -> Vec<String> {
     lines
 }
 
-/// One row for each period, with the numbers that `counts` returns for its index.
+/// One row for each period that is not empty, with the numbers that `counts` returns for its index.
 fn period_rows(statistics: &Statistics, counts: impl Fn(usize) -> Vec<u64>) -> Vec<Row> {
     let label = |day: &Day| match statistics.by {
         Period::Month => day.date().rsplit_once('-').map_or_else(String::new, |(month, _)| month.to_owned()),
         _ => day.date(),
     };
-    statistics.periods.iter().enumerate().map(|(index, (day, _))| (label(day), counts(index))).collect()
+    let rows = statistics.periods.iter().enumerate().map(|(index, (day, _))| (label(day), counts(index)));
+    rows.filter(|(_, counts)| sum(counts) > 0).collect()
 }
 
 fn source_rows(statistics: &Statistics) -> Vec<Row> {
@@ -273,7 +290,7 @@ mod tests {
         for width in [12, 20, 24, 40, 60, 79, 80, 100, 132, 400] {
             let lines = chart(&statistics(&[0, 1, 123_456_789, 77]), Some(width));
             let widest = lines.iter().map(|line| console::measure_text_width(line)).max().unwrap();
-            assert!(lines[3].contains("123456789"), "numbers are not truncated:\n{}", lines.join("\n"));
+            assert!(lines[5].contains("123456789"), "numbers are not truncated:\n{}", lines.join("\n"));
             assert!(widest <= width, "{widest} of {width}:\n{}", lines.join("\n"));
             assert_eq!(lines.iter().any(|line| line.contains('█')), width >= 40, "{}", lines.join("\n"));
         }
@@ -283,8 +300,19 @@ mod tests {
     fn without_a_terminal_there_are_numbers_and_no_bars() {
         let lines = chart(&statistics(&[4, 0, 12]), None);
         assert!(!lines.concat().contains('█'));
-        assert_eq!(lines[3].split_whitespace().collect::<Vec<_>>(), ["2026-11-15", "12", "6", "0", "0", "0", "0"]);
-        assert!(lines[4].starts_with("total"), "{lines:#?}");
+        assert_eq!(lines[1], "2026-11-13 to 2026-11-15");
+        assert_eq!(lines[5].split_whitespace().collect::<Vec<_>>(), ["2026-11-15", "12", "6", "0", "0", "0", "0"]);
+        assert!(lines[6].starts_with("total"), "{lines:#?}");
+        assert!(!lines.concat().contains("2026-11-14 "), "a day without events is left out: {lines:#?}");
+    }
+
+    #[test]
+    fn a_period_without_events_is_one_sentence() {
+        let empty = Statistics { sources: Vec::new(), ..statistics(&[0, 0]) };
+        assert_eq!(chart(&empty, None), ["", "2026-11-14 to 2026-11-15", "Nobody signed up or wrote."]);
+        let people = PeopleTotals { people: 1200, opted_in: 3, ..PeopleTotals::default() };
+        let lines = people_lines(&people);
+        assert_eq!(lines, ["people      1200", "opted in       3", "pending        0", "suppressed     0"]);
     }
 
     #[test]

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::Serialize;
+
 use super::reads::ReadsByReader;
 use super::update_statistics::UpdateStatistics;
 use crate::domain::parse::word_enum;
@@ -142,6 +144,16 @@ pub fn counted_source(source: Option<&Source>) -> &str {
 
 /// By day and source, sorted like [`Counts`].
 pub type SourceCounts<'a> = BTreeMap<(Day, &'a str), Totals>;
+
+/// How many people there are now. Those who are suppressed may be opted in, or may not be known otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PeopleTotals {
+    pub people: u64,
+    pub opted_in: u64,
+    /// Their opt-in waits for its confirmation.
+    pub pending: u64,
+    pub suppressed: u64,
+}
 
 /// Totals from `since` to `until`, both included.
 #[derive(Clone, Debug, PartialEq, Eq)]

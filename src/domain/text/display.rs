@@ -1,6 +1,8 @@
 //! Text from visitors and callers, made safe to display, and the characters that cannot be seen or that change how the
 //! text around them is displayed.
 
+use std::io;
+
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::is_combining_mark;
 
@@ -103,6 +105,15 @@ pub const fn plural_form<'a>(number: u64, singular: &'a str, plural: &'a str) ->
 pub fn quantity(number: impl Into<u64>, singular: &str, plural: &str) -> String {
     let number = number.into();
     format!("{number} {}", plural_form(number, singular, plural))
+}
+
+/// Returns why a file cannot be used, without the number of the error.
+pub fn io_error_in_words(error: &io::Error) -> String {
+    if error.kind() == io::ErrorKind::NotFound {
+        return "there is no such file".to_owned();
+    }
+    let text = error.to_string();
+    text.split_once(" (os error").map_or(text.as_str(), |(words, _)| words).to_owned()
 }
 
 #[cfg(test)]

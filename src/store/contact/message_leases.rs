@@ -18,7 +18,7 @@ pub struct DueMessage {
     pub id: Uuid,
     /// The id of a mail with this message that may have arrived: the message must be sent again in the same mail.
     pub mail: Option<Uuid>,
-    /// The largest digest that may contain it, after the mail server rejected a larger one.
+    /// The largest digest that may contain it, after the mail server did not accept one.
     pub max_digest: Option<usize>,
     pub tries: u32,
 }

@@ -196,7 +196,7 @@ impl Store {
 }
 
 /// People per page.
-const PAGE_SIZE: i64 = 1000;
+pub(super) const PAGE_SIZE: i64 = 1000;
 
 /// Some of the recipients, in the order of their normalized addresses.
 #[derive(Debug)]
@@ -222,14 +222,5 @@ impl Store {
         let suppressions = self.suppressions(&people).await?;
         people.retain(|email| suppressions.get(email).is_none());
         Ok(Some(RecipientsPage { people, last }))
-    }
-
-    pub async fn count_recipients(&self) -> Result<u64, StoreFailure> {
-        let (mut count, mut after) = (0, String::new());
-        while let Some(page) = self.recipients_page(&after).await? {
-            count += page.people.len() as u64;
-            after = page.last;
-        }
-        Ok(count)
     }
 }

@@ -6,6 +6,7 @@ use crate::domain::letters::UnsubscribeToken;
 use crate::domain::mail::EmailAddress;
 use crate::domain::people::SuppressionReason;
 use crate::domain::signups::{OptIn, Via, Wording};
+use crate::domain::statistics::PeopleTotals;
 use crate::domain::text::Source;
 use crate::domain::time::Timestamp;
 use crate::store::connection::{Store, StoreFailure, count, from_row_struct, values};
@@ -96,6 +97,8 @@ const SELECT_ASKED: &str = "SELECT at FROM asked_mailboxes WHERE mailbox = $1 AN
 
 const SELECT_MONTHS: &str = "SELECT month FROM letter_months WHERE hash = $1 ORDER BY month";
 
+const COUNT_PEOPLE: &str = "SELECT COUNT(*), COUNT(opt_in), (SELECT COUNT(*) FROM suppressions) FROM people";
+
 const COUNT_ON_WAITLIST: &str = "SELECT COUNT(*) FROM people WHERE first_join IS NOT NULL";
 
 from_row_struct! {
@@ -128,6 +131,17 @@ from_row_struct! {
 }
 
 impl Store {
+    /// Counts rows, which takes a moment if there are many.
+    pub async fn people_totals(&self) -> Result<PeopleTotals, StoreFailure> {
+        let (people, opted_in, suppressed) = self.run(COUNT_PEOPLE, &[]).await?.one()?;
+        Ok(PeopleTotals {
+            people: count(people),
+            opted_in: count(opted_in),
+            pending: self.pending_opt_ins().await?,
+            suppressed: count(suppressed),
+        })
+    }
+
     pub async fn people_on_waitlist(&self) -> Result<u64, StoreFailure> {
         let (people,) = self.run(COUNT_ON_WAITLIST, &[]).await?.one()?;
         Ok(count(people))

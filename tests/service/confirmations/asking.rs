@@ -7,10 +7,12 @@ use porchlight::actions::SendStep;
 use porchlight::clock::Clock;
 use porchlight::config::RawSettings;
 use porchlight::domain::limits::MAX_CONFIRMATION_MAILS;
+use porchlight::domain::network::BaseUrl;
+use porchlight::site::{Content, MailTemplates};
 use reqwest::Method;
 use serde_json::json;
 
-use super::{FORM, HOUR, confirming, link, on_each_database, sender};
+use super::{BASE_URL, FORM, HOUR, confirming, link, on_each_database, sender};
 use crate::harness::{MailServer, Service, each_migrated_database};
 use crate::unsubscribe;
 
@@ -22,18 +24,62 @@ async fn the_mail_has_one_link_and_names_date_and_origin() {
         let mails = fixture.mails().await;
         let mail = &mails[0];
         assert_eq!(mail.recipients, ["ada@example.com"]);
-        assert_eq!(mail.header("subject"), "Troupe: one email a month?");
+        assert_eq!(mail.header("subject"), "Troupe: please confirm one email a month");
         assert_eq!(mail.header("auto-submitted"), "auto-generated");
         assert!(mail.header("message-id").ends_with("@troupe.example>"));
         assert!(mail.defects.is_empty(), "{:?}", mail.defects);
         for part in [&mail.text, &mail.html] {
-            assert!(part.contains("2026-11-15") && part.contains("a program"), "{part}");
+            assert!(part.contains("15 November 2026") && part.contains("a program"), "{part}");
+            assert!(part.contains("a page with one more button"), "{part}");
             assert!(part.contains(&link(mail)), "{part}");
             assert!(!part.contains("Buy now"), "no text of a caller: {part}");
         }
+        assert!(mail.html.contains(">Confirm the monthly email</a>"), "{}", mail.html);
         assert_eq!(mail.text.matches("/confirm/").count(), 1, "{}", mail.text);
         for tracker in ["<img", "<link", "<script", "url("] {
             assert!(!mail.html.contains(tracker), "{}", mail.html);
+        }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn the_mail_is_in_the_language_of_the_site() {
+    let site = tempfile::tempdir().unwrap();
+    on_each_database(async |fixture| {
+        for (language, subject, words) in [
+            (
+                "de",
+                "Troupe: bitte bestätige die monatliche E-Mail",
+                [
+                    "am 15.\u{a0}November 2026 über ein Programm",
+                    "eine Seite mit noch einem Knopf",
+                    "Wenn du es warst, bestätige es",
+                ],
+            ),
+            (
+                "fr",
+                "Troupe\u{a0}: confirmez l’e-mail mensuel",
+                [
+                    "Le 15\u{a0}novembre 2026, par un programme",
+                    "une page avec un dernier bouton",
+                    "merci de confirmer\u{a0}:",
+                ],
+            ),
+        ] {
+            let facts = format!("language = \"{language}\"\n{}", include_str!("../../../content/site.toml"));
+            std::fs::write(site.path().join("site.toml"), facts).unwrap();
+            let content = Content::with_folder(site.path()).unwrap();
+            let templates = MailTemplates::read(&content, BaseUrl::parse(BASE_URL).unwrap(), None).unwrap();
+            fixture.sender.confirmations.templates.replace(templates);
+            fixture.opt_in(&format!("{language}@example.com")).await;
+            let mails = fixture.mails().await;
+            let mail = &mails[0];
+            println!("{}\n{}", mail.header("subject"), mail.text);
+            assert_eq!(mail.header("subject"), subject);
+            for part in [&mail.text, &mail.html] {
+                assert!(words.iter().all(|words| part.contains(words)), "{part}");
+            }
         }
     })
     .await;
@@ -219,7 +265,7 @@ async fn a_mail_that_fails_is_retried_with_the_same_message_id_and_a_refused_mai
         fixture.service.clock.advance(24 * HOUR);
         assert!(fixture.mails().await.is_empty(), "given up");
         let (_, checks) = fixture.command(&["check"]);
-        assert!(checks.contains("1 such mail failed"), "{checks}");
+        assert!(checks.contains("1 person could not be asked to confirm the opt-in"), "{checks}");
         assert_eq!(fixture.recipients().await, ["ada@example.com"]);
     })
     .await;

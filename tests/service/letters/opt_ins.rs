@@ -36,7 +36,7 @@ async fn a_letter_tells_the_site_from_a_program_by_how_the_opt_in_came() {
         let mails = fixture.server.mails().await;
         let mut told = BTreeMap::new();
         for mail in &mails {
-            let (_, rest) = mail.text.split_once("on 2026-11-15, through ").expect("the reason");
+            let (_, rest) = mail.text.split_once("on 15 November 2026, through ").expect("the reason");
             told.insert(mail.recipients[0].trim_end_matches("@example.com"), rest.lines().next().unwrap());
         }
         let expected = BTreeMap::from([

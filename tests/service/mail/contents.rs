@@ -46,7 +46,7 @@ async fn a_message_reaches_the_makers_whole() {
         let [id] = fixture.service.database.texts("SELECT id FROM messages").await.try_into().expect("one message");
         let reference = &id[id.len() - 8..];
         assert_eq!(mail.header("message-id"), format!("<{id}@troupe.example>"));
-        assert_eq!(mail.header("subject"), format!("Contact message [{reference}]"));
+        assert_eq!(mail.header("subject"), "Contact: Ada Løvelace: Grüße 🎭, does it run? . ..and this? From now on");
         assert_eq!(
             mail.text,
             format!(
@@ -82,6 +82,12 @@ async fn a_name_adds_nothing_to_the_head_and_starts_no_line() {
             let head: Vec<_> = mail.headers.iter().map(|(name, _)| name.as_str()).collect();
             assert_eq!(head, HEAD, "{name:?}");
             assert_eq!(mail.recipients, ["makers@troupe.example"], "{name:?}");
+            let subject = mail.header("subject");
+            assert!(subject.starts_with("Contact: ") && subject.ends_with(": Hello"), "{subject:?}");
+            assert!(
+                !subject.contains(|c: char| c.is_control() || ['\u{202e}', '\u{2066}', '\u{2028}'].contains(&c)),
+                "{subject:?}"
+            );
             assert_eq!(mail.reply_to, ["ada@example.com"], "{name:?}");
             let lines: Vec<_> = mail.text.lines().collect();
             assert_eq!(lines.len(), 6, "{name:?}: {lines:#?}");
@@ -126,6 +132,8 @@ async fn any_message_stays_in_the_body_and_controls_no_terminal() {
             let mail = forwarded(fixture, "", "ada@example.com", message).await;
             assert_eq!(mail.headers.len(), HEAD.len());
             assert!(mail.text.starts_with("Name: (not given)\n"), "{}", mail.text);
+            let subject = mail.header("subject");
+            assert!(subject.starts_with("Contact: ") && subject.chars().count() <= 70, "{subject}");
             let (_, arrived) = mail.text.split_once("\n\n").expect("a message");
             let sent = message.replace("\r\n", "\n").replace('\r', "\n").replace(['\u{202e}', '\u{1b}'], "\u{fffd}");
             assert!(arrived == sent || arrived == format!("{sent}\n"), "{message:.40?}");

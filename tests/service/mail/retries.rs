@@ -144,29 +144,55 @@ async fn a_mail_that_may_have_arrived_goes_again_as_the_same_mail() {
 
 #[tokio::test]
 async fn a_message_that_the_mail_server_does_not_like_holds_up_no_other() {
-    for reply in ["554 5.7.1 never", "451 4.7.1 later", "drop"] {
+    for reply in ["554 5.7.1 never", "451 4.7.1 later", "421 4.3.2 closing", "drop"] {
         on_each_database(async |fixture| {
-            fixture.server.command(&format!("poison 13. {reply}")).await;
-            fixture.write_many(20).await;
-            let failure = fixture.failed_step().await;
-            assert_eq!(failure.permanent_rejection().is_some(), reply.starts_with('5'), "{failure:?}");
-            let mut arrived = Vec::new();
-            for _ in 0..8 {
-                fixture.service.clock.advance(Duration::from_hours(3));
-                while !matches!(fixture.step().await, SendStep::Idle(_)) {}
-                arrived.extend(fixture.server.mails().await.iter().flat_map(messages_in));
-            }
-            arrived.sort_unstable();
-            assert_eq!(arrived, (1..=20).filter(|number| *number != 13).collect::<Vec<_>>(), "{reply}");
-            assert_eq!(fixture.states().await.iter().filter(|state| *state == "waiting").count(), 1);
+            for poison in [1, 40] {
+                fixture.server.command("accept").await;
+                fixture.server.command(&format!("poison ada{poison}@ {reply}")).await;
+                fixture.write_many(40).await;
+                let failure = fixture.failed_step().await;
+                assert_eq!(failure.permanent_rejection().is_some(), reply.starts_with('5'), "{failure:?}");
+                let (mut arrived, mut waited) = (Vec::new(), Duration::ZERO);
+                while arrived.len() < 39 {
+                    waited += fixture.advance_to_next_try().await;
+                    while !matches!(fixture.step().await, SendStep::Idle(_)) {}
+                    arrived.extend(fixture.server.mails().await.iter().flat_map(messages_in));
+                    assert!(waited < Duration::from_mins(5), "{reply}: {arrived:?} after {waited:?}");
+                }
+                arrived.sort_unstable();
+                assert_eq!(arrived, (1..=40).filter(|number| *number != poison).collect::<Vec<_>>(), "{reply}");
+                assert_eq!(fixture.states().await.iter().filter(|state| *state == "waiting").count(), 1);
 
-            fixture.server.command("accept").await;
-            fixture.service.clock.advance(Duration::from_hours(3));
-            fixture.run().await;
-            assert_eq!(messages_in(&fixture.server.next_mail().await), [13]);
+                // Another one does not make it due.
+                fixture.service.clock.advance(Duration::from_mins(1));
+                fixture.write(&message(41)).await;
+                fixture.run().await;
+                assert_eq!(fixture.server.mails().await.iter().flat_map(messages_in).collect::<Vec<_>>(), [41]);
+                fixture.server.command("accept").await;
+                fixture.service.clock.advance(Duration::from_hours(24));
+                fixture.run().await;
+                assert_eq!(fixture.server.mails().await.iter().flat_map(messages_in).collect::<Vec<_>>(), [poison]);
+            }
         })
         .await;
     }
+}
+
+#[tokio::test]
+async fn a_digest_that_is_refused_once_and_hung_up_on_once_is_halved() {
+    on_each_database(async |fixture| {
+        fixture.server.command("poison ada13@ 451 4.7.1 later").await;
+        fixture.write_many(20).await;
+        fixture.failed_step().await;
+        fixture.server.command("poison ada13@ drop").await;
+        fixture.advance_to_next_try().await;
+        assert!(matches!(fixture.failed_step().await, SendFailure::Uncertain(_)));
+        fixture.advance_to_next_try().await;
+        while !matches!(fixture.step().await, SendStep::Idle(_)) {}
+        let arrived = fixture.server.mails().await;
+        assert_eq!(arrived.iter().flat_map(messages_in).take(10).collect::<Vec<_>>(), (1..=10).collect::<Vec<_>>());
+    })
+    .await;
 }
 
 #[tokio::test]

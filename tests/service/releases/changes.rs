@@ -55,7 +55,7 @@ async fn everything_but_the_image_of_a_release_can_be_edited() {
         let appcast = service.wait_for_text("/appcast.xml", "<sparkle:criticalUpdate").await;
         assert!(appcast.contains("<sparkle:version>77</sparkle:version>"), "{appcast}");
         let page = service.get("/releases").await.text();
-        for fact in ["<em>windows</em>", "2026-01-02", "macOS 15.1 or later"] {
+        for fact in ["<em>windows</em>", "2 January 2026", "macOS 15.1 or later"] {
             assert!(page.contains(fact), "{fact}: {page}");
         }
         assert!(service.get(IMAGE).await.body == image);
