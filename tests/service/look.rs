@@ -48,7 +48,10 @@ async fn three_colours_change_site_and_mails() {
     let (code, output) = Program::run(preview);
     assert_eq!(code, 0, "{output}");
     let mail = fs::read_to_string(folder.path().join("letter.preview.html")).unwrap();
-    assert!(mail.contains("a { color: #06c; }") && mail.contains(".page { background-color: #0b1118 !important;"), "{mail}");
+    assert!(
+        mail.contains("a { color: #06c; }") && mail.contains(".page { background-color: #0b1118 !important;"),
+        "{mail}"
+    );
 }
 
 #[tokio::test]
