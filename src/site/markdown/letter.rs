@@ -166,7 +166,7 @@ mod tests {
         ),
         (
             "| a | *b* |\n|---|--:|\n| long | [c](/d) |",
-            "a     b\n----  ------------------------------\nlong  c <https://troupe.example/d>",
+            "a     b\n----  ----------------------------\nlong  c <https://troupe.example/d>",
             "",
         ),
         ("a[^n] b[^n]\n\n[^n]: The *note*.\n\n    More.", "a[1] b[1]\n\n[1] The note.\n\n    More.", ""),
