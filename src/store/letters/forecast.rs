@@ -1,4 +1,4 @@
-//! Who would get a letter that is sent now: what `claims.rs` decides for each recipient, for all of them and without changing
+//! Who would get a letter that is sent now: what `store/letters/claims.rs` decides for each recipient, for all of them and without changing
 //! anything. People are read in pages, so that the time depends on their number alone.
 
 use std::collections::HashSet;
