@@ -7,7 +7,6 @@ use tokio::time::Instant;
 
 use super::csv_file::{Problems, Rows, unreadable};
 use super::list::BATCH_SIZE;
-use super::tools::Tool;
 use crate::actions::import_people;
 use crate::cli::failure::{Failure, OrFail};
 use crate::cli::terminal::{confirm, eprint_line, exit_on_interrupt};
@@ -95,17 +94,23 @@ impl Summary {
         eprint_line(&format!(
             "{whose}, {total}: {opted_in} opted in, {suppressed} suppressed, {others} neither{invalid_rows}."
         ));
+        print_columns(rows);
+        summary.invalid.print();
+        rows.repeated.print();
         Ok(summary)
     }
 }
 
-fn print_tool(tool: &Tool, rows: &Rows) {
+fn print_columns(rows: &Rows) {
+    let unknown: Vec<_> = rows.unknown_columns().collect();
+    let Some(tool) = rows.tool() else {
+        return unknown.iter().for_each(|column| eprint_line(&format!("The unknown column {column:?} is ignored.")));
+    };
     let dates: Vec<_> = tool.opted_in_at.iter().map(|column| column.to_uppercase()).collect();
     let (name, dates) = (tool.name, dates.join(", else "));
     eprint_line(&format!(
         "The consent has the time in {dates}, and “{name}” as its source. Nobody without that time is opted in."
     ));
-    let unknown: Vec<_> = rows.unknown_columns().collect();
     if !unknown.is_empty() {
         eprint_line(&format!("These columns are not imported: {}.", unknown.join(", ")));
     }
@@ -114,39 +119,39 @@ fn print_tool(tool: &Tool, rows: &Rows) {
     }
 }
 
+impl ImportArguments {
+    /// Says what is in the file, if nothing more is asked for. That needs no database.
+    pub(super) fn dry_run(&self) -> Option<Result<(), Failure>> {
+        self.dry_run.then(|| {
+            let summary = Summary::of_file(&mut Rows::open(&self.file, Clock::System.now())?)?;
+            if summary.invalid.rows > 0 {
+                return Err(summary.refusal(";"));
+            }
+            eprint_line("Nothing was imported.");
+            Ok(())
+        })
+    }
+}
+
 /// Imports the file in batches, one transaction each. Importing the same file again continues after a failure. With
 /// `all_or_nothing` the whole file is one batch, which is not imported if a row is invalid. The export of another tool is read
 /// twice: first to say what is in it.
 pub(super) async fn import(store: &Store, arguments: ImportArguments) -> Result<(), Failure> {
-    let ImportArguments { file, all_or_nothing, dry_run, yes } = arguments;
+    let ImportArguments { file, all_or_nothing, yes, .. } = arguments;
     let now = Clock::System.now();
     let mut rows = Rows::open(&file, now)?;
-    let tool = rows.tool();
-    if tool.is_none() {
-        for column in rows.unknown_columns() {
-            eprint_line(&format!("The unknown column {column:?} is ignored."));
-        }
-    }
-    if tool.is_some() || dry_run {
-        if !dry_run && !file.is_file() {
+    if rows.tool().is_none() {
+        print_columns(&rows);
+    } else {
+        if !file.is_file() {
             return Err(Failure::new(unreadable(
                 &file,
                 "the export of another tool is read twice, so it has to be a file",
             )));
         }
         let summary = Summary::of_file(&mut rows)?;
-        if let Some(tool) = tool {
-            print_tool(tool, &rows);
-        }
-        summary.invalid.print();
-        rows.repeated.print();
-        let has_invalid = summary.invalid.rows > 0;
-        if dry_run && !has_invalid {
-            eprint_line("Nothing was imported.");
-            return Ok(());
-        }
-        if has_invalid && (dry_run || all_or_nothing) {
-            return Err(summary.refusal(if all_or_nothing { ", so" } else { ";" }));
+        if all_or_nothing && summary.invalid.rows > 0 {
+            return Err(summary.refusal(", so"));
         }
         confirm("Import these people?", yes, "Nothing was imported.")?;
         rows = Rows::open(&file, now)?;

@@ -97,6 +97,11 @@ pub(super) enum PeopleCommand {
 }
 
 pub(super) fn run(command: PeopleCommand, settings: &Settings) -> Result<(), Failure> {
+    if let PeopleCommand::Import(arguments) = &command
+        && let Some(done) = arguments.dry_run()
+    {
+        return done;
+    }
     let access = match command {
         PeopleCommand::Show { .. } | PeopleCommand::List(_) | PeopleCommand::Export { .. } => Access::Read,
         PeopleCommand::Erase { .. } | PeopleCommand::Purge(_) | PeopleCommand::Unsuppress { .. } => Access::Write,

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use serde_json::{Value, json};
 
 use super::{data, listed, run, shown};
-use crate::harness::{Service, on_each_database};
+use crate::harness::{Program, Service, on_each_database};
 
 /// As Mailchimp writes it: with CRLF, and quotes where it needs them.
 const MAILCHIMP: &str = "\u{feff}\"Email Address\",\"First Name\",\"Last Name\",MEMBER_RATING,OPTIN_TIME,OPTIN_IP,CONFIRM_TIME,\
@@ -240,8 +240,18 @@ async fn a_list_that_says_itself_who_is_opted_in_is_not_taken_for_an_export_of_a
 
         let mut command = super::command(service, &["people", "import", "-", "--yes"]);
         command.stdin(std::fs::File::open(file(service, "members.csv", GHOST)).unwrap());
-        let (code, output) = crate::harness::Program::run(command);
+        let (code, output) = Program::run(command);
         assert!(code == 1 && output.contains("has to be a file"), "{output}");
     })
     .await;
+}
+
+#[test]
+fn a_dry_run_needs_no_database_and_makes_none() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("members.csv"), GHOST).unwrap();
+    let (code, output) =
+        Program::run(Program::command(folder.path(), &["people", "import", "members.csv", "--dry-run"]));
+    assert!(code == 0 && output.contains("An export of Ghost, 5 rows"), "{output}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing but the file");
 }
