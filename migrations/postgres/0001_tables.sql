@@ -199,7 +199,6 @@ CREATE TABLE letters (
 CREATE TABLE letter_images (
     letter     TEXT COLLATE "C" NOT NULL REFERENCES letters (id) ON DELETE CASCADE,
     name       TEXT COLLATE "C" NOT NULL,
-    media_type TEXT COLLATE "C" NOT NULL,
     content    TEXT COLLATE "C" NOT NULL,
     PRIMARY KEY (letter, name)
 );

@@ -199,7 +199,6 @@ CREATE TABLE letters (
 CREATE TABLE letter_images (
     letter     TEXT    NOT NULL REFERENCES letters (id) ON DELETE CASCADE,
     name       TEXT    NOT NULL,
-    media_type TEXT    NOT NULL,
     content    TEXT    NOT NULL,
     PRIMARY KEY (letter, name)
 ) WITHOUT ROWID;

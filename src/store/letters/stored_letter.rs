@@ -11,7 +11,7 @@ use crate::store::connection::{Store, StoreFailure, values};
 
 const INSERT_LETTER: &str = "INSERT INTO letters (id, subject, markdown) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING";
 
-const INSERT_IMAGE: &str = "INSERT INTO letter_images (letter, name, media_type, content) VALUES ($1, $2, $3, $4) \
+const INSERT_IMAGE: &str = "INSERT INTO letter_images (letter, name, content) VALUES ($1, $2, $3) \
      ON CONFLICT DO NOTHING";
 
 const SELECT_LETTER: &str = "SELECT subject, markdown FROM letters WHERE id = $1";
@@ -25,7 +25,7 @@ impl Store {
         tx.run(INSERT_LETTER, values![&id, &letter.subject, &letter.markdown]).await?;
         for image in &letter.images {
             let content = STANDARD.encode(&image.bytes);
-            let values = values![&id, image.name.as_str(), image.format.as_str(), content];
+            let values = values![&id, image.name.as_str(), content];
             tx.run(INSERT_IMAGE, values).await?;
         }
         tx.commit().await
