@@ -80,7 +80,7 @@ async fn a_person_who_could_not_sign_up_today_is_listed_and_misses_the_letter_al
         service.database.execute(&odd).await;
         let listed = json_of(service, &["people", "list", "--json"]);
         assert_eq!(listed.as_array().unwrap().len(), 4);
-        assert_eq!(listed[1]["email"], ODD_ADDRESS);
+        assert!(listed.as_array().unwrap().iter().any(|person| person["email"] == ODD_ADDRESS), "{listed:#}");
         let shown = json_of(service, &["people", "show", "cyd@example.com", "--json"]);
         assert_eq!(shown["consents"][0]["via"], "unknown", "{shown:#}");
         assert_eq!(run(service, &["people", "show", "bob@example.com"]).0, 0);
