@@ -34,7 +34,7 @@ async function listen(browser, reach, scripted = true) {
     await frames(page);
     const { text, findings } = await readAloud(page);
     // What differs from run to run.
-    return { text: text.replaceAll(base, 'https://troupe.example').replace(/\b20\d\d-\d\d-\d\d\b/g, 'DATE'), findings };
+    return { text: text.replaceAll(base, 'https://troupe.example').replace(/\b(20\d\d-\d\d-\d\d|\d{1,2} [A-Z][a-z]+ 20\d\d)\b/g, 'DATE'), findings };
   } finally {
     await context.close();
   }
