@@ -43,6 +43,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
             // Tables that belong to one subject
             &["app", "backup::*", "certificate", "health", "releases", "statistics", "tasks", "tokens"],
             &["maker_mails", "outbox"],
+            &["desk"],
             &["contact::*", "letters::*"],
             // Rows of several subjects
             &["people::*", "signups"],
@@ -56,7 +57,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
         "actions",
         &[
             &["failure", "random"],
-            &["certificate", "releases::*", "statistics", "tokens"],
+            &["certificate", "desk", "releases::*", "statistics", "tokens"],
             // The state that actions share
             &["service"],
             // Use cases
@@ -73,7 +74,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
                 "body",
                 "endpoints",
                 "fields",
-                "desk::problem",
+                "desk::api::problem",
                 "headers",
                 "initiator",
                 "json",
@@ -101,10 +102,14 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
             // Handlers
             &[
                 "api",
+                "dashboard::*",
                 "desk",
-                "desk::parameters",
-                "desk::releases",
-                "desk::requests",
+                "desk::access",
+                "desk::api",
+                "desk::api::parameters",
+                "desk::api::releases",
+                "desk::api::requests",
+                "desk::pages::*",
                 "forms",
                 "mcp",
                 "mcp::calls",
@@ -114,6 +119,7 @@ const ORDERS: [(&str, &[&[&str]]); 5] = [
                 "redirect",
                 "releases",
                 "releases::downloads",
+                "shell",
                 "tokens",
             ],
             &["routes"],

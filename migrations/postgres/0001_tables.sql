@@ -144,8 +144,8 @@ CREATE TABLE message_hashes (
 );
 CREATE INDEX message_hashes_by_time ON message_hashes (at);
 
--- Mail that waits, and what became of it. `id` is that of the contact message, of the opt-in that is to be confirmed, or of
--- an alert, which has its subject and text here. What `at` means depends on `state`:
+-- Mail that waits, and what became of it. `id` is that of the contact message, of the opt-in that is to be confirmed, of a link
+-- to sign in to the desk, or of an alert; the last two have their subject and text here. What `at` means depends on `state`:
 --   waiting  it is sent after `at`
 --   leased   whoever has `lease` is sending it; after `at` another one may
 --   sent     the mail server accepted it at `at`
@@ -154,7 +154,7 @@ CREATE INDEX message_hashes_by_time ON message_hashes (at);
 -- same mail. `max_digest` is how many messages may share a mail, once the mail server did not accept one: 1 if it was sent alone.
 CREATE TABLE outbox (
     id             TEXT COLLATE "C" NOT NULL PRIMARY KEY,
-    kind           TEXT COLLATE "C" NOT NULL CHECK (kind IN ('message', 'confirmation', 'alert')),
+    kind           TEXT COLLATE "C" NOT NULL CHECK (kind IN ('message', 'confirmation', 'alert', 'sign-in')),
     state          TEXT COLLATE "C" NOT NULL CHECK (state IN ('waiting', 'leased', 'sent', 'failed')),
     at             BIGINT NOT NULL,
     tries          BIGINT NOT NULL DEFAULT 0,
@@ -268,6 +268,36 @@ CREATE TABLE tokens (
     created_at BIGINT NOT NULL,
     last_day   BIGINT,
     used_at    BIGINT
+);
+
+-- Links by which a maker signs in to the desk. `id` is also that of its mail in the outbox. `hash` is that of the last part of the
+-- link, and NULL once it was used. `browser` is the hash of the cookie of the browser that asked for the mail, and NULL if a
+-- command printed the link.
+CREATE TABLE sign_in_links (
+    id         TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    hash       TEXT COLLATE "C" UNIQUE,
+    name       TEXT COLLATE "C" NOT NULL,
+    browser    TEXT COLLATE "C",
+    expires_at BIGINT NOT NULL
+);
+CREATE INDEX sign_in_links_by_expiry ON sign_in_links (expires_at);
+
+-- Sessions of the desk. Only the hash of the cookie is kept. `used_at` is less exact than an hour.
+CREATE TABLE sessions (
+    id         TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    hash       TEXT COLLATE "C" NOT NULL UNIQUE,
+    name       TEXT COLLATE "C" NOT NULL,
+    started_at BIGINT NOT NULL,
+    used_at    BIGINT NOT NULL
+);
+
+-- What the makers did. Nothing here names a visitor. `name` is that of the token or session, and NULL for a command.
+CREATE TABLE activity (
+    id   TEXT COLLATE "C" NOT NULL PRIMARY KEY,
+    at   BIGINT NOT NULL,
+    via  TEXT COLLATE "C" NOT NULL CHECK (via IN ('command', 'token', 'session')),
+    name TEXT COLLATE "C",
+    what TEXT COLLATE "C" NOT NULL
 );
 
 -- Grows with each change of what every instance keeps in memory, so that they read it again.

@@ -144,8 +144,8 @@ CREATE TABLE message_hashes (
 ) WITHOUT ROWID;
 CREATE INDEX message_hashes_by_time ON message_hashes (at);
 
--- Mail that waits, and what became of it. `id` is that of the contact message, of the opt-in that is to be confirmed, or of
--- an alert, which has its subject and text here. What `at` means depends on `state`:
+-- Mail that waits, and what became of it. `id` is that of the contact message, of the opt-in that is to be confirmed, of a link
+-- to sign in to the desk, or of an alert; the last two have their subject and text here. What `at` means depends on `state`:
 --   waiting  it is sent after `at`
 --   leased   whoever has `lease` is sending it; after `at` another one may
 --   sent     the mail server accepted it at `at`
@@ -154,7 +154,7 @@ CREATE INDEX message_hashes_by_time ON message_hashes (at);
 -- same mail. `max_digest` is how many messages may share a mail, once the mail server did not accept one: 1 if it was sent alone.
 CREATE TABLE outbox (
     id             TEXT    NOT NULL PRIMARY KEY,
-    kind           TEXT    NOT NULL CHECK (kind IN ('message', 'confirmation', 'alert')),
+    kind           TEXT    NOT NULL CHECK (kind IN ('message', 'confirmation', 'alert', 'sign-in')),
     state          TEXT    NOT NULL CHECK (state IN ('waiting', 'leased', 'sent', 'failed')),
     at             INTEGER NOT NULL,
     tries          INTEGER NOT NULL DEFAULT 0,
@@ -268,6 +268,36 @@ CREATE TABLE tokens (
     created_at INTEGER NOT NULL,
     last_day   INTEGER,
     used_at    INTEGER
+) WITHOUT ROWID;
+
+-- Links by which a maker signs in to the desk. `id` is also that of its mail in the outbox. `hash` is that of the last part of the
+-- link, and NULL once it was used. `browser` is the hash of the cookie of the browser that asked for the mail, and NULL if a
+-- command printed the link.
+CREATE TABLE sign_in_links (
+    id         TEXT NOT NULL PRIMARY KEY,
+    hash       TEXT UNIQUE,
+    name       TEXT NOT NULL,
+    browser    TEXT,
+    expires_at INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX sign_in_links_by_expiry ON sign_in_links (expires_at);
+
+-- Sessions of the desk. Only the hash of the cookie is kept. `used_at` is less exact than an hour.
+CREATE TABLE sessions (
+    id         TEXT NOT NULL PRIMARY KEY,
+    hash       TEXT NOT NULL UNIQUE,
+    name       TEXT NOT NULL,
+    started_at INTEGER NOT NULL,
+    used_at    INTEGER NOT NULL
+) WITHOUT ROWID;
+
+-- What the makers did. Nothing here names a visitor. `name` is that of the token or session, and NULL for a command.
+CREATE TABLE activity (
+    id   TEXT NOT NULL PRIMARY KEY,
+    at   INTEGER NOT NULL,
+    via  TEXT NOT NULL CHECK (via IN ('command', 'token', 'session')),
+    name TEXT,
+    what TEXT NOT NULL
 ) WITHOUT ROWID;
 
 -- Grows with each change of what every instance keeps in memory, so that they read it again.

@@ -34,7 +34,8 @@ impl Pruner {
         let now = self.clock.now();
         let expired = self.once(Task::Prune, PRUNE_PERIOD, async {
             self.start().await?;
-            self.store.prune_confirmations(now).await
+            self.store.prune_confirmations(now).await?;
+            self.store.prune_desk(now).await
         });
         let expired = expired.await;
         let sources = self.once(Task::PruneSources, DAILY, self.store.prune_sources()).await;

@@ -7,6 +7,7 @@
 mod backup;
 mod certificate;
 mod contact;
+mod desk;
 mod expiry;
 mod failure;
 mod health;
@@ -28,6 +29,7 @@ pub use backup::{
 };
 pub use certificate::{CertificateOrders, delete_certificate_copy};
 pub use contact::send_contact;
+pub use desk::{create_sign_in_link, find_session, mail_sign_in_link, record_change, sign_in};
 pub use expiry::Pruner;
 pub use failure::Failure;
 pub use health::{

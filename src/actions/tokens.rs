@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::failure::Failure;
 use super::random::random_token;
 use crate::domain::time::{Day, Timestamp};
-use crate::domain::tokens::{Token, TokenName, TokenRight, TokenSecret};
+use crate::domain::tokens::{CredentialName, Token, TokenRight, TokenSecret};
 use crate::store::{Store, StoreFailure};
 
 /// The last use is recorded this often at most, so that a request is not a write.
@@ -14,7 +14,7 @@ const USE_PRECISION: Duration = Duration::from_hours(1);
 /// Creates a token. Returns `None` if there is one of this name.
 pub async fn create_token(
     store: &Store,
-    name: TokenName,
+    name: CredentialName,
     may: TokenRight,
     until: Option<Day>,
     now: Timestamp,
@@ -31,7 +31,7 @@ pub async fn authorize_token(
     secret: &TokenSecret,
     may: TokenRight,
     now: Timestamp,
-) -> Result<Option<TokenName>, StoreFailure> {
+) -> Result<Option<CredentialName>, StoreFailure> {
     let Some(token) = store.find_token(&secret.hash(), may).await? else { return Ok(None) };
     if token.until.is_some_and(|last_day| Day::of(now) > last_day) {
         return Ok(None);

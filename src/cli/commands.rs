@@ -9,6 +9,7 @@ use clap_complete::Shell;
 use super::check::{self, CheckArguments};
 use super::config::{self, ConfigCommand};
 use super::contact::{self, InboxCommand};
+use super::desk::{self, DeskArguments};
 use super::failure::Failure;
 use super::letters::{self, BounceArguments, LetterCommand};
 use super::mail::{self, MailCommand};
@@ -108,6 +109,11 @@ enum Command {
     /// Publish, list and withdraw disk images
     #[command(subcommand, before_help = "Example:\n  porchlight release publish Troupe.dmg --version 1.4.0")]
     Release(ReleaseCommand),
+    /// Print a link that signs you in to the desk, where all of this is done in a browser
+    ///
+    /// The link works once and for ten minutes, and the session that begins with it for thirty days.
+    #[command(before_help = desk::EXAMPLES)]
+    Desk(DeskArguments),
     /// Create, list and revoke tokens, by which programs publish over HTTP
     #[command(subcommand, before_help = "Example:\n  porchlight token create github-actions --may publish")]
     Token(TokenCommand),
@@ -207,6 +213,7 @@ fn run(cli: Cli) -> Result<(), Failure> {
         Command::Restore { folder, unverified } => backup::run_restore(&settings?, &folder, unverified),
         Command::Move { to } => backup::run_move(&settings?, &to),
         Command::Release(command) => releases::run(command, &settings?),
+        Command::Desk(arguments) => desk::run(&arguments, &settings?),
         Command::Token(command) => tokens::run(command, &settings?),
         Command::Letter(command) => letters::run(command, &settings?),
         Command::Mail(command) => mail::run(command, &settings?),

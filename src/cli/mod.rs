@@ -1,10 +1,12 @@
 //! The command line: one file or folder per subject.
 
+mod activity;
 mod backup;
 mod check;
 mod commands;
 mod config;
 mod contact;
+mod desk;
 mod failure;
 mod health;
 mod help;

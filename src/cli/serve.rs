@@ -116,6 +116,7 @@ fn log_summary(running: &RunningService, format: LogFormat) {
                 base_url = %running.base_url,
                 listen = %running.address,
                 ops_listen = running.ops_address.map(display),
+                desk = running.desk,
                 data_dir = %running.data_dir.display(),
                 database = %running.database,
                 mail_server = running.relay.as_ref().map(display),
@@ -134,6 +135,7 @@ fn print_summary(running: &RunningService) {
     lines
         .extend(running.redirect_addresses.iter().map(|address| ("redirecting", format!("http://{address} to https"))));
     lines.extend(running.ops_address.map(|address| ("dashboard", format!("http://{address}/"))));
+    lines.extend(running.desk.iter().map(|url| ("desk", format!("{url} (`porchlight desk` signs you in)"))));
     lines.push(("data folder", running.data_dir.display().to_string()));
     lines.push(("database", running.database.to_string()));
     lines.extend(running.relay.as_ref().map(|relay| ("mail", format!("through {relay}"))));

@@ -3,14 +3,16 @@
 use clap::Subcommand;
 use serde_json::json;
 
+use super::activity::record;
 use super::failure::{Failure, OrFail};
 use super::run::{Access, with_store};
 use super::terminal::{ListPrinter, eprint_line, format_row, print_line, terminal_width};
 use crate::actions::create_token;
 use crate::clock::Clock;
 use crate::config::Settings;
+use crate::domain::desk::Change;
 use crate::domain::time::{Day, Timestamp};
-use crate::domain::tokens::{Token, TokenName, TokenRight};
+use crate::domain::tokens::{CredentialName, Token, TokenRight};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TokenCommand {
@@ -18,8 +20,8 @@ pub(super) enum TokenCommand {
     #[command(before_help = "Example:\n  porchlight token create github-actions --may publish --until 2027-11-15")]
     Create {
         /// What you call it: letters, digits, `-`, `_` and `.`
-        #[arg(value_parser = TokenName::parse)]
-        name: TokenName,
+        #[arg(value_parser = CredentialName::parse)]
+        name: CredentialName,
         /// What it allows: publish (releases, over HTTP)
         #[arg(long, value_name = "RIGHT", value_parser = right)]
         may: TokenRight,
@@ -38,8 +40,8 @@ pub(super) enum TokenCommand {
     #[command(before_help = "Example:\n  porchlight token revoke github-actions")]
     Revoke {
         /// Its name
-        #[arg(value_parser = TokenName::parse)]
-        name: TokenName,
+        #[arg(value_parser = CredentialName::parse)]
+        name: CredentialName,
     },
 }
 
@@ -66,6 +68,7 @@ pub(super) fn run(command: TokenCommand, settings: &Settings) -> Result<(), Fail
                     "There is a token {name} already. Choose another name, or revoke it: `porchlight token revoke {name}`."
                 ))
             })?;
+            record(store, Change::CreatedToken(name)).await;
             print_line(&secret.expose());
             eprint_line(&format!(
                 "Whoever has this token may {may}. It is shown this once: keep it where secrets are kept."
@@ -82,6 +85,7 @@ pub(super) fn run(command: TokenCommand, settings: &Settings) -> Result<(), Fail
                     "There is no token {name}. `porchlight token list` lists all tokens."
                 )));
             }
+            record(store, Change::RevokedToken(name.clone())).await;
             eprint_line(&format!("The token {name} no longer works."));
             Ok(())
         }

@@ -1,6 +1,6 @@
 //! Settings of the ops listener, of the desk, of the limits per client, and of the proxies that name clients.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 
 use super::secret::Secret;
 use super::text::{InvalidSettings, Texts, both};
@@ -24,6 +24,14 @@ pub enum OpsListen {
 }
 
 impl Ops {
+    /// The address in the settings. `None`: there is no listener.
+    pub const fn address(&self) -> Option<SocketAddr> {
+        match self.listen {
+            OpsListen::Off => None,
+            OpsListen::IfFree(address) | OpsListen::At(address) => Some(address),
+        }
+    }
+
     pub(super) fn parse(texts: &mut Texts) -> Result<Self, InvalidSettings> {
         let token = texts.parse("ops_token", parse_token)?;
         let listen = texts.parse("ops_listen", |text| match (text, text.parse::<SocketAddr>()) {
@@ -62,7 +70,27 @@ word_enum! {
     }
 }
 
+/// Where a browser on this machine reaches the ops listener, if it does.
+pub fn loopback_address(listener: SocketAddr) -> Option<SocketAddr> {
+    match listener.ip() {
+        ip if ip.is_loopback() => Some(listener),
+        ip if ip.is_unspecified() && ip.is_ipv4() => Some((Ipv4Addr::LOCALHOST, listener.port()).into()),
+        ip if ip.is_unspecified() => Some((Ipv6Addr::LOCALHOST, listener.port()).into()),
+        _ => None,
+    }
+}
+
 impl Desk {
+    /// Where a browser reaches the desk. `None`: nowhere, because the ops listener has no address of this machine alone.
+    pub fn url(self, base_url: &BaseUrl, ops_listener: Option<SocketAddr>) -> Option<String> {
+        match self {
+            Self::Public => Some(base_url.to("/desk")),
+            Self::Private | Self::Api => {
+                ops_listener.and_then(loopback_address).map(|address| format!("http://{address}/desk"))
+            }
+        }
+    }
+
     pub(super) fn parse_setting(texts: &mut Texts, base_url: Option<&BaseUrl>) -> Result<Self, InvalidSettings> {
         let desk = texts.parse("desk", |text| Self::parse(text).ok_or("it is none of private, api and public"))?;
         match desk.unwrap_or(Self::Private) {

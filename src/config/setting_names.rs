@@ -80,8 +80,11 @@ raw_settings! {
     /// Token required by the ops listener; needed if `ops_listen` is not a loopback address [default: none]
     ops_token("PORCHLIGHT_OPS_TOKEN", "TOKEN", hide_env_values),
 
-    /// Where programs publish with a token: private (ops listener alone), or api or public (also `base_url`, with https) [default: private]
+    /// Where the desk is: private (ops listener alone), public (also at `base_url`, with https), or api (there for tokens alone) [default: private]
     desk("PORCHLIGHT_DESK", "private|api|public"),
+
+    /// Address that links to sign in to the desk are mailed to, when somebody asks for one there; needs `smtp_url` [default: none, only `porchlight desk` makes links]
+    desk_email("PORCHLIGHT_DESK_EMAIL", "ADDRESS"),
 
     /// Postal address printed in the monthly letter, as many countries require; needed to send one [default: none]
     postal_address("PORCHLIGHT_POSTAL_ADDRESS", "ADDRESS"),

@@ -166,8 +166,22 @@ pub const MAX_REASON_CHARS: usize = 500;
 /// Largest release notes.
 pub const MAX_RELEASE_NOTES_BYTES: usize = 64 * 1024;
 
-/// Longest name of a token.
-pub const MAX_TOKEN_NAME_BYTES: usize = 64;
+/// Longest name of a token, or of a session of the desk.
+pub const MAX_CREDENTIAL_NAME_BYTES: usize = 64;
+
+/// How long a link works that signs a maker in to the desk.
+pub const SIGN_IN_LINK_LIFE: Duration = Duration::from_mins(10);
+/// How long a session of the desk lasts, used or not.
+pub const SESSION_LIFE: Duration = Duration::from_hours(30 * 24);
+/// Most links to sign in that are mailed in [`SIGN_IN_MAIL_PERIOD`], all instances together.
+pub const MAX_SIGN_IN_MAILS: i64 = 30;
+pub const SIGN_IN_MAIL_PERIOD: Duration = Duration::from_hours(1);
+/// Links to sign in that one client has mailed.
+pub const CLIENT_SIGN_IN_MAILS: RateLimit = RateLimit::new(1, 6, Period::Hour);
+/// How long it is known what the makers did.
+pub const ACTIVITY_LIFE: Duration = Duration::from_hours(400 * 24);
+/// Rows of a list on one page of the desk.
+pub const DESK_PAGE_ROWS: usize = 50;
 
 /// Most connections of one peer to the ops listener, loopback and trusted proxies aside.
 pub const MAX_OPS_CONNECTIONS_PER_PEER: usize = 16;

@@ -5,6 +5,7 @@
 
 pub mod colour;
 pub mod contact;
+pub mod desk;
 pub mod letters;
 pub mod limits;
 pub mod mail;

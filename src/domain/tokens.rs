@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::letters::RandomToken;
-use super::limits::MAX_TOKEN_NAME_BYTES;
+use super::limits::MAX_CREDENTIAL_NAME_BYTES;
 use super::parse::{Invalid, from_stored, text_types, word_enum};
 use super::sha256::Sha256;
 use super::time::{Day, Timestamp};
@@ -36,20 +36,20 @@ impl TokenSecret {
     }
 }
 
-/// What the makers call a token, such as `github-actions`.
+/// What the makers call a token or a session of the desk, such as `github-actions`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TokenName(String);
+pub struct CredentialName(String);
 
-text_types!(TokenName);
-from_stored!(TokenName);
+text_types!(CredentialName);
+from_stored!(CredentialName);
 
-impl TokenName {
+impl CredentialName {
     pub fn parse(text: &str) -> Result<Self, Invalid> {
         let is_valid = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-        if (1..=MAX_TOKEN_NAME_BYTES).contains(&text.len()) && text.bytes().all(is_valid) {
+        if (1..=MAX_CREDENTIAL_NAME_BYTES).contains(&text.len()) && text.bytes().all(is_valid) {
             return Ok(Self(text.to_owned()));
         }
-        Err(Invalid::new(format!("it is not 1 to {MAX_TOKEN_NAME_BYTES} letters, digits, `-`, `_` and `.`")))
+        Err(Invalid::new(format!("it is not 1 to {MAX_CREDENTIAL_NAME_BYTES} letters, digits, `-`, `_` and `.`")))
     }
 }
 
@@ -70,7 +70,7 @@ impl fmt::Display for TokenRight {
 /// What is known of a token.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    pub name: TokenName,
+    pub name: CredentialName,
     pub may: TokenRight,
     pub created: Timestamp,
     /// The last day on which it works. `None`: until it is revoked.
@@ -97,11 +97,11 @@ mod tests {
 
     #[test]
     fn names_need_no_quotes() {
-        for good in ["github-actions", "ci.2", "a", &"x".repeat(MAX_TOKEN_NAME_BYTES)] {
-            assert!(TokenName::parse(good).is_ok(), "{good}");
+        for good in ["github-actions", "ci.2", "a", &"x".repeat(MAX_CREDENTIAL_NAME_BYTES)] {
+            assert!(CredentialName::parse(good).is_ok(), "{good}");
         }
-        for wrong in ["", "two words", "a/b", "é", &"x".repeat(MAX_TOKEN_NAME_BYTES + 1)] {
-            assert!(TokenName::parse(wrong).is_err(), "{wrong}");
+        for wrong in ["", "two words", "a/b", "é", &"x".repeat(MAX_CREDENTIAL_NAME_BYTES + 1)] {
+            assert!(CredentialName::parse(wrong).is_err(), "{wrong}");
         }
     }
 }

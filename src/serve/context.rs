@@ -75,7 +75,11 @@ impl Listener {
     }
 
     /// Every connection has room for the future that is returned, also one that never sends a request.
-    pub(super) fn handle<B>(&self, peer: Peer, request: Request<B>) -> impl Future<Output = Response> + Send + use<B>
+    pub(super) fn handle<B>(
+        &self,
+        peer: Peer,
+        mut request: Request<B>,
+    ) -> impl Future<Output = Response> + Send + use<B>
     where
         B: HttpBody<Data = Bytes, Error: Into<axum::BoxError>> + Send + 'static,
     {
@@ -83,6 +87,7 @@ impl Listener {
             Self::Public(app, router) => Either::Left(web::handle(app, router, peer, request)),
             Self::Redirect(app) => Either::Right(Either::Left(Box::pin(web::redirect_to_https(app.clone(), request)))),
             Self::Ops(app, auth) => {
+                request.extensions_mut().insert(peer);
                 Either::Right(Either::Right(Box::pin(ops::handle(app.clone(), auth.clone(), request.map(Body::new)))))
             }
         }

@@ -29,11 +29,14 @@ pub(super) fn outbox_sender(settings: &Settings, app: &App) -> Result<Option<Out
     let Some(mail) = &settings.mail else { return Ok(None) };
     let to = MailAddress::from_mailbox(&mail.contact_to);
     let to = to.map_err(|why| InvalidSettings::new("contact_to", why))?;
+    let desk_email = mail.desk_email.as_ref().map(MailAddress::from_mailbox).transpose();
+    let desk_email = desk_email.map_err(|why| InvalidSettings::new("desk_email", why))?;
     let (templates, base_url) = (app.mail_templates.clone(), app.base_url.clone());
     Ok(Some(OutboxSender {
         store: app.service.store.clone(),
         mailer: Mailer::from_settings(mail)?,
         to,
+        desk_email,
         // Some may wait from a time when `confirm_updates` was on.
         confirmations: ConfirmationTexts { templates, base_url },
         clock: app.service.clock.clone(),

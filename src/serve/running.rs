@@ -45,6 +45,8 @@ pub struct RunningService {
     pub redirect_addresses: Vec<SocketAddr>,
     /// The address of the ops listener, if there is one.
     pub ops_address: Option<SocketAddr>,
+    /// Where a browser reaches the desk.
+    pub desk: Option<String>,
     pub base_url: BaseUrl,
     pub data_dir: PathBuf,
     pub database: Database,
@@ -148,6 +150,7 @@ pub async fn start(settings: Settings, clock: Clock) -> Result<RunningService, S
         address,
         redirect_addresses,
         ops_address,
+        desk: settings.desk.url(&base_url, ops_address),
         base_url,
         data_dir: std::path::absolute(&settings.data_dir).unwrap_or(settings.data_dir),
         database,

@@ -8,6 +8,7 @@ mod backup;
 mod certificate;
 mod connection;
 mod contact;
+mod desk;
 mod health;
 mod letters;
 mod maker_mails;
@@ -25,12 +26,13 @@ pub use certificate::{CertificateKey, OrderClaim, StoredCertificate};
 pub use connection::make_private_folder;
 pub use connection::{Database, MaintenanceFailure, MigrationState, PostgresTls, Store, StoreFailure};
 pub use contact::{DeliveryState, DueMessage, InboxEntry, InboxFilter, MessageLease};
+pub use desk::{Cursor, SignInLink};
 pub use health::Health;
 pub use letters::{
     ClaimedRecipient, ConfirmationLease, LeasedConfirmation, LetterClaim, LetterOutcome, ListedRecipient, OptInCounts,
     Recipient, RecipientsPage, RecordedBounce, StartedLetter,
 };
-pub use outbox::{Backlog, DeliveryFailure, LeasedAlert, MailKind};
+pub use outbox::{Backlog, DeliveryFailure, LeasedText, MailKind};
 pub use people::{
     BounceRecord, ConsentRecord, Erased, EventRecord, Imported, ImportedPerson, LetterRecord, MatchingSignups,
     PersonRecord, Purged, SignupFilter,

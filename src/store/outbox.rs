@@ -22,12 +22,14 @@ word_enum! {
         Confirmation = "confirmation",
         /// Tells the makers what needs attention.
         Alert = "alert",
+        /// Has a link that signs a maker in to the desk.
+        SignIn = "sign-in",
     }
 }
 
-/// An alert that is leased to us.
+/// A mail whose text is in the outbox, and that is leased to us.
 #[derive(Clone, Debug)]
-pub struct LeasedAlert {
+pub struct LeasedText {
     pub id: Uuid,
     pub at: Timestamp,
     pub subject: String,
@@ -72,9 +74,9 @@ const MAX_WAIT: Duration = Duration::from_hours(4);
 const REQUEUE: &str = "UPDATE outbox SET at = $2 WHERE id IN (SELECT id FROM outbox \
      WHERE kind = $1 AND state IN ('waiting', 'leased') AND at > $3 LIMIT $4)";
 
-const LEASE_ALERT: &str = "UPDATE outbox SET state = 'leased', lease = $1, at = $3, \
+const LEASE_TEXT: &str = "UPDATE outbox SET state = 'leased', lease = $1, at = $3, \
          first_tried_at = COALESCE(first_tried_at, $2) \
-     WHERE id = (SELECT id FROM outbox WHERE kind = 'alert' AND state IN ('waiting', 'leased') AND at <= $2 LIMIT 1) \
+     WHERE id = (SELECT id FROM outbox WHERE kind = $4 AND state IN ('waiting', 'leased') AND at <= $2 LIMIT 1) \
          AND state IN ('waiting', 'leased') AND at <= $2 RETURNING id, subject, body, tries";
 
 const RENEW: &str = "UPDATE outbox SET at = $2 WHERE lease = $1";
@@ -137,21 +139,22 @@ impl Store {
         Ok(Some(now))
     }
 
-    /// Leases an alert that is due.
-    pub async fn lease_alert(
+    /// Leases an alert or a link to sign in that is due.
+    pub async fn lease_text(
         &self,
+        kind: MailKind,
         lease: Uuid,
         now: Timestamp,
         until: Timestamp,
-    ) -> Result<Option<LeasedAlert>, StoreFailure> {
+    ) -> Result<Option<LeasedText>, StoreFailure> {
         type Row = (String, Option<String>, Option<String>, i64);
         let Some((id, subject, text, tries)) =
-            self.run(LEASE_ALERT, values![lease, now, until]).await?.first::<Row>()?
+            self.run(LEASE_TEXT, values![lease, now, until, kind.as_str()]).await?.first::<Row>()?
         else {
             return Ok(None);
         };
         let id = parse_id(&id)?;
-        Ok(Some(LeasedAlert {
+        Ok(Some(LeasedText {
             id,
             at: time_of(id).unwrap_or(now),
             subject: subject.unwrap_or_default(),
@@ -176,6 +179,11 @@ impl Store {
         tx.run(ENQUEUE_ALERT, values![id, now, subject, text]).await?;
         tx.commit().await?;
         Ok(true)
+    }
+
+    /// Deletes what is leased, because it has expired.
+    pub async fn drop_leased(&self, lease: Uuid) -> Result<(), StoreFailure> {
+        self.run("DELETE FROM outbox WHERE lease = $1", values![lease]).await.map(drop)
     }
 
     /// Extends the lease.

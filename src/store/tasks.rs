@@ -18,6 +18,8 @@ word_enum! {
         Alert = "alert",
         /// A complete backup was made.
         Backup = "backup",
+        /// A link to sign in to the desk was mailed.
+        SignInMail = "sign_in_mail",
     }
 }
 
@@ -42,6 +44,11 @@ impl Transaction {
     ) -> Result<bool, StoreFailure> {
         let values = values![task.as_str(), now, now.before(period), now.after(period)];
         Ok(self.run(TRY_CLAIM, values).await?.affected > 0)
+    }
+
+    /// As [`Store::record_task`]. Other transactions that record the same task wait for the end of this one.
+    pub(in crate::store) async fn record_task(&mut self, task: Task, at: Timestamp) -> Result<(), StoreFailure> {
+        self.run(RECORD, values![task.as_str(), at]).await.map(drop)
     }
 }
 

@@ -3,7 +3,7 @@
 use super::connection::{Store, StoreFailure, from_row_struct, values};
 use crate::domain::sha256::Sha256;
 use crate::domain::time::{Day, Timestamp};
-use crate::domain::tokens::{Token, TokenName, TokenRight};
+use crate::domain::tokens::{CredentialName, Token, TokenRight};
 
 const INSERT: &str = "INSERT INTO tokens (name, hash, may, created_at, last_day) VALUES ($1, $2, $3, $4, $5) \
      ON CONFLICT (name) DO NOTHING";
@@ -44,12 +44,12 @@ impl Store {
         row.map(TokenRow::parse).transpose()
     }
 
-    pub async fn record_token_use(&self, name: &TokenName, at: Timestamp) -> Result<(), StoreFailure> {
+    pub async fn record_token_use(&self, name: &CredentialName, at: Timestamp) -> Result<(), StoreFailure> {
         self.run(RECORD_USE, values![name.as_str(), at]).await.map(drop)
     }
 
     /// Returns `false` if there is no such token.
-    pub async fn delete_token(&self, name: &TokenName) -> Result<bool, StoreFailure> {
+    pub async fn delete_token(&self, name: &CredentialName) -> Result<bool, StoreFailure> {
         Ok(self.run(DELETE, values![name.as_str()]).await?.affected > 0)
     }
 }
@@ -57,7 +57,7 @@ impl Store {
 impl TokenRow {
     fn parse(self) -> Result<Token, StoreFailure> {
         Ok(Token {
-            name: TokenName::from_stored(self.name),
+            name: CredentialName::from_stored(self.name),
             may: TokenRight::parse(&self.may).ok_or_else(|| StoreFailure::invalid("what a token may do"))?,
             created: self.created_at,
             until: self.last_day.map(Day::from_number),

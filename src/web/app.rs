@@ -1,6 +1,5 @@
 //! The state that all handlers share (axum `State`): the service behind the actions, and the built site.
 
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use http::header::USER_AGENT;
@@ -18,6 +17,7 @@ use super::wrong_tokens::WrongTokens;
 use crate::actions::{self, Service};
 use crate::config::{Desk, Settings};
 use crate::domain::limits::MAX_TOKEN_LOOKUPS;
+use crate::domain::mail::Mailbox;
 use crate::domain::network::{BaseUrl, HostName, Peer};
 use crate::domain::statistics::{Reading, UpdateCheck};
 use crate::site::{Content, CurrentMailTemplates, MailTemplates, Policies, Site, SiteFailure};
@@ -47,10 +47,7 @@ pub struct AppState {
     pub mail_templates: CurrentMailTemplates,
     images: Arc<Semaphore>,
     pub(crate) token_lookups: Semaphore,
-    desk: Desk,
-    /// Whether the public listener speaks https.
-    has_tls: bool,
-    pub(crate) data_dir: PathBuf,
+    pub(crate) settings: Settings,
     pub(crate) wrong_tokens: WrongTokens,
     /// Cancelled when the service stops.
     pub stopping: CancellationToken,
@@ -89,9 +86,7 @@ impl AppState {
             metrics,
             images: Arc::new(Semaphore::new(max_open_images)),
             token_lookups: Semaphore::new(MAX_TOKEN_LOOKUPS),
-            desk: settings.desk,
-            has_tls: settings.tls.is_some(),
-            data_dir: settings.data_dir.clone(),
+            settings: settings.clone(),
             wrong_tokens: WrongTokens::new(),
             stopping: CancellationToken::new(),
         }))
@@ -161,7 +156,17 @@ impl AppState {
 
     /// Whether a peer of the public listener reaches the desk: its token is not sent in clear, as far as we can know.
     pub(crate) fn opens_desk_to(&self, peer: Peer) -> bool {
-        self.desk != Desk::Private && (self.has_tls || self.limits.is_near(peer))
+        self.settings.desk != Desk::Private && (self.settings.tls.is_some() || self.limits.is_near(peer))
+    }
+
+    /// Where links to sign in to the desk are mailed.
+    pub(crate) fn desk_email(&self) -> Option<&Mailbox> {
+        self.settings.mail.as_ref()?.desk_email.as_ref()
+    }
+
+    /// Whether those whom the desk is open to also find its pages there.
+    pub(crate) fn has_public_pages_of_desk(&self) -> bool {
+        self.settings.desk == Desk::Public
     }
 
     /// Whether a `Host` header names a further host of the site.

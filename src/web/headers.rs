@@ -1,6 +1,9 @@
 //! Security headers of every response.
 
+use std::net::IpAddr;
+
 use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, HOST, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
+use http::uri::Authority;
 use http::{HeaderMap, HeaderValue, Version};
 
 use crate::domain::network::BaseUrl;
@@ -63,4 +66,29 @@ pub(crate) fn has_one_host(version: Version, headers: &HeaderMap) -> bool {
         (None, _) => version != Version::HTTP_11,
         _ => false,
     }
+}
+
+/// The host of a request, if it is an IP address or `localhost`, which a page of another name cannot make a browser send (DNS
+/// rebinding).
+pub(crate) fn local_host(headers: &HeaderMap) -> Option<LocalHost> {
+    let mut hosts = headers.get_all(HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else { return None };
+    let authority = host.to_str().ok()?.parse::<Authority>().ok()?;
+    let name = authority.host().trim_start_matches('[').trim_end_matches(']');
+    let domain = name.strip_suffix('.').unwrap_or(name);
+    let is_loopback = match name.parse::<IpAddr>() {
+        Ok(address) => address.to_canonical().is_loopback(),
+        Err(_) if domain.eq_ignore_ascii_case("localhost") => true,
+        Err(_) => return None,
+    };
+    Some(LocalHost { port: authority.port_u16().unwrap_or(80), is_loopback, authority })
+}
+
+/// See [`local_host`].
+#[derive(Clone, Debug)]
+pub(crate) struct LocalHost {
+    pub authority: Authority,
+    pub port: u16,
+    /// Whether it means this machine.
+    pub is_loopback: bool,
 }

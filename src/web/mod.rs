@@ -8,6 +8,7 @@ mod api;
 mod app;
 mod body;
 mod built_site;
+mod dashboard;
 mod desk;
 mod discovery;
 mod endpoints;
@@ -35,6 +36,7 @@ mod response;
 mod routes;
 mod served;
 mod shape;
+mod shell;
 mod tokens;
 mod wrong_tokens;
 

@@ -13,6 +13,8 @@ word_enum! {
         /// Mails that ask to confirm an opt-in.
         OptIns = "opt_ins",
         Messages = "messages",
+        /// Mails with a link to sign in to the desk.
+        SignInMails = "sign_in_mails",
         UnknownTokens = "unknown_tokens",
         McpRequests = "mcp_requests",
         ConnectionsPerClient = "connections_per_client",
@@ -38,6 +40,7 @@ impl Refusal {
             Self::Signups => "Downloads and joins of one client",
             Self::OptIns => "Opt-ins to confirm of one client",
             Self::Messages => "Messages of one client",
+            Self::SignInMails => "Links to sign in for one client",
             Self::UnknownTokens => "Unknown tokens of one client",
             Self::McpRequests => "MCP requests of one client",
             Self::ConnectionsPerClient => "Connections of one client",
@@ -82,11 +85,14 @@ pub(crate) enum ClientLimit {
     Messages,
     /// Unsubscribe and confirmation requests with an unknown token.
     UnknownTokens,
+    /// Requests for a mail with a link to sign in to the desk.
+    SignInMails,
     /// All requests to `/mcp` that are not [`Self::Signups`].
     McpRequests,
 }
 
 impl ClientLimit {
+    /// Those of the public interface.
     pub(crate) const ALL: [Self; 5] =
         [Self::Signups, Self::OptIns, Self::Messages, Self::UnknownTokens, Self::McpRequests];
 
@@ -110,7 +116,7 @@ impl ClientLimit {
         match self {
             Self::Signups => Some(limits::CLIENT_SIGNUPS_PER_DAY),
             Self::Messages => Some(limits::CLIENT_MESSAGES_PER_DAY),
-            Self::OptIns | Self::UnknownTokens | Self::McpRequests => None,
+            Self::OptIns | Self::UnknownTokens | Self::McpRequests | Self::SignInMails => None,
         }
     }
 
@@ -140,6 +146,7 @@ impl ClientLimit {
                 Refusal::UnknownTokens,
                 "unsubscribe and confirmation requests with an unknown token",
             ),
+            Self::SignInMails => (limits::CLIENT_SIGN_IN_MAILS, Refusal::SignInMails, "mails with a link to sign in"),
             Self::McpRequests => (limits::CLIENT_MCP_REQUESTS, Refusal::McpRequests, "other requests to `/mcp`"),
         }
     }

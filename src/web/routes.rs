@@ -13,7 +13,7 @@ use crate::web::mcp::server_info;
 /// Where disk images are.
 pub(super) const IMAGE_ROUTE: &str = "/releases/{file}";
 
-pub(super) fn routes() -> [(&'static str, MethodRouter<App>); 16] {
+pub(super) fn routes() -> [(&'static str, MethodRouter<App>); 18] {
     [
         // Programs
         (DOWNLOAD.path, any(api::download)),
@@ -29,7 +29,9 @@ pub(super) fn routes() -> [(&'static str, MethodRouter<App>); 16] {
         ("/releases/latest/{file}", get(releases::latest)),
         ("/releases/latest/{channel}/{file}", get(releases::latest_of_channel)),
         (IMAGE_ROUTE, get(releases::image)),
-        // Programs of the makers
+        // Makers, and their programs
+        (desk::ROOT, any(desk::public)),
+        (desk::PAGE_ROUTE, any(desk::public)),
         (desk::RELEASES, any(desk::public)),
         (desk::RELEASE_ROUTE, any(desk::public)),
         (desk::NOTES_ROUTE, any(desk::public)),

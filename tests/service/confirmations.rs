@@ -63,6 +63,7 @@ fn sender(service: &Service, server: &MailServer) -> OutboxSender {
         store: Store::open(&StoredIn::parse(service.database.url()).expect("a database")).expect("a store"),
         mailer: Mailer::new(Relay::parse(&server.url()).expect("a mail server"), &from).expect("a sender"),
         to: MailAddress::from_mailbox(&from).expect("a recipient"),
+        desk_email: None,
         confirmations: texts(),
         clock: service.clock.clone(),
     }

@@ -65,6 +65,7 @@ fn forwarder(service: &Service, smtp_url: &str) -> OutboxSender {
         store: Store::open(&database).expect("a store"),
         mailer: Mailer::new(relay, &Mailbox::parse(FROM).expect("a sender")).expect("a sender"),
         to: MailAddress::from_mailbox(&Mailbox::parse(TO).expect("a recipient")).expect("a recipient"),
+        desk_email: None,
         confirmations: crate::confirmations::texts(),
         clock: service.clock.clone(),
     }

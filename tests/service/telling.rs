@@ -66,6 +66,7 @@ fn instance(service: &Service, server: &MailServer) -> Instance {
         store: store.clone(),
         mailer: Mailer::new(relay, &mailbox("Troupe <hello@troupe.example>")).expect("a sender"),
         to: MailAddress::from_mailbox(&mailbox("makers@troupe.example")).expect("a recipient"),
+        desk_email: None,
         confirmations: crate::confirmations::texts(),
         clock: service.clock.clone(),
     };

@@ -12,7 +12,7 @@ use crate::actions::failure::Failure;
 use crate::actions::random::{new_id, random_token};
 use crate::clock::Clock;
 use crate::domain::letters::CONFIRMATION_PATH;
-use crate::domain::limits::{DIGEST_THRESHOLD, MAX_DIGEST_MESSAGES};
+use crate::domain::limits::{DIGEST_THRESHOLD, MAX_DIGEST_MESSAGES, SIGN_IN_LINK_LIFE};
 use crate::domain::network::BaseUrl;
 use crate::domain::outbox::{MakerMailKind, RecentMails, mail_interval, retry_delay};
 use crate::domain::time::Timestamp;
@@ -30,6 +30,8 @@ pub struct OutboxSender {
     pub mailer: Mailer,
     /// The makers' mailbox.
     pub to: MailAddress,
+    /// Where links to sign in to the desk are mailed. `None`: nowhere.
+    pub desk_email: Option<MailAddress>,
     pub confirmations: ConfirmationTexts,
     pub clock: Clock,
 }
@@ -66,28 +68,39 @@ pub(super) struct LeasedMail {
 impl OutboxSender {
     pub(super) async fn next_for_makers(&self) -> Result<Next, Failure> {
         let now = self.clock.now();
-        let alert_due = self.store.next_due(MailKind::Alert, now).await?;
-        if alert_due.is_some_and(|due| due <= now) {
-            let lease = new_id(now);
-            if let Some(alert) = self.store.lease_alert(lease, now, now.after(LEASE_DURATION)).await? {
-                let mail =
-                    self.mailer.compose(&MailParts::new(alert.id, &self.to, &alert.subject, &alert.text, alert.at));
-                let (kind, tries) = (MailKind::Alert, alert.tries);
-                return Ok(Next::Send(LeasedMail {
-                    kind,
-                    lease,
-                    mail,
-                    messages: 1,
-                    tries,
-                    was_not_accepted: false,
-                    is_repeat: tries > 0,
-                }));
+        let mut texts_due = None;
+        for kind in [MailKind::SignIn, MailKind::Alert] {
+            let due = self.store.next_due(kind, now).await?;
+            if due.is_some_and(|due| due <= now)
+                && let Some(next) = self.next_text(kind, now).await?
+            {
+                return Ok(next);
             }
+            texts_due = texts_due.into_iter().chain(due).min();
         }
         match self.next_messages(now).await? {
-            Next::WaitUntil(due) => Ok(Next::WaitUntil(due.into_iter().chain(alert_due).min())),
+            Next::WaitUntil(due) => Ok(Next::WaitUntil(due.into_iter().chain(texts_due).min())),
             next => Ok(next),
         }
+    }
+
+    /// Leases an alert or a link to sign in.
+    async fn next_text(&self, kind: MailKind, now: Timestamp) -> Result<Option<Next>, Failure> {
+        let lease = new_id(now);
+        let Some(text) = self.store.lease_text(kind, lease, now, now.after(LEASE_DURATION)).await? else {
+            return Ok(None);
+        };
+        let to = match kind {
+            MailKind::SignIn => self.desk_email.as_ref().filter(|_| text.at.after(SIGN_IN_LINK_LIFE) > now),
+            _ => Some(&self.to),
+        };
+        let Some(to) = to else {
+            self.store.drop_leased(lease).await?;
+            return Ok(Some(Next::Skipped));
+        };
+        let mail = self.mailer.compose(&MailParts::new(text.id, to, &text.subject, &text.text, text.at));
+        let (tries, is_repeat, was_not_accepted) = (text.tries, text.tries > 0, false);
+        Ok(Some(Next::Send(LeasedMail { kind, lease, mail, messages: 1, tries, was_not_accepted, is_repeat })))
     }
 
     /// Leases the messages of the next mail, unless nothing is due or it is too early for another mail.

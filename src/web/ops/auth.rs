@@ -1,16 +1,14 @@
 //! Access control of the ops listener.
 
-use std::net::IpAddr;
-
 use axum::response::{IntoResponse as _, Response};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::header::{AUTHORIZATION, CONNECTION, HOST, WWW_AUTHENTICATE};
-use http::uri::Authority;
+use http::header::{AUTHORIZATION, CONNECTION, WWW_AUTHENTICATE};
 use http::{HeaderMap, StatusCode};
 
 use crate::domain::sha256::Sha256;
 use crate::domain::time::Timestamp;
+use crate::web::headers::local_host;
 use crate::web::wrong_tokens::{Delay, WrongTokens};
 
 /// With a token, every request must carry it. Without one, the host of every request must be an IP address
@@ -40,7 +38,7 @@ impl OpsAuth {
                 }
                 None => at_once(unauthorized()),
             },
-            None if names_local_host(headers) => None,
+            None if local_host(headers).is_some() => None,
             None => {
                 let text = "Use an IP address such as 127.0.0.1, or localhost, as the host.\n";
                 at_once((StatusCode::MISDIRECTED_REQUEST, text).into_response())
@@ -83,17 +81,6 @@ fn credential(headers: &HeaderMap) -> Option<Vec<u8>> {
     Some(decoded[colon + 1..].to_vec())
 }
 
-fn names_local_host(headers: &HeaderMap) -> bool {
-    let mut hosts = headers.get_all(HOST).iter();
-    let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
-    let host = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok());
-    host.is_some_and(|host| {
-        let name = host.host().trim_start_matches('[').trim_end_matches(']');
-        let domain = name.strip_suffix('.').unwrap_or(name);
-        domain.eq_ignore_ascii_case("localhost") || name.parse::<IpAddr>().is_ok()
-    })
-}
-
 fn unauthorized() -> Response {
     let challenge = [(WWW_AUTHENTICATE, "Basic realm=\"porchlight\", charset=\"UTF-8\"")];
     let text = "Send `ops_token` as a bearer token, or as the password of basic authentication.\n";
@@ -103,6 +90,7 @@ fn unauthorized() -> Response {
 #[cfg(test)]
 mod tests {
     use http::HeaderValue;
+    use http::header::HOST;
 
     use super::*;
     use crate::domain::limits::{MAX_LATE_OPS_ANSWERS, MAX_OPS_CONNECTIONS, WRONG_OPS_TOKENS};

@@ -1,12 +1,11 @@
 //! The ops listener: dashboard, metrics and health for the makers, never on the public listener.
 
 mod auth;
-mod dashboard;
 mod metrics;
 
 use axum::extract::Request;
 use axum::response::{IntoResponse as _, Response};
-use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY};
 use http::request::Parts;
 use http::{HeaderValue, Method, StatusCode};
 use serde_json::{Map, Value, json};
@@ -14,13 +13,13 @@ use tokio::time::Instant;
 
 use super::allowed_methods::{READ, method_not_allowed};
 use super::app::App;
-use super::desk;
 use super::headers;
 use super::log::{method_name, micros};
 use super::response::{catch_panic_in, json_response};
+use super::shell::{self, Frame};
+use super::{dashboard, desk};
 use crate::actions::readiness;
 use crate::config::test_panic;
-use crate::site::Content;
 use crate::tls::CertificateStatus;
 
 pub use auth::OpsAuth;
@@ -42,9 +41,9 @@ pub async fn handle(app: App, auth: OpsAuth, request: Request) -> Response {
         if !headers::has_one_host(head.version, &head.headers) {
             return (StatusCode::BAD_REQUEST, "Send exactly one Host header.\n").into_response();
         }
-        // It has tokens of its own, which a page of another origin does not know.
+        // It has tokens and sessions of its own.
         if desk::is_below(head.uri.path()) {
-            return desk::respond(&app, Request::from_parts(head.clone(), body)).await;
+            return Box::pin(desk::on_ops_listener(&app, Request::from_parts(head.clone(), body))).await;
         }
         match auth.rejection(&head.headers, app.service.clock.now()) {
             None => respond(&app, &head).await,
@@ -56,7 +55,9 @@ pub async fn handle(app: App, auth: OpsAuth, request: Request) -> Response {
     })
     .await;
     headers::add_security_headers(response.headers_mut());
-    response.headers_mut().insert(CONTENT_SECURITY_POLICY, POLICY);
+    if !desk::is_below(head.uri.path()) {
+        response.headers_mut().insert(CONTENT_SECURITY_POLICY, POLICY);
+    }
     response.headers_mut().entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     let (method, route, status) = (method_name(&head.method), route(head.uri.path()), response.status().as_u16());
     if status != 200 || !POLLED_PATHS.contains(&route) {
@@ -68,9 +69,9 @@ pub async fn handle(app: App, auth: OpsAuth, request: Request) -> Response {
 /// Returns the name of a path in the log. Unknown paths have none, because clients choose them.
 fn route(path: &str) -> &'static str {
     if desk::is_below(path) {
-        return desk::RELEASES;
+        return desk::ROOT;
     }
-    let known = ["/", dashboard::STYLE_PATH].into_iter().chain(POLLED_PATHS);
+    let known = ["/", shell::STYLE_PATH].into_iter().chain(POLLED_PATHS);
     known.into_iter().find(|known| *known == path).unwrap_or("other")
 }
 
@@ -80,23 +81,17 @@ async fn respond(app: &App, head: &Parts) -> Response {
         return method_not_allowed(READ);
     }
     match head.uri.path() {
-        "/" => dashboard::dashboard(app, head.uri.query()).await,
-        dashboard::STYLE_PATH => ([(CONTENT_TYPE, "text/css; charset=utf-8")], dashboard::STYLE).into_response(),
-        dashboard::SERIF_PATH => serif(),
+        "/" => {
+            let offers_sign_in = desk::opens_to(head);
+            let frame = Frame { offers_sign_in, ..Frame::default() };
+            Box::pin(dashboard::dashboard(app, "/", &frame, head.uri.query())).await
+        }
         "/healthz" => "ok\n".into_response(),
         "/readyz" => readyz(app).await,
         "/metrics" => metrics::metrics(app).await,
-        path => asset(app, path, head).unwrap_or_else(|| {
+        path => shell::file(path).or_else(|| asset(app, path, head)).unwrap_or_else(|| {
             (StatusCode::NOT_FOUND, "Not found. Available: /, /healthz, /readyz, /metrics.\n").into_response()
         }),
-    }
-}
-
-/// Serves the font of the built-in site. Browsers may cache it for a day, so that a reload does not flicker.
-fn serif() -> Response {
-    match Content::default().bytes(dashboard::SERIF) {
-        Ok(font) => ([(CONTENT_TYPE, "font/woff2"), (CACHE_CONTROL, "private, max-age=86400")], font).into_response(),
-        Err(failure) => (StatusCode::NOT_FOUND, format!("{failure}\n")).into_response(),
     }
 }
 

@@ -244,6 +244,7 @@ async fn a_retried_copy_keeps_its_tag() {
             from: sender_mailbox.clone(),
             contact_to: sender_mailbox,
             bounce_address: Some(BounceAddress::parse(BOUNCE_ADDRESS).unwrap()),
+            desk_email: None,
             dkim: None,
         })
         .unwrap();

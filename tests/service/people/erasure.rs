@@ -420,6 +420,7 @@ fn forwarder(service: &Service, server: &MailServer) -> OutboxSender {
         store: store(service),
         mailer: Mailer::new(relay, &mailbox).expect("a sender"),
         to: MailAddress::from_mailbox(&mailbox).expect("a recipient"),
+        desk_email: None,
         confirmations: crate::confirmations::texts(),
         clock: service.clock.clone(),
     }

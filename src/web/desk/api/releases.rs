@@ -17,7 +17,7 @@ use crate::actions::{
     withdraw_release,
 };
 use crate::domain::releases::{Notes, Reason, Release, ReleaseEdit, Releases, Version};
-use crate::domain::tokens::TokenName;
+use crate::domain::tokens::CredentialName;
 use crate::web::app::App;
 use crate::web::body::{self, BodyError};
 use crate::web::response::json_response;
@@ -25,7 +25,7 @@ use crate::web::response::json_response;
 /// The body of the request is the disk image. It is not read before everything else is known to be right.
 pub(super) async fn upload(
     app: &App,
-    by: &TokenName,
+    by: &CredentialName,
     new_release: NewRelease,
     head: &Parts,
     body: Body,
@@ -40,8 +40,12 @@ pub(super) async fn upload(
     let image = ImageStream { bytes: Box::new(bytes), length: Some(length), stop: app.stopping.clone() };
     let service = &app.service;
     let name = &app.built().site.facts.name;
-    let release_store =
-        ReleaseStore { store: &service.store, images: service.catalog.images(), data_dir: &app.data_dir, app: name };
+    let release_store = ReleaseStore {
+        store: &service.store,
+        images: service.catalog.images(),
+        data_dir: &app.settings.data_dir,
+        app: name,
+    };
     let (status, release) = match upload_release(&release_store, new_release, image, service.clock.now()).await? {
         Uploaded::New(release) => {
             show_everywhere(app, by, &release.version, "published").await;
@@ -55,7 +59,7 @@ pub(super) async fn upload(
 
 pub(super) async fn set_notes(
     app: &App,
-    by: &TokenName,
+    by: &CredentialName,
     version: &Version,
     head: &Parts,
     body: Body,
@@ -80,7 +84,7 @@ pub(super) async fn set_notes(
 /// A release that is withdrawn already stays so.
 pub(super) async fn withdraw(
     app: &App,
-    by: &TokenName,
+    by: &CredentialName,
     version: &Version,
     reason: Option<Reason>,
 ) -> Result<Response, DeskProblem> {
@@ -113,7 +117,7 @@ fn respond(status: StatusCode, record: &Value) -> Response {
 }
 
 /// Shows a change here at once. The other instances look for changes twice a second, and so does this one if it fails now.
-async fn show_everywhere(app: &App, by: &TokenName, version: &Version, change: &'static str) {
+async fn show_everywhere(app: &App, by: &CredentialName, version: &Version, change: &'static str) {
     tracing::info!(token = by.as_str(), %version, change, "a release was changed over HTTP");
     let _ = app.service.catalog.refresh().await;
     app.read_again.notify_one();

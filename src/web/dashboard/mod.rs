@@ -1,13 +1,13 @@
-//! The dashboard at `/`: downloads, people, mail and health on one page.
+//! The overview: downloads, people, mail and health on one page, on the ops listener and at the desk.
 
 mod charts;
 mod format;
 mod health;
 mod tables;
 
-use axum::response::{IntoResponse as _, Response};
-use http::StatusCode;
-use http::header::{CONTENT_TYPE, REFRESH};
+use axum::response::Response;
+use http::header::REFRESH;
+use http::{HeaderValue, StatusCode};
 use serde_json::{Value, json};
 
 use crate::actions::{
@@ -17,16 +17,8 @@ use crate::domain::statistics::{CountedEvent, Statistics, Totals};
 use crate::domain::time::{Day, Period, Timestamp};
 use crate::store::StoreFailure;
 use crate::web::app::App;
-use crate::web::representation::HTML;
+use crate::web::shell::{self, Frame};
 use format::{grouped, percent};
-
-const TEMPLATE: &str = include_str!("dashboard.html");
-/// The complete style of the page, so that a `site_dir` cannot make it unreadable.
-pub(super) const STYLE: &str = include_str!("dashboard.css");
-pub(super) const STYLE_PATH: &str = "/dashboard.css";
-/// The font that the style refers to, and its name among the files of the site.
-pub(super) const SERIF_PATH: &str = "/serif.woff2";
-pub(super) const SERIF: &str = "assets/serif.woff2";
 
 /// How many days count for the adoption of the newest release.
 const ADOPTION_DAYS: i64 = 7;
@@ -59,16 +51,16 @@ impl ViewOptions {
     }
 }
 
-pub(super) async fn dashboard(app: &App, query: Option<&str>) -> Response {
+/// The page at the path `here`.
+pub(super) async fn dashboard(app: &App, here: &str, frame: &Frame<'_>, query: Option<&str>) -> Response {
     let options = ViewOptions::parse(query);
     let now = app.service.clock.now();
     let checks = readiness(&app.service).await;
     let data = DashboardData::load(app, options.by, Day::of(now)).await;
     let empty = empty_database_warning(&app.service.ops_pool, &app.base_url).await;
-    let built = app.built();
     let ranges = [Period::Day, Period::Week, Period::Month].map(|by| range_link(by, options));
     let context = json!({
-        "app_name": built.site.facts.name,
+        "here": here,
         "now": { "rfc3339": now.rfc3339(), "short": short_time(now) },
         "reload": {
             "on": options.reload,
@@ -83,17 +75,12 @@ pub(super) async fn dashboard(app: &App, query: Option<&str>) -> Response {
         "checks": health::checks(&checks),
         "refusals": health::refusals(app),
     });
-    match built.site.render_str("dashboard.html", TEMPLATE, &context) {
-        Ok(html) => {
-            let status = if data.is_ok() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-            let refresh = options.reload.then_some([(REFRESH, "60")]);
-            (status, [(CONTENT_TYPE, HTML)], refresh, html).into_response()
-        }
-        Err(failure) => {
-            tracing::error!(%failure, "cannot render the dashboard");
-            (StatusCode::INTERNAL_SERVER_ERROR, "The dashboard cannot be shown. The log says why.\n").into_response()
-        }
+    let status = if data.is_ok() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let mut response = shell::render(app, status, "dashboard.html", frame, context);
+    if options.reload {
+        response.headers_mut().insert(REFRESH, HeaderValue::from_static("60"));
     }
+    response
 }
 
 fn short_time(now: Timestamp) -> String {
@@ -212,22 +199,4 @@ fn newest_release(app: &App, recent_images: &[(String, u64)]) -> Value {
         }
     };
     tile("Newest release", &value, &note)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::site::Content;
-
-    #[test]
-    fn the_colors_and_fonts_are_those_of_the_built_in_site() {
-        let site = Content::default().text("assets/style.css").unwrap();
-        let of_site: Vec<_> = site.lines().map(str::trim).collect();
-        let (_, tokens) = STYLE.split_once("value by value. */").unwrap();
-        let tokens: Vec<_> = tokens.lines().skip(2).take_while(|line| *line != "}").map(str::trim).collect();
-        assert!(tokens.len() > 15, "{tokens:?}");
-        for token in tokens {
-            assert!(of_site.contains(&token), "{token}");
-        }
-    }
 }

@@ -1,6 +1,6 @@
 //! Which requests the desk takes, from whom, and what handles them.
 
-use axum::extract::{Request, State};
+use axum::extract::Request;
 use axum::response::Response;
 use http::header::AUTHORIZATION;
 use http::request::Parts;
@@ -10,11 +10,9 @@ use super::parameters;
 use super::problem::{DeskError, DeskProblem};
 use super::releases;
 use crate::actions::authorize_token;
-use crate::domain::network::Peer;
 use crate::domain::releases::Version;
-use crate::domain::tokens::{TokenName, TokenRight, TokenSecret};
+use crate::domain::tokens::{CredentialName, TokenRight, TokenSecret};
 use crate::web::app::App;
-use crate::web::fallback::fallback;
 use crate::web::refusal::Refusal;
 use crate::web::tokens::look_up;
 
@@ -25,15 +23,6 @@ pub(crate) const NOTES_ROUTE: &str = "/desk/releases/{version}/notes";
 /// Whether a token leads to this path.
 pub(crate) fn is_below(path: &str) -> bool {
     path.starts_with(RELEASES)
-}
-
-/// Responds on the public listener. Where the desk is not open there, it is an unknown path.
-pub(crate) async fn public(State(app): State<App>, request: Request) -> Response {
-    if request.extensions().get::<Peer>().is_some_and(|peer| app.opens_desk_to(*peer)) {
-        respond(&app, request).await
-    } else {
-        fallback(State(app), request).await
-    }
 }
 
 /// Responds to whoever has a token.
@@ -86,7 +75,7 @@ fn parse_version(text: &str) -> Result<Version, DeskProblem> {
 }
 
 /// Returns whose token it is. A wrong one is counted, and answered late if there were many.
-async fn authorize(app: &App, head: &Parts) -> Result<TokenName, DeskProblem> {
+async fn authorize(app: &App, head: &Parts) -> Result<CredentialName, DeskProblem> {
     let Some(sent) = bearer(&head.headers) else {
         return Err(DeskProblem::new(DeskError::UNAUTHORIZED, "The request has no token in its header Authorization."));
     };

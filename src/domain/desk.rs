@@ -1,0 +1,128 @@
+//! The desk, where makers do in a browser what they also do by command: their sessions, and what is recorded of their changes.
+//!
+//! Nothing that is recorded names a visitor.
+
+use std::fmt;
+
+use uuid::Uuid;
+
+use super::letters::RandomToken;
+use super::parse::word_enum;
+use super::sha256::Sha256;
+use super::time::Timestamp;
+use super::tokens::CredentialName;
+
+/// The last part of a link that signs a maker in.
+#[derive(Clone, Debug)]
+pub struct SignInToken(RandomToken<32>);
+
+/// What a browser keeps in a cookie: of a session, or of the browser that asked for a link by mail.
+#[derive(Clone, Debug)]
+pub struct CookieSecret(RandomToken<32>);
+
+macro_rules! secrets {
+    ($($type:ident),+) => {
+        $(impl $type {
+            pub const fn new(random: RandomToken<32>) -> Self {
+                Self(random)
+            }
+
+            /// Returns `None` if `text` does not have the form of one.
+            pub fn parse(text: &str) -> Option<Self> {
+                RandomToken::parse(text).map(Self)
+            }
+
+            pub fn expose(&self) -> &str {
+                self.0.as_str()
+            }
+
+            /// What is stored.
+            pub fn hash(&self) -> Sha256 {
+                Sha256::of(self.0.as_str().as_bytes())
+            }
+        })+
+    };
+}
+secrets!(SignInToken, CookieSecret);
+
+/// A maker who is signed in.
+#[derive(Clone, Debug)]
+pub struct Session {
+    pub id: Uuid,
+    pub name: CredentialName,
+    pub started: Timestamp,
+    /// Less exact than an hour.
+    pub last_used: Timestamp,
+}
+
+/// Who changed something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Actor {
+    Command,
+    Token(CredentialName),
+    Session(CredentialName),
+}
+
+word_enum! {
+    pub enum ActorKind {
+        Command = "command",
+        Token = "token",
+        Session = "session",
+    }
+}
+
+impl Actor {
+    pub const fn kind(&self) -> ActorKind {
+        match self {
+            Self::Command => ActorKind::Command,
+            Self::Token(_) => ActorKind::Token,
+            Self::Session(_) => ActorKind::Session,
+        }
+    }
+
+    pub const fn name(&self) -> Option<&CredentialName> {
+        match self {
+            Self::Command => None,
+            Self::Token(name) | Self::Session(name) => Some(name),
+        }
+    }
+}
+
+/// What was changed: the text that follows who did it.
+#[derive(Clone, Debug)]
+pub enum Change {
+    SignedIn,
+    SignedOut,
+    MadeSignInLink(CredentialName),
+    EndedSession(CredentialName),
+    EndedAllSessions,
+    CreatedToken(CredentialName),
+    RevokedToken(CredentialName),
+    ReadSiteAgain,
+}
+
+impl fmt::Display for Change {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SignedIn => f.write_str("signed in"),
+            Self::SignedOut => f.write_str("signed out"),
+            Self::MadeSignInLink(name) => write!(f, "made a link that signs {name} in"),
+            Self::EndedSession(name) => write!(f, "ended a session of {name}"),
+            Self::EndedAllSessions => f.write_str("ended all sessions"),
+            Self::CreatedToken(name) => write!(f, "created the token {name}"),
+            Self::RevokedToken(name) => write!(f, "revoked the token {name}"),
+            Self::ReadSiteAgain => f.write_str("had the site read again"),
+        }
+    }
+}
+
+/// A change that was recorded.
+#[derive(Clone, Debug)]
+pub struct RecordedChange {
+    pub id: Uuid,
+    pub at: Timestamp,
+    pub by: ActorKind,
+    /// Of the token or session.
+    pub name: Option<CredentialName>,
+    pub what: String,
+}

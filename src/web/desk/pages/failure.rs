@@ -1,0 +1,68 @@
+//! Why a request to the desk is not served, as a page that says what to do next.
+
+use axum::response::Response;
+use http::StatusCode;
+use serde_json::json;
+
+use crate::actions::Failure;
+use crate::store::StoreFailure;
+use crate::web::app::App;
+use crate::web::shell::{self, Frame};
+
+#[derive(Debug)]
+pub(super) enum DeskFailure {
+    /// There is no such page, or nothing of this name any more.
+    NotFound,
+    Method,
+    /// The request does not come from a page of the desk.
+    OtherOrigin,
+    /// The session ended while the page was open.
+    SignedOut,
+    /// What was sent cannot be used: a sentence that says why.
+    Invalid(String),
+    Failed(Failure),
+}
+
+impl DeskFailure {
+    /// Of the page: its title, and what it says.
+    pub(super) fn respond(self, app: &App) -> Response {
+        let (status, title, text) = match self {
+            Self::NotFound => (StatusCode::NOT_FOUND, "Not found", "There is no such page, or it is gone.".to_owned()),
+            Self::Method => {
+                (StatusCode::METHOD_NOT_ALLOWED, "Not possible", "Pages are read, or sent by POST.".to_owned())
+            }
+            Self::OtherOrigin => (
+                StatusCode::FORBIDDEN,
+                "Nothing was changed",
+                "The request did not come from a page of the desk. Open the desk itself, and try again there."
+                    .to_owned(),
+            ),
+            Self::SignedOut => (
+                StatusCode::FORBIDDEN,
+                "Nothing was changed",
+                "Your session has ended. Sign in, go back to the page, and send it again.".to_owned(),
+            ),
+            Self::Invalid(text) => (StatusCode::UNPROCESSABLE_ENTITY, "Nothing was changed", text),
+            Self::Failed(failure) => {
+                tracing::warn!(%failure, "a request to the desk failed");
+                let text =
+                    "The database did not answer. Nothing is lost: try again in a moment. The overview says more.";
+                (StatusCode::SERVICE_UNAVAILABLE, "This did not work just now", text.to_owned())
+            }
+        };
+        let frame = Frame { is_of_desk: true, ..Frame::default() };
+        shell::render(app, status, "message.html", &frame, json!({ "title": title, "text": text }))
+    }
+}
+
+impl From<Failure> for DeskFailure {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<StoreFailure> for DeskFailure {
+    fn from(failure: StoreFailure) -> Self {
+        Self::Failed(failure.into())
+    }
+}

@@ -1,0 +1,88 @@
+//! Which request leads to which page, and who may send it.
+
+use axum::extract::Request;
+use axum::response::{IntoResponse as _, Response};
+use http::Method;
+use http::request::Parts;
+
+use super::failure::DeskFailure;
+use super::form::Form;
+use super::visit::{Visit, done, see_other, session_of};
+use super::{activity, overview, sign_in, site};
+use crate::web::app::App;
+use crate::web::desk::access::{Place, ROOT};
+use crate::web::headers::PRIVATE;
+use crate::web::shell;
+
+/// Responds to a browser.
+pub(in crate::web::desk) async fn respond(app: &App, place: Place, request: Request) -> Response {
+    let (head, body) = request.into_parts();
+    let path = head.uri.path();
+    if let Some(file) = shell::file(path).filter(|_| reads(&head.method)) {
+        return file;
+    }
+    let handled = async {
+        match head.method {
+            Method::GET | Method::HEAD => show(app, &place, &head).await,
+            Method::POST => {
+                // Before the body is read.
+                if !place.is_origin_of(&head.headers) {
+                    return Err(DeskFailure::OtherOrigin);
+                }
+                change(app, &place, &head, Form::read(&head.headers, body).await?).await
+            }
+            _ => Err(DeskFailure::Method),
+        }
+    };
+    let response = match handled.await {
+        Ok(response) => response,
+        Err(failure) => failure.respond(app),
+    };
+    (PRIVATE, response).into_response()
+}
+
+fn reads(method: &Method) -> bool {
+    matches!(*method, Method::GET | Method::HEAD)
+}
+
+/// The parts of the path below the desk.
+fn segments(head: &Parts) -> Vec<&str> {
+    let below = head.uri.path().strip_prefix(ROOT).unwrap_or_default();
+    below.split('/').skip(1).collect()
+}
+
+async fn show(app: &App, place: &Place, head: &Parts) -> Result<Response, DeskFailure> {
+    let segments = segments(head);
+    match segments.as_slice() {
+        ["sign-in"] => return Ok(sign_in::page(app, head.uri.query())),
+        ["sign-in", token] => return sign_in::link_page(app, token).await,
+        _ => {}
+    }
+    let Some(session) = session_of(app, place, head).await? else { return Ok(see_other("/desk/sign-in")) };
+    let query = head.uri.query();
+    let visit = Visit { app, place, session, now: app.service.clock.now(), done: done(query) };
+    match segments.as_slice() {
+        [] => Ok(overview::page(&visit, query).await),
+        ["site"] => site::page(&visit).await,
+        ["activity"] => activity::page(&visit, query).await,
+        _ => Err(DeskFailure::NotFound),
+    }
+}
+
+async fn change(app: &App, place: &Place, head: &Parts, form: Form) -> Result<Response, DeskFailure> {
+    let segments = segments(head);
+    match segments.as_slice() {
+        ["sign-in"] => return sign_in::mail_link(app, place, head).await,
+        ["sign-in", token] => return sign_in::use_link(app, place, head, token).await,
+        _ => {}
+    }
+    let Some(session) = session_of(app, place, head).await? else { return Err(DeskFailure::SignedOut) };
+    let visit = Visit { app, place, session, now: app.service.clock.now(), done: None };
+    match segments.as_slice() {
+        ["sign-out"] => sign_in::sign_out(&visit).await,
+        ["site", "read-again"] => site::read_again(&visit).await,
+        ["sessions", "end-all"] => site::end_all_sessions(&visit).await,
+        ["sessions", "end"] => site::end_session(&visit, &form).await,
+        _ => Err(DeskFailure::NotFound),
+    }
+}

@@ -1,0 +1,60 @@
+//! The site, and who is signed in: reads the site again, and ends sessions.
+
+use axum::response::Response;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::failure::DeskFailure;
+use super::form::Form;
+use super::visit::{Visit, see_other};
+use crate::domain::desk::{Change, Session};
+use crate::domain::time::Day;
+use crate::web::desk::access::Cookie;
+
+pub(super) async fn page(visit: &Visit<'_>) -> Result<Response, DeskFailure> {
+    let app = visit.app;
+    let built = app.built();
+    let sessions = visit.store().sessions(visit.now).await?;
+    let page = json!({
+        "title": "Site",
+        "base_url": app.base_url.as_str(),
+        "notes": built.site.notes.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "sessions": sessions.iter().map(|session| row(visit, session)).collect::<Vec<_>>(),
+    });
+    Ok(visit.page("site.html", "/desk/site", page))
+}
+
+fn row(visit: &Visit<'_>, session: &Session) -> Value {
+    let Session { id, name, started, last_used } = session;
+    json!({
+        "id": id,
+        "name": name.as_str(),
+        "started": Day::of(*started).long(),
+        "last_used": Day::of(*last_used).long(),
+        "is_this": *id == visit.session.id,
+    })
+}
+
+/// On all instances: each looks for a change twice a second.
+pub(super) async fn read_again(visit: &Visit<'_>) -> Result<Response, DeskFailure> {
+    visit.store().request_reading_site().await?;
+    visit.record(Change::ReadSiteAgain).await;
+    Ok(see_other("/desk/site?done=site-read"))
+}
+
+pub(super) async fn end_session(visit: &Visit<'_>, form: &Form) -> Result<Response, DeskFailure> {
+    let id = Uuid::parse_str(form.text("id")).map_err(|_| DeskFailure::NotFound)?;
+    let name = visit.store().delete_session(id).await?.ok_or(DeskFailure::NotFound)?;
+    visit.record(Change::EndedSession(name)).await;
+    Ok(see_other("/desk/site?done=session-ended"))
+}
+
+pub(super) async fn end_all_sessions(visit: &Visit<'_>) -> Result<Response, DeskFailure> {
+    visit.store().delete_all_sessions().await?;
+    visit.record(Change::EndedAllSessions).await;
+    let mut response = see_other("/desk/sign-in?done=signed-out");
+    if let Some(deleted) = visit.place.set(Cookie::Session, None) {
+        response.headers_mut().append(http::header::SET_COOKIE, deleted);
+    }
+    Ok(response)
+}
