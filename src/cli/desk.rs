@@ -10,7 +10,6 @@ use crate::actions::create_sign_in_link;
 use crate::clock::Clock;
 use crate::config::{Desk, Settings, loopback_address};
 use crate::domain::desk::Change;
-use crate::domain::text::quantity;
 use crate::domain::tokens::CredentialName;
 
 pub(super) const EXAMPLES: &str = "\
@@ -32,10 +31,11 @@ pub(super) struct DeskArguments {
 pub(super) fn run(arguments: &DeskArguments, settings: &Settings) -> Result<(), Failure> {
     if arguments.end_all {
         return with_store(settings, Access::Write, async |store| {
-            let ended =
-                store.delete_all_sessions().await.or_fail(|failure| format!("Nothing was ended: {failure}."))?;
+            store.delete_all_sessions().await.or_fail(|failure| format!("Nothing was ended: {failure}."))?;
             record(store, Change::EndedAllSessions).await;
-            eprint_line(&format!("{} ended.", quantity(ended, "session is", "sessions are")));
+            eprint_line(
+                "All sessions are ended, and no link works that was not used. `porchlight desk` prints a new one.",
+            );
             Ok(())
         });
     }

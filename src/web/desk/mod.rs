@@ -19,7 +19,7 @@ pub(crate) use api::{NOTES_ROUTE, RELEASE_ROUTE, RELEASES};
 /// Responds on the public listener. Where the desk is not open there, it is an unknown path.
 pub(crate) async fn public(State(app): State<App>, request: Request) -> Response {
     let is_open = request.extensions().get::<Peer>().is_some_and(|peer| app.opens_desk_to(*peer));
-    if is_open && api::is_below(request.uri().path()) {
+    if is_open && api::is_route(request.uri().path()) {
         api::respond(&app, request).await
     } else if is_open && app.has_public_pages_of_desk() {
         Box::pin(pages::respond(&app, Place::public(&app.base_url), request)).await
@@ -30,7 +30,7 @@ pub(crate) async fn public(State(app): State<App>, request: Request) -> Response
 
 /// Responds on the ops listener, where the pages are for browsers on this machine alone.
 pub(crate) async fn on_ops_listener(app: &App, request: Request) -> Response {
-    if api::is_below(request.uri().path()) {
+    if api::is_route(request.uri().path()) {
         return api::respond(app, request).await;
     }
     let (head, body) = request.into_parts();

@@ -265,12 +265,9 @@ async fn it_looks_the_same_whatever_is_in_site_dir() {
     let written = RawSettings { site_dir: Some(site.path().display().to_string()), ..watched() };
     on_one_database_with(written, async |service| {
         let styles: Vec<_> = markup::attributes(&page(service).await, "link", "href");
-        assert!(
-            styles.contains(&"/dashboard.css".to_owned()) && styles.len() == 2,
-            "the style and the icon: {styles:?}"
-        );
+        assert!(styles[0].starts_with("/dashboard.css?") && styles.len() == 2, "the style and the icon: {styles:?}");
         let (_, _, style) = ask(service, "/dashboard.css", &[]).await;
-        assert!(style.contains("url(\"/serif.woff2\")") && !style.contains("/assets/"), "{style}");
+        assert!(style.contains("url(\"serif.woff2\")") && !style.contains("/assets/"), "{style}");
         let (status, headers, font) = ask(service, "/serif.woff2", &[]).await;
         assert_eq!((status, headers["content-type"].as_bytes()), (200, b"font/woff2".as_slice()));
         assert!(font.starts_with("wOF2"), "the font that comes along");

@@ -6,4 +6,4 @@ mod releases;
 mod requests;
 
 pub(crate) use requests::{NOTES_ROUTE, RELEASE_ROUTE, RELEASES};
-pub(super) use requests::{is_below, respond};
+pub(super) use requests::{is_route, respond};

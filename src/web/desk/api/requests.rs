@@ -20,9 +20,9 @@ pub(crate) const RELEASES: &str = "/desk/releases/";
 pub(crate) const RELEASE_ROUTE: &str = "/desk/releases/{version}";
 pub(crate) const NOTES_ROUTE: &str = "/desk/releases/{version}/notes";
 
-/// Whether a token leads to this path.
-pub(crate) fn is_below(path: &str) -> bool {
-    path.starts_with(RELEASES)
+/// Whether a token leads to this path, which is one of the routes above.
+pub(crate) fn is_route(path: &str) -> bool {
+    path.strip_prefix(RELEASES).is_some_and(|version| !version.trim_end_matches("/notes").contains('/'))
 }
 
 /// Responds to whoever has a token.

@@ -1,0 +1,121 @@
+//! The browser of a maker: keeps cookies and says where its requests come from, as browsers do.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+
+use reqwest::Method;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue, SET_COOKIE};
+use url::form_urlencoded;
+
+use super::{Answer, Program, Service};
+
+pub struct MakerBrowser<'a> {
+    service: &'a Service,
+    /// Where it sends requests.
+    address: std::net::SocketAddr,
+    client: reqwest::Client,
+    cookies: Mutex<BTreeMap<String, String>>,
+}
+
+impl<'a> MakerBrowser<'a> {
+    /// A browser on the machine of the service, which uses the ops listener.
+    pub fn on_ops_listener(service: &'a Service) -> Self {
+        Self::new(service, service.ops_address())
+    }
+
+    /// A browser anywhere, behind a proxy that speaks https.
+    pub fn on_public_listener(service: &'a Service) -> Self {
+        Self::new(service, service.address())
+    }
+
+    fn new(service: &'a Service, address: std::net::SocketAddr) -> Self {
+        let client = reqwest::Client::builder().redirect(reqwest::redirect::Policy::none()).build().expect("a client");
+        Self { service, address, client, cookies: Mutex::default() }
+    }
+
+    /// A browser that is signed in on the ops listener.
+    pub async fn signed_in(service: &'a Service) -> Self {
+        let browser = Self::on_ops_listener(service);
+        browser.sign_in(&[]).await;
+        browser
+    }
+
+    /// Makes a link by command, and uses it.
+    pub async fn sign_in(&self, arguments: &[&str]) {
+        let path = sign_in_path(self.service, arguments);
+        assert_eq!(self.get(&path).await.status, 200, "the page with the button");
+        let answer = self.post(&path, &[]).await;
+        assert_eq!((answer.status.as_u16(), answer.location()), (303, "/desk"), "{}", answer.text());
+    }
+
+    pub async fn get(&self, path: &str) -> Answer {
+        self.send(Method::GET, path, &[("sec-fetch-site", "none")], "").await
+    }
+
+    /// Sends a form of a page of the desk.
+    pub async fn post(&self, path: &str, fields: &[(&str, &str)]) -> Answer {
+        self.post_from(path, fields, &[("sec-fetch-site", "same-origin")]).await
+    }
+
+    /// Sends a form with headers that say where from.
+    pub async fn post_from(&self, path: &str, fields: &[(&str, &str)], headers: &[(&str, &str)]) -> Answer {
+        let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(fields).finish();
+        let form = ("content-type", "application/x-www-form-urlencoded");
+        self.send(Method::POST, path, &[&[form], headers].concat(), &body).await
+    }
+
+    pub async fn send(&self, method: Method, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+        let mut map = HeaderMap::new();
+        for (name, value) in headers {
+            let name = HeaderName::from_bytes(name.as_bytes()).expect("a header name");
+            map.append(name, HeaderValue::from_str(value).expect("a header value"));
+        }
+        let cookies: Vec<_> =
+            self.cookies.lock().expect("cookies").iter().map(|(name, value)| format!("{name}={value}")).collect();
+        if !cookies.is_empty() {
+            map.append("cookie", HeaderValue::from_str(&cookies.join("; ")).expect("cookies"));
+        }
+        let url = format!("http://{}{path}", self.address);
+        let response = self.client.request(method, url).headers(map).body(body.to_owned()).send().await;
+        let response = response.expect("an answer");
+        let (status, headers) = (response.status(), response.headers().clone());
+        for cookie in headers.get_all(SET_COOKIE) {
+            let cookie = cookie.to_str().expect("a text");
+            let (name, value) = cookie.split(';').next().and_then(|pair| pair.split_once('=')).expect("a pair");
+            let mut cookies = self.cookies.lock().expect("cookies");
+            if cookie.contains("Max-Age=0;") {
+                cookies.remove(name);
+            } else {
+                cookies.insert(name.to_owned(), value.to_owned());
+            }
+        }
+        let body = response.bytes().await.expect("a whole answer").to_vec();
+        Answer { status, headers, body }
+    }
+
+    /// The names and values of all cookies.
+    pub fn cookies(&self) -> BTreeMap<String, String> {
+        self.cookies.lock().expect("cookies").clone()
+    }
+
+    pub fn set_cookie(&self, name: &str, value: &str) {
+        self.cookies.lock().expect("cookies").insert(name.to_owned(), value.to_owned());
+    }
+}
+
+/// The path of a link that `porchlight desk` prints.
+pub fn sign_in_path(service: &Service, arguments: &[&str]) -> String {
+    let database = ["--database-url", service.database.url()];
+    let output = Program::run_to_end(&mut service.command(&[&["desk"], arguments, &database[..]].concat()));
+    let link = String::from_utf8(output.stdout).expect("UTF-8");
+    assert!(output.status.success(), "{link}");
+    let (_, path) = link.trim().split_once("/desk/").expect("a link to the desk");
+    format!("/desk/{path}")
+}
+
+impl Answer {
+    /// Where a redirect leads.
+    pub fn location(&self) -> &str {
+        self.headers.get("location").map_or("", |location| location.to_str().expect("a text"))
+    }
+}
